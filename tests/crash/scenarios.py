@@ -27,7 +27,7 @@ SHIPPED = {**CHARGED, "shipping perform": 1}
 UNDONE_WHOLE = {**CHARGED, "inventory undo": 1, "payment undo": 1}
 
 # The same steps as the agents know them, the first two of them at once.
-FENCED = Compensation(fences_late_performs=True)
+FENCED = Compensation(fences_late_performs=True, retry=Retry(max_attempts=8))
 TWICE = Retry(max_attempts=3, first_delay=timedelta(seconds=2))
 reserve = Step(
     name="reserve_stock",

@@ -18,6 +18,7 @@ class Answer(NamedTuple):
     callback: bool = False
     error: str = "Failed"
     reminds: bool = False
+    unexpected: bool = False
 
     @property
     def tells_of_an_effect(self) -> bool:
@@ -28,6 +29,7 @@ class Answer(NamedTuple):
 ANSWERS = {
     "succeeded": Answer(Outcome.SUCCEEDED),
     "transient": Answer(Outcome.TRANSIENT),
+    "unexpected": Answer(Outcome.TRANSIENT, unexpected=True),
     "permanent": Answer(Outcome.PERMANENT),
     "permanent, and nothing happened": Answer(Outcome.PERMANENT, effect=Effect.NONE),
     "permanent, though it happened": Answer(
@@ -66,6 +68,8 @@ ENDINGS = {
     "done": Ending("succeeded", acts=True),
     "answer lost": Ending(acts=True),
     "unavailable": Ending("transient"),
+    "has a bug": Ending("unexpected"),
+    "done, and has a bug": Ending("unexpected", acts=True),
     "refused": Ending("permanent", refuses=True),
     "done, and says unavailable": Ending("transient", acts=True),
     "done, and says refused": Ending("permanent", acts=True),

@@ -23,7 +23,7 @@ from roundsman.engine.due import START_WITHIN, Lane
 from roundsman.engine.request_deadlines import patience_of
 from roundsman.model.plan import Plan, StepPlan
 from roundsman.model.states import ProcessState
-from roundsman.model.task import PERFORM, Owed, StepRecord, Task, step_of
+from roundsman.model.task import PERFORM, Owed, StepError, StepRecord, Task, step_of
 
 T0 = 1_800_000_000_000
 NOTICED = MAX_VIEW_AGE + 5_000
@@ -34,6 +34,7 @@ VERSION = 10
 """Of every canonical record: only how many have come since matters, and readings say that."""
 
 INSTANCE = "s"
+UNEXPECTED = StepError("Failed", "", unexpected=True)
 SETTLED = (
     ProcessState.PROCESSED,
     ProcessState.SKIPPED,
@@ -147,6 +148,7 @@ class Records:
         for name, record in task.steps.items():
             found |= {record.complete_by or 0, record.not_before or 0, record.heartbeat_by or 0}
             found.add(record.remind_at or 0)
+            found.add(record.retry_until or 0)
             if record.held_since is not None:
                 found.add(record.held_since + NOTICED)
             if self.is_bounded(name):
@@ -170,8 +172,9 @@ class Records:
             # Every move out of these states sets it to 0.
             failure_count=0 if settled else record.failure_count,
             not_before=over(record.not_before, now),
-            # Only whether it was ever claimed is asked, where no backlog is known.
-            started_at=None if record.started_at is None else T0,
+            # Only whether it was ever claimed is asked, where no backlog is known; and whether that
+            # was before the end of its retries, where there is one.
+            started_at=_started_at(record, now),
             # Nothing waits for the end of a right to act that a service fences.
             acts_until=None if acts_until is not None and acts_until <= T0 - SKEW else acts_until,
             round=record.round,
@@ -194,7 +197,11 @@ class Records:
             extra=record.extra,
             granted=record.granted,
             corrections=record.corrections,
-            # finished_at, result and error are for people and for probes.
+            retry_until=None if settled else _retry_until(record, now),
+            unexpected_since=None if settled or record.unexpected_since is None else T0,
+            waits=0 if settled else record.waits,
+            error=UNEXPECTED if not settled and _fails_unexpectedly(record) else None,
+            # finished_at, result and other errors are for people and for probes.
         )
 
     def _task(self, task: Task, steps: Mapping[str, StepRecord], now: int) -> Task:
@@ -219,7 +226,7 @@ class Records:
             owed=_owed(task.owed, now),
             # What it failed of is for people; nothing is decided by it.
             ending=ending and replace(ending, why="", step=None, error=None),
-            failure=None,
+            failure=None if task.ended else task.failure,
             ended_at=None if task.ended_at is None else T0,
             # A hold is credited, and that is stored, from the next ms on.
             held_until=None if is_past else over(task.held_until, now, 1),
@@ -248,6 +255,8 @@ def moved(task: Task, by: int) -> Task:
             heartbeat_by=at(record.heartbeat_by),
             remind_at=at(record.remind_at),
             held_since=at(record.held_since),
+            retry_until=at(record.retry_until),
+            started_at=at(record.started_at) if record.retry_until else record.started_at,
         )
         for name, record in task.steps.items()
     }
@@ -260,6 +269,27 @@ def moved(task: Task, by: int) -> Task:
         held_until=at(task.held_until),
         owed=tuple(replace(owed, at=owed.at + by) for owed in task.owed),
     )
+
+
+def _fails_unexpectedly(record: StepRecord) -> bool:
+    return record.error is not None and record.error.unexpected
+
+
+def _started_at(record: StepRecord, now: int) -> int | None:
+    """T0, or, of an attempt that may be the last one in its time, when it began."""
+    if record.started_at is None:
+        return None
+    if record.retry_until is None or not record.under_way:
+        return T0
+    return T0 + record.started_at - now
+
+
+def _retry_until(record: StepRecord, now: int) -> int | None:
+    """The end of the step's retries, as much before or after the beginning of the attempt."""
+    if record.retry_until is None or not record.under_way or record.started_at is None:
+        return over(record.retry_until, now)
+    began = T0 + record.started_at - now
+    return max(T0 + record.retry_until - now, began)
 
 
 def _lock(token: str | None, names: dict[str, str]) -> str | None:
@@ -304,6 +334,7 @@ def _key(task: Task) -> Key:
         task.command_ids,
         tuple(task.fan_outs.items()),
         task.held_until,
+        task.failure,
         task.corrections,
         *(
             (
@@ -331,6 +362,10 @@ def _key(task: Task) -> Key:
                 record.remind_at,
                 record.reminded_by,
                 record.held_since,
+                record.retry_until,
+                record.unexpected_since,
+                record.waits,
+                record.error,
             )
             for name, record in task.steps.items()
         ),

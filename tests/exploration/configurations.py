@@ -19,6 +19,7 @@ from roundsman.model.events import (
     RunNow,
     UndoAsked,
 )
+from roundsman.model.instants import MINUTE
 from roundsman.model.plan import Plan, plan_of
 from roundsman.model.workflow import (
     Archive,
@@ -151,6 +152,20 @@ REPAIRED = Configuration(
 FOR_GOOD = replace(REPAIRED, plan=plan(uncompensated, on_failure=Archive()))
 ASKS = Configuration(plan=plan(briefly), endings=("asks outside",), undo_endings=("done",))
 REMINDS = replace(ASKS, endings=("asks outside, and reminds",))
+# Forty minutes at most between two attempts, three quarters of it with the model's jitter: so there
+# are few attempts in the hour that an unexpected error is retried for.
+LATER = Retry(
+    keep_trying_for=timedelta(minutes=15),
+    first_delay=timedelta(minutes=40),
+    max_delay=timedelta(minutes=40),
+)
+patient = replace(one, retry=LATER)
+HAS_A_BUG = Configuration(
+    plan=plan(patient),
+    waits=40 * MINUTE,
+    endings=("done", "has a bug"),
+    undo_endings=("done",),
+)
 BEATS = Configuration(
     plan=plan(beats),
     endings=("shows progress", "done"),
@@ -207,6 +222,10 @@ SMALL: dict[str, Configuration] = {
     "a step for two items": replace(ITEMS, copies=1),
     "a step after one for two items": repeated(THEN_ANOTHER),
     "a step with heartbeats": repeated(BEATS),
+    "a step with a bug, repaired in time or not": HAS_A_BUG,
+    "a step that fails, and is retried for a quarter of an hour": replace(
+        HAS_A_BUG, endings=("done", "unavailable")
+    ),
     "two steps in a row, the first for good": Configuration(plan=plan(bare, step("b", bare))),
 }
 VERIFY: dict[str, Configuration] = {
@@ -221,6 +240,13 @@ VERIFY: dict[str, Configuration] = {
     ),
     "one step, all that a person may ask": replace(
         fewer(KEPT), commands=asked("resubmit", "undo", "resubmit --again", "cancel")
+    ),
+    "a step with a bug, and repeated messages": repeated(HAS_A_BUG),
+    "two steps in a row, the second with a bug that has its effect": Configuration(
+        plan=plan(one, replace(two, retry=LATER)),
+        waits=40 * MINUTE,
+        endings=("done", "done, and has a bug"),
+        undo_endings=("done",),
     ),
     "two steps in a row, a crash": replace(fewer(A_ROW), crashes=1),
     "two steps in a row, a repeated message": replace(fewer(A_ROW), repeats=1),

@@ -67,6 +67,8 @@ class Configuration:
     """
 
     plan: Plan
+    waits: int = 0
+    """The longest wait between two attempts in ms, where it is long."""
     endings: tuple[str, ...] = USUAL
     undo_endings: tuple[str, ...] = USUAL
     repeats: int = 0

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from roundsman.engine.decision import STATUSES
 from roundsman.errors import RoundsmanError, TryAgain
 from roundsman.model.events import Agents, AgentView, HistoryRow, OperatorEvent, Outcome
-from roundsman.model.failure import Group
+from roundsman.model.failure import RETRIED, Group
 from roundsman.model.instants import MINUTE, SECOND, iso
 from roundsman.model.json import Json, parse_json
 from roundsman.model.task import StepError, StepRecord, Task
@@ -349,7 +349,8 @@ class Groups(MemoryGroups):
         self._desk.check()
         found = super().open(group)
         told_by_now = [owed.at for owed in self._desk.in_hand.owed if owed.kind == "alert"]
-        self._desk.outbox.tell("alert", "task_archived", iso(max(told_by_now, default=0)))
+        name = "unexpected_error" if group.how == RETRIED else "task_archived"
+        self._desk.outbox.tell("alert", name, iso(max(told_by_now, default=0)))
         return found
 
 
@@ -416,7 +417,7 @@ def _reply(job: Mail) -> Reply:
         outcome=answer.outcome,
         agent="worker",
         finished_at=T0,
-        error=StepError(answer.error, "") if failed else None,
+        error=StepError(answer.error, "", answer.unexpected) if failed else None,
         until=job.until if answer.outcome is Outcome.WAITING else None,
         remind_every=REMIND_EVERY if answer.reminds else None,
         outcome_unknown=answer.outcome_unknown,

@@ -23,7 +23,9 @@ MINUTES = timedelta(minutes=1)
 A_DAY = milliseconds(timedelta(days=1))
 WISHES = ProcessingOptions(reply_to=REPLY_TO, retain_for=A_DAY)
 TWO_SECONDS = Retry(max_attempts=4, first_delay=timedelta(seconds=2))
-FENCED, UNFENCED = Compensation(fences_late_performs=True), Compensation()
+EIGHT = Retry(max_attempts=8)
+FENCED = Compensation(fences_late_performs=True, retry=EIGHT)
+UNFENCED = Compensation(retry=EIGHT)
 
 Act = Callable[[World], object]
 

@@ -39,7 +39,9 @@ def check(plan: Plan, before: Task, event: Event, decision: Decision, now: int) 
     assert after.owed[: len(before.owed)] == before.owed
     told = [owed.name for owed in new if owed.kind == "alert"]
     enters = after.state is not before.state
-    assert told == (["task_archived"] if enters and after.state is TaskState.ARCHIVED else [])
+    joins = after.failure not in (None, before.failure) and not after.ended
+    expected = ["task_archived"] if enters and after.state is TaskState.ARCHIVED else []
+    assert told == [*expected, *(["unexpected_error"] if joins else [])]
     assert all(owed.seq == after.version and owed.at == now for owed in new)
 
 
@@ -47,7 +49,11 @@ def check_record(plan: Plan, task: Task) -> None:
     """What holds for every stored task."""
     steps = plan.expanded(task.fan_outs).steps
     failure = failure_of(task)
-    assert task.failure == (failure.group if failure else None)
+    if failure is not None:
+        assert task.failure == failure.group
+    elif task.failure is not None:
+        assert task.failed_at is not None, "an open task stays in its group while it is retried"
+        assert not task.ended
     assert task.failure is not None or task.state is not TaskState.ARCHIVED
     for name, record in task.steps.items():
         if record.under_way:

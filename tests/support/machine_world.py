@@ -94,8 +94,8 @@ class WorkflowOptions(TypedDict, total=False):
 
 def workflow(*steps: Step, **options: Unpack[WorkflowOptions]) -> Workflow:
     """A workflow of an hour, unless said otherwise."""
-    plain = Workflow(name="story", steps=steps, complete_within=timedelta(hours=1))
-    return replace(plain, **options)
+    options.setdefault("complete_within", timedelta(hours=1))
+    return Workflow(name="story", steps=steps, **options)
 
 
 def plan(*steps: Step, **options: Unpack[WorkflowOptions]) -> Plan:

@@ -10,7 +10,7 @@ from roundsman.model.workflow import Compensation, Retry
 from tests.support.machine_world import World, plan, step
 
 ONCE = Retry(max_attempts=1)
-FENCED = Compensation(fences_late_performs=True)
+FENCED = Compensation(fences_late_performs=True, retry=Retry(max_attempts=8))
 HOUR = 3_600
 
 

@@ -13,9 +13,9 @@ from roundsman.testing.world.world import MORNING
 MINUTE = timedelta(minutes=1)
 ONCE = Retry(max_attempts=1)
 THRICE = Retry(max_attempts=3)
-MONEY = Compensation()
+MONEY = Compensation(retry=Retry(max_attempts=8))
 """A compensation of a service that does not fence: it does a perform whose key was undone."""
-FENCED = Compensation(fences_late_performs=True)
+FENCED = Compensation(fences_late_performs=True, retry=Retry(max_attempts=8))
 
 
 def a_step(name: str, *after: Step, **more: object) -> Step:

@@ -23,7 +23,7 @@ from roundsman.inspector.views.groups import (
 )
 from roundsman.inspector.views.step_text import span
 from roundsman.inspector.views.task_view import second
-from roundsman.model.failure import NO_STEP, UNDO_FAILED, UNDONE
+from roundsman.model.failure import NO_STEP, RETRIED, UNDO_FAILED, UNDONE
 from roundsman.model.instants import format_duration
 from roundsman.model.task import Task
 from roundsman_console.arguments import StackOption
@@ -37,7 +37,7 @@ groups_app = typer.Typer(
     help="List failure groups, the tasks that failed alike, or show one.",
     invoke_without_command=True,
 )
-_HOW = {UNDONE: "undone", UNDO_FAILED: "undo failed"}
+_HOW = {UNDONE: "undone", UNDO_FAILED: "undo failed", RETRIED: "retried"}
 _STYLES = {"critical": "red", "error": "red", "warning": "yellow"}
 
 

@@ -17,7 +17,6 @@ from roundsman.inspector.sanitize import inert
 from roundsman.inspector.views.step_text import agent_words, last_error, span, step_facts
 from roundsman.inspector.views.task_view import (
     in_state,
-    max_attempts,
     may_stand,
     next_command,
     nothing_undoes,
@@ -29,7 +28,7 @@ from roundsman.model.events import HistoryRow
 from roundsman.model.instants import clock_time, iso
 from roundsman.model.plan import Plan, StepPlan
 from roundsman.model.states import ProcessState
-from roundsman.model.task import StepRecord, Task, item_place
+from roundsman.model.task import StepRecord, Task, item_place, operation_of
 from roundsman_console.arguments import StackOption
 from roundsman_console.cli_errors import sentences
 from roundsman_console.render.states import STATE_STYLES, STEP_STYLES
@@ -192,7 +191,7 @@ def _together(heading: str, cells: Sequence[str]) -> str:
 def _failures(row: _Row) -> str:
     """Return the number of failures, with the maximum number of attempts if it is not 0."""
     count = row.record.failure_count
-    most = max_attempts(row.step, row.record)
+    most = row.step.attempts_of(operation_of(row.record)) if row.step else None
     return f"{count} of {most}" if count and most else str(count)
 
 

@@ -25,7 +25,9 @@ class TransientError(RoundsmanError):
 
     `retry_after` is the wait that the remote service requested; if it is None, the step's
     exponential backoff applies. Any exception that is neither a TransientError nor a
-    PermanentError counts as transient. Raises TypeError if `retry_after` is not a timedelta.
+    PermanentError counts as transient too. Unless it is an OSError, it is unexpected: a defect, for
+    which the step is retried for longer, with an alert. Raises TypeError if `retry_after` is not a
+    timedelta.
     """
 
     def __init__(self, message: str, *, retry_after: timedelta | None = None) -> None:

@@ -131,13 +131,14 @@ class TaskStore(Protocol):
         `task` is the record as `due.without_owed` returns it: `owed` holds only what is still
         owed. The write changes only the attributes that follow from this. It is conditional on
         `task.version` and does not increase it. A record for which `due.removed_at_once` is then
-        true is removed. The `failure` of a failed task is stored too.
+        true is removed. The `failure` of the task is stored too.
         """
 
     def rearm(self, task: Task, due_at: int) -> Saved | Superseded:
         """Move the due entry of an open task to `due_at` (epoch ms), if its version is unchanged.
 
-        Ends the membership in a failure group that `trouble` began.
+        Ends the membership in a failure group that `trouble` began: the task is in its own one
+        again, if it has one.
         """
 
     def trouble(self, task_id: str, member_of: tuple[str, int], now: int) -> int:

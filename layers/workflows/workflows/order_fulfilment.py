@@ -5,6 +5,9 @@ from datetime import timedelta
 from roundsman import Archive, Compensation, Priority, Retry, Step, Undo, Workflow
 from workflows.order import with_total
 
+# Steps without a retry are patient: an outage of the warehouse or of the carrier, or a bad
+# deployment of their agents, delays orders but undoes none.
+
 reserve_stock = Step(
     name="reserve_stock",
     agent="inventory",
@@ -16,6 +19,7 @@ charge_card = Step(
     agent="payment",
     after=(reserve_stock,),
     complete_within=timedelta(seconds=60),
+    # Impatient: the customer waits for the answer, and can pay in another way.
     retry=Retry(max_attempts=5, first_delay=timedelta(seconds=2), not_on=("CardDeclined",)),
     compensation=Compensation(complete_within=timedelta(minutes=5), fences_late_performs=True),
 )
@@ -31,6 +35,8 @@ send_confirmation = Step(
     agent="mail",
     after=(create_shipment,),
     complete_within=timedelta(seconds=30),
+    # Impatient: the order stays as it is, and a person who sees it at once can still write.
+    retry=Retry(max_attempts=3),
     on_failure=Archive(),
 )
 

@@ -384,15 +384,19 @@ def test_without_notes_an_agent_works_and_proves_nothing(clock: Clock, guard: Gu
 # --- Effects that stand ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("result", ["x" * 40_000, object()], ids=["too large", "not JSON"])
+@pytest.mark.parametrize(
+    ("result", "outcome"),
+    [("x" * 40_000, Outcome.PERMANENT), (object(), Outcome.TRANSIENT)],
+    ids=["too large", "not JSON"],
+)
 @pytest.mark.parametrize("step", [charge, charge_card], ids=["several agents", "one agent"])
 def test_a_result_that_cannot_be_kept_says_that_the_effect_stands(
-    clock: Clock, notes: Notes, result: object, step: object
+    clock: Clock, notes: Notes, result: object, outcome: Outcome, step: object
 ) -> None:
     agent = Agent("payment")
     agent.performs(charge if step is charge else charge_card)(returning(result))
     reply = said(agent, clock, notes)
-    assert (reply.outcome, reply.effect) == (Outcome.PERMANENT, Effect.STANDS)
+    assert (reply.outcome, reply.effect) == (outcome, Effect.STANDS)
     assert "close" not in notes.asked
 
 
@@ -404,7 +408,7 @@ def test_an_undo_whose_result_cannot_be_kept_says_nothing_of_the_effect(
     agent.compensates(undone)(returning(object()))
     asked = replace(NEVER_MADE, operation="undo", idempotency_key="ord-1/charge_card/undo")
     reply = said(agent, clock, notes, asked)
-    assert (reply.outcome, reply.effect) == (Outcome.PERMANENT, None)
+    assert (reply.outcome, reply.effect) == (Outcome.TRANSIENT, None)
 
 
 def test_a_function_can_be_called_by_something_else_that_is_told_which_it_is(clock: Clock) -> None:

@@ -11,6 +11,7 @@ import pytest
 from roundsman import Agent, PermanentError, StepRequest, TransientError
 from roundsman.model.events import Outcome
 from roundsman.model.json import Json
+from roundsman.model.task import Effect
 from roundsman.model.workflow import LARGEST_RESULT
 from roundsman.wire.messages import Reply, read_reply
 from tests.support.agent_samples import (
@@ -94,14 +95,44 @@ def nested(depth: int) -> object:
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_a_result_that_is_not_json_fails_for_good(
+def test_a_result_that_is_not_json_is_an_unexpected_error(
     payment: Agent, clock: Clock, value: object
 ) -> None:
     payment.performs(charge_card)(returning(value))
     said = reply(payment, clock)
-    assert said.outcome is Outcome.PERMANENT
+    assert said.outcome is Outcome.TRANSIENT
+    assert said.effect is Effect.STANDS
     assert said.error is not None
     assert said.error.type == "ResultNotJson"
+    assert said.error.unexpected
+
+
+@pytest.mark.parametrize(
+    ("error", "unexpected"),
+    [
+        (KeyError("price"), True),
+        (FileNotFoundError("rates.json"), True),
+        (ConnectionResetError("by the service"), False),
+        (TimeoutError("after 3 s"), False),
+        (OSError("no route to the host"), False),
+        (TransientError("503"), False),
+        (PermanentError("CardDeclined"), False),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_only_a_defect_of_the_code_is_unexpected(
+    payment: Agent, clock: Clock, error: Exception, unexpected: bool
+) -> None:
+    payment.performs(charge_card)(raising(error))
+    said = reply(payment, clock)
+    assert said.error is not None
+    assert said.error.unexpected is unexpected
+
+
+def test_a_step_without_a_function_is_an_unexpected_error(payment: Agent, clock: Clock) -> None:
+    said = reply(payment, clock)
+    assert said.error is not None
+    assert (said.error.type, said.error.unexpected) == ("NoHandler", True)
 
 
 HOW = ", which is not JSON; return text, finite numbers, true, false, None, lists, dicts"

@@ -219,7 +219,7 @@ def test_what_fails_into_a_calm_group_takes_its_calm_back_so_it_is_not_closed_un
     calm = replace(group, clear_since=shells.now, version=group.version + 1)
     assert shells.groups.change(calm, seen=group.version)
     shells.wait(1)
-    reporter(shells).archived(shells.task(), ONE)
+    reporter(shells).failed(shells.task(), ONE)
     [after] = shells.groups.groups()
     assert (after.clear_since, after.version) == (None, calm.version + 1)
 
@@ -229,7 +229,7 @@ def test_what_fails_into_a_group_that_was_just_closed_opens_it_anew_and_alerts()
     [group] = shells.groups.groups()
     closed = replace(group, clear_since=T0, closed_at=shells.now, version=group.version + 1)
     assert shells.groups.change(closed, seen=group.version)
-    reporter(shells).archived(shells.task(), ONE)
+    reporter(shells).failed(shells.task(), ONE)
     [after] = shells.groups.groups()
     assert after.closed_at is None
     assert after.version > closed.version
@@ -270,7 +270,7 @@ def test_a_closed_group_that_is_opened_anew_meanwhile_is_told_as_no_all_clear() 
     def fails_again(call: str) -> None:
         if call in ("change_group", "publish"):
             faults.before_each(lambda _: None)
-            reporter(shells).archived(shells.task(), ONE)
+            reporter(shells).failed(shells.task(), ONE)
 
     shells.supervisor(faults.before_each(fails_again)).make_pass(stop_at=shells.now + MINUTE)
     assert news_of(shells) == ["first"]
@@ -314,11 +314,11 @@ def test_ten_thousand_failures_alike_cost_one_instance_a_read_every_few_seconds(
     one = reporter(shells, groups)
     for number in range(10_000):
         shells.now = T0 + number * 10 * SECOND // 10_000
-        one.archived(replace(shells.task(), task_id=f"ord-{number}"), ONE)
+        one.failed(replace(shells.task(), task_id=f"ord-{number}"), ONE)
     assert groups.writes == 2, "opened, and told"
     assert groups.reads == 2
     shells.now += KNOWN_FOR
-    one.archived(shells.task(), ONE)
+    one.failed(shells.task(), ONE)
     assert (groups.reads, groups.writes) == (3, 2)
 
 

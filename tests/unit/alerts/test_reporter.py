@@ -54,7 +54,7 @@ def test_an_instant_that_no_calendar_has_keeps_no_alert_back(instant: int) -> No
     shells.groups = MemoryGroups()
     shells.outbox.sent.clear()
     shells.store._tasks[ORDER_ID] = replace(shells.task(), complete_by=instant)
-    reporter(shells).archived(shells.task(), ONE)
+    reporter(shells).failed(shells.task(), ONE)
     [alert] = [each for each in shells.outbox.sent if isinstance(each, Alert)]
     assert f"{instant} ms" in alert.text
 
@@ -74,7 +74,7 @@ def test_texts_that_never_repeat_cost_a_full_row_a_write_every_few_seconds(how: 
         error = StepError(f"Kind{'x' * number}", "never the same")
         failed = replace(task, ending=replace(task.ending, error=error))
         if how == "archived":
-            assert one.archived(failed, ONE) is not None
+            assert one.failed(failed, ONE) is not None
         else:
             one.ended(task, replace(failed, state=TaskState.UNDONE), ONE)
     assert groups.reads <= 2
@@ -82,7 +82,7 @@ def test_texts_that_never_repeat_cost_a_full_row_a_write_every_few_seconds(how: 
     shells.now += KNOWN_FOR
     groups.remove(groups.groups()[0])
     groups.remove(groups.groups()[0])
-    reported, own = one.archived(task, ONE), failure_of(task)
+    reported, own = one.failed(task, ONE), failure_of(task)
     assert reported is not None
     assert own is not None
     assert reported.group == own.group, "there is room again"

@@ -223,7 +223,7 @@ def test_two_steps_held_at_once_stop_the_clock_once() -> None:
 
 def test_time_that_was_not_held_counts() -> None:
     world = World(
-        plan(step("a", retry=Retry(max_attempts=9)), complete_within=timedelta(minutes=2))
+        plan(step("a", retry=Retry(max_attempts=8)), complete_within=timedelta(minutes=2))
     )
     world.start()
     world.wait(10).gives_back("a")

@@ -177,7 +177,9 @@ def attempts(made: Plan, name: str, operation: str) -> int:
     if operation == UNDO:
         assert compensation is not None
         return compensation.retry.max_attempts
-    return made.steps[name].attempts
+    most = made.steps[name].attempts
+    assert most is not None, "the retries that are drawn have a number of attempts"
+    return most
 
 
 def check_steps(made: Plan, before: Task, after: Task, event: Event) -> None:
@@ -302,7 +304,7 @@ def test_with_fair_delivery_every_task_ends_within_a_bounded_number_of_events(
     world = world_of(made, 1_000, asks=True)
     answers, losses, held = iter(behaviour), iter(lost), iter(holds)
     todo: list[Event] = [Start(world.claimant())]
-    most = sum(40 * step.attempts + 150 for step in made.steps.values()) + 20 * len(holds)
+    most = sum(40 * (step.attempts or 0) + 150 for step in made.steps.values()) + 20 * len(holds)
     most += 2 * len(lost) + 4 * len(behaviour) + 20
     while not world.task.ended:
         most -= 1

@@ -19,6 +19,7 @@ from roundsman.model.plan import (
     plan_of,
     read_plan,
 )
+from roundsman.model.task import PERFORM, UNDO
 from roundsman.model.workflow import (
     Archive,
     Compensation,
@@ -79,7 +80,7 @@ def test_a_plan_says_in_milliseconds_all_that_the_definition_says() -> None:
         result_limit=4096,
     )
     assert plan.steps["charge"].attempts == 7
-    assert plan.steps["reserve"].attempts == 3
+    assert plan.steps["reserve"].attempts is None, "it is retried for a time"
     assert plan.has_conditions
     assert not plan_of(replace(orders, steps=(reserve,), point_of_no_return=None)).has_conditions
 
@@ -88,8 +89,9 @@ def test_defaults_are_explicit_so_that_a_later_default_changes_no_old_plan() -> 
     step = plan_of(orders).steps["reserve"]
     assert step.on_failure == UndoPlan()  # the workflow's
     assert step.compensation == CompensationPlan(
-        30_000, RetryPlan(8, 1_000, 300_000, ()), fences_late_performs=True
+        30_000, RetryPlan(8, 1_000, 300_000, (), 900_000), fences_late_performs=True
     )
+    assert step.retry == RetryPlan(3, 1_000, 300_000, (), 900_000)
     text = json.loads(plan_of(orders).text)
     assert set(text) == {
         "planVersion",
@@ -113,7 +115,50 @@ def test_defaults_are_explicit_so_that_a_later_default_changes_no_old_plan() -> 
             "when",
             "resultLimit",
         }
-        assert set(stored["retry"]) == {"maxAttempts", "firstDelay", "maxDelay", "notOn"}
+        given = {"maxAttempts", "firstDelay", "maxDelay", "notOn"}
+        default = {"keepTryingFor"} if stored["name"] == "reserve" else set()
+        assert set(stored["retry"]) == given | default
+
+
+def test_a_stored_plan_without_a_time_keeps_its_hash_and_its_number_of_attempts() -> None:
+    only = replace(reserve, retry=Retry(max_attempts=3), compensation=None)
+    plan = plan_of(replace(orders, steps=(only,), point_of_no_return=None))
+    assert "keepTryingFor" not in plan.text
+    assert read_plan(plan.text).steps["reserve"].retry == RetryPlan(3, 1_000, 300_000, ())
+
+
+@pytest.mark.parametrize(
+    ("retry", "expected"),
+    [
+        (Retry(max_attempts=5), (5, 0)),
+        (Retry(keep_trying_for=SECOND), (3, 1_000)),
+        (Retry(max_attempts=5, keep_trying_for=SECOND), (5, 1_000)),
+    ],
+)
+def test_what_a_retry_leaves_out_follows_from_what_it_gives(
+    retry: Retry, expected: tuple[int, int]
+) -> None:
+    step = plan_of(
+        replace(orders, steps=(replace(charge, after=(), retry=retry),), point_of_no_return=None)
+    ).steps["charge"]
+    assert (step.retry.max_attempts, step.retry.keep_trying_for) == expected
+
+
+def test_the_retry_of_an_operation_is_that_of_the_step_or_of_its_compensation() -> None:
+    undo = Compensation(retry=Retry(max_attempts=9))
+    step = plan_of(
+        replace(
+            orders, steps=(replace(charge, after=(), compensation=undo),), point_of_no_return=None
+        )
+    ).steps["charge"]
+    assert (step.attempts_of(PERFORM), step.attempts_of(UNDO)) == (7, 9)
+    assert step.retry_of(PERFORM) is step.retry
+    assert step.compensation is not None
+    assert step.retry_of(UNDO) is step.compensation.retry
+    patient = plan_of(orders).steps["reserve"]
+    assert (patient.attempts_of(PERFORM), patient.attempts_of(UNDO)) == (None, None)
+    plain = plan_of(orders).steps["charge"]
+    assert plain.retry_of(UNDO) is plain.retry
 
 
 def test_the_text_is_canonical_json_and_its_sha256_the_hash() -> None:
@@ -138,7 +183,10 @@ def test_equal_definitions_give_the_same_hash_whatever_the_order_of_their_fields
         steps=[
             Step(
                 complete_within=timedelta(milliseconds=30_000),
-                compensation=Compensation(fences_late_performs=True, retry=Retry(max_attempts=8)),
+                compensation=Compensation(
+                    fences_late_performs=True,
+                    retry=Retry(max_attempts=8, keep_trying_for=timedelta(minutes=15)),
+                ),
                 agent="inventory",
                 name="reserve",
             ),

@@ -185,6 +185,36 @@ REFUSED: list[tuple[str, Callable[[], object], str]] = [
     # --- retry, compensation and wait
     ("no attempts", lambda: Retry(max_attempts=0), r"Retry: max_attempts must be a whole number"),
     ("true attempts", lambda: Retry(max_attempts=True), r"whole number of at least 1, not True"),
+    (
+        "no time to keep trying",
+        lambda: Retry(keep_trying_for=timedelta(0)),
+        r"Retry: keep_trying_for must be",
+    ),
+    (
+        "a time to keep trying as a number",
+        lambda: Retry(keep_trying_for=cast(Any, 900)),
+        r"Retry: keep_trying_for must be a timedelta",
+    ),
+    (
+        "a step that is retried for as long as its workflow may take",
+        lambda: workflow(step("a", retry=Retry(keep_trying_for=HOUR)), complete_within=HOUR),
+        r"step 'a' is to be retried for 1 h, but the whole workflow may take 1 h; lower "
+        r"keep_trying_for of its Retry, or raise the workflow's complete_within",
+    ),
+    (
+        "attempts whose waits are longer than their workflow",
+        lambda: workflow(
+            step("a", retry=Retry(max_attempts=5, first_delay=HOUR, max_delay=HOUR)),
+            complete_within=2 * HOUR,
+        ),
+        r"the waits between the 5 attempts at step 'a' take 2 h on average, but the whole workflow "
+        r"may take 2 h; lower max_attempts or the delays of its Retry, or raise the workflow's",
+    ),
+    (
+        "more attempts than any workflow has time for",
+        lambda: workflow(step("a", retry=Retry(max_attempts=10**30)), complete_within=HOUR),
+        r"the waits between the 10{30} attempts at step 'a' take",
+    ),
     ("no delay", lambda: Retry(first_delay=timedelta(0)), r"Retry: first_delay must be"),
     ("a delay as a number", lambda: Retry(max_delay=ANY), r"Retry: max_delay must be a timedelta"),
     (
@@ -261,6 +291,13 @@ def test_a_refusal_is_one_of_roundsmans_own_errors() -> None:
         lambda: workflow(step(), complete_within=SECOND),
         lambda: workflow(LISTED, step("a", after=(LISTED,)), point_of_no_return=LISTED),
         lambda: Retry(max_attempts=1, first_delay=MINUTE, max_delay=MINUTE, not_on=()),
+        lambda: workflow(
+            step("a", retry=Retry(keep_trying_for=HOUR - SECOND)), complete_within=HOUR
+        ),
+        lambda: workflow(  # 1 s, 2 s and 4 s at most: half of that on average
+            step("a", retry=Retry(max_attempts=4)), complete_within=timedelta(seconds=30)
+        ),
+        lambda: workflow(step("a", retry=Retry()), complete_within=timedelta(minutes=2)),
         lambda: workflow(step(on_failure=wait(then=Archive())), priority=Priority.URGENT),
     ],
 )
@@ -270,11 +307,12 @@ def test_a_definition_at_its_bounds_is_taken(define: Callable[[], object]) -> No
 
 def test_the_defaults_are_those_that_are_documented() -> None:
     plain = step()
-    assert plain.retry == Retry(max_attempts=3, first_delay=SECOND, max_delay=5 * MINUTE, not_on=())
+    assert plain.retry == Retry(first_delay=SECOND, max_delay=5 * MINUTE, not_on=())
+    assert (plain.retry.max_attempts, plain.retry.keep_trying_for) == (None, None)
     assert plain.compensation is None
     assert plain.when is None
     assert plain.result_limit == 4 * 1024
-    assert Compensation().retry.max_attempts == 8
+    assert Compensation().retry == Retry(max_attempts=8, keep_trying_for=15 * MINUTE)
     assert not Compensation().fences_late_performs
     assert workflow(plain).on_failure == Archive()
     assert workflow(plain).retain_for == timedelta(0)

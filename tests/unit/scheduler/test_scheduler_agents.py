@@ -162,7 +162,7 @@ def test_the_log_says_the_lock_of_a_request_and_the_agent_where_it_is_not_the_pl
     [sent] = requests_in(outbox)
     said = outcome_of(handled)
     assert said["sent"] == {"only": sent.request.lock}
-    assert said["reason"] == "only: attempt 1 of 3 claimed"
+    assert said["reason"] == "only: attempt 1 claimed"
     assert "state" not in said, "Active, as it should be"
     assert "agents" not in said
     _, elsewhere = _started(Board(first=NOW + MINUTE), "first", "second", known=known)

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from roundsman import Compensation, Retry, Step, Undo, Workflow
 
-FENCED = Compensation(fences_late_performs=True)
+FENCED = Compensation(fences_late_performs=True, retry=Retry(max_attempts=8))
 SOON = Retry(max_attempts=3, first_delay=timedelta(seconds=2))
 HALF_A_MINUTE = timedelta(seconds=30)
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from roundsman import Archive, Step, Workflow
+from roundsman import Archive, Retry, Step, Workflow
 from roundsman.errors import CallRefused, TryAgain
 from roundsman.model.events import Claimant
 from roundsman.model.instants import MINUTE, SECOND
@@ -328,7 +328,12 @@ CHARGING = Workflow(
     retain_for=timedelta(days=1),
 )
 
-note = Step(name="note", agent="clerk", complete_within=timedelta(seconds=30))
+note = Step(
+    name="note",
+    agent="clerk",
+    complete_within=timedelta(seconds=30),
+    retry=Retry(max_attempts=3),
+)
 NOTING = Workflow(
     name="noting",
     steps=(note,),

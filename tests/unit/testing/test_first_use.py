@@ -23,7 +23,7 @@ from roundsman.model.task import UNTOUCHED
 from roundsman.testing import FOR_EVER, Fault, Faults, Mishaps, TaskState, World, crash_everywhere
 
 HALF_A_MINUTE = timedelta(seconds=30)
-FENCED = Compensation(fences_late_performs=True)
+FENCED = Compensation(fences_late_performs=True, retry=Retry(max_attempts=8))
 
 THRICE = Retry(max_attempts=3)
 

@@ -35,7 +35,7 @@ from roundsman.agents.call_notes import NO_NOTES, CallNote, CallNotes
 from roundsman.agents.callbacks import callback_token
 from roundsman.agents.guard import Guard, NoGuard
 from roundsman.agents.heartbeat import Heartbeat, SendNow, interval_of
-from roundsman.agents.outcomes import AttemptResult, held, permanent, progress, transient
+from roundsman.agents.outcomes import AttemptResult, held, permanent, progress, unexpected
 from roundsman.agents.request import Perform, StepRequest, step_request
 from roundsman.engine.request_deadlines import PATIENCE
 from roundsman.errors import DefinitionError
@@ -355,7 +355,7 @@ class Agent:
                 f"the code of the {self.name} agent has no function to {request.operation} "
                 f"{request.step}; deploy the agent and the workflow in the same version"
             )
-            return transient(NO_HANDLER, message, DEPLOYED_WITHIN)
+            return unexpected(NO_HANDLER, message, DEPLOYED_WITHIN)
         if not isinstance(request.input, Mapping):
             return permanent("InputNotObject", "the order in the request is not a JSON object")
         now = means.clock()

@@ -18,7 +18,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception
 
 from roundsman.agents.call_notes import CallNote, NotNoted
 from roundsman.agents.callbacks import Callback
-from roundsman.agents.guard import CallHeld, Guard, NotCalled, RateLimited
+from roundsman.agents.guard import OF_FILES, CallHeld, Guard, NotCalled, RateLimited
 from roundsman.agents.outcomes import (
     AttemptResult,
     DidNotHappen,
@@ -27,13 +27,14 @@ from roundsman.agents.outcomes import (
     permanent,
     succeeded,
     transient,
+    unexpected,
     wait_of,
     waiting,
 )
 from roundsman.agents.request import Perform, StepRequest
 from roundsman.errors import Busy, PermanentError, TransientError
 from roundsman.model.instants import MINUTE, SECOND, milliseconds
-from roundsman.model.task import PERFORM, Effect, StepError
+from roundsman.model.task import PERFORM, Effect
 
 TRIES = 3
 FIRST_WAIT = SECOND // 5
@@ -135,7 +136,7 @@ class Attempt:
             return ended
         if self.request.operation == "undo":
             message = "the undo function returned a Callback, but an undo cannot wait for one"
-            return transient(CALLBACK_IN_UNDO, message, DEPLOYED_WITHIN)
+            return unexpected(CALLBACK_IN_UNDO, message, DEPLOYED_WITHIN)
         if value.remind_every is None:
             return waiting(self.request.clock() + milliseconds(value.within))
         if not self.reminds:
@@ -143,7 +144,7 @@ class Attempt:
                 "the function returned Callback(remind_every=...), but the agent has no function "
                 "to remind; bind one with @agent.reminds(step)"
             )
-            return transient(NO_REMINDER, message, DEPLOYED_WITHIN)
+            return unexpected(NO_REMINDER, message, DEPLOYED_WITHIN)
         until = self.request.clock() + milliseconds(value.within)
         return waiting(until, milliseconds(value.remind_every))
 
@@ -221,11 +222,11 @@ class Attempt:
                 f"the probe of {self.request.step} returned a {type(answer).__name__}; it must "
                 "return Happened(result) or DidNotHappen()"
             )
-            return transient(PROBE_UNCLEAR, message, DEPLOYED_WITHIN)
+            return unexpected(PROBE_UNCLEAR, message, DEPLOYED_WITHIN)
         found = succeeded(answer.result)
         if found.error is not None:
             message = f"the probe of {self.request.step}: {found.error.message}"
-            return transient(found.error.type, message, DEPLOYED_WITHIN)
+            return unexpected(found.error.type, message, DEPLOYED_WITHIN)
         if not undoes:
             return found
         results = {**self.request.results, self.request.step: found.result}
@@ -271,7 +272,16 @@ class Attempt:
         if isinstance(error, PermanentError):
             return permanent(error.error_type, error.message)
         message = f"unexpected error; see the log of the {self.agent} agent"
-        return transient(type(error).__name__, f"{asked}{message}")
+        fail = transient if _is_remote(error) else unexpected
+        return fail(type(error).__name__, f"{asked}{message}")
+
+
+def _is_remote(error: Exception) -> bool:
+    """Whether a call over the network failed, and not the author's code.
+
+    Libraries for calls raise OSError or a subclass of it. One about a file is a defect.
+    """
+    return isinstance(error, OSError) and not isinstance(error, OF_FILES)
 
 
 def may_pass(error: BaseException) -> bool:
@@ -294,4 +304,4 @@ def _counted(ended: AttemptResult, tries: int) -> AttemptResult:
     if ended.error is None or tries < 2:
         return ended
     message = f"{ended.error.message} ({tries} tries)".lstrip()
-    return replace(ended, error=StepError(ended.error.type, message))
+    return replace(ended, error=replace(ended.error, message=message))

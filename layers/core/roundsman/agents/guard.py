@@ -10,6 +10,9 @@ from roundsman.errors import Busy, RoundsmanError
 
 T = TypeVar("T")
 
+OF_FILES = (FileExistsError, FileNotFoundError, IsADirectoryError, NotADirectoryError)
+"""The OSErrors that are about files: defects of the agent's code, not failures of its service."""
+
 
 class CallHeld(RoundsmanError):
     """The service may not be called now: the attempt ends as `held`, and is not counted.

@@ -4,7 +4,7 @@ An author's function may return or raise anything, and the reply must still be o
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from math import isfinite
 
@@ -43,7 +43,8 @@ class AttemptResult:
 def succeeded(result: object) -> AttemptResult:
     """The attempt succeeded with this result.
 
-    A result that is not JSON or is too large is a permanent failure instead.
+    A result that is too large is a permanent failure instead. One that is not JSON is a defect of
+    the function, so it is a transient failure.
     """
     try:
         text = canonical_json(result)  # type: ignore[arg-type]  # raises if it is not JSON
@@ -52,7 +53,7 @@ def succeeded(result: object) -> AttemptResult:
         if levels(value) > DEEPEST_RESULT:
             raise ValueError
     except (TypeError, ValueError, RecursionError):
-        return permanent(RESULT_NOT_JSON, _not_json(result))
+        return unexpected(RESULT_NOT_JSON, _not_json(result))
     if size > LARGEST_RESULT:
         message = f"the result is {size} bytes of JSON; at most {LARGEST_RESULT} fit"
         return permanent(RESULT_TOO_LARGE, message)
@@ -114,6 +115,15 @@ def transient(error_type: object, message: object, retry_after: int | None = Non
     """The attempt failed; another may succeed, after `retry_after` ms or the step's backoff."""
     error = _step_error(error_type, message)
     return AttemptResult(outcome=Outcome.TRANSIENT, error=error, retry_after=retry_after)
+
+
+def unexpected(
+    error_type: object, message: object, retry_after: int | None = None
+) -> AttemptResult:
+    """The attempt failed transiently because of a defect of the agent's code or its deployment."""
+    ended = transient(error_type, message, retry_after)
+    error = None if ended.error is None else replace(ended.error, unexpected=True)
+    return replace(ended, error=error)
 
 
 def permanent(error_type: object, message: object) -> AttemptResult:

@@ -12,13 +12,18 @@ from collections.abc import Mapping, Sequence
 from roundsman.alerts.group import UNDONE_WITHIN, AlertKind, Census
 from roundsman.alerts.samples import Sample, over, readable
 from roundsman.model.events import Agents
-from roundsman.model.failure import NO_STEP, UNDO_FAILED, UNDONE, UNREADABLE, Group
+from roundsman.model.failure import NO_STEP, RETRIED, UNDO_FAILED, UNDONE, UNREADABLE, Group
 from roundsman.model.instants import format_duration, iso
 from roundsman.model.json import Json
 from roundsman.wire.alert import Alert, alert_of
 from roundsman.wire.plain_text import AlertText
 
-KINDS = {UNDO_FAILED: "task_archived", UNREADABLE: "task_unreadable", UNDONE: "orders_undone"}
+KINDS = {
+    UNDO_FAILED: "task_archived",
+    UNREADABLE: "task_unreadable",
+    UNDONE: "orders_undone",
+    RETRIED: "unexpected_error",
+}
 """The alert's `kind`, by how the members failed; `task_archived` for all others.
 
 A task whose undo failed is Archived too, but critical: a filter on `kind` matches both, a filter on
@@ -61,6 +66,8 @@ def group_alert(
         "agents": [_agent(name, agents) for name in _agents_of(group, samples)],
     }
     commands = _commands(group, census, samples, clear=clear)
+    if group.how == RETRIED and not clear:
+        document["retriedUntil"] = _retried_until(samples)
     if not clear:
         document["overSamples"] = {"samples": len(samples), **over(samples)}
         document["samples"] = [sample.document() for sample in samples] or list(census.samples)
@@ -105,6 +112,8 @@ def title(news: AlertKind, group: Group, census: Census) -> str:
         return f"Roundsman: the undo of {where} fails: {why}"
     if group.undone:
         return f"Roundsman: {where} fails, orders are undone: {why}"
+    if group.how == RETRIED:
+        return f"Roundsman: {where} fails unexpectedly, orders are retried: {why}"
     return f"Roundsman: {where} fails: {why}"
 
 
@@ -128,23 +137,41 @@ def summary(news: AlertKind, group: Group, census: Census, samples: Sequence[Sam
             f"too many different failures for one alert each; see roundsman groups show {group.id}"
         )
     if news is AlertKind.CLEAR:
-        if group.undone:
-            return f"All clear: few orders{of} are now undone after a failure{at}: {why}"
-        return f"All clear: no order{of} remains failed{at}: {why}"
+        return _all_clear(group, of, f"{at}: {why}")
     if group.how == UNREADABLE:
         return f"{hit} cannot be processed, because the task record cannot be handled: {why}"
     if group.undone:
         were = "was" if one else "were"
         within = format_duration(UNDONE_WITHIN)
         return f"{hit}{of} failed{at} and {were} undone in the last {within}: {why}"
+    if group.how == RETRIED:
+        fail, until = "fails" if one else "fail", _retried_until(samples)
+        least = f" until {until} at least" if until else ""
+        are = "is" if one else "are"
+        return f"{hit}{of} {fail}{at} with an unexpected error and {are} retried{least}: {why}"
     if group.how == UNDO_FAILED:
         return f"{hit}{of}: the undo of {group.step} failed, so its effect may remain: {why}"
     return f"{hit}{of} failed{at} and {'is' if one else 'are'} archived: {why}"
 
 
+def _all_clear(group: Group, of: str, where: str) -> str:
+    if group.undone:
+        return f"All clear: few orders{of} are now undone after a failure{where}"
+    if group.how == RETRIED:
+        return f"All clear: no order{of} is retried any more after an unexpected error{where}"
+    return f"All clear: no order{of} remains failed{where}"
+
+
 def _own_words(samples: Sequence[Sample]) -> str | None:
-    ending = samples[0].task.ending if samples else None
-    return ending.error.message if ending is not None and ending.error is not None else None
+    error = samples[0].error if samples else None
+    return None if error is None else error.message
+
+
+def _retried_until(samples: Sequence[Sample]) -> str | None:
+    """Until when the first of the samples is retried at least; None if none is retried."""
+    found = (sample.retry_until for sample in samples)
+    first = min((at for at in found if at is not None), default=None)
+    return None if first is None else _when(first)
 
 
 def _agents_of(group: Group, samples: Sequence[Sample]) -> list[str]:
@@ -184,7 +211,9 @@ def _commands(
     found: dict[str, Json] = {"look": looks}
     if group.agent:
         found["hold"] = f"roundsman hold {shlex.quote(group.agent)} --for 30m --reason '...'"
-    if group.how != UNREADABLE:
+    if group.how == RETRIED:
+        found["run"] = f"roundsman run --group {group.id} --reason '...'"
+    elif group.how != UNREADABLE:
         again = " --again" if group.undone else ""
         found["resubmit"] = f"roundsman resubmit --group {group.id}{again} --reason '...'"
     return found
@@ -205,6 +234,8 @@ def _words(
     words.pair("orders", census.said)
     words.pair("first failure", str(document["firstSeen"]))
     words.pair("last failure", str(document["lastSeen"]))
+    if document.get("retriedUntil") is not None:
+        words.pair("retried until", str(document["retriedUntil"]))
     if census.complete_by is not None and not group.undone and not clear:
         words.pair("first complete-by", _when(census.complete_by))
     for agent in _agents_of(group, samples):
@@ -219,6 +250,9 @@ def _words(
         words.commands("To stop calls to the service for 30 minutes", commands.get("hold"))
         words.commands(
             "To resubmit the orders after the cause is repaired", commands.get("resubmit")
+        )
+        words.commands(
+            "To attempt the orders at once after the defect is repaired", commands.get("run")
         )
     if not clear:
         for sample in samples:
@@ -242,5 +276,8 @@ def _said(sample: Sample) -> str:
     task = sample.task
     tried = sample.attempts
     times = "" if not tried else f", tried {tried} time{'' if tried == 1 else 's'}"
+    error = sample.error
     why = task.ending.why if task.ending else ""
+    if not why and error is not None:
+        why = f"{error.type}: {error.message}"
     return f"{task.state.value}{times}: {why}"

@@ -64,13 +64,13 @@ class Reporter:
         self._stored: frozenset[str] = frozenset()
         self._full: dict[int, int] = {}
 
-    def archived(self, task: Task, plan: Plan | None) -> Reported | None:
+    def failed(self, task: Task, plan: Plan | None) -> Reported | None:
         """Make sure that the task's failure group is open, and alert if it is new.
 
-        Returns None if the task is no longer failed. If too many groups are open, the group is the
-        overflow group of the workflow, and the caller must store it in the task's record. Raises
-        TryAgain and CallRefused if the group could not be opened. A first alert that could not be
-        published is left to the supervisor.
+        The task is Archived, or open with an unexpected error. Returns None if it no longer is. If
+        too many groups are open, the group is the overflow group of the workflow, and the caller
+        must store it in the task's record. Raises TryAgain and CallRefused if the group could not
+        be opened. A first alert that could not be published is left to the supervisor.
         """
         failure = failure_of(task)
         if failure is None:
@@ -121,7 +121,7 @@ class Reporter:
             failure,
             agent=agent_of_step(failure, sample),
             task_id=task.task_id,
-            since=now if task.ended_at is None else task.ended_at,
+            since=now if task.failed_at is None else task.failed_at,
             now=now,
         )
 

@@ -4,11 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from roundsman.engine.effects import may_have_taken_effect
+from roundsman.model.failure import retried_step
 from roundsman.model.instants import iso
 from roundsman.model.json import Json
 from roundsman.model.plan import Plan
 from roundsman.model.states import ProcessState
-from roundsman.model.task import StepRecord, Task
+from roundsman.model.task import StepError, StepRecord, Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +21,27 @@ class Sample:
 
     @property
     def step(self) -> str | None:
-        """The step or item (`name[3]`) that failed first; None if the task failed as a whole."""
+        """The step or item (`name[3]`) that failed first; None if the task failed as a whole.
+
+        Of an open task, the step that is retried after an unexpected error.
+        """
+        if not self.task.ended:
+            return retried_step(self.task)
         return self.task.ending.step if self.task.ending else None
+
+    @property
+    def error(self) -> StepError | None:
+        """The error that ended the task; of an open task, that of the step that is retried."""
+        if not self.task.ended:
+            return self.task.step(self.step).error if self.step else None
+        return self.task.ending.error if self.task.ending else None
+
+    @property
+    def retry_until(self) -> int | None:
+        """Until when the step of an open task is retried at least (epoch ms); None if it is not."""
+        if self.task.ended or self.step is None:
+            return None
+        return self.task.step(self.step).retry_until
 
     @property
     def attempts(self) -> int | None:
@@ -52,7 +72,7 @@ class Sample:
         found: dict[str, Json] = {
             "orderId": task.task_id,
             "state": task.state.value,
-            "failedAt": None if task.ended_at is None else iso(task.ended_at),
+            "failedAt": None if task.failed_at is None else iso(task.failed_at),
             "submittedAt": iso(task.created_at),
             "reason": task.ending.why if task.ending else "",
             "step": step,
@@ -116,5 +136,9 @@ def _attempts(plan: Plan | None, step: str | None, record: StepRecord | None) ->
     """The number of attempts; `failure_count` does not include a permanent failure."""
     if plan is None or step is None or record is None or record.started_at is None:
         return record.failure_count if record else None
-    refused = record.failure_count < plan.steps[step].attempts
+    most = plan.steps[step].attempts
+    if most is None:  # the step was retried for a time, and an exhausted one keeps its end
+        refused = record.process_state is ProcessState.ERROR and record.retry_until is None
+    else:
+        refused = record.failure_count < most
     return record.failure_count + 1 if refused else record.failure_count

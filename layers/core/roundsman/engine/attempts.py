@@ -4,7 +4,7 @@ A step has two operations: perform, and undo if its effect is compensated. Attem
 claim, a complete-by, a failure count and a limit. The operation follows from the step's state.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from roundsman.engine.agent_holds import can_resume, park
 from roundsman.engine.compensation import begin_undo
@@ -22,15 +22,29 @@ from roundsman.engine.routing import (
 )
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.events import AgentView, Claimant, InspectAt, Outcome, Replied, SendRequest
-from roundsman.model.instants import SECOND, clock_time, format_duration
+from roundsman.model.instants import MINUTE, SECOND, clock_time, format_duration
 from roundsman.model.plan import RetryPlan, StepPlan, WaitPlan
 from roundsman.model.queue_lag import MARK_INTERVAL, UNCERTAINTY
 from roundsman.model.states import ProcessState
-from roundsman.model.task import PERFORM, UNDO, AfterUndo, StepError, StepRecord, operation_of
+from roundsman.model.task import (
+    PERFORM,
+    UNDO,
+    AfterUndo,
+    Effect,
+    StepError,
+    StepRecord,
+    operation_of,
+)
 
 REDELIVERED_WITHIN = 75 * SECOND
 """The time in ms within which a scheduler's message that was not fully handled is redelivered: its
 queue's visibility timeout of 60 s, and the run time of a function."""
+
+UNEXPECTED_RETRIED_FOR = 60 * MINUTE
+"""How long, in ms, a step is retried at least after its first unexpected error. A person gets the
+alert, finds the defect and deploys the repair in that time."""
+
+OVERDUE = "Overdue"
 
 MAX_UNCOUNTED_TIMEOUTS = 3
 """The maximum number of timeouts in a row that are attributed to a backlog and not counted as
@@ -82,9 +96,9 @@ def claim(context: DecisionContext, step: StepPlan, claimant: Claimant) -> None:
         corrections=newest if unused else record.corrections,
     )
     context.decision.action(SendRequest(step.name))
-    limit = _retry_of(step, operation).max_attempts
     _record_reroute(context, step, record, agent)
-    context.decision.note(f"{_what(step, operation)}: attempt {attempt} of {limit} claimed")
+    said = _attempt(attempt, step.attempts_of(operation))
+    context.decision.note(f"{_what(step, operation)}: {said} claimed")
 
 
 def _record_reroute(
@@ -124,21 +138,25 @@ def failed(context: DecisionContext, step: StepPlan, reply: Replied) -> None:
     error = (reply.error or StepError("Unknown", "the agent gave no reason")).cut()
     said = f"{error.type}: {error.message}" if error.message else error.type
     what = _what(step, operation)
-    if reply.outcome is Outcome.PERMANENT or error.type in _retry_of(step, operation).not_on:
-        effect = reply.effect if operation == PERFORM else None
+    effect = reply.effect if operation == PERFORM else None
+    if reply.outcome is Outcome.PERMANENT or error.type in step.retry_of(operation).not_on:
         why = f"{what}: failed for good: {said}"
         give_up(context, step, StepEvent.REFUSED, error, why, effect=effect)
         return
-    retry = _retry_of(step, operation)
+    retry = step.retry_of(operation)
     count = context.decision.step(step.name).failure_count + 1
-    tried = f"{what}: attempt {count} of {_limit(step, operation)} failed: {said}"
-    if _is_last(context, step, operation, count):
-        _exhausted(context, step, error, tried)
+    tried = f"{what}: {_attempt(count, step.attempts_of(operation))} failed: {said}"
+    if error.unexpected:
+        tried += " (an unexpected error)"
+    patience = _patience_after(context, step, error)
+    if _is_last(context, step, count, patience):
+        stands = Effect.STANDS if effect is Effect.STANDS else None
+        _exhausted(context, step, error, tried, patience, stands)
         return
     wait = reply.retry_after
-    if wait is None:
-        wait = retry_delay(retry, count, context.jitter)
-    again = _try_again_after(context, wait, step, StepEvent.FAILED, error)
+    if wait is None or retry.keep_trying_for:  # a service that asks for 0 s must not get a loop
+        wait = max(wait or 0, retry_delay(retry, count, context.jitter))
+    again = _try_again_after(context, wait, step, StepEvent.FAILED, error, patience)
     context.decision.record("failed", step.name, count, f"{tried}; {again}")
 
 
@@ -225,28 +243,38 @@ def overdue(context: DecisionContext, step: StepPlan, by: int) -> None:
             _requeue_uncounted(context, step, record.uncounted_timeouts + 1, said)
             return
     silence = _missing_signal(context, record)
-    tried = f"{what}: attempt {count} of {_limit(step, operation)} overdue by {format_duration(by)}"
-    error = StepError(
-        "Overdue", f"{silence or 'no answer in time'}; {format_duration(by)} late when seen"
+    tried = (
+        f"{what}: {_attempt(count, step.attempts_of(operation))} overdue by {format_duration(by)}"
+    )
+    error = _silent_agent(context, step) or StepError(
+        OVERDUE, f"{silence or 'no answer in time'}; {format_duration(by)} late when seen"
     )
     if silence:
         tried = f"{tried}: {silence}"
-    if _is_last(context, step, operation, count):
-        _exhausted(context, step, error, tried)
+    patience = _patience_after(context, step, error)
+    if _is_last(context, step, count, patience):
+        _exhausted(context, step, error, tried, patience)
         return
     # Not reset for an unread undo: it is excused MAX_UNCOUNTED_TIMEOUTS times in total, then it
     # counts.
     never_read = operation == UNDO and _never_read(record, context.agent(step))
-    context.decision.requeue(
-        step.name,
-        StepEvent.OVERDUE,
-        failure_count=count,
-        error=error,
-        outcome_unknown=_unknown_after(record),
-        uncounted_timeouts=record.uncounted_timeouts if never_read else 0,
-    )
-    at = clock_time(context.now)
-    context.decision.record("requeued", step.name, count, f"{tried}; retried at {at}")
+    uncounted_timeouts = record.uncounted_timeouts if never_read else 0
+    if patience.until is not None:  # no number limits the attempts, so that short ones are spread
+        wait = retry_delay(step.retry_of(operation), count, context.jitter)
+        again = _try_again_after(
+            context, wait, step, StepEvent.OVERDUE, error, patience, uncounted_timeouts
+        )
+    else:
+        context.decision.requeue(
+            step.name,
+            StepEvent.OVERDUE,
+            failure_count=count,
+            error=error,
+            outcome_unknown=_unknown_after(record),
+            uncounted_timeouts=uncounted_timeouts,
+        )
+        again = f"retried at {clock_time(context.now)}"
+    context.decision.record("requeued", step.name, count, f"{tried}; {again}")
 
 
 def make_ready_if_due(context: DecisionContext, step: StepPlan) -> None:
@@ -265,23 +293,75 @@ def make_ready_if_due(context: DecisionContext, step: StepPlan) -> None:
         context.decision.note(f"{what}: was not started in time; started again")
 
 
-def _is_last(context: DecisionContext, step: StepPlan, operation: str, count: int) -> bool:
-    """Whether no attempt is left. A perform of an ending task is not retried."""
+@dataclass(frozen=True, slots=True)
+class _Patience:
+    """The fields of a step record that say for how long it is retried."""
+
+    until: int | None
+    unexpected_since: int | None
+
+
+def _patience_after(context: DecisionContext, step: StepPlan, error: StepError) -> _Patience:
+    """For how long the step is retried after this failure.
+
+    A step that is retried for a time is retried until then, counted from its first failure; after
+    an unexpected error it is retried for at least UNEXPECTED_RETRIED_FOR, counted from the first.
+    """
+    record = context.decision.step(step.name)
+    keep = step.retry_of(operation_of(record)).keep_trying_for
+    if not keep:
+        return _Patience(None, None)
+    until = context.now + keep if record.retry_until is None else record.retry_until
+    if not error.unexpected:
+        return _Patience(until, record.unexpected_since)
+    if record.unexpected_since is None or record.retry_until is None:
+        until = max(until, context.now + UNEXPECTED_RETRIED_FOR)
+    return _Patience(until, record.unexpected_since or context.now)
+
+
+def _is_last(context: DecisionContext, step: StepPlan, count: int, patience: _Patience) -> bool:
+    """Whether no attempt is left. A perform of an ending task is not retried.
+
+    A step that is retried for a time gets an attempt that begins after that time, so that a service
+    which answers again within the time is called again. It is not retried for the time if it can
+    begin at another agent instead.
+    """
+    record = context.decision.step(step.name)
+    operation = operation_of(record)
     if operation == PERFORM and context.decision.ending:
         return True
-    return count >= _retry_of(step, operation).max_attempts
+    if count < step.retry_of(operation).max_attempts:
+        return False
+    if patience.until is None or (record.started_at or 0) >= patience.until:
+        return True
+    return operation == PERFORM and _agent_after(context, step) is not None
 
 
-def _exhausted(context: DecisionContext, step: StepPlan, error: StepError, tried: str) -> None:
+def _agent_after(context: DecisionContext, step: StepPlan) -> str | None:
+    """The agent at which the step begins if it fails at this one; None if there is none."""
+    record = context.decision.step(step.name)
+    performs = record.process_state is ProcessState.PROCESSING and not context.decision.ending
+    return next_agent(context, step) if performs and step.compensation else None
+
+
+def _exhausted(
+    context: DecisionContext,
+    step: StepPlan,
+    error: StepError,
+    tried: str,
+    patience: _Patience,
+    effect: Effect | None = None,
+) -> None:
     """Handle the failure of the last attempt.
 
     In this order: undo the step to begin it at another agent, wait if the plan says so, or give up.
+    `effect` is what is proven of the step's effect.
     """
     record = context.decision.step(step.name)
     count = record.failure_count + 1
     wait = step.on_failure
     performs = record.process_state is ProcessState.PROCESSING and not context.decision.ending
-    agent = next_agent(context, step) if performs and step.compensation else None
+    agent = _agent_after(context, step)
     if agent is not None:
         here = agent_now(step, record)
         context.decision.record("failed", step.name, count, tried)
@@ -294,15 +374,22 @@ def _exhausted(context: DecisionContext, step: StepPlan, error: StepError, tried
             then=f"after its undo at {here}, the step begins at {agent}",
         )
         return
-    if performs and isinstance(wait, WaitPlan) and count - step.retry.max_attempts < wait.times:
-        again = _try_again_after(context, wait.delay, step, StepEvent.WAITS_ON, error)
+    waits = record.waits if step.retry.keep_trying_for else count - step.retry.max_attempts
+    if performs and isinstance(wait, WaitPlan) and waits < wait.times:
+        again = _try_again_after(context, wait.delay, step, StepEvent.WAITS_ON, error, patience)
         context.decision.record("waits", step.name, count, f"{tried}; waits; {again}")
         return
-    give_up(context, step, StepEvent.EXHAUSTED, error, tried)
+    give_up(context, step, StepEvent.EXHAUSTED, error, tried, effect=effect)
 
 
 def _try_again_after(
-    context: DecisionContext, wait: int, step: StepPlan, event: StepEvent, error: StepError
+    context: DecisionContext,
+    wait: int,
+    step: StepPlan,
+    event: StepEvent,
+    error: StepError,
+    patience: _Patience,
+    uncounted_timeouts: int = 0,
 ) -> str:
     """Make the step wait for `wait` ms, and return the time of the retry in words.
 
@@ -322,12 +409,21 @@ def _try_again_after(
         failure_count=record.failure_count + 1,
         error=error,
         outcome_unknown=_unknown_after(record),
-        uncounted_timeouts=0,
+        uncounted_timeouts=uncounted_timeouts,
+        retry_until=patience.until,
+        unexpected_since=patience.unexpected_since,
+        waits=record.waits + int(patience.until is not None and event is StepEvent.WAITS_ON),
     )
     context.decision.action(InspectAt(at))
     if at < context.now + wait:
         return f"no attempt fits before the task must be complete at {clock_time(at)}"
-    return f"retried at {clock_time(at)}"
+    said = f"retried at {clock_time(at)}"
+    if patience.until is None or patience.until <= at:
+        return said
+    until = patience.until
+    if operation_of(record) == PERFORM:
+        until = min(until, context.decision.task.complete_by)
+    return f"{said}, and until {clock_time(until)} at least"
 
 
 def _unknown_after(record: StepRecord) -> bool:
@@ -399,13 +495,24 @@ def _requeue_uncounted(
 ) -> None:
     """Requeue the step for a new request; the attempt is not counted, for the reason `said`.
 
-    The next claim allows for the lag of the queue.
+    The next claim allows for the lag of the queue. If the agent reads nothing at all, that is an
+    unexpected error from the second time in a row on: a single request may have been lost.
     """
     record = context.decision.step(step.name)
     # Unread is no proof of no effect: read marks are seconds old, and queues keep no order.
     unknown = _unknown_after(record)
+    error, since = _silent_agent(context, step), record.unexpected_since
+    if error is not None:
+        seen_before = record.error is not None and record.error.type == OVERDUE
+        error = replace(error, unexpected=seen_before)
+        since = _patience_after(context, step, error).unexpected_since
     context.decision.requeue(
-        step.name, StepEvent.UNREAD, outcome_unknown=unknown, uncounted_timeouts=uncounted_timeouts
+        step.name,
+        StepEvent.UNREAD,
+        outcome_unknown=unknown,
+        uncounted_timeouts=uncounted_timeouts,
+        error=error or record.error,
+        unexpected_since=since,
     )
     what, count = _what(step, operation_of(record)), record.failure_count + 1
     why = f"{what}: {said}; sent again, no attempt counted"
@@ -480,6 +587,22 @@ def _was_read(record: StepRecord, view: AgentView) -> bool:
     return reads is not None and started_at is not None and started_at < reads - UNCERTAINTY
 
 
+def _silent_agent(context: DecisionContext, step: StepPlan) -> StepError | None:
+    """The error if the agent reads no requests at all; None if it does, or may do so.
+
+    An agent whose module cannot be imported never reads a request. Then the queue has no read mark,
+    or one that is out of date and older than the request. Only a step that is retried for a time
+    tells this apart from any other timeout.
+    """
+    record, view = context.decision.step(step.name), context.agent(step)
+    if not step.retry_of(operation_of(record)).keep_trying_for or record.heard_at is not None:
+        return None
+    if not view.unread and (view.reads is not None or not _never_read(record, view)):
+        return None
+    agent = agent_now(step, record)
+    return StepError(OVERDUE, f"the {agent} agent reads no requests; see its log", unexpected=True)
+
+
 def _missing_signal(context: DecisionContext, record: StepRecord) -> str:
     """What is missing, in words, if it is a callback or progress; empty if it is the reply."""
     if record.waiting and record.complete_by is not None:
@@ -494,22 +617,18 @@ def _what(step: StepPlan, operation: str) -> str:
     return step.name if operation == PERFORM else f"{step.name} (undo)"
 
 
-def _retry_of(step: StepPlan, operation: str) -> RetryPlan:
-    if operation == UNDO and step.compensation:
-        return step.compensation.retry
-    return step.retry
-
-
-def _limit(step: StepPlan, operation: str) -> int:
-    return _retry_of(step, operation).max_attempts if operation == UNDO else step.attempts
+def _attempt(number: int, most: int | None) -> str:
+    return f"attempt {number}" if most is None else f"attempt {number} of {most}"
 
 
 def retry_delay(retry: RetryPlan, failures: int, jitter: float) -> int:
     """The delay in ms before the next attempt, after `failures` failures (1 or more).
 
     Exponential backoff with full jitter: the delay is drawn from the whole range below the cap,
-    which spreads many retries best (AWS Architecture Blog, "Exponential Backoff And Jitter").
-    `jitter` is in [0, 1).
+    which spreads many retries best (AWS Architecture Blog, "Exponential Backoff And Jitter"). If
+    the step is retried for a time, only the upper half of the range is used: no number limits its
+    attempts, and a delay near zero would make too many. `jitter` is in [0, 1).
     """
     doubled = retry.first_delay * 2 ** min(failures - 1, 40)
-    return int(min(doubled, retry.max_delay) * jitter)
+    longest = min(doubled, retry.max_delay)
+    return int(longest * (1 + jitter) / 2) if retry.keep_trying_for else int(longest * jitter)

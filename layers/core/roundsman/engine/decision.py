@@ -95,6 +95,9 @@ class StepChanges(TypedDict, total=False):
     extra: int
     granted: int
     corrections: int
+    retry_until: int | None
+    unexpected_since: int | None
+    waits: int
 
 
 KEEPS_HELD_SINCE = frozenset(
@@ -130,6 +133,29 @@ KEEPS_HEARTBEAT = frozenset(
 )
 """Events within an attempt. Any other event clears `heartbeat_by`, `heard_at` and `waiting`, and
 ends the reminders."""
+
+KEEPS_PATIENCE = frozenset(
+    {
+        StepEvent.CLAIMED,
+        StepEvent.HELD,
+        StepEvent.UNCLAIMED,
+        StepEvent.RETRY_DUE,
+        StepEvent.PROGRESSED,
+        StepEvent.EXTENDED,
+        StepEvent.FAILED,
+        StepEvent.OVERDUE,
+        StepEvent.UNREAD,
+        StepEvent.OUT_OF_TIME,
+        StepEvent.WAITS_ON,
+        StepEvent.EXHAUSTED,
+        StepEvent.HAPPENED,
+    }
+)
+"""Events of one series of attempts. Any other event ends it and clears `retry_until`,
+`unexpected_since` and `waits`: the next failure begins a new series."""
+
+NOT_COUNTED = frozenset({StepEvent.HELD, StepEvent.UNREAD, StepEvent.OUT_OF_TIME})
+"""Events that end an attempt without counting it. The time of the attempt does not count either."""
 
 
 class DecisionBuilder:
@@ -184,6 +210,11 @@ class DecisionBuilder:
             changes.setdefault("held_since", None)
         if event not in KEEPS_UNCOUNTED_CALLS:
             changes.setdefault("uncounted_calls", 0)
+        if event not in KEEPS_PATIENCE:
+            changes |= {"retry_until": None, "unexpected_since": None, "waits": 0}
+        elif record.retry_until is not None:
+            excused = self._excused_time(record, event)
+            changes.setdefault("retry_until", record.retry_until + excused)
         if event not in KEEPS_HEARTBEAT:
             changes.setdefault("heartbeat_by", None)
             changes.setdefault("heard_at", None)
@@ -192,6 +223,19 @@ class DecisionBuilder:
             changes.setdefault("remind_at", None)
             changes.setdefault("reminded_by", None)
         self.steps[name] = replace(record, process_state=transition.to, **changes)
+
+    def _excused_time(self, record: StepRecord, event: StepEvent) -> int:
+        """The time in ms, up to this event, in which the step could not be attempted.
+
+        That is the time of an attempt that is not counted, and the time for which the step was
+        parked.
+        """
+        since = None
+        if event is StepEvent.CLAIMED:
+            since = record.held_since
+        elif event in NOT_COUNTED and record.under_way:
+            since = record.started_at
+        return 0 if since is None else max(0, self.now - since)
 
     def stale(self, name: str) -> str:
         """Why a late or repeated reply changes nothing."""
@@ -365,19 +409,26 @@ class DecisionBuilder:
             steps=self.steps,
             ending=self.ending,
             ended_at=self._ended_at(state),
-            owed=self.task.owed + self._newly_owed(state, version),
         )
         task = replace(task, failure=self._failure(task))
+        task = replace(task, owed=self.task.owed + self._newly_owed(task))
         return Decision(
             with_due_entry(task, self.now), tuple(self._actions), reason, tuple(self._history)
         )
 
     def _failure(self, task: Task) -> str | None:
-        """The failure group in which the task ends; set only when the task's state changes."""
-        if task.state is self.before.state:
+        """The failure group of the task.
+
+        An ended task stays in its group. An open one stays in the group of its last unexpected
+        error as long as that step is retried, whatever else happens to the step.
+        """
+        if task.ended and task.state is self.before.state:
             return self.before.failure
         failure = failure_of(task)
-        return failure.group if failure else None
+        if failure is not None:
+            return failure.group
+        goes_on = not task.ended and not self.before.ended and task.failed_at is not None
+        return self.before.failure if goes_on else None
 
     def _ended_at(self, state: TaskState) -> int | None:
         if state not in END_STATES:
@@ -449,20 +500,24 @@ class DecisionBuilder:
             why = f"{self.ending.why}; without compensation: {', '.join(stays)}"
             self.ending = replace(self.ending, why=why)
 
-    def _newly_owed(self, state: TaskState, version: int) -> tuple[Owed, ...]:
+    def _newly_owed(self, task: Task) -> tuple[Owed, ...]:
         """The statuses and alerts that this decision owes, in the order of sending.
 
         The status of an end, and its alert, are owed once each time the task enters an end state.
+        The alert of an unexpected error is owed when the open task joins the error's group.
         """
-        ends = state if state is not self.before.state else None
+        ends = task.state if task.state is not self.before.state else None
 
         def owed(kind: str, name: str, detail: str = "") -> Owed:
-            return Owed(kind, name, version, self.now, detail)
+            return Owed(kind, name, task.version, self.now, detail)
 
         why = self.ending.why if self.ending else ""
         found: list[Owed] = []
         if ends is TaskState.ARCHIVED:
             found.append(owed("alert", "task_archived", why))
+        joins = task.failure is not None and task.failure != self.before.failure
+        if joins and not task.ended:
+            found.append(owed("alert", "unexpected_error", "; ".join(self._reasons)))
         if self.task.reply_to:
             if _has_started(self.steps) and not _has_started(self.before.steps):
                 found.append(owed("status", "started"))

@@ -16,6 +16,9 @@ from roundsman.model.task import StepError, Task, step_of
 ARCHIVED, UNDO_FAILED, UNDONE = "archived", "undo_failed", "undone"
 """How a failed task ended: archived, archived because an undo failed, or undone as a whole."""
 
+RETRIED = "retried"
+"""The `how` of an open task: a step fails with an unexpected error and is still retried."""
+
 NO_STEP = "none"
 """The step of a failure in which the task failed as a whole."""
 
@@ -43,7 +46,7 @@ class Failure:
     """The failed step; for an item of a fan-out, the step of the definition. NO_STEP if the task
     failed as a whole."""
     how: str
-    """ARCHIVED, UNDO_FAILED, UNDONE or UNREADABLE."""
+    """ARCHIVED, UNDO_FAILED, UNDONE, RETRIED or UNREADABLE."""
     error_type: str
     message: str
     """The error message, normalised (see `normalised`)."""
@@ -56,7 +59,13 @@ class Failure:
 
 
 def failure_of(task: Task) -> Failure | None:
-    """Return the failure of an ended task; None if it did not fail or a person ended it."""
+    """Return the failure of the task; None if it did not fail or a person ended it.
+
+    An open task has one while a step whose last attempt failed with an unexpected error is retried.
+    """
+    if not task.ended:
+        name = retried_step(task)
+        return _failure(task, RETRIED, name, task.step(name).error) if name else None
     if task.state not in (TaskState.ARCHIVED, TaskState.UNDONE) or task.ending is None:
         return None
     if task.state is TaskState.UNDONE:
@@ -65,6 +74,15 @@ def failure_of(task: Task) -> Failure | None:
         if record.process_state is ProcessState.UNDO_ERROR:
             return _failure(task, UNDO_FAILED, name, record.error or _unknown(task))
     return _failure(task, ARCHIVED, task.ending.step, task.ending.error or _unknown(task))
+
+
+def retried_step(task: Task) -> str | None:
+    """Return the first step of an open task whose last attempt failed with an unexpected error."""
+    for name, record in sorted(task.steps.items()):
+        error, since = record.error, record.unexpected_since
+        if since is not None and error is not None and error.unexpected:
+            return name
+    return None
 
 
 def _unknown(task: Task) -> StepError:
@@ -114,8 +132,8 @@ def _star(found: re.Match[str]) -> str:
 
 
 UNREADABLE = "unreadable"
-"""The `how` of a record that cannot be handled. Unlike ARCHIVED, UNDO_FAILED and UNDONE, it is not
-an end of a task."""
+"""The `how` of a record that cannot be handled. Like RETRIED, it is not an end
+of a task."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +147,7 @@ class Group:
     step: str
     """The failed step; `none` (NO_STEP) if the tasks failed as a whole."""
     how: str
-    """How the members failed: `archived`, `undo_failed`, `undone` or `unreadable`."""
+    """How the members failed: `archived`, `undo_failed`, `undone`, `retried` or `unreadable`."""
     error_type: str
     """The error type of the members."""
     message: str

@@ -15,8 +15,10 @@ from typing import TypeAlias, TypeVar
 
 from roundsman.model.instants import milliseconds
 from roundsman.model.json import Json, canonical_json, parse_json, sha256
-from roundsman.model.task import item_names
+from roundsman.model.task import UNDO, Operation, item_names
 from roundsman.model.workflow import (
+    KEEP_TRYING_FOR,
+    MIN_ATTEMPTS,
     Archive,
     Compensation,
     Priority,
@@ -68,9 +70,13 @@ class RetryPlan:
     """`Retry` in a plan. Durations are in ms."""
 
     max_attempts: int
+    """The number of attempts after which the step has failed, if `keep_trying_for` is over."""
     first_delay: int
     max_delay: int
     not_on: tuple[str, ...]
+    keep_trying_for: int = 0
+    """How long the step is retried after its first failure, however many attempts that takes; 0 if
+    only their number counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +127,27 @@ class StepPlan:
         return self.agents[0]
 
     @property
-    def attempts(self) -> int:
-        """The maximum number of attempts; each wait of the strategy `Wait` adds one attempt."""
+    def attempts(self) -> int | None:
+        """The maximum number of attempts; each wait of the strategy `Wait` adds one attempt.
+
+        None if the step is retried for a time, so that no number limits its attempts.
+        """
+        if self.retry.keep_trying_for:
+            return None
         waits = self.on_failure.times if isinstance(self.on_failure, WaitPlan) else 0
         return self.retry.max_attempts + waits
+
+    def retry_of(self, operation: Operation) -> RetryPlan:
+        """The retry of the operation: `perform`, or `undo` of a step with a compensation."""
+        undoes = operation == UNDO and self.compensation is not None
+        return self.compensation.retry if undoes and self.compensation else self.retry
+
+    def attempts_of(self, operation: Operation) -> int | None:
+        """The maximum number of attempts at the operation; None if no number limits them."""
+        if operation != UNDO:
+            return self.attempts
+        retry = self.retry_of(operation)
+        return None if retry.keep_trying_for else retry.max_attempts
 
     def may_fail(self, items: int) -> int:
         """How many of this number of items may fail."""
@@ -305,12 +328,20 @@ def _step(step: Step, workflow: Workflow) -> dict[str, Json]:
 
 
 def _retry(retry: Retry) -> Json:
-    return {
-        "maxAttempts": retry.max_attempts,
+    found: dict[str, Json] = {
+        "maxAttempts": retry.max_attempts or MIN_ATTEMPTS,
         "firstDelay": milliseconds(retry.first_delay),
         "maxDelay": milliseconds(retry.max_delay),
         "notOn": list(retry.not_on),
     }
+    keep = retry.keep_trying_for
+    if keep is None and retry.max_attempts is None:
+        keep = KEEP_TRYING_FOR
+    if keep is not None:
+        # A plan without it keeps its hash. Older code ignores it, and then counts attempts only:
+        # that is impatient, but better than a plan that it cannot read after a return to it.
+        found["keepTryingFor"] = milliseconds(keep)
+    return found
 
 
 def _compensation(compensation: Compensation, step: Step) -> Json:
@@ -403,6 +434,7 @@ def _read_retry(value: Json) -> RetryPlan:
         first_delay=_as(int, document["firstDelay"]),
         max_delay=_as(int, document["maxDelay"]),
         not_on=tuple(_as(str, name) for name in _as(list, document["notOn"])),
+        keep_trying_for=_as(int, document.get("keepTryingFor", 0)),
     )
 
 

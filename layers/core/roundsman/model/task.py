@@ -28,6 +28,9 @@ class StepError:
     """A short name for programs, for example `CardDeclined`."""
     message: str
     """A sentence for people."""
+    unexpected: bool = False
+    """The agent's code, or its deployment, has a defect: an exception that its author did not
+    expect, or a function that is missing."""
 
     def cut(self) -> "StepError":
         """Return the error with the type cut to 100 bytes and the message cut to 1,000 bytes.
@@ -35,7 +38,9 @@ class StepError:
         The error is stored in the record and the history and sent in an alert and a status. A
         record that exceeds DynamoDB's 400 KB could never be written again.
         """
-        return StepError(_cut(self.type, LONGEST_ERROR_TYPE), _cut(self.message, 1_000))
+        return StepError(
+            _cut(self.type, LONGEST_ERROR_TYPE), _cut(self.message, 1_000), self.unexpected
+        )
 
 
 def _cut(text: str, size: int) -> str:
@@ -129,6 +134,13 @@ class StepRecord:
     corrections: int = 0
     """How many of the task's corrections are in the input of the step's requests. All requests
     under one idempotency key have the same input."""
+    retry_until: int | None = None
+    """Until when the step is retried, whatever the number of its attempts; None if no attempt has
+    failed, or if the plan limits only the number."""
+    unexpected_since: int | None = None
+    """When an attempt first failed with an unexpected error; None if none did."""
+    waits: int = 0
+    """How often the step has waited by the strategy `Wait`, if it is retried for a time."""
 
     @property
     def overdue_at(self) -> int | None:
@@ -162,7 +174,7 @@ class Owed:
     kind: str
     """`status` or `alert`."""
     name: str
-    """The status (`completed`) or the kind of the alert (`task_archived`)."""
+    """The status (`completed`) or the kind of the alert (`task_archived`, `unexpected_error`)."""
     seq: int
     """The version of the record that the decision stored."""
     at: int
@@ -245,12 +257,21 @@ class Task:
     corrections: tuple[Correction, ...] = ()
     """The corrections of the input, the oldest first."""
     failure: str | None = None
-    """The id of the failure group (`roundsman.model.failure`); None if the task has not failed."""
+    """The id of the failure group (`roundsman.model.failure`): of a task that has failed, or of an
+    open task with an unexpected error; None for any other task."""
 
     @property
     def ended(self) -> bool:
         """Whether the task is in an end state. An operator may resubmit it from some of them."""
         return self.state in END_STATES
+
+    @property
+    def failed_at(self) -> int | None:
+        """When the task joined its failure group: when it ended, or its first unexpected error."""
+        if self.ended_at is not None:
+            return self.ended_at
+        since = (record.unexpected_since for record in self.steps.values())
+        return min((at for at in since if at is not None), default=None)
 
     def step(self, name: str) -> StepRecord:
         """Return the step's record; UNTOUCHED if the step has none."""

@@ -23,6 +23,7 @@ from roundsman.model.checks import (
     check_type,
 )
 from roundsman.model.expressions import NotThere, compile_condition, shape_of, steps_read
+from roundsman.model.instants import format_duration, milliseconds
 
 if TYPE_CHECKING:
     from roundsman.model.input_types import InputFunction
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
 MOST_STEPS = 100  # a task is one item of at most 400 KB, and each decision reads all of it
 DEFAULT_RESULT_LIMIT = 4 * 1024
 LARGEST_RESULT = 32 * 1024
+MIN_ATTEMPTS = 3
+"""The default of `Retry.max_attempts`."""
+KEEP_TRYING_FOR = timedelta(minutes=15)
+"""The default of `Retry.keep_trying_for`: longer than most outages of a service."""
 COMPENSATION_ATTEMPTS = 8
 
 
@@ -76,15 +81,28 @@ Strategy: TypeAlias = Undo | Archive | Wait
 
 @dataclass(frozen=True, kw_only=True)
 class Retry:
-    """The maximum number of attempts at a step, and the wait between two attempts.
+    """How long a step is retried, and the wait between two attempts.
 
-    The wait follows exponential backoff with full jitter (AWS Architecture Blog, "Exponential
-    Backoff And Jitter"): the wait before attempt n+1 is random between 0 and `first_delay` doubled
-    n-1 times, but not longer than `max_delay`.
+    By default, a step is retried for at least 15 minutes after its first failure, and for at least
+    an hour after the first failure by an unexpected error (a defect of the agent's code).
+    `Retry(max_attempts=3)` is impatient: after three failures, of whatever kind, the step has
+    failed. If both are given, no attempt is left only when both are used up. The time while the
+    step's agent is on hold, or its circuit open, does not count. The workflow's `complete_within`
+    limits all of it.
+
+    The wait follows exponential backoff with jitter (AWS Architecture Blog, "Exponential Backoff
+    And Jitter"). The longest wait before attempt n+1 is `first_delay` doubled n-1 times, but not
+    longer than `max_delay`. The wait is random between 0 and the longest wait; if the step is
+    retried for a time, between half of the longest wait and the whole of it.
     """
 
-    max_attempts: int = 3
-    """The maximum number of attempts, including the first one."""
+    max_attempts: int | None = None
+    """The number of attempts, including the first one, after which the step has failed. None: 3,
+    and more until `keep_trying_for` is over."""
+    keep_trying_for: timedelta | None = None
+    """How long the step is retried after its first failure, even if `max_attempts` is reached: an
+    attempt that begins later is the last one. None: 15 minutes, or zero if `max_attempts` is
+    given."""
     first_delay: timedelta = timedelta(seconds=1)
     """The longest wait before the second attempt."""
     max_delay: timedelta = timedelta(minutes=5)
@@ -93,7 +111,10 @@ class Retry:
     """Error types that are permanent, even if the agent reports them as transient."""
 
     def __post_init__(self) -> None:
-        check_count("Retry: max_attempts", self.max_attempts)
+        if self.max_attempts is not None:
+            check_count("Retry: max_attempts", self.max_attempts)
+        if self.keep_trying_for is not None:
+            check_duration("Retry: keep_trying_for", self.keep_trying_for)
         check_duration("Retry: first_delay", self.first_delay)
         check_duration("Retry: max_delay", self.max_delay)
         if self.first_delay > self.max_delay:
@@ -113,7 +134,7 @@ class Compensation:
 
     complete_within: timedelta | None = None
     """The agent's time for one attempt; None for the step's `complete_within`."""
-    retry: Retry = Retry(max_attempts=COMPENSATION_ATTEMPTS)
+    retry: Retry = Retry(max_attempts=COMPENSATION_ATTEMPTS, keep_trying_for=KEEP_TRYING_FOR)
     fences_late_performs: bool = False
     """A promise: after the remote service has undone an idempotency key, it refuses every later
     perform with that key forever. Without this promise, an undo waits until no request to perform
@@ -340,6 +361,25 @@ class Workflow:
                     f"{where}: step {step.name!r} may take longer than the whole workflow; "
                     "raise the workflow's complete_within or lower the step's"
                 )
+            self._check_retry(where, step)
+
+    def _check_retry(self, where: str, step: Step) -> None:
+        """Check that the workflow leaves the time for which the step says that it is retried."""
+        given = step.retry.keep_trying_for
+        if given is not None and given >= self.complete_within:
+            raise DefinitionError(
+                f"{where}: step {step.name!r} is to be retried for {_words(given)}, but the whole "
+                f"workflow may take {_words(self.complete_within)}; lower keep_trying_for of its "
+                "Retry, or raise the workflow's complete_within"
+            )
+        waits = _average_waits(step.retry)
+        if waits >= self.complete_within:
+            raise DefinitionError(
+                f"{where}: the waits between the {step.retry.max_attempts} attempts at step "
+                f"{step.name!r} take {_words(waits)} on average, but the whole workflow may take "
+                f"{_words(self.complete_within)}; lower max_attempts or the delays of its Retry, "
+                "or raise the workflow's complete_within"
+            )
 
     def _check_order(self, where: str) -> None:
         listed = {step.name: step for step in self.steps}
@@ -388,6 +428,23 @@ def _check_read(place: str, step: Step, read: frozenset[str], listed: Mapping[st
             f"{place} reads the result of {name!r}, "
             f"{missing if name in listed else 'but no step has that name'}"
         )
+
+
+def _average_waits(retry: Retry) -> timedelta:
+    """The waits between `max_attempts` attempts, on average; zero if it is not given."""
+    total, delay = timedelta(0), retry.first_delay
+    waits = (retry.max_attempts or 1) - 1
+    while waits and delay < retry.max_delay:
+        total, waits, delay = total + delay / 2, waits - 1, delay * 2
+    return total + min(waits, _COUNTABLE) * retry.max_delay / 2
+
+
+def _words(duration: timedelta) -> str:
+    return format_duration(milliseconds(duration))
+
+
+_COUNTABLE = 1_000_000
+"""So many waits are too long for any workflow; more of them may be too long for a timedelta."""
 
 
 def _check_strategy(where: str, value: object) -> None:

@@ -69,7 +69,7 @@ def send_owed(
             if owed.kind != "alert":
                 (sent if _send_status(task, owed, outbox) else given_up).append(owed)
                 continue
-            reported = reporter.archived(task, plan) if reporter else None
+            reported = reporter.failed(task, plan) if reporter else None
             sent.append(owed)
         except (TryAgain, CallRefused):
             still_owed.append(owed)
@@ -100,7 +100,7 @@ def _clear(
         left = tuple(owed for owed in task.owed if owed not in settled)
         if left == task.owed:
             return
-        if stands_in is not None and task.ended and task.failure == own:
+        if stands_in is not None and task.failure is not None and task.failure == own:
             task = replace(task, failure=stands_in)
         cleared = without_owed(task, clock(), still_owed=left)
         if isinstance(tasks.clear_owed(cleared), Saved):

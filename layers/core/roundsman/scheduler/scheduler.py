@@ -350,7 +350,7 @@ class Scheduler:
             lock=record.locked_by or "",
             key=idempotency_key(task.task_id, name, operation, record),
             outcome=Outcome.TRANSIENT,
-            error=StepError("UnknownAgent", str(unknown)),
+            error=StepError("UnknownAgent", str(unknown), unexpected=True),
             retry_after=MINUTE,
         )
         return self._handle(task.task_id, event, claimant)

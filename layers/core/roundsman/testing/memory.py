@@ -179,7 +179,7 @@ class MemoryStore:
 
     def _stands_in(self, task: Task) -> tuple[str | None, int, int]:
         """The failure group of the task, its shard, and the instant (epoch ms) when it joined."""
-        return self._broken.get(task.task_id) or (task.failure, task.shard, task.ended_at or 0)
+        return self._broken.get(task.task_id) or (task.failure, task.shard, task.failed_at or 0)
 
     def order(self, order_id: str) -> OrderRow | None:
         """The order; None if there is none."""

@@ -141,7 +141,9 @@ class Reply:
         if self.error is not None or self.outcome is not Outcome.SUCCEEDED:
             del found["result"]
         if self.error is not None:
-            error = ReplyError(self.error.type, self.error.message, self.retry_after)
+            error = ReplyError(
+                self.error.type, self.error.message, self.retry_after, self.error.unexpected
+            )
             found["error"] = REPLY_ERROR.written(error)
         return message_body(found)
 
@@ -174,6 +176,9 @@ class ReplyError(NamedTuple):
     """A sentence for people."""
     retry_after: int | None
     """The wait before the next attempt in ms; None if the agent requests none."""
+    unexpected: bool = False
+    """In a `transient` reply: the agent's code or its deployment has a defect, so the step is
+    retried for longer, and an alert is sent meanwhile."""
 
 
 def read_reply(body: str) -> Reply:
@@ -184,7 +189,7 @@ def read_reply(body: str) -> Reply:
     if nested is not None:
         error = REPLY_ERROR.read(nested)
         values |= {
-            "error": StepError(error.type, error.message),
+            "error": StepError(error.type, error.message, error.unexpected),
             "retry_after": error.retry_after,
         }
     reply = REPLY.make(**values)
@@ -327,6 +332,7 @@ REPLY_ERROR: "MessageTable[ReplyError]" = FieldTable(
     Field("type", "type", TEXT),
     Field("message", "message", ANY_TEXT),
     Field("retryAfter", "retry_after", OPTIONAL_NUMBER, None),
+    Field("unexpected", "unexpected", FLAG, default=False),
 )
 REPLY: "MessageTable[Reply]" = FieldTable(
     Reply,

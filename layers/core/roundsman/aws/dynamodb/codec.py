@@ -24,7 +24,7 @@ from roundsman.model.failure import failure_of
 from roundsman.model.field_table import Field, FieldTable, Kind, any_of
 from roundsman.model.instants import SECOND
 from roundsman.model.json import Json, canonical_json
-from roundsman.model.states import END_STATES, ProcessState, TaskState
+from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import (
     CORRECTED_SCHEMA,
     SCHEMA,
@@ -123,7 +123,10 @@ def map_of(table: "RecordTable[T]") -> "Kind[ItemReader, Value, T]":
 RecordTable: TypeAlias = "FieldTable[ItemReader, Value, T]"
 
 ERROR: "RecordTable[StepError]" = FieldTable(
-    StepError, Field("Type", "type", TEXT), Field("Message", "message", TEXT)
+    StepError,
+    Field("Type", "type", TEXT),
+    Field("Message", "message", TEXT),
+    Field("Unexpected", "unexpected", FLAG, default=False),
 )
 ENDING: "RecordTable[Termination]" = FieldTable(
     Termination,
@@ -172,6 +175,9 @@ STEP: "RecordTable[StepRecord]" = FieldTable(
     Field("Extra", "extra", NUMBER, 0),
     Field("Granted", "granted", NUMBER, 0),
     Field("Corrections", "corrections", NUMBER, 0),
+    Field("RetryUntil", "retry_until", NUMBER, None),
+    Field("UnexpectedSince", "unexpected_since", NUMBER, None),
+    Field("Waits", "waits", NUMBER, 0),
 )
 
 
@@ -278,12 +284,12 @@ def task_item(task: Task) -> Item:
 
 
 def failure_attributes(task: Task) -> Item:
-    """The attributes of a failed task in the `failures` index; empty for any other task."""
+    """The attributes of a task in the `failures` index; empty if it is in no failure group."""
     if task.failure is None:
         return {}
     return {
         "FailureGroup": text(failure_key(task.failure, task.shard)),
-        "FailedAt": number(task.ended_at or 0),
+        "FailedAt": number(task.failed_at or 0),
     }
 
 
@@ -316,13 +322,13 @@ def read_task(item: "Mapping[str, Value]") -> Task:
 
 
 def _read_failure(task: Task, reader: ItemReader) -> str | None:
-    """The failure group of an ended task; None for an open one.
+    """The failure group of the task; None if it is in none.
 
     A record that could not be handled (`Trouble`) is stored in a group of such records, so the
     task's own group is derived from the task.
     """
     key = reader.optional_text("FailureGroup")
-    if key is None or task.state not in END_STATES:
+    if key is None:
         return None
     if reader.number("Trouble", 0):
         own = failure_of(task)

@@ -267,11 +267,15 @@ class DynamoStore:
 
     def rearm(self, task: Task, due_at: int) -> Saved | Superseded:
         """Move the due entry of an open task to `due_at` (epoch ms) if its version is the same."""
+        own = failure_attributes(task)
+        changes = "".join(f", {name} = :{name}" for name in own)
+        gone = "" if own else " REMOVE FailureGroup, FailedAt"  # set by `trouble`
         return self._update(
             task.task_id,
-            "SET DueAt = :at REMOVE FailureGroup, FailedAt",  # set by `trouble`
+            f"SET DueAt = :at{changes}{gone}",
             f"{VERSION_IS_AS_SEEN} AND {STILL_IN_THAT_LANE}",
             {
+                **{f":{name}": value for name, value in own.items()},
                 ":at": number(due_at),
                 ":seen": number(task.version),
                 ":lane": text(lane_key(Lane.OPEN, task.shard)),

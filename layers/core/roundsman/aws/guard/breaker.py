@@ -35,7 +35,7 @@ from aws_lambda_powertools.utilities.circuit_breaker.persistence import (
     CircuitBreakerDynamoDBPersistence,
 )
 
-from roundsman.agents.guard import CallHeld, NotCalled
+from roundsman.agents.guard import OF_FILES, CallHeld, NotCalled
 from roundsman.aws.observability import count, logger, where
 from roundsman.errors import Busy, PermanentError, TransientError
 from roundsman.model.instants import SECOND
@@ -45,8 +45,6 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 T = TypeVar("T")
-
-OF_FILES = (FileExistsError, FileNotFoundError, IsADirectoryError, NotADirectoryError)
 
 KNOWN_FOR = 1  # seconds that an instance caches the circuit; a call takes about as long
 TRIED_FOR = 5 * SECOND  # ms; a call that tries the service rarely takes longer

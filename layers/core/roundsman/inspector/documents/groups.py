@@ -30,7 +30,9 @@ class GroupDocument(TypedDict):
     workflow: str
     step: str
     """The failed step; `none` if the tasks failed as a whole."""
-    how: Annotated[str, Keyword("enum", ("archived", "undo_failed", "undone", "unreadable"))]
+    how: Annotated[
+        str, Keyword("enum", ("archived", "undo_failed", "undone", "retried", "unreadable"))
+    ]
     error: CauseDocument
     count: Count
     """The number of members at `countedAt`."""

@@ -19,7 +19,8 @@ class TaskSummaryDocument(TypedDict):
     """Why the task ends or ended; null if nothing failed and nobody asked for the end."""
     failedStep: str | None
     group: GroupId | None
-    """The failure group of the task; null if it did not fail."""
+    """The failure group of the task: of one that failed, or of an open one with an unexpected
+    error; null for any other."""
 
 
 class EndingDocument(TypedDict):
@@ -46,6 +47,8 @@ class ErrorDocument(TypedDict):
 
     type: str
     message: str
+    unexpected: bool
+    """Whether the agent's code, or its deployment, has a defect."""
 
 
 class StepDocument(TypedDict):
@@ -61,7 +64,13 @@ class StepDocument(TypedDict):
     completeBy: Instant | None
     failureCount: Count
     maxAttempts: Count | None
-    """The maximum number of attempts; null if the plan is not stored."""
+    """The maximum number of attempts; null if the step is retried for a time, however many attempts
+    that takes, or if the plan is not stored."""
+    retryUntil: Instant | None
+    """Until when the step is retried at least; null if no attempt has failed, or if only the number
+    of attempts counts. The task's `completeBy` may be earlier."""
+    unexpectedSince: Instant | None
+    """When an attempt first failed with an unexpected error."""
     notBefore: Instant | None
     """The earliest time of the next attempt."""
     startedAt: Instant | None

@@ -8,7 +8,7 @@ from roundsman.inspector.documents.groups import GroupDocument, GroupSampleDocum
 from roundsman.inspector.read.groups import GroupNow
 from roundsman.inspector.views.agents import agent_document
 from roundsman.inspector.views.task_view import in_state, task_summary
-from roundsman.model.failure import UNDONE
+from roundsman.model.failure import RETRIED, UNDONE
 from roundsman.model.instants import iso
 from roundsman.model.states import ProcessState
 from roundsman.model.task import Task
@@ -20,7 +20,9 @@ def commands_of(group: GroupNow) -> list[str]:
     found += [f"roundsman show {shlex.quote(task.task_id)}" for task in group.samples[:1]]
     if group.agent is not None and group.agent.hold("operator") is None:
         found.append(f"roundsman hold {group.agent.name} --for 30m --reason '...'")
-    if group.count.count:
+    if group.count.count and group.how == RETRIED:
+        found.append(f"roundsman run --group {group.id} --reason '...'")
+    elif group.count.count:
         again = " --again" if group.how == UNDONE else ""
         found.append(f"roundsman resubmit --group {group.id}{again} --reason '...'")
     return found

@@ -9,9 +9,19 @@ from roundsman.model.holds import Hold
 from roundsman.model.instants import clock_time, format_duration
 from roundsman.model.plan import Plan, StepPlan
 from roundsman.model.states import ProcessState
-from roundsman.model.task import AfterUndo, Effect, StepRecord, Task, item_place
+from roundsman.model.task import (
+    PERFORM,
+    AfterUndo,
+    Effect,
+    StepRecord,
+    Task,
+    item_place,
+    operation_of,
+)
 
 _LONGEST_SPAN = 40  # characters; a longer span shows the number of items instead
+
+_RETRIED = frozenset({ProcessState.PENDING, ProcessState.PROCESSING, ProcessState.UNDOING})
 
 _NEXT = {
     AfterUndo.SKIPPED: "then skipped, as one of the items that may fail",
@@ -28,7 +38,8 @@ def step_facts(task: Task, plan: Plan | None, holds: Sequence[Hold], at: int) ->
     names: dict[str, list[str]] = {}
     for name in step_names(task, plan):
         step = plan.steps.get(name) if plan else None
-        for fact in _facts(task, task.step(name), step, holds, at):
+        record = task.step(name)
+        for fact in (*_facts(task, record, step, holds, at), *retry_words(task, record)):
             names.setdefault(fact, []).append(name)
     return [f"{span(found)}: {fact}" for fact, found in names.items()]
 
@@ -63,6 +74,19 @@ def _facts(
         yield f"{calls} in a row found its service down, not counted"
     if record.after_undo is not None and record.process_state is ProcessState.UNDOING:
         yield f"undone first, {_NEXT[record.after_undo]}"
+
+
+def retry_words(task: Task, record: StepRecord) -> Iterator[str]:
+    """Yield why and until when a step is retried, if it is retried for a time."""
+    until = record.retry_until
+    waits = record.process_state in _RETRIED and not task.ended
+    if until is None or record.error is None or not waits:
+        return
+    if operation_of(record) == PERFORM:
+        until = min(until, task.complete_by)
+    error = record.error
+    why = f"an unexpected error ({error.type}) in the agent's code; " if error.unexpected else ""
+    yield f"{why}retried until {second(until)}"
 
 
 def _held(record: StepRecord, step: StepPlan | None, holds: Sequence[Hold], at: int) -> str:

@@ -6,7 +6,7 @@ from typing import get_args
 
 from roundsman.inspector.documents.tasks import StepCase
 from roundsman.inspector.views.agents import hold_words
-from roundsman.inspector.views.step_text import reminder_words
+from roundsman.inspector.views.step_text import reminder_words, retry_words
 from roundsman.inspector.views.task_view import second, step_names
 from roundsman.model.events import Agents
 from roundsman.model.holds import OPERATOR, Hold
@@ -71,7 +71,7 @@ class _View:
 
     def _under_way(self, name: str, record: StepRecord, step: StepPlan | None) -> StepWait:
         agent = _agent(record, step)
-        evidence = [*self._lag(agent), *_last_error(record)]
+        evidence = [*self._lag(agent), *self._last_error(record)]
         by = record.overdue_at
         if by is not None and by <= self.at:
             what = f"{self._answer(name, record, step)}, overdue by {format_duration(self.at - by)}"
@@ -100,9 +100,7 @@ class _View:
         undoes = operation_of(record) == UNDO
         attempt = f"attempt {record.failure_count + 1}"
         if step is not None:
-            compensation = step.compensation
-            most = compensation.retry.max_attempts if undoes and compensation else step.attempts
-            attempt = f"{attempt} of {most}"
+            attempt += _of(step.attempts_of(operation_of(record)))
         of = f"the undo of {name}" if undoes else name
         return f"{_agent(record, step)}'s answer to {of} ({attempt})"
 
@@ -135,9 +133,9 @@ class _View:
 
     def _again(self, name: str, record: StepRecord, step: StepPlan | None) -> StepWait:
         agent, not_before = _agent(record, step), record.not_before or self.at
-        most = f" of {step.attempts}" if step else ""
+        most = _of(step.attempts) if step else ""
         what = f"attempt {record.failure_count + 1}{most} of {name}"
-        evidence = tuple(_last_error(record))
+        evidence = tuple(self._last_error(record))
         if not_before <= self.at:
             what = f"{what}, which was due {format_duration(self.at - not_before)} ago"
             return StepWait("retry_late", name, agent, what, evidence, None, not_before)
@@ -147,7 +145,7 @@ class _View:
 
     def _to_undo(self, name: str, record: StepRecord, step: StepPlan | None) -> StepWait:
         agent, not_before = _agent(record, step), record.not_before
-        evidence = tuple(_last_error(record))
+        evidence = tuple(self._last_error(record))
         if not_before is not None and not_before > self.at:
             until = f"at {second(not_before)} (in {format_duration(not_before - self.at)})"
             if record.failure_count:
@@ -171,6 +169,11 @@ class _View:
         if view is not None and view.lag > 0:
             yield f"{agent} now reads requests that were sent {format_duration(view.lag)} ago"
 
+    def _last_error(self, record: StepRecord) -> Iterator[str]:
+        if record.error is not None:
+            yield f"the last attempt failed: {record.error.type}: {record.error.message}"
+        yield from retry_words(self.task, record)
+
     def _heard(self, record: StepRecord) -> Iterator[str]:
         if record.heard_at is not None:
             yield f"last heartbeat {format_duration(max(0, self.at - record.heard_at))} ago"
@@ -180,9 +183,8 @@ def _agent(record: StepRecord, step: StepPlan | None) -> str:
     return record.agent or (step.agent if step else "its agent")
 
 
-def _last_error(record: StepRecord) -> Iterator[str]:
-    if record.error is not None:
-        yield f"the last attempt failed: {record.error.type}: {record.error.message}"
+def _of(most: int | None) -> str:
+    return "" if most is None else f" of {most}"
 
 
 def _looks_again(record: StepRecord, at: int) -> Iterator[str]:

@@ -15,9 +15,9 @@ from roundsman.inspector.documents.tasks import (
 from roundsman.inspector.read.selection import Page
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import iso
-from roundsman.model.plan import Plan, StepPlan
+from roundsman.model.plan import Plan
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import UNDO, StepRecord, Task, operation_of
+from roundsman.model.task import StepRecord, Task, operation_of
 
 
 def step_names(task: Task, plan: Plan | None) -> list[str]:
@@ -112,7 +112,9 @@ def _step_document(name: str, task: Task, plan: Plan | None) -> StepDocument:
         "lockedBy": record.locked_by,
         "completeBy": _iso(record.complete_by),
         "failureCount": record.failure_count,
-        "maxAttempts": max_attempts(step, record),
+        "maxAttempts": step.attempts_of(operation_of(record)) if step else None,
+        "retryUntil": _iso(record.retry_until),
+        "unexpectedSince": _iso(record.unexpected_since),
         "notBefore": _iso(record.not_before),
         "startedAt": _iso(record.started_at),
         "finishedAt": _iso(record.finished_at),
@@ -134,15 +136,6 @@ def _step_document(name: str, task: Task, plan: Plan | None) -> StepDocument:
     }
 
 
-def max_attempts(step: StepPlan | None, record: StepRecord) -> int | None:
-    """Return the maximum number of attempts of the step or its undo; None without a plan."""
-    if step is None:
-        return None
-    if operation_of(record) == UNDO and step.compensation:
-        return step.compensation.retry.max_attempts
-    return step.attempts
-
-
 def _history_document(row: HistoryRow) -> HistoryRowDocument:
     return {
         "seq": row.seq,
@@ -159,7 +152,8 @@ def _history_document(row: HistoryRow) -> HistoryRowDocument:
 def _error(record: StepRecord) -> ErrorDocument | None:
     if record.error is None:
         return None
-    return {"type": record.error.type, "message": record.error.message}
+    error = record.error
+    return {"type": error.type, "message": error.message, "unexpected": error.unexpected}
 
 
 def second(instant: int) -> str:
