@@ -40,7 +40,7 @@ def test_the_code_on_the_page_runs_as_it_stands(project: pytest.Pytester) -> Non
         file = project.path / name
         file.parent.mkdir(exist_ok=True)
         file.write_text(text, encoding="utf-8")
-    tests = sum(text.count("\ndef test_") for _, text in blocks)
+    tests = sum(len(re.findall(r"^def test_", text, re.MULTILINE)) for _, text in blocks)
     run(project, "tests").assert_outcomes(passed=tests)
 
 
