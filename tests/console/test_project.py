@@ -7,12 +7,14 @@ import re
 import subprocess
 import sys
 import tomllib
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
 from roundsman_console.main import app
+from roundsman_console.project import release
 from roundsman_console.project.agents import BLOCKS_END, OUTPUTS_END
 from roundsman_console.project.create import create
 from roundsman_console.project.upgrade import RECORD, apply_upgrade, plan_upgrade, record_of
@@ -21,6 +23,7 @@ from tests.console.schemas import assert_schema
 TEMPLATE = Path("template.yaml")
 PROJECT = Path(__file__).parents[2]
 STACKS = PROJECT / "stacks"
+WHEEL = "roundsman-0.1.0-py3-none-any.whl"
 
 
 @pytest.fixture
@@ -122,6 +125,41 @@ def test_the_wheel_that_was_installed_is_kept_in_the_application(folder: Path) -
     create(folder / "shop", version="0.1.0", wheel=wheel)
     assert (folder / "shop/vendor" / wheel.name).read_bytes() == b"\x00wheel"
     assert "--find-links vendor\n" in (folder / "shop/requirements.txt").read_text()
+
+
+@dataclass(frozen=True)
+class Installed:
+    """An installed package, and what pip noted of its origin."""
+
+    origin: str | None
+
+    def read_text(self, name: str) -> str | None:
+        return self.origin if name == "direct_url.json" else None
+
+
+@pytest.mark.parametrize(
+    ("url", "wheel", "on_no_index"),
+    [
+        (None, False, False),
+        ("https://example.com/roundsman-0.1.0-py3-none-any.whl", False, False),
+        ("file://{folder}/with%20space/roundsman-0.1.0-py3-none-any.whl", True, False),
+        ("file://{folder}/gone/roundsman-0.1.0-py3-none-any.whl", False, True),
+        ("file://{folder}", False, True),
+    ],
+    ids=["an index", "an address", "a wheel", "a wheel that is gone", "a folder"],
+)
+def test_the_origin_of_the_installed_package_decides_what_an_application_needs(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, url: str | None, wheel: bool, on_no_index: bool
+) -> None:
+    (folder / "with space").mkdir()
+    (folder / "with space" / WHEEL).write_bytes(b"wheel")
+    noted = None if url is None else json.dumps({"url": url.format(folder=folder)})
+    monkeypatch.setattr(release, "distribution", lambda _: Installed(noted))
+    assert (release.installed_wheel() is not None) is wheel
+    made = types("init", "shop")
+    assert made.exit_code == 0
+    assert (folder / "shop/vendor" / WHEEL).exists() is wheel
+    assert (release.NO_WHEEL in made.stdout) is on_no_index
 
 
 # add
@@ -243,9 +281,6 @@ def test_outside_of_an_application_nothing_is_added(folder: Path) -> None:
 
 
 # upgrade
-
-
-WHEEL = "roundsman-0.1.0-py3-none-any.whl"
 
 
 def as_of_before(shop: Path) -> None:

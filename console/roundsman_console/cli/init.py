@@ -9,7 +9,12 @@ import typer
 from roundsman_console.cli_errors import sentences
 from roundsman_console.documents import InitDocument
 from roundsman_console.project.create import create
-from roundsman_console.project.release import installed_wheel, release
+from roundsman_console.project.release import (
+    NO_WHEEL,
+    installed_wheel,
+    is_on_no_index,
+    release,
+)
 
 
 def init_command(
@@ -43,6 +48,8 @@ def init_command(
         document: InitDocument = {"folder": str(folder), "files": [str(path) for path in made]}
         print(json.dumps(document))
         return
+    if is_on_no_index():
+        print(NO_WHEEL)
     print(f"Made {name} with {len(made)} files. Next:")
     for line in (f"cd {name}", "make test", "roundsman services &", "roundsman local up"):
         print(f"  {line}")

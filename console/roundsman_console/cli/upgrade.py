@@ -7,7 +7,12 @@ import typer
 
 from roundsman_console.cli_errors import FAILED, sentences
 from roundsman_console.local.project import find_project
-from roundsman_console.project.release import installed_wheel, release
+from roundsman_console.project.release import (
+    NO_WHEEL,
+    installed_wheel,
+    is_on_no_index,
+    release,
+)
 from roundsman_console.project.upgrade import apply_upgrade, plan_upgrade
 
 
@@ -36,4 +41,6 @@ def upgrade_command(
         apply_upgrade(project, upgrade)
     for path, content in sorted(upgrade.changes.items()):
         print(f"{'removed' if content is None else 'wrote'} {path}")
+    if is_on_no_index():
+        print(NO_WHEEL)
     print("Next: make test, then deploy.")
