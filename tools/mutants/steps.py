@@ -62,7 +62,7 @@ STEPS = (
     Mutant(
         name="point-of-no-return",
         file="layers/core/roundsman/engine/on_failure.py",
-        old="if isinstance(final, UndoPlan) and not _past_no_return(context):",
+        old="if isinstance(final, UndoPlan) and not past_no_return(context):",
         new="if isinstance(final, UndoPlan):",
         tests=(
             "tests/unit/engine/test_attempts_failures.py::test_after_the_point_of_no_return_nothing_is_undone",
