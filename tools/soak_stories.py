@@ -152,7 +152,8 @@ class Story:
         self.noes: dict[EffectKey, int] = {}
         if self.chance.random() < 0.3:  # one step waits for a callback from a person
             asking = self.world.on(self.chance.choice(workflow.steps).name)
-            asking.asks(timedelta(seconds=self.chance.choice((40, 300))), times=FOR_EVER)
+            within = timedelta(seconds=self.chance.choice((40, 300)))
+            asking.asks(within, times=FOR_EVER, remind_every=within * 0.4)
 
     def run(self) -> Account:
         """Run the story and return its totals.

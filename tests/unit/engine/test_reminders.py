@@ -220,6 +220,21 @@ def test_an_attempt_that_is_overdue_is_counted_once_however_often_it_was_reminde
     assert of_reminders(record)[1:] == (None, 3, None)
 
 
+def test_the_history_has_the_attempt_that_waits() -> None:
+    world = waiting(within=1_000)
+    world.overdue("a")
+    world.start()
+    world.waits_for_callback("a", 2_000, remind_every=600)
+    decision = world.wait(600).start()
+    assert [(kind, attempt) for kind, _, attempt, _ in rows(decision)] == [("reminded", 2)]
+
+
+@pytest.mark.parametrize(("within", "is_told"), [(1_200, False), (1_200.001, True)])
+def test_the_next_is_told_only_if_it_comes_before_the_end(within: float, *, is_told: bool) -> None:
+    decision = waiting(within=within).wait(600).start()
+    assert ("the next at" in rows(decision)[0][3]) == is_told
+
+
 def test_a_task_that_is_to_end_reminds_nobody() -> None:
     world = waiting()
     world.cancel()
