@@ -39,7 +39,7 @@ LONG = 2 * PATIENCE  # seconds; only ever used up when something is broken
 PARAMETERS = {
     "SupervisorIntervalSeconds": SUPERVISOR_INTERVAL,
     # The alert says the same number each time; by default it comes at 20.
-    "UndoneAlertCount": len(ORDERS),
+    "Engine.UndoneAlertCount": len(ORDERS),
     # A slow machine is only slow: nothing runs out of time.
     "SubmissionTimeoutSeconds": 20,
     "SchedulerTimeoutSeconds": 20,

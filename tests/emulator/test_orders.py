@@ -19,9 +19,8 @@ PATIENCE = 120  # seconds; only ever used up when something is broken
 
 def queues(stack: DeployedStack, kind: str) -> list[str]:
     """The URLs of the stack's queues of a kind, by the template's names."""
-    prefix = f"{stack.aws.stack}-"
-    urls = stack.sqs.list_queues(QueueNamePrefix=prefix, MaxResults=1000).get("QueueUrls", [])
-    found = [url for url in urls if kind in url]
+    urls = stack.sqs.list_queues(QueueNamePrefix=stack.aws.stack, MaxResults=1000)
+    found = [url for url in urls.get("QueueUrls", []) if kind in url]
     assert found, kind
     return found
 

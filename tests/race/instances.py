@@ -22,6 +22,7 @@ from botocore.compat import HTTPHeaders
 
 from roundsman.aws.dynamodb.control import DynamoPlans
 from roundsman.aws.dynamodb.tasks import DynamoStore
+from roundsman.aws.queue_urls import request_queue_url
 from roundsman.engine.new_task import ProcessingOptions, new_task
 from roundsman.model.plan import Plan, plan_of
 from roundsman.ports import OrderRow
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 APP = Path(__file__).parents[2] / "functions" / "scheduler" / "app.py"
 QUEUES = "https://sqs.us-east-1.amazonaws.com/123456789012"
+SCHEDULER_QUEUE_URL = f"{QUEUES}/race-SchedulerQueue"
 AGENTS = ("inventory", "payment", "shipping", "mail")
 BATCH = 10
 
@@ -83,7 +85,12 @@ class Sent:
 
     def requests(self, agent: str) -> list[AgentRequest]:
         """All requests for an agent, in the order of their sending."""
-        return [read_request(body) for body in self.by_queue.get(f"{agent}-normal", [])]
+        return [read_request(body) for body in self.by_queue.get(queue_of(agent), [])]
+
+
+def queue_of(agent: str) -> str:
+    """The name of an agent's request queue."""
+    return request_queue_url(SCHEDULER_QUEUE_URL, agent, "normal").rpartition("/")[2]
 
 
 @dataclass(frozen=True)
@@ -173,7 +180,7 @@ def fleet(patch: pytest.MonkeyPatch, endpoint: str, prefix: str, size: int) -> I
         "TASKS_TABLE": tables.tasks,
         "CONTROL_TABLE": tables.control,
         "HISTORY_TABLE": tables.history,
-        "SCHEDULER_QUEUE_URL": f"{QUEUES}/race-SchedulerQueue",
+        "SCHEDULER_QUEUE_URL": SCHEDULER_QUEUE_URL,
         "REJECTED_QUEUE_URL": f"{QUEUES}/rejected",
         "ALERT_TOPIC_ARN": "arn:aws:sns:us-east-1:123456789012:alerts",
         "REPLY_QUEUE_PREFIX": "reply-",

@@ -14,7 +14,7 @@ from roundsman.aws.clock import now
 from roundsman.model.events import Outcome
 from roundsman.model.task import Task
 from roundsman.wire.messages import AgentRequest, Reply
-from tests.race.instances import Fleet, fleet, start_of
+from tests.race.instances import Fleet, fleet, queue_of, start_of
 
 pytestmark = pytest.mark.engine
 
@@ -85,22 +85,22 @@ def test_each_task_is_claimed_once_and_each_step_is_asked_for_once_also_by_repea
 ) -> None:
     ids = racers.seed(TASKS, now())
 
-    racers.race("scheduler", [start_of(task_id) for task_id in ids], message_of_its_own)
+    racers.race("race-SchedulerQueue", [start_of(task_id) for task_id in ids], message_of_its_own)
     assert_claimed_once(racers, ids, "reserve_stock", "inventory", version=2)
     assert len(winners(racers, ids, "reserve_stock")) > 1, "it was a race"
 
     replies = [reply_to(request) for request in racers.sent.requests("inventory")]
-    racers.race("inventory-reply", replies, message_of_its_own)
+    racers.race("race_InventoryReplyQueue", replies, message_of_its_own)
     assert_claimed_once(racers, ids, "charge_card", "payment", version=3)
     assert {t.step("reserve_stock").process_state for t in tasks(racers, ids)} == {"Processed"}
-    assert set(racers.sent.by_queue) == {"inventory-normal", "payment-normal"}
+    assert set(racers.sent.by_queue) == {queue_of("inventory"), queue_of("payment")}
 
 
 def test_one_message_delivered_to_all_claims_once_and_repeats_only_its_own_request(
     racers: Fleet,
 ) -> None:
     ids = racers.seed(TASKS // 4, now())
-    racers.race("scheduler", [start_of(task_id) for task_id in ids], same_message)
+    racers.race("race-SchedulerQueue", [start_of(task_id) for task_id in ids], same_message)
     stored = tasks(racers, ids)
     assert Counter(task.version for task in stored) == {2: len(ids)}
     claimed = {(t.task_id, t.step("reserve_stock").locked_by) for t in stored}
