@@ -209,5 +209,5 @@ def _instance() -> Instance:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     instance = cast("Instance", module.handler)
-    instance({"Records": [record("scheduler", start_of("nobodys"), "warm-up")]}, None)
+    instance({"Records": [record("race-SchedulerQueue", start_of("nobodys"), "warm-up")]}, None)
     return instance
