@@ -1,6 +1,6 @@
 """Computes one hash of the engine's sources, and the number of commits that changed them since.
 
-The sources are the files that are deployed: the functions, the layers and the template. The test
+The sources are the files that are deployed: functions, layers, stacks and template. The test
 kit is excluded, because no layer contains it.
 
 The hash is the SHA-256 of a list that contains, for each file in the order of the paths, the ID of
@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-SOURCES = ("functions", "layers", "template.yaml")
+SOURCES = ("functions", "layers", "stacks", "template.yaml")
 LEFT_OUT = ("layers/core/roundsman/inspector/", "layers/core/roundsman/testing/")
 MADE = frozenset({"__pycache__", ".DS_Store"})
 """Names of generated files and folders; used only if git cannot list the files."""

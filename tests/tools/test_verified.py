@@ -18,6 +18,7 @@ FILES = {
     "functions/scheduler/app.py": "",
     "layers/core/roundsman/testing/world/world.py": "A kit\n",
     "template.yaml": "Resources: {}\n",
+    "stacks/agent.yaml": "Resources: {}\n",
     "docs/page.md": "A page\n",
     "tests/test_machine.py": "A test\n",
 }
@@ -230,7 +231,9 @@ def test_the_makefile_runs_each_part_once_and_says_in_check_what_is_unverified()
 # --- The hash ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("path", [ENGINE, "functions/scheduler/app.py", "template.yaml"])
+@pytest.mark.parametrize(
+    "path", [ENGINE, "functions/scheduler/app.py", "stacks/agent.yaml", "template.yaml"]
+)
 def test_a_change_of_what_is_deployed_is_other_sources(project: Path, path: str) -> None:
     before = hash_here(project)
     (project / path).write_text("Another\n")
