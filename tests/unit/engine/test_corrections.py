@@ -1,19 +1,20 @@
 """Corrections: what may change, which steps get a new key, and the input of each request."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from roundsman.engine.corrections import CORRECTIONS_LIMIT
 from roundsman.engine.requests import request_for
-from roundsman.model.corrections import LARGEST_INPUT, Change
+from roundsman.model.corrections import LARGEST_INPUT, Change, changes_json
 from roundsman.model.events import Outcome, Resubmit
-from roundsman.model.json import Json
+from roundsman.model.json import Json, size_in_bytes
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import Effect, StepError
+from roundsman.model.task import Effect, StepError, StepRecord
 from roundsman.model.workflow import Archive, Undo
 from roundsman.wire.messages import AgentRequest
-from tests.support.machine_world import World, plan, step
+from tests.support.machine_world import T0, World, plan, step
 from tests.support.operator_stories import FENCED, HOUR, ONCE, refusal
 
 ORDER: dict[str, Json] = {
@@ -301,3 +302,201 @@ def test_a_task_that_ran_out_of_time_is_corrected_without_a_new_key_where_none_w
     world.start()
     assert request(world, "a").idempotency_key == "ord-1/a/perform"
     assert request(world, "a").input != ORDER
+
+
+# --- What was used, by records as they are stored ----------------------------------------------
+
+
+def with_records(world: World, **records: StepRecord) -> World:
+    world.task = replace(world.task, steps={**world.task.steps, **records})
+    return world
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        StepRecord(held_since=T0, complete_by=T0),
+        StepRecord(not_before=T0, complete_by=T0),
+        StepRecord(tried=("other",), complete_by=T0),
+        StepRecord(process_state=ProcessState.SKIPPED, finished_at=T0),
+    ],
+)
+def test_a_condition_is_evaluated_once(record: StepRecord) -> None:
+    gate = step("gate", when="input.token == 'old'", reads=(), agents=("worker", "other"))
+    world = World(plan(gate, step("b", retry=ONCE)), order=ORDER)
+    world.start()
+    no_effect(world, "b")
+    world.is_refused("gate")
+    with_records(world, gate=record)
+    sentence = refusal(world, lambda: world.correct(TOKEN))
+    assert sentence == "token was used by gate: set `used` to change it nevertheless"
+
+
+def test_a_step_that_was_skipped_has_used_only_what_its_condition_names() -> None:
+    gate = step("gate", when="input.token == 'none'")
+    world = World(plan(gate, step("b", gate, retry=ONCE)), order=ORDER)
+    world.start()
+    assert world.state("gate") is ProcessState.SKIPPED
+    no_effect(world, "b")
+    world.correct(Change(("note",), "x"))
+
+
+def test_an_item_that_was_left_out_and_may_have_happened_has_used_the_input() -> None:
+    pick = step("pick", for_each="input.lines", retry=ONCE, tolerate=1, reads=("token",))
+    world = World(plan(pick, step("b", retry=ONCE, reads=())), order=ORDER)
+    world.start()
+    world.is_refused("pick[0]")
+    assert world.state("pick[0]") is ProcessState.SKIPPED
+    no_effect(world, "b")
+    world.reply("pick[1]", Outcome.PERMANENT, error=StepError("No", "no"), effect=Effect.NONE)
+    assert world.task_state() is TaskState.ARCHIVED
+    assert "token was used by pick" in refusal(world, lambda: world.correct(TOKEN))
+    world.correct(Change(("address", "city"), "Bruges"))
+
+
+def test_one_finished_item_has_used_what_all_items_read() -> None:
+    pick = step("pick", for_each="input.lines", retry=ONCE, reads=("token",))
+    world = World(plan(pick), order=ORDER)
+    world.start()
+    world.succeeds("pick[0]")
+    no_effect(world, "pick[1]")
+    assert "token was used by pick" in refusal(world, lambda: world.correct(TOKEN))
+
+
+def test_items_that_are_known_have_used_their_list_and_their_condition() -> None:
+    pick = step("pick", for_each="input.lines", when="input.token == 'old'", reads=())
+    world = World(plan(pick, step("b", retry=ONCE, reads=())), order=ORDER)
+    world.start()
+    no_effect(world, "b")
+    for name in ("pick[0]", "pick[1]"):
+        no_effect(world, name)
+    world.task = replace(world.task, steps={"b": world.task.step("b")}, fan_outs={"pick": 2})
+    fixed = Change(("lines", 0, "sku"), "x")
+    assert "lines[0].sku was used by pick" in refusal(world, lambda: world.correct(fixed))
+    assert "token was used by pick" in refusal(world, lambda: world.correct(TOKEN))
+
+
+def test_a_list_of_items_that_was_not_read_yet_may_get_another_length() -> None:
+    a = step("a", retry=ONCE, reads=())
+    world = World(plan(a, step("pick", a, for_each="input.lines", reads=())), order=ORDER)
+    world.start()
+    no_effect(world, "a")
+    world.correct(Change(("lines", 2), {"sku": "c"}))
+    world.start()
+    world.succeeds("a")
+    world.start()
+    assert world.task.fan_outs == {"pick": 3}
+    assert request(world, "pick[2]").item == {"sku": "c"}
+
+
+def test_a_condition_on_a_result_has_used_no_field_of_that_name() -> None:
+    a = step("a", reads=())
+    gate = step("gate", a, when="results.a.ok", reads=())
+    world = World(plan(a, gate, step("b", gate, retry=ONCE)), order={**ORDER, "a": 1})
+    world.start()
+    world.succeeds("a", {"ok": True})
+    world.succeeds("gate")
+    no_effect(world, "b")
+    world.correct(Change(("a",), 2))
+
+
+def test_an_undone_task_that_begins_again_has_used_nothing() -> None:
+    pick = step("pick", for_each="input.lines", when="input.token", compensation=FENCED)
+    world = World(plan(pick, step("b", pick, retry=ONCE), on_failure=Undo()), order=ORDER)
+    world.start()
+    world.succeeds("pick[0]")
+    world.succeeds("pick[1]")
+    no_effect(world, "b")
+    world.start()
+    world.succeeds("pick[0]")
+    world.succeeds("pick[1]")
+    assert world.task_state() is TaskState.UNDONE
+    world.correct(TOKEN, Change(("lines", 2), {"sku": "c"}), again=True)
+    world.start()
+    assert world.task.fan_outs == {"pick": 3}
+
+
+def test_a_cancelled_task_begins_again_with_the_corrected_input() -> None:
+    a = step("a", compensation=FENCED)
+    world = World(plan(a, step("b", a)), order=ORDER)
+    world.start()
+    world.cancel()
+    world.start()
+    world.succeeds("a")
+    world.start()
+    world.succeeds("a")
+    assert world.task_state() is TaskState.CANCELLED
+    world.correct(TOKEN, again=True)
+    world.start()
+    assert request(world, "a").input == {**ORDER, "token": "new"}
+
+
+# --- Several changes ---------------------------------------------------------------------------
+
+
+def test_an_earlier_correction_stays() -> None:
+    world = refused()
+    world.correct(TOKEN)
+    world.start()
+    no_effect(world, "b")
+    world.correct(Change(("note",), "call"))
+    world.start()
+    assert request(world, "b").input == {**ORDER, "token": "new", "note": "call"}
+
+
+def test_one_change_of_several_is_enough_for_a_new_key_and_for_another_length() -> None:
+    world = refused(reads=("token",))
+    world.correct(Change(("note",), "x"), TOKEN)
+    world.start()
+    assert request(world, "b").idempotency_key == "ord-1/b/perform/2"
+    items = fanned_out()
+    more = (Change(("note",), "x"), Change(("lines", 2), {"sku": "d"}))
+    sentence = refusal(items, lambda: items.correct(*more, used=True))
+    assert sentence.startswith("pick has 2 items, and would have 3")
+
+
+def test_all_changes_of_what_was_used_are_named() -> None:
+    world = refused(used=None)
+    sentence = refusal(world, lambda: world.correct(TOKEN, Change(("note",), "x")))
+    assert sentence == "note, token was used by a: set `used` to change it nevertheless"
+
+
+@pytest.mark.parametrize(("many", "more"), [(10, ""), (12, " and 2 more")])
+def test_at_most_ten_paths_are_named(many: int, more: str) -> None:
+    world = refused()
+    names = [f"f{number:02}" for number in range(many)]
+    decision = world.correct(*(Change((name,), 1) for name in names))
+    said = f"corrected {', '.join(names[:10])}{more}"
+    assert decision.history[-1].reason == f"resubmit by ann; {said}"
+
+
+def test_the_fields_of_the_engine_are_named_in_their_order() -> None:
+    world = refused()
+    changes = [Change((name,), "x") for name in ("processing", "orderId", "cancel")]
+    sentence = refusal(world, lambda: world.correct(*changes))
+    assert sentence.startswith("cancel, orderId, processing cannot be corrected")
+
+
+def test_the_limits_themselves_are_allowed() -> None:
+    deep: Json = "end"
+    for _ in range(19):
+        deep = [deep]
+    world = refused()
+    world.correct(Change(("note",), deep))
+    empty = size_in_bytes([changes_json((Change(("note",), ""),))])
+    world = refused()
+    world.correct(Change(("note",), "x" * (CORRECTIONS_LIMIT - empty)))
+    over = refused()
+    sentence = refusal(
+        over, lambda: over.correct(Change(("note",), "x" * (CORRECTIONS_LIMIT - empty + 1)))
+    )
+    assert f"would have {CORRECTIONS_LIMIT + 1} bytes" in sentence
+
+
+def test_the_largest_input_is_allowed() -> None:
+    world = refused()
+    full: dict[str, Json] = {**ORDER, "token": "new", "pad": ""}
+    world.order = {**ORDER, "pad": "x" * (LARGEST_INPUT - size_in_bytes(full))}
+    world.correct(TOKEN)
+    world.start()
+    assert size_in_bytes(request(world, "b").input) == LARGEST_INPUT
