@@ -10,7 +10,7 @@ from tests.support.machine_world import World, plan, step
 ONCE = Retry(max_attempts=1)
 FENCED = Compensation(fences_late_performs=True, retry=ONCE)
 UNFENCED = Compensation(retry=ONCE)
-AGAIN = Compensation(fences_late_performs=True)
+AGAIN = Compensation(fences_late_performs=True, retry=Retry(max_attempts=8))
 
 
 def lines(count: int) -> Json:
