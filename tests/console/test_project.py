@@ -127,6 +127,60 @@ def test_the_wheel_that_was_installed_is_kept_in_the_application(folder: Path) -
     assert "--find-links vendor\n" in (folder / "shop/requirements.txt").read_text()
 
 
+def test_an_empty_folder_that_one_is_in_is_filled(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "shop").mkdir()
+    monkeypatch.chdir(folder / "shop")
+    here = (folder / "shop").stat().st_ino
+    assert types("init", ".").exit_code == 0
+    assert (folder / "shop").stat().st_ino == here
+    assert (folder / "shop/template.yaml").exists()
+    assert [path.name for path in folder.iterdir()] == ["shop"]
+
+
+@pytest.mark.parametrize("exists", [True, False])
+def test_a_folder_that_cannot_be_written_is_left_as_it_was(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, exists: bool
+) -> None:
+    if exists:
+        (folder / "shop").mkdir()
+    renamed, rename = list[Path](), Path.rename
+
+    def full(source: Path, target: Path) -> Path:
+        if len(renamed) == (3 if exists else 0):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(target))
+        renamed.append(target)
+        return rename(source, target)
+
+    monkeypatch.setattr(Path, "rename", full)
+    refused = types("init", "shop")
+    assert refused.exit_code == 1
+    assert "shop cannot be written: No space left on device." in " ".join(refused.stderr.split())
+    assert list(folder.rglob("*")) == ([folder / "shop"] if exists else [])
+
+
+@pytest.mark.parametrize(
+    ("template", "said"),
+    [
+        ("Resources: [", "template.yaml or a file of stacks/ is no template: while parsing"),
+        ("Resources: {}", "template.yaml or a file of stacks/ is no template: "),
+        ("only text", "template.yaml is no SAM template: it has no Resources"),
+        (None, "There is no template.yaml in"),
+    ],
+    ids=["not YAML", "empty", "text", "missing"],
+)
+def test_a_template_that_cannot_be_checked_is_one_sentence(
+    shop: Path, template: str | None, said: str
+) -> None:
+    (shop / TEMPLATE).unlink()
+    if template is not None:
+        (shop / TEMPLATE).write_text(template)
+    refused = types("check")
+    assert refused.exit_code == 1
+    assert said in " ".join(refused.stderr.split())
+
+
 @dataclass(frozen=True)
 class Installed:
     """An installed package, and what pip noted of its origin."""

@@ -36,6 +36,11 @@ def check_command(
 def _problems(project: Path) -> list[str]:
     try:
         # The rules need the packages of the extra `testing`.
+        from samtranslator.model.exceptions import (  # type: ignore[import-untyped]
+            InvalidDocumentException,
+        )
+        from yaml import YAMLError
+
         from roundsman.testing.rules import RULES
         from roundsman.testing.rules.project import read_project
         from roundsman.testing.stack.template import TemplateProblem
@@ -47,4 +52,9 @@ def _problems(project: Path) -> list[str]:
         application = read_project(project)
     except TemplateProblem as error:
         raise ConsoleError(f"{error}.") from error
+    except (InvalidDocumentException, YAMLError) as error:
+        reason = " ".join(str(error).split())
+        raise ConsoleError(
+            f"template.yaml or a file of stacks/ is no template: {reason}"
+        ) from error
     return [problem for rule in RULES for problem in rule(application)]

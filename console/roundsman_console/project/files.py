@@ -45,20 +45,31 @@ def write_new_folder(folder: Path, contents: Mapping[Path, str | bytes]) -> None
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ConsoleError(f"{folder} exists and is not an empty folder. Choose another name.")
     made: Path | None = None
+    moved: list[Path] = []
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         made = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
         for path, text in contents.items():
             (made / path).parent.mkdir(parents=True, exist_ok=True)
             (made / path).write_bytes(text if isinstance(text, bytes) else text.encode())
-        made.chmod(0o755)
-        if folder.exists():
-            folder.rmdir()
-        made.rename(folder)
+        if folder.exists():  # perhaps the one that the user is in, so it stays
+            for each in sorted(made.iterdir()):
+                moved.append(each.rename(folder / each.name))
+            made.rmdir()
+        else:
+            made.chmod(0o755)
+            made.rename(folder)
     except OSError as error:
-        if made is not None:
-            shutil.rmtree(made, ignore_errors=True)
+        for path in (*moved, *([made] if made is not None else [])):
+            _remove(path)
         raise ConsoleError(f"{folder} cannot be written: {error.strerror}.") from error
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def read_text(project: Path, path: Path, advice: str = "") -> str:
