@@ -14,7 +14,7 @@ from tests.emulator.terminal import Terminal
 from tests.support.tutorial_page import SERVICES, TEXT, command_blocks
 from tests.support.wheels import build_wheel
 
-pytestmark = [pytest.mark.stack, pytest.mark.verify]
+pytestmark = [pytest.mark.stack, pytest.mark.long]
 
 ENDS = {"show first": "purchase  Completed", "show refused": "purchase  Undone"}
 REASON = "purchase_payment: failed for good: Refused"

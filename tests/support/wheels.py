@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 PROJECT = Path(__file__).parents[2]
@@ -25,9 +26,14 @@ def copy_sources(folder: Path) -> Path:
 
 
 def build_wheel(folder: Path, sources: Path = PROJECT) -> Path:
-    """Build the wheel into the folder. pip gets what builds it from its index."""
+    """Build the wheel into the folder.
+
+    pip gets what builds it from its index, unless it is here already.
+    """
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check"]
     options = ["--no-deps", "--wheel-dir", str(folder)]
+    if find_spec("hatchling") is not None:
+        options.append("--no-build-isolation")
     subprocess.run([*command, *options, str(sources)], check=True)
     [wheel] = folder.glob("roundsman-*.whl")
     return wheel
