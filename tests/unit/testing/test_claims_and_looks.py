@@ -8,10 +8,12 @@ from datetime import timedelta
 import pytest
 
 from roundsman import Archive, Retry, Step, Workflow
+from roundsman.engine import operator
+from roundsman.engine.decision import DecisionContext
 from roundsman.errors import CallRefused, TryAgain
-from roundsman.model.events import Claimant
+from roundsman.model.events import Claimant, Resubmit
 from roundsman.model.instants import MINUTE, SECOND
-from roundsman.model.plan import plan_of
+from roundsman.model.plan import StepPlan, plan_of
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect, Owed, StepError, StepRecord, Task, Termination
 from roundsman.supervisor.supervisor import Supervisor
@@ -344,10 +346,14 @@ NOTING = Workflow(
 
 
 def test_what_nothing_undoes_stands_once_whatever_people_repair(monkeypatch: Patch) -> None:
-    def believes(record: StepRecord) -> bool:
-        return record.process_state is ProcessState.ERROR
+    real = operator._perform_under_fresh_key
 
-    monkeypatch.setattr(StepRecord, "refused", property(believes))
+    def believes(context: DecisionContext, step: StepPlan, event: Resubmit) -> None:
+        record = context.decision.step(step.name)
+        context.decision.steps[step.name] = replace(record, effect=Effect.NONE)
+        real(context, step, event)
+
+    monkeypatch.setattr(operator, "_perform_under_fresh_key", believes)
     world = World(NOTING)
     world.on("note").loses_answer(times=3)
     order_id = world.submit()

@@ -83,6 +83,18 @@ def gives_one_lock_twice(patch: Patch, world: World) -> None:
     world.on("reserve").hangs()
 
 
+def corrects_under_the_same_key(patch: Patch, world: World) -> None:
+    def corrected(task: Task) -> Task:
+        steps = {
+            name: replace(record, corrections=record.failure_count)
+            for name, record in task.steps.items()
+        }
+        return replace(task, steps=steps)
+
+    stores(patch, corrected)
+    world.on("charge").hangs()
+
+
 def starts_everything(patch: Patch, _: World) -> None:
     def pending(context: DecisionContext, step: StepPlan) -> bool:
         return context.decision.step(step.name).process_state is ProcessState.PENDING
@@ -171,6 +183,7 @@ BREAK = {
     Invariant.LOOKED_AT: sleeps,
     Invariant.SENT: counts_what_was_never_sent,
     Invariant.ONE_LOCK: gives_one_lock_twice,
+    Invariant.ONE_INPUT: corrects_under_the_same_key,
     Invariant.IN_ORDER: starts_everything,
     Invariant.UNDO_IN_ORDER: undoes_in_any_order,
     Invariant.EXPLAINED: forgets_what_it_saves,

@@ -4,8 +4,10 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from roundsman.engine.attempts import OVERDUE
 from roundsman.engine.decision import SKEW
 from roundsman.model.events import Claimant
+from roundsman.model.states import ProcessState
 from roundsman.model.task import PERFORM, UNDO, StepRecord, Task, operation_of
 from roundsman.testing.invariants.rules import Broken, Invariant
 from roundsman.wire.messages import AgentRequest
@@ -16,6 +18,9 @@ DEATHS = 2
 
 UNDO_SPARED_AT_MOST = 3
 """The timeouts of an undo may count once this many of them were not counted."""
+
+
+FAILED = frozenset({ProcessState.ERROR, ProcessState.UNDO_ERROR})
 
 
 class ClaimedOperation(NamedTuple):
@@ -109,10 +114,14 @@ class Claims:
 def _is_counted_as_overdue(earlier: StepRecord, record: StepRecord) -> bool:
     """Whether this write counts a timeout.
 
-    Every counted timeout creates a new error object, so errors are compared by identity.
+    Every counted timeout creates a new error object, so errors are compared by identity. A timeout
+    that is not counted creates one too if the agent reads nothing, so that people see the error.
     """
     error = record.error
-    return error is not None and error is not earlier.error and error.type == "Overdue"
+    if error is None or error is earlier.error or error.type != OVERDUE:
+        return False
+    goes_on = operation_of(record) == operation_of(earlier) and record.process_state not in FAILED
+    return not goes_on or record.failure_count > earlier.failure_count
 
 
 def _is_let_pass(earlier: StepRecord, record: StepRecord, now: int) -> bool:
@@ -120,7 +129,7 @@ def _is_let_pass(earlier: StepRecord, record: StepRecord, now: int) -> bool:
     return (
         operation_of(record) == operation_of(earlier)
         and record.failure_count == earlier.failure_count
-        and record.error is earlier.error
+        and not _is_counted_as_overdue(earlier, record)
         and earlier.overdue_at is not None
         and earlier.overdue_at <= now + SKEW
     )

@@ -24,6 +24,7 @@ from moto import mock_aws
 
 from roundsman.aws.dynamodb.control import DynamoPlans
 from roundsman.aws.dynamodb.tasks import DynamoStore
+from roundsman.errors import UnreadableRecord
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.plan import Plan
 from roundsman.model.task import Task
@@ -310,7 +311,10 @@ class Stack(Driver):
         if found is None:
             raise AssertionError(f"there is no task {task_id}")
         if found.plan not in self._plans:
-            self._plans[found.plan] = self.plans.plan(found.plan)
+            try:
+                self._plans[found.plan] = self.plans.plan(found.plan)
+            except UnreadableRecord:  # the task itself can still be seen
+                self._plans[found.plan] = None
         return checked(found, self._plans[found.plan])
 
     def item(self, task_id: str) -> dict[str, object]:
