@@ -8,7 +8,7 @@ from roundsman.engine.new_task import ProcessingOptions, new_task
 from roundsman.model.holds import OPERATOR, Hold
 from roundsman.model.plan import Plan, plan_of
 from roundsman.model.task import StepRecord, Task
-from roundsman.model.workflow import Step, Workflow
+from roundsman.model.workflow import Retry, Step, Workflow
 
 AT = 1_800_000_000_000
 """When all is told: 2027-01-15T08:00:00Z."""
@@ -18,6 +18,7 @@ CHARGE = Step(
     agents=("payment", "payment_backup"),
     complete_within=timedelta(seconds=30),
     heartbeat_within=timedelta(seconds=10),
+    retry=Retry(max_attempts=3),
 )
 PICK = Step(
     name="pick",
@@ -25,6 +26,7 @@ PICK = Step(
     complete_within=timedelta(seconds=30),
     for_each="input.lines",
     tolerate=0.1,
+    retry=Retry(max_attempts=3),
 )
 HOLD = Hold("payment", OPERATOR, AT - 60_000, AT + 600_000, "maintenance", "amy")
 

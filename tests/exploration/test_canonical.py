@@ -80,10 +80,17 @@ JUDGED = {
     "extra",
     "granted",
     "corrections",
+    "remind_every",
+    "remind_at",
+    "reminded_by",
+    "retry_until",
+    "unexpected_since",
+    "waits",
+    "error",
 }
 """The fields of a step's record that a canonical one has."""
 
-NOT_KEPT = {"finished_at", "result", "error", "uncounted_timeouts", "uncounted_calls"}
+NOT_KEPT = {"finished_at", "result", "reminders", "uncounted_timeouts", "uncounted_calls"}
 """Those that it has not, each with its reason there."""
 
 acts = st.tuples(

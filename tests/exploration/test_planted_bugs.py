@@ -147,7 +147,7 @@ def an_undo_begins_before_what_came_after_is_settled(patch: Patch) -> None:
 
 
 def nothing_is_owed(patch: Patch) -> None:
-    patch.setattr(DecisionBuilder, "_newly_owed", lambda decision, state, version: ())
+    patch.setattr(DecisionBuilder, "_newly_owed", lambda decision, task: ())
 
 
 def a_step_needs_no_predecessors(patch: Patch) -> None:

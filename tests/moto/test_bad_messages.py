@@ -211,6 +211,7 @@ def test_a_request_for_a_step_that_the_agents_code_does_not_know_is_transient(
         "message": "the code of the inventory agent has no function to perform paint_it; "
         "deploy the agent and the workflow in the same version",
         "retryAfter": 60_000,
+        "unexpected": True,
     }
 
 
