@@ -176,8 +176,8 @@ def test_a_template_that_cannot_be_checked_is_one_sentence(
     (shop / TEMPLATE).unlink()
     if template is not None:
         (shop / TEMPLATE).write_text(template)
-    refused = types("check")
-    assert refused.exit_code == 1
+    refused = run_check(shop)
+    assert refused.returncode == 1
     assert said in " ".join(refused.stderr.split())
 
 
@@ -504,18 +504,23 @@ def test_an_upgrade_across_too_many_releases_is_refused(
 # check
 
 
-def checks(folder: Path) -> tuple[int, dict[str, list[str]]]:
-    """The exit code and the document of `roundsman check` in a process of its own.
+def run_check(folder: Path, *options: str) -> "subprocess.CompletedProcess[str]":
+    """Run `roundsman check` in a process of its own.
 
     An application's packages have the same names as the example's, which tests have loaded.
     """
-    ran = subprocess.run(
-        [sys.executable, "-c", "from roundsman_console.main import app; app()", "check", "--json"],
+    return subprocess.run(
+        [sys.executable, "-c", "from roundsman_console.main import app; app()", "check", *options],
         cwd=folder,
         capture_output=True,
         text=True,
         check=False,
     )
+
+
+def checks(folder: Path) -> tuple[int, dict[str, list[str]]]:
+    """The exit code and the document of `roundsman check`."""
+    ran = run_check(folder, "--json")
     document = json.loads(ran.stdout)
     assert_schema("check", document)
     return ran.returncode, document
