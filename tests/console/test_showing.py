@@ -64,6 +64,7 @@ def test_show_as_json_has_the_history_the_ending_and_each_steps_undo(operator: O
     assert told["create_shipment"] == ("Pending", "perform", False)
     assert steps[1]["maxAttempts"] is None, "its undo is retried for a time"
     assert steps[3]["maxAttempts"] == 3
+    assert (steps[1]["retryUntil"], steps[1]["unexpectedSince"]) == (None, None)
     assert steps[1]["round"] == 1
 
 

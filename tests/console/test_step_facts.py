@@ -3,18 +3,22 @@
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from rich.console import Console
 
 from roundsman.engine.agent_holds import HELD
 from roundsman.inspector.views.step_text import span, step_facts
+from roundsman.inspector.views.step_waits import waits_of
 from roundsman.inspector.views.task_view import task_document
 from roundsman.model.holds import BREAKER, Hold
+from roundsman.model.plan import plan_of
 from roundsman.model.states import ProcessState
 from roundsman.model.task import AfterUndo, Effect, StepError, StepRecord
+from roundsman.model.workflow import Retry, Workflow
 from roundsman_console.cli.show import steps_table
-from tests.console.step_samples import AT, HOLD, plan, task
+from tests.console.step_samples import AT, CHARGE, HOLD, plan, task
 
 PROCESSED = StepRecord(process_state=ProcessState.PROCESSED)
 WORKING = StepRecord(process_state=ProcessState.PROCESSING, complete_by=AT + 1_800_000)
@@ -222,3 +226,45 @@ def test_scripts_get_the_same_facts_as_fields() -> None:
     }
     assert (document["waiting"], document["spared"], document["tried"]) == (True, 2, [])
     assert document["afterUndo"] is None
+
+
+@pytest.mark.parametrize("state", [ProcessState.PENDING, ProcessState.PROCESSING])
+def test_a_step_that_is_retried_for_a_time_tells_why_and_until_when(state: ProcessState) -> None:
+    error = StepError("KeyError", "unexpected error", unexpected=True)
+    record = StepRecord(process_state=state, retry_until=AT + 3_000_000, error=error)
+    assert told(record) == [
+        "charge: an unexpected error (KeyError) in the agent's code; "
+        "retried until 2027-01-15T08:50:00Z"
+    ]
+    transient = replace(record, error=StepError("Unavailable", "503"))
+    assert told(transient) == ["charge: retried until 2027-01-15T08:50:00Z"]
+
+
+def test_the_end_of_the_task_ends_the_retries_of_a_perform_but_not_of_an_undo() -> None:
+    late = AT + 7_200_000
+    record = StepRecord(retry_until=late, error=StepError("Unavailable", "503"))
+    assert told(record) == ["charge: retried until 2027-01-15T09:00:00Z"]
+    undo = replace(record, process_state=ProcessState.UNDOING)
+    assert told(undo) == ["charge: retried until 2027-01-15T10:00:00Z"]
+
+
+def test_a_step_that_is_over_is_not_retried() -> None:
+    record = StepRecord(
+        process_state=ProcessState.ERROR, retry_until=AT, error=StepError("Unavailable", "503")
+    )
+    assert told(record) == []
+
+
+def test_why_says_the_same() -> None:
+    error = StepError("KeyError", "unexpected error", unexpected=True)
+    record = StepRecord(
+        failure_count=4, not_before=AT + 60_000, retry_until=AT + 3_000_000, error=error
+    )
+    patient = replace(CHARGE, retry=Retry())
+    made = plan_of(Workflow(name="story", steps=(patient,), complete_within=timedelta(hours=1)))
+    [wait] = waits_of(task({"charge": record}), made, AT, (), {})
+    assert wait.what == "attempt 5 of charge, at 2027-01-15T08:01:00Z (in 60 s)"
+    assert wait.evidence == (
+        "the last attempt failed: KeyError: unexpected error",
+        "an unexpected error (KeyError) in the agent's code; retried until 2027-01-15T08:50:00Z",
+    )

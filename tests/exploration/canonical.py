@@ -192,7 +192,7 @@ class Records:
             # Which number a reminder has is for people and for services.
             reminded_by=_lock(record.reminded_by, names),
             # Only whether the hold began so long ago that its end would be known.
-            held_since=over(record.held_since, now, NOTICED),
+            held_since=_held_since(record, now),
             # No backlog is known here, and no story is so long that calls in vain would count.
             extra=record.extra,
             granted=record.granted,
@@ -275,6 +275,12 @@ def _fails_unexpectedly(record: StepRecord) -> bool:
     return record.error is not None and record.error.unexpected
 
 
+def _held_since(record: StepRecord, now: int) -> int | None:
+    if record.held_since is None or record.retry_until is None:
+        return over(record.held_since, now, NOTICED)
+    return T0 + record.held_since - now
+
+
 def _started_at(record: StepRecord, now: int) -> int | None:
     """T0, or, of an attempt that may be the last one in its time, when it began."""
     if record.started_at is None:
@@ -285,7 +291,12 @@ def _started_at(record: StepRecord, now: int) -> int | None:
 
 
 def _retry_until(record: StepRecord, now: int) -> int | None:
-    """The end of the step's retries, as much before or after the beginning of the attempt."""
+    """The end of the step's retries, as much before or after the beginning of the attempt.
+
+    That of a parked step moves by the whole time for which it was parked.
+    """
+    if record.retry_until is not None and record.held_since is not None:
+        return T0 + record.retry_until - now
     if record.retry_until is None or not record.under_way or record.started_at is None:
         return over(record.retry_until, now)
     began = T0 + record.started_at - now

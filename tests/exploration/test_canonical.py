@@ -20,6 +20,7 @@ from tests.exploration.configurations import (
     AGENTS,
     beats,
     items,
+    patient,
     plan,
     row,
     several,
@@ -41,6 +42,7 @@ PLANS = (
     plan(several),
     plan(replace(several, heartbeat_within=beats.heartbeat_within)),
     plan(items, step("b", items)),
+    plan(patient),
 )
 HELD = ((), (), (), ("worker",), AGENTS)
 WAITS = (
