@@ -306,6 +306,20 @@ def test_a_task_that_ends_takes_an_answer_by_any_token_of_a_wait(outcome: Outcom
     assert world.task_state() is TaskState.CANCELLED
 
 
+@pytest.mark.parametrize("outcome", [Outcome.SUCCEEDED, Outcome.PERMANENT])
+def test_a_task_that_ends_takes_no_earlier_answer_while_its_agent_is_at_work(
+    outcome: Outcome,
+) -> None:
+    world = waiting(within=1_000)
+    first = world.lock("a")
+    world.overdue("a")
+    world.start()
+    world.cancel()
+    before = world.task
+    error = StepError("Rejected", "by ann") if outcome is Outcome.PERMANENT else None
+    assert world.reply("a", outcome, lock=first, error=error, callback=True).task is before
+
+
 def test_a_task_that_ends_takes_no_failure_of_an_agent_by_an_earlier_token() -> None:
     world = waiting(within=1_000)
     first = world.lock("a")
