@@ -41,7 +41,8 @@ def before(folder: Path) -> Path:
     project = copied(folder)
     with (project / WORKFLOWS / "order_fulfilment.py").open("a") as file:
         file.write('short = Workflow(name="short", steps=(reserve_stock, charge_card),\n')
-        file.write("    complete_within=timedelta(hours=2), retain_for=timedelta(days=7))\n")
+        file.write("    complete_within=timedelta(hours=2), retain_for=timedelta(days=7),\n")
+        file.write("    input=with_total)\n")
     registry = project / WORKFLOWS / "registry.py"
     replace(registry, "import order_fulfilment", "import order_fulfilment, short")
     replace(registry, "in (order_fulfilment,)", "in (order_fulfilment, short)")

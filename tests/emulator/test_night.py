@@ -36,21 +36,19 @@ MAIL = f"after=(create_shipment,),\n    {WITHIN}"
 DECLINES = {"operation": "POST /charges", "status": 402, "body": {"error": "CardDeclined"}}
 LONG = 2 * PATIENCE  # seconds; only ever used up when something is broken
 
+AGENTS = ("Inventory", "Payment", "Shipping", "Mail")
 PARAMETERS = {
     "SupervisorIntervalSeconds": SUPERVISOR_INTERVAL,
     # The alert says the same number each time; by default it comes at 20.
     "Engine.UndoneAlertCount": len(ORDERS),
     # A slow machine is only slow: nothing runs out of time.
-    "SubmissionTimeoutSeconds": 20,
-    "SchedulerTimeoutSeconds": 20,
+    "Engine.SubmissionTimeoutSeconds": 20,
+    "Engine.SchedulerTimeoutSeconds": 20,
     # As few instances as can be: what waits is then taken in batches, at a tenth of the cost.
-    "SubmissionConcurrency": FEWEST,
-    "SchedulerConcurrency": FEWEST,
-    "InventoryConcurrency": FEWEST,
-    "PaymentConcurrency": FEWEST,
-    "ShippingConcurrency": FEWEST,
-    "MailConcurrency": FEWEST,
-    "AgentUrgentConcurrency": FEWEST,
+    "Engine.SubmissionConcurrency": FEWEST,
+    "Engine.SchedulerConcurrency": FEWEST,
+    **{f"{block}.Concurrency": FEWEST for block in AGENTS},
+    **{f"{block}.UrgentConcurrency": FEWEST for block in AGENTS},
 }
 AT_ONCE = 50  # orders: what a slow machine is given at a time, so that none is ever overdue
 

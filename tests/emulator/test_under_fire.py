@@ -31,25 +31,23 @@ pytestmark = [pytest.mark.stack, pytest.mark.verify]
 
 SEED = 20261
 OPERATORS = "operators"
+AGENTS = ("Inventory", "Payment", "Shipping", "Mail")
 PARAMETERS = {
     "SupervisorIntervalSeconds": SUPERVISOR_INTERVAL,
     # A call that hangs, on a busy machine, is not the end of its batch; a message whose worker
     # died comes again soon.
-    "SubmissionTimeoutSeconds": 20,
-    "SchedulerTimeoutSeconds": 20,
-    "SubmissionVisibilitySeconds": 30,
-    "SchedulerVisibilitySeconds": 30,
+    "Engine.SubmissionTimeoutSeconds": 20,
+    "Engine.SchedulerTimeoutSeconds": 20,
+    "Engine.SubmissionVisibilitySeconds": 30,
+    "Engine.SchedulerVisibilitySeconds": 30,
     # One attempt of one order opens a circuit, so an outage costs no order more than that.
-    "BreakerFailures": 3,
-    "BreakerRecoverySeconds": 5,
+    **{f"{block}.BreakerFailures": 3 for block in AGENTS},
+    **{f"{block}.BreakerRecoverySeconds": 5 for block in AGENTS},
     # What these allow together is some thirty sandboxes of 50 MB.
-    "SubmissionConcurrency": 2,
-    "SchedulerConcurrency": 3,
-    "InventoryConcurrency": 4,
-    "PaymentConcurrency": 4,
-    "ShippingConcurrency": 4,
-    "MailConcurrency": 4,
-    "AgentUrgentConcurrency": 2,
+    "Engine.SubmissionConcurrency": 2,
+    "Engine.SchedulerConcurrency": 3,
+    **{f"{block}.Concurrency": 4 for block in AGENTS},
+    **{f"{block}.UrgentConcurrency": 2 for block in AGENTS},
 }
 
 
