@@ -500,3 +500,57 @@ def test_the_largest_input_is_allowed() -> None:
     world.correct(TOKEN)
     world.start()
     assert size_in_bytes(request(world, "b").input) == LARGEST_INPUT
+
+
+# --- Which steps begin under a new key ---------------------------------------------------------
+
+
+def test_a_step_that_waited_and_did_not_happen_goes_on_at_once() -> None:
+    world = World(plan(step("a"), step("b", retry=ONCE)), order=ORDER)
+    world.start()
+    world.fails("a")
+    no_effect(world, "b")
+    world.wait(HOUR)
+    world.correct(TOKEN, not_done=("a",))
+    world.start()
+    assert request(world, "a").idempotency_key == "ord-1/a/perform/2"
+    assert request(world, "a").input == request(world, "b").input
+
+
+def test_a_step_that_is_to_begin_at_another_agent_gets_the_corrected_input() -> None:
+    a = step("a", agents=("worker", "other"), agent="")
+    world = World(plan(a, step("b", retry=ONCE)), order=ORDER)
+    world.start()
+    world.fails("a")
+    no_effect(world, "b")
+    moved = StepRecord(agent="other", tried=("worker",), complete_by=world.now)
+    with_records(world, a=moved)
+    world.correct(TOKEN)
+    world.start()
+    assert request(world, "a").idempotency_key == "ord-1/a/perform/2/other"
+    assert request(world, "a").input == {**ORDER, "token": "new"}
+
+
+def test_a_fresh_key_is_given_without_an_undo_to_what_did_not_happen() -> None:
+    world = World(plan(step("a", retry=ONCE)), order=ORDER)
+    world.start()
+    world.is_refused("a")
+    world.wait(HOUR)
+    world.apply(Resubmit(world.asked(), fresh_key=True, not_done=("a",)))
+    world.start()
+    assert request(world, "a").idempotency_key == "ord-1/a/perform/2"
+
+
+def test_a_failed_undo_before_a_new_key_may_be_named() -> None:
+    world = World(plan(step("a", compensation=FENCED, retry=ONCE)), order=ORDER)
+    world.start()
+    world.is_refused("a")
+    world.correct(TOKEN)
+    world.start()
+    world.is_refused("a")
+    assert world.state("a") is ProcessState.UNDO_ERROR
+    world.resubmit("a")
+    world.start()
+    assert request(world, "a").input == ORDER
+    world.succeeds("a")
+    assert request(world, "a").input == {**ORDER, "token": "new"}
