@@ -16,10 +16,17 @@ from roundsman.inspector.operate.commands import LONGEST_EXTENSION, LONGEST_NAME
 from roundsman.model.corrections import Correction, changes_of
 from roundsman.model.json import Json, parse_json
 from roundsman_console.cli_errors import USAGE, ConsoleError
+from roundsman_console.hints import remember_stack
 
 StackOption = Annotated[
     str | None,
-    typer.Option("--stack", help="The stack's name; the one in samconfig.toml by default."),
+    typer.Option(
+        "--stack",
+        envvar="ROUNDSMAN_STACK",
+        show_envvar=False,
+        callback=remember_stack,
+        help="The stack's name; ROUNDSMAN_STACK, or the one in samconfig.toml, by default.",
+    ),
 ]
 
 

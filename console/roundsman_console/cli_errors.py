@@ -24,7 +24,7 @@ from roundsman.inspector.errors import (
     UncorrectableMessage,
     sentence_of,
 )
-from roundsman.inspector.sanitize import inert
+from roundsman_console.hints import hint
 
 FAILED, USAGE, NOT_FOUND, UNCONFIRMED, INTERRUPTED = 1, 2, 3, 4, 130
 
@@ -87,6 +87,6 @@ def sentences() -> Iterator[None]:
 
 
 def complain(sentence: str) -> None:
-    """Print a message on standard error. `inert` is applied: it may quote text from outside."""
-    said = "\n".join(inert(line) for line in sentence.splitlines())
+    """Print a message on standard error. `hint` is applied: it may quote text from outside."""
+    said = "\n".join(hint(line) for line in sentence.splitlines())
     Console(stderr=True, highlight=False, soft_wrap=True).print(said, style="red", markup=False)

@@ -3,7 +3,6 @@
 Without --go, a bulk run is only a dry run. With --go, it is executed and its progress is stored.
 """
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -29,7 +28,6 @@ from roundsman.inspector.operate.newest_plan import newest_plan, under_newest_pl
 from roundsman.inspector.read.lookup import find_task
 from roundsman.inspector.read.selection import Selection
 from roundsman.inspector.read.stack import DeployedStack, find_stack
-from roundsman.inspector.sanitize import inert
 from roundsman.model.events import COMMAND_KINDS, CommandSource, OperatorEvent
 from roundsman.model.json import Json
 from roundsman.model.task import Task
@@ -46,6 +44,7 @@ from roundsman_console.cli_errors import (
     sentences,
 )
 from roundsman_console.confirm import confirm
+from roundsman_console.hints import hint, hinted_json
 from roundsman_console.render.bulk import print_run, print_tried, progress_words
 from roundsman_console.render.corrections import print_changes
 from roundsman_console.render.plan import print_plan_move
@@ -104,7 +103,7 @@ def execute(deed: Operation, orders: Sequence[str], act: ParsedOptions) -> None:
         if not act.go:
             go_ahead = f"{act.typed} --go"
             if act.manner.as_json:
-                print(json.dumps(tried_document(run, tried, go_ahead)))
+                print(hinted_json(tried_document(run, tried, go_ahead)))
             else:
                 print_tried(run, tried, go_ahead)
             return
@@ -162,7 +161,7 @@ def _carry_out(spec: CommandSpec, manner: CommandOptions, *, dry_run: bool) -> N
 def _print_result(told: CommandResult, *, as_json: bool) -> None:
     code = CODES.get(told.outcome, 0)
     if as_json:
-        print(json.dumps(told.document()))
+        print(hinted_json(told.document()))
     if code:
         complain(told.sentence)
         raise typer.Exit(code)
@@ -170,7 +169,7 @@ def _print_result(told: CommandResult, *, as_json: bool) -> None:
         return
     console = Console(highlight=False, soft_wrap=True)
     lead = "Done: " if told.outcome is CommandOutcome.DONE else ""
-    console.print(inert(f"{lead}{told.sentence}"), markup=False)
+    console.print(hint(f"{lead}{told.sentence}"), markup=False)
     if told.outcome is CommandOutcome.DONE:
         state = f"is {told.task.state}" if told.task else "has ended, or cannot be read now"
         console.print(f"{told.order} {state}.")
@@ -244,7 +243,7 @@ def carry_on(
 def tell(record: StoredRun, *, as_json: bool) -> None:
     """Print the run, as one JSON object if `as_json` is true."""
     if as_json:
-        print(json.dumps(run_document(record, now())))
+        print(hinted_json(run_document(record, now())))
     else:
         print_run(record, now())
 

@@ -1,6 +1,5 @@
 """`roundsman alerts`: lists the standing alerts, whose cause still exists, newest first."""
 
-import json
 from typing import Annotated
 
 import typer
@@ -17,6 +16,7 @@ from roundsman.model.instants import format_duration
 from roundsman_console.arguments import StackOption
 from roundsman_console.cli.operate import AsJson
 from roundsman_console.cli_errors import FAILED, complain, sentences
+from roundsman_console.hints import hint, hinted_json
 from roundsman_console.sanitize import plain
 
 STYLES = {"critical": "bold red", "error": "red", "warning": "yellow", "info": "cyan"}
@@ -40,7 +40,7 @@ def alerts_command(
         read = read_standing(find_stack(stack))
         found = newest_first(read.standing)
         if as_json:
-            print(json.dumps(alerts_document(found[:limit], read, more=len(found) > limit)))
+            print(hinted_json(alerts_document(found[:limit], read, more=len(found) > limit)))
         else:
             _show(found, limit, read)
         for said in read.unread:
@@ -63,7 +63,7 @@ def _show(found: list[StandingAlert], limit: int, read: StandingAlerts) -> None:
         table.add_row(
             plain(one.severity, STYLES.get(one.severity, "")),
             plain(lasting),
-            Text(f"{inert(one.sentence)}\n> {inert(one.look)}"),
+            Text(f"{inert(one.sentence)}\n> {hint(one.look)}"),
         )
     if found:
         console.print(table)

@@ -4,7 +4,6 @@ The reply goes to the agent's reply queue, like a reply from the external system
 not record who sent it; `roundsman resolve` records the operator.
 """
 
-import json
 from typing import Annotated
 
 import typer
@@ -15,11 +14,11 @@ from roundsman.inspector.errors import Interrupted
 from roundsman.inspector.operate.answers import check_answer, send_answer
 from roundsman.inspector.operate.commands import CommandOutcome
 from roundsman.inspector.read.stack import find_stack
-from roundsman.inspector.sanitize import inert
 from roundsman_console.arguments import StackOption, read_result
 from roundsman_console.cli._act import CODES
 from roundsman_console.cli.operate import DEFAULT_WAIT, AsJson, NoWait, Wait
 from roundsman_console.cli_errors import USAGE, ConsoleError, complain, sentences
+from roundsman_console.hints import hint, hinted_json
 
 
 def answer_command(
@@ -55,7 +54,7 @@ def answer_command(
         except Interrupted as interrupted:
             told = interrupted.result
         if as_json:
-            print(json.dumps(told.document()))
+            print(hinted_json(told.document()))
         code = CODES.get(told.outcome, 0)
         if code:
             complain(told.sentence)
@@ -63,7 +62,7 @@ def answer_command(
         if as_json:
             return
         console = Console(highlight=False, soft_wrap=True)
-        console.print(inert(told.sentence), markup=False)
+        console.print(hint(told.sentence), markup=False)
         if told.outcome is CommandOutcome.DONE and told.task is not None:
             console.print(f"{told.task.task_id} is {told.task.state}.")
 

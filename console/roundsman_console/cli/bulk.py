@@ -1,6 +1,5 @@
 """`roundsman bulk`: lists, shows, stops and resumes bulk runs."""
 
-import json
 from dataclasses import replace
 from typing import Annotated
 
@@ -21,6 +20,7 @@ from roundsman_console.arguments import StackOption, read_name, read_reason
 from roundsman_console.cli._act import carry_on, stack_for, tell
 from roundsman_console.cli._options import Anyway, AsJson, By, Reason
 from roundsman_console.cli_errors import ConsoleError, sentences
+from roundsman_console.hints import hinted_json
 from roundsman_console.sanitize import plain
 
 _STYLES = {RunState.FINISHED: "green", RunState.RUNNING: "cyan"}
@@ -48,7 +48,7 @@ def ls_command(
         found = bulks_of(find_stack(stack)).newest(limit)
         if as_json:
             runs = [run_summary(record) for record in found]
-            print(json.dumps(BulkRunListDocument(runs=runs)))
+            print(hinted_json(BulkRunListDocument(runs=runs)))
         else:
             Console(highlight=False).print(_table(found) if found else "No bulk runs.")
 
@@ -84,7 +84,7 @@ def stop_command(
         sentence = f"Stop requested: {record.run.id} stops within seconds, if a process runs it."
         if as_json:
             print(
-                json.dumps(
+                hinted_json(
                     BulkRunStopDocument(runId=record.run.id, command="stop", sentence=sentence)
                 )
             )

@@ -1,6 +1,5 @@
 """`roundsman doctor`: checks a stack, reports problems, and repairs what is safe to repair."""
 
-import json
 import sys
 from collections.abc import Callable, Sequence
 from typing import Annotated
@@ -16,6 +15,7 @@ from roundsman_console.arguments import StackOption
 from roundsman_console.cli.operate import AsJson, Yes
 from roundsman_console.cli_errors import FAILED, sentences
 from roundsman_console.confirm import confirm
+from roundsman_console.hints import hinted_json
 from roundsman_console.render.doctor import print_plan, print_report
 
 Deep = Annotated[
@@ -59,7 +59,7 @@ def doctor_command(
 
         report = doctor.repair(confirmed, wait) if fix else doctor.check()[0]
         if as_json:
-            print(json.dumps(report.document()))
+            print(hinted_json(report.document()))
         else:
             print_report(report, Console(highlight=False))
         if not report.well:

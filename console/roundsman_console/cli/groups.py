@@ -1,6 +1,5 @@
 """`roundsman groups`: lists the failure groups, and shows one with the commands to run next."""
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import Annotated
 
@@ -13,7 +12,6 @@ from roundsman.inspector.documents.groups import GroupDetailsDocument, GroupList
 from roundsman.inspector.read.agents import find_agents
 from roundsman.inspector.read.groups import GroupNow, find_group, list_groups
 from roundsman.inspector.read.stack import find_stack
-from roundsman.inspector.sanitize import inert
 from roundsman.inspector.views.agents import hold_words
 from roundsman.inspector.views.groups import (
     commands_of,
@@ -29,6 +27,7 @@ from roundsman.model.task import Task
 from roundsman_console.arguments import StackOption
 from roundsman_console.cli_errors import NOT_FOUND, USAGE, ConsoleError, sentences
 from roundsman_console.filters import read_selection
+from roundsman_console.hints import hint, hinted_json
 from roundsman_console.sanitize import plain
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
@@ -70,7 +69,7 @@ def groups_ls_command(stack: StackOption = None, as_json: AsJson = False) -> Non
         groups = list_groups(found, find_agents(found), now())
         if as_json:
             documents = [group_document(group) for group in groups]
-            print(json.dumps(GroupListDocument(groups=documents)))
+            print(hinted_json(GroupListDocument(groups=documents)))
             return
         print_list(groups)
 
@@ -101,7 +100,7 @@ def groups_show_command(
                 "samples": [sample_document(task) for task in shown.samples],
                 "do": commands_of(shown),
             }
-            print(json.dumps(details))
+            print(hinted_json(details))
             return
         print_group(shown)
 
@@ -111,7 +110,7 @@ def print_list(groups: Sequence[GroupNow]) -> None:
     console = Console(highlight=False)
     console.print(_table(groups) if groups else "No failure groups.")
     if groups:
-        console.print("Show one with: roundsman groups show GROUP")
+        console.print(hint("Show one with: roundsman groups show GROUP"), soft_wrap=True)
 
 
 def print_group(group: GroupNow) -> None:
@@ -120,7 +119,7 @@ def print_group(group: GroupNow) -> None:
     for line, style in _lines(group):
         console.print(plain(line, style))
     for command in commands_of(group):
-        console.print(f"  {inert(command)}", markup=False, soft_wrap=True)
+        console.print(hint(f"  {command}"), markup=False, soft_wrap=True)
 
 
 def _lines(group: GroupNow) -> Iterator[tuple[str, str]]:

@@ -31,6 +31,7 @@ from roundsman_console.arguments import StackOption, read_duration, read_name, r
 from roundsman_console.cli.operate import AsJson, By, Yes
 from roundsman_console.cli_errors import complain, sentences
 from roundsman_console.confirm import confirm
+from roundsman_console.hints import hint
 
 Agent = Annotated[str, typer.Argument(help="The agent's name, as in: roundsman agents")]
 
@@ -137,7 +138,8 @@ def _held_lines(hold: Hold, before: AgentNow, lasts: str) -> list[str]:
             "A step that waits for it counts no attempt, and the task's complete-by moves by the "
             "time waited."
         ),
-        f"The hold ends by itself at that time, or sooner with: roundsman release {hold.agent}",
+        "The hold ends by itself at that time, or sooner with: "
+        + hint(f"roundsman release {hold.agent}"),
     ]
     return found + ([circuit_sentence(circuit)] if circuit else [])
 

@@ -102,6 +102,8 @@ def up(
         "AWS_DEFAULT_REGION",
     )
     settings = " ".join(f"{name}={local.environment[name]}" for name in wanted)
+    if local.stack != _stack_of(project):  # so that the next commands find it
+        settings += f" ROUNDSMAN_STACK={local.stack}"
     # Not wrapped, so that the lines can be copied.
     console.print(f"Use it with: export {settings}", soft_wrap=True)
     console.print(f"Stop it with: roundsman local down --port {local.record.port}", soft_wrap=True)

@@ -35,6 +35,7 @@ from roundsman_console.arguments import StackOption, read_body
 from roundsman_console.cli.operate import AsJson, Yes
 from roundsman_console.cli_errors import FAILED, USAGE, ConsoleError, complain, sentences
 from roundsman_console.confirm import confirm
+from roundsman_console.hints import hint
 from roundsman_console.render.dead_letters import (
     SHORT_ID,
     age,
@@ -197,7 +198,7 @@ def _resent_lines(result: Resent) -> list[str]:
             *(f"- {problem}" for problem in result.judged.problems),
         ]
     order = order_of(result.body)
-    follow = f" See: roundsman show {order}" if order else ""
+    follow = hint(f" See: roundsman show {order}") if order else ""
     return [f"Sent {which} to {result.source.name} ({result.judged.why}).{follow}"]
 
 
@@ -236,7 +237,7 @@ def _show_list(listed: list[Rejection], held: Counts, more: bool) -> None:
     if more:
         say(f"More than {len(listed)} exist; raise --limit.")
     if listed:
-        say("Show one with: roundsman rejected show ID")
+        say(hint("Show one with: roundsman rejected show ID"))
 
 
 def _table(listed: list[Rejection], at: int) -> Table:

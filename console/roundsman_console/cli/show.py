@@ -1,6 +1,5 @@
 """`roundsman show`: shows the task of an order, its steps and its history."""
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, TypeAlias
@@ -13,7 +12,6 @@ from rich.text import Text
 from roundsman.inspector.clock import now
 from roundsman.inspector.read.lookup import find_task
 from roundsman.inspector.read.stack import find_stack
-from roundsman.inspector.sanitize import inert
 from roundsman.inspector.views.step_text import agent_words, last_error, span, step_facts
 from roundsman.inspector.views.task_view import (
     in_state,
@@ -31,6 +29,7 @@ from roundsman.model.states import ProcessState
 from roundsman.model.task import StepRecord, Task, item_place, operation_of
 from roundsman_console.arguments import StackOption
 from roundsman_console.cli_errors import sentences
+from roundsman_console.hints import hint, hinted_json
 from roundsman_console.render.states import STATE_STYLES, STEP_STYLES
 from roundsman_console.sanitize import plain
 
@@ -46,7 +45,7 @@ def show_command(
         task, plan = find_task(found, order)
         history = found.tasks.history(task.task_id)
         if as_json:
-            print(json.dumps(task_document(task, plan, history)))
+            print(hinted_json(task_document(task, plan, history)))
         else:
             held = any(record.held_since is not None for record in task.steps.values())
             holds = found.holds.holds() if held else ()
@@ -76,7 +75,7 @@ def _print(
         console.print(history_table(history))
     command = next_command(task)
     if command is not None:
-        console.print(f"Next: {inert(command)}", markup=False, soft_wrap=True)
+        console.print(hint(f"Next: {command}"), markup=False, soft_wrap=True)
 
 
 def _undo_lines(task: Task, plan: Plan | None) -> list[Text]:

@@ -9,10 +9,10 @@ import typer
 
 from roundsman.client import Client
 from roundsman.inspector.read.stack import find_stack
-from roundsman.inspector.sanitize import inert
 from roundsman_console.arguments import StackOption
 from roundsman_console.cli_errors import ConsoleError, sentences
 from roundsman_console.documents import SubmitDocument
+from roundsman_console.hints import hint
 
 LARGEST_MESSAGE = 1024 * 1024  # bytes, the limit of SQS; the limit of submission is lower
 
@@ -37,7 +37,7 @@ def submit_command(
         elif order_id is None:
             print("Sent, but it is not an order event: expect it in the RejectedQueue.")
         else:
-            print(f"Sent. See: roundsman show {inert(order_id)}")
+            print(hint(f"Sent. See: roundsman show {order_id}"))
 
 
 def _read(file: str) -> str:

@@ -1,18 +1,17 @@
 """`roundsman why`: explains what an order waits for, with evidence and the next command."""
 
-import json
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
 from roundsman.inspector.read.stack import find_stack
-from roundsman.inspector.sanitize import inert
 from roundsman.inspector.views.diagnosis import Diagnosis
 from roundsman.inspector.views.why import why, why_document
 from roundsman.model.task import Task
 from roundsman_console.arguments import StackOption
 from roundsman_console.cli_errors import sentences
+from roundsman_console.hints import hint, hinted_json
 from roundsman_console.render.states import STATE_STYLES
 from roundsman_console.sanitize import plain
 
@@ -26,7 +25,7 @@ def why_command(
     with sentences():
         task, found = why(find_stack(stack), order)
         if as_json:
-            print(json.dumps(why_document(order, task, found)))
+            print(hinted_json(why_document(order, task, found)))
         else:
             _print(task, found)
 
@@ -42,7 +41,7 @@ def _print(task: Task | None, found: Diagnosis) -> None:
     if found.next is None:
         console.print("Nothing to do but wait." if _goes_on(task) else "Nothing to do.")
     else:
-        console.print(f"Next: {inert(found.next)}", markup=False, soft_wrap=True)
+        console.print(hint(f"Next: {found.next}"), markup=False, soft_wrap=True)
 
 
 def _goes_on(task: Task | None) -> bool:

@@ -12,6 +12,7 @@ from roundsman.inspector.bulk.store import StoredRun
 from roundsman.inspector.sanitize import inert
 from roundsman.inspector.views.task_view import second
 from roundsman.model.events import COMMAND_KINDS
+from roundsman_console.hints import hint
 from roundsman_console.render.corrections import print_changes
 from roundsman_console.render.plan import plan_lines
 from roundsman_console.sanitize import plain
@@ -48,7 +49,7 @@ def print_tried(run: Run, tried: Tried, go_ahead: str) -> None:
         console.print("Orders that would wait are not sent without --anyway.")
     console.print(_order_of_going(run.terms, tried.eligible))
     console.print(f"The run stops if more than {100 * run.terms.stop_at:g}% fail again. To run it:")
-    console.print(f"  {inert(go_ahead)}", markup=False)
+    console.print(f"  {hint(go_ahead)}", markup=False)
 
 
 def _order_of_going(terms: Terms, eligible: int) -> str:

@@ -11,6 +11,7 @@ from roundsman.inspector.doctor.facts import Finding
 from roundsman.inspector.doctor.repair import Repair
 from roundsman.inspector.doctor.report import Report
 from roundsman.inspector.documents.doctor import Severity
+from roundsman_console.hints import hint
 from roundsman_console.sanitize import plain
 
 SHOWN = 5
@@ -51,9 +52,9 @@ def _print_kind(findings: Sequence[Finding], console: Console) -> None:
     console.print(Padding(table, (0, 0, 0, 2), expand=False))
     if len(findings) > SHOWN:
         console.print(plain(f"  and {len(findings) - SHOWN} more; --json lists them all"))
-    console.print(Padding(plain(entry.repair), (0, 0, 0, 2), expand=False))
+    console.print(Padding(plain(hint(entry.repair)), (0, 0, 0, 2), expand=False))
     for command in dict.fromkeys(one.command for one in findings[:SHOWN] if one.command):
-        console.print(plain(f"  $ {command}", "bold"), soft_wrap=True)
+        console.print(plain(hint(f"  $ {command}"), "bold"), soft_wrap=True)
     console.print()
 
 

@@ -1,0 +1,63 @@
+"""The next commands that are printed: they name the stack that was given to this command.
+
+A person who typed `--stack shop`, or set ROUNDSMAN_STACK, copies the next command and means the
+same stack, also in another terminal.
+"""
+
+import json
+import re
+import shlex
+from contextvars import ContextVar
+
+from roundsman.inspector.sanitize import inert
+
+_stack: ContextVar[str | None] = ContextVar("stack", default=None)
+
+COMMANDS = (
+    *("agents", "alerts", "answer", "cancel", "cost", "doctor", "export", "extend", "groups"),
+    *("hold", "ls", "release", "resolve", "resubmit", "run", "show", "stats", "submit"),
+    *("timeline", "undo", "watch", "why"),
+    *("bulk ls", "bulk resume", "bulk show", "bulk stop"),
+    *("dlq drop", "dlq ls", "dlq redrive", "dlq show"),
+    *("groups ls", "groups show"),
+    *("rejected drop", "rejected ls", "rejected resend", "rejected show"),
+)
+"""The commands with the option --stack, but for `local up`, which prints its own hints."""
+
+HINT_KEYS = ("command", "do", "goAhead", "next", "resume", "sentence")
+"""The fields of documents that have commands, or sentences with commands."""
+
+_LONGEST_FIRST = "|".join(sorted(COMMANDS, key=len, reverse=True))
+_COMMAND = re.compile(rf"\broundsman (?:{_LONGEST_FIRST})\b(?!.*? --stack)")
+
+
+def remember_stack(value: str | None) -> str | None:
+    """Keep the value of --stack for the hints of this command; it is the option's callback."""
+    _stack.set(value)
+    return value
+
+
+def hint(text: str) -> str:
+    """Return a text that is inert, and whose commands name the stack that was given, if any."""
+    return _with_stack(inert(text))
+
+
+def hinted_json(document: object) -> str:
+    """Return a document as JSON; the commands in it name the stack that was given, if any."""
+    return json.dumps(_hinted(document))
+
+
+def _with_stack(text: str) -> str:
+    stack = _stack.get()
+    if stack is None:
+        return text
+    option = f" --stack {shlex.quote(inert(stack))}"
+    return _COMMAND.sub(lambda command: command[0] + option, text)
+
+
+def _hinted(value: object, key: str = "") -> object:
+    if isinstance(value, dict):
+        return {name: _hinted(each, name) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_hinted(each, key) for each in value]
+    return _with_stack(value) if isinstance(value, str) and key in HINT_KEYS else value
