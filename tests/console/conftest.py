@@ -30,6 +30,7 @@ def operator(
 @pytest.fixture
 def examples_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A working folder where the examples in the help find their files, and may leave some."""
-    (tmp_path / "events").symlink_to(Path(__file__).parents[2] / "events")
+    for name in ("events", "samconfig.toml"):
+        (tmp_path / name).symlink_to(Path(__file__).parents[2] / name)
     monkeypatch.chdir(tmp_path)
     return tmp_path

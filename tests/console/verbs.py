@@ -40,13 +40,13 @@ def examples(verb: str) -> list[str]:
 
 
 def typed_example(verb: str) -> list[str]:
-    """The verb's first example as its words, at the stack `roundsman`, once and unasked."""
+    """The verb's first example as its words, once and unasked."""
     words = verb.split()
     rest = shlex.split(examples(verb)[0])[1 + len(words) :]
     yes = ["--yes"] if "--yes" in options_of(verb) and not {"--yes", "-y"} & set(rest) else []
     once = ["--times", "1"] if "--times" in options_of(verb) else []
     whole = [_WHOLE.get(word, word) for word in rest]
-    return [*words, "--stack", "roundsman", *whole, *yes, *once]
+    return [*words, *whole, *yes, *once]
 
 
 # What an example does not spell out.

@@ -4,8 +4,8 @@ import json
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from roundsman.inspector.clock import now
 from roundsman.inspector.documents.agents import AgentListDocument
 from roundsman.inspector.read.agents import find_agents
 from roundsman.inspector.read.stack import find_stack
@@ -13,6 +13,7 @@ from roundsman.inspector.views.agents import agent_document
 from roundsman_console.arguments import StackOption
 from roundsman_console.cli_errors import sentences
 from roundsman_console.render.agents import agents_table
+from roundsman_console.terminal import results
 
 
 def agents_command(
@@ -26,4 +27,4 @@ def agents_command(
             agents = [agent_document(agent) for agent in found]
             print(json.dumps(AgentListDocument(agents=agents)))
             return
-        Console(highlight=False).print(agents_table(found) if found else "No agents.")
+        results().print(agents_table(found, now()) if found else "No agents.")

@@ -3,7 +3,6 @@
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -18,6 +17,7 @@ from roundsman_console.cli.operate import AsJson
 from roundsman_console.cli_errors import FAILED, complain, sentences
 from roundsman_console.hints import hint, hinted_json
 from roundsman_console.sanitize import plain
+from roundsman_console.terminal import results
 
 STYLES = {"critical": "bold red", "error": "red", "warning": "yellow", "info": "cyan"}
 
@@ -50,7 +50,7 @@ def alerts_command(
 
 
 def _show(found: list[StandingAlert], limit: int, read: StandingAlerts) -> None:
-    console = Console(highlight=False)
+    console = results()
     if not found and not read.unread:
         console.print("No alerts.")
     at = now()

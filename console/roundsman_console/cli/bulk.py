@@ -4,7 +4,6 @@ from dataclasses import replace
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from roundsman.inspector.bulk.documents import run_summary
@@ -12,9 +11,9 @@ from roundsman.inspector.bulk.run import OrderResult, RunState
 from roundsman.inspector.bulk.runner import RunClock, holder
 from roundsman.inspector.bulk.store import StoredRun, bulks_of
 from roundsman.inspector.bulk.take_up import find_run, take_up
+from roundsman.inspector.clock import now
 from roundsman.inspector.documents.bulk import BulkRunListDocument, BulkRunStopDocument
 from roundsman.inspector.read.stack import find_stack
-from roundsman.inspector.views.task_view import second
 from roundsman.model.events import COMMAND_KINDS
 from roundsman_console.arguments import StackOption, read_name, read_reason
 from roundsman_console.cli._act import carry_on, stack_for, tell
@@ -22,6 +21,7 @@ from roundsman_console.cli._options import Anyway, AsJson, By, Reason
 from roundsman_console.cli_errors import ConsoleError, sentences
 from roundsman_console.hints import hinted_json
 from roundsman_console.sanitize import plain
+from roundsman_console.terminal import results, short_instant
 
 _STYLES = {RunState.FINISHED: "green", RunState.RUNNING: "cyan"}
 
@@ -50,7 +50,7 @@ def ls_command(
             runs = [run_summary(record) for record in found]
             print(hinted_json(BulkRunListDocument(runs=runs)))
         else:
-            Console(highlight=False).print(_table(found) if found else "No bulk runs.")
+            results().print(_table(found) if found else "No bulk runs.")
 
 
 @bulk_app.command("show")
@@ -129,7 +129,7 @@ def _table(records: list[StoredRun]) -> Table:
         run, progress = record.run, record.progress
         table.add_row(
             plain(run.id),
-            plain(second(run.started_at)),
+            plain(short_instant(run.started_at, now())),
             plain(COMMAND_KINDS[type(run.event)]),
             plain(record.state.value, _STYLES.get(record.state, "yellow")),
             str(run.selected),

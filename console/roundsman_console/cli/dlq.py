@@ -6,7 +6,6 @@ from functools import partial
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from roundsman.inspector.clock import now
@@ -48,6 +47,7 @@ from roundsman_console.render.dead_letters import (
     working,
 )
 from roundsman_console.sanitize import plain
+from roundsman_console.terminal import results
 
 dlq_app = typer.Typer(
     help="Dead letters, messages that failed every delivery: list, read, send back.",
@@ -213,15 +213,16 @@ def _show(found: DeadQueue, at: int) -> None:
         hidden_words(found.held),
     )
     if found.dead:
-        Console(highlight=False).print(_table(found.dead, at))
+        results().print(_table(found.dead, at))
     if found.more:
         say("There are more: raise --limit.")
 
 
 def _table(dead: list[Dead], at: int) -> Table:
     table = Table(box=None, pad_edge=False)
-    for heading in ("ID", "Age", "Received", "Order"):
-        table.add_column(heading, no_wrap=True, max_width=24)
+    for heading in ("ID", "Age", "Received"):
+        table.add_column(heading, no_wrap=True)
+    table.add_column("Order", overflow="fold")
     table.add_column("Why", overflow="fold")
     for one in dead:
         back = f" (already sent back {one.sent_back} times)" if one.sent_back else ""

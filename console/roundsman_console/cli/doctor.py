@@ -17,6 +17,7 @@ from roundsman_console.cli_errors import FAILED, sentences
 from roundsman_console.confirm import confirm
 from roundsman_console.hints import hinted_json
 from roundsman_console.render.doctor import print_plan, print_report
+from roundsman_console.terminal import results
 
 Deep = Annotated[
     bool, typer.Option("--deep", help="Read every row of the tasks and orders tables.")
@@ -61,7 +62,7 @@ def doctor_command(
         if as_json:
             print(hinted_json(report.document()))
         else:
-            print_report(report, Console(highlight=False))
+            print_report(report, results())
         if not report.well:
             raise typer.Exit(FAILED)
 

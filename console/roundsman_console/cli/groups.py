@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from roundsman.inspector.clock import now
@@ -29,6 +28,7 @@ from roundsman_console.cli_errors import NOT_FOUND, USAGE, ConsoleError, sentenc
 from roundsman_console.filters import read_selection
 from roundsman_console.hints import hint, hinted_json
 from roundsman_console.sanitize import plain
+from roundsman_console.terminal import results
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
@@ -107,7 +107,7 @@ def groups_show_command(
 
 def print_list(groups: Sequence[GroupNow]) -> None:
     """Print the groups as a table."""
-    console = Console(highlight=False)
+    console = results()
     console.print(_table(groups) if groups else "No failure groups.")
     if groups:
         console.print(hint("Show one with: roundsman groups show GROUP"), soft_wrap=True)
@@ -115,7 +115,7 @@ def print_list(groups: Sequence[GroupNow]) -> None:
 
 def print_group(group: GroupNow) -> None:
     """Print one group, and the commands to run next."""
-    console = Console(highlight=False)
+    console = results()
     for line, style in _lines(group):
         console.print(plain(line, style))
     for command in commands_of(group):

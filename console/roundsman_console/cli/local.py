@@ -35,6 +35,7 @@ from roundsman_console.local.state import Instances, LocalFiles
 from roundsman_console.local.update import LocalUpdate, running_instance
 from roundsman_console.local.update import deploy as update_stack
 from roundsman_console.local.watch import describe_update, snapshot, watch_project
+from roundsman_console.terminal import results
 
 local_app = typer.Typer(
     help="A local AWS on this machine, with the stack deployed on it. No account and no Docker.",
@@ -93,7 +94,7 @@ def up(
     if as_json:
         print(json.dumps(_described(local)))
         return
-    console = Console(highlight=False)
+    console = results()
     console.print(_outputs_table(local))
     wanted = (
         "AWS_ENDPOINT_URL",
@@ -185,7 +186,7 @@ def status(
         described = [_status(instance, health) for instance, health in found]
         print(json.dumps(LocalStatusDocument(instances=described)))
     elif found:
-        Console(highlight=False).print(_status_table(found, home))
+        results().print(_status_table(found, home))
     else:
         print(
             "No local AWS runs here." if port is None else f"No local AWS runs here on port {port}."

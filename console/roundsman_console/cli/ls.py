@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from roundsman.inspector.clock import now
@@ -34,6 +33,7 @@ from roundsman_console.filters import (
 )
 from roundsman_console.render.states import STATE_STYLES
 from roundsman_console.sanitize import plain
+from roundsman_console.terminal import results
 
 LONGEST_PAGE = 10_000  # tasks; use `roundsman export` for more
 
@@ -78,7 +78,7 @@ def ls_command(
 
 
 def _print(page: Page, limit: int) -> None:
-    console = Console(highlight=False)
+    console = results()
     if page.tasks:
         console.print(_table(page.tasks))
     elif page.whole:

@@ -5,7 +5,6 @@ from functools import partial
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from roundsman.inspector.clock import now
@@ -47,6 +46,7 @@ from roundsman_console.render.dead_letters import (
     working,
 )
 from roundsman_console.sanitize import plain
+from roundsman_console.terminal import results
 
 WHERE = "the RejectedQueue"
 MessageId = Annotated[str, typer.Argument(help="The message id, or the beginning of it.")]
@@ -230,7 +230,7 @@ def _whole_document(one: Rejection) -> RejectionDocument:
 
 def _show_list(listed: list[Rejection], held: Counts, more: bool) -> None:
     if listed:
-        Console(highlight=False).print(_table(listed, now()))
+        results().print(_table(listed, now()))
     else:
         say("No rejected messages.")
     say(hidden_words(held))
@@ -242,8 +242,9 @@ def _show_list(listed: list[Rejection], held: Counts, more: bool) -> None:
 
 def _table(listed: list[Rejection], at: int) -> Table:
     table = Table(box=None, pad_edge=False)
-    for heading in ("ID", "Age", "Size", "Order"):
-        table.add_column(heading, no_wrap=True, max_width=24)
+    for heading in ("ID", "Age", "Size"):
+        table.add_column(heading, no_wrap=True)
+    table.add_column("Order", overflow="fold")
     table.add_column("First problem", overflow="fold")
     for one in listed:
         table.add_row(

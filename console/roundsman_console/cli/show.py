@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Annotated, TypeAlias
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -23,15 +22,16 @@ from roundsman.inspector.views.task_view import (
     task_document,
 )
 from roundsman.model.events import HistoryRow
-from roundsman.model.instants import clock_time, iso
+from roundsman.model.instants import iso
 from roundsman.model.plan import Plan, StepPlan
 from roundsman.model.states import ProcessState
 from roundsman.model.task import StepRecord, Task, item_place, operation_of
 from roundsman_console.arguments import StackOption
 from roundsman_console.cli_errors import sentences
 from roundsman_console.hints import hint, hinted_json
-from roundsman_console.render.states import STATE_STYLES, STEP_STYLES
+from roundsman_console.render.states import STEP_STYLES, task_line
 from roundsman_console.sanitize import plain
+from roundsman_console.terminal import results, short_instant
 
 
 def show_command(
@@ -55,9 +55,8 @@ def show_command(
 def _print(
     task: Task, plan: Plan | None, history: Sequence[HistoryRow], facts: Sequence[str]
 ) -> None:
-    console = Console(highlight=False)
-    console.print(plain(f"{task.task_id}  {task.workflow}  "), end="")
-    console.print(plain(task.state, STATE_STYLES.get(task.state, "")))
+    console = results()
+    console.print(task_line(task))
     console.print(plain(f"submitted {iso(task.created_at)}, complete by {iso(task.complete_by)}"))
     if task.ending:
         console.print(plain(task.ending.why, "red"))
@@ -208,7 +207,7 @@ def _error(row: _Row) -> str:
 
 
 def _time(instant: int | None) -> str:
-    return "" if instant is None else clock_time(instant)
+    return "" if instant is None else short_instant(instant, now())
 
 
 _MANY = 3

@@ -5,10 +5,11 @@ from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 import typer
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from roundsman.inspector.clock import now
 from roundsman.inspector.read.counts import TaskCounts
 from roundsman.inspector.read.queues import MARKS, Queue
 from roundsman.inspector.read.stack import find_stack
@@ -21,6 +22,7 @@ from roundsman_console.cli_errors import sentences
 from roundsman_console.render.agents import agents_table
 from roundsman_console.render.states import STATE_STYLES
 from roundsman_console.sanitize import plain
+from roundsman_console.terminal import results
 
 
 def stats_command(
@@ -33,7 +35,7 @@ def stats_command(
         if as_json:
             print(json.dumps(stats_document(found)))
             return
-        console = Console(highlight=False)
+        console = results()
         for part in stats_view(found, found.queues):
             console.print(part)
 
@@ -48,7 +50,7 @@ def stats_view(stats: Stats, queues: Sequence[Queue]) -> Iterator[RenderableType
         yield from _ages_told_by(queues)
     if stats.agents:
         yield Text()
-        yield agents_table(list(stats.agents))
+        yield agents_table(list(stats.agents), now())
 
 
 def _states(tasks: TaskCounts) -> Text:

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
 
 from roundsman.inspector.clock import now
@@ -22,8 +21,9 @@ from roundsman.model.instants import format_duration
 from roundsman.model.task import Task
 from roundsman_console.arguments import StackOption
 from roundsman_console.cli_errors import sentences
-from roundsman_console.render.states import STATE_STYLES
+from roundsman_console.render.states import task_line
 from roundsman_console.sanitize import plain
+from roundsman_console.terminal import results
 
 _STYLES = {"failed": "red", "undo failed": "red", "refused": "red", "finished": "green"}
 
@@ -49,9 +49,8 @@ def timeline_command(
 
 
 def _print(task: Task, told: Sequence[Happening], gaps: Sequence[str]) -> None:
-    console = Console(highlight=False)
-    console.print(plain(f"{task.task_id}  {task.workflow}  "), end="")
-    console.print(plain(task.state, STATE_STYLES.get(task.state, "")))
+    console = results()
+    console.print(task_line(task))
     people = any(one.by for one in told)
     table = Table(box=None, pad_edge=False)
     for heading in ("At", "After", "What"):

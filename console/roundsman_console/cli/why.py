@@ -3,7 +3,6 @@
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from roundsman.inspector.read.stack import find_stack
 from roundsman.inspector.views.diagnosis import Diagnosis
@@ -12,8 +11,9 @@ from roundsman.model.task import Task
 from roundsman_console.arguments import StackOption
 from roundsman_console.cli_errors import sentences
 from roundsman_console.hints import hint, hinted_json
-from roundsman_console.render.states import STATE_STYLES
+from roundsman_console.render.states import task_line
 from roundsman_console.sanitize import plain
+from roundsman_console.terminal import results
 
 
 def why_command(
@@ -31,10 +31,9 @@ def why_command(
 
 
 def _print(task: Task | None, found: Diagnosis) -> None:
-    console = Console(highlight=False)
+    console = results()
     if task is not None:
-        console.print(plain(f"{task.task_id}  {task.workflow}  "), end="")
-        console.print(plain(task.state, STATE_STYLES.get(task.state, "")))
+        console.print(task_line(task))
     console.print(plain(found.sentence, "bold"))
     for line in found.evidence:
         console.print(plain(f"- {line}"))

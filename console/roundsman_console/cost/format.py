@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from rich.console import Console
 from rich.table import Table
 
 from roundsman_console.cost.alternatives import Rival
@@ -10,6 +9,7 @@ from roundsman_console.cost.figures import Figures
 from roundsman_console.cost.model import PER_ORDER, STANDING, Bill, Line, Units
 from roundsman_console.cost.prices import Prices
 from roundsman_console.documents import CostEstimateDocument, CostLineDocument
+from roundsman_console.terminal import results
 
 MILLION = 1_000_000
 
@@ -18,7 +18,7 @@ def show_bill(
     bill: Bill, units: Units, rivals: Sequence[Rival], figures: Figures, prices: Prices
 ) -> None:
     """Print the parts of the bill, then the cost of the same orders on other services."""
-    console, wanted = Console(highlight=False), bill.wanted
+    console, wanted = results(), bill.wanted
     console.print(
         f"{wanted.orders_per_month:,.0f} orders a month, {wanted.steps} steps each, "
         f"{wanted.batch:g} messages per invocation, {wanted.memory} MB, {wanted.architecture}"

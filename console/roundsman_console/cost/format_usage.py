@@ -1,6 +1,5 @@
 """Formats the cost of a deployed stack for people (text) and for scripts (JSON)."""
 
-from rich.console import Console
 from rich.table import Table
 
 from roundsman_console.cost.format import amount, line_document, rounded
@@ -9,11 +8,12 @@ from roundsman_console.cost.prices import Prices
 from roundsman_console.cost.usage import Spent
 from roundsman_console.documents import CostSpentDocument
 from roundsman_console.sanitize import plain
+from roundsman_console.terminal import results
 
 
 def show_spent(spent: Spent, stack: str, prices: Prices) -> None:
     """Print the cost by part, then by workflow. `stack` is the name of the stack."""
-    console = Console(highlight=False)
+    console = results()
     came = f"{spent.orders:,.0f} orders in {spent.days:.1f} days"
     if not spent.lines or not spent.usd():
         console.print(f"{stack}: CloudWatch has no figures for these {spent.days:.1f} days.")

@@ -3,17 +3,21 @@
 from rich.table import Table
 
 from roundsman.inspector.read.agents import AgentNow
-from roundsman.inspector.views.task_view import second
 from roundsman.model.holds import OPERATOR
 from roundsman.model.instants import format_duration
 from roundsman_console.sanitize import plain
+from roundsman_console.terminal import short_instant
 
 
-def agents_table(agents: list[AgentNow]) -> Table:
-    """Return a table with one row for each agent, or one for each hold on it."""
+def agents_table(agents: list[AgentNow], at: int) -> Table:
+    """Return a table with one row for each agent, or one for each hold on it.
+
+    `at` is now, in epoch ms.
+    """
     table = Table(box=None, pad_edge=False)
     held = any(agent.holds for agent in agents)
-    for heading in ("Agent", "Work", *(("Since", "Until") if held else ()), "Lag"):
+    table.add_column("Agent", overflow="fold")
+    for heading in ("Work", *(("Since", "Until") if held else ()), "Lag"):
         table.add_column(heading, no_wrap=True)
     if held:
         table.add_column("Why", overflow="fold")
@@ -28,8 +32,8 @@ def agents_table(agents: list[AgentNow]) -> Table:
             table.add_row(
                 plain("" if row else agent.name),
                 plain("held" if operator else "circuit open", "yellow" if operator else "red"),
-                plain(second(hold.since)),
-                plain(second(hold.until)),
+                plain(short_instant(hold.since, at)),
+                plain(short_instant(hold.until, at)),
                 plain("") if row else behind,
                 plain(f"{hold.by}: {hold.reason}" if operator else hold.reason),
             )

@@ -16,6 +16,7 @@ from roundsman_console.hints import hint
 from roundsman_console.render.corrections import print_changes
 from roundsman_console.render.plan import plan_lines
 from roundsman_console.sanitize import plain
+from roundsman_console.terminal import results
 
 _WORDS = {
     OrderResult.COMPLETED: "Completed",
@@ -37,7 +38,7 @@ def print_tried(run: Run, tried: Tried, go_ahead: str) -> None:
         _add(table, "refused", kind_refused)
     for kind_held in tried.held:
         _add(table, "would wait", kind_held)
-    Console(highlight=False).print(table)
+    results().print(table)
     for one in tried.plans or ():
         for line in plan_lines(one.move, f"{_orders(one.orders)}: the plan"):
             console.print(inert(line), markup=False)
@@ -93,7 +94,7 @@ def print_run(record: StoredRun, at: int) -> None:
     left = run.selected - progress.reached
     if left:
         table.add_row("not reached", str(left), "")
-    Console(highlight=False).print(table)
+    results().print(table)
     resume = resume_command(record, at)
     if resume:
         console.print(f"Resume it with: {resume}")

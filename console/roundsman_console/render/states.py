@@ -1,6 +1,10 @@
 """The colours of states, the same in every table."""
 
+from rich.text import Text
+
 from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import Task
+from roundsman_console.sanitize import plain
 
 STATE_STYLES = {
     TaskState.COMPLETED: "green",
@@ -19,3 +23,9 @@ STEP_STYLES = {
     ProcessState.UNDONE: "magenta",
     ProcessState.UNDO_ERROR: "red",
 }
+
+
+def task_line(task: Task) -> Text:
+    """Return the line about a task: its id, its workflow and its state."""
+    line = plain(f"{task.task_id}  {task.workflow}  ")
+    return line.append_text(plain(task.state, STATE_STYLES.get(task.state, "")))

@@ -1,0 +1,32 @@
+"""The console on which results are printed, and instants in the columns of its tables."""
+
+import os
+from datetime import timedelta
+
+from rich.console import Console
+
+from roundsman.model.instants import EPOCH, clock_time
+
+UNLIMITED = 10_000  # columns; a table takes no more than its content needs
+
+
+def results() -> Console:
+    """Return the console for results: as wide as the terminal, and for a pipe without a limit.
+
+    So a program that reads a table finds each id whole. COLUMNS sets another width.
+    """
+    console = Console(highlight=False)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        return Console(highlight=False, width=UNLIMITED)
+    return console
+
+
+def short_instant(instant: int, now: int) -> str:
+    """Return an instant (epoch ms, UTC) for a column: the time of today, or a date as well.
+
+    `08:00:00`, `15 Jan 08:00`, and for another year `2027-01-15`.
+    """
+    then, today = (EPOCH + timedelta(milliseconds=each) for each in (instant, now))
+    if then.date() == today.date():
+        return clock_time(instant)
+    return then.strftime("%-d %b %H:%M" if then.year == today.year else "%Y-%m-%d")
