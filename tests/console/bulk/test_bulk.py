@@ -43,7 +43,7 @@ def test_many_orders_are_only_shown_unless_go_is_said(operator: Operator) -> Non
         "eligible  4  ord-1, ord-2, ord-3 ...".ljust(len(shown.stdout.splitlines()[1])),
         "All are sent at once; the run then waits for their results.",
         "The run stops if more than 20% fail again. To run it:",
-        f"  roundsman resubmit --group {group} --reason 'mail is back' --stack roundsman --go",
+        f"  roundsman resubmit --group {group} --reason 'mail is back' --go",
     ]
     told = document(operator.asks("resubmit", "ord-1", "ord-9", "ord-1", "--json"))
     assert_schema("resubmit", told)
