@@ -123,8 +123,8 @@ def test_the_whole_demo_goes_as_expected_with_iam_enforced(enforced: DeployedSta
         bench = Bench(enforced.aws.outputs, enforced.services)
         enforced.services.application.set_faults({"rules": fault_rules(CASES)})
         summary = send_and_watch(bench, sent, watch, PATIENCE * 2)
-    assert summary.all_differences() == [], said.getvalue()
     assert refusals(enforced) == 0
+    assert summary.all_differences() == [], said.getvalue()
 
 
 def test_each_role_may_make_exactly_the_calls_that_the_template_grants_it(
