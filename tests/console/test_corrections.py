@@ -181,7 +181,9 @@ def test_without_an_application_a_correction_cannot_be_checked(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for orders in (("ord-1",), ("--state", "Archived")):
-        result = unsent.asks("resubmit", *orders, "--set", "customerId=c-43")
+        result = unsent.asks(
+            "resubmit", *orders, "--stack", "roundsman", "--set", "customerId=c-43"
+        )
         assert result.exit_code == 1
         assert "there is no application in this folder or a parent" in result.stderr
 
