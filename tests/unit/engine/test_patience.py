@@ -525,3 +525,117 @@ def test_a_resubmitted_step_has_its_whole_time_again() -> None:
     world.start()
     breaks(world)
     assert world.record("a").retry_until == world.now + UNEXPECTED_RETRIED_FOR
+
+
+# --- details --------------------------------------------------------------------------------------
+
+MANY_ATTEMPTS = Retry(max_attempts=2)
+READ = AgentView(read_up_to=T0 + KEEP, reads=T0 + KEEP, read_lock="another")
+
+
+def test_a_timeout_that_counts_begins_the_calls_that_are_not_counted_anew() -> None:
+    world = patient()
+    world.agents = {"worker/normal": READ}
+    world.gives_back("a", called=True)
+    again(world)
+    assert world.record("a").uncounted_calls == 1
+    world.wait(100).inspect()
+    assert (world.record("a").failure_count, world.record("a").uncounted_calls) == (1, 0)
+
+
+def test_a_step_of_an_ending_task_does_not_wait_by_its_strategy() -> None:
+    wait = Wait(timedelta(minutes=5), 3, then=Undo())
+    a = step("a", retry=Retry(max_attempts=1), on_failure=wait)
+    world = World(plan(a, step("b", retry=Retry(max_attempts=1)), on_failure=Archive()))
+    world.start()
+    world.is_refused("b")
+    assert world.task.ending is not None
+    world.fails("a")
+    assert world.state("a") is ProcessState.ERROR
+    assert world.task_state() is TaskState.ARCHIVED
+
+
+def test_an_undo_before_the_next_agent_does_not_wait_by_the_strategy() -> None:
+    wait = Wait(timedelta(minutes=5), 3, then=Undo())
+    once = Compensation(fences_late_performs=True, retry=Retry(max_attempts=1))
+    a = step("a", agents=("x", "y"), retry=MANY_ATTEMPTS, on_failure=wait, compensation=once)
+    world = patient(a)
+    world.fails("a")
+    again(world)
+    world.fails("a")
+    world.start()
+    assert world.state("a") is ProcessState.UNDOING
+    world.fails("a")
+    assert world.task_state() is TaskState.ARCHIVED
+
+
+def test_waits_are_counted_only_where_the_number_of_attempts_does_not_say_them() -> None:
+    wait = Wait(timedelta(minutes=5), 3, then=Undo())
+    counted = patient(step("a", retry=Retry(max_attempts=1), on_failure=wait))
+    counted.fails("a")
+    assert (counted.record("a").waits, counted.record("a").failure_count) == (0, 1)
+    timed = Retry(max_attempts=1, keep_trying_for=timedelta(seconds=1))
+    world = patient(step("a", retry=timed, on_failure=wait))
+    world.fails("a", retry_after=2_000)
+    again(world)
+    world.fails("a")
+    assert world.record("a").waits == 1
+    again(world)
+    world.succeeds("a")
+    assert world.record("a").waits == 0
+
+
+def test_the_end_of_the_task_does_not_end_the_retries_of_an_undo() -> None:
+    made = step("a", compensation=Compensation(fences_late_performs=True))
+    world = World(plan(made, complete_within=timedelta(minutes=5), on_failure=Undo()))
+    world.start()
+    world.is_refused("a")
+    world.start()
+    assert world.fails("a").reason.endswith("retried at 08:00:00, and until 08:15:00 at least")
+
+
+def test_an_attempt_that_is_made_when_the_time_is_over_is_not_said_to_be_followed() -> None:
+    assert patient().fails("a", retry_after=KEEP).reason.endswith("; retried at 08:15:00")
+
+
+def test_only_a_second_silence_in_a_row_is_an_unexpected_error() -> None:
+    world = patient()
+    world.agents = {"worker/normal": OLD_MARK}
+    world.fails("a")
+    again(world)
+    world.overdue("a")
+    record = world.record("a")
+    assert record.error is not None
+    assert (record.error.type, record.error.unexpected) == ("Overdue", False)
+    assert world.task.failure is None
+
+
+def test_an_unread_request_in_a_backlog_keeps_the_last_error() -> None:
+    world = patient()
+    world.fails("a")
+    again(world)
+    sent = world.now
+    world.agents = {
+        "worker/normal": AgentView(lag=SECOND, reads=sent - MINUTE, read_up_to=sent - 1)
+    }
+    world.overdue("a")
+    assert world.record("a").error == UNAVAILABLE
+    assert world.record("a").unexpected_since is None
+
+
+def test_an_attempt_under_way_uses_up_the_time() -> None:
+    beating = step("a", retry=PATIENT, heartbeat_within=timedelta(seconds=5))
+    world = patient(beating)
+    world.fails("a")
+    again(world)
+    world.wait(3).shows_progress("a")
+    assert world.record("a").retry_until == T0 + KEEP
+
+
+@pytest.mark.parametrize("seconds", [0, -1])
+def test_a_clock_that_is_behind_does_not_shorten_the_time(seconds: int) -> None:
+    world = patient()
+    world.fails("a")
+    again(world)
+    world.wait(seconds).gives_back("a")
+    assert world.record("a").retry_until == T0 + KEEP
