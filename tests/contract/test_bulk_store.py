@@ -80,11 +80,21 @@ def test_a_run_is_carried_on_where_it_was_left(dynamo_world: DynamoWorld) -> Non
     assert saved.version == 2
     assert store.load(ID) == saved
     ended = store.save(
-        replace(saved, state=RunState.STOPPED, why="enough", holder=None, carried_on=("eve",))
+        replace(
+            saved,
+            state=RunState.STOPPED,
+            why="enough",
+            on_hold=True,
+            holder=None,
+            carried_on=("eve",),
+        )
     )
     assert store.load(ID) == ended
     assert ended is not None
-    assert (ended.holder, ended.why) == (None, "enough")
+    assert (ended.holder, ended.why, ended.on_hold) == (None, "enough", True)
+    resumed = store.save(replace(ended, why="", on_hold=False))
+    assert resumed is not None
+    assert store.load(ID) == resumed
 
 
 def test_the_plan_is_read_in_its_parts(dynamo_world: DynamoWorld) -> None:

@@ -9,11 +9,10 @@ from dataclasses import dataclass, replace
 import typer
 from rich.console import Console
 
-from roundsman.inspector.bulk.assess import WOULD_WAIT
 from roundsman.inspector.bulk.documents import resume_command, run_document, tried_document
 from roundsman.inspector.bulk.dry_run import check_bounded, check_holds, choose, try_out
 from roundsman.inspector.bulk.run import RunState, new_run
-from roundsman.inspector.bulk.runner import BulkRunner, RunClock, holder, interruptible
+from roundsman.inspector.bulk.runner import BulkRunner, RunClock, holder
 from roundsman.inspector.bulk.store import HELD_FOR, DynamoBulks, StoredRun, bulks_of
 from roundsman.inspector.clock import now
 from roundsman.inspector.errors import Interrupted, UnboundedSelection
@@ -45,6 +44,7 @@ from roundsman_console.cli_errors import (
 )
 from roundsman_console.confirm import confirm
 from roundsman_console.hints import hint, hinted_json
+from roundsman_console.interrupts import interruptible
 from roundsman_console.render.bulk import print_run, print_tried, progress_words
 from roundsman_console.render.corrections import print_changes
 from roundsman_console.render.plan import print_plan_move
@@ -262,7 +262,6 @@ def code_of(record: StoredRun) -> int:
             complain(f"{kind} was interrupted. Resume it with: {resume_command(record, now())}")
             return INTERRUPTED
         case RunState.STOPPED:
-            anyway = " To send nevertheless, resume it with --anyway."
-            hint = anyway if record.why.endswith(WOULD_WAIT) else ""
-            complain(f"{kind} was stopped: {record.why}.{hint}")
+            anyway = " To send nevertheless, resume it with --anyway." if record.on_hold else ""
+            complain(f"{kind} was stopped: {record.why}.{anyway}")
             return FAILED

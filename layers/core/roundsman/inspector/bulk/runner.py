@@ -6,12 +6,10 @@ history is sent again. A duplicate has no effect, because the command's id is th
 """
 
 import secrets
-import signal
 import socket
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from types import FrameType
 from typing import TYPE_CHECKING
 
 from roundsman.aws.clock import now
@@ -87,28 +85,6 @@ class RunClock:
 def holder(by: str) -> Holder:
     """Return a new holder for this process."""
     return Holder(secrets.token_hex(8), by, socket.gethostname()[:100])
-
-
-@contextmanager
-def interruptible() -> Iterator[Callable[[], bool]]:
-    """Defer Ctrl-C in the `with` block, so that it does not interrupt a move.
-
-    Yields a function that returns whether Ctrl-C was pressed. A second Ctrl-C raises
-    KeyboardInterrupt at once.
-    """
-    noted = False
-
-    def note(_signal: int, _frame: FrameType | None) -> None:
-        nonlocal noted
-        if noted:
-            raise KeyboardInterrupt
-        noted = True
-
-    before = signal.signal(signal.SIGINT, note)
-    try:
-        yield lambda: noted
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 @dataclass
@@ -198,7 +174,7 @@ class BulkRunner:
                 eligible.append(found)
         held = self._held(eligible)
         if held:
-            self._end(RunState.STOPPED, held)
+            self._end(RunState.STOPPED, held, on_hold=True)
             return
         self._store(taken_up(progress, to_send, refused))
         self._post([tasks.tasks[one.order] for one in to_send])
@@ -330,8 +306,8 @@ class BulkRunner:
         wanted = replace(self.record, progress=progress, holder=held and replace(held, until=until))
         self._save(wanted)
 
-    def _end(self, state: RunState, why: str) -> None:
-        self._save(replace(self.record, state=state, why=why, holder=None))
+    def _end(self, state: RunState, why: str, *, on_hold: bool = False) -> None:
+        self._save(replace(self.record, state=state, why=why, on_hold=on_hold, holder=None))
 
     def _save(self, wanted: StoredRun) -> None:
         stored = self.bulks.save(wanted)

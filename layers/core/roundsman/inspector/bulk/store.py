@@ -70,6 +70,9 @@ class StoredRun:
     """When the record was last written, in epoch ms."""
     why: str = ""
     """Why the run was stopped or interrupted; empty if it was not."""
+    on_hold: bool = False
+    """Whether it was stopped because its next orders would wait for an agent that is held. With the
+    term `anyway`, a run is not stopped for that."""
     holder: Holder | None = None
     """The process that performs the run; None if the run is not running."""
     carried_on: tuple[str, ...] = ()
@@ -171,7 +174,7 @@ class DynamoBulks:
         """
         wanted = replace(record, version=record.version + 1, saved_at=self._clock())
         changing = _changing(wanted)
-        removed = [name for name in ("Holder", "Why") if name not in changing]
+        removed = [name for name in ("Holder", "OnHold", "Why") if name not in changing]
         if fresh or record.state is not RunState.RUNNING:
             removed.append("StopAsked")
         names = {f"#{name}": name for name in (*changing, *removed)}
@@ -236,6 +239,8 @@ def _changing(record: StoredRun) -> Item:
         item["CarriedOn"] = {"L": [text(one) for one in record.carried_on]}
     if record.why:
         item["Why"] = text(record.why)
+    if record.on_hold:
+        item["OnHold"] = {"BOOL": True}
     if record.holder:
         holder = record.holder
         item["Holder"] = {
@@ -257,6 +262,7 @@ def _read(reader: ItemReader, run_id: str) -> StoredRun:
         version=reader.number("Version"),
         saved_at=reader.number("SavedAt"),
         why=reader.text("Why", ""),
+        on_hold=reader.flag("OnHold"),
         holder=_holder(reader.optional_map("Holder")),
         carried_on=reader.texts("CarriedOn"),
         stop_asked=reader.text("StopAsked", ""),

@@ -40,6 +40,7 @@ def take_up(
             record,
             state=RunState.RUNNING,
             why="",
+            on_hold=False,
             progress=resumed(record.progress, at),
             holder=replace(holder, until=at + HELD_FOR),
             carried_on=(
