@@ -28,10 +28,10 @@ def told(record: StepRecord, holds: Sequence[Hold] = ()) -> list[str]:
     return step_facts(task({"charge": record}), plan(), holds, AT)
 
 
-def table(steps: Mapping[str, StepRecord]) -> list[list[str]]:
+def table(steps: Mapping[str, StepRecord], now: int = AT) -> list[list[str]]:
     """The rows of the table as words, its headings first."""
     output = io.StringIO()
-    Console(file=output, width=160).print(steps_table(task(steps), None))
+    Console(file=output, width=160).print(steps_table(task(steps), None, now))
     return [line.split() for line in output.getvalue().splitlines()]
 
 
@@ -179,6 +179,18 @@ def test_items_that_differ_in_locks_and_times_only_share_a_row() -> None:
     (_, row) = table(steps)
     assert row[:2] == ["pick[0-19]", "Processing"]
     assert row[3:] == ["20", "locks", "08:00:00", "-", "08:00:19"]
+
+
+def test_a_range_of_instants_on_several_days_begins_with_the_first() -> None:
+    days = (18, 2, 1)  # the second of February is before the fifteenth, and after it as text
+    steps = {
+        f"pick[{place}]": StepRecord(
+            process_state=ProcessState.PROCESSING, complete_by=AT + day * 24 * 3_600_000
+        )
+        for place, day in enumerate(days)
+    }
+    (_, row) = table(steps)
+    assert row[3:] == ["16", "Jan", "08:00", "-", "2", "Feb", "08:00"]
 
 
 def test_two_items_that_are_alike_keep_their_rows() -> None:

@@ -1,6 +1,6 @@
 """`roundsman show`: shows the task of an order, its steps and its history."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, TypeAlias
 
@@ -68,7 +68,7 @@ def _print(
         console.print(line)
     for fact in facts:
         console.print(plain(fact))
-    console.print(steps_table(task, plan))
+    console.print(steps_table(task, plan, now()))
     if history:
         console.print()
         console.print(history_table(history))
@@ -126,14 +126,14 @@ def _kind_style(row: HistoryRow) -> str:
     return "bold" if row.by else ""
 
 
-def steps_table(task: Task, plan: Plan | None) -> Table:
-    """Return the steps as a table, one row per step.
+def steps_table(task: Task, plan: Plan | None, at: int) -> Table:
+    """Return the steps as a table at `at` (epoch ms), one row per step.
 
     Columns without a value are left out. Equal items of a fan-out share a row (`_alike`).
     """
     table = Table(box=None, pad_edge=False)
     rows = [
-        _Row(name, task.step(name), plan.steps.get(name) if plan else None)
+        _Row(name, task.step(name), plan.steps.get(name) if plan else None, at)
         for name in step_names(task, plan)
     ]
     extra = [(heading, cell) for heading, cell in _SOMETIMES if any(cell(row) for row in rows)]
@@ -145,7 +145,7 @@ def steps_table(task: Task, plan: Plan | None) -> Table:
             plain(span([row.name for row in alike])),
             plain(record.process_state, STEP_STYLES.get(record.process_state, "")),
             plain(_failures(alike[0])),
-            *(plain(_together(heading, [cell(row) for row in alike])) for heading, cell in extra),
+            *(plain(_together(heading, cell, alike)) for heading, cell in extra),
         )
     return table
 
@@ -155,6 +155,8 @@ class _Row:
     name: str
     record: StepRecord
     step: StepPlan | None
+    shown_at: int
+    """Now, in epoch ms: an instant of another day is shown with its date."""
 
 
 _Cell: TypeAlias = Callable[[_Row], str]
@@ -178,9 +180,11 @@ def _alike(rows: Sequence[_Row]) -> list[list[_Row]]:
     ]
 
 
-def _together(heading: str, cells: Sequence[str]) -> str:
+def _together(heading: str, cell: _Cell, rows: Sequence[_Row]) -> str:
     """Return one cell for several items: the common value, a range, or the number of locks."""
-    said = sorted({cell for cell in cells if cell})
+    instant = _INSTANTS.get(heading)
+    ordered = sorted(rows, key=lambda row: instant(row) or 0) if instant else rows
+    said = list(dict.fromkeys(text for text in map(cell, ordered) if text))
     if len(said) < 2:
         return "".join(said)
     return f"{len(said)} locks" if heading == "Locked by" else f"{said[0]} - {said[-1]}"
@@ -197,27 +201,40 @@ def _lock(row: _Row) -> str:
     return row.record.locked_by or "" if row.record.under_way else ""
 
 
-def _complete_by(row: _Row) -> str:
-    """Return when the step must be complete or started; empty if it is over."""
-    return _time(row.record.complete_by) if row.record.process_state in _NOT_OVER else ""
+def _not_before(row: _Row) -> int | None:
+    return row.record.not_before
+
+
+def _complete_by(row: _Row) -> int | None:
+    """Return when the step must be complete or started; None if it is over."""
+    return row.record.complete_by if row.record.process_state in _NOT_OVER else None
 
 
 def _error(row: _Row) -> str:
     return last_error(row.record)
 
 
-def _time(instant: int | None) -> str:
-    return "" if instant is None else short_instant(instant, now())
+def _time(instant_of: Callable[[_Row], int | None]) -> _Cell:
+    """Return the cell of a column of instants."""
+
+    def cell(row: _Row) -> str:
+        instant = instant_of(row)
+        return "" if instant is None else short_instant(instant, row.shown_at)
+
+    return cell
 
 
 _MANY = 3
 _NOT_OVER = (ProcessState.PENDING, ProcessState.PROCESSING, ProcessState.UNDOING)
-_KEPT_WHOLE = ("Locked by", "Not before", "Complete by")
+_INSTANTS: Mapping[str, Callable[[_Row], int | None]] = {
+    "Not before": _not_before,
+    "Complete by": _complete_by,
+}
+_KEPT_WHOLE = ("Locked by", *_INSTANTS)
 _SOMETIMES: Sequence[tuple[str, _Cell]] = (
     ("Agent", lambda row: agent_words(row.record, row.step)),
     ("Locked by", _lock),
-    ("Not before", lambda row: _time(row.record.not_before)),
-    ("Complete by", _complete_by),
+    *((heading, _time(instant_of)) for heading, instant_of in _INSTANTS.items()),
     ("Round", lambda row: "" if row.record.round == 1 else str(row.record.round)),
     ("Last error", _error),
 )
