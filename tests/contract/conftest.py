@@ -44,9 +44,13 @@ def moto(_request: pytest.FixtureRequest) -> Iterator[DynamoWorld]:
         yield DynamoWorld(client, create_tables(client, "moto"))
 
 
+# On a busy machine an answer may take long. A call that is tried again changes what tests count.
+PATIENT = CONFIG.merge(Config(connect_timeout=60, read_timeout=120))
+
+
 @contextmanager
 def local(request: pytest.FixtureRequest) -> Iterator[DynamoWorld]:
-    client = dynamodb_client(request.getfixturevalue("dynamodb_endpoint"))
+    client = dynamodb_client(request.getfixturevalue("dynamodb_endpoint"), PATIENT)
     yield DynamoWorld(client, create_tables(client, f"test{next(numbers)}"))
 
 
