@@ -28,6 +28,7 @@ def check(plan: Plan, before: Task, event: Event, decision: Decision, now: int) 
     assert after.version == before.version + 1
     assert len({row.seq for row in decision.history}) == len(decision.history)
     assert not list(of_change(plan, before, after, now))
+    check_group(before, after)
     check_record(plan, after)
     check_lane(before, after)
     if isinstance(event, Inspect):
@@ -45,16 +46,22 @@ def check(plan: Plan, before: Task, event: Event, decision: Decision, now: int) 
     assert all(owed.seq == after.version and owed.at == now for owed in new)
 
 
-def check_record(plan: Plan, task: Task) -> None:
-    """What holds for every stored task."""
-    steps = plan.expanded(task.fan_outs).steps
+def check_group(before: Task, task: Task) -> None:
+    """The task is in the group of its failure; one that has ended stays where it ended."""
     failure = failure_of(task)
-    if failure is not None:
+    if task.ended and task.state is before.state:
+        assert task.failure == before.failure
+    elif failure is not None:
         assert task.failure == failure.group
     elif task.failure is not None:
         assert task.failed_at is not None, "an open task stays in its group while it is retried"
         assert not task.ended
     assert task.failure is not None or task.state is not TaskState.ARCHIVED
+
+
+def check_record(plan: Plan, task: Task) -> None:
+    """What holds for every stored task."""
+    steps = plan.expanded(task.fan_outs).steps
     for name, record in task.steps.items():
         if record.under_way:
             assert record.started_at

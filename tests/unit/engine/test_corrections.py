@@ -304,6 +304,33 @@ def test_a_task_that_ran_out_of_time_is_corrected_without_a_new_key_where_none_w
     assert request(world, "a").input != ORDER
 
 
+def test_a_step_keeps_the_input_of_its_key_when_the_input_is_corrected_again() -> None:
+    world = refused(reads=("lines",))
+    world.correct(Change(("lines",), [{"sku": "z"}]), used=True)
+    assert (world.record("b").round, world.record("b").corrections) == (2, 1)
+    world.start()
+    no_effect(world, "b")
+    world.correct(TOKEN)
+    world.start()
+    assert world.record("b").corrections == 1
+
+
+def test_a_step_that_begins_at_another_agent_keeps_the_input_of_its_key() -> None:
+    a = step("a", agents=("x", "y"), compensation=FENCED, retry=ONCE, reads=("lines",))
+    world = World(plan(a, step("b", retry=ONCE)), order=ORDER)
+    world.start()
+    world.fails("a")
+    world.start()
+    no_effect(world, "b")
+    world.succeeds("a")
+    assert world.task_state() is TaskState.ARCHIVED
+    assert (world.record("a").tried, world.record("a").started_at) == (("x",), None)
+    world.correct(TOKEN)
+    world.start()
+    assert world.record("a").under_way
+    assert world.record("a").corrections == 0
+
+
 # --- What was used, by records as they are stored ----------------------------------------------
 
 

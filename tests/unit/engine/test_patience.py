@@ -639,3 +639,56 @@ def test_a_clock_that_is_behind_does_not_shorten_the_time(seconds: int) -> None:
     again(world)
     world.wait(seconds).gives_back("a")
     assert world.record("a").retry_until == T0 + KEEP
+
+
+def test_a_late_success_leaves_what_is_known_of_the_retries() -> None:
+    world = patient(step("a", retry=PATIENT, on_failure=Archive()))
+    until_given_up(world, BUG)
+    before = world.record("a")
+    assert before.retry_until is not None
+    assert before.unexpected_since is not None
+    world.succeeds("a", lock=before.locked_by)
+    after = world.record("a")
+    assert after.effect is Effect.STANDS
+    assert (after.retry_until, after.unexpected_since) == (
+        before.retry_until,
+        before.unexpected_since,
+    )
+
+
+def test_a_resubmitted_task_leaves_the_group_in_which_it_had_ended() -> None:
+    a, b = step("a", retry=PATIENT), step("b", retry=Retry(max_attempts=1))
+    world = World(plan(a, b, complete_within=MANY_HOURS, on_failure=Archive()))
+    world.start()
+    breaks(world)
+    again(world)
+    world.fails("a")
+    assert world.record("a").unexpected_since is not None, "it is still retried because of it"
+    world.is_refused("b")
+    assert world.task_state() is TaskState.ARCHIVED
+    assert world.task.failure is not None
+    world.deliver_owed()
+    world.resubmit()
+    assert world.task.failure is None
+
+
+def test_an_ended_task_stays_in_its_group_while_one_of_its_failed_undos_is_resolved() -> None:
+    once = Compensation(fences_late_performs=True, retry=Retry(max_attempts=1))
+    names = ("a", "b")
+    made = [step(name, compensation=once) for name in names]
+    last = step("c", *made, retry=Retry(max_attempts=1))
+    world = World(plan(*made, last, on_failure=Undo()))
+    world.start()
+    for name in names:
+        world.succeeds(name)
+    world.is_refused("c")
+    world.start()
+    for name in names:
+        error = StepError(f"Refused{name.upper()}", "no")
+        world.reply(name, Outcome.PERMANENT, error=error)
+    assert world.task_state() is TaskState.ARCHIVED
+    failure = failure_of(world.task)
+    assert failure is not None
+    assert (failure.error_type, failure.group) == ("RefusedA", world.task.failure)
+    world.wait(24 * 3_600).resolve("a")
+    assert (world.task_state(), world.task.failure) == (TaskState.ARCHIVED, failure.group)

@@ -334,7 +334,7 @@ def _is_last(context: DecisionContext, step: StepPlan, count: int, patience: _Pa
         return False
     if patience.until is None or (record.started_at or 0) >= patience.until:
         return True
-    return operation == PERFORM and _agent_after(context, step) is not None
+    return _agent_after(context, step) is not None
 
 
 def _agent_after(context: DecisionContext, step: StepPlan) -> str | None:
