@@ -143,3 +143,19 @@ def test_an_agent_of_a_new_version_performs_its_steps() -> None:
     world.operator.resubmit(order, newest_plan=True)
     world.run()
     assert seen == ["check"]
+
+
+def test_a_step_of_a_version_that_is_deployed_again_has_not_the_key_that_it_had() -> None:
+    world = World(replace(OLD, on_failure=Undo()))
+    world.on("ship").refuses("NoCarrier", times=2)
+    order = world.submit({})
+    world.run()
+    world.deploy(replace(in_line(reserve, ship), on_failure=Undo()))
+    world.operator.resubmit(order, again=True, newest_plan=True)
+    world.run()
+    assert world.task(order).state is TaskState.UNDONE
+    world.deploy(replace(OLD, on_failure=Undo()))
+    world.operator.resubmit(order, again=True, newest_plan=True)
+    world.run()
+    assert world.task(order).state is TaskState.COMPLETED
+    assert world.standing(order) == ["reserve", "charge", "ship"]

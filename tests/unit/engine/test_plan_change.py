@@ -759,3 +759,51 @@ def test_a_task_that_begins_anew_is_before_its_point_of_no_return_again() -> Non
     world.cancel(undo=False)
     world.resubmit(again=True, under=plan(a, step("b", "a")))
     assert requests_in(world.start()) == ["a"]
+
+
+def test_a_step_that_was_removed_and_is_added_again_begins_under_a_new_key() -> None:
+    a, b, c = step("a", compensation=FENCED), step("b", "a"), step("c", "b", retry=ONCE)
+    with_b = plan(a, b, c, on_failure=Undo())
+    world = World(with_b)
+    world.start()
+    world.succeeds("a")
+    world.is_refused("b", effect=Effect.NONE)
+    world.start()
+    world.succeeds("a")
+    assert world.task_state() is TaskState.UNDONE
+    world.resubmit(again=True, under=plan(a, replace(c, after=("a",)), on_failure=Undo()))
+    assert world.task.used_rounds == {"b": 1}
+    assert "b" not in world.task.steps
+    world.start()
+    world.succeeds("a")
+    world.is_refused("c", effect=Effect.NONE)
+    world.start()
+    world.succeeds("a")
+    world.resubmit(again=True, under=with_b)
+    world.start()
+    world.succeeds("a")
+    request = request_for(world.plan, world.task, "b", None, world.now)
+    assert request.idempotency_key == "ord-1/b/perform/2"
+
+
+def test_an_item_that_was_removed_begins_under_a_new_key_too() -> None:
+    listed = plan(pick(retry=ONCE), on_failure=Undo())
+    world = World(listed, order=lines(1))
+    world.start()
+    world.is_refused("pick[0]")
+    world.resubmit(again=True, under=plan(step("pick", retry=ONCE), on_failure=Undo()))
+    assert world.task.used_rounds == {"pick[0]": 1}
+    world.start()
+    world.is_refused("pick", effect=Effect.NONE)
+    world.resubmit(again=True, under=listed)
+    assert requests_in(world.start()) == ["pick[0]"]
+    request = request_for(world.plan, world.task, "pick[0]", world.order, world.now)
+    assert request.idempotency_key == "ord-1/pick[0]/perform/2"
+
+
+def test_the_name_of_a_removed_step_that_was_never_sent_is_free() -> None:
+    world = archived()
+    a, b, c = steps_of_archived()
+    world.resubmit(under=plan(a, b))
+    assert world.task.used_rounds == {}
+    assert c.name not in world.task.steps

@@ -40,7 +40,6 @@ from roundsman.model.states import DONE, END_STATES, ProcessState, TaskState
 from roundsman.model.task import (
     PERFORM,
     UNDO,
-    UNTOUCHED,
     AfterUndo,
     Effect,
     Owed,
@@ -177,7 +176,7 @@ class DecisionBuilder:
 
     def step(self, name: str) -> StepRecord:
         """The step's record with the changes so far."""
-        return self.steps.get(name, UNTOUCHED)
+        return self.steps.get(name) or self.task.untouched(name)
 
     def waits_for_its_time(self) -> bool:
         """Whether the task is Scheduled and its start time is still ahead.

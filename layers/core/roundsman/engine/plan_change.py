@@ -67,9 +67,9 @@ def fit_times(context: DecisionContext) -> None:
         if record.complete_by is not None:
             steps[name] = replace(record, complete_by=min(record.complete_by, ends_at))
     for step in context.plan.steps.values():
-        record = steps.get(step.name, UNTOUCHED)
+        record = steps.get(step.name)
         waits = any(context.decision.step(name).process_state not in DONE for name in step.after)
-        if waits and record != UNTOUCHED and record.process_state is ProcessState.PENDING:
+        if waits and record is not None and record.process_state is ProcessState.PENDING:
             steps[step.name] = replace(record, complete_by=None, not_before=None, held_since=None)
 
 
@@ -151,11 +151,20 @@ class _PlanChange:
         for record in records:
             is_item = item_place(record) is not None
             if new is None or (is_item and new.for_each is None):
-                del decision.steps[record]
+                self._remove(record)
             elif is_item or list(_meaning(old, new)):
                 decision.begin_anew(record)
         rest = {step: count for step, count in decision.task.fan_outs.items() if step != name}
         decision.task = replace(decision.task, fan_outs=rest)
+
+    def _remove(self, name: str) -> None:
+        """Remove the record of a step; its used keys stay used."""
+        decision = self.context.decision
+        decision.begin_anew(name)
+        fresh = decision.steps.pop(name, UNTOUCHED)
+        if fresh.round > 1:
+            used = {**decision.task.used_rounds, name: fresh.round - 1}
+            decision.task = replace(decision.task, used_rounds=used)
 
 
 def _is_free(record: StepRecord) -> bool:

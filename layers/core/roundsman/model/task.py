@@ -16,8 +16,9 @@ from roundsman.model.states import DONE, END_STATES, ProcessState, TaskState
 
 SCHEMA = 2
 """The newest record format that this code reads. It does not change a record with a higher one."""
-CORRECTED_SCHEMA = 2
-"""The format of a record with corrections. Code that reads only format 1 would drop them."""
+CHANGED_SCHEMA = 2
+"""The format of a record with corrections or `used_rounds`. Code that reads only format 1 would
+drop them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +257,9 @@ class Task:
     """The end of the hold time that was already added to `complete_by`."""
     corrections: tuple[Correction, ...] = ()
     """The corrections of the input, the oldest first."""
+    used_rounds: Mapping[str, int] = field(default_factory=dict)
+    """The last round of each step whose keys were used and that a change of the plan has removed.
+    If a later plan has the step again, it begins with the next round."""
     failure: str | None = None
     """The id of the failure group (`roundsman.model.failure`): of a task that has failed, or of an
     open task with an unexpected error; None for any other task."""
@@ -274,8 +278,13 @@ class Task:
         return min((at for at in since if at is not None), default=None)
 
     def step(self, name: str) -> StepRecord:
-        """Return the step's record; UNTOUCHED if the step has none."""
-        return self.steps.get(name, UNTOUCHED)
+        """Return the step's record; that of an untouched step if it has none."""
+        return self.steps.get(name) or self.untouched(name)
+
+    def untouched(self, name: str) -> StepRecord:
+        """Return the record of a step that never began: UNTOUCHED, but for its round."""
+        used = self.used_rounds.get(name)
+        return UNTOUCHED if used is None else StepRecord(round=used + 1)
 
     def input(self, order: Json, corrections: int | None = None) -> Json:
         """Return the order with the task's first `corrections` corrections; None: with all.

@@ -14,7 +14,7 @@ class CheckedTask(Task):
     known: Mapping[str, StepPlan] = field(default_factory=dict, repr=False)
 
     def step(self, name: str) -> StepRecord:
-        """Return the step's record; UNTOUCHED if the step has not begun.
+        """Return the step's record; that of an untouched step if it has not begun.
 
         Raises ValueError if the plan has no such step, or the step has no such item.
         """

@@ -242,9 +242,11 @@ def test_an_order_that_cannot_be_read_is_not_quoted() -> None:
     assert "tok_secret" not in str(raised.value)
 
 
-def test_only_a_task_with_corrections_has_the_newer_format() -> None:
+def test_only_a_task_with_corrections_or_used_rounds_has_the_newer_format() -> None:
     task = born()
     assert "Schema" not in task_item(task)
     fixed = replace(task, corrections=((Change(("note",), "x"),),))
-    assert task_item(fixed)["Schema"] == {"N": "2"}
-    assert read_task(task_item(fixed)) == fixed
+    moved = replace(task, used_rounds={"gone": 1})
+    for changed in (fixed, moved):
+        assert task_item(changed)["Schema"] == {"N": "2"}
+        assert read_task(task_item(changed)) == changed

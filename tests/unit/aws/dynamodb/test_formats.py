@@ -125,6 +125,7 @@ TASK = Task(
     fan_outs={"pick": 4, "pack": 0},
     held_until=NOW + 60,
     corrections=((Change(("lines", 0, "sku"), "x"), Change(("note",), removed=True)),),
+    used_rounds={"gone": 2},
     failure="f-1a2b3c4d",
 )
 GROUP = Group(

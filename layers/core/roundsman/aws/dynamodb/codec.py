@@ -26,7 +26,7 @@ from roundsman.model.instants import SECOND
 from roundsman.model.json import Json, canonical_json
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import (
-    CORRECTED_SCHEMA,
+    CHANGED_SCHEMA,
     SCHEMA,
     AfterUndo,
     Effect,
@@ -250,6 +250,7 @@ TASK: "RecordTable[Task]" = FieldTable(
     Field("FanOuts", "fan_outs", NUMBERS, {}),
     Field("HeldUntil", "held_until", NUMBER, None),
     Field("Corrections", "corrections", CORRECTIONS, ()),
+    Field("UsedRounds", "used_rounds", NUMBERS, {}),
 )
 """All fields of a task except `failure`, which the `failures` index holds."""
 ORDER: "RecordTable[OrderRow]" = FieldTable(
@@ -277,8 +278,8 @@ def task_item(task: Task) -> Item:
     item = TASK.written(task)
     if task.start_at == task.created_at:
         del item["StartAt"]
-    if task.corrections:
-        item["Schema"] = number(CORRECTED_SCHEMA)
+    if task.corrections or task.used_rounds:
+        item["Schema"] = number(CHANGED_SCHEMA)
     item |= failure_attributes(task)
     return item
 
