@@ -67,10 +67,10 @@ def fit_times(context: DecisionContext) -> None:
         if record.complete_by is not None:
             steps[name] = replace(record, complete_by=min(record.complete_by, ends_at))
     for step in context.plan.steps.values():
-        record = steps.get(step.name)
+        found = steps.get(step.name)
         waits = any(context.decision.step(name).process_state not in DONE for name in step.after)
-        if waits and record is not None and record.process_state is ProcessState.PENDING:
-            steps[step.name] = replace(record, complete_by=None, not_before=None, held_since=None)
+        if waits and found is not None and found.process_state is ProcessState.PENDING:
+            steps[step.name] = replace(found, complete_by=None, not_before=None, held_since=None)
 
 
 @dataclass(frozen=True, slots=True)
