@@ -47,15 +47,14 @@ def check(plan: Plan, before: Task, event: Event, decision: Decision, now: int) 
 
 
 def check_group(before: Task, task: Task) -> None:
-    """The task is in the group of its failure; one that has ended stays where it ended."""
+    """The task is in the group of its failure, in which it stays until the failure is over."""
     failure = failure_of(task)
-    if task.ended and task.state is before.state:
+    same_end = task.ended and task.state is before.state
+    goes_on = not task.ended and not before.ended and task.failed_at == before.failed_at
+    if same_end or (goes_on and before.failure is not None):
         assert task.failure == before.failure
-    elif failure is not None:
-        assert task.failure == failure.group
-    elif task.failure is not None:
-        assert task.failed_at is not None, "an open task stays in its group while it is retried"
-        assert not task.ended
+    else:
+        assert task.failure == (failure.group if failure else None)
     assert task.failure is not None or task.state is not TaskState.ARCHIVED
 
 

@@ -233,15 +233,33 @@ def test_another_failure_meanwhile_keeps_the_task_in_its_group() -> None:
     assert world.owed().count("unexpected_error") == 1
 
 
-def test_another_unexpected_error_is_another_group_with_an_alert() -> None:
+def test_one_failure_is_one_alert_whatever_errors_its_attempts_end_with() -> None:
     world = patient()
     breaks(world)
     group = world.task.failure
-    again(world)
-    breaks(world, error=replace(BUG, type="TypeError"))
-    assert world.task.failure not in (None, group)
-    assert world.owed().count("unexpected_error") == 2
+    assert group is not None
+    for error in ("TypeError", "KeyError", "ValueError"):
+        again(world)
+        breaks(world, error=replace(BUG, type=error))
+        assert world.task.failure == group
+    assert world.owed().count("unexpected_error") == 1
     assert world.record("a").unexpected_since == T0
+
+
+def test_the_error_of_another_step_has_an_alert_when_the_first_step_goes_on() -> None:
+    world = World(plan(step("a", retry=PATIENT), step("b", retry=PATIENT)))
+    world.start()
+    breaks(world, "a")
+    first = world.task.failure
+    world.wait(1)
+    breaks(world, "b")
+    assert (world.task.failure, world.owed().count("unexpected_error")) == (first, 1)
+    world.wait_until(world.record("b").not_before).inspect()
+    world.start()
+    assert world.record("a").under_way
+    world.succeeds("a")
+    assert world.task.failure not in (None, first)
+    assert world.owed().count("unexpected_error") == 2
 
 
 def test_the_hour_counts_from_the_first_unexpected_error() -> None:

@@ -168,10 +168,10 @@ def test_a_skipped_step_is_finished_too() -> None:
     world = World(plan(a, step("b", "a")), order={"wanted": False})
     world.start()
     world.is_refused("b")
-    assert why_not(world, plan(step("b"))) == ["a is done, and that plan does not have it"]
+    assert why_not(world, plan(step("b"))) == ["a was skipped, and that plan does not have it"]
     a = step("a", when="input.other")
     assert why_not(world, plan(a, step("b", "a"))) == [
-        "a is done, but in that plan its condition (when) is another"
+        "a was skipped, but in that plan its condition (when) is another"
     ]
 
 
@@ -372,21 +372,83 @@ def test_a_failed_step_waits_for_a_new_step_before_it_and_nobody_is_told_that_it
     a, b, c = steps_of_archived()
     x = step("x", "a")
     world.resubmit(under=plan(a, x, replace(b, after=("a", "x")), c))
-    assert requests_in(world.start()) == ["x"]
+    assert sorted(requests_in(world.start())) == ["b", "x"]
+    assert world.state("b") is P.UNDOING, "its next request has another result in it"
+    world.succeeds("b")
     record = world.record("b")
     assert (record.complete_by, record.not_before, record.held_since) == (None, None, None)
     assert due(world.task, world.now) == world.record("x").complete_by
     world.wait(29)
     assert world.inspect().task is world.task
-    assert requests_in(world.succeeds("x")) == ["b"]
+    assert requests_in(world.succeeds("x", "checked")) == ["b"]
+    request = request_for(world.plan, world.task, "b", None, world.now)
+    assert (request.idempotency_key, request.results["x"]) == ("ord-1/b/perform/2", "checked")
     world.succeeds("b")
     world.is_refused("c")
     world.ask_undo()
     assert requests_in(world.start()) == ["b"], "what came last is undone first"
 
 
+def test_a_refused_step_without_effect_gets_a_new_key_with_a_new_step_before_it() -> None:
+    world = World(plan(step("b")))
+    world.start()
+    world.is_refused("b", effect=Effect.NONE)
+    world.resubmit(under=plan(step("x"), step("b", "x")))
+    assert requests_in(world.start()) == ["x"]
+    assert requests_in(world.succeeds("x")) == ["b"]
+    request = request_for(world.plan, world.task, "b", None, world.now)
+    assert request.idempotency_key == "ord-1/b/perform/2"
+
+
+def test_a_refused_step_keeps_its_key_with_the_same_steps_before_it() -> None:
+    world = archived()
+    a, b, c = steps_of_archived()
+    world.resubmit(under=plan(a, replace(b, retry=Retry(max_attempts=9)), c))
+    assert requests_in(world.start()) == ["b"]
+    assert world.record("b").round == 1
+
+
+def test_a_sent_step_that_cannot_be_undone_does_not_come_after_a_new_step() -> None:
+    world = World(plan(step("b")))
+    world.start()
+    world.is_refused("b")
+    under = plan(step("x"), step("b", "x"))
+    assert "b: it may have had its effect under its key, and has no compensation" in refusal(
+        world, lambda: world.resubmit(under=under)
+    )
+
+
+def test_a_step_whose_undo_failed_does_not_come_after_a_new_step() -> None:
+    once = Compensation(fences_late_performs=True, retry=ONCE)
+    a = step("a", compensation=once, retry=ONCE)
+    world = World(plan(a))
+    world.start()
+    world.is_refused("a")
+    world.resubmit(fresh_key=True)
+    world.start()
+    world.is_refused("a")
+    assert world.state("a") is P.UNDO_ERROR
+    assert why_not(world, plan(step("x"), replace(a, after=("x",)))) == [
+        "the undo of a failed, but in that plan a comes after x"
+    ]
+
+
+def test_a_step_that_its_new_plan_has_no_agent_for_begins_at_an_agent_of_the_plan() -> None:
+    a = step("a", agents=("one", "two"), retry=ONCE)
+    world = World(plan(a))
+    world.hold("one", 60)
+    world.start()
+    assert world.record("a").agent == "two"
+    world.is_refused("a", effect=Effect.NONE)
+    world.release("one")
+    under = plan(step("a", agents=("one",), retry=ONCE))
+    world.resubmit(under=under)
+    world.start()
+    assert agent_of(under, world.task, "a") == "one"
+
+
 def test_a_step_that_waits_for_its_time_waits_for_a_new_step_instead() -> None:
-    a, b = step("a"), step("b", retry=ONCE)
+    a, b = step("a", compensation=FENCED), step("b", retry=ONCE)
     world = World(plan(a, b))
     world.start()
     world.fails("a", retry_after=10 * MINUTE)
@@ -395,7 +457,9 @@ def test_a_step_that_waits_for_its_time_waits_for_a_new_step_instead() -> None:
     world.resubmit(under=plan(x, replace(a, after=("x",)), b))
     assert world.record("a").not_before is None
     world.start()
-    assert requests_in(world.succeeds("x")) == ["a"]
+    world.succeeds("x")
+    assert requests_in(world.succeeds("a")) == ["a"]
+    assert world.record("a").round == 2
 
 
 # --- Fan-outs ----------------------------------------------------------------------------------

@@ -7,6 +7,8 @@ service fences late performs, or the undo waits until no request can act any mor
 for clocks that differ.
 """
 
+from dataclasses import replace
+
 from roundsman.engine.decision import SKEW, DecisionContext
 from roundsman.engine.effects import is_to_undo
 from roundsman.engine.routing import agent_now, stored_agent_name, untried
@@ -14,7 +16,7 @@ from roundsman.engine.transitions import StepEvent
 from roundsman.model.events import InspectAt
 from roundsman.model.instants import clock_time
 from roundsman.model.plan import StepPlan
-from roundsman.model.states import ProcessState
+from roundsman.model.states import DONE, ProcessState
 from roundsman.model.task import AfterUndo, Effect, StepError, StepRecord
 
 TO_UNDO = frozenset({ProcessState.PENDING, ProcessState.PROCESSED, ProcessState.ERROR})
@@ -161,6 +163,10 @@ def _perform_under_new_key(context: DecisionContext, step: StepPlan) -> None:
         uncounted_timeouts=0,
     )
     context.decision.new_round(step.name)
+    steps = context.decision.steps
+    if any(context.decision.step(name).process_state not in DONE for name in step.after):
+        # A change of the plan has put another step before it: it waits for no time.
+        steps[step.name] = replace(steps[step.name], complete_by=None)
     why = f"{step.name}: undone under its key; it begins under a new one"
     context.decision.record("undone", step.name, None, why)
 

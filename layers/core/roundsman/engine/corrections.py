@@ -173,9 +173,9 @@ def _was_evaluated(record: StepRecord) -> bool:
 
 
 def _paths_read(expression: str | None) -> list[tuple[str, ...]]:
-    """The paths below the input that the expression reads."""
+    """The paths below the input that the expression reads; `()` is all of it."""
     found = paths_read(expression) if expression is not None else ()
-    return [path[1:] for path in found if path[0] == "input"]
+    return [path[1:] for path in found if not path or path[0] == "input"]
 
 
 def _overlaps(change: Change, paths: Iterable[tuple[str, ...]]) -> bool:

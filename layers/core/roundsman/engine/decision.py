@@ -306,6 +306,16 @@ class DecisionBuilder:
         else:
             del self.steps[name]
 
+    def remove(self, name: str) -> None:
+        """Remove the record of a step, but remember its last round: used keys stay used."""
+        record = self.steps.pop(name, None)
+        if record is None:
+            return
+        used = record.started_at is not None or record.tried
+        last = record.round if used else record.round - 1
+        if last:
+            self.task = replace(self.task, used_rounds={**self.task.used_rounds, name: last})
+
     def stop_waiting(self, name: str) -> None:
         """Record that the step's callback has come, so no outside system can act any more.
 
@@ -418,16 +428,17 @@ class DecisionBuilder:
     def _failure(self, task: Task) -> str | None:
         """The failure group of the task.
 
-        An ended task stays in its group. An open one stays in the group of its last unexpected
-        error as long as that step is retried, whatever else happens to the step.
+        An ended task stays in its group. An open one stays in the group of the unexpected error
+        with which its failure began as long as that step is retried, whatever else happens: one
+        failure is one alert.
         """
-        if task.ended and task.state is self.before.state:
-            return self.before.failure
+        before = self.before
+        same_end = task.ended and task.state is before.state
+        goes_on = not task.ended and not before.ended and task.failed_at == before.failed_at
+        if same_end or (goes_on and before.failure is not None):
+            return before.failure
         failure = failure_of(task)
-        if failure is not None:
-            return failure.group
-        goes_on = not task.ended and not self.before.ended and task.failed_at is not None
-        return self.before.failure if goes_on else None
+        return failure.group if failure else None
 
     def _ended_at(self, state: TaskState) -> int | None:
         if state not in END_STATES:

@@ -50,7 +50,7 @@ def fan_out(context: DecisionContext, step: StepPlan) -> None:
         context.decision.move(step.name, StepEvent.NO_ITEMS, finished_at=context.now)
         context.decision.note(f"{step.name}: skipped, no items")
         return
-    context.decision.steps.pop(step.name, None)  # its items have records of their own
+    context.decision.remove(step.name)  # its items have records of their own
     context.decision.note(f"{step.name}: {count} items")
 
 

@@ -11,7 +11,7 @@ from roundsman.engine.compensation import begin_undo, undone
 from roundsman.engine.corrections import affects, correct
 from roundsman.engine.decision import SKEW, DecisionBuilder, DecisionContext
 from roundsman.engine.effects import may_have_taken_effect
-from roundsman.engine.plan_change import SHOWN, fit_times, move_to_plan
+from roundsman.engine.plan_change import SHOWN, comes_after_others, fit_times, move_to_plan
 from roundsman.engine.steps import too_large
 from roundsman.engine.transitions import StepEvent
 from roundsman.errors import Refused
@@ -102,13 +102,15 @@ def _resubmit(context: DecisionContext, event: Resubmit) -> DecisionContext:
     if plan is not None:
         if event.steps:
             raise Refused("under another plan every failed step is attempted: do not name steps")
-        context = move_to_plan(context, plan, anew=anew)
+        before, context = context, move_to_plan(context, plan, anew=anew)
+    else:
+        before = context
     if anew:
         _begin_anew(context)
     elif context.decision.ending is not None and context.decision.ending.undo:
         _undo_again(context, event)
     else:
-        _perform_again(context, event)
+        _perform_again(context, event, before)
     if plan is not None:
         fit_times(context)
     return context
@@ -126,8 +128,11 @@ def _undo_again(context: DecisionContext, event: Resubmit) -> None:
             context.decision.requeue(step.name, StepEvent.RESUBMITTED, failure_count=0)
 
 
-def _perform_again(context: DecisionContext, event: Resubmit) -> None:
-    """Retry every failed step, and start the task's whole time limit again."""
+def _perform_again(context: DecisionContext, event: Resubmit, before: DecisionContext) -> None:
+    """Retry every failed step, and start the task's whole time limit again.
+
+    `before` is the context under the plan that the task had.
+    """
     failed = [*_in_state(context, ProcessState.ERROR), *_in_state(context, ProcessState.UNDO_ERROR)]
     _check_named(event, failed)
     rest = [step.name for step in failed if event.steps and step.name not in event.steps]
@@ -138,8 +143,7 @@ def _perform_again(context: DecisionContext, event: Resubmit) -> None:
     _check_not_done(context, event)
     context.decision.ending = None
     _restart_time_limit(context)
-    if event.changes:
-        _perform_corrected(context, event)
+    _perform_changed(context, event, before)
     for step in _in_state(context, ProcessState.ERROR):
         if event.fresh_key:
             _perform_under_fresh_key(context, step, event)
@@ -167,16 +171,19 @@ def _check_not_done(context: DecisionContext, event: Resubmit) -> None:
             raise Refused(f"{name} is {record.process_state}: it cannot be resubmitted as not done")
 
 
-def _perform_corrected(context: DecisionContext, event: Resubmit) -> None:
-    """Begin every unfinished step whose requests the last correction changes under a fresh key.
+def _perform_changed(context: DecisionContext, event: Resubmit, before: DecisionContext) -> None:
+    """Begin every unfinished step under a fresh key if its next request differs from the last ones.
 
-    Also a step that did not fail, but was sent to its agent before the task ended.
+    A correction or a change of the plan may have changed it. Also a step that did not fail, but was
+    sent to its agent before the task ended.
     """
-    changes = context.decision.task.corrections[-1]
+    changes = context.decision.task.corrections[-1] if event.changes else ()
     waiting = (ProcessState.ERROR, ProcessState.PENDING)
+    old, new = before.plan, context.plan
     for step in [*context.plan.steps.values()]:
         record = context.decision.step(step.name)
-        if record.process_state not in waiting or not affects(step, changes):
+        moved = step.name in old.steps and comes_after_others(old, new, step.name)
+        if record.process_state not in waiting or not (moved or affects(step, changes)):
             continue
         if record.started_at is not None:
             _perform_under_fresh_key(context, step, event)

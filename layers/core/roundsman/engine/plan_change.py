@@ -1,8 +1,10 @@
 """Lets a task that an operator resubmits continue under another plan of its workflow.
 
 A step of which something is known to have happened, or may have happened, keeps its meaning: its
-key, its agent, its list of items and its undo must be the same in both plans, and nothing may come
-before it that has not run. All other steps are taken from the new plan as they are.
+key, its agent, its list of items and its undo must be the same in both plans. A finished step may
+come only after finished steps. All other steps are taken from the new plan as they are. A step that
+was sent and is not finished goes on under a new key if other steps come before it, because its
+requests contain their results.
 """
 
 from collections.abc import Iterator
@@ -14,7 +16,6 @@ from roundsman.errors import Refused
 from roundsman.model.plan import Plan, StepPlan
 from roundsman.model.states import DONE, ProcessState
 from roundsman.model.task import (
-    UNTOUCHED,
     Effect,
     StepRecord,
     item_place,
@@ -54,6 +55,11 @@ def move_to_plan(context: DecisionContext, plan_hash: str, *, anew: bool) -> Dec
             f"it cannot continue under the plan {plan_hash[:SHOWN]}: {'; '.join(reasons)}"
         )
     return change.after
+
+
+def comes_after_others(old: Plan, new: Plan, name: str) -> bool:
+    """Whether the step comes after other steps in the new plan, whose results its requests have."""
+    return {*map(step_of, old.before(name))} != {*map(step_of, new.before(name))}
 
 
 def fit_times(context: DecisionContext) -> None:
@@ -105,6 +111,9 @@ class _PlanChange:
         for other in self.old.steps:
             if other in self.old.before(name) - before and other in self.new.steps:
                 yield f"{name} came after {other}, but in that plan it does not"
+        if any(record.process_state is ProcessState.UNDO_ERROR for record in kept):
+            for other in sorted(before - self.old.before(name)):
+                yield f"the undo of {name} failed, but in that plan {name} comes after {other}"
         if all(record.process_state not in DONE for record in kept):
             return
         for other in self.new.steps:
@@ -148,23 +157,20 @@ class _PlanChange:
         """Remove what the new plan does not have, and begin a step anew that it has otherwise."""
         decision = self.context.decision
         old, new = self.old.steps[name], self.new.steps.get(name)
-        for record in records:
-            is_item = item_place(record) is not None
+        for instance, record in records.items():
+            is_item = item_place(instance) is not None
             if new is None or (is_item and new.for_each is None):
-                self._remove(record)
-            elif is_item or list(_meaning(old, new)):
-                decision.begin_anew(record)
+                decision.remove(instance)
+            elif is_item or self._is_another(old, new, record):
+                decision.begin_anew(instance)
         rest = {step: count for step, count in decision.task.fan_outs.items() if step != name}
         decision.task = replace(decision.task, fan_outs=rest)
 
-    def _remove(self, name: str) -> None:
-        """Remove the record of a step; its used keys stay used."""
-        decision = self.context.decision
-        decision.begin_anew(name)
-        fresh = decision.steps.pop(name, UNTOUCHED)
-        if fresh.round > 1:
-            used = {**decision.task.used_rounds, name: fresh.round - 1}
-            decision.task = replace(decision.task, used_rounds=used)
+    def _is_another(self, old: StepPlan, new: StepPlan, record: StepRecord) -> bool:
+        """Whether the next request of the step may differ from those under its key."""
+        gone = record.agent is not None and record.agent not in new.agents
+        after_others = comes_after_others(self.old, self.new, old.name)
+        return gone or after_others or bool(list(_meaning(old, new)))
 
 
 def _is_free(record: StepRecord) -> bool:
@@ -175,6 +181,8 @@ def _is_free(record: StepRecord) -> bool:
 
 
 def _what_happened(kept: list[StepRecord]) -> str:
+    if all(record.process_state is ProcessState.SKIPPED for record in kept):
+        return "was skipped"
     if all(record.process_state in DONE for record in kept):
         return "is done"
     return "was sent to its agent"

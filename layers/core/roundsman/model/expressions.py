@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache, reduce
-from itertools import takewhile
+from itertools import dropwhile, takewhile
 from typing import TYPE_CHECKING, TypeAlias
 
 import jmespath
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from jmespath.visitor import _TreeNode
 
 Node: TypeAlias = Mapping[str, object]
+
+WHOLE_DATA = frozenset({"current", "identity"})
+"""Nodes whose value is that over which they are evaluated."""
 
 OF_A_PART = frozenset(
     {
@@ -234,7 +237,8 @@ def paths_read(expression: str) -> frozenset[tuple[str, ...]]:
     """Return the paths of field names that the expression reads: `("input", "total")`.
 
     Finds only paths that the text of the expression contains and that begin at the whole data. What
-    is read within a list or an object that the expression selects is not found.
+    is read within a list or an object that the expression selects is not found. The empty path is
+    the whole data, as in `@` or `values(@)`.
     """
     return frozenset(_paths_read(_compiled(expression).parsed))
 
@@ -321,11 +325,14 @@ def _function_shape(name: str, arguments: Sequence[Node], of: Shape) -> Shape:
 
 def _paths_read(node: Node) -> Iterator[tuple[str, ...]]:
     """Yield each path of field names that is evaluated over the whole data."""
+    kind = node.get("type")
+    if kind in WHOLE_DATA:
+        yield ()
+        return
     if path := _path(node):
         yield path
         return
     children = [child for child in _children(node) if isinstance(child, Mapping)]
-    kind = node.get("type")
     if kind != "expref":
         for child in children[:1] if kind in OF_A_PART else children:
             yield from _paths_read(child)
@@ -334,10 +341,11 @@ def _paths_read(node: Node) -> Iterator[tuple[str, ...]]:
 def _path(node: Node) -> tuple[str, ...]:
     """The field names at the beginning of `input.customer.name`; empty if it begins otherwise."""
     parts = _children(node) if node.get("type") == "subexpression" else [node]
-    fields = takewhile(
-        lambda part: isinstance(part, Mapping) and part.get("type") == "field", parts
+    found = [part for part in parts if isinstance(part, Mapping)]
+    below = dropwhile(lambda part: part.get("type") in WHOLE_DATA, found)  # `@.input`
+    return tuple(
+        str(part["value"]) for part in takewhile(lambda part: part.get("type") == "field", below)
     )
-    return tuple(str(part["value"]) for part in fields if isinstance(part, Mapping))
 
 
 def _misuses(node: Node) -> Iterator[str]:

@@ -236,12 +236,10 @@ def _as_json(value: object) -> Json:
 
 
 def _annotations(function: object) -> Mapping[str, object]:
-    try:
+    if isinstance(function, types.FunctionType | types.MethodType | types.BuiltinFunctionType):
         return _hints(function)
-    except DefinitionError:
-        raise
-    except AttributeError:  # a callable object has no annotations of its own
-        return {}
+    call = type(function).__call__  # that of a callable object; a partial has one without hints
+    return _hints(call) if isinstance(call, types.FunctionType) else {}
 
 
 def field_names(kind: type[object]) -> tuple[str, ...]:
@@ -334,6 +332,14 @@ def _hints(kind: object) -> Mapping[str, object]:
     return hints
 
 
+def _field_hints(kind: type[object]) -> Mapping[str, object]:
+    """The fields with their types, without the class variables of a dataclass."""
+    hints = _hints(kind)
+    if not is_dataclass(kind):
+        return hints
+    return {field.name: hints[field.name] for field in fields(kind)}
+
+
 def _bare(kind: object) -> object:
     """The type without Annotated, NotRequired and Required."""
     while get_origin(kind) in (Annotated, NotRequired, Required):
@@ -369,6 +375,7 @@ _SEQUENCE = get_origin(Sequence[int])
 _MAPPING = get_origin(Mapping[str, int])
 _CONTAINERS = (list, tuple, dict, _SEQUENCE, _MAPPING)
 _ANYTHING = (object, Any, "Json")
+_CHOICES = (str, int, float, bool, type(None))
 
 
 _READERS: dict[tuple[object, bool], "_ObjectReader"] = {}
@@ -411,7 +418,7 @@ class _ObjectReader:
             return self.kind(**found)
         except InvalidInput as error:
             problems += [Problem(_joined(path, p.path), p.message) for p in error.problems]
-        except ValueError:
+        except (ValueError, ArithmeticError, LookupError):
             # The exception's own message may quote a value.
             problems.append(Problem(path, f"is not a valid {self.kind.__name__}"))
         return None
@@ -476,6 +483,8 @@ class _ReaderMaker:
 
     def __init__(self, *, open_to_more: bool) -> None:
         self._open_to_more = open_to_more
+        # An open reader fits too many objects to choose the member of a union.
+        self._strict = _ReaderMaker(open_to_more=False) if open_to_more else None
         # The readers under way, since a type may be nested in itself.
         self._objects: dict[object, _ObjectReader] = {}
 
@@ -485,7 +494,7 @@ class _ReaderMaker:
             return self._objects[kind]
         reader = self._objects[kind] = _ObjectReader(kind, self._open_to_more)
         optional = _optional_names(kind)
-        for name, hint in _hints(kind).items():
+        for name, hint in _field_hints(kind).items():
             where = f"{kind.__name__}.{name}"
             annotation, required = hint, name not in optional
             while get_origin(annotation) in (NotRequired, Required):
@@ -542,13 +551,15 @@ class _ReaderMaker:
     ) -> Reader:
         """A reader that takes the first member that fits.
 
-        If none fits, an object is judged by the only member that is an object type, if there is
-        one.
+        An open reader takes the first member that fits without leaving fields out. If there is
+        none, it takes the one that leaves out the fewest. If none fits, an object is judged by the
+        only member that is an object type, if there is one.
         """
         present = [member for member in members if member is not type(None)]
         nullable = len(present) < len(members)
         limited = [cast("object", Annotated[(m, *limits)]) if limits else m for m in present]
         readers = [self.value_reader(where, member) for member in limited]
+        exact = [self._strict.value_reader(where, m) for m in limited] if self._strict else []
         objects = [reader for reader in readers if isinstance(reader, _ObjectReader)]
         names = " or ".join(_named(_bare(member)) for member in present)
 
@@ -557,7 +568,7 @@ class _ReaderMaker:
                 return None
             if len(readers) == 1:
                 return readers[0](value, path, problems)
-            for reader in readers:
+            for reader in [*exact, *sorted(readers, key=lambda reader: _left_out(reader, value))]:
                 tried: list[Problem] = []
                 found = reader(value, path, tried)
                 if not tried:
@@ -569,6 +580,13 @@ class _ReaderMaker:
         return read
 
 
+def _left_out(reader: Reader, value: object) -> int:
+    """How many fields of the value the reader leaves out."""
+    if isinstance(reader, _ObjectReader) and isinstance(value, Mapping):
+        return len(set(value) - set(reader.fields))
+    return 0
+
+
 def _scalar_reader(where: str, kind: object, limits: Sequence[object]) -> Reader | None:
     """The reader of a text, a number, a boolean, null or a choice; None for any other type."""
     if kind is str:
@@ -576,9 +594,9 @@ def _scalar_reader(where: str, kind: object, limits: Sequence[object]) -> Reader
     if kind in (int, float):
         return _number_reader(where, kind is int, limits)
     if get_origin(kind) is Literal:
-        return _choice_reader({_key(choice): choice for choice in get_args(kind)})
+        return _choice_reader(where, [(choice, choice) for choice in get_args(kind)])
     if isinstance(kind, type) and issubclass(kind, Enum):
-        return _choice_reader({_key(member.value): member for member in kind})
+        return _choice_reader(where, [(member.value, member) for member in kind])
     if kind is bool:
         return _read_truth
     return _read_null if kind in (None, type(None)) else None
@@ -619,7 +637,15 @@ def _key(choice: object) -> tuple[type, object]:
     return type(choice), choice
 
 
-def _choice_reader(choices: Mapping[tuple[type, object], object]) -> Reader:
+def _choice_reader(where: str, named: Sequence[tuple[object, object]]) -> Reader:
+    """A reader of one of several values, each given with what it becomes."""
+    for choice, _ in named:
+        if not isinstance(choice, _CHOICES):
+            raise DefinitionError(
+                f"{where}: {choice!r} is no choice that JSON can hold; use texts, numbers, "
+                "booleans or None"
+            )
+    choices = {_key(choice): member for choice, member in named}
     wanted = "one of " + ", ".join(json.dumps(choice) for _, choice in choices)
 
     def read(value: object, path: str, problems: list[Problem]) -> object:
