@@ -160,3 +160,35 @@ def test_a_step_of_a_version_that_is_deployed_again_has_not_the_key_that_it_had(
     world.run()
     assert world.task(order).state is TaskState.COMPLETED
     assert world.standing(order) == ["reserve", "charge", "ship"]
+
+
+def test_an_effect_that_stands_is_explained_when_its_step_is_removed() -> None:
+    mail = a_step("mail")
+    last = replace(ship, retry=ONCE)
+    world = World(replace(in_line(mail, last), on_failure=Undo()))
+    world.on("ship").refuses("NoCarrier", times=1)
+    order = world.submit({})
+    world.run()
+    assert world.task(order).state is TaskState.UNDONE
+    world.deploy(replace(in_line(last), on_failure=Undo()))
+    world.operator.resubmit(order, again=True, newest_plan=True)
+    world.run()
+    assert world.task(order).state is TaskState.COMPLETED
+    assert world.standing(order) == ["mail", "ship"]
+
+
+def test_a_step_that_was_a_fan_out_for_a_while_has_not_the_key_that_it_had() -> None:
+    last = replace(ship, retry=ONCE)
+    plain = a_step("pick", compensation=FENCED)
+    listed = replace(plain, for_each="input.lines")
+    one, many = (replace(in_line(each, last), on_failure=Undo()) for each in (plain, listed))
+    world = World(one)
+    world.on("ship").refuses("NoCarrier", times=2)
+    order = world.submit({"lines": [1]})
+    world.run()
+    for workflow in (many, one):
+        world.deploy(workflow)
+        world.operator.resubmit(order, again=True, newest_plan=True)
+        world.run()
+    assert world.task(order).state is TaskState.COMPLETED
+    assert world.standing(order) == ["pick", "ship"]

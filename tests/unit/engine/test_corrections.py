@@ -581,3 +581,26 @@ def test_a_failed_undo_before_a_new_key_may_be_named() -> None:
     assert request(world, "a").input == ORDER
     world.succeeds("a")
     assert request(world, "a").input == {**ORDER, "token": "new"}
+
+
+@pytest.mark.parametrize("items", ["@.input.lines", "@ | input.lines"])
+def test_the_number_of_items_is_checked_however_the_list_is_named(items: str) -> None:
+    pick = step("pick", for_each=items, retry=ONCE, reads=())
+    world = World(plan(pick), order=ORDER)
+    world.start()
+    world.succeeds("pick[0]")
+    no_effect(world, "pick[1]")
+    more = Change(("lines", 2), {"sku": "d"})
+    assert "would have 3" in refusal(world, lambda: world.correct(more, used=True))
+
+
+def test_a_condition_that_names_the_whole_data_has_used_all_of_the_input() -> None:
+    a = step("a", when="@.input.token == 'old'", reads=())
+    b = step("b", when="length(values(@)) > `0`", reads=())
+    world = World(plan(a, b, step("c", a, b, retry=ONCE, reads=())), order=ORDER)
+    world.start()
+    world.succeeds("a")
+    world.succeeds("b")
+    no_effect(world, "c")
+    assert "token was used by a, b" in refusal(world, lambda: world.correct(TOKEN))
+    assert "note was used by b" in refusal(world, lambda: world.correct(Change(("note",), 1)))

@@ -3,7 +3,7 @@
 import pytest
 
 from roundsman.errors import DefinitionError
-from roundsman.model.expressions import compile_condition, is_true
+from roundsman.model.expressions import compile_condition, is_true, paths_read
 from roundsman.model.json import Json
 
 ORDER: Json = {
@@ -113,3 +113,20 @@ def test_an_expression_that_fails_on_an_order_says_so_without_the_orders_content
     assert repr(expression) in str(failure.value)
     for content in ("secret", "KB-101", "19.90"):
         assert content not in str(failure.value)
+
+
+@pytest.mark.parametrize(
+    ("expression", "paths"),
+    [
+        ("input.lines", {("input", "lines")}),
+        ("@.input.lines", {("input", "lines")}),
+        ("@ | input.lines", {()}),
+        ("values(@)", {()}),
+        ("*", {()}),
+        ("input.lines | length(@)", {("input", "lines")}),
+        ("input.lines[?@.qty > input.least]", {("input", "lines")}),
+        ("{a: @.results.a, b: input}", {("results", "a"), ("input",)}),
+    ],
+)
+def test_the_paths_that_an_expression_reads(expression: str, paths: set[tuple[str, ...]]) -> None:
+    assert paths_read(expression) == paths

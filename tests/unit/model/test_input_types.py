@@ -1,10 +1,12 @@
 """Input types: what is accepted, what is refused with which sentence, and what is built."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import InitVar, dataclass, field
+from dataclasses import KW_ONLY, InitVar, dataclass, field
 from datetime import datetime
-from enum import StrEnum
-from typing import Annotated, Literal, NotRequired, Required, TypedDict
+from decimal import Decimal
+from enum import Enum, StrEnum
+from functools import partial
+from typing import Annotated, ClassVar, Literal, NotRequired, Required, TypedDict
 
 import pytest
 
@@ -568,3 +570,121 @@ def test_what_the_type_does_not_have_is_named(expression: str, said: str) -> Non
 )
 def test_whether_a_value_is_a_list_is_known(expression: str, is_list: bool | None) -> None:
     assert shape_of(expression, InputShape(Everything)).is_list() is is_list
+
+
+class ByMail(TypedDict, total=False):
+    email: str
+
+
+class ByPost(TypedDict):
+    street: str
+
+
+class Sent(TypedDict):
+    to: ByMail | ByPost
+
+
+@dataclass
+class AnyCard:
+    token: str
+
+
+@dataclass
+class LimitedCard:
+    token: str
+    limit: int
+
+
+@dataclass
+class PaidBy:
+    by: AnyCard | LimitedCard
+
+
+def test_an_open_reader_takes_the_member_of_a_union_that_the_check_took() -> None:
+    sent: dict[str, Json] = {"to": {"street": "Main 1"}}
+    assert read_input(Sent, sent, open_to_more=True) == sent
+    paid: dict[str, Json] = {"by": {"token": "t", "limit": 5}}
+    assert read_input(PaidBy, paid, open_to_more=True) == PaidBy(LimitedCard("t", 5))
+
+
+def test_an_open_reader_takes_the_member_that_leaves_out_the_fewest_fields() -> None:
+    paid: dict[str, Json] = {"by": {"token": "t", "limit": 5, "since": 2020}}
+    assert read_input(PaidBy, paid, open_to_more=True) == PaidBy(LimitedCard("t", 5))
+
+
+@dataclass
+class Share:
+    part: int
+    whole: int
+    names: list[str] = field(default_factory=list)
+    text: str = "1"
+
+    def __post_init__(self) -> None:
+        """Raise ZeroDivisionError, IndexError, InvalidOperation or OverflowError."""
+        self.share = self.part / self.whole
+        self.first = self.names[0]
+        self.amount = Decimal(self.text)
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        {"part": 1, "whole": 0, "names": ["a"]},
+        {"part": 1, "whole": 1},
+        {"part": 1, "whole": 1, "names": ["a"], "text": "x"},
+        {"part": 10**400, "whole": 1, "names": ["a"]},
+    ],
+)
+def test_a_value_that_its_own_type_cannot_handle_is_refused(order: dict[str, Json]) -> None:
+    with pytest.raises(InvalidInput) as raised:
+        valid_input(Share, order)
+    assert [problem.message for problem in raised.value.problems] == ["is not a valid Share"]
+
+
+@dataclass
+class Counted:
+    name: str
+    most: ClassVar[int] = 3
+    _: KW_ONLY
+    size: int = 0
+
+
+def test_a_class_variable_is_no_field() -> None:
+    assert read_input(Counted, {"name": "a", "size": 2}) == Counted("a", size=2)
+    with pytest.raises(InvalidInput, match="most"):
+        read_input(Counted, {"name": "a", "most": 2})
+
+
+class Pairs(Enum):
+    ONE = (1,)
+
+
+class OfPairs(TypedDict):
+    pair: Pairs
+
+
+class OfBytes(TypedDict):
+    raw: Literal[b"x"]
+
+
+@pytest.mark.parametrize(("kind", "said"), [(OfPairs, r"\(1,\)"), (OfBytes, "b'x'")])
+def test_a_choice_that_json_cannot_hold_is_refused_at_import(kind: type, said: str) -> None:
+    with pytest.raises(DefinitionError, match=f"{said} is no choice that JSON can hold"):
+        check_input("input", kind)
+
+
+class Reader:
+    def __call__(self, order: ByPost) -> ByPost:
+        """Return the order."""
+        return order
+
+
+def test_any_callable_can_be_the_input_of_a_workflow() -> None:
+    given = Reader()
+    check_input("input", given)
+    assert given_type(given) is ByPost
+    with pytest.raises(InvalidInput, match="street"):
+        valid_input(given, {})
+    first = partial(lambda _, order: order, 1)
+    check_input("input", first)
+    assert valid_input(first, {"a": 1}) == {"a": 1}

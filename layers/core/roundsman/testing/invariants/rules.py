@@ -232,6 +232,9 @@ def of_effects(
         # A restarted task does not know the items of its fan-outs yet.
         step = expanded.steps.get(name) or plan.steps.get(step_of(name))
         record = task.step(name)
+        last = task.used_rounds.get(name, 0)
+        if step is None and all(round_of(task.task_id, name, key) <= last for key in keys):
+            continue  # an effect without compensation, of a step that a plan change has removed
         # The effect of a step without compensation still stands when its task is restarted.
         earlier = step is not None and step.compensation is None and record.round > 1
         if step is None or (record.started_at is None and not earlier):
