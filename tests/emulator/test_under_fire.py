@@ -104,7 +104,8 @@ def impatient(folder: Path) -> Path:
     for refund_or_shipment in ("minutes=5", "minutes=2"):
         replace(workflow, refund_or_shipment, "minutes=1")
     replace(workflow, "max_attempts=5", "max_attempts=10")
-    for agent in ("inventory", "shipping", "mail"):
+    replace(workflow, "max_attempts=3", "max_attempts=10")
+    for agent in ("inventory", "shipping"):
         bound = f'agent="{agent}",'
         replace(workflow, bound, f"{bound} retry=Retry(max_attempts=10),")
     return project
