@@ -59,13 +59,13 @@ def registered_workflows(application: Application) -> list[str]:
     """
     known = {workflow.name for workflow in application.workflows}
     return [
-        f"{where}: the workflow {name.value} is not in WORKFLOWS of registry.py, so its orders are "
-        f"rejected; add it there, or remove it"
+        f"{where}: the workflow {name} is not in WORKFLOWS of registry.py, so its orders are "
+        "rejected; add it there, or remove it"
         for where, source in application.definitions.items()
         for call in _calls(source, "Workflow")
         for keyword in call.keywords
-        if keyword.arg == "name" and isinstance(name := keyword.value, ast.Constant)
-        if name.value not in known
+        if keyword.arg == "name" and isinstance(keyword.value, ast.Constant)
+        if isinstance(name := keyword.value.value, str) and name not in known
     ]
 
 
