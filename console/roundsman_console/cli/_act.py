@@ -192,8 +192,8 @@ def _print_result(told: CommandResult, *, as_json: bool) -> None:
     if told.outcome is CommandOutcome.DONE:
         state = f"is {told.task.state}" if told.task else "has ended, or cannot be read now"
         goes_on = told.task is not None and not told.task.ended
-        follow = f" Follow it with: roundsman show {told.order}" if goes_on else ""
-        console.print(hint(f"{told.order} {state}.{follow}"), markup=False)
+        follow = hint(f" Follow it with: roundsman show {told.order}") if goes_on else ""
+        console.print(f"{told.order} {state}.{follow}", markup=False)
 
 
 def _check(orders: Sequence[str], act: ParsedOptions, deed: Operation) -> None:

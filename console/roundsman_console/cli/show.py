@@ -85,7 +85,7 @@ def next_lines(task: Task) -> list[str]:
         return [f"Next: {command}"]
     if task.ending is not None and task.ending.undo:
         return [f"Next, to continue the undo: {command}"]
-    correct = f"roundsman resubmit {task.task_id} --set PATH=VALUE --dry-run --reason '...'"
+    correct = hint(f"roundsman resubmit {task.task_id} --set PATH=VALUE --dry-run --reason '...'")
     return [
         f"Next, to try the failed steps again: {command}",
         f"With a corrected input, shown first: {correct}",
