@@ -171,9 +171,14 @@ format: $(INSTALLED) ## Format the code and fix what the linter can
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format .
 
+# Only the build backend is installed, so that a wheel needs no development environment.
 .PHONY: dist
-dist: $(INSTALLED) ## Build the wheel into dist/: the engine, the test kit, the command line, the stacks; no example
-	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
+dist: $(BIN)/python ## Build the wheel into dist/: the engine, the test kit, the command line, the stacks; no example
+	@rm -f dist/roundsman-*.whl
+	@if $(BIN)/python -c 'import hatchling' 2>/dev/null; then isolation=--no-build-isolation; else isolation=; fi; \
+	  $(PIP) wheel --quiet --no-deps $$isolation --wheel-dir dist .
+	@wheel=$$(echo dist/roundsman-*.whl); echo "Built $$wheel. In a virtual environment of your own:"; \
+	  echo "  pip install \"$(CURDIR)/$$wheel[cli,local,testing]\""
 
 .PHONY: demo
 demo: $(INSTALLED) ## Send the orders in events/ through a local stack (ARGS=--json for scripts)

@@ -22,6 +22,7 @@ from roundsman.inspector.errors import (
     StackNotFound,
     Unconfirmed,
     UncorrectableMessage,
+    UnknownOrder,
     sentence_of,
 )
 from roundsman_console.hints import hint
@@ -50,6 +51,7 @@ _HINTS: dict[type[InspectorError], str] = {
     AgentOnHold: "To send to these orders nevertheless, add --anyway.",
     InvalidCursor: "To begin with the first page, leave out --after.",
     StackNotFound: "Deploy it, or name another stack with --stack.",
+    UnknownOrder: "See: roundsman rejected ls",
     UncorrectableMessage: "Replace the whole message with --body @file.",
 }
 """The option that helps with an error of the inspector, which does not know the command line."""

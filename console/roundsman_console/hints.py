@@ -7,6 +7,7 @@ same stack, also in another terminal.
 import json
 import re
 import shlex
+from collections.abc import Mapping
 from contextvars import ContextVar
 
 from roundsman.inspector.sanitize import inert
@@ -40,6 +41,23 @@ def remember_stack(value: str | None) -> str | None:
 def hint(text: str) -> str:
     """Return a text that is inert, and whose commands name the stack that was given, if any."""
     return _with_stack(inert(text))
+
+
+_OPTIONS: Mapping[str, str] = {
+    "set `used`": "add --used",
+    "set `again`": "add --again",
+    "name it in `notDone`": "add --not-done and its name",
+    "`notDone` needs a fresh key": "--not-done needs --fresh-key",
+    "`again`": "--again",
+}
+"""What the engine calls a statement of a command, and the option that makes it."""
+
+
+def option_words(sentence: str) -> str:
+    """Return a refusal of the engine with the options of the command line."""
+    for words, option in _OPTIONS.items():
+        sentence = sentence.replace(words, option)
+    return sentence
 
 
 def hinted_json(document: object) -> str:

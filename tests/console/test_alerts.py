@@ -5,7 +5,6 @@ from typing import get_args
 
 import boto3
 
-from roundsman.aws.dynamodb.groups import DynamoGroups
 from roundsman.inspector.documents.alerts import AlertSeverity
 from roundsman.inspector.views.standing_alerts import (
     Alarm,
@@ -20,8 +19,12 @@ from roundsman.model.failure import NO_STEP, Group
 from roundsman.model.holds import BREAKER, OPERATOR, Hold
 from tests.console.operators import Operator, at_each_call, document, holds_of
 from tests.console.schemas import assert_schema
+from tests.moto.orders import order
 from tests.project import load_template
 
+NO_MAIL: dict[str, object] = {"operation": "POST /messages", "status": 422}
+
+COUNTED = 1_800_000_000_000  # 2027-01-15T08:00:00Z
 GROUP = Group(
     id="f-1a2b3c4d",
     workflow="order_fulfilment",
@@ -34,29 +37,37 @@ GROUP = Group(
     since=1_000,
     told_at=2_000,
     count=200,
+    looked_at=COUNTED,
 )
 
 
-def test_a_group_that_was_alerted_stands_until_it_is_closed() -> None:
-    [found] = of_groups([GROUP])
+def test_a_group_that_was_alerted_stands_until_it_is_closed_or_has_no_members() -> None:
+    [found] = of_groups([GROUP], COUNTED)
     assert found.sentence == (
         "200 orders archived (order_fulfilment, charge_card): Declined: the acquirer said # <b>"
     )
     assert (found.severity, found.since, found.count) == ("error", 1_000, 200)
     assert found.look == "roundsman ls --group f-1a2b3c4d"
-    assert of_groups([replace(GROUP, closed_at=3_000)]) == []
-    [untold] = of_groups([replace(GROUP, told_at=None, count=1)])
+    assert of_groups([replace(GROUP, closed_at=3_000)], COUNTED) == []
+    assert of_groups([replace(GROUP, count=0)], COUNTED) == []
+    [untold] = of_groups([replace(GROUP, told_at=None, count=1)], COUNTED)
     assert untold.sentence.startswith("1 order archived")
-    [calm] = of_groups([replace(GROUP, clear_since=1)])
-    assert calm.sentence.endswith("; its orders are no longer in it")
-    [whole] = of_groups([replace(GROUP, step=NO_STEP)])
+    [again] = of_groups([replace(GROUP, clear_since=1)], COUNTED)
+    assert again.sentence == found.sentence
+    [whole] = of_groups([replace(GROUP, step=NO_STEP)], COUNTED)
     assert whole.sentence.startswith("200 orders archived (order_fulfilment): ")
+
+
+def test_a_number_that_was_not_counted_now_says_when_it_was_counted() -> None:
+    [found] = of_groups([GROUP], COUNTED + 60_000)
+    assert found.sentence.endswith("; counted at 08:00:00")
 
 
 def test_undone_orders_stand_only_where_they_were_alerted() -> None:
     undone = replace(GROUP, how="undone")
-    assert of_groups([replace(undone, told_at=None)]) == []
-    assert [one.severity for one in of_groups([undone])] == ["warning"]
+    assert of_groups([replace(undone, told_at=None)], COUNTED) == []
+    assert of_groups([replace(undone, clear_since=1)], COUNTED) == []
+    assert [one.severity for one in of_groups([undone], COUNTED)] == ["warning"]
 
 
 def test_circuits_and_holds_stand_while_they_are_in_force() -> None:
@@ -90,8 +101,8 @@ def test_every_alarm_of_the_template_has_a_next_command_of_its_own() -> None:
 
 
 def test_the_newest_comes_first_and_what_nobody_knows_the_beginning_of_last() -> None:
-    [old] = of_groups([GROUP])
-    [new] = of_groups([replace(GROUP, since=9_000)])
+    [old] = of_groups([GROUP], COUNTED)
+    [new] = of_groups([replace(GROUP, since=9_000)], COUNTED)
     [dead] = of_dead_letters({"SchedulerQueue": 2, "MailReplyQueue": 0})
     [rejected] = of_rejected(1)
     assert newest_first([rejected, old, dead, new]) == [new, old, dead, rejected]
@@ -101,14 +112,13 @@ def test_the_newest_comes_first_and_what_nobody_knows_the_beginning_of_last() ->
 def test_all_that_stands_is_listed_with_what_to_run_next(operator: Operator) -> None:
     world = operator.world
     assert operator.types("alerts").stdout == "No alerts.\n"
-    world.submit("{not json")
+    world.faults(NO_MAIL)
+    world.submit("{not json", order("ord-1"))
     world.run()
     world.send("SchedulerDeadLetterQueue", "{}")
     until = world.clock() + 60_000
     holds_of(world).hold(Hold("mail", OPERATOR, world.clock(), until, "[b]red[/]\x1b[31m", "amy"))
     raise_alarms(operator, "roundsman", "roundsman-test")
-    groups = DynamoGroups(world.dynamodb, control_table=world.stack.outputs["ControlTableName"])
-    groups.open(replace(GROUP, since=world.clock()))
     found = operator.reads("alerts")
     assert_schema("alerts", found)
     kinds = [str(one["kind"]) for one in alerts(found)]
@@ -116,9 +126,22 @@ def test_all_that_stands_is_listed_with_what_to_run_next(operator: Operator) -> 
     printed = operator.types("alerts").stdout
     assert "1 message of SchedulerQueue failed every delivery" in printed
     assert "> roundsman dlq ls SchedulerQueue" in printed
-    assert "> roundsman ls --group f-1a2b3c4d" in printed
+    assert "1 order archived (order_fulfilment, send_confirmation)" in printed
+    assert "> roundsman ls --group f-" in printed
     assert "[b]red[/]?[31m" in printed
     assert operator.reads("alerts", "--limit", "1")["more"] is True
+
+
+def test_orders_are_counted_when_the_alerts_are_listed(operator: Operator) -> None:
+    operator.world.faults(NO_MAIL)
+    operator.world.submit(*(order(name) for name in ("ord-1", "ord-2", "ord-3")))
+    operator.world.run()
+    assert "3 orders archived" in operator.types("alerts").stdout
+    operator.world.faults()
+    for name in ("ord-1", "ord-2", "ord-3"):
+        assert operator.asks("resubmit", name).exit_code == 0
+    operator.world.run()
+    assert operator.types("alerts").stdout == "No alerts.\n"
 
 
 def test_what_cannot_be_read_hides_nothing_else(operator: Operator) -> None:

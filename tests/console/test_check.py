@@ -90,3 +90,84 @@ def test_an_error_without_a_type_is_found(shop: Path, check: Callable[[], tuple[
         'write PermanentError("CardDeclined", "the sentence") with a type of yours'
     )
     assert (code, said) == (1, f"{problem.format(8)} {problem.format(9)} 2 problems.")
+
+
+def change(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+
+
+def test_a_workflow_that_the_registry_lacks_is_found(
+    shop: Path, check: Callable[[], tuple[int, str]]
+) -> None:
+    folder = shop / "layers/workflows/workflows"
+    text = (folder / "shop.py").read_text()
+    (folder / "returns.py").write_text(text.replace('name="shop",', 'name="returns",'))
+    code, said = check()
+    assert code == 1
+    assert "layers/workflows/workflows/returns.py: the workflow returns is not in WORKFLOWS" in said
+
+
+def test_a_registry_without_workflows_is_one_sentence(
+    shop: Path, check: Callable[[], tuple[int, str]]
+) -> None:
+    change(shop / "layers/workflows/workflows/registry.py", "WORKFLOWS:", "OTHERS:")
+    assert check() == (
+        1,
+        "layers/workflows/workflows/registry.py must assign a dict of workflows to WORKFLOWS, by "
+        "name: WORKFLOWS = {purchase.name: purchase}.",
+    )
+
+
+def test_a_module_that_no_other_imports_and_is_not_python_is_one_sentence(
+    shop: Path, check: Callable[[], tuple[int, str]]
+) -> None:
+    (shop / "layers/workflows/workflows/notes.py").write_text("x = (\n")
+    code, said = check()
+    assert code == 1
+    assert said.startswith("layers/workflows/workflows/notes.py is not Python: '(' was")
+
+
+def test_names_that_cloudformation_would_refuse_are_found(
+    shop: Path, check: Callable[[], tuple[int, str]]
+) -> None:
+    template = shop / "template.yaml"
+    change(
+        template, "  AlertEmail:\n", "  Stock:\n    Type: String\n    Default: ''\n  AlertEmail:\n"
+    )
+    change(template, "Outputs:\n", "Outputs:\n  Mail: {Value: !GetAtt Mail.Outputs.Summary}\n")
+    code, said = check()
+    assert code == 1
+    assert "Stock is a parameter and a block: rename one of them" in said
+    assert "Mail: template.yaml has no Mail" in said
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "wanted"),
+    [
+        ("\nOutputs:", "\n  Stock: {Type: 'AWS::SNS::Topic'}\n\nOutputs:", "Stock is there twice"),
+        ("Description", "\udcff", "template.yaml is not text in UTF-8: save it as such."),
+    ],
+)
+def test_a_template_that_readers_would_misread_is_one_sentence(
+    shop: Path, check: Callable[[], tuple[int, str]], old: str, new: str, wanted: str
+) -> None:
+    template = shop / "template.yaml"
+    text = template.read_text().replace(old, new, 1)
+    template.write_bytes(text.encode(errors="surrogateescape"))
+    code, said = check()
+    assert code == 1
+    assert wanted in said
+    assert "Traceback" not in said
+
+
+def test_an_edited_file_of_the_release_is_a_warning(
+    shop: Path, check: Callable[[], tuple[int, str]]
+) -> None:
+    with (shop / "stacks/agent.yaml").open("a") as file:
+        file.write("# mine\n")
+    code, said = check()
+    assert code == 0
+    assert "No problem." in said
+    assert "Warning: stacks/agent.yaml was edited, so `roundsman upgrade` will refuse" in said

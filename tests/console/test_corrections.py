@@ -1,6 +1,7 @@
 """`resubmit --set`, `--remove` and `--input`: an order that failed continues with another input."""
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -97,6 +98,50 @@ def test_a_step_that_nothing_can_undo_must_be_stated_as_not_done(unsent: Operato
     result = unsent.asks("resubmit", "ord-1", "--set", "customerId=c-43", "--used")
     assert result.exit_code == 1
     assert "send_confirmation: it may have had its effect under its key" in result.stderr
+
+
+def test_all_that_a_correction_must_state_is_named_at_once_with_the_command(
+    unsent: Operator,
+) -> None:
+    typed = ("resubmit", "ord-1", "--set", "customerId=c-43", "--reason", "told to", "--yes")
+    for dry in ((), ("--dry-run",)):
+        result = unsent.types(*typed, *dry)
+        assert result.exit_code == 1
+        assert "customerId was used by reserve_stock" in result.stderr
+        assert "add --used to change it nevertheless" in result.stderr
+        assert "send_confirmation: it may have had its effect" in result.stderr
+        assert "add --not-done and its name" in result.stderr
+        assert "`" not in result.stderr
+        said = "Next if the service shows that send_confirmation did not happen: "
+        [following] = [line for line in result.stderr.splitlines() if line.startswith("Next")]
+        assert following.startswith(f"{said}roundsman resubmit ord-1 --set customerId=c-43")
+        assert following.endswith("--used --not-done send_confirmation")
+    following = following.removeprefix(f"{said}roundsman ")
+    result = unsent.types(*shlex.split(following))
+    assert "resubmit of ord-1 is possible" in result.stdout
+    result = unsent.types(*shlex.split(following.replace(" --dry-run", "")))
+    assert result.exit_code == 0
+    unsent.world.run()
+    assert unsent.world.task("ord-1").state == "Completed"
+
+
+def test_only_what_is_missing_is_named(unsent: Operator) -> None:
+    typed = ("resubmit", "ord-1", "--set", "customerId=c-43", "--used")
+    result = unsent.asks(*typed)
+    assert result.stderr.rstrip().endswith("--yes --not-done send_confirmation")
+    result = unsent.asks(*typed[:-1], "--not-done", "send_confirmation")
+    assert result.stderr.rstrip().endswith("--yes --used")
+    assert "\nNext: roundsman resubmit ord-1" in result.stderr
+
+
+def test_an_obstacle_that_nothing_removes_is_named_after_the_others(operator: Operator) -> None:
+    operator.world.faults(NO_MAIL)
+    operator.world.submit(order("ord-1"))
+    operator.world.run()  # a copy of the request may act some seconds longer
+    result = operator.asks("resubmit", "ord-1", "--set", "customerId=c-43")
+    assert "add --used" in result.stderr
+    assert "a copy of its request may act under its key until" in result.stderr
+    assert "--used --not-done send_confirmation" in result.stderr
 
 
 def test_a_whole_input_replaces_the_input(unsent: Operator, tmp_path: Path) -> None:

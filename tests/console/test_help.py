@@ -5,7 +5,7 @@ import shlex
 import pytest
 from typer.testing import CliRunner
 
-from roundsman_console.main import app
+from roundsman_console.main import DEVELOP, LOOK, REPAIR, app
 from tests.console.verbs import VERBS, examples
 
 WIDTH = 80
@@ -55,3 +55,12 @@ def test_the_list_of_verbs_fits_eighty_columns() -> None:
     groups = {verb.split()[0] for verb in VERBS if " " in verb}
     for words in ((), *((group,) for group in sorted(groups))):
         assert max(map(len, help_of(*words).splitlines())) <= WIDTH
+
+
+def test_the_list_of_commands_is_in_groups() -> None:
+    shown = help_of()
+    headings = [shown.index(f" {name} ") for name in (DEVELOP, LOOK, REPAIR)]
+    assert headings == sorted(headings)
+    assert headings[0] < shown.index(" init ") < headings[1] < shown.index(" show ") < headings[2]
+    assert headings[2] < shown.index(" resubmit ")
+    assert " Commands " not in shown, "a command is in no group"

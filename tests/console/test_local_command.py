@@ -2,6 +2,7 @@
 
 import json
 import signal
+import socket
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from typer.testing import CliRunner, Result
 
 from roundsman.aws.outputs import with_agents
 from roundsman_console.cli import local as cli_local
-from roundsman_console.cli.local import local_app
+from roundsman_console.cli.local import local_app, up_lines
 from roundsman_console.cli_errors import ConsoleError
 from roundsman_console.local import LocalAws
 from roundsman_console.local.emulator import is_healthy
@@ -49,6 +50,29 @@ def test_status_as_json_is_one_object_even_when_nothing_runs(project: Path) -> N
     assert result.exit_code == 3
     assert json.loads(result.stdout) == {"instances": []}
     assert_schema("local-status", {"instances": []})
+
+
+def test_up_says_what_to_type_next_and_which_service_does_not_answer(running: LocalAws) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        there = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        with socket.create_server(("127.0.0.1", 0)) as ended:
+            nobody = f"http://127.0.0.1:{ended.getsockname()[1]}"
+        services = {
+            "stock": there,
+            "mail": "https://mail.example.com",
+            "gift": nobody,
+            "pay": nobody,
+        }
+        running.record = replace(running.record, services=services)
+        lines = up_lines(running, running.stack)
+    assert lines[0] == f"{running.stack} is deployed on {running.endpoint}. For the next commands:"
+    assert lines[1].startswith(f"  export AWS_ENDPOINT_URL={running.endpoint} AWS_ACCESS_KEY_ID=")
+    assert "ROUNDSMAN_STACK" not in lines[1]
+    assert [line for line in lines if "answers" in line] == [
+        f"No service answers at {nobody}: start yours, or stand-ins with: roundsman services"
+    ]
+    assert lines[-1] == f"To stop it: roundsman local down --port {running.record.port}"
+    assert up_lines(running, "another")[1].endswith(f" ROUNDSMAN_STACK={running.stack}")
 
 
 def test_status_of_what_is_well(running: LocalAws) -> None:

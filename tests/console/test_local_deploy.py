@@ -147,6 +147,24 @@ def test_a_template_that_is_not_valid_is_refused_before_anything_is_built(projec
         assert tools.calls == []
 
 
+@pytest.mark.parametrize("folder", ["functions/agents/stock", "layers/workflows/workflows"])
+def test_code_that_is_not_python_is_neither_deployed_nor_started(
+    project: Path, folder: str
+) -> None:
+    local = up(project)
+    (project / folder).mkdir(parents=True, exist_ok=True)
+    (project / folder / "new.py").write_text("x = (\n")
+    tools = Tools()
+    with pytest.raises(
+        ConsoleError, match=rf"{folder}/new\.py, line 1: .* code that runs stays\.$"
+    ):
+        deploy(project, instance_of(local, project), runner=tools)
+    assert tools.calls == []
+    local.down()
+    with pytest.raises(ConsoleError, match=r"new\.py, line 1: .* Nothing was started\.$"):
+        up(project)
+
+
 def with_built_code(project: Path, instance: LocalFiles, text: str) -> None:
     """As SAM builds it; the stand-in for SAM builds the template only."""
     folder = built_folder(instance) / "Mine"

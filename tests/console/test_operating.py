@@ -194,7 +194,10 @@ def test_extend_gives_the_task_more_time(operator: Operator) -> None:
     in_retry(operator)
     before = operator.world.task("ord-1").complete_by
     result = operator.asks("extend", "ord-1", "--by", "1h30m")
-    assert result.stdout == "Done: extend by ops: told to.\nord-1 is Retry.\n"
+    assert (
+        result.stdout
+        == "Done: extend by ops: told to.\nord-1 is Retry. Follow it with: roundsman show ord-1\n"
+    )
     assert operator.world.task("ord-1").complete_by == before + 5_400_000
 
 

@@ -1,5 +1,6 @@
 """`roundsman init`, `add` and `upgrade`: the files that they write, and what they refuse."""
 
+import ast
 import errno
 import json
 import os
@@ -13,11 +14,17 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from roundsman.aws.queue_urls import agent_title
+from roundsman_console import confirm
 from roundsman_console.main import app
-from roundsman_console.project import release
+from roundsman_console.project import release, upgrade
 from roundsman_console.project.agents import BLOCKS_END, OUTPUTS_END
 from roundsman_console.project.create import create
+from roundsman_console.project.files import part
+from roundsman_console.project.names import ENGINE_FUNCTIONS, ENGINE_RESOURCES, URGENT, WORDS
+from roundsman_console.project.template import read_names
 from roundsman_console.project.upgrade import RECORD, apply_upgrade, plan_upgrade, record_of
+from roundsman_console.project.workflows import with_workflow
 from tests.console.schemas import assert_schema
 
 TEMPLATE = Path("template.yaml")
@@ -59,11 +66,10 @@ def test_an_application_has_its_agents_and_its_workflow(shop: Path) -> None:
     workflow = (shop / "layers/workflows/workflows/shop.py").read_text()
     assert "steps=(shop_stock, shop_payment)" in workflow
     assert "shop.name: shop," in (shop / "layers/workflows/workflows/registry.py").read_text()
-    code = (shop / "functions/agents/stock/app.py").read_text()
-    assert "@stock.compensates(shop_stock)" in code
-    assert (
-        "compensates" not in (shop / "functions/agents/payment/app.py").read_text().split('"""')[2]
-    )
+    for agent in ("stock", "payment"):  # each step, also the last one, can be undone
+        code = (shop / f"functions/agents/{agent}/app.py").read_text()
+        assert f"@{agent}.compensates(shop_{agent})" in code
+    assert workflow.count("compensation=Compensation(") == 2
 
 
 def test_no_placeholder_is_left(shop: Path) -> None:
@@ -91,12 +97,30 @@ def test_the_files_are_listed_for_scripts(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("1shop",), "'1shop' cannot be the name of an application"),
-        (("x" * 33,), "cannot be the name of an application"),
+        (("1shop",), "'1shop' cannot be the name of an application: it must be letters"),
+        (("x" * 33,), "the name of an application: it has 33 characters, and the limit is 32."),
         (("shop", "--agent", "Stock"), "'Stock' cannot be the name of an agent"),
         (("shop", "--agent", "engine"), "An agent cannot be named engine"),
         (("shop", "--agent", "class"), "it is a word of Python"),
         (("shop", "--agent", "a" * 28), "is too long"),
+        (("shop", "--agent", "handler"), "An agent cannot be named handler: the agent's code"),
+        (("shop", "--agent", "cache"), "An agent cannot be named cache: the agent's code"),
+        (("shop", "--agent", "pay_"), "'pay_' cannot be the name of an agent: it must be a-z"),
+        (("shop", "--agent", "pay__x"), "'pay__x' cannot be the name of an agent"),
+        (("shop", "--agent", "supervisor"), "a function of the engine has this name"),
+        (("shop", "--agent", "recurring_order"), "resources of the engine have this name"),
+        (("shop", "--agent", "alert_email"), "template.yaml has a parameter AlertEmail"),
+        (("shop", "--agent", "x1", "--agent", "x_1"), "both would have the block X1"),
+        (
+            ("shop", "--agent", "pay", "--agent", "pay_urgent"),
+            "PayUrgentRequestQueue is already the queue of pay for urgent requests",
+        ),
+        (
+            ("shop", "--workflow", "order_fulfilment_process", "--agent", "customer_notification"),
+            "the step order_fulfilment_process_customer_notification, which has 46 characters; the "
+            "limit is 40.",
+        ),
+        (("shop", "--workflow", "first"), "events/first.json is an order of the first one"),
         (("shop", "--workflow", "registry"), "A workflow cannot be named registry"),
         (("shop", "--workflow", "a-b"), "'a-b' cannot be the name of a workflow"),
     ],
@@ -216,6 +240,59 @@ def test_the_origin_of_the_installed_package_decides_what_an_application_needs(
     assert (release.NO_WHEEL in made.stdout) is on_no_index
 
 
+@pytest.mark.parametrize("name", ["service", "create", "delete", "workflows", "json"])
+def test_an_agent_may_have_a_name_that_its_code_does_not_use(folder: Path, name: str) -> None:
+    assert types("init", "shop", "--agent", name).exit_code == 0
+    assert checks(folder / "shop") == (0, {"problems": []})
+
+
+def test_the_names_that_are_refused_are_those_that_the_engine_takes() -> None:
+    """An agent's resources begin with its name: none is then one of the engine or another agent."""
+    engine, agent = (
+        list(read_names((STACKS / f"{name}.yaml").read_text()).agents)
+        for name in ("engine", "agent")
+    )
+    taken = {name.removesuffix(end) for name in engine for end in agent if name.endswith(end)} - {
+        ""
+    }
+    refused = ENGINE_FUNCTIONS | ENGINE_RESOURCES
+    assert {agent_title(name) for name in refused} == taken
+    between = {name.removesuffix(end) for name in agent for end in agent if name.endswith(end)}
+    assert between - {""} == {agent_title(URGENT)}
+    code = ast.parse(part("agent_app.py").replace("{{agent}}", "agent_of_this_code"))
+    own = {node.id for node in ast.walk(code) if isinstance(node, ast.Name)}
+    imported = {
+        each.asname or each.name
+        for node in ast.walk(code)
+        if isinstance(node, ast.ImportFrom)
+        for each in node.names
+    }
+    names = {name for name in own | imported if re.fullmatch("[a-z][a-z0-9]*", name)}
+    assert names - {"request"} == WORDS
+
+
+SORTED = (
+    "--isolated --select=F,E,I,UP,B --line-length=100 --target-version=py311 --config "
+    "lint.isort.known-first-party=['roundsman','roundsman_console','tests','functions','workflows']"
+)
+
+
+def test_the_code_of_an_application_is_sorted_and_formatted(shop: Path) -> None:
+    agents = [f"agent_with_a_long_name_{n}" for n in range(6)]
+    for agent in agents:
+        assert types("add", "agent", agent).exit_code == 0
+    for workflow in ("returns", "alpha"):
+        options = [word for agent in agents for word in ("--agent", agent)]
+        assert types("add", "workflow", workflow, "--agent", "stock", *options).exit_code == 0
+    ruff = [sys.executable, "-m", "ruff"]
+    for command in (["check", *SORTED.split()], ["format", "--isolated", "--check", "--diff"]):
+        more = ["--line-length=100"] if command[0] == "format" else []
+        done = subprocess.run(
+            [*ruff, *command, *more, "."], cwd=shop, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
 # add
 
 
@@ -310,6 +387,116 @@ def test_a_name_that_cannot_be_is_not_added(
     assert texts(shop) == before
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("WORKFLOWS = {}\nALIASES = {\n    'a': 'b',\n}\n", "}\nALIASES = {\n    'a': 'b',\n}\n"),
+        ("WORKFLOWS: dict[str, int] = {'ü': 1}  # mine\n", "}  # mine\n"),
+        ("WORKFLOWS = {\n    'a': 1,  # one\n    # no more\n}\n", "}\n"),
+        ("WORKFLOWS = {\n    'a': 1\n}\nX = {}\n", "}\nX = {}\n"),
+    ],
+    ids=["another dict", "one line", "a comment", "no comma"],
+)
+def test_a_workflow_is_the_last_of_the_dict_of_workflows(before: str, after: str) -> None:
+    names: dict[str, object] = {}
+    text = with_workflow(before, "returns")
+    assert text.endswith(f"    returns.name: returns,\n{after}")
+    code = text.replace("from workflows.returns import returns\n", "")
+    exec(code, names | {"returns": Workflow}, names)  # noqa: S102 - the code that was written
+    assert list(names["WORKFLOWS"])[-1] == Workflow.name  # type: ignore[call-overload]
+    assert with_workflow(text, "returns") == text
+
+
+class Workflow:
+    """A workflow as the registry sees one."""
+
+    name = "returns"
+
+
+def test_an_agent_whose_block_is_in_flow_style_is_not_added_again(shop: Path) -> None:
+    text = (shop / TEMPLATE).read_text()
+    block = (
+        "  Mail: {Type: 'AWS::Serverless::Application', Properties: {Parameters: {Agent: mail}}}\n"
+    )
+    (shop / TEMPLATE).write_text(text.replace(BLOCKS_END, block + BLOCKS_END))
+    assert types("add", "agent", "mail").exit_code == 0
+    assert (shop / TEMPLATE).read_text().count("  Mail:") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("mail", "template.yaml has a block Mail of something else"),
+        ("alert_email", "template.yaml has a parameter AlertEmail"),
+        ("stock_urgent", "StockUrgentRequestQueue is already the queue of stock"),
+        ("s_t_o_c_k", None),
+    ],
+)
+def test_a_name_that_the_application_gives_to_something_else_is_not_added(
+    shop: Path, name: str, said: str | None
+) -> None:
+    text = (shop / TEMPLATE).read_text()
+    topic = "  Mail:\n    Type: AWS::SNS::Topic\n\n"
+    (shop / TEMPLATE).write_text(text.replace(BLOCKS_END, topic + BLOCKS_END))
+    before = texts(shop)
+    added = types("add", "agent", name)
+    if said is None:
+        assert added.exit_code == 0
+    else:
+        assert added.exit_code == 2
+        assert said in " ".join(added.stderr.split())
+        assert texts(shop) == before
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ("  Stock: {}\n", "Resources has Stock twice. Remove one of them."),
+        ("  Stock: [\n", "template.yaml is not valid YAML: while parsing"),
+    ],
+)
+def test_a_template_that_cannot_be_read_gets_no_agent(shop: Path, more: str, said: str) -> None:
+    text = (shop / TEMPLATE).read_text().replace(BLOCKS_END, more + BLOCKS_END)
+    (shop / TEMPLATE).write_text(text)
+    before = texts(shop)
+    refused = types("add", "agent", "mail")
+    assert refused.exit_code == 1
+    assert said in " ".join(refused.stderr.split())
+    assert texts(shop) == before
+
+
+def test_the_tests_of_an_added_workflow_send_its_own_event(shop: Path) -> None:
+    added = types("add", "workflow", "returns", "--agent", "stock")
+    assert "make events/returns.json such an order" in added.stdout
+    event = json.loads((shop / "events/returns.json").read_text())
+    assert event["processing"] == {"workflow": "returns"}
+    module = shop / "layers/workflows/workflows/returns.py"
+    module.write_text(
+        module.read_text()
+        .replace("customer: Annotated[str, Text(200)]", "guest: Annotated[str, Text(9)]")
+        .replace("on_failure=Undo()", "on_failure=Archive()")
+        .replace("Step, Text, Undo, Workflow", "Archive, Step, Text, Workflow")
+    )
+    failed = run_tests(shop)
+    assert failed.returncode == 1
+    assert (
+        "events/returns.json is not an order of returns: returns-1 was never taken; rejected: "
+        in (" ".join(failed.stdout.split()))
+    )
+    del event["customer"]
+    (shop / "events/returns.json").write_text(json.dumps(event | {"guest": "A. Reader"}))
+    passed = run_tests(shop)
+    assert passed.returncode == 0, passed.stdout
+
+
+def run_tests(shop: Path) -> "subprocess.CompletedProcess[str]":
+    """Run the application's tests in memory, in a process of their own."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    return subprocess.run(
+        [*command, "tests/test_workflows.py"], cwd=shop, capture_output=True, text=True, check=False
+    )
+
+
 def test_a_workflow_of_an_agent_that_is_not_there_is_refused(shop: Path) -> None:
     before = texts(shop)
     refused = types("add", "workflow", "returns", "--agent", "mail")
@@ -360,10 +547,10 @@ def test_a_wheel_that_the_application_keeps_is_replaced_with_its_version(
     (shop / "vendor/other-1-py3-none-any.whl").write_bytes(b"other")
     wheel = folder / WHEEL
     wheel.write_bytes(b"\x00new")
-    upgrade = plan_upgrade(shop, "0.1.0", wheel)
-    assert f"writes vendor/{WHEEL}" in upgrade.difference
-    assert "removes vendor/roundsman-0.0.9-py3-none-any.whl" in upgrade.difference
-    apply_upgrade(shop, upgrade)
+    planned = plan_upgrade(shop, "0.1.0", wheel)
+    assert f"writes vendor/{WHEEL}" in planned.difference
+    assert "removes vendor/roundsman-0.0.9-py3-none-any.whl" in planned.difference
+    apply_upgrade(shop, planned)
     kept = {path.name: path.read_bytes() for path in (shop / "vendor").iterdir()}
     assert kept == {WHEEL: b"\x00new", "other-1-py3-none-any.whl": b"other"}
     assert (shop / "requirements.txt").read_text().count("--find-links vendor\n") == 1
@@ -459,8 +646,80 @@ def test_no_command_needs_git_or_any_other_program(
     assert types("upgrade", "--yes").exit_code == 0
 
 
-def test_an_upgrade_shows_the_difference_and_writes_it_if_told(shop: Path) -> None:
+@pytest.mark.parametrize("killed", [False, True])
+def test_an_upgrade_that_is_interrupted_is_undone_or_can_be_finished(
+    shop: Path, monkeypatch: pytest.MonkeyPatch, killed: bool
+) -> None:
     as_of_before(shop)
+    before = texts(shop)
+    replaced, replace = list[Path](), os.replace
+
+    def interrupted(source: Path, target: Path) -> None:
+        if len(replaced) == 1 and (killed or target not in replaced):
+            raise KeyboardInterrupt
+        replaced.append(target)
+        replace(source, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", interrupted)
+        if killed:  # then nothing is put back
+            patch.setattr(Path, "unlink", lambda *_, **__: None)
+        with pytest.raises(KeyboardInterrupt):
+            apply_upgrade(shop, plan_upgrade(shop, "0.1.0"))
+    assert (texts(shop) == before) is not killed
+    assert types("upgrade", "--yes").exit_code == 0
+    assert (shop / "stacks/engine.yaml").read_text() == (STACKS / "engine.yaml").read_text()
+    assert "already" in types("upgrade").stdout
+
+
+def test_a_record_without_the_hash_of_a_file_does_not_let_it_be_replaced(shop: Path) -> None:
+    as_of_before(shop)
+    (shop / RECORD).write_text(json.dumps({"version": "0.1.0", "files": {}}))
+    before = texts(shop)
+    assert "was edited" in types("upgrade", "--yes").stderr
+    assert texts(shop) == before
+
+
+def test_line_ends_and_links_stay(shop: Path, tmp_path: Path) -> None:
+    real = tmp_path / "elsewhere.yaml"
+    real.write_bytes((shop / TEMPLATE).read_bytes().replace(b"\n", b"\r\n"))
+    (shop / TEMPLATE).unlink()
+    (shop / TEMPLATE).symlink_to(real)
+    assert types("add", "agent", "mail").exit_code == 0
+    assert (shop / TEMPLATE).is_symlink()
+    written = real.read_bytes()
+    assert b"  Mail:\r\n" in written
+    assert written.count(b"\n") == written.count(b"\r\n")
+
+
+@pytest.mark.parametrize("name", ["../evil", "a/b", "..", "/tmp/evil"])
+def test_a_path_is_not_the_name_of_an_application(folder: Path, name: str) -> None:
+    refused = types("init", name)
+    assert refused.exit_code == 2
+    assert f"'{name}' is a path" in " ".join(refused.stderr.split())
+    assert not list(folder.iterdir())
+
+
+def test_a_stack_that_has_another_name_than_its_application_is_named(folder: Path) -> None:
+    assert "Its stack is named my-shop." in types("init", "my_shop").stdout
+
+
+def test_an_upgrade_shows_the_difference_and_writes_it_if_told(
+    shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    as_of_before(shop)
+    before = texts(shop)
+    unattended = types("upgrade")
+    assert unattended.exit_code == 2
+    assert "There is no terminal to confirm at: add --yes." in unattended.stderr
+    monkeypatch.setattr(confirm, "at_a_terminal", lambda: True)
+    refused = types("upgrade", input="n\n")
+    assert refused.exit_code == 1
+    assert "The release stays 0.1.0" in refused.stdout
+    assert texts(shop) == before
+    record = json.loads((shop / RECORD).read_text()) | {"version": "0.0.9"}
+    (shop / RECORD).write_text(json.dumps(record))
+    monkeypatch.setattr(upgrade, "_oldest", lambda *_: "0.1.0")
     before = texts(shop)
     refused = types("upgrade", input="n\n")
     assert refused.exit_code == 1

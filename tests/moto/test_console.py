@@ -54,12 +54,28 @@ def test_an_order_can_be_typed_in(world: Stack) -> None:
     assert world.effects("ord-1") == ALL_EFFECTS
 
 
-def test_what_is_no_order_is_sent_with_a_word_about_its_end(world: Stack) -> None:
-    sent = roundsman("submit", "-", typed="{")
-    assert sent.exit_code == 0
-    assert "RejectedQueue" in sent.stdout
+def test_what_would_be_rejected_is_sent_only_if_that_is_said(
+    world: Stack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unknown = {**order("ord-1"), "processing": {"workflow": "nope"}, "total": 1}
+    said = sentence(roundsman("submit", "-", typed=json.dumps(unknown)))
+    assert said.startswith("Standard input would be rejected: ")
+    assert "processing.workflow: " in said
+    assert said.endswith("Nothing was sent. Correct it, or add --anyway to send it nevertheless.")
+    for wrong in ("{", "[]", '{"orderId": 1}'):
+        assert "would be rejected: " in sentence(roundsman("submit", "-", typed=wrong))
+    monkeypatch.chdir(tmp_path)  # without an application
+    far = ("--stack", "roundsman")
+    wrong = sentence(roundsman("submit", "-", *far, typed="{"))
+    assert "it is not a JSON object with an orderId" in wrong
     world.run()
-    assert [rejected["body"] for rejected in world.rejected()] == ["{"]
+    assert not world.rejected()
+    assert roundsman("submit", "-", *far, typed=json.dumps(unknown)).exit_code == 0
+    sent = roundsman("submit", "-", *far, "--anyway", typed="{")
+    assert sent.exit_code == 0
+    assert "roundsman rejected ls" in sent.stdout
+    world.run()
+    assert len(world.rejected()) == 2
 
 
 def test_what_cannot_be_sent_is_a_sentence(world: Stack, tmp_path: Path) -> None:
@@ -99,6 +115,7 @@ def test_tasks_are_listed_by_state_and_those_that_need_a_person_come_first(world
 
 def test_an_unknown_order_is_a_sentence_with_an_exit_code_of_its_own(world: Stack) -> None:
     assert sentence(roundsman("show", "nope"), 3).startswith("There is no order nope in roundsman")
+    assert sentence(roundsman("show", "nope"), 3).endswith("See: roundsman rejected ls")
     for strange in ("", "a/b", "x" * 3_000, "a\nb\x1b[2J"):
         assert "There is no order" in sentence(roundsman("show", strange), 3)
 

@@ -159,6 +159,23 @@ def with_code(*names: str) -> Change:
     return change
 
 
+def with_definition(text: str) -> Change:
+    """A module of the workflows with this text."""
+    return lambda application: replace(
+        application, definitions={"layers/workflows/workflows/returns.py": text}
+    )
+
+
+def with_root(section: str, name: str, value: Json) -> Change:
+    """One more entry in a section of the template as it is written."""
+
+    def change(application: Application) -> Application:
+        entries = {**_mapping(application.root.get(section, {})), name: value}
+        return replace(application, root={**application.root, section: entries})
+
+    return change
+
+
 def with_source(text: str) -> Change:
     """Give the application a module of an agent."""
 
@@ -1394,6 +1411,24 @@ OF_THE_INTERFACE = (
             "Protocol",
         ),
     ),
+    *_mutations(
+        interface.names,
+        (
+            "a parameter with the name of a block",
+            with_root("Parameters", "Engine", {"Type": "String"}),
+            "Engine is a parameter and a block: rename one of them",
+        ),
+        (
+            "an output of a block that does not exist",
+            with_root("Outputs", "Other", {"Value": {"Fn::GetAtt": ["Gone", "Outputs.Summary"]}}),
+            "Other: template.yaml has no Gone",
+        ),
+        (
+            "a reference to a parameter that does not exist",
+            with_root("Outputs", "Other", {"Value": [ref("Gone")]}),
+            "Other: template.yaml has no Gone",
+        ),
+    ),
 )
 
 OF_CODE = (
@@ -1420,6 +1455,14 @@ OF_CODE = (
             "a sentence in place of a type",
             with_source("raise PermanentError('the shelf is empty')"),
             "functions/agents/warehouse/app.py:1: PermanentError has a sentence in place of its",
+        ),
+    ),
+    *_mutations(
+        code.registered_workflows,
+        (
+            "a workflow that the registry lacks",
+            with_definition("returns = Workflow(name='returns', steps=())"),
+            "returns.py: the workflow returns is not in WORKFLOWS of registry.py",
         ),
     ),
 )

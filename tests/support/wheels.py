@@ -9,7 +9,7 @@ from pathlib import Path
 PROJECT = Path(__file__).parents[2]
 
 
-PARTS = ("pyproject.toml", "README.md", "LICENSE", "stacks", "requirements", "console", "layers")
+PARTS = ("pyproject.toml", "PACKAGE.md", "LICENSE", "stacks", "requirements", "console", "layers")
 """All that the wheel is built from."""
 
 

@@ -3,6 +3,7 @@
 Without --go, a bulk run is only a dry run. With --go, it is executed and its progress is stored.
 """
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -27,12 +28,13 @@ from roundsman.inspector.operate.newest_plan import newest_plan, under_newest_pl
 from roundsman.inspector.read.lookup import find_task
 from roundsman.inspector.read.selection import Selection
 from roundsman.inspector.read.stack import DeployedStack, find_stack
+from roundsman.inspector.views.step_text import span
 from roundsman.model.events import COMMAND_KINDS, CommandSource, OperatorEvent
 from roundsman.model.json import Json
 from roundsman.model.task import Task
 from roundsman_console.application import application_events
 from roundsman_console.arguments import read_name, read_reason
-from roundsman_console.cli._options import CommandOptions, ParsedOptions
+from roundsman_console.cli._options import ParsedOptions
 from roundsman_console.cli_errors import (
     FAILED,
     INTERRUPTED,
@@ -43,7 +45,7 @@ from roundsman_console.cli_errors import (
     sentences,
 )
 from roundsman_console.confirm import confirm
-from roundsman_console.hints import hint, hinted_json
+from roundsman_console.hints import hint, hinted_json, option_words
 from roundsman_console.interrupts import interruptible
 from roundsman_console.render.bulk import print_run, print_tried, progress_words
 from roundsman_console.render.corrections import print_changes
@@ -83,7 +85,7 @@ def execute(deed: Operation, orders: Sequence[str], act: ParsedOptions) -> None:
         spec = CommandSpec(
             orders[0], deed.event, deed.steps, deed.question, deed.input, deed.newest_plan
         )
-        _carry_out(spec, act.manner, dry_run=deed.dry_run)
+        _carry_out(spec, act, dry_run=deed.dry_run)
         return
     with sentences():
         _check(orders, act, deed)
@@ -134,8 +136,9 @@ def _under_newest_plan(stack: DeployedStack, event: OperatorEvent, order: str) -
     return under_newest_plan(event, newest_plan(stack, workflow).plan or "")
 
 
-def _carry_out(spec: CommandSpec, manner: CommandOptions, *, dry_run: bool) -> None:
+def _carry_out(spec: CommandSpec, act: ParsedOptions, *, dry_run: bool) -> None:
     """Send the command for one order, wait for its outcome and print it."""
+    manner = act.manner
     with sentences():
         reason, by = read_reason(manner.reason), read_name(manner.by)
         event = spec.event(CommandSource("", by))
@@ -155,7 +158,23 @@ def _carry_out(spec: CommandSpec, manner: CommandOptions, *, dry_run: bool) -> N
             )
         except Interrupted as interrupted:
             result = interrupted.result
-        _print_result(result, as_json=manner.as_json)
+        said = _in_options(result, act.typed)
+        _print_result(replace(result, sentence=said), as_json=manner.as_json)
+
+
+def _in_options(told: CommandResult, typed: str) -> str:
+    """Return the result in words, with the options and the whole command that are missing."""
+    said, missing = option_words(told.sentence), told.missing
+    if missing is None or not (missing.used or missing.not_done):
+        return said
+    options = [word for step in missing.not_done for word in ("--not-done", step)]
+    if missing.used and "--used" not in typed.split():
+        options.insert(0, "--used")
+    if not options:
+        return said
+    names = span(list(missing.not_done))
+    sure = f" if the service shows that {names} did not happen" if names else ""
+    return f"{said}\nNext{sure}: {typed} {shlex.join(options)}"
 
 
 def _print_result(told: CommandResult, *, as_json: bool) -> None:
@@ -172,7 +191,9 @@ def _print_result(told: CommandResult, *, as_json: bool) -> None:
     console.print(hint(f"{lead}{told.sentence}"), markup=False)
     if told.outcome is CommandOutcome.DONE:
         state = f"is {told.task.state}" if told.task else "has ended, or cannot be read now"
-        console.print(f"{told.order} {state}.")
+        goes_on = told.task is not None and not told.task.ended
+        follow = hint(f" Follow it with: roundsman show {told.order}") if goes_on else ""
+        console.print(f"{told.order} {state}.{follow}", markup=False)
 
 
 def _check(orders: Sequence[str], act: ParsedOptions, deed: Operation) -> None:

@@ -9,6 +9,7 @@ import typer
 from roundsman_console.cli_errors import FAILED, ConsoleError, sentences
 from roundsman_console.documents import CheckDocument
 from roundsman_console.local.project import find_project
+from roundsman_console.project.upgrade import edited_files
 
 
 def check_command(
@@ -16,12 +17,19 @@ def check_command(
 ) -> None:
     """Check the definitions against the template: blocks, functions, times, rights, queues.
 
-    The exit code is 0 only if there is no problem.
+    The exit code is 0 only if there is no problem. A file of stacks/ that was edited is a warning.
 
     Example: roundsman check
     """
     with sentences():
-        problems = _problems(find_project(Path.cwd()))
+        project = find_project(Path.cwd())
+        problems = _problems(project)
+        for path in edited_files(project):
+            typer.echo(
+                f"Warning: {path} was edited, so `roundsman upgrade` will refuse to replace it. "
+                "Move what you changed to template.yaml.",
+                err=True,
+            )
     if as_json:
         document: CheckDocument = {"problems": problems}
         print(json.dumps(document))

@@ -6,9 +6,11 @@ from typing import Annotated
 
 import typer
 
+from roundsman.inspector.errors import InvalidArgument
 from roundsman_console.cli_errors import sentences
 from roundsman_console.documents import InitDocument
 from roundsman_console.project.create import create
+from roundsman_console.project.names import stack_name
 from roundsman_console.project.release import (
     NO_WHEEL,
     installed_wheel,
@@ -36,6 +38,11 @@ def init_command(
     Example: roundsman init shop --agent payment --agent stock --workflow purchase
     """
     with sentences():
+        if len(Path(name).parts) > 1 or ".." in name:
+            raise InvalidArgument(
+                f"{name!r} is a path, and NAME is the name of a folder that is made in this one. "
+                "Change to the folder that it belongs in, and give the name alone."
+            )
         folder = Path.cwd() / name
         made = create(
             folder,
@@ -50,6 +57,8 @@ def init_command(
         return
     if is_on_no_index():
         print(NO_WHEEL)
-    print(f"Made {name} with {len(made)} files. Next:")
+    stack = stack_name(folder.name)
+    named = "" if stack == folder.name else f" Its stack is named {stack}."
+    print(f"Made {folder.name} with {len(made)} files.{named} Next:")
     for line in (f"cd {name}", "make test", "roundsman services &", "roundsman local up"):
         print(f"  {line}")

@@ -4,7 +4,9 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from socket import create_connection
 from typing import Annotated
+from urllib.parse import urlsplit
 
 import typer
 from rich.console import Console
@@ -25,7 +27,6 @@ from roundsman_console.documents import (
     LocalUpDocument,
 )
 from roundsman_console.local import DEFAULT_PORT, DEFAULT_STACK, LocalAws
-from roundsman_console.local.deploy import without_agents
 from roundsman_console.local.emulator import is_healthy
 from roundsman_console.local.parameters import parse_assignments, parse_base_url
 from roundsman_console.local.process import NOTHING_IS_LEFT, stopped_by_signals, uninterrupted
@@ -42,6 +43,7 @@ local_app = typer.Typer(
     no_args_is_help=True,
 )
 
+_WANTED = ("AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_DEFAULT_REGION")
 NOT_HEALTHY, NONE, STARTING = 1, 3, 4  # exit codes of `status`
 
 ProjectOption = Annotated[
@@ -95,19 +97,8 @@ def up(
         print(json.dumps(_described(local)))
         return
     console = results()
-    console.print(_outputs_table(local))
-    wanted = (
-        "AWS_ENDPOINT_URL",
-        "AWS_ACCESS_KEY_ID",
-        "AWS_SECRET_ACCESS_KEY",
-        "AWS_DEFAULT_REGION",
-    )
-    settings = " ".join(f"{name}={local.environment[name]}" for name in wanted)
-    if local.stack != _stack_of(project):  # so that the next commands find it
-        settings += f" ROUNDSMAN_STACK={local.stack}"
-    # Not wrapped, so that the lines can be copied.
-    console.print(f"Use it with: export {settings}", soft_wrap=True)
-    console.print(f"Stop it with: roundsman local down --port {local.record.port}", soft_wrap=True)
+    for line in up_lines(local, _stack_of(project)):
+        console.print(line, soft_wrap=True, markup=False)  # not wrapped: the lines are copied
 
 
 @local_app.command()
@@ -312,17 +303,33 @@ def _status(instance: LocalFiles, health: LocalState) -> LocalInstanceDocument:
     return described
 
 
-def _outputs_table(local: LocalAws) -> Table:
-    table = Table(title=f"{local.stack} on {local.endpoint} ({local.region})", title_justify="left")
-    table.add_column("Output")
-    table.add_column("Value", overflow="fold")
-    for name, value in sorted(without_agents(local.outputs).items()):
-        table.add_row(name, value)
-    if local.services:
-        table.add_section()
-    for agent, url in local.services.items():
-        table.add_row(f"{agent} service", url)
-    return table
+def up_lines(local: LocalAws, configured: str) -> list[str]:
+    """Return what to type next in a local AWS; `configured` is the stack of samconfig.toml."""
+    settings = " ".join(f"{name}={local.environment[name]}" for name in _WANTED)
+    if local.stack != configured:  # so that the next commands find it
+        settings += f" ROUNDSMAN_STACK={local.stack}"
+    found = [f"{local.stack} is deployed on {local.endpoint}. For the next commands:"]
+    found.append(f"  export {settings}")
+    for url in sorted({url for url in local.services.values() if not _listens(url)}):
+        found.append(
+            f"No service answers at {url}: start yours, or stand-ins with: roundsman services"
+        )
+    port = local.record.port
+    found.append(f"Its outputs: roundsman local status --port {port} --json")
+    found.append(f"To stop it: roundsman local down --port {port}")
+    return found
+
+
+def _listens(url: str) -> bool:
+    """Whether a process accepts connections at this URL; True for an address elsewhere."""
+    parts = urlsplit(url)
+    if parts.hostname not in ("127.0.0.1", "localhost"):
+        return True
+    try:
+        with create_connection((parts.hostname, parts.port or 80), timeout=1):
+            return True
+    except OSError:
+        return False
 
 
 def _status_table(found: list[tuple[LocalFiles, LocalState]], project: Path) -> Table:

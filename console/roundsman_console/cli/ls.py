@@ -107,6 +107,13 @@ def _table(tasks: Sequence[Task]) -> Table:
             plain(task.workflow),
             plain(task.state, STATE_STYLES.get(task.state, "")),
             plain(format_duration(max(0, at - task.created_at))),
-            plain(task.ending.why if task.ending else f"due {iso(task.due_at)}"),
+            plain(list_reason(task)),
         )
     return table
+
+
+def list_reason(task: Task) -> str:
+    """Return why the task ended; of an open task, when it is inspected again."""
+    if task.ending is not None:
+        return task.ending.why
+    return "" if task.ended else f"due {iso(task.due_at)}"

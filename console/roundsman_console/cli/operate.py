@@ -97,7 +97,7 @@ def resubmit_command(
         typer.Option("--dry-run", help="Send nothing; show what would change."),
     ] = False,
 ) -> None:
-    """Continue a failed task: try its failed steps again, under the same keys.
+    """Continue a failed task: try its failed steps, or its failed undo, again under the same keys.
 
     Example: roundsman resubmit ord-1001 --reason "the carrier is back"
 

@@ -1,6 +1,7 @@
 """`roundsman services`: runs stand-ins for remote services until SIGINT or SIGTERM."""
 
 import json
+import re
 import signal
 import threading
 from pathlib import Path
@@ -17,6 +18,8 @@ from roundsman.testing.remote_services.server import (
 )
 from roundsman_console.cli_errors import ConsoleError
 from roundsman_console.documents import ServicesDocument
+
+AGENT = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 
 def services_command(
@@ -44,8 +47,9 @@ def services_command(
 
     previous = {each: signal.signal(each, ask_to_stop) for each in (signal.SIGINT, signal.SIGTERM)}
     try:
-        with RemoteServices(port, stand_ins=_agents()) as services:
-            _announce(services.url, as_json)
+        agents = _agents()
+        with RemoteServices(port, stand_ins=agents, find_stand_ins=_agents) as services:
+            _announce(services.url, agents, as_json)
             stop.wait()
     except PortUnavailable as taken:
         typer.echo(f"{taken} Choose another with --port, or --port 0 for a free one.", err=True)
@@ -56,20 +60,26 @@ def services_command(
 
 
 def _agents() -> list[str]:
-    """Return the names of the agents of the application in this folder; empty if there is none."""
+    """Return the names of the agents of the application in this folder; empty if there is none.
+
+    A folder whose name no agent can have is left out.
+    """
     from roundsman_console.local.project import find_project
 
     try:
         folder = find_project(Path.cwd()) / "functions" / "agents"
     except ConsoleError:
         return []
-    return sorted(path.parent.name for path in folder.glob("*/app.py"))
+    names = sorted(path.parent.name for path in folder.glob("*/app.py"))
+    return [name for name in names if AGENT.fullmatch(name)]
 
 
-def _announce(url: str, as_json: bool) -> None:
+def _announce(url: str, agents: list[str], as_json: bool) -> None:
     # The process that started this one may wait for the line on a pipe, so flush it.
     if as_json:
         print(json.dumps(ServicesDocument(url=url)), flush=True)
         return
     print(f"The remote services listen at {url} (Ctrl-C stops them).", flush=True)
+    if agents:
+        print(f"They play the service of each agent: {', '.join(agents)}; added ones as well.")
     print(f"Effects: {url}/_ledger   Faults: {url}/_faults", flush=True)

@@ -24,7 +24,7 @@ from roundsman.inspector.views.task_view import (
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import iso
 from roundsman.model.plan import Plan, StepPlan
-from roundsman.model.states import ProcessState
+from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepRecord, Task, item_place, operation_of
 from roundsman_console.arguments import StackOption
 from roundsman_console.cli_errors import sentences
@@ -72,9 +72,24 @@ def _print(
     if history:
         console.print()
         console.print(history_table(history))
+    for line in next_lines(task):
+        console.print(hint(line), markup=False, soft_wrap=True)
+
+
+def next_lines(task: Task) -> list[str]:
+    """Return the next commands, each with what it does if that is not evident."""
     command = next_command(task)
-    if command is not None:
-        console.print(hint(f"Next: {command}"), markup=False, soft_wrap=True)
+    if command is None:
+        return []
+    if task.state is not TaskState.ARCHIVED:
+        return [f"Next: {command}"]
+    if task.ending is not None and task.ending.undo:
+        return [f"Next, to continue the undo: {command}"]
+    correct = hint(f"roundsman resubmit {task.task_id} --set PATH=VALUE --dry-run --reason '...'")
+    return [
+        f"Next, to try the failed steps again: {command}",
+        f"With a corrected input, shown first: {correct}",
+    ]
 
 
 def _undo_lines(task: Task, plan: Plan | None) -> list[Text]:
@@ -191,8 +206,14 @@ def _together(heading: str, cell: _Cell, rows: Sequence[_Row]) -> str:
 
 
 def _failures(row: _Row) -> str:
-    """Return the number of failures, with the maximum number of attempts if it is not 0."""
+    """Return the number of failures, with the maximum number of attempts if it is not 0.
+
+    `for good` for a step that was not retried: its agent refused it, or it was too late.
+    """
     count = row.record.failure_count
+    over = row.record.process_state in (ProcessState.ERROR, ProcessState.UNDO_ERROR)
+    if over and not count and row.record.error is not None:
+        return "for good"
     most = row.step.attempts_of(operation_of(row.record)) if row.step else None
     return f"{count} of {most}" if count and most else str(count)
 

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from roundsman_console.cli_errors import FAILED, sentences
+from roundsman_console import confirm
+from roundsman_console.cli_errors import USAGE, ConsoleError, sentences
 from roundsman_console.local.project import find_project
 from roundsman_console.project.release import (
     NO_WHEEL,
@@ -32,12 +33,19 @@ def upgrade_command(
             print(f"This application has release {upgrade.after} already.")
             return
         print(upgrade.difference)
-        print(
-            f"From release {upgrade.before} to {upgrade.after}; releases from "
-            f"{upgrade.direct_from} on may be skipped."
-        )
+        if upgrade.before == upgrade.after:
+            print(f"The release stays {upgrade.after}; files of it differ from the installed one.")
+        else:
+            print(
+                f"From release {upgrade.before} to {upgrade.after}; releases from "
+                f"{upgrade.direct_from} on may be skipped."
+            )
+        if not yes and not confirm.at_a_terminal():
+            raise ConsoleError(
+                "There is no terminal to confirm at: add --yes. Nothing was written.", USAGE
+            )
         if not yes and not typer.confirm("Write these changes?"):
-            raise typer.Exit(FAILED)
+            raise ConsoleError("Nothing was written.")
         apply_upgrade(project, upgrade)
     for path, content in sorted(upgrade.changes.items()):
         print(f"{'removed' if content is None else 'wrote'} {path}")

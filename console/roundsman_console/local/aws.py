@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from roundsman_console.cli_errors import ConsoleError
+from roundsman_console.local.code import check_syntax, python_files
 from roundsman_console.local.deploy import SamProject, check_sam, check_stack_name
 from roundsman_console.local.emulator import check_port, free_port, start
 from roundsman_console.local.environment import RUNTIME, ensure_environment
@@ -61,7 +62,7 @@ class LocalAws:
     ) -> Self:
         """Start a local AWS and deploy the project's template to it.
 
-        `port` 0 selects a free port. `services` is the base URL of all four remote services.
+        `port` 0 selects a free port. `services` is the base URL of all remote services.
         `parameters` are parameters of the template and take precedence over `services`.
         `emulator_environment` is added to the emulator's environment variables. With `enforce_iam`,
         each function has only the permissions of its role, and the emulator uses TLS;
@@ -77,6 +78,7 @@ class LocalAws:
         if not 0 <= port <= 65535:
             raise ConsoleError(f"A port must be a number from 0 to 65535, not {port}.")
         check_sam()
+        check_syntax(project, python_files(project), "Nothing was started.")
         declared = declared_parameters(project / "template.yaml")
         chosen = choose_parameters(declared, parameters or {}, services, RUNTIME)
         instance, record = Instances(project).claim(port or free_port())

@@ -137,8 +137,19 @@ def code_change(files: Iterable[Path], known: Iterable[Artifact]) -> CodeChange 
     return CodeChange(copies, tuple(changed.values()))
 
 
-def check_syntax(project: Path, files: Iterable[Path]) -> None:
-    """Raise ConsoleError for the first Python file that is not valid Python."""
+def python_files(project: Path) -> Iterator[Path]:
+    """Yield the Python files of the functions and the layers, relative to the project."""
+    for name in ("functions", "layers"):
+        for path in sorted((project / name).rglob("*.py")):
+            file = path.relative_to(project)
+            if not any(part.startswith(".") for part in file.parts):
+                yield file
+
+
+def check_syntax(
+    project: Path, files: Iterable[Path], then: str = "The code that runs stays."
+) -> None:
+    """Raise ConsoleError, which ends with `then`, for the first file that is not valid Python."""
     for file in files:
         source = project / file
         if file.suffix != ".py" or not source.exists():
@@ -148,7 +159,7 @@ def check_syntax(project: Path, files: Iterable[Path]) -> None:
         except (SyntaxError, ValueError) as error:
             line = f", line {error.lineno}" if isinstance(error, SyntaxError) else ""
             said = error.msg if isinstance(error, SyntaxError) else str(error)
-            raise ConsoleError(f"{file}{line}: {said}. The code that runs stays.") from error
+            raise ConsoleError(f"{file}{line}: {said}. {then}") from error
 
 
 def copy_files(project: Path, change: CodeChange) -> None:

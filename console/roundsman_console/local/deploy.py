@@ -19,7 +19,7 @@ import botocore.session
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from roundsman.aws.outputs import agent_outputs, with_agents
+from roundsman.aws.outputs import with_agents
 from roundsman_console.cli_errors import ConsoleError
 from roundsman_console.local.environment import EmulatorEnvironment
 from roundsman_console.local.parameters import set_block_parameters
@@ -42,12 +42,6 @@ def check_sam() -> None:
         raise ConsoleError(
             f"The SAM CLI is not installed beside roundsman (in {sys.prefix}): run `make install`."
         )
-
-
-def without_agents(outputs: Mapping[str, str]) -> dict[str, str]:
-    """Return the outputs without the five of each agent, for a table that people read."""
-    left_out = agent_outputs(outputs)
-    return {name: value for name, value in outputs.items() if name not in left_out}
 
 
 def check_stack_name(name: str) -> None:

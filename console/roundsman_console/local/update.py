@@ -15,6 +15,7 @@ from roundsman_console.local.code import (
     check_syntax,
     code_change,
     copy_files,
+    python_files,
 )
 from roundsman_console.local.deploy import (
     SamProject,
@@ -82,14 +83,15 @@ def deploy(
 
     `services` and `parameters` are as for `LocalAws.up`. Without them, those of the last deployment
     are used; a parameter that the template no longer has is left out. After an exception the stack
-    runs as before. Raises ConsoleError if the instance does not run, or if the project cannot be
-    built or deployed.
+    runs as before. Raises ConsoleError if the instance does not run, if a file is not valid Python,
+    or if the project cannot be built or deployed.
     """
     began = time.monotonic()
     progress = progress or ProgressListener()
     check_sam()
     with instance.updating():
         record = running_record(instance)
+        check_syntax(project, python_files(project))
         declared = declared_parameters(project / "template.yaml")
         before = {
             name: value for name, value in record.parameters.items() if name in declared.parameters

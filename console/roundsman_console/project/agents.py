@@ -5,9 +5,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from roundsman.aws.queue_urls import agent_title
+from roundsman.inspector.errors import InvalidArgument
 from roundsman_console.cli_errors import ConsoleError
 from roundsman_console.project.files import fill, part
 from roundsman_console.project.names import check_agent
+from roundsman_console.project.template import read_names
 
 TEMPLATE = Path("template.yaml")
 BLOCKS_END = "  # New agents are added above this line by `roundsman add agent`.\n"
@@ -22,21 +24,33 @@ def code_of(agent: str) -> Path:
 def with_agent(template: str, agent: str) -> str:
     """Return the template with the agent's block and output; unchanged if it has them.
 
-    Everything else in the template stays as it is. Raises InvalidArgument for an invalid name, and
-    ConsoleError if the template lacks the line above which a block or an output belongs.
+    Everything else in the template stays as it is. Raises InvalidArgument for a name that is
+    invalid or that the template gives to something else, and ConsoleError if the template is
+    unreadable or lacks the line above which a block or an output belongs.
     """
-    check_agent(agent)
-    if not _has(template, "Engine"):
+    names = read_names(template)
+    check_agent(agent, [name for name in names.agents.values() if name is not None])
+    if "Engine" not in names.agents:
         raise ConsoleError(
             "template.yaml has no block Engine, whose outputs the block of an agent needs. Compare "
             "it with one that `roundsman init` makes, and add the block."
         )
     title = agent_title(agent)
+    if title in names.parameters:
+        raise InvalidArgument(
+            f"An agent cannot be named {agent}: template.yaml has a parameter {title}, and a block "
+            "may not have the name of a parameter."
+        )
+    if names.agents.get(title, agent) != agent:
+        raise InvalidArgument(
+            f"An agent cannot be named {agent}: template.yaml has a block {title} of something "
+            "else. Rename that one, or choose another name."
+        )
     values = {"agent": agent, "title": title}
     text = template
-    if not _has(text, title):
+    if title not in names.agents:
         text = _insert(text, fill(part("agent_block.yaml"), values), BLOCKS_END, title)
-    if not re.search(rf"^  {title}Agent:", text, re.MULTILINE):
+    if f"{title}Agent" not in names.outputs:
         text = _insert(text, fill(part("agent_output.yaml"), values), OUTPUTS_END, title)
     return text
 
@@ -55,12 +69,8 @@ def agent_files(template: str, agent: str, existing: Mapping[Path, str]) -> dict
 def undeclared(template: str) -> list[str]:
     """Return the parameters that the block of an agent names and the template does not declare."""
     names = re.findall(r": !Ref (\w+)$", part("agent_block.yaml"), re.MULTILINE)
-    return [name for name in names if not re.search(rf"^  {name}:", template, re.MULTILINE)]
-
-
-def _has(template: str, name: str) -> bool:
-    """Whether a template has this block, or a parameter over several lines."""
-    return re.search(rf"^  {name}:\s*(#.*)?$", template, re.MULTILINE) is not None
+    declared = read_names(template).parameters
+    return [name for name in names if name not in declared]
 
 
 def _insert(text: str, block: str, marker: str, title: str) -> str:

@@ -14,9 +14,9 @@ from roundsman_console.project.files import (
     stacks,
     write_new_folder,
 )
-from roundsman_console.project.names import check_agent, stack_name
+from roundsman_console.project.names import check_agent, stack_name, workflow_name
 from roundsman_console.project.upgrade import FIND_VENDORED, RECORD, VENDOR, record_of
-from roundsman_console.project.workflows import FOLDER, REGISTRY, workflow_files
+from roundsman_console.project.workflows import FOLDER, REGISTRY, event_of, workflow_files
 
 DEFAULT_AGENTS = ("booking", "notice")
 
@@ -33,15 +33,14 @@ def create(
 
     The folder's name is that of the application. `wheel` is the file that this release was
     installed from, if it is on no index; the application gets a copy. Raises InvalidArgument for an
-    invalid name, and
-    ConsoleError if the folder is not empty or cannot be written.
+    invalid name, and ConsoleError if the folder is not empty or cannot be written.
     """
     name = folder.name
     stack = stack_name(name)
     agents = list(dict.fromkeys(agents)) or list(DEFAULT_AGENTS)
-    workflows = list(dict.fromkeys(workflows)) or [name.lower().replace("-", "_")]
+    workflows = list(dict.fromkeys(workflows)) or [workflow_name(name)]
     for agent in agents:
-        check_agent(agent)
+        check_agent(agent, agents)
     values = {
         "name": name,
         "stack": stack,
@@ -57,11 +56,22 @@ def create(
         made[code_of(agent)] = fill(part("agent_app.py"), {"agent": agent})
     for workflow in workflows:
         made |= workflow_files(workflow, agents, made)
+    for workflow in workflows[1:]:  # of the first are the events that every application has
+        made[event_of(workflow)] = _event(workflow)
     contents: dict[Path, str | bytes] = {**made}
     if wheel is not None:
         contents[VENDOR / wheel.name] = wheel.read_bytes()
     write_new_folder(folder, contents)
     return sorted(contents)
+
+
+def agents_of(project: Path) -> list[str]:
+    """Return the names of the agents whose code the application has."""
+    return sorted(path.parent.name for path in (project / "functions/agents").glob("*/app.py"))
+
+
+def _event(workflow: str) -> str:
+    return fill(part("event.json"), {"workflow": workflow})
 
 
 def add_agent(project: Path, agent: str) -> list[Path]:
@@ -70,6 +80,7 @@ def add_agent(project: Path, agent: str) -> list[Path]:
     Raises InvalidArgument for an invalid name, and ConsoleError if a file cannot be read, changed
     or written; then nothing is changed.
     """
+    check_agent(agent, agents_of(project))
     existing = {code_of(agent): ""} if (project / code_of(agent)).exists() else {}
     written = agent_files(read_text(project, TEMPLATE), agent, existing)
     replace_files(project, written)
@@ -83,7 +94,7 @@ def add_workflow(project: Path, workflow: str, agents: Sequence[str] = ()) -> li
     invalid name or an agent that the application does not have, and ConsoleError if a file cannot
     be read, changed or written; then nothing is changed.
     """
-    known = sorted(path.parent.name for path in (project / "functions/agents").glob("*/app.py"))
+    known = agents_of(project)
     for agent in agents:
         if agent not in known:
             raise InvalidArgument(
@@ -99,5 +110,7 @@ def add_workflow(project: Path, workflow: str, agents: Sequence[str] = ()) -> li
     if (project / module).exists():
         existing[module] = ""
     written = workflow_files(workflow, chosen, existing)
+    if written and not (project / event_of(workflow)).exists():
+        written[event_of(workflow)] = _event(workflow)
     replace_files(project, written)
     return sorted(written)

@@ -59,10 +59,12 @@ def write_new_folder(folder: Path, contents: Mapping[Path, str | bytes]) -> None
         else:
             made.chmod(0o755)
             made.rename(folder)
-    except OSError as error:
+    except BaseException as error:  # also Ctrl-C
         for path in (*moved, *([made] if made is not None else [])):
             _remove(path)
-        raise ConsoleError(f"{folder} cannot be written: {error.strerror}.") from error
+        if isinstance(error, OSError):
+            raise ConsoleError(f"{folder} cannot be written: {error.strerror}.") from error
+        raise
 
 
 def _remove(path: Path) -> None:
@@ -89,31 +91,42 @@ def read_text(project: Path, path: Path, advice: str = "") -> str:
 def replace_files(project: Path, contents: Mapping[Path, str | bytes | None]) -> None:
     """Write files of a project, each at once; on an error the ones before are as they were.
 
-    None removes a file. Raises ConsoleError if a file cannot be written.
+    None removes a file. A text gets the line ends of the file that it replaces, and a link stays
+    one. Raises ConsoleError if a file cannot be written.
     """
     before: dict[Path, bytes | None] = {}
     try:
         for path, content in contents.items():
-            target = project / path
-            before[target] = target.read_bytes() if target.exists() else None
-            _replace(target, content)
-    except OSError as error:
+            target = (project / path).resolve()
+            old = target.read_bytes() if target.exists() else None
+            before[target] = old
+            _replace(target, _as_bytes(content, old))
+    except BaseException as error:  # also Ctrl-C: half of an upgrade fits nothing
         for target, old in before.items():
             with suppress(OSError):
                 _replace(target, old)
-        raise ConsoleError(f"{error.filename} cannot be written: {error.strerror}.") from error
+        if isinstance(error, OSError):
+            raise ConsoleError(f"{error.filename} cannot be written: {error.strerror}.") from error
+        raise
 
 
-def _replace(target: Path, content: str | bytes | None) -> None:
+def _as_bytes(content: str | bytes | None, old: bytes | None) -> bytes | None:
+    if not isinstance(content, str):
+        return content
+    new = content.encode()
+    return new.replace(b"\n", b"\r\n") if old is not None and b"\r\n" in old else new
+
+
+def _replace(target: Path, content: bytes | None) -> None:
     if content is None:
         target.unlink(missing_ok=True)
         return
     target.parent.mkdir(parents=True, exist_ok=True)
     new = target.with_name(f".{target.name}.new")
     try:
-        new.write_bytes(content.encode() if isinstance(content, str) else content)
+        new.write_bytes(content)
         os.replace(new, target)
-    except OSError:
+    except BaseException:
         new.unlink(missing_ok=True)
         raise
 

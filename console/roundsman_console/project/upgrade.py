@@ -61,9 +61,10 @@ def plan_upgrade(project: Path, version: str, wheel: Path | None = None) -> Upgr
     before, hashes = _record(project)
     oldest = _oldest(before, version)
     vendored = dict(stacks())
-    for path in vendored:
+    for path, new_text in vendored.items():
         text = read_text(project, path, _MADE_BY_INIT)
-        if path.name in hashes and _hash(text) != hashes[path.name]:
+        # An upgrade that was killed may have written the new text already.
+        if text != new_text and hashes.get(path.name) != _hash(text):
             raise ConsoleError(
                 f"{path} was edited since it was written, and an upgrade would lose that. Move "
                 "what you changed to template.yaml, restore the file, and run the command again."
@@ -78,6 +79,19 @@ def plan_upgrade(project: Path, version: str, wheel: Path | None = None) -> Upgr
     wheels = {} if wheel is None or not changed else _wheels(project, wheel)
     difference = [*_difference(old, changed), *_of_wheels(wheels)]
     return Upgrade(before, version, oldest, {**changed, **wheels}, "\n".join(difference))
+
+
+def edited_files(project: Path) -> list[Path]:
+    """Return the vendored files that differ from what `init` or `upgrade` wrote.
+
+    Empty for a project without a record of its release. Raises ConsoleError if a file cannot be
+    read.
+    """
+    if not (project / RECORD).exists():
+        return []
+    _, hashes = _record(project)
+    paths = [path for path, _ in stacks()]
+    return [path for path in paths if hashes.get(path.name) != _hash(read_text(project, path))]
 
 
 def apply_upgrade(project: Path, upgrade: Upgrade) -> None:

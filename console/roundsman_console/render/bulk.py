@@ -12,7 +12,7 @@ from roundsman.inspector.bulk.store import StoredRun
 from roundsman.inspector.sanitize import inert
 from roundsman.inspector.views.task_view import second
 from roundsman.model.events import COMMAND_KINDS
-from roundsman_console.hints import hint
+from roundsman_console.hints import hint, option_words
 from roundsman_console.render.corrections import print_changes
 from roundsman_console.render.plan import plan_lines
 from roundsman_console.sanitize import plain
@@ -120,7 +120,7 @@ def _table() -> Table:
 
 
 def _add(table: Table, what: str, kind: OrderGroup) -> None:
-    which = f"{_some(kind.samples, kind.orders)}: {kind.said}"
+    which = f"{_some(kind.samples, kind.orders)}: {option_words(kind.said)}"
     table.add_row(what, str(kind.orders), plain(which))
 
 

@@ -231,3 +231,22 @@ def test_a_stand_in_may_have_a_name_of_the_example(name: str) -> None:
         refused = client.send("POST", f"/{name}", {"orderId": "ord-2", "refuse": "No"}, "other")
         assert (refused.status, refused.error) == (422, "No")
         assert client.send("DELETE", f"/{name}/{quote(PERFORM, safe='')}", {}, UNDO).status == 204
+
+
+def test_a_stand_in_refuses_an_order_that_names_it() -> None:
+    with RemoteServices(stand_ins=["payment", "stock"]) as services:
+        client = Client(services.url)
+        order = {"orderId": "ord-1", "order": {"lines": [{"note": "refused-by-payment"}]}}
+        assert client.send("POST", "/stock", order, PERFORM).status == 201
+        refused = client.send("POST", "/payment", order, PERFORM)
+        assert (refused.status, refused.error) == (422, "Refused")
+
+
+def test_a_service_that_is_not_known_yet_is_looked_for() -> None:
+    names = ["booking"]
+    with RemoteServices(stand_ins=names, find_stand_ins=lambda: names) as services:
+        client = Client(services.url)
+        assert client.send("POST", "/rooms", {"orderId": "ord-1"}, PERFORM).status == 404
+        names.append("rooms")
+        assert client.send("POST", "/rooms", {"orderId": "ord-1"}, PERFORM).status == 201
+        assert client.send("POST", "/cars", {"orderId": "ord-1"}, PERFORM).status == 404

@@ -67,7 +67,7 @@ def test_an_event_that_the_example_refuses_is_put_aside_with_every_reason() -> N
     world = World(order_fulfilment)
     world.submit({"orderId": "ord-1", "currency": "euro"})
     world.run()
-    with pytest.raises(LookupError, match=r"ord-1 was never taken; put aside: .*currency"):
+    with pytest.raises(LookupError, match=r"ord-1 was never taken; rejected: .*currency"):
         world.task("ord-1")
 
 

@@ -30,7 +30,7 @@ def test_an_order_whose_id_no_submission_takes_is_put_aside_once(order_id: str) 
     assert Problem("orderId", OF_IDS) in problems(world)
     assert len(world.post.put_aside) == 1
     assert world.processes.watch.tasks == {}
-    with pytest.raises(LookupError, match=r"was never taken; put aside: .* orderId: must be 1 to"):
+    with pytest.raises(LookupError, match=r"was never taken; rejected: .* orderId: must be 1 to"):
         world.task(order_id)
 
 

@@ -1,15 +1,17 @@
 """The standing alerts of a stack, read from all their sources."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from roundsman.errors import RoundsmanError
+from roundsman.inspector.clock import now
 from roundsman.inspector.dead_letters.queues import Source, counts, sources
 from roundsman.inspector.documents.alerts import AlertListDocument
 from roundsman.inspector.errors import aws_sentence
+from roundsman.inspector.read.groups import list_groups
 from roundsman.inspector.read.stack import DeployedStack
 from roundsman.inspector.views.standing_alerts import (
     Alarm,
@@ -20,6 +22,7 @@ from roundsman.inspector.views.standing_alerts import (
     of_holds,
     of_rejected,
 )
+from roundsman.model.failure import Group
 from roundsman.model.instants import SECOND
 
 
@@ -47,8 +50,8 @@ class StandingAlerts:
 
 def read_standing(stack: DeployedStack) -> StandingAlerts:
     """Read the standing alerts of all sources, one source after another."""
-    read = StandingAlerts()
-    read.add("Failure groups", lambda: of_groups(stack.groups.groups()))
+    read, at = StandingAlerts(), now()
+    read.add("Failure groups", lambda: of_groups(_counted(stack, at), at))
     read.add("Circuits and holds", lambda: of_holds(stack.holds.holds()))
     read.add("Alarms", lambda: of_alarms(alarms_of(stack)))
     rejected = stack.output("RejectedQueueUrl")
@@ -56,6 +59,20 @@ def read_standing(stack: DeployedStack) -> StandingAlerts:
     for source in sources(stack):
         read.add(f"Dead letters of {source.name}", partial(_dead_letters_of, source))
     return read
+
+
+def _counted(stack: DeployedStack, at: int) -> list[Group]:
+    """Return the open groups, the largest with their number of members now."""
+    return [
+        replace(
+            group.row,
+            count=group.count.count,
+            more=group.count.more,
+            looked_at=group.counted_at,
+        )
+        for group in list_groups(stack, (), at)
+        if group.row is not None
+    ]
 
 
 def _dead_letters_of(source: Source) -> list[StandingAlert]:

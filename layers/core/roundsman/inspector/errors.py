@@ -64,6 +64,10 @@ class NotFound(InspectorError):
     """There is no such order, agent, failure group, bulk run, message or stack resource."""
 
 
+class UnknownOrder(NotFound):
+    """No order with this id was accepted; its event may have been rejected."""
+
+
 class Unconfirmed(InspectorError):
     """A command was sent, but its outcome cannot be read. It takes effect at most once."""
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from roundsman import Agent, Workflow
 
-FOLDER = Path(__file__).parents[1] / "functions" / "agents"
+PROJECT = Path(__file__).parents[1]
+FOLDER = PROJECT / "functions" / "agents"
 
 
 def _agent(name: str) -> Agent:

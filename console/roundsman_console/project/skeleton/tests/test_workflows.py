@@ -1,16 +1,13 @@
 """Each workflow in memory, with its agents and the stand-ins for their services."""
 
-import json
-from pathlib import Path
-
 import pytest
 
-from roundsman import Workflow
+from roundsman import Archive, Wait, Workflow
+from roundsman.model.task import Task
 from roundsman.testing import TaskState, World
 from tests.agents import agents_of
+from tests.events import event_file, read_event
 from workflows.registry import WORKFLOWS
-
-EVENTS = Path(__file__).parents[1] / "events"
 
 pytestmark = [
     pytest.mark.usefixtures("services"),
@@ -18,17 +15,32 @@ pytestmark = [
 ]
 
 
+def run_order(world: World, workflow: Workflow) -> Task:
+    """Send the workflow's order of events/, and return its task when it has ended."""
+    path = event_file(workflow)
+    order_id = world.submit(read_event(path))
+    world.run()
+    try:
+        return world.task(order_id)
+    except LookupError as error:
+        pytest.fail(f"{path} is not an order of {workflow.name}: {error}", pytrace=False)
+
+
 def test_an_order_completes(workflow: Workflow) -> None:
     world = World(workflow, agents=agents_of(workflow))
-    order_id = world.submit(json.loads((EVENTS / "first.json").read_text()))
-    world.run()
-    assert world.task(order_id).state is TaskState.COMPLETED
+    assert run_order(world, workflow).state is TaskState.COMPLETED
 
 
-def test_an_order_that_a_service_refuses_is_undone(workflow: Workflow) -> None:
+def test_an_order_that_the_last_service_refuses_ends_as_the_workflow_says(
+    workflow: Workflow,
+) -> None:
     world = World(workflow, agents=agents_of(workflow))
-    order = json.loads((EVENTS / "refused.json").read_text())
-    order_id = world.submit(order | {"refuse": workflow.steps[-1].agent})
-    world.run()
-    assert world.task(order_id).state is TaskState.UNDONE
-    assert world.standing(order_id) == []
+    world.on(workflow.steps[-1].name).refuses("Refused")
+    task = run_order(world, workflow)
+    end = workflow.on_failure
+    end = end.then if isinstance(end, Wait) else end
+    if isinstance(end, Archive):
+        assert task.state is TaskState.ARCHIVED
+    else:
+        assert task.state is TaskState.UNDONE
+        assert world.standing(task.task_id) == []

@@ -30,6 +30,10 @@ from roundsman.inspector.operate.corrections import (
     check_correction,
     corrects,
 )
+from roundsman.inspector.operate.missing_statements import (
+    MissingStatements,
+    missing_statements,
+)
 from roundsman.inspector.operate.newest_plan import (
     PlanMove,
     invalid_inputs,
@@ -49,9 +53,11 @@ from roundsman.model.events import (
     HistoryRow,
     OperatorEvent,
     Resolve,
+    Resubmit,
 )
 from roundsman.model.json import Json
 from roundsman.model.plan import Plan
+from roundsman.model.states import TaskState
 from roundsman.model.task import UNDO, Task, operation_of
 from roundsman.wire import commands as wire_commands
 from roundsman.wire.commands import command_of, read_command
@@ -66,6 +72,7 @@ LONGEST_REASON = 500
 LONGEST_NAME = 100
 """Characters."""
 
+_BEGIN_AGAIN = (TaskState.UNDONE, TaskState.CANCELLED)
 REFUSED_ROW = "refused"
 
 
@@ -116,6 +123,8 @@ class CommandResult:
     input: tuple[InputChange, ...] = ()
     """The changes of the task's input; empty if the command does not correct it, or if the
     corrected input is not valid."""
+    missing: MissingStatements | None = None
+    """What the command must also say, if it was refused before it was sent because it does not."""
 
     def document(self) -> CommandDocument:
         """Return the result as JSON for scripts."""
@@ -183,14 +192,20 @@ def send_command(
         event, move, why = _under_newest_plan(stack, plan, task, event)
         if show is not None:
             show(move)
-    why = why or _why_refused(stack, plan, task, event, order)
+    missing = None
+    if why is None:
+        next_plan = named_plan(stack, event)
+        missing = missing_statements(
+            task, event, lambda asked: _refusal(plan, task, asked, next_plan, order)
+        )
+        why = "; ".join(missing.why) if missing is not None else None
     kind = COMMAND_KINDS[type(event)]
     here = CommandResult(
         CommandOutcome.DRY_RUN, "", kind, event.asked, False, task.task_id, task, move, changes
     )
     if why is not None:
         sentence = f"{kind} of {task.task_id} refused, nothing was sent: {why}."
-        return replace(here, outcome=CommandOutcome.REFUSED, sentence=sentence)
+        return replace(here, outcome=CommandOutcome.REFUSED, sentence=sentence, missing=missing)
     if dry_run:
         return replace(here, sentence=f"{kind} of {task.task_id} is possible; nothing was sent.")
     if spec.question is not None and confirm is not None:
@@ -261,12 +276,12 @@ def _check_names(plan: Plan | None, steps: tuple[str, ...]) -> None:
         )
 
 
-def _why_refused(
-    stack: DeployedStack, plan: Plan | None, task: Task, event: OperatorEvent, order: Json
+def _refusal(
+    plan: Plan | None, task: Task, event: OperatorEvent, next_plan: Plan | None, order: Json
 ) -> str | None:
     """Return why the task's current record does not allow the command; None if it does."""
     try:
-        decided(plan, task, event, now(), named_plan(stack, event), order=order)
+        decided(plan, task, event, now(), next_plan, order=order)
     except Refused as refused:
         return str(refused)
     return None
@@ -297,11 +312,21 @@ def decided(
 
 def _problem(task: Task, event: OperatorEvent) -> str | None:
     """Return the reason to refuse a command that the engine accepts, but that is a mistake."""
-    if not isinstance(event, Resolve) or event.result is None:
-        return None
-    if operation_of(task.step(event.step)) == UNDO:
-        return f"{event.step} is being undone, and an undo has no result"
-    return None
+    match event:
+        case Resubmit() if event.again and task.state not in (
+            TaskState.UNDONE,
+            TaskState.CANCELLED,
+        ):
+            undo = task.ending is not None and task.ending.undo
+            does = "continues its undo" if undo else "tries its failed steps again"
+            return (
+                f"`again` begins an undone or cancelled task from the start, and this task is "
+                f"{task.state}; without it, the command {does}"
+            )
+        case Resolve() if event.result is not None and operation_of(task.step(event.step)) == UNDO:
+            return f"{event.step} is being undone, and an undo has no result"
+        case _:
+            return None
 
 
 def _send_and_wait(

@@ -1,7 +1,7 @@
 """Finding the task of an order and its plan."""
 
 from roundsman.aws.clock import now
-from roundsman.inspector.errors import NotFound
+from roundsman.inspector.errors import NotFound, UnknownOrder
 from roundsman.inspector.read.stack import DeployedStack
 from roundsman.inspector.sanitize import inert
 from roundsman.model.instants import iso
@@ -23,7 +23,7 @@ def find_task(stack: DeployedStack, order_id: str) -> tuple[Task, Plan | None]:
         )
     task = stack.tasks.load(order_id, now())
     if task is None:
-        raise NotFound(_why_not(stack, order_id))
+        raise _not_found(stack, order_id)
     return task, plan_of(stack, task)
 
 
@@ -33,14 +33,14 @@ def plan_of(stack: DeployedStack, task: Task) -> Plan | None:
     return plan and plan.expanded(task.fan_outs)
 
 
-def _why_not(stack: DeployedStack, order_id: str) -> str:
+def _not_found(stack: DeployedStack, order_id: str) -> NotFound:
     row = stack.tasks.order(order_id)
     if row is None:
-        return (
+        return UnknownOrder(
             f"There is no order {order_id} in {stack.name}. Its event may have been rejected, "
             "or still be in the SubmissionQueue."
         )
-    return (
+    return NotFound(
         f"Order {order_id} was stored at {iso(row.created_at)}; its task has ended, and its "
         "retention too."
     )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from roundsman.inspector.documents.alerts import AlertDocument, AlertKind, AlertSeverity
 from roundsman.model.failure import NO_STEP, Group
 from roundsman.model.holds import OPERATOR, Hold
-from roundsman.model.instants import iso
+from roundsman.model.instants import clock_time, iso
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,27 +61,32 @@ def newest_first(found: Iterable[StandingAlert]) -> list[StandingAlert]:
     )
 
 
-def of_groups(groups: Iterable[Group]) -> list[StandingAlert]:
-    """Return the open failure groups.
+def of_groups(groups: Iterable[Group], at: int) -> list[StandingAlert]:
+    """Return the open failure groups that have members.
 
-    A group of undone orders without an alert is left out: it has too few members to be a problem.
+    A number that was counted before `at`, which is now, has the time of the count.
+
+    A group of undone orders is left out if no alert was sent for it, or if it has few members at
+    present: it is no problem then.
     """
     found = []
     for group in groups:
-        if group.closed_at is not None or (group.undone and group.told_at is None):
+        if group.closed_at is not None or not group.count:
+            continue
+        if group.undone and (group.told_at is None or group.clear_since is not None):
             continue
         many = f"more than {group.count}" if group.more else str(group.count)
         orders = "order" if many == "1" else "orders"
-        at = f"{group.workflow}, {group.step}" if group.step != NO_STEP else group.workflow
+        place = f"{group.workflow}, {group.step}" if group.step != NO_STEP else group.workflow
         why = ": ".join(text for text in (group.error_type, group.message) if text)
         how = group.how.replace("_", " ")
-        gone = "; its orders are no longer in it" if group.clear_since is not None else ""
+        counted = f"; counted at {clock_time(group.looked_at)}" if group.looked_at < at else ""
         found.append(
             StandingAlert(
                 "group",
                 group.id,
                 group.severity,
-                f"{many} {orders} {how} ({at}): {why or 'no reason is stored'}{gone}",
+                f"{many} {orders} {how} ({place}): {why or 'no reason is stored'}{counted}",
                 f"roundsman ls --group {group.id}",
                 group.since,
                 group.count,

@@ -72,13 +72,20 @@ Reply: TypeAlias = Answer | Silence | Spoiled
 class ExampleServices:
     """The example's services and stand-ins, with one ledger, one set of fault rules and one log."""
 
-    def __init__(self, clock: Callable[[], int], stand_ins: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        clock: Callable[[], int],
+        stand_ins: Iterable[str] = (),
+        find_stand_ins: Callable[[], Iterable[str]] | None = None,
+    ) -> None:
         """`clock` returns epoch milliseconds. Raises ValueError for an invalid name in `stand_ins`.
 
         `stand_ins` are the names of more services; see `contract.with_stand_ins`.
+        `find_stand_ins` returns them anew; it is called for a service that is not known yet.
         """
         self._clock = clock
         self.operations = with_stand_ins(stand_ins)
+        self._find_stand_ins = find_stand_ins
         self._ledger = ServiceLedger()
         self._faults = ActiveFaults()
         self._calls: deque[Body] = deque(maxlen=CALL_LOG_LENGTH)
@@ -89,6 +96,8 @@ class ExampleServices:
     def handle(self, request: ServiceRequest) -> Reply:
         """Handle one request to a service, with its effect and its faults. Returns the reply."""
         ticket, ledger, faults = self.hold.ticket(), self._ledger, self._faults
+        if self._find_stand_ins is not None and not self._is_known(request.path):
+            self.operations = with_stand_ins(self._find_stand_ins())
         read = _read(request, ledger, self.operations)
         if isinstance(read, Answer):
             return self._logged(request, "", read)
@@ -100,6 +109,9 @@ class ExampleServices:
         except TooManyHanging:
             reply = refused(503, "TooManyHanging", "too many requests hang already; release them")
         return self._logged(request, call.order_id, reply)
+
+    def _is_known(self, path: str) -> bool:
+        return path.split("/")[1] in {operation.resource for operation in self.operations}
 
     def effects(self, order_id: str | None = None) -> list[Json]:
         """List the ledger's entries since its last reset: of one order, or of all if None."""

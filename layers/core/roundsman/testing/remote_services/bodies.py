@@ -81,12 +81,24 @@ def shipment_refusal(body: Body) -> Answer | None:
     return None
 
 
-def stand_in_refusal(body: Body) -> Answer | None:
-    """Refuse a call of a stand-in service with the error type in its field `refuse`."""
+def stand_in_refusal(name: str, body: Body) -> Answer | None:
+    """Refuse a call of the stand-in service `name` if a text of its body is `refused-by-NAME`.
+
+    A field `refuse` does the same, with the type of the error.
+    """
     error_type = body.get("refuse")
     if isinstance(error_type, str) and _ERROR_TYPE.fullmatch(error_type):
         return refused(422, error_type, "the call asks to be refused")
+    if _has_text(body, f"refused-by-{name}"):
+        return refused(422, "Refused", "the order asks to be refused")
     return None
+
+
+def _has_text(value: Json, text: str) -> bool:
+    if isinstance(value, dict | list):
+        inner = value.values() if isinstance(value, dict) else value
+        return any(_has_text(each, text) for each in inner)
+    return value == text
 
 
 def never_refused(_body: Body) -> Answer | None:

@@ -12,6 +12,7 @@ perform happened.
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from urllib.parse import unquote
 
 from roundsman.testing.remote_services import bodies
@@ -86,7 +87,7 @@ def with_stand_ins(names: Iterable[str]) -> tuple[ServiceOperation, ...]:
         found += [
             ServiceOperation(
                 "POST", name, name, "perform", 201,
-                bodies.stand_in_problems, bodies.stand_in_refusal, "id", name[:2],
+                bodies.stand_in_problems, partial(bodies.stand_in_refusal, name), "id", name[:2],
             ),
             ServiceOperation("DELETE", name, name, "undo", 204),
             ServiceOperation("GET", name, name, "probe", 200),

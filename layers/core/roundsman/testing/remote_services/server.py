@@ -54,8 +54,8 @@ class RemoteServices:
     Use it as a context manager, or call `start` and `stop`; a second stop has no effect. Port 0
     means any free port. `clock` returns epoch ms. `stand_ins` are the names of more services: each
     has one resource of its name (`POST /booking`, `DELETE /booking/KEY`, `GET /booking/KEY`).
-    `application` gives access to effects, calls and
-    fault rules without HTTP.
+    `find_stand_ins` returns these names anew, when a service is called that is not known yet.
+    `application` gives access to effects, calls and fault rules without HTTP.
     """
 
     def __init__(
@@ -63,9 +63,10 @@ class RemoteServices:
         port: int = 0,
         clock: Callable[[], int] = epoch_milliseconds,
         stand_ins: Iterable[str] = (),
+        find_stand_ins: Callable[[], Iterable[str]] | None = None,
     ) -> None:
         """Raises ValueError for an invalid name in `stand_ins`."""
-        self.application = ExampleServices(clock, stand_ins)
+        self.application = ExampleServices(clock, stand_ins, find_stand_ins)
         self._port = port
         self._server: _Server | None = None
         self._thread: threading.Thread | None = None

@@ -28,6 +28,8 @@ class Application:
     sources: Mapping[str, str] = field(default_factory=dict)
     """The text of each module of the agents, by its path in the project; empty if it was not read.
     """
+    definitions: Mapping[str, str] = field(default_factory=dict)
+    """The text of each module of the workflows, as `sources`."""
 
     @classmethod
     def read(

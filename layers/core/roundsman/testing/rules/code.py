@@ -52,6 +52,23 @@ def typed_errors(application: Application) -> list[str]:
     ]
 
 
+def registered_workflows(application: Application) -> list[str]:
+    """Each workflow that a module of the workflows defines is in WORKFLOWS of registry.py.
+
+    Otherwise submission rejects its orders as those of an unknown workflow.
+    """
+    known = {workflow.name for workflow in application.workflows}
+    return [
+        f"{where}: the workflow {name} is not in WORKFLOWS of registry.py, so its orders are "
+        "rejected; add it there, or remove it"
+        for where, source in application.definitions.items()
+        for call in _calls(source, "Workflow")
+        for keyword in call.keywords
+        if keyword.arg == "name" and isinstance(keyword.value, ast.Constant)
+        if isinstance(name := keyword.value.value, str) and name not in known
+    ]
+
+
 def _calls(source: str, name: str) -> Iterator[ast.Call]:
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Call):
@@ -66,4 +83,4 @@ def _is_sentence(argument: ast.expr) -> bool:
     return any(isinstance(text, str) and " " in text for text in texts)
 
 
-RULES: tuple[Rule, ...] = (bound_steps, known_agents, typed_errors)
+RULES: tuple[Rule, ...] = (bound_steps, known_agents, typed_errors, registered_workflows)

@@ -1,11 +1,11 @@
 """The interface of a stack: the outputs that applications, operators and tests rely on."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from roundsman.testing.rules.application import Application, Rule
 from roundsman.testing.rules.queues import REPLY_PREFIX
 from roundsman.testing.rules.reading import agents, at, of_type, reference
-from roundsman.testing.stack.template import Json
+from roundsman.testing.stack.template import Json, part
 
 OUTPUTS: Mapping[str, Json] = {
     "SubmissionQueueUrl": {"Ref": "SubmissionQueue"},
@@ -75,4 +75,45 @@ def alert_email(application: Application) -> list[str]:
     return problems
 
 
-RULES: tuple[Rule, ...] = (outputs, agent_outputs, engine_settings, alert_email)
+def names(application: Application) -> list[str]:
+    """No parameter has the name of a resource, and each Ref and GetAtt in the template names one
+    that it has. CloudFormation refuses the template otherwise, at the deployment.
+    """
+    root, problems = application.root, list[str]()
+    declared, resources = part(root, "Parameters"), part(root, "Resources")
+    # SAM adds resources, such as the role of a function.
+    known = {*declared, *resources, *part(application.template, "Resources")}
+    problems += [
+        f"{name} is a parameter and a block: rename one of them"
+        for name in sorted(declared.keys() & resources.keys())
+    ]
+    for section in ("Resources", "Outputs"):
+        for where, value in part(root, section).items():
+            problems += [
+                f"{where}: template.yaml has no {name}"
+                for name in sorted(set(_named(value)))
+                if name not in known and "::" not in name
+            ]
+    return problems
+
+
+def _named(value: Json) -> Iterator[str]:
+    """The names in each Ref and GetAtt of a value."""
+    match value:
+        case {"Ref": str(name)}:
+            yield name.partition(".")[0]
+        case {"Fn::GetAtt": [str(name), *_]}:
+            yield name
+        case {"Fn::GetAtt": str(name)}:
+            yield name.partition(".")[0]
+        case dict():
+            for inner in value.values():
+                yield from _named(inner)
+        case list():
+            for inner in value:
+                yield from _named(inner)
+        case _:
+            pass
+
+
+RULES: tuple[Rule, ...] = (outputs, agent_outputs, engine_settings, alert_email, names)

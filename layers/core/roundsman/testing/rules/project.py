@@ -1,5 +1,6 @@
 """Reads an application from its folder: its template, its workflows and its agents."""
 
+import ast
 import sys
 from dataclasses import replace
 from importlib import import_module
@@ -37,23 +38,40 @@ def read_project(folder: Path) -> Application:
             problems.append(str(problem))
     if problems:
         raise ProjectProblem(" ".join(problems))
-    sources = {
-        path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8")
-        for path in sorted((folder / AGENTS).rglob("*.py"))
-    }
     application = Application.read(folder / "template.yaml", workflows, agents)
-    return replace(application, sources=sources)
+    return replace(
+        application, sources=_texts(folder, AGENTS), definitions=_texts(folder, WORKFLOWS)
+    )
+
+
+def _texts(folder: Path, part: Path) -> dict[str, str]:
+    """The text of each module in a part of the project, by its path in the project.
+
+    Raises ProjectProblem for one that is not Python; perhaps none of the others imports it.
+    """
+    texts: dict[str, str] = {}
+    for path in sorted((folder / part).rglob("*.py")):
+        where = path.relative_to(folder).as_posix()
+        try:
+            texts[where] = path.read_text(encoding="utf-8")
+            ast.parse(texts[where])
+        except (SyntaxError, ValueError) as error:
+            raise ProjectProblem(f"{where} is not Python: {error}.") from error
+    return texts
 
 
 def _workflows() -> list[Workflow]:
     try:
-        found = import_module("workflows.registry").WORKFLOWS
+        found = getattr(import_module("workflows.registry"), "WORKFLOWS", None)
     except Exception as error:  # the module is the application's: anything may fail
         raise ProjectProblem(
             f"layers/workflows/workflows/registry.py: {type(error).__name__}: {error}."
         ) from error
     if not isinstance(found, dict) or not all(isinstance(w, Workflow) for w in found.values()):
-        raise ProjectProblem("WORKFLOWS in registry.py must be a dict of workflows, by name.")
+        raise ProjectProblem(
+            "layers/workflows/workflows/registry.py must assign a dict of workflows to WORKFLOWS, "
+            "by name: WORKFLOWS = {purchase.name: purchase}."
+        )
     return list(found.values())
 
 

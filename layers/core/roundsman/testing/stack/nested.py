@@ -170,7 +170,9 @@ def _add(root: Document, nested: Document, scope: "_Scope", folder: PurePosixPat
                 found[place] = f"{scope.prefix}{named}"
         new = f"{scope.prefix}{name}"
         if new in resources:
-            raise NestedProblem(f"two resources are named {new}; rename one of the blocks")
+            raise NestedProblem(
+                f"two resources are named {new}; give one of the blocks another name, and its agent"
+            )
         resources[new] = found
     for section in ("Conditions", "Mappings"):
         for name, value in _mapping(nested.get(section)).items():

@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from unittest.mock import patch
 
+import yaml
 from samtranslator.translator.transform import transform  # type: ignore[import-untyped]
 from samtranslator.yaml_helper import yaml_parse  # type: ignore[import-untyped]
 
@@ -186,15 +187,37 @@ def _read(path: Path) -> Document:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise TemplateProblem(f"there is no template at {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise TemplateProblem(f"{path} is not text in UTF-8: save it as such") from error
     return copy.deepcopy(_parsed(text, str(path)))
 
 
 @cache
 def _parsed(text: str, path: str) -> Document:
+    if repeated := _repeated_key(yaml.compose(text, Loader=yaml.SafeLoader)):
+        raise TemplateProblem(f"{path}, {repeated}")
     parsed = yaml_parse(text)
     if not isinstance(parsed, dict) or "Resources" not in parsed:
         raise TemplateProblem(f"{path} is no SAM template: it has no Resources")
     return parsed
+
+
+def _repeated_key(node: yaml.Node | None) -> str | None:
+    """The first key that a mapping has twice, of which YAML's readers take the last value."""
+    pending = [] if node is None else [node]
+    while pending:
+        each = pending.pop()
+        if isinstance(each, yaml.SequenceNode):
+            pending += each.value
+        elif isinstance(each, yaml.MappingNode):
+            seen = set[str]()
+            for key, value in each.value:
+                if str(key.value) in seen:
+                    line = key.start_mark.line + 1
+                    return f"line {line}: {key.value} is there twice; remove one of them"
+                seen.add(str(key.value))
+                pending.append(value)
+    return None
 
 
 @cache

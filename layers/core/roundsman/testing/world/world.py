@@ -493,7 +493,7 @@ class World:
         LookupError if the order was never accepted. The message lists the rejected messages.
         """
         if order_id not in self.processes.watch.tasks:
-            aside = "".join(f"; put aside: {found}" for found in self.post.put_aside)
+            aside = "".join(f"; rejected: {found}" for found in self.post.put_aside)
             waits = "; run() has it taken" if self.queues.waiting and not aside else ""
             name = order_id if TASK_ID.fullmatch(order_id) else repr(order_id)
             raise LookupError(f"{name} was never taken{aside}{waits}")

@@ -1,0 +1,83 @@
+"""What `show` and `ls` print of tasks that have ended, and which commands they name next."""
+
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from roundsman.engine.decision import SKEW
+from roundsman.errors import Refused
+from roundsman.inspector.operate.commands import decided
+from roundsman.model.events import CommandSource, Resubmit
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import StepError, StepRecord, Task, Termination
+from roundsman_console.cli.ls import list_reason
+from roundsman_console.cli.show import next_lines, steps_table
+from tests.console.step_samples import AT, plan, task
+
+REFUSED = StepRecord(
+    process_state=ProcessState.ERROR, started_at=AT, error=StepError("Refused", "no")
+)
+
+
+def ended(state: TaskState, *, undo: bool = False, record: StepRecord = REFUSED) -> Task:
+    """A task that ended a while ago, with this record of its first step."""
+    ending = Termination(state, "why it ended", undo=undo)
+    return replace(task({"charge": record}), state=state, ended_at=AT, ending=ending, lane="ended")
+
+
+def test_a_failed_task_is_tried_again_or_corrected() -> None:
+    assert next_lines(ended(TaskState.ARCHIVED)) == [
+        "Next, to try the failed steps again: roundsman resubmit ord-1 --reason '...'",
+        "With a corrected input, shown first: roundsman resubmit ord-1 --set PATH=VALUE --dry-run "
+        "--reason '...'",
+    ]
+
+
+def test_a_failed_undo_is_continued() -> None:
+    assert next_lines(ended(TaskState.ARCHIVED, undo=True)) == [
+        "Next, to continue the undo: roundsman resubmit ord-1 --reason '...'"
+    ]
+
+
+def test_an_undone_task_begins_again() -> None:
+    assert next_lines(ended(TaskState.UNDONE, undo=True)) == [
+        "Next: roundsman resubmit ord-1 --again --reason '...'"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("undo", "state", "does"),
+    [
+        (False, ProcessState.ERROR, "tries its failed steps again"),
+        (True, ProcessState.UNDO_ERROR, "continues its undo"),
+    ],
+)
+def test_a_failed_task_does_not_begin_again(undo: bool, state: ProcessState, does: str) -> None:
+    failed = ended(TaskState.ARCHIVED, undo=undo, record=replace(REFUSED, process_state=state))
+    asked = CommandSource("c-1", "ops", "told to", failed.version)
+    later = AT + SKEW + 3_600_000
+    with pytest.raises(Refused, match=rf"`again` begins .*is Archived; .* {does}$"):
+        decided(plan(), failed, Resubmit(asked, again=True), later)
+    assert decided(plan(), failed, Resubmit(asked), later).version > failed.version
+
+
+def shown(record: StepRecord) -> list[str]:
+    """The row of the step, word by word."""
+    console = Console(width=100)
+    with console.capture() as capture:
+        console.print(steps_table(ended(TaskState.ARCHIVED, record=record), plan(), AT))
+    return next(line for line in capture.get().splitlines() if "charge" in line).split()
+
+
+def test_a_refusal_is_for_good_and_a_failure_is_counted() -> None:
+    assert shown(REFUSED)[:4] == ["charge", "Error", "for", "good"]
+    assert shown(replace(REFUSED, failure_count=3))[:5] == ["charge", "Error", "3", "of", "3"]
+    waits = replace(REFUSED, process_state=ProcessState.PENDING)
+    assert shown(waits)[:3] == ["charge", "Pending", "0"]
+
+
+def test_a_list_gives_the_reason_of_an_end_and_the_instant_of_the_next_look() -> None:
+    assert list_reason(ended(TaskState.ARCHIVED)) == "why it ended"
+    assert list_reason(replace(ended(TaskState.COMPLETED), ending=None)) == ""
+    assert list_reason(task({})).startswith("due 2027-01-15T0")
