@@ -72,8 +72,8 @@ def _print(
     if history:
         console.print()
         console.print(history_table(history))
-    for line in next_lines(task):
-        console.print(hint(line), markup=False, soft_wrap=True)
+    for following in next_lines(task):
+        console.print(hint(following), markup=False, soft_wrap=True)
 
 
 def next_lines(task: Task) -> list[str]:

@@ -38,9 +38,9 @@ def submit_command(
     """
     with sentences():
         body = _read(file)
+        found = find_stack(stack)
         if not anyway:
             _check(_name(file), body)
-        found = find_stack(stack)
         order_id = _order_id(body)
         found.output("SubmissionQueueUrl")  # raises if it is no stack of Roundsman
         message_id = Client(found.outputs, sqs=found.sqs).submit_text(body)
