@@ -157,7 +157,7 @@ def test_ctrl_c_ends_the_watching_and_leaves_the_stack(
     assert local("deploy", "--watch", "--json").exit_code == 2
 
 
-def test_up_shows_the_outputs_of_the_stack_and_not_those_of_each_agent(
+def test_up_leaves_the_outputs_to_scripts(
     running: LocalAws, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     agent = "gift_wrap,shop-Function,http://requests,http://urgent,http://replies,256"
@@ -165,7 +165,7 @@ def test_up_shows_the_outputs_of_the_stack_and_not_those_of_each_agent(
     running.record = replace(running.record, outputs=outputs)
     monkeypatch.setattr(LocalAws, "up", lambda **_: running)
     printed = local("up").stdout
-    assert "OrdersTableName" in printed
+    assert "OrdersTableName" not in printed
     assert "GiftWrap" not in printed
     assert "EngineSettings" not in printed
     assert set(json.loads(local("up", "--json").stdout)["outputs"]) == set(outputs)
