@@ -98,7 +98,7 @@ def test_an_undone_task_begins_all_over_only_where_again_is_said(operator: Opera
     assert operator.world.task("ord-1").state == "Undone"
     refused = operator.asks("resubmit", "ord-1")
     assert refused.exit_code == 1
-    assert "set `again` to begin every step again" in refused.stderr
+    assert "add --again to begin every step again" in refused.stderr
     result = operator.asks("resubmit", "ord-1", "--again")
     assert result.exit_code == 0
     assert "resubmit by ops: told to" in result.stdout

@@ -37,12 +37,12 @@ def submit_command(
     Example: roundsman submit events/first.json
     """
     with sentences():
-        body = _read(file)
         found = find_stack(stack)
+        found.output("SubmissionQueueUrl")  # raises if it is no stack of Roundsman
+        body = _read(file)
         if not anyway:
             _check(_name(file), body)
         order_id = _order_id(body)
-        found.output("SubmissionQueueUrl")  # raises if it is no stack of Roundsman
         message_id = Client(found.outputs, sqs=found.sqs).submit_text(body)
         if as_json:
             print(json.dumps(SubmitDocument(messageId=message_id, orderId=order_id)))
