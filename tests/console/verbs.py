@@ -4,6 +4,7 @@ import re
 import shlex
 from base64 import urlsafe_b64encode
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -51,10 +52,11 @@ def typed_example(verb: str) -> list[str]:
 
 # What an example does not spell out.
 _WHOLE = {
+    "events/first.json": str(Path(__file__).resolve().parents[2] / "events" / "good.json"),
     "eyJhZ2Vu...": urlsafe_b64encode(
         b'{"taskId":"ord-1001","step":"charge_card","operation":"perform","lock":"a-1.1",'
         b'"key":"ord-1001/charge_card/perform","agent":"payment"}'
-    ).decode()
+    ).decode(),
 }
 
 
