@@ -152,7 +152,7 @@ def test_tasks_in_flight_survive_an_upgrade_to_the_next_release(
     to = f"--port {port} --services {services.url} --param SupervisorIntervalSeconds={seconds}"
     terminal.run(f"roundsman local up {to}")
     local = local_aws(terminal, port)
-    order(terminal, "undoing", refuse="payment")
+    order(terminal, "undoing", customer="refused-by-payment")
     local.wait_for(lambda states: states.get("undoing") == "Undoing")
     order(terminal, "scheduled", processing={"processIn": 3600})
     for order_id in ("called", *DOWN):
