@@ -14,7 +14,7 @@ TESTING, INSPECTOR = CORE / "testing", CORE / "inspector"
 NOT_ON_LAMBDA = (TESTING, INSPECTOR)
 ENGINE = [CORE, ROOT / "functions" / "scheduler", ROOT / "functions" / "supervisor"]
 # What runs a template in a test: it alone has AWS's own libraries and moto.
-STACK_KIT = {"aws_lambda_powertools", "boto3", "botocore", "moto", "samtranslator"}
+STACK_KIT = {"aws_lambda_powertools", "boto3", "botocore", "moto", "samtranslator", "yaml"}
 
 
 def imported(path: Path) -> Iterator[str]:

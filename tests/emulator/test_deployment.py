@@ -14,7 +14,7 @@ from tests.emulator.helpers import PATIENCE, asks, faults, hanging, is_in, steps
 from tests.emulator.projects import WORKFLOWS, copied, replace
 from tests.moto.orders import ALL_EFFECTS, effects_of, order
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.verify]
 
 PARAMETERS = {"SupervisorIntervalSeconds": str(SUPERVISOR_INTERVAL)}
 STEPS = {"reserve_stock", "charge_card", "create_shipment", "send_confirmation"}

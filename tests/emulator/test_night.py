@@ -25,7 +25,7 @@ from tests.emulator.recording import Recording
 from tests.emulator.test_under_fire import OPERATORS, subscribe
 from tests.moto.orders import ALL_EFFECTS, effects_of, order
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.verify]
 
 ORDERS = [f"ord-{number}" for number in range(2001, 2201)]
 LATE = "ord-2201"  # comes while payment is held
