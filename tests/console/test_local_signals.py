@@ -13,6 +13,7 @@ HANDLED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 @pytest.fixture(autouse=True)
 def handlers() -> Iterator[None]:
     before = {number: signal.getsignal(number) for number in HANDLED}
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup, under which the tests may run, ignores it
     yield
     for number, handler in before.items():
         signal.signal(number, handler)
