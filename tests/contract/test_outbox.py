@@ -308,11 +308,13 @@ def test_one_queue_that_fails_keeps_no_request_of_another_back(moto: MotoPost) -
 
 def test_what_may_pass_is_raised_before_what_will_not(moto: MotoPost) -> None:
     with Stubber(moto.sqs) as stub:
+        stub.add_client_error("send_message", "QueueDoesNotExist", http_status_code=400)
         stub.add_client_error("send_message", "RequestThrottled", http_status_code=403)
         with pytest.raises(TryAgain):
             moto.outbox.send_requests(
                 [("drone", "normal", request_to("fly")), ("mail", "normal", request_to("mail"))]
             )
+        stub.assert_no_pending_responses()
 
 
 @pytest.mark.parametrize(
