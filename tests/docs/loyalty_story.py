@@ -1,26 +1,22 @@
-"""What docs/how-to/wrap-a-service.md says happens, by its commands, in a copy of the project.
+"""What docs/how-to/wrap-a-service.md says happens, by its commands, in an application.
 
-`test_wrap_a_service.py` puts this into the copy as a test, beside `commands.txt` (the page's
-`roundsman` commands, in their order) and `service-url.txt` (where the page's stand-in answers).
+`test_wrap_a_service.py` puts this into the application as a test, beside `commands.txt` (the page's
+commands for the stack, in their order).
 """
 
-import http.client
 import shlex
 from collections.abc import Callable
 from pathlib import Path
-from urllib.parse import quote, urlsplit
 
 import pytest
 from typer.testing import CliRunner
 
 from roundsman.model.instants import SECOND
 from roundsman.testing.remote_services import RemoteServices
-from roundsman.testing.stack import Clock, Stack
+from roundsman.testing.stack import Stack
 from roundsman_console.main import app
-from tests.project import deployed_project
 
-COPY = Path(__file__).parents[2]
-DEPLOYS = "roundsman local "
+APPLICATION = Path(__file__).parents[1]
 
 
 def roundsman(command: str) -> str:
@@ -31,52 +27,30 @@ def roundsman(command: str) -> str:
     return result.stdout
 
 
-def has_points(service: str, order_id: str) -> bool:
-    """Whether the stand-in gave points for the order."""
-    connection = http.client.HTTPConnection(urlsplit(service).netloc, timeout=20)
-    key = quote(f"{order_id}/award_points/perform", safe="")
-    connection.request("GET", f"/points/{key}")
-    status = connection.getresponse().status
-    connection.close()
-    return status == 200
-
-
-def test_the_page_happens_as_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(COPY)
-    service = (COPY / "service-url.txt").read_text(encoding="utf-8")
-    commands = (COPY / "commands.txt").read_text(encoding="utf-8").splitlines()
-    up, *typed, down = commands
-    assert (up, down) == (
-        "roundsman local up --param LoyaltyUrl=http://127.0.0.1:8790",
-        "roundsman local down",
-    )
-    clock = Clock()
-    with (
-        RemoteServices(clock=clock.at_the_services) as services,
-        deployed_project(services, clock, {"LoyaltyUrl": service}) as world,
-    ):
-        follow(typed, world, service)
-
-
-def follow(typed: list[str], world: Stack, service: str) -> None:
-    """Type the commands, let the functions work after each, and look where the page says what."""
+def test_the_page_happens_as_it_says(
+    roundsman_stack: Stack, roundsman_services: RemoteServices, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(APPLICATION)
+    monkeypatch.setenv("ROUNDSMAN_STACK", "roundsman")  # the name that the fixture gives it
     expected: dict[str, Callable[[str], bool]] = {
         "roundsman show loyal-1": lambda said: "loyal_order  Completed" in said,
         "roundsman show loyal-2": lambda said: (
             "award_points: held" in said and "new version" in said
         ),
-        "roundsman agents": lambda said: "loyalty" in said,
     }
-    for command in typed:
+    shown = []
+    for command in (APPLICATION / "commands.txt").read_text(encoding="utf-8").splitlines():
         said = roundsman(command)
-        world.run()
+        roundsman_stack.run()
         if command in expected:
             assert expected[command](said), said
+            shown.append(command)
         if command.startswith("roundsman hold "):
-            world.clock.now += 6 * SECOND  # "within 5 s nothing new begins there"
+            roundsman_stack.clock.now += 6 * SECOND  # "within 5 s nothing new begins there"
         if command.startswith("roundsman release "):
-            assert not has_points(service, "loyal-2")
-            world.pass_time(30)
+            assert not roundsman_services.application.effects("loyal-2")
+            roundsman_stack.pass_time(30)
             expected["roundsman show loyal-2"] = lambda said: "loyal_order  Completed" in said
-    assert has_points(service, "loyal-1")
-    assert has_points(service, "loyal-2")
+    assert shown == [f"roundsman show loyal-{number}" for number in (1, 2, 2)]
+    for order in ("loyal-1", "loyal-2"):
+        assert len(roundsman_services.application.effects(order)) == 1

@@ -35,6 +35,8 @@ class ServiceOperation:
     """The field of the answer that has the id of the new resource."""
     id_prefix: str = ""
     """The prefix of that id; empty if the answer has no body of its own."""
+    absent: str = "NotFound"
+    """The error type of a lookup if no effect stands under the key."""
 
     @property
     def name(self) -> str:
@@ -57,7 +59,7 @@ OPERATIONS = (
         "POST", "charges", "payment", "perform", 201,
         bodies.charge_problems, bodies.charge_refusal, "chargeId", "ch",
     ),
-    ServiceOperation("GET", "charges", "payment", "probe", 200),
+    ServiceOperation("GET", "charges", "payment", "probe", 200, absent="NotCharged"),
     ServiceOperation(
         "POST", "refunds", "payment", "undo", 201,
         bodies.refund_problems, bodies.never_refused, "refundId", "rf",

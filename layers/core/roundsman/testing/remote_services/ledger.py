@@ -144,7 +144,7 @@ class ServiceLedger:
             return _IN_PROGRESS
         is_spent = (call.operation.service, call.perform_key) in self._spent
         if performed is None or performed.answer is None or is_spent:
-            return _NOT_CHARGED
+            return refused(404, call.operation.absent, "nothing stands under this key")
         return Answer(call.operation.ok_status, performed.result)
 
     def _performed(self, call: ServiceCall) -> _Entry | None:
@@ -193,6 +193,5 @@ class ServiceLedger:
 
 
 _KEY_UNDONE = refused(409, "KeyUndone", "this key was undone: nothing was done")
-_NOT_CHARGED = refused(404, "NotCharged", "no charge stands under this key")
 _KEY_REUSED = refused(422, "KeyReused", "this key was used with another body: nothing was done")
 _IN_PROGRESS = refused(409, "InProgress", "a call with this key is still being worked on")
