@@ -2,7 +2,7 @@
 
 import pytest
 
-from roundsman.model.events import StartTask
+from roundsman.model.events import AgentView, StartTask
 from roundsman.model.instants import SECOND
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect
@@ -202,6 +202,21 @@ def test_a_resolved_step_of_a_task_that_goes_on_leaves_the_tasks_time() -> None:
     world.fails("a", retry_after=60 * SECOND)
     world.wait(3).resolve("a", did=False)
     assert world.task.complete_by == T0 + HOUR * SECOND
+
+
+def test_a_step_that_a_person_begins_again_has_no_timeout_behind_it() -> None:
+    later = T0 + HOUR * SECOND
+    read = AgentView(read_up_to=later, reads=later, read_lock="another")
+    world = World(plan(step("a")), agents={"worker/normal": read})
+    world.start()
+    world.overdue("a")
+    assert (world.record("a").uncounted_timeouts, world.record("a").failure_count) == (1, 0)
+    world.start()
+    world.resolve("a", did=False)
+    assert world.record("a").uncounted_timeouts == 0
+    world.start()
+    world.overdue("a")
+    assert world.record("a").failure_count == 0, "its request may never have been sent"
 
 
 def test_a_resolved_step_of_a_task_that_is_undone_leaves_its_ending() -> None:

@@ -299,6 +299,7 @@ def _resolve(context: DecisionContext, event: Resolve) -> None:
             step.name,
             StepEvent.RESOLVED_NOT_DONE,
             failure_count=0,
+            uncounted_timeouts=0,
             error=None,
             outcome_unknown=False,
             # The operator knows what has happened, but a copy of the request may still act.
