@@ -12,7 +12,7 @@ from roundsman.model.events import Outcome, Resubmit
 from roundsman.model.json import Json, size_in_bytes
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect, StepError, StepRecord
-from roundsman.model.workflow import Archive, Undo
+from roundsman.model.workflow import Archive, Compensation, Undo
 from roundsman.wire.messages import AgentRequest
 from tests.support.machine_world import T0, World, plan, step
 from tests.support.operator_stories import FENCED, HOUR, ONCE, refusal
@@ -555,6 +555,24 @@ def test_a_step_that_is_to_begin_at_another_agent_gets_the_corrected_input() -> 
     world.correct(TOKEN)
     world.start()
     assert request(world, "a").idempotency_key == "ord-1/a/perform/2/other"
+    assert request(world, "a").input == {**ORDER, "token": "new"}
+
+
+def test_a_step_that_begins_at_another_agent_after_a_failed_undo_gets_the_corrected_input() -> None:
+    once = Compensation(fences_late_performs=True, retry=ONCE)
+    a = step("a", agents=("x", "y"), compensation=once, retry=ONCE)
+    world = World(plan(a, on_failure=Archive()), order=ORDER)
+    world.start()
+    world.fails("a")
+    world.start()
+    world.is_refused("a")
+    assert (world.state("a"), world.task_state()) == (ProcessState.UNDO_ERROR, TaskState.ARCHIVED)
+    world.correct(TOKEN)
+    world.start()
+    assert request(world, "a").input == ORDER
+    world.succeeds("a")
+    world.start()
+    assert request(world, "a").idempotency_key == "ord-1/a/perform/2/y"
     assert request(world, "a").input == {**ORDER, "token": "new"}
 
 

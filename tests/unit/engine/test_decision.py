@@ -37,6 +37,24 @@ def test_an_event_that_changes_nothing_moves_no_step() -> None:
         builder(a=StepRecord(process_state=P.PROCESSED)).move("a", StepEvent.STALE)
 
 
+@pytest.mark.parametrize(
+    ("record", "used"),
+    [
+        (StepRecord(), {}),
+        (StepRecord(round=3), {"a": 2}),
+        (StepRecord(started_at=T0), {"a": 1}),
+        (StepRecord(started_at=T0, round=3), {"a": 3}),
+        (StepRecord(tried=("other",)), {"a": 1}),
+    ],
+)
+def test_of_a_removed_step_the_rounds_whose_keys_were_used_are_kept(
+    record: StepRecord, used: dict[str, int]
+) -> None:
+    found = builder(a=record)
+    found.remove("a")
+    assert (dict(found.task.used_rounds), found.steps) == (used, {})
+
+
 def test_an_attempt_that_is_over_has_no_heartbeat() -> None:
     world = World(plan(SLOW))
     world.start()

@@ -690,6 +690,38 @@ def test_a_resubmitted_task_leaves_the_group_in_which_it_had_ended() -> None:
     assert world.task.failure is None
 
 
+def test_a_step_that_breaks_again_after_a_resubmission_joins_its_group_again() -> None:
+    a, b = step("a", retry=PATIENT), step("b", retry=Retry(max_attempts=1))
+    world = World(plan(a, b, complete_within=MANY_HOURS, on_failure=Archive()))
+    world.start()
+    breaks(world)
+    joined = world.task.failure
+    again(world)
+    world.fails("a")
+    world.is_refused("b")
+    world.deliver_owed()
+    world.resubmit()
+    assert world.task.failure is None
+    again(world)
+    breaks(world)
+    assert world.task.failure == joined is not None
+
+
+def test_in_one_instant_a_task_may_join_a_group_end_in_another_and_join_the_first_again() -> None:
+    a, b = step("a", retry=PATIENT), step("b", retry=Retry(max_attempts=1))
+    world = World(plan(a, b, complete_within=MANY_HOURS, on_failure=Archive()))
+    world.start()
+    breaks(world)
+    joined = world.task.failure
+    world.is_refused("b")
+    failure = failure_of(world.task)
+    assert failure is not None
+    assert (failure.error_type, failure.group) == ("CardDeclined", world.task.failure)
+    world.deliver_owed()
+    world.resubmit()
+    assert world.task.failure == joined not in (None, failure.group)
+
+
 def test_an_ended_task_stays_in_its_group_while_one_of_its_failed_undos_is_resolved() -> None:
     once = Compensation(fences_late_performs=True, retry=Retry(max_attempts=1))
     names = ("a", "b")

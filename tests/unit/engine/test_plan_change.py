@@ -462,7 +462,127 @@ def test_a_step_that_waits_for_its_time_waits_for_a_new_step_instead() -> None:
     assert world.record("a").round == 2
 
 
+def moved_to_another_agent(*after: str) -> World:
+    """`c` failed; `b` waits for its first attempt at another agent, after one at the first."""
+    a, b = step("a"), step("b", *after, agents=("worker", "other"), compensation=FENCED)
+    world = World(plan(a, b, step("c", retry=ONCE)))
+    world.start()
+    world.succeeds("a")
+    world.fails("b")
+    world.is_refused("c")
+    later = world.now + 10 * MINUTE
+    moved = StepRecord(
+        agent="other", tried=("worker",), complete_by=later, not_before=later, held_since=world.now
+    )
+    world.task = replace(world.task, steps={**world.task.steps, "b": moved})
+    return world
+
+
+def test_a_step_that_waits_at_another_agent_waits_for_a_new_step_instead() -> None:
+    world = moved_to_another_agent()
+    b = step("b", "x", agents=("worker", "other"), compensation=FENCED)
+    world.resubmit(under=plan(step("a"), step("x"), b, step("c", retry=ONCE)))
+    record = world.record("b")
+    assert (record.complete_by, record.not_before, record.held_since) == (None, None, None)
+    assert (record.tried, record.round) == (("worker",), 2)
+
+
+def test_a_step_that_waits_at_another_agent_keeps_its_times_if_nothing_new_comes_before_it() -> (
+    None
+):
+    world = moved_to_another_agent("a")
+    before = world.record("b")
+    b = step("b", "a", agents=("worker", "other"), compensation=FENCED)
+    world.resubmit(under=plan(step("a"), b, step("c", retry=Retry(max_attempts=9))))
+    assert world.record("b") == before
+
+
+def test_a_step_whose_agent_is_in_the_new_plan_stays_there_under_its_key() -> None:
+    world = World(plan(step("a", agents=("one", "two"), retry=ONCE))).hold("one", 60)
+    world.start()
+    world.is_refused("a", effect=Effect.NONE)
+    world.resubmit(under=plan(step("a", agents=("one", "two"), retry=Retry(max_attempts=9))))
+    assert (world.record("a").agent, world.record("a").round) == ("two", 1)
+
+
+def test_a_step_under_a_new_key_is_due_if_all_before_it_is_done_and_waits_else() -> None:
+    a, b, c = steps_of_archived()
+    for before, x_before_b in (((a,), False), ((a, step("x", "a")), True)):
+        world = archived()
+        changed = replace(b, after=tuple(each.name for each in before))
+        world.resubmit(fresh_key=True, under=plan(*before, changed, c))
+        world.start()
+        assert world.state("b") is P.UNDOING
+        world.hold("worker", HOUR)
+        world.succeeds("b")
+        assert (world.record("b").complete_by is None) == x_before_b
+
+
+def test_a_step_that_came_after_nothing_and_comes_after_a_new_step_waits_for_no_time() -> None:
+    world = World(plan(step("b", compensation=FENCED, retry=ONCE)))
+    world.start()
+    world.is_refused("b")
+    world.resubmit(under=plan(step("x"), step("b", "x", compensation=FENCED)))
+    world.start()
+    world.succeeds("b")
+    assert (world.state("b"), world.record("b").complete_by) == (P.PENDING, None)
+
+
+def test_the_new_steps_before_a_failed_undo_are_named_in_order() -> None:
+    once = Compensation(fences_late_performs=True, retry=ONCE)
+    world = World(plan(step("a", compensation=once, retry=ONCE)))
+    world.start()
+    world.is_refused("a")
+    world.resubmit(fresh_key=True)
+    world.start()
+    world.is_refused("a")
+    names = [f"x{number}" for number in range(9)]
+    under = plan(*map(step, names), step("a", *reversed(names), compensation=once, retry=ONCE))
+    assert why_not(world, under) == [
+        f"the undo of a failed, but in that plan a comes after {name}" for name in names
+    ]
+
+
 # --- Fan-outs ----------------------------------------------------------------------------------
+
+
+def one_item_left_out(*, undo_fails: bool = False) -> World:
+    """`pick[0]` is done and `pick[1]` was left out, or its undo failed; `ship` was refused."""
+    compensation = Compensation(fences_late_performs=True, retry=ONCE) if undo_fails else None
+    made = pick(tolerate=0.5, compensation=compensation, retry=ONCE)
+    world = World(plan(made, step("ship", "pick", retry=ONCE)), order=lines(2))
+    world.start()
+    world.succeeds("pick[0]")
+    world.is_refused("pick[1]")
+    world.is_refused("pick[1]" if undo_fails else "ship")
+    assert world.task_state() is TaskState.ARCHIVED
+    return world
+
+
+def test_a_fan_out_of_which_one_item_was_left_out_is_done() -> None:
+    assert why_not(one_item_left_out(), plan(step("ship"))) == [
+        "pick is done, and that plan does not have it"
+    ]
+
+
+def test_a_fan_out_whose_one_undo_failed_does_not_come_after_a_new_step() -> None:
+    world = one_item_left_out(undo_fails=True)
+    once = Compensation(fences_late_performs=True, retry=ONCE)
+    made = pick("x", tolerate=0.5, compensation=once, retry=ONCE)
+    assert why_not(world, plan(step("x"), made, step("ship", "pick"))) == [
+        "the undo of pick failed, but in that plan pick comes after x",
+        "pick is done, but in that plan it comes after x, which is not",
+    ]
+
+
+def test_the_items_of_a_fan_out_with_another_list_begin_under_new_keys() -> None:
+    world = World(plan(pick(retry=ONCE)), order=lines(1))
+    world.start()
+    world.is_refused("pick[0]", effect=Effect.NONE)
+    world.resubmit(under=plan(pick(retry=ONCE, for_each="input.lines[:1]")))
+    assert world.task.used_rounds == {}
+    world.start()
+    assert world.record("pick[0]").round == 2
 
 
 def picking_failed(effect: Effect | None = None) -> World:
