@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-MAKEFLAGS += --no-builtin-rules
+MAKEFLAGS += --no-builtin-rules --no-print-directory
 
 # Name an interpreter (make install PYTHON=python3.12), or the first new enough is taken.
 PYTHON ?=
@@ -11,6 +11,7 @@ CANDIDATES := $(if $(PYTHON),$(PYTHON),python3 python3.13 python3.12 python3.11 
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+TEMPLATE_LINT := $(VENV)/template-lint
 REPORTS := .cache/reports
 # An application of its own, whose packages have the names of this project's, so it is checked apart.
 EXAMPLE := examples/tenant_onboarding
@@ -38,7 +39,7 @@ COMPILE := $(VENV)/locker/bin/uv pip compile --quiet --universal --python-versio
 
 .PHONY: help
 help: ## List the commands
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 15
 
 .PHONY: install
 install: $(INSTALLED) ## Make .venv with everything, from the locked versions
@@ -66,24 +67,30 @@ $(INSTALLED): requirements/dev.txt pyproject.toml | $(BIN)/python
 	@touch $@
 
 .PHONY: engines
-engines: $(INSTALLED) ## Install what tests run against (DynamoDB Local) into .cache
-	@$(BIN)/python -m tools.dynamodb_local install
+engines: $(INSTALLED) ## Install what tests run against (DynamoDB Local, Chromium) into .cache
+	@$(BIN)/python -m tools.engines.dynamodb_local install
+	@$(BIN)/python -m tools.engines.chromium install
 
-# What runs on servers mostly waits for them, so the rest is done beside it, and stands back for it.
+# The tests of an edit: in this process, and without those that are seconds of proof each. `make check`
+# runs them with the latter (WHOLE=1). The workers take tests from each other, to end at the same time.
+ALONE := not engine and not stack and not browser and not verify and not long
 .PHONY: test
-test: engines ## Run the tests; they need neither Docker nor an AWS account
-	@mkdir -p $(REPORTS) && rm -f $(REPORTS)/*.xml
-	@$(MAKE) --no-print-directory -j 2 test-servers test-in-process
-	@$(BIN)/python -m tools.totals $(REPORTS)
+test: $(INSTALLED) ## Run the tests of an edit, in a few minutes; they need neither Docker nor an AWS account
+	@mkdir -p $(REPORTS)
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "$(ALONE)$(if $(WHOLE),, and not exhaustive)" $(JUNIT)=$(REPORTS)/in-process.xml $(TEST_ARGS)
 
-.PHONY: test-in-process test-servers
-test-in-process:
-	$(BEHIND) $(BIN)/python -m pytest -n 2 -m "not engine and not stack and not verify and not long" $(JUNIT)=$(REPORTS)/in-process.xml $(TEST_ARGS)
-test-servers:
-	@echo "The tests that need servers run beside the others, and write $(REPORTS)/servers.log"
-	@$(BIN)/python -m pytest -m "(engine or stack) and not long and not verify" $(JUNIT)=$(REPORTS)/servers.xml $(TEST_ARGS) \
-	  > $(REPORTS)/servers.log 2>&1 || { status=$$?; cat $(REPORTS)/servers.log; exit $$status; }
-	@tail -1 $(REPORTS)/servers.log
+# $(call beside,NAME,MARKERS,PREFIX): these tests, with their output in a file that a failure shows.
+beside = $(3) $(BIN)/python -m pytest -m "($(2)) and not long and not verify" $(JUNIT)=$(REPORTS)/$(1).xml $(TEST_ARGS) \
+	  > $(REPORTS)/$(1).log 2>&1 || { status=$$?; cat $(REPORTS)/$(1).log; exit $$status; }
+
+.PHONY: test-engines test-stack check-processor
+test-engines:
+	@$(call beside,engines,(engine or browser) and not stack,nice -n 5)
+	@tail -1 $(REPORTS)/engines.log
+test-stack:
+	@echo "The tests that need servers run beside the others, and write $(REPORTS)/stack.log and $(REPORTS)/engines.log"
+	@$(call beside,stack,stack,)
+	@tail -1 $(REPORTS)/stack.log
 
 .PHONY: long
 long: engines ## Run what takes minutes each: an outage, a backlog, an urgent order behind 500, and more
@@ -100,13 +107,13 @@ verify: engines ## Run all the proof there is (docs/explanation/reliability.md)
 .PHONY: verify-in-process verify-servers verify-processor
 verify-in-process:
 	@$(VERIFIED) part in-process $(VERIFY)/in-process.xml -- \
-	  $(BIN)/python -m pytest $(PATIENT) -n 2 -m "not engine and not stack and not verify and not long" $(JUNIT)=$(VERIFY)/in-process.xml $(TEST_ARGS)
+	  $(BIN)/python -m pytest $(PATIENT) -n 2 --dist worksteal -m "$(ALONE)" $(JUNIT)=$(VERIFY)/in-process.xml $(TEST_ARGS)
 verify-servers:
 	@$(VERIFIED) part servers $(VERIFY)/servers.xml -- \
-	  $(BIN)/python -m pytest $(PATIENT) -m "(engine or stack) and not long" $(JUNIT)=$(VERIFY)/servers.xml $(TEST_ARGS)
+	  $(BIN)/python -m pytest $(PATIENT) -m "(engine or stack or browser) and not long" $(JUNIT)=$(VERIFY)/servers.xml $(TEST_ARGS)
 verify-processor:
 	@$(BEHIND) $(VERIFIED) part proof $(VERIFY)/proof.xml -- \
-	  $(BIN)/python -m pytest $(PATIENT) -n 2 -m "verify and not engine and not stack" $(JUNIT)=$(VERIFY)/proof.xml $(TEST_ARGS)
+	  $(BIN)/python -m pytest $(PATIENT) -n 2 --dist worksteal -m "verify and not long and not engine and not stack and not browser" $(JUNIT)=$(VERIFY)/proof.xml $(TEST_ARGS)
 	@$(BEHIND) $(VERIFIED) part mutants $(VERIFY)/mutants.json -- \
 	  $(BIN)/python -m tools.mutation_check --report $(VERIFY)/mutants.json $(MUTANTS)
 	@$(BEHIND) $(VERIFIED) part engine-mutants $(VERIFY)/engine-mutants.json -- \
@@ -145,11 +152,26 @@ types: $(INSTALLED) ## Check the types, strictly
 template: $(INSTALLED) ## Check the templates of both examples
 	$(SAM) validate --lint --template template.yaml
 	$(SAM) validate --lint --template $(EXAMPLE)/template.yaml
+	@# E3724: cfn-lint does not know AutoPublishAliasAllProperties of SAM. W3011: what is retained when
+	@# it is replaced need not be when the stack is deleted. W1033: an empty list of security groups is
+	@# never split, because a condition leaves the network out then.
+	AWS_DEFAULT_REGION=us-east-1 $(BIN)/cfn-lint --ignore-checks E3724 W1033 W3011 -- stacks/*.yaml
 	cd $(EXAMPLE) && $(CURDIR)/$(BIN)/roundsman check
 
 .PHONY: policy
 policy: $(INSTALLED) ## Scan for secrets and for what the house rules forbid
 	$(BIN)/python -m tools.policy_scan
+
+# In a virtual environment of their own: they ask for other versions than the project.
+$(TEMPLATE_LINT)/.installed: requirements/template-lint.txt | $(BIN)/python
+	@echo "Installing the linters of policies into $(TEMPLATE_LINT) (half a minute the first time)" >&2
+	@test -x $(TEMPLATE_LINT)/bin/python || $(BIN)/python -m venv $(TEMPLATE_LINT)
+	@$(TEMPLATE_LINT)/bin/python -m pip --disable-pip-version-check install -qq --no-deps --require-hashes --requirement requirements/template-lint.txt
+	@touch $@
+
+.PHONY: template-lint
+template-lint: $(INSTALLED) $(TEMPLATE_LINT)/.installed ## Check rights and resources of the templates with parliament and checkov
+	@$(BIN)/python -m tools.template_lint $(TEMPLATE_LINT)/bin/python
 
 .PHONY: docs
 docs: $(INSTALLED) ## Build the site of docs/ into .cache/site; a broken link is an error
@@ -162,9 +184,18 @@ docs: $(INSTALLED) ## Build the site of docs/ into .cache/site; a broken link is
 docs-serve: $(INSTALLED) ## Show the site of docs/ on 127.0.0.1, anew after each change (PORT=8000)
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve --dev-addr 127.0.0.1:$(or $(PORT),8000)
 
+# What runs on a deployed stack mostly waits for it, so the rest is done beside it, and stands back:
+# what runs on DynamoDB Local or in a browser, and one after the other what needs the processor only.
+# A finding of the linter ends it at once.
 .PHONY: check
-check: lint types template policy docs test ## All that a change must pass
+check: engines lint ## All that a change must pass: the linters, `make test`, and all tests but the long proofs
+	@mkdir -p $(REPORTS) && rm -f $(REPORTS)/*.xml
+	@$(MAKE) --no-print-directory -j 3 test-stack test-engines check-processor
+	@$(BIN)/python -m tools.totals $(REPORTS)
 	@$(VERIFIED) status
+
+check-processor:
+	@for part in types template policy template-lint docs "test WHOLE=1"; do $(BEHIND) $(MAKE) --no-print-directory $$part; done
 
 .PHONY: format
 format: $(INSTALLED) ## Format the code and fix what the linter can
@@ -196,6 +227,7 @@ lock: $(BIN)/python ## Lock all dependencies anew, with hashes (LOCK_ARGS=--upgr
 	@$(COMPILE) requirements/emulator.in --output-file requirements/emulator.txt
 	@$(COMPILE) requirements/lambda-runtime.in --constraints requirements/emulator.txt --output-file requirements/lambda-runtime.txt
 	@$(COMPILE) requirements/locker.in --output-file requirements/locker.txt
+	@$(COMPILE) requirements/template-lint.in --output-file requirements/template-lint.txt
 	@echo "Locked; git diff shows what changed. Now: make check"
 
 .PHONY: clean

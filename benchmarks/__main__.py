@@ -14,15 +14,26 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
-from benchmarks import cold, decisions, growth, money, page, passes, throughput, units
+from benchmarks import (
+    cold,
+    decisions,
+    growth,
+    latency,
+    money,
+    page,
+    passes,
+    profiling,
+    throughput,
+    units,
+)
 from benchmarks.recording import record
 from benchmarks.report import Report, Setting
 from benchmarks.scale import measure as scale
 from benchmarks.scale import overload
 from benchmarks.timing import machine
 from roundsman.model.json import Json
-from tools import dynamodb_local
-from tools.runtimes import ToolError
+from tools.engines import dynamodb_local
+from tools.engines.runtimes import ToolError
 
 RESULTS = Path(__file__).parent / "results"
 LATEST = RESULTS / "latest.json"
@@ -33,9 +44,11 @@ PARTS: Mapping[str, tuple[Callable[[Setting], Report], str]] = {
     "money": (money.measure, "USD for a million orders, here and elsewhere"),
     "growth": (growth.measure, "cost and size by number of steps, results and width"),
     "machine": (decisions.measure, "microseconds a decision, by number of steps"),
+    "profile": (profiling.measure, "where the processor time of an order goes, by subject"),
     "cold": (cold.measure, "cold starts against a function that does nothing"),
     "supervisor": (passes.measure, "a supervisor's pass against what is stored (--stored)"),
     "scale": (scale.measure, "what to set from 1 to 10,000 orders a second, and simulations"),
+    "latency": (latency.measure, "what an order waits for in the system, modelled, by its path"),
     "overload": (overload.measure, "queues longer than their steps' time, simulated"),
     "throughput": (throughput.measure, "orders a second and latency on the emulator (--orders)"),
 }

@@ -1,15 +1,21 @@
-"""Measures cold starts: a new interpreter up to the first message, compared with a baseline.
+"""Measures cold starts: a new interpreter up to its first message, compared with a baseline.
+
+Two instants are measured: when the handler and its adapters are made, and when the first message is
+handled: an order, a Start, a request (`benchmarks.first_events`). So nothing is won by work that is
+merely done later. The supervisor has no message, and its first pass is not measured.
 
 The import path is that of Lambda: boto3 of the runtime and the libraries of the layers, not those
 of this machine. boto3 has bytecode, as on Lambda. The layers have bytecode if the Python that
 builds them is that of the runtime, so they are measured with and without it.
 
 The unit is processor time, which is scarce in a small function. The baseline does nothing but
-import boto3 and create a client for SQS and one for DynamoDB. Python's garbage collector uses an
+import boto3, create a client for SQS and one for DynamoDB, and, as its first message, make one call
+with each. Python's garbage collector uses an
 eighth of that time; the functions disable it during their start (`roundsman.aws.cold_start`).
 """
 
 import compileall
+import json
 import re
 import shutil
 import subprocess
@@ -22,13 +28,17 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
+from benchmarks.first_events import Aws, FirstEvent, Recorded, recorded
 from benchmarks.report import Report, Setting, Table, amount
-from benchmarks.stack import SERVICES, TEMPLATE
-from roundsman.testing.stack import deployed
+from benchmarks.stack import TEMPLATE
 from roundsman.testing.stack.template import FunctionCode
 
 ROOT = TEMPLATE.parent
-BASELINE = "import boto3; boto3.client('sqs'); boto3.client('dynamodb')"
+BASELINE = "import boto3; sqs = boto3.client('sqs'); dynamodb = boto3.client('dynamodb')"
+BASELINE_MESSAGE = """
+dynamodb.get_item(TableName='tasks', Key={'TaskId': {'S': 'ord-1'}})
+sqs.send_message(QueueUrl='https://sqs.us-east-1.amazonaws.com/123456789012/q', MessageBody='{}')
+"""
 # The first call creates the objects that the handler needs for every message. No time is left in
 # it, so that the supervisor makes no pass.
 FIRST_CALL = """
@@ -37,12 +47,20 @@ class Context:
     def get_remaining_time_in_millis(self): return 0
 app.handler({'Records': []}, Context())
 """
+FIRST_MESSAGE = """
+import json
+Context.get_remaining_time_in_millis = lambda self: 30_000
+answer = app.handler(json.loads(sys.stdin.read()), Context())
+if answer != {'batchItemFailures': []}: sys.exit(f'the first message failed: {answer}')
+"""
 TIMED = """
 import sys, time
 began = time.process_time()
 sys.path[:0] = {path!r}
 {code}
 print('took', time.process_time() - began)
+{message}
+print('handled', time.process_time() - began)
 """
 ENVIRONMENT = {
     "AWS_LAMBDA_FUNCTION_NAME": "measured",  # as on Lambda; the code checks it
@@ -64,21 +82,34 @@ class Start:
     path: Sequence[str]
     environment: Mapping[str, str]
 
-    def processor_ms(self) -> float:
-        return float(re.findall(r"^took (\S+)", self._run().stdout, re.MULTILINE)[-1]) * 1000
+    message: str = ""
+    """The code of the first message; empty for a function that has none."""
+    first: FirstEvent | None = None
 
-    def imports(self) -> Counter[str]:
+    def processor_ms(self, aws: Aws) -> tuple[float, float]:
+        """Return the ms until the handler is made, and until the first message is handled."""
+        aws.begin(self.first)
+        said = self._run().stdout
+        took, handled = (
+            float(re.findall(rf"^{name} (\S+)", said, re.MULTILINE)[-1]) * 1000
+            for name in ("took", "handled")
+        )
+        return took, handled
+
+    def imports(self, aws: Aws) -> Counter[str]:
         """Return the import time in us of each package, without nested imports."""
+        aws.begin(self.first)
         found: Counter[str] = Counter()
         for spent, module in IMPORT.findall(self._run("-X", "importtime").stderr):
             found[_package(module)] += int(spent)
         return found
 
     def _run(self, *options: str) -> subprocess.CompletedProcess[str]:
-        code = TIMED.format(path=list(self.path), code=self.code)
+        code = TIMED.format(path=list(self.path), code=self.code, message=self.message)
         return subprocess.run(
             [sys.executable, "-I", "-S", "-B", *options, "-c", code],
             env={**ENVIRONMENT, **self.environment},
+            input=json.dumps(self.first.event) if self.first else "",
             capture_output=True,
             text=True,
             check=True,
@@ -91,23 +122,40 @@ def measure(setting: Setting) -> Report:
     The starts alternate, so that the load of the machine affects all of them equally.
     """
     setting.say("laying out the import paths")
-    with TemporaryDirectory() as folder:
-        starts = _starts(Path(folder))
-        taken: dict[str, list[float]] = {name: [] for name in starts}
+    with TemporaryDirectory() as folder, recorded() as found, Aws() as aws:
+        starts = _starts(Path(folder), found, aws)
+        taken: dict[str, list[tuple[float, float]]] = {name: [] for name in starts}
         for run in range(setting.runs):
             setting.say(f"cold starts, round {run + 1} of {setting.runs}")
             for name, start in starts.items():
-                taken[name].append(start.processor_ms())
-        imports = starts["SchedulerFunction"].imports()
+                taken[name].append(start.processor_ms(aws))
+        imports = starts["SchedulerFunction"].imports(aws)
         # Imports of the baseline are outside the control of the functions.
-        imports.subtract(starts["baseline"].imports())
-    ms = {name: median(each) for name, each in taken.items()}
+        imports.subtract(starts["baseline"].imports(aws))
+    ms = {name: median(took for took, _ in each) for name, each in taken.items()}
     ratios = {name: each / ms["baseline"] for name, each in ms.items()}
-    rows = [[name, amount(ms[name]), f"{ratio:.2f}"] for name, ratio in ratios.items()]
+    handled = {
+        name: median(both for _, both in taken[name]) for name in starts if starts[name].message
+    }
+    first_ratios = {name: each / handled["baseline"] for name, each in handled.items()}
+    rows = [
+        [
+            name,
+            amount(ms[name]),
+            f"{ratio:.2f}",
+            amount(handled[name]) if name in handled else "",
+            f"{first_ratios[name]:.2f}" if name in handled else "",
+        ]
+        for name, ratio in ratios.items()
+    ]
     largest = [(name, us) for name, us in imports.most_common(LARGEST) if us > 0]
     return Report(
         [
-            Table("Cold start", ("", "ms of a processor", "of the baseline"), rows),
+            Table(
+                "Cold start",
+                ("", "ms of a processor", "of the baseline", "to the first message", "of that"),
+                rows,
+            ),
             Table(
                 "What the scheduler imports besides",
                 ("package", "ms"),
@@ -118,26 +166,37 @@ def measure(setting: Setting) -> Report:
             "cold_start": {
                 "processor_ms": {name: round(each, 1) for name, each in ms.items()},
                 "ratio": {name: round(each, 3) for name, each in ratios.items()},
+                "first_message_ms": {name: round(each, 1) for name, each in handled.items()},
+                "first_message_ratio": {
+                    name: round(each, 3) for name, each in first_ratios.items()
+                },
                 "scheduler_imports_ms": {name: round(us / 1000, 1) for name, us in largest},
             }
         },
     )
 
 
-def _starts(folder: Path) -> dict[str, Start]:
+def _starts(folder: Path, found: Recorded, aws: Aws) -> dict[str, Start]:
     """Return by name the baseline, each function, and each function without bytecode."""
-    with deployed(TEMPLATE, dict.fromkeys(SERVICES, "http://127.0.0.1:9")) as stack:
-        functions, environments = stack.stack.functions, stack.stack.function_environments
+    functions, environments = found.stack.stack.functions, found.stack.stack.function_environments
+    endpoints = {"AWS_ENDPOINT_URL_DYNAMODB": aws.endpoint, "AWS_ENDPOINT_URL_SQS": aws.endpoint}
     runtime = _packages(folder / "runtime", ROOT / "requirements" / "lambda-runtime.txt")
     plain = _layers(folder / "plain")
     compiled = _layers(folder / "compiled")
     compileall.compile_dir(compiled, quiet=1)
-    starts = {"baseline": Start(BASELINE, [str(runtime)], {})}
+    starts = {"baseline": Start(BASELINE, [str(runtime)], endpoints, BASELINE_MESSAGE)}
     for suffix, layers in (("", compiled), (", no bytecode", plain)):
         for name, code in functions.items():
             app = _copied(code, folder / "app" / f"{name}{suffix}", bytecode=not suffix)
             path = [str(app), str(layers), str(runtime)]
-            starts[f"{name}{suffix}"] = Start(FIRST_CALL, path, environments[name])
+            first = found.events.get(name)
+            starts[f"{name}{suffix}"] = Start(
+                FIRST_CALL,
+                path,
+                {**environments[name], **endpoints},
+                FIRST_MESSAGE if first else "",
+                first,
+            )
     return starts
 
 

@@ -1,8 +1,9 @@
 """Counts the inputs of `roundsman cost` with the real handlers; the counts are deterministic."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import cast
 
 from benchmarks.meter import Counts, Meter, metered
@@ -18,6 +19,7 @@ AGE_OF_ALL_THAT_IS_KEPT = 6 * SECOND  # instances cache read marks, holds and ci
 # A single order still sends one message at a time.
 BATCHES = {f"{agent}.BatchSize": "10" for agent in ("Inventory", "Payment", "Shipping", "Mail")}
 STEPS = 4
+LONG = 40  # steps of an order whose record is packed
 ROLES = {"SubmissionFunction": "submission", "SchedulerFunction": "scheduler"}
 AGENT = "agent"
 
@@ -112,14 +114,18 @@ def count_everything(endpoint: str, say: Say = lambda _: None) -> Everything:
 
 def weigh_records(endpoint: str) -> RecordSize:
     """Return how a task record grows; the results of the stand-in agents have one size."""
-    shape = Shape(STEPS)
+    shape, long, large = Shape(STEPS), Shape(LONG), Shape(LONG, result_bytes=1000)
     with (
         stack_on_the_engine(endpoint) as stack,
         metered(stack) as meter,
-        stand_ins(meter, shape),
+        stand_ins(meter, shape, long, large),
     ):
         counts = counted(meter, order("ord-3000", workflow=shape.name))
         order_row = _order_row(meter, "ord-3000")
+        packed = counted(meter, order("ord-3001", workflow=long.name)).records
+        of_large = counted(meter, order("ord-3002", workflow=large.name)).records
+    each, each_large = _slope(packed), _slope(of_large)
+    share = (each_large - each) / (large.result_bytes - long.result_bytes)
     first, second, *_, last_but_one, last = counts.records
     return RecordSize(
         order_row=order_row,
@@ -127,7 +133,16 @@ def weigh_records(endpoint: str) -> RecordSize:
         first=first,
         step=second - first - shape.result_bytes,
         end=last - last_but_one - shape.result_bytes,
+        packed=round(packed[LONG - 1] - (LONG - 1) * each),
+        packed_step=ceil(each - share * long.result_bytes),
+        packed_share=_tidy(share),
     )
+
+
+def _slope(records: Sequence[int]) -> float:
+    """Return what each step adds to a packed record."""
+    half = LONG // 2
+    return (records[LONG - 1] - records[half - 1]) / half
 
 
 def _order_row(meter: Meter, order_id: str) -> int:
@@ -160,6 +175,7 @@ def _standing(meter: Meter) -> IdleUse:
         alarms=kinds["AWS::CloudWatch::Alarm"],
         metrics=len(meter.metrics),
         keys=kinds["AWS::KMS::Key"],
+        dashboards=kinds["AWS::CloudWatch::Dashboard"],
     )
 
 

@@ -1,8 +1,9 @@
 """Measures how cost and item size grow with the steps, the size of results and the width."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from benchmarks.counting import BATCHES
 from benchmarks.meter import Counts, metered
 from benchmarks.orders import counted, order
 from benchmarks.report import Report, Setting, Table, amount
@@ -15,6 +16,7 @@ BY_STEPS = tuple(Shape(steps) for steps in (1, 2, 4, 10, 20, 50, 100))
 BY_RESULTS = tuple(Shape(4, result_bytes=size) for size in (250, 1000, 4000))
 BY_WIDTH = tuple(Shape(1, width) for width in (2, 5, 10, 20, 50))
 SHAPES = (*BY_STEPS, *BY_RESULTS, *BY_WIDTH)
+BATCHED = "By width, one stage, agents with batches of 10"
 
 HEADINGS = ("", "record, bytes", "writes", "reads", "SQS", "invocations", "USD a million *")
 TABLES = {
@@ -32,10 +34,17 @@ class Grown:
     counts: Counts
 
 
-def grown(endpoint: str, shapes: Sequence[Shape] = SHAPES) -> Iterable[Grown]:
-    """Count the second order of each shape, so that the caches of the instances are filled."""
+def grown(
+    endpoint: str,
+    shapes: Sequence[Shape] = SHAPES,
+    parameters: Mapping[str, str] | None = None,
+) -> Iterable[Grown]:
+    """Count the second order of each shape, so that the caches of the instances are filled.
+
+    With the `parameters` BATCHES, the replies of side by side steps arrive in batches.
+    """
     with (
-        stack_on_the_engine(endpoint) as stack,
+        stack_on_the_engine(endpoint, parameters) as stack,
         metered(stack) as meter,
         stand_ins(meter, *shapes),
     ):
@@ -54,7 +63,15 @@ def measure(setting: Setting) -> Report:
         Table(title, HEADINGS, [_row(found[shape.name]) for shape in shapes])
         for title, shapes in TABLES.items()
     ]
-    document: dict[str, Json] = {"growth": {name: _figures(each) for name, each in found.items()}}
+    batched = list[Grown]()
+    for each in grown(setting.engine(), BY_WIDTH, BATCHES):
+        setting.say(f"{each.shape.operations} steps side by side, batches of 10")
+        batched.append(each)
+    tables.append(Table(BATCHED, HEADINGS, [_row(each) for each in batched]))
+    document: dict[str, Json] = {
+        "growth": {name: _figures(each) for name, each in found.items()}
+        | {f"{each.shape.name}b10": _figures(each) for each in batched}
+    }
     note = "* of units, requests and invocations alone: functions' time and logs come on top."
     return Report(tables, document, [note])
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 
 from benchmarks.counting import Everything
-from roundsman_console.cost.figures import Figures, Order
+from roundsman_console.cost.figures import Figures, Order, Role
 
 SLACK = {"log_bytes": 0.01}
 """The allowed relative difference of a figure; a few bytes in a log line are not relevant."""
@@ -27,11 +27,24 @@ def complaints(recorded: Mapping[str, Order], now: Mapping[str, Order]) -> Itera
         yield from _differ(name, asdict(recorded[name]), asdict(order), "an order")
 
 
+def call_complaints(recorded: Mapping[str, Role], now: Mapping[str, Role]) -> Iterator[str]:
+    """Yield a sentence for each role that calls AWS more or less often than recorded.
+
+    Calls take three quarters of the functions' processor time.
+    """
+    for role, counts in now.items():
+        yield from _differ(role, _calls(recorded[role]), _calls(counts), "a message")
+
+
 def standing_complaints(recorded: Figures, now: Everything) -> Iterator[str]:
     """Yield a sentence for each fixed cost that differs: idle passes, alarms, metrics, polls."""
     idle = asdict(recorded.idle_pass), asdict(now.idle_pass)
     yield from _differ("the supervisor", *idle, "a pass that finds nothing")
     yield from _differ("the stack", asdict(recorded.standing), asdict(now.standing), "in all")
+
+
+def _calls(role: Role) -> dict[str, float]:
+    return {"DynamoDB calls": role.dynamodb_calls, "SQS calls": role.sqs_calls}
 
 
 def _differ(

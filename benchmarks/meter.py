@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field
+from functools import cached_property
 from time import thread_time_ns
 from typing import TYPE_CHECKING, cast
 from unittest.mock import patch
@@ -19,6 +20,7 @@ from unittest.mock import patch
 import boto3
 
 from benchmarks.sizes import Value, item_bytes
+from roundsman.testing.rules.metric_filters import MetricFilter, metric_filters
 from roundsman.testing.stack import Context, Stack
 
 if TYPE_CHECKING:
@@ -199,10 +201,21 @@ class Meter:
         counts.log_lines[function] += said.count("\n")
         for line in said.splitlines():
             self.metrics |= metrics_of(line)
+            self.metrics |= self._filtered(function, line)
         if records:
             size = sum(len(str(record["body"]).encode()) for record in records)
             counts.receives[function] += billed(size)
             counts.deletes[function] += 1  # one request deletes a batch of up to ten messages
+
+    def _filtered(self, function: str, line: str) -> set[tuple[str, ...]]:
+        """Return the metrics that the stack's metric filters make of the line."""
+        fields = json.loads(line)
+        found = (each.measured(fields) for each in self._filters if each.function == function)
+        return {(one.name, *(value for _, value in one.dimensions)) for one in found if one}
+
+    @cached_property
+    def _filters(self) -> list[MetricFilter]:
+        return list(metric_filters(self.stack.stack.template.document))
 
 
 def metrics_of(line: str) -> set[tuple[str, ...]]:

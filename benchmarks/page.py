@@ -1,4 +1,4 @@
-"""Writes the latest tables into cost.md and scale.md of docs/explanation, between these markers:
+"""Writes the latest tables into pages of docs/explanation, between these markers:
 
 <!-- bench: units -->
 <!-- end of bench -->
@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 DOCS = Path(__file__).parents[1] / "docs" / "explanation"
-PAGES = (DOCS / "cost.md", DOCS / "scale.md")
+PAGES = tuple(DOCS / name for name in ("cost.md", "scale.md", "latency.md"))
 BLOCK = re.compile(r"(<!-- bench: (\w+) -->\n).*?(<!-- end of bench -->)", re.DOTALL)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from hashlib import sha256
 from typing import TYPE_CHECKING, cast
 from unittest.mock import patch
 
@@ -70,6 +71,15 @@ class Shape:
         )
 
 
+def _random_text(key: str, length: int) -> str:
+    """Return as many random digits, always the same under one key.
+
+    Records are stored compressed, and identifiers in results do not compress.
+    """
+    parts = (sha256(f"{key} {part}".encode()).hexdigest() for part in range(length // 64 + 1))
+    return "".join(parts)[:length]
+
+
 @contextmanager
 def stand_ins(meter: Meter, *shapes: Shape) -> Iterator[None]:
     """Add these workflows to the stack, and reply in place of its agents.
@@ -97,7 +107,8 @@ def stand_ins(meter: Meter, *shapes: Shape) -> Iterator[None]:
     def _answer(body: str, function: str, agent: str) -> None:
         request = read_request(body)
         workflow = json.loads(body)["workflow"]
-        result = {"id": "x" * max(0, known[workflow].result_bytes - len('{"id":""}'))}
+        length = max(0, known[workflow].result_bytes - len('{"id":""}'))
+        result = {"id": _random_text(request.idempotency_key, length)}
         reply = Reply(
             task_id=request.task_id,
             step=request.step,

@@ -12,7 +12,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import boto3
 
@@ -25,6 +25,7 @@ from benchmarks.stack import TEMPLATE
 from benchmarks.step_functions import state_machine
 from roundsman.aws.clock import now
 from roundsman.aws.dynamodb.tasks import DynamoStore
+from roundsman.model.instants import SECOND
 from roundsman.model.json import Json
 from roundsman.testing.remote_services import RemoteServices
 from roundsman_console.local import LocalAws
@@ -92,9 +93,12 @@ def measure(setting: Setting) -> Report:
         found = {each.name: _carried(each, aws.pid, setting) for each in engines}
         setting.say("killing every worker with orders under way")
         ours = engines[0]
-        ends = _longest_complete_by(aws)
-        killed = kill_all(ours.shop, IN_FLIGHT, ours.workers, ends, setting.say)
-    return report(found, killed)
+        records = _records(aws)
+        killed = kill_all(
+            ours.shop, IN_FLIGHT, ours.workers, records.longest_complete_by, setting.say
+        )
+        recovered = records.recovered_after()
+    return report(found, killed, recovered)
 
 
 def _carried(engine: Engine, emulator: int, setting: Setting) -> Found:
@@ -148,28 +152,60 @@ def _engines(aws: LocalAws, services: str) -> list[Engine]:
     ]
 
 
-def _longest_complete_by(aws: LocalAws) -> Callable[[Sequence[str]], float]:
-    """Return a function that reads the latest complete-by of orders, in seconds from now.
+@dataclass
+class Records:
+    """The stored tasks and their history, as the measurement of a kill reads them."""
 
-    Orders without a task record are ignored.
-    """
+    store: DynamoStore
+    overdue_at: dict[tuple[str, str], int] = field(default_factory=dict)
+    """When each step that was under way at the kill is overdue (epoch ms), by order and step."""
+
+    def longest_complete_by(self, orders: Sequence[str]) -> float:
+        """Return the latest complete-by of these orders, in seconds from now.
+
+        Orders without a task record are ignored. It also notes when their steps are overdue.
+        """
+        found = [self.store.load(order_id, now()) for order_id in orders]
+        tasks = [task for task in found if task is not None]
+        self.overdue_at = {
+            (task.task_id, name): record.overdue_at
+            for task in tasks
+            for name, record in task.steps.items()
+            if record.under_way and record.overdue_at is not None
+        }
+        return seconds_to_complete_by(tasks, now())
+
+    def recovered_after(self) -> list[float]:
+        """Return how long after it was overdue each lost step was recovered, in seconds, sorted.
+
+        Only of steps that were overdue: a redelivered message continues most others in time.
+        """
+        late = []
+        for (order_id, step), at in self.overdue_at.items():
+            rows = self.store.history(order_id)
+            after = [row.at for row in rows if row.step == step and row.at >= at]
+            late += [(min(after) - at) / SECOND] if after else []
+        return sorted(late)
+
+
+def _records(aws: LocalAws) -> Records:
     session = boto3.Session("test", "test", region_name=aws.region)
-    store = DynamoStore(
-        session.client("dynamodb", endpoint_url=aws.endpoint),
-        orders_table=aws.outputs["OrdersTableName"],
-        tasks_table=aws.outputs["TasksTableName"],
-        history_table=None,
+    return Records(
+        DynamoStore(
+            session.client("dynamodb", endpoint_url=aws.endpoint),
+            orders_table=aws.outputs["OrdersTableName"],
+            tasks_table=aws.outputs["TasksTableName"],
+            history_table=aws.outputs["HistoryTableName"],
+        )
     )
 
-    def longest(orders: Sequence[str]) -> float:
-        found = [store.load(order_id, now()) for order_id in orders]
-        return seconds_to_complete_by([task for task in found if task is not None], now())
 
-    return longest
-
-
-def report(found: dict[str, Found], killed: AfterSigkill) -> Report:
+def report(
+    found: dict[str, Found], killed: AfterSigkill, recovered: Sequence[float] = ()
+) -> Report:
     """Return the tables of all engines.
+
+    `recovered` are the seconds after which each overdue step was recovered, sorted.
 
     The document contains the figures of the first engine directly, and those of others by name.
     """
@@ -193,7 +229,7 @@ def report(found: dict[str, Found], killed: AfterSigkill) -> Report:
     ]
     headings = ("", "orders a second", "emulator", "functions", "bench", "in all", "most a second")
     first, *others = found
-    after = _killed(killed)
+    after = _killed(killed) | _recovered(recovered)
     document: dict[str, Json] = {
         **found[first].document(),
         **{name.lower().replace(" ", "_"): found[name].document() for name in others},
@@ -233,4 +269,15 @@ def _killed(killed: AfterSigkill) -> dict[str, float]:
         "half_finished_after_s": round(killed.half_after, 1),
         "last_finished_after_s": round(killed.last_after, 1),
         "longest_complete_by_and_2_s": round(killed.bound, 1),
+    }
+
+
+def _recovered(after: Sequence[float]) -> dict[str, float]:
+    """How long after they were overdue the lost steps were recovered; empty if none was."""
+    if not after:
+        return {"steps_overdue": 0}
+    return {
+        "steps_overdue": len(after),
+        "half_recovered_after_overdue_s": round(after[(len(after) - 1) // 2], 1),
+        "last_recovered_after_overdue_s": round(after[-1], 1),
     }

@@ -12,10 +12,10 @@ TEMPLATE = Path(__file__).parents[1] / "template.yaml"
 
 # What a deployment must be told; everything else has a default.
 SERVICE_URLS: Mapping[str, str] = {
-    "InventoryUrl": "http://inventory.test",
-    "PaymentUrl": "http://payment.test",
-    "ShippingUrl": "http://shipping.test",
-    "MailUrl": "http://mail.test",
+    "InventoryUrl": "https://inventory.test",
+    "PaymentUrl": "https://payment.test",
+    "ShippingUrl": "https://shipping.test",
+    "MailUrl": "https://mail.test",
 }
 
 AGENTS = ("Inventory", "Payment", "Shipping", "Mail")

@@ -13,11 +13,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-import typer
 from samtranslator.yaml_helper import yaml_parse  # type: ignore[import-untyped]
 
 from roundsman.testing.stack.template import Document, Json, mapping_of, part
-from roundsman_console.main import app
+from roundsman_console.main import loaded
 from tools import field_pages, state_diagram
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -53,7 +52,7 @@ MANY = 5
 
 def commands() -> str:
     """Return the block with every command, its arguments and its options."""
-    found = dict(_leaves(typer.main.get_command(app), "roundsman"))
+    found = dict(_leaves(loaded(), "roundsman"))
     takers: dict[tuple[str, ...], list[str]] = {}
     for name, command in found.items():
         for option in _options(command):

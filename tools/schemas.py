@@ -30,12 +30,16 @@ from typing import (
 
 from roundsman.inspector.documents import (
     agents,
+    alert_messages,
     alerts,
     bulk,
     commands,
     dead_letters,
     doctor,
     groups,
+    preflight,
+    recovery,
+    smoke,
     stats,
     tasks,
 )
@@ -54,12 +58,15 @@ Schema: TypeAlias = dict[str, object]
 
 DOCUMENTS: Mapping[str, object] = {
     "agents": agents.AgentListDocument,
+    "alert message": alert_messages.AlertMessageDocument,
     "alerts": alerts.AlertListDocument,
     "answer": commands.AnswerDocument,
     "bulk ls": bulk.BulkRunListDocument,
-    "bulk resume": bulk.BulkRunDocument,
+    "bulk pause": bulk.BulkRunRequestDocument,
+    "bulk resume": bulk.BulkRunRequestDocument,
     "bulk show": bulk.BulkRunDocument,
-    "bulk stop": bulk.BulkRunStopDocument,
+    "bulk stop": bulk.BulkRunRequestDocument,
+    "bulk watch": bulk.BulkRunDocument,
     "check": console.CheckDocument,
     "cost": console.CostDocument,
     "demo": console.DemoDocument,
@@ -78,13 +85,16 @@ DOCUMENTS: Mapping[str, object] = {
     "local status": console.LocalStatusDocument,
     "local up": console.LocalUpDocument,
     "ls": tasks.TaskPageDocument,
+    "preflight": preflight.PreflightDocument,
     "rejected drop": dead_letters.RejectionDocument,
     "rejected ls": dead_letters.RejectionListDocument,
     "rejected resend": dead_letters.ResendDocument,
     "rejected show": dead_letters.RejectionDocument,
     "release": agents.AgentReleasedDocument,
     "services": console.ServicesDocument,
+    "ui": console.UiDocument,
     "show": tasks.TaskDocument,
+    "smoke": smoke.SmokeDocument,
     "stats": stats.StatsDocument,
     "submit": console.SubmitDocument,
     "timeline": tasks.TimelineDocument,
@@ -94,6 +104,8 @@ DOCUMENTS: Mapping[str, object] = {
         get_args(CommandKind),
         commands.CommandDocument | bulk.DryRunDocument | bulk.BulkRunDocument,
     ),
+    "erase": commands.CommandDocument,
+    "reconcile": recovery.ReconcileDocument,
 }
 """The type of what each command prints with --json: a TypedDict, or a union of several."""
 
@@ -111,7 +123,10 @@ NAMES: Mapping[object, str] = {
 NAMED: Mapping[object, str] = {Instant: "Instant"}
 """The type aliases that a schema defines by name if it uses them more than once."""
 
-TITLES: Mapping[str, str] = {"demo": "make demo ARGS=--json"}
+TITLES: Mapping[str, str] = {
+    "demo": "make demo ARGS=--json",
+    "alert message": "A message of the AlertTopic",
+}
 """The titles of schemas of documents that no command of `roundsman` prints."""
 
 

@@ -228,6 +228,7 @@ class Story:
             lambda: self._extend_a_step(order_id),
             lambda: self._resolve_a_step(order_id),
             lambda: operator.run_now(order_id),
+            lambda: operator.erase(order_id),
             self._hold_an_agent,
             self._answer_some,
         ]

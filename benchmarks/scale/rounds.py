@@ -120,7 +120,8 @@ class _Post:
     def send_inspects(self, inspects: Iterable[tuple[str, int]]) -> None:
         self._stage.spend(sqs=1)
         for task_id, delay in inspects:
-            self._stage.inspected(task_id, round(self._stage.now + delay))
+            whole = -(-delay // SECOND) * SECOND  # SQS delays by whole seconds
+            self._stage.inspected(task_id, round(self._stage.now + whole))
 
 
 class Stage:

@@ -1,15 +1,38 @@
 """The application whose stack is operated: its workflows, which say what an order must be."""
 
+import json
 import sys
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 
+from roundsman.errors import RejectedOrder
+from roundsman.inspector.clock import now
 from roundsman.inspector.errors import InspectorError
 from roundsman.model.workflow import Workflow
 from roundsman.submission.events import EventReader
+from roundsman_console.cli_errors import ConsoleError
 
 REGISTRY = Path("layers") / "workflows" / "workflows" / "registry.py"
+SMOKE_EVENTS = Path("events") / "smoke"
+"""The folder of the orders that `roundsman smoke` sends, one file a workflow."""
+
+MOST_PROBLEMS = 10
+
+
+def application_folder() -> Path | None:
+    """Return this folder or the nearest parent that is an application; None if there is none."""
+    here = Path.cwd()
+    return next((folder for folder in (here, *here.parents) if (folder / REGISTRY).is_file()), None)
+
+
+def application_workflows() -> Mapping[str, Workflow] | None:
+    """Return the workflows of the application in this folder or a parent of it, by name.
+
+    None if there is no application here. Raises InspectorError if they cannot be imported.
+    """
+    folder = application_folder()
+    return None if folder is None else _workflows(folder)
 
 
 def application_events() -> EventReader | None:
@@ -17,11 +40,38 @@ def application_events() -> EventReader | None:
 
     None if there is no application here. Raises InspectorError if its workflows cannot be imported.
     """
-    here = Path.cwd()
-    for folder in (here, *here.parents):
-        if (folder / REGISTRY).is_file():
-            return EventReader(_workflows(folder))
-    return None
+    found = application_workflows()
+    return None if found is None else EventReader(found)
+
+
+def check_event(name: str, body: str, hint: str = "") -> None:
+    """Raise ConsoleError with the problems of an order event that would be rejected.
+
+    Without an application in this folder, only checks that it is an object with an order id.
+    `name` is the file's, and `hint` ends the message.
+    """
+    problem = "" if order_id_of(body) is not None else "it is not a JSON object with an orderId"
+    try:
+        events = application_events()
+    except InspectorError:
+        events = None  # what is deployed may be right nevertheless
+    if events is not None:
+        try:
+            events.read(body, now(), lambda _: None)
+        except RejectedOrder as error:
+            problem = "; ".join(map(str, error.problems[:MOST_PROBLEMS]))
+    if problem:
+        raise ConsoleError(f"{name} would be rejected: {problem}. Nothing was sent.{hint}")
+
+
+def order_id_of(body: str) -> str | None:
+    """Return the order id of an event; None if it is not an object that has one."""
+    try:
+        event = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    found = event.get("orderId") if isinstance(event, dict) else None
+    return found if isinstance(found, str) and found else None
 
 
 def _workflows(folder: Path) -> Mapping[str, Workflow]:

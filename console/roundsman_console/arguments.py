@@ -7,13 +7,16 @@ import getpass
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from roundsman.inspector.operate.commands import LONGEST_EXTENSION, LONGEST_NAME, LONGEST_REASON
+from roundsman.inspector.read.masks import MASK
 from roundsman.model.corrections import Correction, changes_of
+from roundsman.model.instants import EPOCH
 from roundsman.model.json import Json, parse_json
 from roundsman_console.cli_errors import USAGE, ConsoleError
 from roundsman_console.hints import remember_stack
@@ -53,6 +56,23 @@ def read_duration(text: str, *, least: int = 1, most: int = LONGEST_EXTENSION) -
             USAGE,
         )
     return seconds
+
+
+def read_instant(text: str) -> int:
+    """Return an instant such as `2027-01-15T08:00:00Z` in epoch ms.
+
+    Raises ConsoleError if it is not ISO 8601 with a time zone.
+    """
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError:
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        raise ConsoleError(
+            f"{text!r} is not an instant with a time zone. Write it so: 2027-01-15T08:00:00Z.",
+            USAGE,
+        )
+    return (moment - EPOCH) // timedelta(milliseconds=1)
 
 
 def read_result(text: str | None) -> Json:
@@ -100,14 +120,43 @@ def read_changes(sets: Sequence[str], removes: Sequence[str]) -> Correction:
         path, given, value = text.partition("=")
         if not given:
             raise ConsoleError(f"--set {path!r} has no value. Write it as path=value.", USAGE)
-        try:
-            found[path] = parse_json(value)
-        except ValueError:
-            found[path] = value
+        if value == MASK:
+            raise ConsoleError(
+                f"The value of {path} was left out of the printed command. Type it again.", USAGE
+            )
+        found[path] = read_value(value)
     try:
         return changes_of(found, removes)
     except ValueError as error:
         raise ConsoleError(f"{error}.", USAGE) from error
+
+
+def check_resubmit(
+    *,
+    steps: Sequence[str],
+    corrected: bool,
+    used: bool,
+    not_done: Sequence[str],
+    fresh_key: bool,
+    newest_plan: bool,
+) -> None:
+    """Raise ConsoleError if the options of a resubmit contradict each other."""
+    if used and not corrected:
+        raise ConsoleError("--used requires --input, --set or --remove.", USAGE)
+    if not_done and not (corrected or fresh_key):
+        raise ConsoleError("--not-done requires a correction or --fresh-key.", USAGE)
+    if newest_plan and steps:
+        raise ConsoleError(
+            "--step cannot be combined with --plan: every failed step is tried again.", USAGE
+        )
+
+
+def read_value(text: str) -> Json:
+    """Return the JSON value; the text itself if it is not JSON."""
+    try:
+        return parse_json(text)
+    except ValueError:
+        return text
 
 
 def read_body(text: str | None) -> str | None:

@@ -40,6 +40,13 @@ class ExportDocument(TypedDict):
     """Why the export stopped early; null if it did not, or if it reached --limit."""
 
 
+class UiDocument(TypedDict):
+    """A console in the browser that answers."""
+
+    url: str
+    """The link that opens the console, once. It is a secret."""
+
+
 # --- an application ----------------------------------------------------------------------------
 
 
@@ -225,6 +232,7 @@ class CostAskedDocument(TypedDict):
     taskDays: Duration
     orderDays: Duration
     logDays: Duration
+    tenants: bool
     interval: int
     """The time from one pass of the supervisor to the next, in seconds."""
 

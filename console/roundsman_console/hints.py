@@ -15,10 +15,10 @@ from roundsman.inspector.sanitize import inert
 _stack: ContextVar[str | None] = ContextVar("stack", default=None)
 
 COMMANDS = (
-    *("agents", "alerts", "answer", "cancel", "cost", "doctor", "export", "extend", "groups"),
-    *("hold", "ls", "release", "resolve", "resubmit", "run", "show", "stats", "submit"),
-    *("timeline", "undo", "watch", "why"),
-    *("bulk ls", "bulk resume", "bulk show", "bulk stop"),
+    *("agents", "alerts", "answer", "cancel", "cost", "doctor", "erase", "export", "extend"),
+    *("groups", "hold", "ls", "reconcile", "release", "resolve", "resubmit", "rollback", "run"),
+    *("show", "smoke", "stats", "submit", "timeline", "ui", "undo", "watch", "why"),
+    *("bulk ls", "bulk pause", "bulk resume", "bulk show", "bulk stop", "bulk watch"),
     *("dlq drop", "dlq ls", "dlq redrive", "dlq show"),
     *("groups ls", "groups show"),
     *("rejected drop", "rejected ls", "rejected resend", "rejected show"),

@@ -1,10 +1,13 @@
-"""The console on which results are printed, and instants in the columns of its tables."""
+"""The consoles for results and for progress, and instants in the columns of tables."""
 
 import os
+import sys
+from collections.abc import Callable
 from datetime import timedelta
 
 from rich.console import Console
 
+from roundsman.inspector.sanitize import inert
 from roundsman.model.instants import EPOCH, clock_time
 
 UNLIMITED = 10_000  # columns; a table takes no more than its content needs
@@ -19,6 +22,17 @@ def results() -> Console:
     if not console.is_terminal and "COLUMNS" not in os.environ:
         return Console(highlight=False, width=UNLIMITED)
     return console
+
+
+def progress(*, quiet: bool) -> Callable[[str], None]:
+    """Return a function that prints progress on standard error, if that is a terminal."""
+    console = Console(stderr=True, highlight=False)
+
+    def tell(doing: str) -> None:
+        if not quiet and sys.stderr.isatty():
+            console.print(inert(f"{doing} ..."), style="dim", markup=False)
+
+    return tell
 
 
 def short_instant(instant: int, now: int) -> str:

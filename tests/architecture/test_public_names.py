@@ -16,6 +16,7 @@ PUBLIC = {
         "Busy",
         "Callback",
         "Compensation",
+        "CredentialRefused",
         "DefinitionError",
         "DidNotHappen",
         "Happened",
@@ -37,6 +38,7 @@ PUBLIC = {
         "Undo",
         "Wait",
         "Workflow",
+        "WrongAddress",
         "read_input",
     },
     "roundsman.client": {

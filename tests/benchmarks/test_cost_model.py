@@ -5,9 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from roundsman.scheduler.task_cache import MAX_BYTES, MAX_STEPS
 from roundsman_console.cost.alternatives import rivals_of
 from roundsman_console.cost.figures import Shape, load_figures, save_figures
 from roundsman_console.cost.model import (
+    KEPT_RESULTS,
+    KEPT_STEPS,
     Bill,
     Wanted,
     bill_of,
@@ -47,7 +50,17 @@ def test_statuses_cost_what_was_counted() -> None:
     counted = FIGURES.orders["statuses"]
     units = units_of(replace(MANY, statuses=3), FIGURES, PRICES)
     assert 0 <= units.write_units - counted.write_units < REFRESHED
+    assert 0 <= units.read_units - counted.read_units < REFRESHED
     assert units.sqs_requests == pytest.approx(counted.sqs_requests + counted.statuses)
+
+
+def test_tasks_that_no_instance_keeps_are_read_for_each_reply() -> None:
+    assert (KEPT_STEPS, KEPT_RESULTS) == (MAX_STEPS, MAX_BYTES)
+    kept, many = (units_of(replace(MANY, steps=n), FIGURES, PRICES) for n in (32, 33))
+    assert kept.read_units < units_of(MANY, FIGURES, PRICES).read_units + 0.5
+    assert many.read_units > kept.read_units + 16
+    large = units_of(replace(MANY, result_bytes=4_097), FIGURES, PRICES)
+    assert large.read_units > kept.read_units + 0.5
 
 
 def test_an_order_that_comes_alone_finds_nothing_kept_in_mind() -> None:
@@ -110,13 +123,15 @@ def test_log_bytes_in_between_are_those_of_a_batch_of_five() -> None:
     assert units.log_bytes == pytest.approx(counted, rel=0.01)
 
 
-def test_a_longer_record_costs_a_unit_for_each_kilobyte() -> None:
+def test_a_longer_record_costs_a_unit_for_each_kilobyte_that_is_left_when_packed() -> None:
     assert record_sizes(MANY, FIGURES)[-1] < 1024
     short, long = (
         units_of(replace(MANY, result_bytes=size), FIGURES, PRICES).write_units
         for size in (40, 1000)
     )
-    assert long - short == pytest.approx(10)
+    assert long - short == pytest.approx(5)
+    sizes = record_sizes(replace(MANY, steps=100), FIGURES)
+    assert sizes[100] - sizes[99] < 40
 
 
 def test_each_part_grows_with_what_it_is_for() -> None:

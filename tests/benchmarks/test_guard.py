@@ -4,9 +4,14 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from benchmarks.counting import Everything, count_everything
-from benchmarks.guard import RISEN, complaints, standing_complaints
+from benchmarks.counting import BATCHES, Everything, count_everything
+from benchmarks.growth import grown
+from benchmarks.guard import RISEN, call_complaints, complaints, standing_complaints
+from benchmarks.stand_ins import Shape
 from roundsman_console.cost.figures import Order, load_figures
+
+MOST_WRITE_UNITS_OF_FIFTY = 25
+"""The write units of an order with fifty steps side by side; a write for each reply makes 85."""
 
 AN_ORDER = Order(
     write_units=13, read_units=7, sqs_requests=30, statuses=0, invocations=10, log_bytes=5_000
@@ -18,9 +23,19 @@ def test_no_order_asks_for_more_than_was_recorded(dynamodb_endpoint: str) -> Non
     found, recorded = count_everything(dynamodb_endpoint), load_figures()
     problems = [
         *complaints(recorded.orders, found.orders),
+        *call_complaints(recorded.roles, found.roles),
         *standing_complaints(recorded, found),
     ]
     assert not problems, "\n".join([*problems, RISEN])
+
+
+@pytest.mark.engine
+def test_fifty_steps_side_by_side_are_few_writes_where_replies_arrive_in_batches(
+    dynamodb_endpoint: str,
+) -> None:
+    [fifty, four] = grown(dynamodb_endpoint, [Shape(1, 50), Shape(4)], BATCHES)
+    assert fifty.counts.write_units <= MOST_WRITE_UNITS_OF_FIFTY
+    assert (four.counts.write_units, four.counts.sqs_requests) == (13, 30)
 
 
 def risen(**more: float) -> list[str]:
@@ -64,4 +79,14 @@ def test_a_metric_more_and_a_read_more_of_each_pass_are_told() -> None:
     assert [one.partition(":")[0] for one in standing_complaints(recorded, more)] == [
         "the supervisor",
         "the stack",
+    ]
+
+
+def test_a_call_to_aws_more_for_each_message_is_told() -> None:
+    recorded = load_figures().roles
+    scheduler = recorded["scheduler"]
+    more = replace(scheduler, dynamodb_calls=scheduler.dynamodb_calls + 0.2)
+    assert list(call_complaints(recorded, recorded)) == []
+    assert list(call_complaints(recorded, {**recorded, "scheduler": more})) == [
+        "scheduler: 1.6 DynamoDB calls a message, recorded are 1.4"
     ]

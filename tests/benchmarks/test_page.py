@@ -16,11 +16,15 @@ from roundsman_console.cost.figures import load_figures
 from tests.project import TEMPLATE, load_template
 
 LATEST = json.loads((TEMPLATE.parent / "benchmarks" / "results" / "latest.json").read_text("utf-8"))
-TEXT, SCALE = (page.read_text(encoding="utf-8") for page in PAGES)
-SHOWN = {"units", "money", "growth", "machine", "cold", "supervisor", "throughput"}
+TEXT, SCALE, LATENCY = (page.read_text(encoding="utf-8") for page in PAGES)
+SHOWN = {"units", "money", "growth", "machine", "profile", "cold", "supervisor", "throughput"}
 
 
-@pytest.mark.parametrize(("text", "parts"), [(TEXT, SHOWN), (SCALE, {"scale", "overload"})])
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [(TEXT, SHOWN), (SCALE, {"scale", "overload"}), (LATENCY, {"latency"})],
+    ids=["cost", "scale", "latency"],
+)
 def test_a_page_shows_what_was_printed_last(text: str, parts: set[str]) -> None:
     assert {found[2] for found in BLOCK.finditer(text)} == parts
     assert parts <= LATEST["tables"].keys()

@@ -11,8 +11,11 @@ from benchmarks import processor
 from benchmarks.killing import kill_all, seconds_to_complete_by
 from benchmarks.shop import PATIENCE, Shop, spread, warm_up
 from benchmarks.step_functions import RESOURCES, definition
-from benchmarks.throughput import Found, report
+from benchmarks.throughput import Found, Records, report
+from roundsman.aws.dynamodb.tasks import DynamoStore
+from roundsman.model.events import HistoryRow
 from roundsman.model.instants import SECOND
+from roundsman.testing.memory import MemoryStore
 from tests.support.machine_world import T0
 from tests.support.shell_world import Shells
 from tests.support.supervision_world import LINE
@@ -168,3 +171,18 @@ def test_the_document_has_ours_and_theirs_side_by_side() -> None:
     assert cast("dict[str, object]", throughput["after_sigkill"])["stuck"] == 0
     [busiest] = [line for line in made.text().splitlines() if line.startswith("Roundsman  ")]
     assert busiest.split()[1:6] == ["5", "10", "30", "10", "50"]
+
+
+def test_a_step_is_late_by_the_time_from_its_deadline_to_the_next_row_of_its_history() -> None:
+    store = MemoryStore()
+
+    def row(seq: int, at: int, step: str) -> None:
+        store.add_history("one", HistoryRow(seq, at, "requeued", step, 1, "overdue"))
+
+    row(1, T0 - 1, "payment")
+    row(2, T0 + 1_500, "payment")
+    row(3, T0 + 9_000, "payment")
+    row(4, T0 + 700, "shipping")
+    overdue = {("one", "payment"): T0, ("one", "shipping"): T0, ("one", "mail"): T0}
+    records = Records(cast("DynamoStore", store), overdue)
+    assert records.recovered_after() == [0.7, 1.5], "the mail was never recovered"

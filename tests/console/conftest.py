@@ -10,6 +10,7 @@ from roundsman.inspector.dead_letters import peek
 from roundsman.testing.stack import Clock, Services
 from tests.console.operators import Operator, Patience, let_go_is_seen_at_once
 from tests.project import deployed_project, of_each_agent
+from tests.support.forked import CommandLine, command_line
 
 
 @pytest.fixture
@@ -25,6 +26,13 @@ def operator(
         monkeypatch.setattr(peek, "LONG_POLL", 0)  # on a clock that stands, it would never end
         with let_go_is_seen_at_once(world):
             yield Operator(world, patience)
+
+
+@pytest.fixture(scope="session")
+def forked(session_without_real_aws: None) -> Iterator[CommandLine]:
+    """The command line in a process of its own for each command, with its libraries imported."""
+    with command_line() as found:
+        yield found
 
 
 @pytest.fixture

@@ -11,9 +11,13 @@ from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field
 
 import boto3
+import pytest
 from typer.testing import CliRunner, Result
 
 from roundsman.aws.dynamodb.holds import DynamoHolds
+from roundsman.inspector import clock as polling
+from roundsman.inspector.bulk.start import BETWEEN_READS
+from roundsman.inspector.dead_letters import peek
 from roundsman.testing.stack import Stack
 from roundsman_console.main import app
 from tests.console.schemas import assert_schema
@@ -27,6 +31,9 @@ CHARGED_LATER: dict[str, object] = {
     "retryAfter": 600,
     "times": 1,
 }
+
+
+MOST_WAITS = 5_000
 
 
 @dataclass
@@ -43,6 +50,7 @@ class Patience:
     def sleep(self, seconds: float) -> None:
         self.now += seconds
         self.slept.append(seconds)
+        assert len(self.slept) < MOST_WAITS, "the command waits for what never happens"
         with redirect_stdout(io.StringIO()):  # functions write their metrics there
             self.sleeping()
 
@@ -63,6 +71,10 @@ class Operator:
             assert_schema(schema_of(verb), document(result))
         return result
 
+    def lets_time_pass(self) -> None:
+        """While a command waits, time passes: the supervisor carries out the bulk runs."""
+        self.patience.sleeping = lambda: self.world.pass_time(BETWEEN_READS)
+
     def asks(self, *arguments: str) -> Result:
         """The same by a person called ops, without being asked back."""
         return self.types(*arguments, "--as", "ops", "--reason", "told to", "--yes")
@@ -72,6 +84,15 @@ class Operator:
         result = self.types(*arguments, "--json")
         assert result.exit_code == 0, result.output
         return document(result)
+
+
+def operator_of(world: Stack, monkeypatch: pytest.MonkeyPatch) -> Operator:
+    """Someone at the command line of a stack that many tests share, as it was deployed."""
+    world.start_over()
+    patience = Patience(world.run)
+    monkeypatch.setattr(polling, "time", patience)
+    monkeypatch.setattr(peek, "LONG_POLL", 0)  # on a clock that stands, it would never end
+    return Operator(world, patience)
 
 
 def document(result: Result) -> dict[str, object]:

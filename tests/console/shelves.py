@@ -17,6 +17,13 @@ from tests.console.step_samples import AT, plan
 DECLINED = StepError("CardDeclined", "POST answered 402")
 
 
+class NoPlans:
+    """Stands in for the stored plans, of which there is none."""
+
+    def plan(self, plan_hash: str) -> None:
+        return None
+
+
 @dataclass
 class Shelves:
     """Stands in for `Records`; `looked` are the ids of each read of many."""
@@ -68,7 +75,7 @@ class Shelves:
         """A stack that reads from here."""
         found = DeployedStack("roundsman", {}, {"DueShards": str(shards)})
         # Where cached_property would keep the real ones.
-        found.__dict__.update(records=self, tasks=self, every_shard=range(shards))
+        found.__dict__.update(records=self, tasks=self, plans=NoPlans(), every_shard=range(shards))
         return found
 
     def put(self, *tasks: Task) -> None:

@@ -60,7 +60,7 @@ def test_a_group_that_was_alerted_stands_until_it_is_closed_or_has_no_members() 
 
 def test_a_number_that_was_not_counted_now_says_when_it_was_counted() -> None:
     [found] = of_groups([GROUP], COUNTED + 60_000)
-    assert found.sentence.endswith("; counted at 08:00:00")
+    assert found.sentence.endswith("; counted at 2027-01-15T08:00:00Z")
 
 
 def test_undone_orders_stand_only_where_they_were_alerted() -> None:

@@ -23,7 +23,7 @@ from roundsman_console.main import app
 from tests.console.operators import Operator, document
 from tests.console.schemas import assert_schema
 from tests.console.step_samples import PICK
-from tests.moto.orders import order
+from tests.moto.orders import MOTO_SENDER, order
 
 IN_AN_HOUR = MORNING + 3_600_000
 
@@ -90,6 +90,25 @@ def test_an_application_answers_with_the_client(operator: Operator) -> None:
     operator.world.run()
     assert operator.world.task("ord-1").step("charge_card").result == {"chargeId": "ch_7"}
     assert operator.world.task("ord-1").state is TaskState.COMPLETED
+
+
+def test_show_and_timeline_say_which_principal_answered(operator: Operator) -> None:
+    token = waits_for_approval(operator)
+    Client.of_stack("roundsman").answer(token, {"chargeId": "ch_7"})
+    operator.world.run()
+    [row] = operator.world.store.history("ord-1")
+    assert (row.kind, row.step, row.attempt) == ("answered", "charge_card", 1)
+    assert (row.by, row.sender) == (None, MOTO_SENDER)
+    said = "charge_card: its callback was answered: succeeded"
+    history = operator.reads("show", "ord-1")["history"]
+    assert isinstance(history, list)
+    assert [(each["sender"], each["reason"]) for each in history] == [(MOTO_SENDER, said)]
+    happened = operator.reads("timeline", "ord-1")["happened"]
+    assert isinstance(happened, list)
+    of_step = [(one["what"], one["sender"]) for one in happened if one["step"] == "charge_card"]
+    assert of_step[-2:] == [("finished", None), ("answered", MOTO_SENDER)]
+    for verb in ("show", "timeline"):
+        assert MOTO_SENDER in operator.types(verb, "ord-1").stdout.replace("\n", "")
 
 
 def test_an_application_reports_a_failure_with_the_client(operator: Operator) -> None:

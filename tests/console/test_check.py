@@ -12,8 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from roundsman_console.main import app
-
-COMMAND = "from roundsman_console.main import app; app()"
+from tests.support.forked import COMMAND, CommandLine
 
 
 @pytest.fixture
@@ -25,17 +24,11 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def check(shop: Path) -> Callable[[], tuple[int, str]]:
+def check(shop: Path, forked: CommandLine) -> Callable[[], tuple[int, str]]:
     """A function that returns the exit code of the command and what it prints."""
 
     def run() -> tuple[int, str]:
-        done = subprocess.run(
-            [sys.executable, "-c", COMMAND, "check"],
-            cwd=shop,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = forked.run(shop, "check")
         return done.returncode, " ".join((done.stdout + done.stderr).split())
 
     return run
@@ -48,8 +41,31 @@ def edit(shop: Path, agent: str, old: str, new: str) -> None:
     path.write_text(text.replace(old, new))
 
 
-def test_a_new_application_has_no_problem(check: Callable[[], tuple[int, str]]) -> None:
+def test_a_new_application_has_no_problem(shop: Path, check: Callable[[], tuple[int, str]]) -> None:
     assert check() == (0, "No problem.")
+    alone = subprocess.run(
+        [sys.executable, "-c", COMMAND, "check"],
+        cwd=shop,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (alone.returncode, alone.stdout, alone.stderr) == (0, "No problem.\n", "")
+
+
+def test_each_command_finds_the_code_of_its_own_application_only(
+    tmp_path: Path, forked: CommandLine
+) -> None:
+    """What one command has imported is in no other's process."""
+    for name in ("shop", "returns"):
+        assert forked.run(tmp_path, "init", name, "--agent", name + "_agent").returncode == 0
+    change(tmp_path / "shop/layers/workflows/workflows/registry.py", "WORKFLOWS:", "OTHERS:")
+    codes = [forked.run(tmp_path / name, "check").returncode for name in ("shop", "returns")]
+    assert codes == [1, 0]
+    assert "Usage" in forked.run(tmp_path, "--help").stdout
+    refused = forked.run(tmp_path / "shop", "check", "--no-such-option")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "--no-such-option" in refused.stderr
 
 
 def test_each_agent_that_lacks_a_function_is_named(

@@ -8,6 +8,7 @@ import boto3
 import pytest
 from typer.testing import CliRunner, Result
 
+from roundsman_console.cost.usage_metrics import StackParts, metrics_of
 from roundsman_console.main import app
 from tests.console.operators import Operator, document
 from tests.console.schemas import assert_schema
@@ -81,12 +82,25 @@ def test_a_number_that_means_nothing_is_refused_in_a_sentence(
     assert not result.stdout
 
 
-def noted(operator: Operator, name: str, value: float, **dimensions: str) -> None:
+def test_orders_of_tenants_pay_for_fair_queues() -> None:
+    without, of_tenants = (
+        reads("--orders-per-month", "1e6", *more) for more in ((), ("--tenants",))
+    )
+    lines = of_tenants["lines"]
+    assert isinstance(lines, list)
+    [fair] = [line for line in lines if line["what"] == "fair queues, at most"]
+    assert (fair["amount"], fair["usd"]) == (30e6, 3.0)
+    assert [line for line in lines if line != fair] == without["lines"]
+
+
+def noted(
+    operator: Operator, name: str, value: float, *, stack: str = "roundsman", **dimensions: str
+) -> None:
     """Put a metric of the functions where CloudWatch would have taken it from their logs."""
     client: CloudWatchClient = boto3.client("cloudwatch")
     an_hour_ago = datetime.fromtimestamp(operator.world.clock() / 1000, tz=UTC) - timedelta(hours=1)
     client.put_metric_data(
-        Namespace="Roundsman",
+        Namespace=f"Roundsman/{stack}",
         MetricData=[
             {
                 "MetricName": name,
@@ -102,6 +116,7 @@ def test_a_live_stack_tells_what_its_orders_took_by_workflow(operator: Operator)
     noted(operator, "OrdersAccepted", 3, service="submission")
     for workflow, decisions in (("order_fulfilment", 6), ("order_fulfilment", 8), ("gift", 6)):
         noted(operator, "TaskDecisions", decisions, service="scheduler", workflow=workflow)
+    noted(operator, "TaskDecisions", 9, stack="another", service="scheduler", workflow="theirs")
     found = document(operator.types("cost", "--since", "2h", "--json"))
     assert_schema("cost", found)
     assert found["estimate"] is None
@@ -112,6 +127,14 @@ def test_a_live_stack_tells_what_its_orders_took_by_workflow(operator: Operator)
         ("order_fulfilment", 2, 14),
         ("gift", 1, 6),
     ]
+
+
+def test_the_metrics_of_a_bill_are_those_of_the_stack(operator: Operator) -> None:
+    """moto finds a metric with dimensions in any namespace, so the queries themselves are read."""
+    noted(operator, "TaskDecisions", 9, stack="shop", service="scheduler", workflow="gift")
+    own = [m for m in metrics_of(StackParts("shop")) if not m.namespace.startswith("AWS/")]
+    assert {metric.namespace for metric in own} == {"Roundsman/shop"}
+    assert [metric.name for metric in own] == ["orders", "decisions gift", "ended gift"]
 
 
 def test_a_stack_of_which_nothing_is_known_yet_says_so(operator: Operator) -> None:

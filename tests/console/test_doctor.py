@@ -7,15 +7,21 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from roundsman.inspector import clock as polling
-from roundsman.inspector.bulk.run import Run, Terms
-from roundsman.inspector.bulk.store import DynamoBulks, Holder
+from roundsman.aws.dynamodb.bulk_runs import DynamoBulkRuns
 from roundsman.inspector.read.stack import find_stack
+from roundsman.model.bulk_run import PlannedOrder, Run, Terms
 from roundsman.model.events import CommandSource, Resubmit
 from roundsman.model.instants import MINUTE
 from roundsman.testing.stack import Clock, Services, Stack
-from tests.console.doctored import findings, mappings_enabled, put_in_order, visit
-from tests.console.operators import DECLINED, Operator, Patience, at_each_call, document, in_retry
+from tests.console.doctored import ACCOUNT, findings, mappings_enabled, put_in_order, visit
+from tests.console.operators import (
+    DECLINED,
+    Operator,
+    at_each_call,
+    document,
+    in_retry,
+    operator_of,
+)
 from tests.console.schemas import assert_schema
 from tests.moto.orders import order
 from tests.project import deployed_project, of_each_agent
@@ -37,10 +43,7 @@ def operator(
     monkeypatch: pytest.MonkeyPatch, one_world: Stack, session_without_real_aws: None
 ) -> Operator:
     """Someone at the command line of a stack as deployed just now."""
-    one_world.start_over()
-    patience = Patience(one_world.run)
-    monkeypatch.setattr(polling, "time", patience)
-    return Operator(one_world, patience)
+    return operator_of(one_world, monkeypatch)
 
 
 def stuck_at_payment(operator: Operator) -> None:
@@ -84,13 +87,15 @@ def archived_alone(world: Stack) -> str:
 
 
 def run_is_left(world: Stack) -> None:
-    """Somebody's command line died ten minutes ago, at the beginning of a run over many orders."""
+    """A run over many orders was started ten minutes ago, and no supervisor has begun it."""
     asked = CommandSource("b-1a2b3c4d", "amy", "mail is back")
     event, at = Resubmit(asked), world.clock() - 10 * MINUTE
-    run = Run("b-1a2b3c4d", event, "amy", "mail is back", "--state Archived", at, 1, Terms())
+    run = Run(
+        "b-1a2b3c4d", event, "amy", "AROA:amy", "mail is back", "--state Archived", at, 1, Terms()
+    )
     table = world.stack.outputs["ControlTableName"]
-    bulks = DynamoBulks(world.dynamodb, control_table=table, clock=lambda: at)
-    bulks.begin(run, ["ord-4"], Holder("t", "amy", "desk"))
+    runs = DynamoBulkRuns(world.dynamodb, control_table=table, clock=lambda: at)
+    runs.begin(run, [PlannedOrder("ord-4")])
 
 
 def test_of_a_stack_at_its_ordinary_work_nothing_is_found(operator: Operator) -> None:
@@ -118,6 +123,17 @@ def test_of_a_stack_at_its_ordinary_work_nothing_is_found(operator: Operator) ->
         shown = operator.types("doctor")
     assert shown.exit_code == 0
     assert shown.stdout.splitlines()[-1] == "Checked 2 open and 1 archived tasks. Nothing is wrong."
+
+
+def test_the_caps_of_all_mappings_are_compared_with_the_concurrency_of_the_account(
+    operator: Operator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And a supervisor: 2 queues of the engine, and of each of 4 agents 10 + 5 + 10 instances."""
+    operator.world.supervise()
+    monkeypatch.setitem(ACCOUNT, "UnreservedConcurrentExecutions", 121)
+    assert "concurrency-too-low" not in findings(visit(operator))
+    monkeypatch.setitem(ACCOUNT, "UnreservedConcurrentExecutions", 120)
+    assert findings(visit(operator))["concurrency-too-low"] == "account"
 
 
 def test_after_a_supervisor_died_what_stands_still_is_found_and_moved_on(

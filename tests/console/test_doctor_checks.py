@@ -6,6 +6,7 @@ import pytest
 
 from roundsman.inspector.doctor.catalog import CATALOG
 from roundsman.inspector.doctor.facts import (
+    AccountConcurrencyFact,
     AlarmFact,
     BulkFact,
     FunctionFact,
@@ -74,6 +75,19 @@ def lease(until: int, shard: int = 3) -> StackFacts:
     return replace(WELL, leases=replace(leases, by_shard={**leases.by_shard, shard: held}))
 
 
+def with_concurrency(unreserved: int, reserved: int | None = None) -> StackFacts:
+    """Two mappings of ten instances each, and a supervisor, in an account with so much left."""
+    mappings = tuple(replace(one, most=10) for one in WELL.mappings or ())
+    functions = tuple(replace(one, reserved=reserved) for one in WELL.functions)
+    return replace(
+        WELL,
+        mappings=mappings,
+        functions=(*functions, FunctionFact("SupervisorFunction", "s-SupervisorFunction", 90)),
+        concurrency=AccountConcurrencyFact(1000, unreserved),
+    )
+
+
+TOO_LOW = "concurrency-too-low"
 BROKEN = {
     "supervisor-late": (
         replace(WELL, leases=visited(NOW - 121 * SECOND)),
@@ -98,7 +112,7 @@ BROKEN = {
         replace(WELL, bulk=(BulkFact("b-1", NOW - 6 * MINUTE, 7, 200, "amy"),)),
         replace(WELL, bulk=(BulkFact("b-1", NOW - 4 * MINUTE, 7, 200, "amy"),)),
         "b-1",
-        "7 of 200 orders reached; run by amy, no progress saved for 6 min",
+        "7 of 200 orders reached; started by amy, no progress saved for 6 min",
     ),
     "dead-letters": (one_dead_letter(), WELL, "PaymentRequestQueueDead", "1 message"),
     "rejected": (rejected(waiting=2, in_flight=1), rejected(), "RejectedQueue", "3 messages"),
@@ -110,10 +124,10 @@ BROKEN = {
     ),
     "queue-unread": (disabled(), WELL, "PaymentRequestQueue", "its mapping is Disabled"),
     "queue-behind": (
-        with_queue(oldest=1201),
-        with_queue(oldest=1200),
+        with_queue(oldest=1861),
+        with_queue(oldest=1860),
         "PaymentRequestQueue",
-        "20 min old",
+        "31 min old",
     ),
     "queue-delays": (
         with_queue(delay=5),
@@ -175,6 +189,12 @@ BROKEN = {
         "PaymentFunction",
         "7 calls refused",
     ),
+    "concurrency-too-low": (
+        with_concurrency(20),
+        with_concurrency(21),
+        "account",
+        "the stack may run 21 instances at once; 20 of the account's 1000 are not reserved",
+    ),
     "schedule-disabled": (
         replace(WELL, schedules=(ScheduleFact("Rounds", "s-Rounds", "DISABLED"),)),
         WELL,
@@ -193,6 +213,12 @@ BROKEN = {
         with_table(recovery=True),
         "TasksTable",
         "point-in-time recovery is not enabled",
+    ),
+    "protection-off": (
+        replace(with_table(protected=False), parameters={"DeletionProtection": "later"}),
+        replace(with_table(protected=False), parameters={"DeletionProtection": "false"}),
+        "TasksTable",
+        "it does not refuse to be deleted; DeletionProtection is later",
     ),
     "alarm-missing": (
         replace(WELL, alarms=(AlarmFact("A", "s-A", None),)),
@@ -288,6 +314,16 @@ def test_a_queue_without_any_mapping_says_what_waits_there() -> None:
     assert of(facts)["queue-unread"].evidence == "it has no mapping; 3 messages waiting"
 
 
+def test_a_function_with_a_reservation_takes_nothing_of_what_is_not_reserved() -> None:
+    assert of(with_concurrency(1, reserved=10)) == {}
+    assert "may run 1 instances" in of(with_concurrency(0, reserved=10))[TOO_LOW].evidence
+
+
+def test_concurrency_is_not_checked_unless_all_mappings_and_the_account_were_read() -> None:
+    assert of(replace(with_concurrency(0), concurrency=None)) == {}
+    assert TOO_LOW not in of(replace(with_concurrency(0), mappings=None))
+
+
 def test_a_stack_that_is_said_not_to_be_restorable_is_no_finding() -> None:
     facts = replace(with_table(recovery=False), parameters={"PointInTimeRecovery": "false"})
     assert of(facts) == {}
@@ -316,3 +352,8 @@ def test_each_kind_says_what_it_means_and_what_mends_it() -> None:
         assert entry.severity in Severity
         assert entry.means.endswith(".")
         assert entry.repair.endswith(".")
+
+
+def test_a_queue_with_a_short_visibility_timeout_is_behind_at_the_age_of_the_alarm() -> None:
+    assert "queue-behind" in set(of(with_queue(oldest=1201, visibility=60)))
+    assert "queue-behind" not in set(of(with_queue(oldest=1200, visibility=60)))

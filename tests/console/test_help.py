@@ -1,11 +1,14 @@
 """`--help` of every verb: it fits a terminal, and its example is one that the verb takes."""
 
+import os
 import shlex
+import subprocess
+import sys
 
 import pytest
 from typer.testing import CliRunner
 
-from roundsman_console.main import DEVELOP, LOOK, REPAIR, app
+from roundsman_console.main import COMMANDS, DEVELOP, LOOK, REPAIR, LazyCommand, app
 from tests.console.verbs import VERBS, examples
 
 WIDTH = 80
@@ -64,3 +67,45 @@ def test_the_list_of_commands_is_in_groups() -> None:
     assert headings[0] < shown.index(" init ") < headings[1] < shown.index(" show ") < headings[2]
     assert headings[2] < shown.index(" resubmit ")
     assert " Commands " not in shown, "a command is in no group"
+
+
+@pytest.mark.parametrize("listed", COMMANDS, ids=lambda command: command.name)
+def test_the_summary_of_a_command_is_the_first_paragraph_of_its_help(listed: LazyCommand) -> None:
+    first = " ".join((listed.load().help or "").split("\n\n")[0].split())
+    assert first.split(" Example: ")[0] == listed.help
+
+
+@pytest.mark.parametrize("words", [("--help",), ("--version",), ()])
+def test_a_list_of_commands_imports_no_command(words: tuple[str, ...]) -> None:
+    program = (
+        "import sys\nfrom roundsman_console.main import app\n"
+        "try: app()\nexcept SystemExit: pass\n"
+        "heavy = {'boto3', 'botocore', 'yaml', 'roundsman.model', 'roundsman_console.cli'}\n"
+        "print(sorted(heavy & set(sys.modules)), file=sys.stderr)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, *words], capture_output=True, text=True, check=True
+    )
+    assert done.stderr.splitlines()[-1] == "[]"
+
+
+def test_a_completion_of_a_command_imports_no_command() -> None:
+    program = (
+        "import sys\nfrom roundsman_console.main import app\n"
+        "try: app(prog_name='roundsman')\nexcept SystemExit: pass\n"
+        "print(sorted({'boto3', 'roundsman_console.cli'} & set(sys.modules)), file=sys.stderr)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={
+            **os.environ,
+            "_ROUNDSMAN_COMPLETE": "complete_bash",
+            "COMP_WORDS": "roundsman re",
+            "COMP_CWORD": "1",
+        },
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert {"resubmit", "resolve", "release"} <= set(done.stdout.split())
+    assert done.stderr.splitlines()[-1] == "[]"

@@ -87,12 +87,12 @@ def test_an_update_keeps_the_parameters_and_takes_new_ones(project: Path) -> Non
 
 
 def test_an_update_keeps_the_address_of_the_services_or_takes_a_new_one(project: Path) -> None:
-    with LocalAws.up(port=0, services="http://a", project=project, runner=Tools()) as local:
+    with LocalAws.up(port=0, services="https://a", project=project, runner=Tools()) as local:
         tools = Tools()
         deploy(project, instance_of(local, project), runner=tools)
-        assert 'MailUrl="http://a"' in overrides(tools)
-        done = deploy(project, instance_of(local, project), services="http://b", runner=Tools())
-        assert done.record.services["mail"] == "http://b"
+        assert 'MailUrl="https://a"' in overrides(tools)
+        done = deploy(project, instance_of(local, project), services="https://b", runner=Tools())
+        assert done.record.services["mail"] == "https://b"
     with up(project) as local:
         done = deploy(project, instance_of(local, project), runner=Tools())
         assert done.record.services["mail"] == DEFAULT_SERVICES

@@ -17,6 +17,7 @@ from roundsman_console.local.parameters import (
     service_urls,
 )
 from tests.console.local_tools import RUNTIME, make_project
+from tests.project import TEMPLATE
 
 
 @pytest.fixture
@@ -48,7 +49,8 @@ def test_a_base_url_loses_its_closing_slash_only(url: str) -> None:
 @pytest.mark.parametrize(
     "url",
     ["", "host:80", "ftp://host", "http://", "http://h:x", "http://h:99999", "http://h?q",
-     "http://h#f", "http://me:" + "secret@h", "http://a b", "http://[::1"],
+     "http://h#f", "http://me:" + "secret@h", "http://a b", "http://[::1", "http://host:80",
+     "http://10.0.0.7"],
 )  # fmt: skip
 def test_what_is_no_base_url_is_refused(url: str) -> None:
     with pytest.raises(ConsoleError, match="--services requires a base URL"):
@@ -58,15 +60,25 @@ def test_what_is_no_base_url_is_refused(url: str) -> None:
 def test_one_services_url_serves_all_four_and_a_parameter_wins(
     declared: DeclaredTemplate,
 ) -> None:
-    chosen = choose_parameters(declared, {"MailUrl": "http://mail"}, "http://all", RUNTIME)
+    chosen = choose_parameters(declared, {"MailUrl": "https://mail"}, "https://all", RUNTIME)
     assert service_urls(declared, chosen) == {
-        "inventory": "http://all",
-        "payment": "http://all",
-        "shipping": "http://all",
-        "mail": "http://mail",
+        "inventory": "https://all",
+        "payment": "https://all",
+        "shipping": "https://all",
+        "mail": "https://mail",
     }
     assert chosen["PythonRuntime"] == RUNTIME
     assert chosen["Architecture"] == architecture()
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"), [({}, "false"), ({"DeletionProtection": "true"}, "true")]
+)
+def test_the_tables_of_a_local_stack_are_protected_only_if_that_is_asked(
+    asked: dict[str, str], found: str
+) -> None:
+    chosen = choose_parameters(declared_parameters(TEMPLATE), asked, "https://all", RUNTIME)
+    assert chosen["DeletionProtection"] == found
 
 
 def test_without_a_services_url_they_are_expected_where_roundsman_services_answers(
@@ -100,8 +112,8 @@ def test_an_agent_without_an_address_gets_one_and_a_computed_one_stays(tmp_path:
     chosen = choose_parameters(declared, {}, None, RUNTIME)
     assert chosen["Fraud.ServiceUrl"] == DEFAULT_SERVICES
     assert "Partner.ServiceUrl" not in chosen
-    chosen = choose_parameters(declared, {}, "http://all", RUNTIME)
-    assert set(service_urls(declared, chosen).values()) == {"http://all"}
+    chosen = choose_parameters(declared, {}, "https://all", RUNTIME)
+    assert set(service_urls(declared, chosen).values()) == {"https://all"}
     assert set(service_urls(declared, chosen)) >= {"fraud", "partner", "mail"}
 
 
@@ -122,7 +134,7 @@ def test_a_value_outside_the_templates_bounds_is_refused(
     declared: DeclaredTemplate, name: str, value: str, sentence: str
 ) -> None:
     with pytest.raises(ConsoleError, match=sentence) as caught:
-        choose_parameters(declared, {name: value}, "http://all", RUNTIME)
+        choose_parameters(declared, {name: value}, "https://all", RUNTIME)
     assert str(caught.value).startswith(f"The parameter {name} cannot be ")
 
 
@@ -132,7 +144,7 @@ def test_a_python_that_the_template_does_not_take_is_named_as_the_cause(
     with pytest.raises(
         ConsoleError, match=r"cannot be 'python2\.7'.*the Python that roundsman runs"
     ):
-        choose_parameters(declared, {}, "http://all", "python2.7")
+        choose_parameters(declared, {}, "https://all", "python2.7")
 
 
 def test_a_required_parameter_that_nobody_gives_is_asked_for() -> None:

@@ -178,6 +178,7 @@ def test_many_orders_are_shown_what_differs_and_continue(
     assert eligible["orders"] == 3
     shown = failed.types("resubmit", *orders, *told)
     assert f"3 orders: the plan {plan_of(OLD).hash[:12]} would change to" in shown.stdout
+    failed.lets_time_pass()
     result = failed.types("resubmit", *orders, *told, "--go", "--yes", "--json")
     assert result.exit_code == 0, result.output
     assert document(result)["completed"] == 3
@@ -200,6 +201,7 @@ def test_orders_whose_input_is_not_valid_are_refused_and_the_others_go_on(
     row["Content"] = {"S": json.dumps(content)}
     failed.world.dynamodb.put_item(TableName=table, Item=row)
     told = ("--plan", "newest", "--reason", "told to", "--as", "ops")
+    failed.lets_time_pass()
     result = failed.types("resubmit", "ord-1", "ord-2", *told, "--go", "--yes", "--json")
     found = document(result)
     assert (found["completed"], found["sent"]) == (1, 1)

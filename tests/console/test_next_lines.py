@@ -6,8 +6,8 @@ import pytest
 from rich.console import Console
 
 from roundsman.engine.decision import SKEW
+from roundsman.engine.eligibility import decided
 from roundsman.errors import Refused
-from roundsman.inspector.operate.commands import decided
 from roundsman.model.events import CommandSource, Resubmit
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError, StepRecord, Task, Termination

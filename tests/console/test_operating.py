@@ -167,7 +167,7 @@ def test_resolve_as_not_done_has_the_step_made_again(operator: Operator) -> None
 
 
 def test_a_failed_undo_is_resolved_as_done_by_hand(operator: Operator) -> None:
-    operator.world.faults({"operation": "DELETE /reservations", "status": 403})
+    operator.world.faults({"operation": "DELETE /reservations", "status": 422})
     operator.world.submit({**order("ord-1"), **DECLINED})
     operator.world.run()
     assert operator.reads("show", "ord-1")["undoFailed"] == ["reserve_stock"]

@@ -8,7 +8,7 @@ import pytest
 
 from roundsman.engine.transitions import MayBecome, TaskEvent, task_transition
 from roundsman.model.states import TaskState
-from roundsman_console.main import app
+from roundsman_console.main import COMMANDS
 from tests.console.operations_page import (
     DOCS,
     RUNBOOK,
@@ -28,6 +28,7 @@ EVENTS = {
     "resolve": TaskEvent.RESOLVE,
     "extend": TaskEvent.EXTEND,
     "run": TaskEvent.RUN_NOW,
+    "erase": TaskEvent.ERASE,
 }
 
 
@@ -65,4 +66,4 @@ def test_the_page_lists_the_states_in_which_each_verb_is_accepted() -> None:
         verb: {s.value for s in TaskState if isinstance(task_transition(s, event), MayBecome)}
         for verb, event in EVENTS.items()
     }
-    assert set(EVENTS) <= {command.name for command in app.registered_commands}
+    assert set(EVENTS) <= {command.name for command in COMMANDS}

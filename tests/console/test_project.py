@@ -26,6 +26,7 @@ from roundsman_console.project.template import read_names
 from roundsman_console.project.upgrade import RECORD, apply_upgrade, plan_upgrade, record_of
 from roundsman_console.project.workflows import with_workflow
 from tests.console.schemas import assert_schema
+from tests.support.forked import CommandLine
 
 TEMPLATE = Path("template.yaml")
 PROJECT = Path(__file__).parents[2]
@@ -195,12 +196,12 @@ def test_a_folder_that_cannot_be_written_is_left_as_it_was(
     ids=["not YAML", "empty", "text", "missing"],
 )
 def test_a_template_that_cannot_be_checked_is_one_sentence(
-    shop: Path, template: str | None, said: str
+    shop: Path, forked: CommandLine, template: str | None, said: str
 ) -> None:
     (shop / TEMPLATE).unlink()
     if template is not None:
         (shop / TEMPLATE).write_text(template)
-    refused = run_check(shop)
+    refused = forked.run(shop, "check")
     assert refused.returncode == 1
     assert said in " ".join(refused.stderr.split())
 
@@ -241,9 +242,11 @@ def test_the_origin_of_the_installed_package_decides_what_an_application_needs(
 
 
 @pytest.mark.parametrize("name", ["service", "create", "delete", "workflows", "json"])
-def test_an_agent_may_have_a_name_that_its_code_does_not_use(folder: Path, name: str) -> None:
+def test_an_agent_may_have_a_name_that_its_code_does_not_use(
+    folder: Path, forked: CommandLine, name: str
+) -> None:
     assert types("init", "shop", "--agent", name).exit_code == 0
-    assert checks(folder / "shop") == (0, {"problems": []})
+    assert checks(folder / "shop", forked) == (0, {"problems": []})
 
 
 def test_the_names_that_are_refused_are_those_that_the_engine_takes() -> None:
@@ -470,6 +473,8 @@ def test_the_tests_of_an_added_workflow_send_its_own_event(shop: Path) -> None:
     assert "make events/returns.json such an order" in added.stdout
     event = json.loads((shop / "events/returns.json").read_text())
     assert event["processing"] == {"workflow": "returns"}
+    smoke = json.loads((shop / "events/smoke/returns.json").read_text())
+    assert smoke["processing"] == {"workflow": "returns"}
     module = shop / "layers/workflows/workflows/returns.py"
     module.write_text(
         module.read_text()
@@ -763,35 +768,24 @@ def test_an_upgrade_across_too_many_releases_is_refused(
 # check
 
 
-def run_check(folder: Path, *options: str) -> "subprocess.CompletedProcess[str]":
-    """Run `roundsman check` in a process of its own.
+def checks(folder: Path, forked: CommandLine) -> tuple[int, dict[str, list[str]]]:
+    """The exit code and the document of `roundsman check`.
 
     An application's packages have the same names as the example's, which tests have loaded.
     """
-    return subprocess.run(
-        [sys.executable, "-c", "from roundsman_console.main import app; app()", "check", *options],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
-def checks(folder: Path) -> tuple[int, dict[str, list[str]]]:
-    """The exit code and the document of `roundsman check`."""
-    ran = run_check(folder, "--json")
+    ran = forked.run(folder, "check", "--json")
     document = json.loads(ran.stdout)
     assert_schema("check", document)
     return ran.returncode, document
 
 
 def test_a_new_application_has_no_problem_and_a_timeout_that_is_too_short_is_one(
-    shop: Path,
+    shop: Path, forked: CommandLine
 ) -> None:
-    assert checks(shop) == (0, {"problems": []})
+    assert checks(shop, forked) == (0, {"problems": []})
     template = TEMPLATE.read_text(encoding="utf-8")
     short = template.replace("Agent: stock", "Agent: stock\n        TimeoutSeconds: 5", 1)
     TEMPLATE.write_text(short, encoding="utf-8")
-    code, document = checks(shop)
+    code, document = checks(shop, forked)
     assert code == 1
     assert any("stock" in problem.lower() for problem in document["problems"])

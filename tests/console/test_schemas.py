@@ -34,9 +34,12 @@ def test_each_schema_is_generated_from_the_types() -> None:
     assert out_of_date(files()) == [], "run python -m tools.schemas"
 
 
+OF_NO_VERB = ("alert-message", "demo")  # the AlertTopic gets the one, `make demo` prints the other
+
+
 def test_each_schema_is_of_a_verb() -> None:
     assert sorted(file.stem for file in SCHEMAS.iterdir()) == sorted(
-        [*map(schema_of, JSON_VERBS), "demo"]  # the demo is no verb; `make demo` prints it
+        [*map(schema_of, JSON_VERBS), *OF_NO_VERB]
     )
 
 

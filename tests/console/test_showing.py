@@ -1,7 +1,7 @@
 """What `roundsman show` and `roundsman ls` tell of tasks that met trouble, by their real ends."""
 
 from tests.console.operators import DECLINED, Operator
-from tests.moto.orders import order
+from tests.moto.orders import MOTO_SENDER, order
 
 UNDONE = {**order("ord-1"), **DECLINED}
 
@@ -49,6 +49,7 @@ def test_show_as_json_has_the_history_the_ending_and_each_steps_undo(operator: O
         "step": "charge_card",
         "attempt": 1,
         "by": None,
+        "sender": None,
         "commandId": None,
         "reason": "charge_card: failed for good: CardDeclined: POST answered 402",
     }
@@ -69,7 +70,7 @@ def test_show_as_json_has_the_history_the_ending_and_each_steps_undo(operator: O
 
 
 def test_show_tells_an_undo_that_failed(operator: Operator) -> None:
-    operator.world.faults({"operation": "DELETE /reservations", "status": 403})
+    operator.world.faults({"operation": "DELETE /reservations", "status": 422})
     operator.world.submit(UNDONE)
     operator.world.run()
     shown = operator.types("show", "ord-1").stdout
@@ -99,9 +100,10 @@ def test_show_tells_who_asked_and_what_was_refused(operator: Operator) -> None:
     operator.world.run()
     lines = [line.rstrip() for line in operator.types("show", "ord-1").stdout.splitlines()]
     heading = next(index for index, line in enumerate(lines) if line.startswith("At "))
-    assert lines[heading].split() == ["At", "What", "By", "Why"]
-    assert lines[heading + 1].split(maxsplit=3)[1:] == ["extend", "ops", "extend by ops: told to"]
-    assert lines[heading + 2].split(maxsplit=3)[1:3] == ["refused", "amy"]
+    assert lines[heading].split() == ["At", "What", "By", "Sender", "Why"]
+    asked = ["extend", "ops", MOTO_SENDER, "extend by ops: told to"]
+    assert lines[heading + 1].split(maxsplit=4)[1:] == asked
+    assert lines[heading + 2].split(maxsplit=4)[1:4] == ["refused", "amy", MOTO_SENDER]
 
 
 def test_show_of_a_healthy_order_has_no_history_and_no_empty_columns(operator: Operator) -> None:

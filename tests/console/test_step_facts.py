@@ -50,7 +50,7 @@ def test_a_held_step_whose_hold_is_over_tells_why_it_was_held_and_when_it_looks_
     record = StepRecord(held_since=AT - 5_000, not_before=AT + 60_000, error=error)
     assert told(record) == [
         "charge: held since 2027-01-15T07:59:55Z (on hold by amy until 08:00:00: "
-        "maintenance); the next check is at 08:01:00"
+        "maintenance); the next check is at 2027-01-15T08:01:00Z"
     ]
 
 
@@ -80,12 +80,12 @@ def test_that_a_step_is_held_is_no_error_of_its_row() -> None:
         ),
         (
             replace(WORKING, heard_at=AT - 12_000, heartbeat_by=AT + 8_000),
-            "last heartbeat 12 s ago; overdue without a heartbeat by 08:00:08",
+            "last heartbeat 12 s ago; overdue without a heartbeat by 2027-01-15T08:00:08Z",
         ),
         (replace(WORKING, heard_at=AT - 12_000), "last heartbeat 12 s ago"),
         (
             replace(WORKING, heartbeat_by=AT + 8_000),
-            "no heartbeat yet; overdue without a heartbeat by 08:00:08",
+            "no heartbeat yet; overdue without a heartbeat by 2027-01-15T08:00:08Z",
         ),
         (
             replace(WORKING, uncounted_timeouts=1),

@@ -10,7 +10,7 @@ from tests.console.operators import DECLINED, Operator
 from tests.console.schemas import assert_schema
 from tests.console.shelves import archived, open_task
 from tests.console.step_samples import AT, plan
-from tests.moto.orders import order
+from tests.moto.orders import MOTO_SENDER, order
 
 
 def test_an_order_is_told_from_its_record_and_history_and_what_is_not_known_is_said(
@@ -41,11 +41,11 @@ def test_an_order_is_told_from_its_record_and_history_and_what_is_not_known_is_s
     assert operator.asks("resubmit", "ord-2", "--again").exit_code == 0
     lines = operator.types("timeline", "ord-2").stdout.splitlines()
     assert lines[0] == "ord-2  order_fulfilment  Undone"
-    assert lines[1].split() == ["At", "After", "What", "By", "Why"]
+    assert lines[1].split() == ["At", "After", "What", "By", "Sender", "Why"]
     said = " ".join(" ".join(lines).split())
     assert "submitted" in said
     assert "failed charge_card: failed for good: CardDeclined" in said
-    assert "resubmit ops resubmit by ops: told to" in said
+    assert f"resubmit ops {MOTO_SENDER} resubmit by ops: told to" in said
     assert "has the start of the undo instead of the start of the step" in said
 
 

@@ -174,6 +174,9 @@ def throttle(**_rest: object) -> None:
 PARTIAL = {"alerts", "doctor", "export"}
 """Verbs that tell what they could read, and what they could not."""
 
+ELSEWHERE = ("rollback",)
+"""Verbs that ask CloudFormation and Lambda alone."""
+
 
 @pytest.mark.parametrize(
     ("answer", "said"),
@@ -193,7 +196,7 @@ def test_where_the_tables_and_queues_say_no_each_verb_tells_which_call(
         at_each_call("sqs", answer),
         at_each_call("sns", answer),
     ):
-        for verb in STACK_VERBS:
+        for verb in (verb for verb in STACK_VERBS if verb not in ELSEWHERE):
             result = types(*typed_example(verb))
             if verb in PARTIAL:
                 assert result.exit_code == 1, verb

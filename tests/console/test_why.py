@@ -58,7 +58,7 @@ def test_an_order_that_is_over_gone_or_of_newer_code_says_so(operator: Operator)
     )
     found = operator.reads("why", "ord-1")
     assert (found["case"], found["state"]) == ("unreadable", None)
-    assert "this code reads 2" in str(found["sentence"])
+    assert "this code reads 4" in str(found["sentence"])
     listed = operator.reads("ls")
     assert [one["orderId"] for one in _list(listed["unreadable"])] == ["ord-1"]
     assert [one["orderId"] for one in _list(listed["tasks"])] == ["ord-2"]

@@ -6,10 +6,9 @@ from base64 import urlsafe_b64encode
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import typer
 from typer.core import TyperCommand, TyperGroup
 
-from roundsman_console.main import app
+from roundsman_console.main import loaded
 
 
 def _walk(command: object, words: tuple[str, ...]) -> Iterator[tuple[str, TyperCommand]]:
@@ -20,7 +19,7 @@ def _walk(command: object, words: tuple[str, ...]) -> Iterator[tuple[str, TyperC
         yield " ".join(words), command
 
 
-VERBS = dict(_walk(typer.main.get_command(app), ()))
+VERBS = dict(_walk(loaded(), ()))
 """Every verb with its command: `show`, `local up`."""
 
 STACK_VERBS = sorted(
@@ -28,7 +27,9 @@ STACK_VERBS = sorted(
     for verb, command in VERBS.items()
     if "--stack" in {name for parameter in command.params for name in parameter.opts}
     and not verb.startswith("local ")
-    and verb != "cost"  # which asks a stack for little, and goes by its own counts without one
+    # The first asks a stack for little, and goes by its own counts without one; the other serves
+    # pages until it is stopped, and has its tests in tests/web.
+    and verb not in ("cost", "ui")
 )
 """Those that act on, or look at, a deployed stack."""
 

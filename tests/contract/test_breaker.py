@@ -10,7 +10,14 @@ import pytest
 from roundsman.agents.guard import CallHeld, NotCalled
 from roundsman.aws.guard.breaker import TRIED_FOR
 from roundsman.aws.guard.guard import AgentGuard
-from roundsman.errors import Busy, PermanentError, TransientError, TryAgain
+from roundsman.errors import (
+    Busy,
+    CredentialRefused,
+    PermanentError,
+    TransientError,
+    TryAgain,
+    WrongAddress,
+)
 from roundsman.model.holds import BREAKER
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.wire.alert import Alert
@@ -124,6 +131,73 @@ def test_a_probe_that_fails_counts(circuit: Circuit) -> None:
 
 def asked(guard: AgentGuard, function: Callable[[], str]) -> str:
     return guard.call(function, ends_at=real_now() + MINUTE, asks=True)
+
+
+def test_a_probe_without_a_path_at_the_service_neither_counts_nor_opens_it_again(
+    circuit: Circuit,
+) -> None:
+    guard = circuit.instance()
+    not_served = fails(WrongAddress("the address answers 405 to GET without the service's error"))
+    for _ in range(2 * FAILURES):
+        with pytest.raises(WrongAddress):
+            asked(guard, not_served)
+    assert circuit.state() is None
+    circuit.open(guard)
+    circuit.let_recover()
+    guard = circuit.instance()
+    with pytest.raises(WrongAddress):
+        asked(guard, not_served)
+    assert circuit.state() == "HALF_OPEN"
+    assert call(guard, answers) == "done"
+    assert circuit.state() == "CLOSED"
+
+
+def test_a_credential_that_a_probe_finds_refused_is_counted(circuit: Circuit) -> None:
+    guard = circuit.instance()
+    for _ in range(FAILURES - 1):
+        with pytest.raises(CredentialRefused):
+            asked(guard, fails(CredentialRefused("the service refused the credential (401)")))
+    with pytest.raises(CallHeld):
+        asked(guard, fails(CredentialRefused("the service refused the credential (401)")))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        CredentialRefused("the service refused the credential (401)"),
+        WrongAddress("the address answers 404 to POST without the service's error"),
+    ],
+)
+def test_the_reason_of_an_open_circuit_names_a_wrong_credential_or_address(
+    circuit: Circuit, error: TransientError
+) -> None:
+    guard, why = circuit.instance(), f"5 calls in a row failed; the last error: {error}"
+    for _ in range(FAILURES - 1):
+        with pytest.raises(type(error)):
+            call(guard, fails(error))
+    with pytest.raises(CallHeld) as held:
+        call(guard, fails(error))
+    assert str(held.value) == f"payment's circuit is open: {why}"
+    assert [hold.reason for hold in circuit.holds()] == [why]
+    guard.tell()
+    [opened] = circuit.alerts
+    assert json.loads(opened.body)["reason"] == why
+    assert why in opened.text
+    circuit.let_recover()
+    with pytest.raises(CallHeld, match=f"the test call failed; the last error: {error}"[:60]):
+        call(circuit.instance(), fails(error))
+
+
+def test_the_reason_names_no_credential_that_was_refused_before_another_failure(
+    circuit: Circuit,
+) -> None:
+    guard = circuit.instance()
+    for _ in range(FAILURES - 1):
+        with pytest.raises(CredentialRefused):
+            call(guard, fails(CredentialRefused("the service refused the credential (401)")))
+    with pytest.raises(CallHeld):
+        call(guard, DOWN)
+    assert [hold.reason for hold in circuit.holds()] == ["5 calls in a row failed"]
 
 
 @pytest.mark.parametrize("mistake", [Unforeseen(), FileNotFoundError(2, "No such file")])

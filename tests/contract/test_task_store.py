@@ -5,17 +5,19 @@ from dataclasses import replace
 import pytest
 
 from roundsman.engine.due import Lane, due, lane_key, without_owed
-from roundsman.engine.history import refusal
+from roundsman.engine.history import ANSWERED, refusal, seq
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.errors import SchemaTooNew, TryAgain, UnreadableRecord
 from roundsman.model.corrections import Change
 from roundsman.model.events import CommandSource, HistoryRow
 from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.json import Json
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import AfterUndo, StepError, Task, Termination
+from roundsman.model.task import AfterUndo, StepError, StepRecord, Task, Termination
 from roundsman.ports import Created, DueEntry, Exists, Saved, Superseded
 from tests.contract.samples import (
     CONTENT,
+    LOCK,
     NOW,
     REPLY_TO,
     born,
@@ -72,6 +74,32 @@ def test_corrections_are_stored_with_the_task_and_the_order_row_stays(world: Wor
     saved(world, fixed)
     assert loaded(world) == fixed
     assert world.store.order("ord-1001") == order_row()
+
+
+def test_a_long_task_is_stored_as_it_is_whatever_the_form(world: World) -> None:
+    stored(world)
+    result: Json = {"text": 'a \ud83d \u0001 "quote"', "numbers": [1.0, -0.0, 10**30, None]}
+    steps = {
+        f"step_{place}": StepRecord(
+            process_state=ProcessState.PROCESSED,
+            locked_by=f"{LOCK}.{place}",
+            started_at=NOW + place * 1_303,
+            finished_at=NOW + place * 1_303 + place % 7,
+            result=result,
+        )
+        for place in range(100)
+    }
+    long = replace(owing(born(), "started"), steps=steps, fan_outs={"pick": 3})
+    saved(world, long)
+    assert loaded(world) == long
+    assert open_entries(world, long) == [DueEntry("ord-1001", long.due_at)]
+    assert world.store.rearm(long, NOW + SECOND) == Saved()
+    assert loaded(world) == replace(long, due_at=NOW + SECOND)
+    sent = replace(long, owed=(), due_at=NOW + SECOND)
+    assert world.store.clear_owed(sent) == Saved()
+    assert loaded(world) == sent
+    shorter = replace(sent, version=long.version + 1, steps={"step_1": steps["step_1"]})
+    assert saved(world, shorter) == shorter
 
 
 def test_an_order_whose_id_is_taken_changes_nothing_and_shows_what_is_there(world: World) -> None:
@@ -133,6 +161,16 @@ def test_a_decision_on_another_version_changes_nothing(world: World, seen: int) 
     assert loaded(world) == task
 
 
+def test_a_decision_on_another_task_with_that_id_changes_nothing(world: World) -> None:
+    task = stored(world)
+    other = replace(claimed(task), created_at=task.created_at - 1)
+    assert world.store.save(other, seen=task.version) == Superseded()
+    row = HistoryRow(2_000, NOW, "failed", "reserve_stock", 1, "reserve_stock: 503")
+    assert world.store.save(other, seen=task.version, history=[row]) == Superseded()
+    assert loaded(world) == task
+    assert world.store.history("ord-1001") == []
+
+
 def test_a_decision_on_a_task_that_is_gone_does_not_bring_it_back(world: World) -> None:
     task = stored(world)
     world.remove_task("ord-1001")
@@ -162,17 +200,32 @@ def test_a_refusal_is_kept_with_no_decision_and_once_however_often_it_is_told(
     world: World,
 ) -> None:
     task = stored(world)
-    made = HistoryRow(2_000, NOW, "cancel", None, None, "cancel by ann", "ann", "c-1")
+    made = HistoryRow(2_000, NOW, "cancel", None, None, "cancel by ann", "ann", "c-1", "AROA:ann")
     task = saved(world, claimed(task), made)
     row = refusal(
-        "resubmit", CommandSource("c-2", "ann", "please"), "it is active", task.version, NOW
+        "resubmit",
+        CommandSource("c-2", "ann", "please", sender="AIDAANN"),
+        "it is active",
+        task.version,
+        NOW,
     )
     world.store.add_history("ord-1001", row)
     world.store.add_history("ord-1001", row)
     assert world.store.history("ord-1001") == [made, row]
     assert (row.kind, row.by, row.command_id) == ("refused", "ann", "c-2")
+    assert row.sender == "AIDAANN"
     assert row.reason == "resubmit by ann refused: it is active"
     assert loaded(world) == task
+
+
+def test_who_answered_a_callback_is_stored_with_the_decision_and_read_back(world: World) -> None:
+    task = claimed(stored(world))
+    row = HistoryRow(
+        *(seq(task.version + 1, 0), NOW, ANSWERED, "reserve_stock", 1, "answered"),
+        sender="AROAAPPROVALS:desk",
+    )
+    saved(world, task, row)
+    assert world.store.history("ord-1001") == [row]
 
 
 def test_what_undo_and_operators_write_is_read_back_as_it_was_stored(world: World) -> None:
@@ -213,8 +266,9 @@ def test_a_decision_about_a_hundred_steps_keeps_every_reason(world: World) -> No
     rows = [HistoryRow(2_000 + n, NOW, "requeued", f"s{n}", 1, f"reason {n}") for n in range(101)]
     saved(world, claimed(stored(world)), *rows)
     kept = world.store.history("ord-1001")
-    assert kept[:98] == rows[:98]
-    assert [row.reason for row in kept[98:]] == ["reason 98; reason 99; reason 100"]
+    assert kept[:97] == rows[:97]
+    reasons = "reason 97; reason 98; reason 99; reason 100"
+    assert [row.reason for row in kept[97:]] == [reasons]
 
 
 # --- what is owed --------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from roundsman.agents.call_notes import CallNotes
+from roundsman.aws.dynamodb.bulk_runs import DynamoBulkRuns
 from roundsman.aws.dynamodb.call_notes import DynamoCallNotes
 from roundsman.aws.dynamodb.control import (
     DynamoAgentBoard,
@@ -22,6 +23,7 @@ from roundsman.model.queue_lag import ReadNotes
 from roundsman.model.task import SCHEMA
 from roundsman.ports import (
     AgentBoard,
+    BulkRunStore,
     GroupStore,
     HoldStore,
     LeaseStore,
@@ -31,6 +33,7 @@ from roundsman.ports import (
 )
 from roundsman.testing.memory import (
     MemoryAgentBoard,
+    MemoryBulkRuns,
     MemoryCallNotes,
     MemoryGroups,
     MemoryHolds,
@@ -77,6 +80,9 @@ class World(ABC):
     def groups(self) -> GroupStore: ...
 
     @abstractmethod
+    def bulk_runs(self, clock: Callable[[], int]) -> BulkRunStore: ...
+
+    @abstractmethod
     def make_newer(self, task_id: str) -> None:
         """As if newer code had written the record."""
 
@@ -86,6 +92,10 @@ class World(ABC):
 
     @abstractmethod
     def remove_order(self, order_id: str) -> None: ...
+
+    @abstractmethod
+    def keep_orders(self, retention: int | None) -> None:
+        """Keep orders for this time in ms after their task has ended; None keeps them for ever."""
 
     @abstractmethod
     def remove_task(self, task_id: str) -> None: ...
@@ -99,6 +109,7 @@ class MemoryWorld(World):
         self._leases = MemoryLeases()
         self._groups = MemoryGroups()
         self._holds: MemoryHolds | None = None
+        self._bulk_runs: MemoryBulkRuns | None = None
         self._call_notes = MemoryCallNotes()
 
     def plans(self) -> PlanStore:
@@ -121,6 +132,10 @@ class MemoryWorld(World):
     def groups(self) -> GroupStore:
         return self._groups
 
+    def bulk_runs(self, clock: Callable[[], int]) -> BulkRunStore:
+        self._bulk_runs = self._bulk_runs or MemoryBulkRuns(clock)
+        return self._bulk_runs
+
     def make_newer(self, task_id: str) -> None:
         self._memory.make_unreadable(task_id, SchemaTooNew(task_id))
 
@@ -129,6 +144,9 @@ class MemoryWorld(World):
 
     def remove_order(self, order_id: str) -> None:
         self._memory.remove_order(order_id)
+
+    def keep_orders(self, retention: int | None) -> None:
+        self._memory.order_retention = retention
 
     def remove_task(self, task_id: str) -> None:
         self._memory.remove_task(task_id)
@@ -142,13 +160,17 @@ class DynamoWorld(World):
     def __post_init__(self) -> None:
         self.store = self.another_store(self.client)
 
-    def another_store(self, client: "DynamoDBClient") -> DynamoStore:
+    def keep_orders(self, retention: int | None) -> None:
+        self.store = self.another_store(self.client, retention)
+
+    def another_store(self, client: "DynamoDBClient", retention: int | None = None) -> DynamoStore:
         return DynamoStore(
             client,
             orders_table=self.tables.orders,
             tasks_table=self.tables.tasks,
             history_table=self.tables.history,
             page=2,  # so that few entries are already several pages
+            order_retention=retention,
         )
 
     def plans(self) -> PlanStore:
@@ -171,6 +193,9 @@ class DynamoWorld(World):
 
     def groups(self) -> DynamoGroups:
         return DynamoGroups(self.client, control_table=self.tables.control)
+
+    def bulk_runs(self, clock: Callable[[], int]) -> DynamoBulkRuns:
+        return DynamoBulkRuns(self.client, control_table=self.tables.control, clock=clock)
 
     def item(self, task_id: str) -> "dict[str, AttributeValueTypeDef]":
         key = {"TaskId": {"S": task_id}}

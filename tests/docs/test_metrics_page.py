@@ -8,19 +8,23 @@ from roundsman.model.states import END_STATES
 
 ROOT = Path(__file__).parents[2]
 CORE = ROOT / "layers" / "core" / "roundsman"
+FILTERS = re.compile(r"^          MetricName: (\w+)$", re.MULTILINE)
 PAGE = (ROOT / "docs" / "reference" / "metrics-and-logs.md").read_text(encoding="utf-8")
-WRITES = re.compile(r'\b(?:count|measure|count_by_workflow)\(\s*("\w+"[^,)]*)')
+WRITES = re.compile(r'\b(?:count|measure)\(\s*("\w+"[^,)]*)')
 
 
 def written() -> set[str]:
     """The metrics in the code, with those whose name has an outcome or a state in it."""
     found = {f"StepAttempts{outcome.capitalize()}" for outcome in Outcome}
-    found -= {"StepAttemptsProgress"}  # it goes on: no attempt has ended
+    # A progress ends no attempt; those that succeeded are the values of StepAttemptMs.
+    found -= {"StepAttemptsProgress", "StepAttemptsSucceeded"}
     found |= {f"Tasks{state}" for state in END_STATES}
     for file in (CORE / "aws").rglob("*.py"):
         if file.name != "observability.py":
             for argument in WRITES.findall(file.read_text(encoding="utf-8")):
                 found.update(re.findall(r'"(\w+)"', argument))
+    for stack in (ROOT / "stacks").glob("*.yaml"):
+        found.update(FILTERS.findall(stack.read_text(encoding="utf-8")))
     return found
 
 

@@ -5,6 +5,7 @@ the page's order. Those for the stack are given to the command line on moto, whe
 own template and functions carry the orders; see `loyalty_story.py`.
 """
 
+import ast
 import os
 import re
 import shutil
@@ -12,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -99,6 +101,17 @@ def test_every_block_of_code_on_the_page_names_its_file() -> None:
     assert len(blocks) == PAGE.count("```") // 2
 
 
+@pytest.mark.parametrize(
+    "code", [block["text"] for block in BLOCK.finditer(PAGE) if block["kind"] == "python"]
+)
+def test_the_code_of_the_page_imports_what_there_is(code: str) -> None:
+    for statement in ast.walk(ast.parse(code)):
+        if isinstance(statement, ast.ImportFrom) and str(statement.module).startswith("roundsman"):
+            module = import_module(str(statement.module))
+            assert all(hasattr(module, alias.name) for alias in statement.names)
+
+
+@pytest.mark.exhaustive
 def test_the_code_of_the_page_passes_the_projects_linter(shop: Application) -> None:
     paths = [block["path"] for block in BLOCK.finditer(PAGE) if block["kind"] == "python"]
     config = ("--config", str(PROJECT / "pyproject.toml"))
@@ -111,11 +124,13 @@ def test_the_code_of_the_page_passes_the_projects_linter(shop: Application) -> N
     shop.run(sys.executable, "-m", "ruff", "format", "--no-cache", "--check", *config, *paths)
 
 
+@pytest.mark.exhaustive
 def test_the_applications_tests_pass_with_those_of_the_page(shop: Application) -> None:
     assert "2 passed" in shop.tests("tests/test_loyalty.py")
     shop.tests("-m", "not deployed")
 
 
+@pytest.mark.exhaustive
 def test_nothing_of_the_template_was_changed_but_the_agents_address(shop: Application) -> None:
     plain = Application(shop.folder.parent)
     plain.run(*ROUNDSMAN, "init", "plain", "--workflow", "purchase")
@@ -125,6 +140,7 @@ def test_nothing_of_the_template_was_changed_but_the_agents_address(shop: Applic
     assert all(line in after for line in lines)  # in this order: each `in` goes on from the last
 
 
+@pytest.mark.exhaustive
 def test_orders_are_carried_through_held_and_released_by_the_pages_commands(
     shop: Application,
 ) -> None:

@@ -11,6 +11,7 @@ and set directly. `stack.worker_pids("payment")` are the sandboxes of that agent
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +21,7 @@ import boto3
 import pytest
 from boto3.dynamodb.types import TypeDeserializer
 
+from roundsman.aws.dynamodb.codec import whole_item
 from roundsman.testing.remote_services import RemoteServices
 from roundsman_console.local import LocalAws
 
@@ -81,14 +83,17 @@ class DeployedStack:
         self.sqs.send_message(QueueUrl=queue, MessageBody=json.dumps(order))
 
     def task(self, task_id: str) -> dict[str, object]:
-        """The stored task as plain values, read consistently; empty where there is none."""
+        """The stored task as plain values, unpacked; empty where there is none."""
         found = self.dynamodb.get_item(
             TableName=self.output("TasksTableName"),
             Key={"TaskId": {"S": task_id}},
             ConsistentRead=True,
         )
         plain = TypeDeserializer()
-        return {name: plain.deserialize(value) for name, value in found.get("Item", {}).items()}
+        return {
+            name: plain.deserialize(value)
+            for name, value in whole_item(found.get("Item", {})).items()
+        }
 
     def worker_pids(self, agent: str) -> list[int]:
         """The process ids of the sandboxes of a function, named as in its output: `payment`."""
@@ -108,6 +113,22 @@ class DeployedStack:
                 tail = "\n".join(self.aws.log.read_text().splitlines()[-40:])
                 pytest.fail(f"waited {seconds:.0f} s for {what}; its last words:\n{tail}")
             time.sleep(every)
+
+
+@contextmanager
+def stack_with_iam(parameters: Mapping[str, str]) -> Iterator[DeployedStack]:
+    """The stack on an emulator of its own, each function with the rights of its own role."""
+    with (
+        RemoteServices(port=0) as services,
+        LocalAws.up(
+            port=0,
+            services=services.url,
+            parameters=parameters,
+            project=PROJECT,
+            enforce_iam=True,
+        ) as aws,
+    ):
+        yield DeployedStack(aws, services)
 
 
 @pytest.fixture(scope="session")

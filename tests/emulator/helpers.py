@@ -37,7 +37,7 @@ FEWEST = 2  # instances at once: the least that a mapping of a queue can be give
 @contextmanager
 def few_agents(stack: DeployedStack, agent: str) -> Iterator[None]:
     """As few as can be for an agent's normal requests; its urgent queue keeps its own."""
-    name = stack.output(f"{agent.capitalize()}FunctionName")
+    name = f"{stack.output(f'{agent.capitalize()}FunctionName')}:live"
     found = stack.functions.list_event_source_mappings(FunctionName=name)["EventSourceMappings"]
     queue = f"_{agent.capitalize()}RequestQueue"
     [mapping] = [each for each in found if queue in each["EventSourceArn"]]

@@ -11,6 +11,7 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -37,9 +38,9 @@ _VARIES = (
 )
 
 
-def steady(text: str) -> str:
-    """The text with whatever differs from run to run made alike."""
-    for varies, alike in _VARIES:
+def steady(text: str, differing: Sequence[tuple[str, str]] = _VARIES) -> str:
+    """The text with whatever differs from run to run made alike, by patterns and replacements."""
+    for varies, alike in differing:
         text = re.sub(varies, alike, text)
     return text.strip()
 

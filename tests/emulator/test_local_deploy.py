@@ -23,7 +23,7 @@ Resources:
   Words:
     Type: AWS::Serverless::LayerVersion
     Metadata: {BuildMethod: makefile}
-    Properties: {ContentUri: layers/words, RetentionPolicy: Delete}
+    Properties: {ContentUri: layers/words, RetentionPolicy: Retain}
   Table:
     Type: AWS::DynamoDB::Table
     Properties:
@@ -49,7 +49,12 @@ Resources:
     Properties: {KeyPolicy: {Version: '2012-10-17', Statement: []}}
   Function:
     Type: AWS::Serverless::Function
+    UpdateReplacePolicy: Retain
     Properties:
+      AutoPublishAlias: live
+      AutoPublishAliasAllProperties: true
+      Description: !Select [7, !Split [':', !Ref Words]]
+      VersionDescription: !Select [7, !Split [':', !Ref Words]]
       CodeUri: !Ref Code
       Handler: app.handler
       Runtime: RUNTIME
@@ -100,7 +105,7 @@ def instance_of(project: Path, local: LocalAws) -> LocalFiles:
 def said_by(local: LocalAws) -> str:
     client = emulator_session(local.record).client("lambda", endpoint_url=local.endpoint)
     [function] = client.list_functions()["Functions"]
-    answer = client.invoke(FunctionName=function["FunctionName"])
+    answer = client.invoke(FunctionName=function["FunctionName"], Qualifier="live")
     said: str = json.loads(answer["Payload"].read())
     return said
 

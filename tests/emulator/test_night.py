@@ -5,69 +5,23 @@ what really happened. REWRITE_PAGES=1 writes the page's blocks instead of compar
 """
 
 import faulthandler
-import json
-from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from functools import partial
-from pathlib import Path
 from typing import cast
 
 import pytest
 
-from roundsman.testing.remote_services import RemoteServices
-from roundsman_console.local import LocalAws
 from tests.console.operations_page import NIGHT
-from tests.emulator.conftest import SUPERVISOR_INTERVAL, DeployedStack
-from tests.emulator.helpers import FEWEST, PATIENCE, is_in, set_faults, states_of, submit_many
-from tests.emulator.projects import WORKFLOWS, copied, replace
+from tests.emulator.conftest import DeployedStack
+from tests.emulator.helpers import is_in, set_faults
+from tests.emulator.incident import LONG, Inbox, decline, incident_stack, states
 from tests.emulator.recording import Recording
-from tests.emulator.test_under_fire import OPERATORS, subscribe
+from tests.emulator.test_under_fire import subscribe
 from tests.moto.orders import ALL_EFFECTS, effects_of, order
 
 pytestmark = [pytest.mark.stack, pytest.mark.verify]
 
 ORDERS = [f"ord-{number}" for number in range(2001, 2201)]
 LATE = "ord-2201"  # comes while payment is held
-WORKFLOW = WORKFLOWS / "order_fulfilment.py"
-WITHIN = "complete_within=timedelta("
-INVENTORY = f'"inventory",\n    {WITHIN}'
-MAIL = f"after=(create_shipment,),\n    {WITHIN}"
-DECLINES = {"operation": "POST /charges", "status": 402, "body": {"error": "CardDeclined"}}
-LONG = 2 * PATIENCE  # seconds; only ever used up when something is broken
-
-AGENTS = ("Inventory", "Payment", "Shipping", "Mail")
-PARAMETERS = {
-    "SupervisorIntervalSeconds": SUPERVISOR_INTERVAL,
-    # The alert says the same number each time; by default it comes at 20.
-    "Engine.UndoneAlertCount": len(ORDERS),
-    # A slow machine is only slow: nothing runs out of time.
-    "Engine.SubmissionTimeoutSeconds": 20,
-    "Engine.SchedulerTimeoutSeconds": 20,
-    # As few instances as can be: what waits is then taken in batches, at a tenth of the cost.
-    "Engine.SubmissionConcurrency": FEWEST,
-    "Engine.SchedulerConcurrency": FEWEST,
-    **{f"{block}.Concurrency": FEWEST for block in AGENTS},
-    **{f"{block}.UrgentConcurrency": FEWEST for block in AGENTS},
-}
-AT_ONCE = 50  # orders: what a slow machine is given at a time, so that none is ever overdue
-
-CORE = Path("layers") / "core" / "roundsman"
-GROUP = CORE / "alerts" / "group.py"
-DIFFERENT = (
-    # What the supervisor waits between two looks, so that nobody waits for it here.
-    (GROUP, "MIN_COUNT_INTERVAL = 50 * SECOND", "MIN_COUNT_INTERVAL = 4 * SECOND"),
-    (GROUP, "LONGEST_BETWEEN_LOOKS = 10 * MINUTE", "LONGEST_BETWEEN_LOOKS = 4 * SECOND"),
-    (GROUP, "CLEAR_FOR = 5 * MINUTE", "CLEAR_FOR = 5 * SECOND"),
-    # The queue of the operators here gets the words that a mailbox gets.
-    (CORE / "wire" / "limits.py", 'versions["email"]', 'versions["sqs"]'),
-    # No step is overdue while it waits for a slow machine.
-    (WORKFLOW, f"{INVENTORY}seconds=30)", f"{INVENTORY}minutes=14)"),
-    (WORKFLOW, f"{WITHIN}seconds=60)", f"{WITHIN}minutes=14)"),
-    (WORKFLOW, f"{WITHIN}minutes=2)", f"{WITHIN}minutes=14)"),
-    (WORKFLOW, f"{MAIL}seconds=30)", f"{MAIL}minutes=14)"),
-)
-"""How the stack of this test differs from the project: a file, what it says, and what instead."""
 
 
 @pytest.fixture(scope="module")
@@ -77,66 +31,15 @@ def night(
     """A stack of its own, so that no other test's trouble is in the recording."""
     # A test's bound is ten minutes; a busy machine may need more for this, whose waits have theirs.
     faulthandler.cancel_dump_traceback_later()
-    project = copied(tmp_path_factory.mktemp("night") / "project")
-    for file, said, instead in DIFFERENT:
-        replace(project / file, said, instead)
-    with (
-        RemoteServices(port=0) as services,
-        LocalAws.up(
-            port=0,
-            services=services.url,
-            parameters={name: str(value) for name, value in PARAMETERS.items()},
-            project=project,
-        ) as aws,
-    ):
-        yield DeployedStack(aws, services)
-
-
-def states(stack: DeployedStack) -> Counter[str]:
-    """How many of the orders are in which state."""
-    found: dict[str, str] = {}
-    for first in range(0, len(ORDERS), 100):
-        found |= states_of(stack, ORDERS[first : first + 100])
-    return Counter(found.values())
-
-
-def is_so_far(stack: DeployedStack, wanted: dict[str, int]) -> bool:
-    return states(stack) == wanted
-
-
-@dataclass
-class Inbox:
-    """What came to the operators, as a mailbox gets it."""
-
-    stack: DeployedStack
-    read: list[dict[str, str]] = field(default_factory=list)
-
-    def wait(self, **said: str) -> dict[str, str]:
-        """The first alert with these attributes: its subject and its words."""
-        found: list[dict[str, str]] = []
-
-        def came() -> bool:
-            self._fetch()
-            found[:] = [one for one in self.read if said.items() <= one.items()]
-            return bool(found)
-
-        self.stack.wait_for(f"an alert that says {said}", came, LONG, every=0.5)
-        return found[0]
-
-    def _fetch(self) -> None:
-        url = self.stack.sqs.get_queue_url(QueueName=OPERATORS)["QueueUrl"]
-        answer = self.stack.sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)
-        for message in answer.get("Messages", []):
-            self.stack.sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
-            alert = json.loads(message["Body"])
-            attributes = {name: one["Value"] for name, one in alert["MessageAttributes"].items()}
-            self.read.append({"subject": alert["Subject"], "words": alert["Message"], **attributes})
+    with incident_stack(tmp_path_factory.mktemp("night") / "project", len(ORDERS)) as stack:
+        yield stack
 
 
 def test_two_hundred_orders_declined_by_mistake_are_all_completed(night: DeployedStack) -> None:
     subscribe(night)
     told, inbox = Recording(night), Inbox(night)
-    decline(night, told, inbox)
+    decline(night, ORDERS)
+    show_mail(told, "alert", inbox.wait(kind="orders_undone", news="first"))
     group, sample = look(night, told)
     hold(night, told)
     mend(night, told)
@@ -144,17 +47,6 @@ def test_two_hundred_orders_declined_by_mistake_are_all_completed(night: Deploye
     check_effects(night)
     clear(told, inbox)
     told.compare(NIGHT)
-
-
-def decline(stack: DeployedStack, told: Recording, inbox: Inbox) -> None:
-    """Payment declines what it should take, until somebody is woken."""
-    set_faults(stack, DECLINES)
-    for first in range(0, len(ORDERS), AT_ONCE):
-        submit_many(stack, [order(name) for name in ORDERS[first : first + AT_ONCE]])
-        so_far = {"Undone": min(first + AT_ONCE, len(ORDERS))}
-        undone = partial(is_so_far, stack, so_far)
-        stack.wait_for("these to be undone", undone, LONG, every=0.5)
-    show_mail(told, "alert", inbox.wait(kind="orders_undone", news="first"))
 
 
 def show_mail(told: Recording, block: str, alert: dict[str, str]) -> None:
@@ -199,7 +91,7 @@ def go_on(stack: DeployedStack, told: Recording, group: str, sample: str) -> Non
     [run] = cast("list[dict[str, object]]", told.reads("bulk", "ls")["runs"])
     told.types("audit", f"roundsman bulk show {run['runId']}")
     told.types("audit", f"roundsman show {sample}")
-    assert states(stack) == {"Completed": len(ORDERS)}
+    assert states(stack, ORDERS) == {"Completed": len(ORDERS)}
 
 
 def check_effects(stack: DeployedStack) -> None:

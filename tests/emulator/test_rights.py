@@ -14,9 +14,7 @@ import pytest
 from botocore.exceptions import ClientError
 from rich.console import Console
 
-from roundsman.testing.remote_services import RemoteServices
-from roundsman_console.local import LocalAws
-from tests.emulator.conftest import PROJECT, DeployedStack
+from tests.emulator.conftest import PROJECT, DeployedStack, stack_with_iam
 from tests.emulator.helpers import PATIENCE
 from tests.emulator.rights import (
     ACCOUNT,
@@ -52,17 +50,8 @@ REPORT = PROJECT / ".cache" / "reports" / "rights.md"
 @pytest.fixture(scope="module")
 def enforced(session_without_real_aws: None) -> Iterator[DeployedStack]:
     """The stack on an emulator of its own, each function with the rights of its own role."""
-    with (
-        RemoteServices(port=0) as services,
-        LocalAws.up(
-            port=0,
-            services=services.url,
-            parameters=PARAMETERS,
-            project=PROJECT,
-            enforce_iam=True,
-        ) as aws,
-    ):
-        yield DeployedStack(aws, services)
+    with stack_with_iam(PARAMETERS) as found:
+        yield found
 
 
 @pytest.fixture(autouse=True)
@@ -187,17 +176,22 @@ def test_the_supervisor_sends_to_the_scheduler_and_to_no_agent_and_reads_no_queu
     role = "SupervisorRole"
     assert allowed(answers, role, "sqs:SendMessage") == {"SchedulerQueue", REPLIES}
     assert allowed(answers, role, "sqs:ReceiveMessage", "sqs:DeleteMessage") == set()
-    of_orders = {call.action for call, may in answers[role].items() if may}
-    assert "OrdersTable" not in allowed(answers, role, *(f"dynamodb:{a}" for a in of_orders))
-    assert allowed(answers, role, "dynamodb:Query") == INDEXES
+    actions = {call.action for call, may in answers[role].items() if may}
+    of_orders = {a for a in actions if "OrdersTable" in allowed(answers, role, f"dynamodb:{a}")}
+    # The expiry of an order that has ended, and the content for a bulk run that corrects it.
+    assert of_orders == {"GetItem", "UpdateItem"}
+    # What became of the commands of a bulk run is in the histories of its orders.
+    assert allowed(answers, role, "dynamodb:Query") == INDEXES | {"HistoryTable"}
 
 
-def test_the_scheduler_cannot_change_an_order_and_reads_no_request(answers: Answers) -> None:
+def test_the_scheduler_puts_no_order_and_reads_no_request(answers: Answers) -> None:
     role = "SchedulerRole"
-    written = allowed(answers, role, "dynamodb:PutItem", "dynamodb:UpdateItem")
     # Of ControlTable the one row `groups`, which the template's test holds: the emulator does not
     # look at leading keys.
-    assert written == {"TasksTable", "HistoryTable", "ControlTable"}
+    assert allowed(answers, role, "dynamodb:PutItem") == {"TasksTable", "HistoryTable"}
+    updated = allowed(answers, role, "dynamodb:UpdateItem")
+    # An order gets an expiry, and its contents are erased.
+    assert updated == {"TasksTable", "HistoryTable", "ControlTable", "OrdersTable"}
     read = {"SchedulerQueue", *(f"{agent}ReplyQueue" for agent in AGENTS)}
     assert allowed(answers, role, "sqs:ReceiveMessage", "sqs:DeleteMessage") == read
 
@@ -206,9 +200,11 @@ def test_nobody_but_the_timer_may_take_the_role_that_wakes_the_supervisor(
     deployed: Deployed,
 ) -> None:
     roles = {name for name in deployed.resources if name.endswith("Role")}
-    assert roles == {*(f"{name}Role" for name in FUNCTIONS), "SupervisorScheduleRole"}
-    with pytest.raises(ClientError, match="AccessDenied"):
-        deployed.session("SupervisorScheduleRole")
+    timers = {"SupervisorScheduleRole", "AlertHeartbeatRole"}
+    assert roles == {*(f"{name}Role" for name in FUNCTIONS), *timers}
+    for role in timers:
+        with pytest.raises(ClientError, match="AccessDenied"):
+            deployed.session(role)
 
 
 def test_a_function_can_do_nothing_once_its_role_grants_nothing(

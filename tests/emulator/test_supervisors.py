@@ -2,12 +2,13 @@
 
 import os
 import signal
+from collections.abc import Callable
 
 import pytest
 
 from roundsman.model.events import attempt_of
 from tests.emulator.conftest import DeployedStack
-from tests.emulator.helpers import PATIENCE, faults, hanging, history_of, is_in, steps_of
+from tests.emulator.helpers import faults, hanging, history_of, is_in, steps_of
 from tests.moto.orders import ALL_EFFECTS, effects_of, order
 
 pytestmark = pytest.mark.stack
@@ -15,6 +16,30 @@ pytestmark = pytest.mark.stack
 # How often each order's reservation hangs; its agent dies over the first time.
 HANGS = {"overdue-0": 2, "overdue-1": 2, "overdue-2": 1, "overdue-3": 1, "overdue-4": 1}
 AT_ONCE = 4
+
+# How many passes of supervisors each event may take. Passes are the clock here: they slow down with
+# the machine as the functions do. One supervisor makes 12 a minute, and up to nine run at once.
+OF_THE_TIMER, OF_ALL = 40, 400
+STOPPED = 400  # seconds without any pass: no supervisor runs
+
+
+def wait_for(stack: DeployedStack, what: str, true: Callable[[], bool], passes: int) -> None:
+    """Wait until `true()`; fail if supervisors made so many passes before, or make none at all."""
+
+    def made() -> int:
+        return stack.aws.log.read_text().count("pass done")
+
+    before = seen = made()
+
+    def true_or_over() -> bool:
+        return true() or made() != seen
+
+    while True:
+        stack.wait_for(f"{what}, or a supervisor's pass", true_or_over, STOPPED, every=0.5)
+        if true():
+            return
+        seen = made()
+        assert seen - before <= passes, f"{seen - before} passes, and still not: {what}"
 
 
 def hang(order_id: str, times: int) -> dict[str, object]:
@@ -35,8 +60,11 @@ def test_supervisors_that_overlap_count_each_overdue_attempt_once_and_repeat_no_
         name = stack.output("SupervisorFunctionName")
         for _ in range(AT_ONCE):
             stack.functions.invoke(FunctionName=name, InvocationType="Event", Payload=b"{}")
-        stack.wait_for(
-            "the supervisors", lambda: len(stack.worker_pids("supervisor")) >= AT_ONCE, PATIENCE
+        wait_for(
+            stack,
+            "the supervisors",
+            lambda: len(stack.worker_pids("supervisor")) >= AT_ONCE,
+            OF_ALL,
         )
 
     def recovered() -> bool:
@@ -46,12 +74,12 @@ def test_supervisors_that_overlap_count_each_overdue_attempt_once_and_repeat_no_
     with faults(stack, *(hang(order_id, times) for order_id, times in HANGS.items())):
         for order_id in HANGS:
             stack.submit(order(order_id))
-        stack.wait_for("the first calls", hanging(stack, len(HANGS)), PATIENCE)
+        wait_for(stack, "the first calls", hanging(stack, len(HANGS)), OF_THE_TIMER)
         lose_the_agents()
         let_supervisors_run()
-        stack.wait_for("every order's first recovery", recovered, PATIENCE)
+        wait_for(stack, "every order's first recovery", recovered, OF_ALL)
         let_supervisors_run()
-        stack.wait_for("every order's end", is_in(stack, "Completed", *HANGS), PATIENCE)
+        wait_for(stack, "every order's end", is_in(stack, "Completed", *HANGS), OF_ALL)
     for order_id, times in HANGS.items():
         step = steps_of(stack, order_id)["reserve_stock"]
         history = history_of(stack, order_id)

@@ -79,12 +79,13 @@ def next_release(folder: Path) -> Path:
     releases = json.loads((sources / RELEASES).read_text())
     releases.append({"version": NEXT, "direct_from": HERE})
     (sources / RELEASES).write_text(json.dumps(releases))
-    variable = "        POWERTOOLS_METRICS_NAMESPACE: Roundsman\n"
+    variable = "        POWERTOOLS_METRICS_NAMESPACE: !Sub Roundsman/${Stack}\n"
     replace(sources / "stacks/agent.yaml", variable, f"{variable}        STACKS_OF: {NEXT}\n")
     memory = "    Description: Memory of the scheduler function, in MB\n    Default: "
     replace(sources / "stacks/engine.yaml", f"{memory}256\n", f"{memory}{NEXT_MEMORY}\n")
     handler = sources / "layers/core/roundsman/aws/handlers/scheduler.py"
-    replace(handler, '"decided"', f'"{DECIDED}"')
+    for logged in ("log_measured", "logger().info"):
+        replace(handler, f'{logged}("decided"', f'{logged}("{DECIDED}"')
     return build_wheel(folder / "dist", sources)
 
 

@@ -58,6 +58,7 @@ def run_tests(folder: Path, marker: str) -> str:
     return done.stdout
 
 
+@pytest.mark.exhaustive
 def test_the_examples_tests_in_memory_and_on_moto_pass(copy: Path) -> None:
     assert " passed" in run_tests(copy, "not deployed")
 

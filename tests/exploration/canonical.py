@@ -228,6 +228,8 @@ class Records:
             ending=ending and replace(ending, why="", step=None, error=None),
             failure=None if task.ended else task.failure,
             ended_at=None if task.ended_at is None else T0,
+            # Only whether the contents were erased is asked.
+            erased_at=None if task.erased_at is None else T0,
             # A hold is credited, and that is stored, from the next ms on.
             held_until=None if is_past else over(task.held_until, now, 1),
             # Retention is longer than any story here.
@@ -347,6 +349,7 @@ def _key(task: Task) -> Key:
         task.held_until,
         task.failure,
         task.corrections,
+        task.erased_at,
         *(
             (
                 name,

@@ -12,8 +12,10 @@ from roundsman.model.corrections import Change
 from roundsman.model.events import (
     Cancel,
     CommandSource,
+    Erase,
     Extend,
     OperatorEvent,
+    Reconcile,
     Resolve,
     Resubmit,
     RunNow,
@@ -31,6 +33,7 @@ from roundsman.model.workflow import (
     Wait,
     Workflow,
 )
+from tests.exploration.canonical import T0
 from tests.exploration.model import Configuration
 
 HALF_A_MINUTE = timedelta(seconds=30)
@@ -89,6 +92,8 @@ def asked(*names: str) -> dict[str, OperatorEvent]:
         "resolve a did": Resolve(CommandSource("did", "ann"), "a", did=True),
         "resolve a did-not": Resolve(CommandSource("did-not", "ann"), "a", did=False),
         "extend": Extend(CommandSource("extend", "ann"), 30),
+        "reconcile": Reconcile(CommandSource("reconcile", "ann"), T0),
+        "erase": Erase(CommandSource("erase", "ann")),
         "extend a": Extend(CommandSource("extend-a", "ann"), 30, "a"),
     }
     return {name: every[name] for name in names}
@@ -216,11 +221,19 @@ SMALL: dict[str, Configuration] = {
     "a step that is given more time": replace(
         extended(briefly), repeats=1, commands=asked("extend a")
     ),
+    "a step whose tables are restored": repeated(A_STEP, "reconcile"),
+    "a step whose order is erased": repeated(A_STEP, "erase"),
     "a step that asks outside": repeated(ASKS),
     "a step that asks outside, and reminds": repeated(REMINDS),
     "a step whose plan is not found": repeated(LOSES_PLAN),
     "a step for two items": replace(ITEMS, copies=1),
     "a step after one for two items": repeated(THEN_ANOTHER),
+    "a step for two items, their replies together, a crash": replace(
+        ITEMS, crashes=1, together=True
+    ),
+    "a step for two items, their replies together, and repeated": replace(
+        ITEMS, repeats=1, together=True
+    ),
     "a step with heartbeats": repeated(BEATS),
     "a step with a bug, repaired in time or not": HAS_A_BUG,
     "a step that fails, and is retried for a quarter of an hour": replace(
@@ -252,6 +265,10 @@ VERIFY: dict[str, Configuration] = {
     "two steps in a row, a repeated message": replace(fewer(A_ROW), repeats=1),
     "two steps in a row, two supervisors in pieces": replace(fewer(A_ROW), supervisors=2),
     "two steps in a row, resubmitted": replace(A_ROW, commands=asked("resubmit")),
+    "two steps in a row, their tables restored": replace(fewer(A_ROW), commands=asked("reconcile")),
+    "two steps in a row, cancelled and erased, and begun again or not": replace(
+        fewer(A_ROW), commands=asked("cancel", "erase", "resubmit --again")
+    ),
     "two steps in a row, cancelled": replace(A_ROW, commands=asked("cancel")),
     "two steps in a row, their task out of time": near_end(one, two),
     "two unfenced steps in a row": Configuration(plan=plan(*unfenced_row)),
@@ -263,6 +280,22 @@ VERIFY: dict[str, Configuration] = {
     "two parallel steps, every 15 s": replace(fewer(A_PAIR), tick=15_000),
     "two parallel steps after one": fewer(
         Configuration(plan=plan(one, step("b", one), step("c", one)))
+    ),
+    "two parallel steps, their replies together, a crash": replace(
+        fewer(A_PAIR), crashes=1, together=True
+    ),
+    "two parallel steps and one after one of them, replies together, a crash": replace(
+        Configuration(plan=plan(*pair, step("c", pair[0]))),
+        endings=("done",),
+        undo_endings=("done",),
+        crashes=1,
+        together=True,
+    ),
+    "a step with heartbeats, replies together, a crash": replace(
+        repeated(BEATS), crashes=1, together=True
+    ),
+    "a step that asks outside, replies together, a crash": replace(
+        ASKS, crashes=1, copies=1, together=True
     ),
     "one step after two parallel ones": Configuration(plan=plan(*pair, step("c", *pair))),
     # Of each of these a request is read twice, of those that are `repeated` another message, too.

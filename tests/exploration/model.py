@@ -2,7 +2,8 @@
 
 The engine is real (`shells`), the world around it is modelled here:
 
-- a message is delivered at any time and in any order, or never; while the budget for it lasts, also
+- a message is delivered at any time and in any order, or never, where it is asked for also two
+  replies to one process at once; while the budget for it lasts, also
   without being acknowledged, and then it comes again;
 - a Start and an Inspect may come at any time, sent or not: more than the real ones can do, and
   nothing about them need be remembered;
@@ -20,6 +21,7 @@ The engine is real (`shells`), the world around it is modelled here:
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import permutations
 from typing import TypeVar
 
 from roundsman.engine.decision import SKEW
@@ -36,14 +38,14 @@ from tests.exploration.explorer import Breaks
 from tests.exploration.rules import GIVEN_ONCE, Rules
 from tests.exploration.settling import CALLS, STALE, Settling
 from tests.exploration.shells import TASK_ID, Defect, Fault, Ran, Shells, World
-from tests.exploration.state import INSPECT, KEPT, PASS, START, Mail, Read, State, said
+from tests.exploration.state import INSPECT, KEPT, PASS, START, Batch, Mail, Read, State, said
 
 REPLY_TO = "https://queue.example/replies"
 HELD_FOR = 60_000
 """How long a process may sit on what it read: longer than any of the functions may run."""
 
 MOST_AT_ONCE = 2
-"""Decisions in one write: an inspection, and the Start that follows from it."""
+"""Decisions in one write: an inspection, and the Start that follows from it; or two replies."""
 
 USUAL = ("done", "answer lost", "unavailable", "refused")
 OUTSIDE = ("yes", "yes, and it is lost", "no")
@@ -63,7 +65,8 @@ class Configuration:
     `near_end` says that the task's own complete-by is within reach. `tick` is the most ms that
     pass at once, where things are to happen between the instants that matter, too. Each of the
     agents `held` may be held, `holds` times in all; `loses_plan`: it may not be found at any time.
-    `outcomes`: what is known of effects is part of a state, see `Records`.
+    `outcomes`: what is known of effects is part of a state, see `Records`. `together`: two replies
+    may be handed to one process at once, which stores them by one write if it can.
     """
 
     plan: Plan
@@ -83,6 +86,7 @@ class Configuration:
     holds: int = 0
     loses_plan: bool = False
     outcomes: bool = False
+    together: bool = False
 
 
 class TaskModel:
@@ -152,6 +156,7 @@ class TaskModel:
         try:
             for job, rest in self._jobs(state):
                 yield from self._done(state, job, rest)
+            yield from self._done_together(state)
             yield from self._read(state)
             yield from self._acted_on(state)
             yield from self._landed(state)
@@ -212,6 +217,28 @@ class TaskModel:
             if effect in ("alert", "status"):
                 failed = self.shells.run(state.record, job, Fault(fails=number), read, world)
                 yield f"{who}, and cannot send the {effect}", self._after(kept, failed)
+
+    def _done_together(self, state: State) -> Iterator[tuple[str, State]]:
+        """Two replies that were not handled before, by one process; it lives or dies for both."""
+        if not self.configuration.together:
+            return
+        fresh = [mail for mail in state.mail if mail.kind == "reply" and mail.name == FRESH]
+        for first, other in dict.fromkeys(permutations(fresh, 2)):
+            rest = without(without(state, first), other)
+            second = other._replace(name=_unused(state))
+            batch, world = Batch(first, second), World(state.held)
+            ran = self.shells.run(state.record, batch, world=world)
+            who = f"{_who(first)}, and with it {second.step}'s {second.outcome}"
+            yield who, self._after(rest, ran)
+            back = (first._replace(name=KEPT), second)
+            if ran.effects and state.repeats:
+                kept = rest._replace(repeats=state.repeats - 1, mail=(*rest.mail, *back))
+                yield f"{who}, and acknowledges none", self._after(kept, ran)
+            for number, effect in enumerate(ran.effects, 1) if state.crashes else ():
+                kept = rest._replace(crashes=state.crashes - 1, mail=(*rest.mail, *back))
+                cut = self.shells.run(state.record, batch, Fault(after=number), world=world)
+                died = f"{who}, and dies after {effect} ({number} of {len(ran.effects)})"
+                yield died, self._after(kept, cut)
 
     def _read(self, state: State) -> Iterator[tuple[str, State]]:
         """A process reads the record, and others may act before it does."""

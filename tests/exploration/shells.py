@@ -18,6 +18,7 @@ from roundsman.model.instants import MINUTE, SECOND, iso
 from roundsman.model.json import Json, parse_json
 from roundsman.model.task import StepError, StepRecord, Task
 from roundsman.ports import OrderRow, Saved, Superseded
+from roundsman.scheduler.fold import ArrivedReply
 from roundsman.scheduler.scheduler import Scheduler
 from roundsman.supervisor.supervisor import Supervisor, SupervisorConfig
 from roundsman.testing.memory import MemoryGroups, MemoryLeases, MemoryPlans, MemoryStore
@@ -27,7 +28,7 @@ from roundsman.wire.commands import INSPECT, START, Command, command_of
 from roundsman.wire.messages import SAYS_WHY, AgentRequest, Reply
 from tests.exploration.answers import ANSWERS
 from tests.exploration.canonical import INSTANCE, T0, VERSION, Records, moved
-from tests.exploration.state import Mail, Read
+from tests.exploration.state import Batch, Mail, Read
 
 TASK_ID = "ord-1"
 ORDER: Json = {"orderId": TASK_ID, "items": [1, 2]}
@@ -103,13 +104,13 @@ class Shells:
         self._plans = MemoryPlans()
         self._plans.put_plan(records.plan)
         self._agents = sorted({a for step in records.plan.steps.values() for a in step.agents})
-        self._ran: dict[tuple[int, Mail, Fault, Read | None, World], Ran] = {}
+        self._ran: dict[tuple[int, Mail | Batch, Fault, Read | None, World], Ran] = {}
         self._outdated: dict[tuple[int, Read], bool] = {}
 
     def run(
         self,
         record: int,
-        job: Mail,
+        job: Mail | Batch,
         fault: Fault = NO_FAULT,
         read: Read | None = None,
         world: World = WELL,
@@ -146,7 +147,9 @@ class Shells:
         desk.committed = read is not None and read.committed
         return desk
 
-    def _make(self, record: int, job: Mail, fault: Fault, read: Read | None, world: World) -> Ran:
+    def _make(
+        self, record: int, job: Mail | Batch, fault: Fault, read: Read | None, world: World
+    ) -> Ran:
         desk = self._desk(record, fault, read)
         before = desk.tasks()[0]
         comes_again = False
@@ -170,13 +173,15 @@ class Shells:
             comes_again,
         )
 
-    def handle(self, desk: "Desk", job: Mail, world: World = WELL) -> bool:
+    def handle(self, desk: "Desk", job: Mail | Batch, world: World = WELL) -> bool:
         """Let the process at that desk do the job; whether it is done.
 
         Raises Defect where the engine is at a loss.
         """
         try:
-            if job.kind == "pass":
+            if isinstance(job, Batch):
+                self._together(desk, job, world)
+            elif job.kind == "pass":
                 self._supervisor(desk, world).make_pass(stop_at=desk.now + MINUTE)
             elif job.kind == "reply":
                 self._scheduler(desk, world).reply(_reply(job), job.name)
@@ -187,6 +192,13 @@ class Shells:
         except RoundsmanError as problem:
             raise Defect(f"{type(problem).__name__}: {problem}") from problem
         return True
+
+    def _together(self, desk: "Desk", batch: Batch, world: World) -> None:
+        mails = (batch.first, batch.second)
+        arrived = [ArrivedReply(_reply(mail), mail.name) for mail in mails]
+        for result in self._scheduler(desk, world).replies(arrived):
+            if isinstance(result, Exception):
+                raise result
 
     def _command(self, job: Mail) -> Command:
         if job.kind in (START, INSPECT):

@@ -30,6 +30,14 @@ class Mail(NamedTuple):
     name: str = FRESH
 
 
+class Batch(NamedTuple):
+    """Two replies that one process is handed at once, and that were not handled before."""
+
+    first: Mail
+    second: Mail
+    kind: str = "batch"
+
+
 PASS, START, INSPECT = Mail("pass"), Mail("start"), Mail("inspect")
 
 

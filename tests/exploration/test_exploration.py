@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from _pytest.mark.structures import ParameterSet
 
 from roundsman.model.instants import MINUTE, SECOND
 from tests.exploration.configurations import EVERY, SMALL, VERIFY
@@ -23,6 +24,8 @@ log = logging.getLogger(__name__)
 RECORDED = Path(__file__).with_name("states.json")
 RECORDS_ANEW = "EXPLORATION_RECORD"
 AT_MOST = 1_000_000
+FEW = 13_000
+"""Transitions: `make test` explores the configurations with as many, `make check` all of SMALL."""
 LONGEST = 10 * MINUTE
 """ms from any state to the task's end, once faults stop: what a person would not call stuck."""
 
@@ -50,7 +53,14 @@ def check(name: str, record: Record) -> None:
     assert recorded.get(name) == numbers, f"the state space has changed; see {__doc__}"
 
 
-@pytest.mark.parametrize("name", SMALL)
+def sized(name: str) -> ParameterSet:
+    """The name, marked where its last exploration had more than a few transitions."""
+    recorded = json.loads(RECORDED.read_text()).get(name, {"transitions": 0})
+    many = recorded["transitions"] > FEW
+    return pytest.param(name, marks=[pytest.mark.exhaustive] if many else [])
+
+
+@pytest.mark.parametrize("name", [sized(name) for name in SMALL])
 def test_no_state_breaks_an_invariant(name: str, record_property: Record) -> None:
     check(name, record_property)
 

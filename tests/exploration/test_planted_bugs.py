@@ -26,11 +26,11 @@ from roundsman.engine import steps as ready_steps
 from roundsman.engine.compensation import begin_undo, undone
 from roundsman.engine.decision import DecisionBuilder, DecisionContext
 from roundsman.engine.due import with_due_entry
-from roundsman.engine.transitions import StepEvent
+from roundsman.engine.transitions import StepEvent, TaskEvent, task_transition
 from roundsman.model.events import Agents, Claimant, Decision, Event, Replied, Resubmit
 from roundsman.model.json import Json
 from roundsman.model.plan import Plan, StepPlan
-from roundsman.model.states import ProcessState
+from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import AfterUndo, Effect, StepError, StepRecord, Task
 from roundsman.ports import Saved, Superseded
 from roundsman.scheduler import scheduler
@@ -274,6 +274,7 @@ RACED = Configuration(
     plan=plan(one), endings=("done", "unavailable"), undo_endings=("done",), schedulers=1
 )
 TOLD_AGAIN = Configuration(plan=plan(unfenced), commands=asked("undo", "resubmit --again"))
+ERASED = Configuration(plan=plan(one), commands=asked("cancel", "erase", "resubmit --again"))
 COPIED = replace(FOR_GOOD, endings=("done", "refused"), copies=1)
 FRESH = replace(FOR_GOOD, commands=asked("resubmit --fresh-key"))
 SAID = replace(HELD, endings=("done",), commands=asked("resolve a did-not"))
@@ -283,6 +284,17 @@ REPEATED = Configuration(plan=plan(briefly), repeats=1)
 WATCHED = Invariant.ALWAYS_DUE.value
 LATE = FINAL
 UNDONE_WITHOUT_PLAN = "NoTransition: Start cannot change a task from Undoing to Undone"
+
+
+def an_erased_task_is_begun_again(patch: Patch) -> None:
+    """The table of erased tasks is not looked at."""
+    real = task_transition
+
+    def looked_up(state: TaskState, event: TaskEvent, *, erased: bool = False) -> object:
+        return real(state, event, erased=erased and event is TaskEvent.ERASE)
+
+    patch.setattr(machine, "task_transition", looked_up)
+
 
 BUGS: list[tuple[Callable[[Patch], None], Configuration, int, str]] = [
     (no_version_condition, RACED, 6, Invariant.AGREES.value),
@@ -304,6 +316,7 @@ BUGS: list[tuple[Callable[[Patch], None], Configuration, int, str]] = [
         UNDO_IN_ORDER,
     ),
     (nothing_is_owed, A_STEP, 3, Invariant.TOLD.value),
+    (an_erased_task_is_begun_again, ERASED, 3, Invariant.ERASED.value),
     (a_step_needs_no_predecessors, A_ROW, 1, Invariant.IN_ORDER.value),
     (a_new_round_has_the_old_keys, TOLD_AGAIN, 9, LATE),
     (a_dead_claim_is_never_given_up, A_STEP, 1, Invariant.ENDS.value),

@@ -4,6 +4,8 @@ from collections import Counter
 
 from roundsman.testing.remote_services import RemoteServices
 
+MOTO_SENDER = "AIDAIT2UOQQY3AUEKVGXU"
+"""The principal that moto names as the sender of every message."""
 ALL_EFFECTS = {
     "inventory perform": 1,
     "payment perform": 1,

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 import boto3
 import pytest
 
+from roundsman import Agent
+from roundsman.model.states import TaskState
 from roundsman.testing.stack import Killed, Stack
 from tests.moto.orders import ALL_EFFECTS, order
 
@@ -213,6 +215,26 @@ def test_a_request_for_a_step_that_the_agents_code_does_not_know_is_transient(
         "retryAfter": 60_000,
         "unexpected": True,
     }
+
+
+def test_an_order_that_comes_to_an_agent_of_the_former_version_waits_for_the_new_one(
+    world: Stack,
+) -> None:
+    """Agents are deployed after submission, which then starts plans that they do not know yet."""
+    world.submit(order("before"))
+    world.run()
+    loaded = vars(world._instances["MailFunction"]._modules["app"]).values()
+    [former] = [value for value in loaded if isinstance(value, Agent)]
+    former._functions.clear()  # as if its code were from before the step
+    world.submit(order("ord-1"))
+    world.run()
+    assert world.task("ord-1").state is TaskState.RETRY
+    assert "mail perform" not in world.effects("ord-1")
+    world.redeploy()
+    world.pass_time(120)
+    assert world.task("ord-1").state is TaskState.COMPLETED
+    assert world.effects("ord-1") == ALL_EFFECTS
+    world.assert_nothing_is_stuck()
 
 
 def test_a_task_whose_record_was_spoiled_goes_to_the_dead_letters_alone_and_a_person_is_told(

@@ -7,7 +7,7 @@ import pytest
 from roundsman.model.events import CommandSource, Resubmit
 from roundsman.testing.stack import Stack
 from roundsman.wire.commands import command_of
-from tests.moto.orders import ALL_EFFECTS, order
+from tests.moto.orders import ALL_EFFECTS, MOTO_SENDER, order
 
 
 def cancel(order_id: str, **wish: object) -> dict[str, object]:
@@ -22,6 +22,16 @@ def history(world: Stack, task_id: str) -> list[tuple[str, str]]:
         ExpressionAttributeValues={":task": {"S": task_id}},
     )
     return [(row["Kind"]["S"], row["Reason"]["S"]) for row in found["Items"]]
+
+
+def senders(world: Stack, task_id: str) -> list[str | None]:
+    """The sender of each row, oldest first."""
+    found = world.dynamodb.query(
+        TableName=world.stack.outputs["HistoryTableName"],
+        KeyConditionExpression="TaskId = :task",
+        ExpressionAttributeValues={":task": {"S": task_id}},
+    )
+    return [row.get("Sender", {}).get("S") for row in found["Items"]]
 
 
 def charged(world: Stack, order_id: str) -> None:
@@ -52,6 +62,7 @@ def test_an_order_that_waits_is_cancelled_and_never_runs(world: Stack) -> None:
     assert world.task("ord-1").state == "Cancelled"
     assert world.effects("ord-1") == {}
     assert history(world, "ord-1")[0] == ("cancel", "cancel by application: sold out")
+    assert senders(world, "ord-1")[0] == MOTO_SENDER
     world.assert_nothing_is_stuck()
 
 

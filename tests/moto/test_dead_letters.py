@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 from roundsman.testing.stack import Stack
 from roundsman.wire.commands import START, Command
 from roundsman.wire.dead_letters import ATTRIBUTE, DeadLetter, read_dead_letter
-from tests.moto.orders import order
+from tests.moto.orders import ALL_EFFECTS, order
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs.type_defs import MessageTypeDef
@@ -99,3 +99,58 @@ def test_where_sqs_refuses_the_letter_it_moves_the_message_itself(world: Stack) 
         redeliver(world)
         [letter] = dead(world)
         assert (letter["Body"], reason(letter)) == (SPOILED, None)
+
+
+def moved_by_sqs(world: Stack) -> None:
+    """Move the dead letters as StartMessageMoveTask does: the body and all attributes stay."""
+    for letter in dead(world):
+        world.sqs.send_message(
+            QueueUrl=world.url("SchedulerQueue"),
+            MessageBody=letter["Body"],
+            MessageAttributes=letter["MessageAttributes"],
+        )
+        world.sqs.delete_message(
+            QueueUrl=world.url("SchedulerDeadLetterQueue"), ReceiptHandle=letter["ReceiptHandle"]
+        )
+
+
+def mend(world: Stack) -> None:
+    world.dynamodb.update_item(
+        TableName=world.stack.outputs["TasksTableName"],
+        Key={"TaskId": {"S": "spoiled"}},
+        UpdateExpression="SET CompleteBy = :by",
+        ExpressionAttributeValues={":by": {"N": str(world.clock() + 3_600_000)}},
+    )
+
+
+def test_a_letter_that_sqs_moves_back_acts_as_the_message_did(world: Stack) -> None:
+    spoil(world)
+    world.send("SchedulerQueue", SPOILED)
+    redeliver(world)
+    mend(world)
+    moved_by_sqs(world)
+    world.run()
+    assert world.task("spoiled").state == "Completed"
+    assert world.effects("spoiled") == ALL_EFFECTS
+    assert dead(world) == []
+
+
+def test_a_letter_that_sqs_moves_back_and_that_fails_again_says_its_new_reason(
+    world: Stack,
+) -> None:
+    spoil(world)
+    world.send("SchedulerQueue", SPOILED)
+    redeliver(world)
+    world.dynamodb.update_item(
+        TableName=world.stack.outputs["TasksTableName"],
+        Key={"TaskId": {"S": "spoiled"}},
+        UpdateExpression="REMOVE CreatedAt SET CompleteBy = :by",
+        ExpressionAttributeValues={":by": {"N": "1"}},
+    )
+    moved_by_sqs(world)
+    redeliver(world)
+    [letter] = dead(world)
+    said = reason(letter)
+    assert said is not None
+    assert said.reason == "the record spoiled cannot be read: CreatedAt is missing"
+    assert said.receives == 5

@@ -108,7 +108,12 @@ def test_nothing_that_was_ordered_is_logged_and_every_line_says_whom_it_is_about
     for line in attempts + replies:
         assert line["step"], line
         assert line["attempt"], line
+    unusual = [line for line in attempts if "outcome" in line]
+    assert {line["outcome"] for line in unusual} >= {"transient", "permanent"}
+    assert all(line.get("lock") for line in unusual), "a request is found by its lock"
     sent = [line["sent"] for line in logged if "sent" in line]
-    for line in attempts:
-        assert {line["step"]: line["lock"]} in sent, "a request is found by its lock"
+    assert sent, "a decision that is not ordinary names the locks of what it requests"
+    for line in decided:
+        assert line["reason"], line
+        assert ("sent" not in line) or (line["event"] != "start"), line
     assert {line["attempt"] for line in attempts if line["task_id"] == "killed"} == {1, 2}

@@ -185,6 +185,7 @@ def fleet(patch: pytest.MonkeyPatch, endpoint: str, prefix: str, size: int) -> I
         "ALERT_TOPIC_ARN": "arn:aws:sns:us-east-1:123456789012:alerts",
         "REPLY_QUEUE_PREFIX": "reply-",
         "DUE_SHARDS": "16",
+        "ORDER_RETENTION_DAYS": "0",
     }
     for name, value in environment.items():
         patch.setenv(name, value)

@@ -19,6 +19,14 @@ from tools.soak import Limits, main, run_stories, soak
 from tools.soak_stories import Story
 
 
+def test_some_orders_of_random_stories_break_nothing() -> None:
+    found = run_stories(range(100, 112))
+    assert found.broken == []
+    assert sum(found.account.ends.values()) == found.account.orders > 30
+    assert sum(found.account.faults.values()) > 100, "much went wrong on the way"
+
+
+@pytest.mark.exhaustive
 def test_some_hundred_orders_of_random_stories_break_nothing() -> None:
     found = run_stories(range(60))
     assert found.broken == []

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 from botocore.exceptions import ClientError, EndpointConnectionError
 
-from roundsman.aws.sqs.batch import Message, handle_batch
+from roundsman.aws.sqs.batch import Message, Together, handle_batch
 from roundsman.aws.sqs.dead_letters import DeadLetters
 from roundsman.aws.sqs.send_buffer import SendBuffer
 from roundsman.testing.faults import Faults, FaultyOutbox
@@ -139,6 +139,7 @@ class Batch:
     faults: Faults = field(default_factory=Faults)
     handled: list[str] = field(default_factory=list)
     now: int = SENT_AT + 300_000
+    together: Together[str] | None = None
 
     def __post_init__(self) -> None:
         env = {"POWERTOOLS_SERVICE_NAME": "scheduler", "AWS_LAMBDA_LOG_GROUP_NAME": "/the/log"}
@@ -166,6 +167,7 @@ class Batch:
             sqs=self.queue.client,
             queue_url_beside=BESIDE,
             dead_letters=self.dead_letters,
+            together=self.together,
         )
         return [str(item["itemIdentifier"]) for item in answer["batchItemFailures"]]
 

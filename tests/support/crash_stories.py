@@ -43,9 +43,12 @@ from tests.support.crash_story import (
     waits,
     worker,
 )
-from tests.support.machine_world import REPLY_TO, workflow
+from tests.support.machine_world import REPLY_TO, step, workflow
 
 C, A, U, X = TaskState.COMPLETED, TaskState.ARCHIVED, TaskState.UNDONE, TaskState.CANCELLED
+
+SIDES = tuple(step(f"side_{letter}") for letter in "abc")
+BEHIND = tuple(step(f"behind_{one.name[-1]}", one) for one in SIDES)
 
 WELL = {
     "success": Story(workflow=LINE, end=C, stands=("reserve", "charge", "ship")),
@@ -60,6 +63,11 @@ WELL = {
     ),
     "parallel steps and a condition": Story(
         workflow=DIAMOND, end=C, stands=("reserve", "charge", "pack", "confirm")
+    ),
+    "three steps side by side, and one behind each": Story(
+        workflow=workflow(*SIDES, *BEHIND),
+        end=C,
+        stands=tuple(one.name for one in (*SIDES, *BEHIND)),
     ),
     "a scheduled start": Story(
         workflow=PAIR, end=C, stands=("reserve", "charge"), options=starts_in(10 * MINUTES)

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tools import dynamodb_local
-from tools.runtimes import ToolError
+from tools.engines import dynamodb_local
+from tools.engines.runtimes import ToolError
 
 HOW = "`make engines` installs it, and what it needs; once, with a network."
 

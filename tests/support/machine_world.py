@@ -18,6 +18,7 @@ from roundsman.model.events import (
     Claimant,
     CommandSource,
     Decision,
+    Erase,
     Event,
     Extend,
     Inspect,
@@ -90,6 +91,7 @@ class WorkflowOptions(TypedDict, total=False):
     retain_for: timedelta
     priority: Priority
     point_of_no_return: Step | None
+    masked: tuple[str, ...]
 
 
 def workflow(*steps: Step, **options: Unpack[WorkflowOptions]) -> Workflow:
@@ -187,6 +189,7 @@ class World:
         outcome_unknown: bool = False,
         effect: Effect | None = None,
         callback: bool = False,
+        sender: str | None = None,
     ) -> Decision:
         """An answer to what the step is at, its current claim unless another is given."""
         record = self.task.step(name)
@@ -207,6 +210,7 @@ class World:
                 outcome_unknown=outcome_unknown,
                 effect=effect,
                 callback=callback,
+                sender=sender,
             )
         )
 
@@ -318,6 +322,9 @@ class World:
 
     def extend(self, seconds: int, name: str | None = None) -> Decision:
         return self.apply(Extend(self.asked(), seconds, name))
+
+    def erase(self) -> Decision:
+        return self.apply(Erase(replace(self.asked(), reason="request 17")))
 
     def run_now(self) -> Decision:
         return self.apply(RunNow(self.asked()))

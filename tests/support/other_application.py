@@ -48,6 +48,7 @@ def other_application(folder: Path) -> Application:
     text = path.read_text(encoding="utf-8")
     slow = "        Name: Billing\n"
     assert slow in text
-    times = "        TimeoutSeconds: 310\n        VisibilitySeconds: 1860\n"
-    path.write_text(text.replace(slow, slow + times), encoding="utf-8")
+    times = {"TimeoutSeconds": 310, "VisibilitySeconds": 1860, "OldestMessageAlarmSeconds": 2400}
+    lines = "".join(f"        {name}: {seconds}\n" for name, seconds in times.items())
+    path.write_text(text.replace(slow, slow + lines), encoding="utf-8")
     return Application.read(path, (present,))

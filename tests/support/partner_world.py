@@ -156,6 +156,15 @@ class Partner:
         if wait is not None:
             assert record.not_before == self.world.now + round(wait * 1_000)
 
+    def fails_for_now(self, kind: str, sentence: str) -> None:
+        """As `fails`, by an error that a person must repair."""
+        decision = self.attempt()
+        record = self.record()
+        assert record.error == StepError(kind, sentence, unexpected=True)
+        assert (record.process_state, record.failure_count) == (ProcessState.PENDING, 1)
+        assert record.outcome_unknown
+        assert SECRET not in decision.reason
+
     def fails_for_good(self, kind: str, sentence: str) -> None:
         """The step is given up at once, and undone as its plan says or kept for a person."""
         decision = self.attempt()

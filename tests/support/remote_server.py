@@ -166,3 +166,9 @@ def bytes_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def calls(server: Server) -> list[str]:
     """What was asked, in its order: `POST /charges`."""
     return [" ".join(request.decode().split(" ")[:2]) for request in server.requests]
+
+
+def sent(server: Server, name: str) -> list[str]:
+    """The values of a header in the requests, in their order."""
+    lines = [line.decode() for request in server.requests for line in request.splitlines()]
+    return [line.split(": ", 1)[1] for line in lines if line.startswith(f"{name}: ")]

@@ -30,6 +30,7 @@ from roundsman.testing.faults import (
 from roundsman.testing.memory import (
     MemoryAgentBoard,
     MemoryGroups,
+    MemoryHolds,
     MemoryLeases,
     MemoryPlans,
     MemoryStore,
@@ -66,6 +67,7 @@ class Shells:
     options: ProcessingOptions = field(default_factory=lambda: ProcessingOptions(reply_to=REPLY_TO))
     now: int = T0
     jitter: float = 0.5
+    order_retention: int | None = None
     store: MemoryStore = field(default_factory=MemoryStore)
     plans: MemoryPlans = field(default_factory=MemoryPlans)
     leases: MemoryLeases = field(default_factory=MemoryLeases)
@@ -73,10 +75,12 @@ class Shells:
     outbox: RecordingOutbox = field(default_factory=RecordingOutbox)
     troubles: list[str] = field(default_factory=list)
     unwatched: list[str] = field(default_factory=list)
+    holds: MemoryHolds = field(init=False)
     board: MemoryAgentBoard = field(init=False)
 
     def __post_init__(self) -> None:
-        self.board = LittleKnownBoard(self.clock)
+        self.holds = MemoryHolds(self.clock)
+        self.board = LittleKnownBoard(self.clock, self.holds)
 
     def clock(self) -> int:
         return self.now
@@ -95,6 +99,7 @@ class Shells:
             outbox=FaultyOutbox(to or self.outbox, faults),
             clock=self.clock,
             shards=SHARDS,
+            order_retention=self.order_retention,
         )
 
     def scheduler(

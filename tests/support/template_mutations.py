@@ -3,6 +3,7 @@
 An addition is what the rules allow an application to have besides the engine and its agents.
 """
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -15,12 +16,15 @@ from roundsman.testing.rules import (
     Rule,
     alarms,
     code,
+    dashboards,
+    encryption,
     functions,
     interface,
     limits,
     permissions,
     queues,
     tables,
+    versions,
 )
 from roundsman.testing.rules.reading import allowed_to, items
 from roundsman.testing.stack.template import Document, Json
@@ -166,6 +170,12 @@ def with_definition(text: str) -> Change:
     )
 
 
+def graph(*metrics: Json) -> Document:
+    """A widget of a dashboard with these metrics."""
+    properties: Document = {"title": "a", "region": "b", "metrics": [*metrics]}
+    return {"type": "metric", "properties": properties}
+
+
 def with_root(section: str, name: str, value: Json) -> Change:
     """One more entry in a section of the template as it is written."""
 
@@ -201,6 +211,13 @@ def agents_queues(kind: str) -> Document:
 def of(resource: str, *path: str) -> str:
     """The path of a property of a resource."""
     return "/".join(("Resources", resource, "Properties", *path))
+
+
+def takes_messages_of(policy: str, *principals: Json) -> Change:
+    """Let these principals alone send to the queue of a policy."""
+    statement = of(policy, "PolicyDocument", "Statement", "1", "Condition")
+    found: Json = {"Fn::Split": [",", {"Fn::Join": [",", [*principals]]}]}
+    return put(f"{statement}/ArnNotLike/aws:PrincipalArn", found)
 
 
 def variable(function: str, name: str) -> str:
@@ -330,8 +347,8 @@ OF_QUEUES = (
         queues.queue_transport,
         (
             "a queue without the policy",
-            remove(of("GiftWrapQueuesAnswerOverTlsOnly", "Queues"), ref("GiftWrapReplyQueue")),
-            "GiftWrapReplyQueue is missing",
+            remove(of("GiftWrapQueuesAnswerOverTlsOnly", "Queues"), ref("GiftWrapRequestQueue")),
+            "GiftWrapRequestQueue is missing",
         ),
         (
             "a policy that denies sending only",
@@ -356,6 +373,55 @@ OF_QUEUES = (
                 {"Bool": {"aws:SecureTransport": "true"}},
             ),
             "QueuesAnswerOverTlsOnly",
+        ),
+    ),
+    *_mutations(
+        queues.queue_senders,
+        (
+            "a queue that takes commands of anybody with the right",
+            put(of("SchedulerQueuePolicy", "PolicyDocument", "Statement"), [WITHOUT_TLS]),
+            "SchedulerQueue must refuse the messages",
+        ),
+        (
+            "a reply queue without a policy",
+            put(of("GiftWrapReplyQueuePolicy", "Queues"), []),
+            "GiftWrapReplyQueue must refuse the messages",
+        ),
+        (
+            "an agent that may not reply",
+            takes_messages_of("GiftWrapReplyQueuePolicy", queues.THIS_ACCOUNT[0]),
+            "GiftWrapReplyQueue: the roles that may send: GiftWrapRole is missing",
+        ),
+        (
+            "a supervisor that may send orders",
+            takes_messages_of("SubmissionQueuePolicy", arn("SupervisorRole")),
+            "SubmissionQueue: the roles that may send: SupervisorRole must not be there",
+        ),
+        (
+            "commands of every account",
+            takes_messages_of("SchedulerQueuePolicy", "*", arn("SchedulerRole")),
+            'SchedulerQueue: "*" is no principal',
+        ),
+        (
+            "a queue with two policies",
+            put(of("GiftWrapReplyQueuePolicy", "Queues"), [ref("SchedulerQueue")]),
+            "SchedulerQueue has two policies",
+        ),
+        (
+            "commands that another account may send",
+            put(
+                of("SchedulerQueuePolicy", "PolicyDocument", "Statement"),
+                [
+                    WITHOUT_TLS,
+                    {
+                        "Effect": "Allow",
+                        "Principal": "*",
+                        "Action": "sqs:SendMessage",
+                        "Condition": {"ArnLike": {"aws:PrincipalArn": ["arn:aws:iam::1:*"]}},
+                    },
+                ],
+            ),
+            "SchedulerQueuePolicy must not allow",
         ),
     ),
     *_mutations(
@@ -628,8 +694,8 @@ OF_FUNCTIONS = (
         ),
         (
             "another namespace of metrics",
-            put(variable("LettersFunction", "POWERTOOLS_METRICS_NAMESPACE"), "Letters"),
-            "LettersFunction",
+            put(variable("LettersFunction", "POWERTOOLS_METRICS_NAMESPACE"), "Roundsman"),
+            "LettersFunction: POWERTOOLS_METRICS_NAMESPACE must be Roundsman/${AWS::StackName}",
         ),
         (
             "a fixed log level",
@@ -718,6 +784,11 @@ OF_FUNCTIONS = (
             "EventInvokeConfig",
         ),
         (
+            "an old round that is begun after newer ones",
+            put(of("SupervisorFunctionEventInvokeConfig", "MaximumEventAgeInSeconds"), 3600),
+            "MaximumEventAgeInSeconds 60",
+        ),
+        (
             "a schedule of single minutes",
             put(of("SupervisorFunctionRounds", "ScheduleExpression"), "cron(0 * * * ? *)"),
             "schedule: ScheduleExpression",
@@ -737,6 +808,14 @@ OF_FUNCTIONS = (
         ),
     ),
     *_mutations(
+        functions.lost_schedules,
+        (
+            "an order of a schedule that is lost",
+            drop(of("RecurringOrderEvents", "Target", "DeadLetterConfig")),
+            "RecurringOrderEvents: DeadLetterConfig must be the dead-letter queue",
+        ),
+    ),
+    *_mutations(
         functions.schedule_names,
         (
             "a schedule with a name",
@@ -751,6 +830,11 @@ OF_PERMISSIONS = (
         permissions.wildcards,
         ("all actions", allow("GiftWrapRole", "s3:*", arn("OrdersTable")), "the action s3:*"),
         ("all resources", allow("GiftWrapRole", "s3:GetObject", "*"), "the resource *"),
+        (
+            "all resources for a viewer",
+            put(of("ViewerPolicy", "PolicyDocument", "Statement", "0", "Resource"), "*"),
+            "ViewerPolicy: FindsTheStack: the resource * has a wildcard",
+        ),
         (
             "the agents' queues of every stack",
             allow(
@@ -807,6 +891,29 @@ OF_PERMISSIONS = (
         ),
     ),
     *_mutations(
+        permissions.policies_for_people,
+        ("no policy for viewers", drop("Resources/ViewerPolicy"), "ViewerPolicy is missing"),
+        ("a policy with a name", put(of("ViewerPolicy", "ManagedPolicyName"), "v"), "left out"),
+        (
+            "a policy that the stack gives to a role",
+            put(of("OperatorPolicy", "Roles"), [ref("GiftWrapRole")]),
+            "OperatorPolicy: Roles must be left out",
+        ),
+        (
+            "a viewer who deletes messages",
+            put(
+                of("ViewerPolicy", "PolicyDocument", "Statement", "0", "Action"),
+                "sqs:DeleteMessage",
+            ),
+            "it may not do sqs:DeleteMessage",
+        ),
+        (
+            "an operator who writes any row",
+            drop(of("OperatorPolicy", "PolicyDocument", "Statement", "3", "Condition")),
+            "HoldsAndReleasesAgents needs dynamodb:LeadingKeys",
+        ),
+    ),
+    *_mutations(
         permissions.statement_ids,
         (
             "a statement without a reason",
@@ -856,7 +963,12 @@ OF_PERMISSIONS = (
         ),
         (
             "a right too few",
-            in_statement("SubmissionRole", "CreatesOrdersOnce", "Action", "dynamodb:GetItem"),
+            in_statement(
+                "SubmissionRole",
+                "CreatesOrdersOnceAndSetsTheirExpiry",
+                "Action",
+                "dynamodb:GetItem",
+            ),
             "SubmissionRole: PutItem on OrdersTable is missing",
         ),
         (
@@ -1010,6 +1122,68 @@ OF_PERMISSIONS = (
         ),
     ),
     *_mutations(
+        permissions.credential_rights,
+        (
+            "an agent that reads a secret that is not its Credential",
+            allow("GiftWrapRole", "secretsmanager:GetSecretValue", ref("OtherSecret")),
+            "GiftWrapRole: GetSecretValue on OtherSecret must not be there",
+        ),
+        (
+            "an agent that reads a parameter that is not its Credential",
+            allow("GiftWrapRole", "ssm:GetParameter", ref("OtherParameter")),
+            "GiftWrapRole: GetParameter on OtherParameter must not be there",
+        ),
+        (
+            "an engine that reads secrets",
+            allow("SchedulerRole", "secretsmanager:GetSecretValue", ref("OtherSecret")),
+            "SchedulerRole: GetSecretValue on OtherSecret must not be there",
+        ),
+        (
+            "an agent that may not read its Credential",
+            put(variable("GiftWrapFunction", "CREDENTIAL"), ref("OtherSecret")),
+            "GiftWrapRole: GetSecretValue on OtherSecret",
+        ),
+        (
+            "a key without a credential",
+            put(
+                "Conditions/GiftWrapHasCredentialKey",
+                {"Fn::Not": [{"Fn::Equals": ["a key", ""]}]},
+            ),
+            "GiftWrapRole: it may use CredentialKey only to decrypt its Credential",
+        ),
+    ),
+    *_mutations(
+        permissions.network_rights,
+        (
+            "a function in a VPC without the rights for it",
+            put(of("GiftWrapFunction", "VpcConfig"), {"SubnetIds": ["subnet-0a1b2c3d"]}),
+            "GiftWrapRole: it may handle network interfaces exactly if",
+        ),
+        (
+            "rights for a VPC without one",
+            allow("GiftWrapRole", "ec2:CreateNetworkInterface", "*"),
+            "GiftWrapRole: it may handle network interfaces exactly if",
+        ),
+    ),
+    *_mutations(
+        permissions.plan_and_lease_rows,
+        (
+            "a submission that puts every row",
+            in_statement("SubmissionRole", "StoresPlans", "Condition", None),
+            "SubmissionRole",
+        ),
+        (
+            "a supervisor that puts holds",
+            in_statement(
+                "SupervisorRole",
+                "HoldsLeases",
+                "Condition",
+                {KEYS: {"dynamodb:LeadingKeys": ["leases", "holds"]}},
+            ),
+            "SupervisorRole",
+        ),
+    ),
+    *_mutations(
         permissions.alert_rights,
         (
             "a submission that alerts",
@@ -1041,6 +1215,29 @@ OF_PERMISSIONS = (
         ),
     ),
     *_mutations(
+        permissions.trace_rights,
+        (
+            "a function that may not send traces",
+            remove(of("GiftWrapTracingRights", "Roles"), ref("GiftWrapRole")),
+            "GiftWrapRole: a policy must be added that allows just xray:PutTraceSegments",
+        ),
+        (
+            "a function that may read traces",
+            allow("SchedulerRole", "xray:BatchGetTraces", "*"),
+            "SchedulerRole: a policy must be added that allows just xray:PutTraceSegments",
+        ),
+        (
+            "a right that a function has where nothing is traced",
+            drop("Resources/TracingRights/Condition"),
+            "TracingRights: needs a condition",
+        ),
+        (
+            "a function that does not know which orders are traced",
+            drop(variable("GiftWrapFunction", "TRACING_SAMPLE_PERCENT")),
+            "GiftWrapFunction: needs the variable TRACING_SAMPLE_PERCENT",
+        ),
+    ),
+    *_mutations(
         permissions.schedule_roles,
         (
             "a schedule that may do more",
@@ -1069,6 +1266,11 @@ OF_PERMISSIONS = (
                 )
             ),
             "SupervisorScheduleRole: only scheduler.amazonaws.com",
+        ),
+        (
+            "a heartbeat that may do more",
+            allow("AlertHeartbeatRole", "sqs:SendMessage", arn("SchedulerQueue")),
+            "AlertHeartbeat: its role must be AlertHeartbeatRole, for sns and kms alone",
         ),
     ),
     *_mutations(
@@ -1144,6 +1346,19 @@ OF_TABLES = (
             "OrdersTable: DeletionProtection",
         ),
         (
+            "a table that a creation which fails cannot remove",
+            put(of("OrdersTable", "DeletionProtectionEnabled"), True),
+            "OrdersTable: DeletionProtection",
+        ),
+        (
+            "a table that is protected under another condition",
+            put(
+                of("OrdersTable", "DeletionProtectionEnabled"),
+                {"Fn::If": ["HasAlertEmail", True, False]},
+            ),
+            "OrdersTable: DeletionProtection",
+        ),
+        (
             "tables that can be deleted by default",
             put("Parameters/DeletionProtection/Default", "false"),
             "TasksTable: DeletionProtection",
@@ -1166,6 +1381,11 @@ OF_TABLES = (
         (
             "a table that goes with its stack",
             put("Resources/OrdersTable/DeletionPolicy", "Delete"),
+            "OrdersTable: DeletionPolicy",
+        ),
+        (
+            "a table that stays behind when the creation of its stack fails",
+            put("Resources/OrdersTable/DeletionPolicy", "Retain"),
             "OrdersTable: DeletionPolicy",
         ),
         (
@@ -1224,13 +1444,153 @@ OF_TABLES = (
     ),
 )
 
+NO_KEY: Document = {"Ref": "AWS::NoValue"}
+ANOTHER_KEY = "arn:aws:kms:eu-west-1:123456789012:key/1"
+
+OF_ENCRYPTION = (
+    *_mutations(
+        encryption.one_key,
+        (
+            "a table that is never under the key",
+            drop(of("HistoryTable", "SSESpecification", "KMSMasterKeyId")),
+            "HistoryTable: SSESpecification.KMSMasterKeyId",
+        ),
+        (
+            "a queue that is never under the key",
+            drop(of("GiftWrapReplyQueue", "KmsMasterKeyId")),
+            "GiftWrapReplyQueue: KmsMasterKeyId",
+        ),
+        (
+            "a queue with two encryptions",
+            put(of("GiftWrapReplyQueue", "SqsManagedSseEnabled"), True),
+            "GiftWrapReplyQueue: SqsManagedSseEnabled",
+        ),
+        (
+            "a dead-letter queue under another key",
+            put(
+                of("SchedulerDeadLetterQueue", "KmsMasterKeyId"),
+                {"Fn::If": ["OwnKey", ANOTHER_KEY, NO_KEY]},
+            ),
+            "SchedulerDeadLetterQueue: KmsMasterKeyId",
+        ),
+        (
+            "a queue that asks for a data key every five minutes",
+            drop(of("RejectedQueue", "KmsDataKeyReusePeriodSeconds")),
+            "RejectedQueue: KmsDataKeyReusePeriodSeconds",
+        ),
+        (
+            "a log that is never under the key",
+            drop(of("GiftWrapLogs", "KmsKeyId")),
+            "GiftWrapLogs: KmsKeyId",
+        ),
+        (
+            "alerts that are never under the key",
+            put(of("AlertTopic", "KmsMasterKeyId"), arn("AlertKey")),
+            "AlertTopic: KmsMasterKeyId",
+        ),
+        (
+            "a property that depends on something else",
+            put(of("GiftWrapLogs", "KmsKeyId"), {"Fn::If": ["Tracing", "", NO_KEY]}),
+            "GiftWrapLogs: KmsKeyId",
+        ),
+    ),
+    *_mutations(
+        encryption.key_rights,
+        (
+            "a function without a right on the key",
+            remove(of("GiftWrapKeyRights", "Roles"), ref("GiftWrapRole")),
+            "GiftWrapRole: a policy must be added",
+        ),
+        (
+            "a right that is there without a key",
+            drop("Resources/KeyRights/Condition"),
+            "KeyRights: its condition",
+        ),
+        (
+            "a right with the condition of another thing",
+            put("Resources/GiftWrapKeyRights/Condition", "Tracing"),
+            "GiftWrapKeyRights: its condition",
+        ),
+        (
+            "a right to use the key for anything",
+            in_statement("GiftWrapRole", "ReadsAndWritesUnderTheKeyOfItsOwner", "Condition", None),
+            "GiftWrapRole: a policy must be added",
+        ),
+        (
+            "a right to delete the key",
+            in_statement(
+                "SchedulerRole",
+                "ReadsAndWritesUnderTheKeyOfItsOwner",
+                "Action",
+                [*encryption.USES, "kms:ScheduleKeyDeletion"],
+            ),
+            "SchedulerRole: a policy must be added",
+        ),
+        (
+            "a recurring order that cannot be sent under the key",
+            drop("Resources/RecurringOrderKeyRights"),
+            "RecurringOrderRole: a policy must be added",
+        ),
+        (
+            "a heartbeat that cannot be published under the key",
+            drop("Resources/AlertHeartbeatKeyRights"),
+            "AlertHeartbeatRole: a policy must be added",
+        ),
+    ),
+    *_mutations(
+        encryption.former_key_rights,
+        (
+            "an agent that cannot read what is still under the former key",
+            drop("Resources/GiftWrapRightsToFormerKey"),
+            "GiftWrapRole: a policy must be added",
+        ),
+        (
+            "a right to write under the former key",
+            in_statement(
+                "SchedulerRole", "ReadsWhatIsStillUnderTheFormerKey", "Action", [*encryption.USES]
+            ),
+            "SchedulerRole: a policy must be added",
+        ),
+        (
+            "a right to read anything under the former key",
+            in_statement("GiftWrapRole", "ReadsWhatIsStillUnderTheFormerKey", "Condition", None),
+            "GiftWrapRole: a policy must be added",
+        ),
+        (
+            "a right on a former key that is there without one",
+            drop("Resources/RightsToFormerKey/Condition"),
+            "SubmissionRole: a policy must be added",
+        ),
+    ),
+)
+
 OF_ALARMS = (
     *_mutations(
-        alarms.dead_letter_alarms,
+        alarms.messages_put_aside,
         (
             "no alarm on dead letters",
             drop("Resources/GiftWrapReplyDeadLettersAlarm"),
             "GiftWrapReplyDeadLetterQueue is missing",
+        ),
+        (
+            "no alarm on rejected messages",
+            drop("Resources/RejectedMessagesAlarm"),
+            "RejectedQueue is missing",
+        ),
+        (
+            "an alarm on what came in a minute",
+            put(of("RejectedMessagesAlarm", "MetricName"), "NumberOfMessagesSent"),
+            "RejectedQueue is missing",
+        ),
+        (
+            "an alarm that ends while the messages are there",
+            put(of("RejectedMessagesAlarm", "TreatMissingData"), "notBreaching"),
+            "RejectedMessagesAlarm: TreatMissingData must be ignore",
+        ),
+        (
+            "an alarm on many dead letters",
+            put(of("GiftWrapReplyDeadLettersAlarm", "Threshold"), 10),
+            "GiftWrapReplyDeadLettersAlarm: Threshold must be 0",
         ),
         (
             "an alarm on another queue",
@@ -1259,49 +1619,109 @@ OF_ALARMS = (
             "GiftWrapRequestQueue is missing",
         ),
         (
-            "a fixed threshold",
+            "a threshold below the queue's visibility timeout",
             put(of("GiftWrapRequestBacklogAlarm", "Threshold"), 60),
-            "GiftWrapRequestBacklogAlarm: Threshold",
+            "GiftWrapRequestBacklogAlarm: Threshold is 60",
+        ),
+        (
+            "the engine's threshold for a queue that hides its messages for longer",
+            put("Conditions/BillingHasOwnAge", {"Fn::Not": [{"Fn::Equals": [0, 0]}]}),
+            "BillingRequestBacklogAlarm: Threshold is 1200",
         ),
     ),
     *_mutations(
-        alarms.error_alarms,
+        alarms.function_alarms,
         (
             "no alarm on the errors of a function",
             drop("Resources/GiftWrapErrorsAlarm"),
-            "GiftWrapFunction is missing",
+            "Errors of functions: GiftWrapFunction is missing",
         ),
-    ),
-    *_mutations(
-        alarms.archived_alarms,
         (
-            "no alarm on tasks that the supervisor archives",
-            drop("Resources/SupervisorArchivedTasksAlarm"),
-            "supervisor is missing",
+            "no alarm on the throttles of a function",
+            drop("Resources/SchedulerThrottlesAlarm"),
+            "Throttles of functions: SchedulerFunction is missing",
         ),
     ),
     *_mutations(
-        alarms.handler_alarms,
+        alarms.table_alarms,
         (
-            "no alarm on steps without a handler",
-            drop("Resources/GiftWrapStepsWithoutHandlerAlarm"),
-            "gift_wrap is missing",
+            "no alarm on refused writes of a table",
+            drop("Resources/OrdersWriteThrottlesAlarm"),
+            "WriteThrottleEvents of tables: OrdersTable is missing",
         ),
-    ),
-    *_mutations(
-        alarms.rejected_alarm,
         (
-            "no alarm on rejected messages",
-            drop("Resources/RejectedMessagesAlarm"),
-            "RejectedQueue is missing",
+            "no alarm on refused reads of an index",
+            drop("Resources/DueIndexReadThrottlesAlarm"),
+            "ReadThrottleEvents of tables: TasksTable/due is missing",
+        ),
+        (
+            "an alarm on no table",
+            drop(of("OrdersWriteThrottlesAlarm", "Dimensions")),
+            "an unknown dimension of OrdersWriteThrottlesAlarm",
         ),
     ),
     *_mutations(
-        alarms.alarmed_services,
+        alarms.stack_alarms,
+        (
+            "no alarm on archived tasks",
+            drop("Resources/ArchivedTasksAlarm"),
+            "ArchivedTasksAlarm must watch TasksArchived",
+        ),
+        (
+            "an alarm on the archived tasks of one function",
+            put(
+                of("ArchivedTasksAlarm", "Dimensions"), [{"Name": "service", "Value": "scheduler"}]
+            ),
+            "ArchivedTasksAlarm must watch TasksArchived of the stack for all functions",
+        ),
+        (
+            "an alarm on the metrics of every stack",
+            put(of("HandlerErrorsAlarm", "Namespace"), "Roundsman"),
+            "HandlerErrorsAlarm must watch HandlerErrors",
+        ),
+    ),
+    *_mutations(
+        alarms.existing_metrics,
+        (
+            "an alarm on a metric that does not exist",
+            put(of("HandlerErrorsAlarm", "MetricName"), "HandlerFailures"),
+            "HandlerErrorsAlarm: there is no metric HandlerFailures",
+        ),
+        (
+            "an alarm on a namespace without the stack",
+            put(of("HandlerErrorsAlarm", "Namespace"), "Roundsman"),
+            "HandlerErrorsAlarm: Namespace must be Roundsman/${AWS::StackName}",
+        ),
+        (
+            "an alarm on a metric without the dimension that it has",
+            drop(of("TroubledTasksAlarm", "Dimensions")),
+            "TroubledTasksAlarm: TasksTroubled has no dimensions -",
+        ),
+        (
+            "an alarm on the average of a counter",
+            put(of("GiftWrapErrorsAlarm", "Statistic"), "Average"),
+            "GiftWrapErrorsAlarm: Statistic must be Sum",
+        ),
         (
             "an alarm on the name of no function",
-            put(of("GiftWrapStepsWithoutHandlerAlarm", "Dimensions", "0", "Value"), "giftwrapping"),
-            "giftwrapping",
+            put(of("TroubledTasksAlarm", "Dimensions", "0", "Value"), "supervising"),
+            "TroubledTasksAlarm: supervising is the name of no function",
+        ),
+    ),
+    *_mutations(
+        alarms.alarm_names,
+        (
+            "a name without the stack's",
+            put(of("GiftWrapErrorsAlarm", "AlarmName"), "GiftWrapErrors"),
+            "GiftWrapErrorsAlarm: AlarmName must begin with ${AWS::StackName}-",
+        ),
+        (
+            "the name of another alarm",
+            put(
+                of("GiftWrapErrorsAlarm", "AlarmName"),
+                {"Fn::Sub": "${AWS::StackName}-SchedulerErrorsAlarm"},
+            ),
+            "another alarm has the same AlarmName",
         ),
     ),
     *_mutations(
@@ -1338,6 +1758,11 @@ OF_ALARMS = (
             "GiftWrapErrorsAlarm: AlarmActions",
         ),
         (
+            "an alarm whose end nobody hears of",
+            drop(of("GiftWrapErrorsAlarm", "OKActions")),
+            "GiftWrapErrorsAlarm: OKActions",
+        ),
+        (
             "an alarm without a description",
             put(of("GiftWrapErrorsAlarm", "AlarmDescription"), " "),
             "GiftWrapErrorsAlarm: AlarmDescription",
@@ -1354,6 +1779,74 @@ OF_ALARMS = (
             "an alarm on a short queue",
             put(of("GiftWrapRequestBacklogAlarm", "ComparisonOperator"), "LessThanThreshold"),
             "GiftWrapRequestBacklogAlarm: ComparisonOperator",
+        ),
+    ),
+)
+
+BODY = of("OperatorDashboard", "DashboardBody") + "/Fn::Sub"
+
+
+def in_the_body(old: str, new: str) -> Change:
+    """Replace a part of the text of the dashboard's body."""
+
+    def change(application: Application) -> Application:
+        mapping, key = _parent(application.template, BODY)
+        text = json.dumps(mapping[key])
+        found = json.dumps(old)[1:-1]  # as it stands inside of a JSON text
+        assert found in text
+        mapping[key] = json.loads(text.replace(found, json.dumps(new)[1:-1], 1))
+        return application
+
+    return change
+
+
+OF_DASHBOARDS = (
+    *_mutations(
+        dashboards.dashboard_bodies,
+        ("a missing comma", in_the_body('"start": "-PT6H",', '"start": "-PT6H"'), "is no JSON"),
+        ("no widgets", put(BODY, "{}"), "must have 1 to 500 widgets"),
+        (
+            "a widget without a region",
+            in_the_body('"region"', '"place"'),
+            "must be a text, or have",
+        ),
+        (
+            "an expression that is not in a list",
+            put(BODY, json.dumps({"widgets": [graph({"expression": "SEARCH()"})]})),
+            "a metric must be a list of names",
+        ),
+        (
+            "a widget without metrics",
+            put(BODY, json.dumps({"widgets": [graph()]})),
+            "widget 1: a metric must be",
+        ),
+    ),
+    *_mutations(
+        dashboards.dashboard_of_the_stack,
+        (
+            "a name for two regions",
+            put(of("OperatorDashboard", "DashboardName"), {"Fn::Sub": "${AWS::StackName}"}),
+            "DashboardName must be",
+        ),
+        (
+            "the metrics of every stack",
+            in_the_body("Roundsman/${AWS::StackName}", "Roundsman/shop"),
+            "the namespace of metrics must be",
+        ),
+        (
+            "the logs of every function",
+            in_the_body("['/aws/lambda/${AWS::StackName}/']", "['/aws/lambda/']"),
+            "a query must read from log groups of",
+        ),
+        (
+            "the logs of stacks whose names begin alike",
+            in_the_body("['/aws/lambda/${AWS::StackName}/']", "['/aws/lambda/${AWS::StackName}']"),
+            "a query must read from log groups of",
+        ),
+        (
+            "the log of another stack's supervisor",
+            in_the_body("'/aws/lambda/${AWS::StackName}/super", "'/aws/lambda/shop/super"),
+            "a query must read from log groups of",
         ),
     ),
 )
@@ -1409,6 +1902,54 @@ OF_THE_INTERFACE = (
             "another protocol",
             put(of("AlertEmailSubscription", "Protocol"), "https"),
             "Protocol",
+        ),
+    ),
+    *_mutations(
+        interface.alert_endpoint,
+        (
+            "a subscription without an endpoint",
+            drop("Resources/AlertEndpointSubscription/Condition"),
+            "AlertEndpointSubscription needs the condition HasAlertEndpoint",
+        ),
+        (
+            "an endpoint under a condition on something else",
+            put("Conditions/HasAlertEndpoint", {"Fn::Not": [{"Fn::Equals": ["a", ""]}]}),
+            "HasAlertEndpoint must be that",
+        ),
+        (
+            "a protocol of telephones",
+            put(of("AlertEndpointSubscription", "Protocol"), "sms"),
+            "Protocol must be https, sqs or lambda",
+        ),
+    ),
+    *_mutations(
+        interface.heartbeat,
+        ("no heartbeat", drop("Resources/AlertHeartbeat"), "needs the condition HasAlertHeartbeat"),
+        (
+            "a heartbeat without a schedule",
+            drop("Resources/AlertHeartbeat/Condition"),
+            "AlertHeartbeat needs the condition HasAlertHeartbeat",
+        ),
+        (
+            "a call of something else",
+            put(
+                of("AlertHeartbeat", "Target", "Arn"),
+                {"Fn::Sub": "arn:${AWS::Partition}:scheduler:::aws-sdk:sns:deleteTopic"},
+            ),
+            "Target must be aws-sdk:sns:publish",
+        ),
+        (
+            "a message that is not JSON",
+            put(of("AlertHeartbeat", "Target", "Input", "Fn::Sub"), '{"Message": "{"}'),
+            "must be JSON",
+        ),
+        (
+            "a message that filters do not know",
+            put(
+                of("AlertHeartbeat", "Target", "Input", "Fn::Sub"),
+                json.dumps({"TopicArn": "${AlertTopic}", "Message": '{"default": "{}"}'}),
+            ),
+            "Input must be the alert heartbeat",
         ),
     ),
     *_mutations(
@@ -1513,15 +2054,153 @@ OF_LIMITS = (
     ),
 )
 
+
+def of_version(function: str, key: str, value: Json) -> Change:
+    """Set a value of the published version of a function."""
+
+    def change(application: Application) -> Application:
+        resources = _mapping(application.template["Resources"])
+        [name] = [name for name in resources if name.startswith(f"{function}Version")]
+        return put(f"Resources/{name}/{key}", value)(application)
+
+    return change
+
+
+def deleted_layer(application: Application) -> Application:
+    """A layer whose former versions are deleted."""
+    resources = _mapping(application.template["Resources"])
+    [name] = [name for name in resources if name.startswith("CoreLayer")]
+    return put(f"Resources/{name}/DeletionPolicy", "Delete")(application)
+
+
+OF_VERSIONS = (
+    *_mutations(
+        versions.live_aliases,
+        (
+            "a function without an alias",
+            drop("Resources/GiftWrapFunctionAliaslive"),
+            "GiftWrapFunction: needs AutoPublishAlias",
+        ),
+        (
+            "an alias of the version of another function",
+            put(
+                of("GiftWrapFunctionAliaslive", "FunctionVersion"),
+                {"Fn::GetAtt": ["BillingFunctionVersion", "Version"]},
+            ),
+            "GiftWrapFunction: needs AutoPublishAlias",
+        ),
+        (
+            "an alias of another name",
+            put(of("SubmissionFunctionAliaslive", "Name"), "latest"),
+            "SubmissionFunction: needs AutoPublishAlias",
+        ),
+    ),
+    *_mutations(
+        versions.described_versions,
+        (
+            "a version without the values of parameters",
+            of_version("SchedulerFunction", "Properties/Description", "the scheduler"),
+            "SchedulerFunction: VersionDescription must have the values",
+        ),
+        (
+            "a function that does not change with its version",
+            put(of("GiftWrapFunction", "Description"), "wraps gifts"),
+            "GiftWrapFunction: VersionDescription must be its Description",
+        ),
+    ),
+    *_mutations(
+        versions.former_versions,
+        (
+            "a version that the next one deletes",
+            of_version("GiftWrapFunction", "UpdateReplacePolicy", "Delete"),
+            "UpdateReplacePolicy must be Retain",
+        ),
+        (
+            "a layer that the next one deletes",
+            deleted_layer,
+            "CoreLayer: RetentionPolicy must be Retain",
+        ),
+    ),
+    *_mutations(
+        versions.invoked_aliases,
+        (
+            "requests to the function itself",
+            put(of("GiftWrapFunctionRequests", "FunctionName"), ref("GiftWrapFunction")),
+            "GiftWrapFunctionRequests: must invoke the alias live of GiftWrapFunction",
+        ),
+        (
+            "replies to the function itself",
+            put(of("GiftWrapReplies", "FunctionName"), arn("SchedulerFunction")),
+            "GiftWrapReplies: must invoke the alias live of SchedulerFunction",
+        ),
+        (
+            "a schedule of the function itself",
+            put(of("SupervisorFunctionRounds", "Target", "Arn"), arn("SupervisorFunction")),
+            "SupervisorFunctionRounds: must invoke the alias",
+        ),
+        (
+            "a right on the function itself",
+            in_statement(
+                "SupervisorScheduleRole",
+                "SendsTheSupervisorOnItsRounds",
+                "Resource",
+                arn("SupervisorFunction"),
+            ),
+            "SupervisorScheduleRole: must invoke the alias",
+        ),
+        (
+            "a permission on the function itself",
+            put(
+                "Resources/NewsPermission",
+                {
+                    "Type": "AWS::Lambda::Permission",
+                    "Properties": {"FunctionName": ref("LettersFunction")},
+                },
+            ),
+            "NewsPermission: must invoke the alias live of LettersFunction",
+        ),
+        (
+            "a rule for the function itself",
+            put(
+                "Resources/NewsRule",
+                {
+                    "Type": "AWS::Events::Rule",
+                    "Properties": {"Targets": [{"Arn": arn("LettersFunction"), "Id": "news"}]},
+                },
+            ),
+            "NewsRule: must invoke the alias live of LettersFunction",
+        ),
+    ),
+    *_mutations(
+        versions.invocation_settings,
+        (
+            "settings of the function itself",
+            put(of("SupervisorFunctionEventInvokeConfig", "Qualifier"), "$LATEST"),
+            "SupervisorFunctionEventInvokeConfig: Qualifier must be live",
+        ),
+    ),
+    *_mutations(
+        versions.deployment_order,
+        (
+            "new plans before the scheduler",
+            drop("Resources/SubmissionFunction/DependsOn"),
+            "SubmissionFunction: DependsOn must be SchedulerFunctionAliaslive",
+        ),
+    ),
+)
+
 MUTATIONS: tuple[Mutation, ...] = (
     *OF_QUEUES,
     *OF_FUNCTIONS,
     *OF_PERMISSIONS,
     *OF_TABLES,
+    *OF_ENCRYPTION,
     *OF_ALARMS,
+    *OF_DASHBOARDS,
     *OF_THE_INTERFACE,
     *OF_LIMITS,
     *OF_CODE,
+    *OF_VERSIONS,
 )
 BY_LABEL: Mapping[str, Mutation] = {f"{m.rule.__name__}: {m.fault}": m for m in MUTATIONS}
 
@@ -1554,7 +2233,11 @@ ADDITIONS: Mapping[str, Change] = {
         "Resources/GiftWrapFunctionEventInvokeConfig",
         {
             "Type": "AWS::Lambda::EventInvokeConfig",
-            "Properties": {"FunctionName": ref("GiftWrapFunction"), "MaximumRetryAttempts": 2},
+            "Properties": {
+                "FunctionName": ref("GiftWrapFunction"),
+                "MaximumRetryAttempts": 2,
+                "Qualifier": "live",
+            },
         },
     ),
     "another topic": put(

@@ -12,6 +12,7 @@ from roundsman.model.events import (
     Claimant,
     CommandSource,
     Decision,
+    Erase,
     Event,
     Extend,
     Inspect,
@@ -247,6 +248,7 @@ class UndoWorld:
             lambda: self.resolution(asked, name),
             lambda: Extend(asked, 10, name if some else None),
             lambda: RunNow(asked),
+            lambda: Erase(asked),
         ]
         return asks[self.pick(len(asks) - 1)]()
 

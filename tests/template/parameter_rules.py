@@ -2,29 +2,58 @@
 
 import re
 from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
 from typing import TypeAlias
+
+from samtranslator.yaml_helper import yaml_parse  # type: ignore[import-untyped]
 
 from roundsman.testing.rules.functions import rate_in_seconds
 from roundsman.testing.rules.reading import at, bounds, items, of_type, parameters, reference
-from roundsman.testing.stack.template import Document, Json, part
+from roundsman.testing.stack.template import Document, Json, mapping_of, part
 
 ParameterRule: TypeAlias = Callable[[Document], list[str]]
 ADDRESSES = (
     "https://service.example.com",
     "http://127.0.0.1:8080",
+    "http://localhost:8780/payments",
+    "http://[::1]:8080",
     "https://example.com/services/v1",
 )
 NOT_ADDRESSES = (
     "https://example.com/",
     "ftp://example.com",
+    "http://example.com",
+    "http://10.0.0.7:8080",
+    "http://127.0.0.1.example.com",
+    "http://localhost.example.com",
     "example.com",
     "https://example.com?key=1",
     "https://example.com/a b",
 )
+LONGEST_DELAY = 900  # seconds; the longest delay of a message that SQS knows
 SHORTEST_RATE = 60  # seconds; EventBridge Scheduler knows no shorter one
 
 GIVEN = frozenset({"Stack", "Engine", "Agent", "Name", "Code", "CoreLayer", "WorkflowsLayer"})
 """The parameters that every block gives."""
+
+
+STACKS = Path(__file__).parents[2] / "stacks"
+
+FIXED = frozenset({"Stack", "Name", "Agent", "Code"})
+"""Parameters that need not publish a version: with another name it is another stack or agent, and
+with another folder the code is another one, which SAM publishes."""
+
+REVISED = frozenset({"Credential", "ServiceCa", "Subnets", "SecurityGroups"})
+"""Parameters whose values do not fit in a description: another Revision publishes a version."""
+
+OF_NO_VERSION = frozenset({"Description", "VersionDescription", "Events", "EventInvokeConfig"})
+"""Properties of a function that are not in its versions."""
+
+LONGEST_DESCRIPTION = 256
+NOT_KNOWN = LONGEST_DESCRIPTION + 1
+LAYER = {6: 20, 7: 6}
+"""Characters of the name and of the version in the ARN of a layer."""
 
 
 def parameter_bounds(template: Document) -> list[str]:
@@ -68,7 +97,9 @@ def _is_within_bounds(parameter: Json) -> bool:
 
 
 def address_patterns(template: Document) -> list[str]:
-    """The address of a service is http or https, without query, fragment and final slash; or empty.
+    """The address of a service is https, without query, fragment and final slash; or empty.
+
+    Plain http is for the machine itself, as for `RemoteService`.
 
     Agents add paths to it.
     """
@@ -210,6 +241,118 @@ def _looked_up(template: Document, value: Json, interval: Json) -> Json:
             return None
 
 
+def alarm_age_bounds(template: Document) -> list[str]:
+    """OldestMessageAlarmSeconds of the engine is longer than any delay of a message and than any
+    time for which a queue of the engine hides one, for all values.
+
+    Else one redelivery would raise an alarm. The times of agents must fit every service, so they
+    overlap: the rule `backlog_alarms` of an application compares those of each block.
+    """
+    age = bounds(template, {"Ref": "OldestMessageAlarmSeconds"})
+    if "SchedulerFunction" not in part(template, "Resources"):
+        return []
+    hidden = [
+        bounds(template, at(queue, "VisibilityTimeout"))
+        for queue in of_type(template, "AWS::SQS::Queue").values()
+    ]
+    longest = max([LONGEST_DELAY, *(each[2] for each in hidden if each is not None)])
+    if age is None or age[0] <= longest:
+        return [f"OldestMessageAlarmSeconds: MinValue must be more than {longest}"]
+    return []
+
+
+def published_settings(template: Document) -> list[str]:
+    """Each parameter that decides about a function is in the description of its versions.
+
+    CloudFormation publishes a version if a property of AWS::Lambda::Version changes. SAM publishes
+    one if the code or the text of a property changes, but not if the value of a parameter does.
+    """
+    problems = list[str]()
+    for name, function in _whole_functions(template):
+        kept = {key: value for key, value in function.items() if key not in OF_NO_VERSION}
+        used = set(_decided_by(template, kept))
+        described = set(_decided_by(template, function.get("VersionDescription")))
+        revised = REVISED if "Revision" in described else frozenset[str]()
+        problems += [
+            f"{name}: VersionDescription needs {parameter}, on which the function depends"
+            for parameter in sorted(used - described - FIXED - revised)
+        ]
+        if described - used - {"Revision"}:
+            problems.append(f"{name}: the function does not depend on {sorted(described - used)}")
+    return problems
+
+
+def description_lengths(template: Document) -> list[str]:
+    """The description of a version fits in Lambda's limit for all values of the parameters."""
+    return [
+        f"{name}: VersionDescription may have {size} characters, and Lambda takes 256"
+        for name, function in _whole_functions(template)
+        if (size := _longest(template, function.get("VersionDescription"))) > LONGEST_DESCRIPTION
+    ]
+
+
+def _whole_functions(template: Document) -> Iterator[tuple[str, Document]]:
+    """Each function, its properties with those of Globals under their own names."""
+    everywhere = part(part(template, "Globals"), "Function")
+    for name, function in of_type(template, "AWS::Serverless::Function").items():
+        yield name, {**function, "Globals": everywhere}
+
+
+def _decided_by(template: Document, value: Json) -> Iterator[str]:
+    """The parameters on which a value depends; those of the engine for a part of its output."""
+    known = parameters(template)
+    match value:
+        case {"Fn::Select": [int(place), {"Fn::Split": [",", {"Ref": "Engine"}]}]}:
+            engine, parts = _for_agents()
+            yield from _decided_by(engine, parts[place])
+        case {"Ref": str(name)}:
+            yield from (name,) if name in known else ()
+        case {"Fn::Sub": str(text)}:
+            yield from (n for n in re.findall(r"\$\{([A-Za-z0-9]+)\}", text) if n in known)
+        case {"Fn::If": [str(condition), *values]}:
+            yield from _decided_by(template, part(template, "Conditions").get(condition))
+            yield from _decided_by(template, values)
+        case dict():
+            for inner in value.values():
+                yield from _decided_by(template, inner)
+        case list():
+            for inner in value:
+                yield from _decided_by(template, inner)
+        case _:
+            pass
+
+
+def _longest(template: Document, value: Json) -> int:
+    """The most characters of a value for all values of the parameters."""
+    match value:
+        case {"Fn::Join": [str(between), list(values)]}:
+            inner = sum(_longest(template, one) for one in values)
+            return inner + len(between) * (len(values) - 1)
+        case {"Fn::Select": [int(place), {"Fn::Split": [":", _]}]}:
+            return LAYER[place]
+        case {"Fn::Select": [int(place), {"Fn::Split": [",", {"Ref": "Engine"}]}]}:
+            engine, parts = _for_agents()
+            return _longest(engine, parts[place])
+        case {"Ref": str(name)}:
+            parameter = parameters(template)[name]
+            listed = items(parameter.get("AllowedValues")) or [parameter.get("MaxValue")]
+            lengths = [len(str(value)) for value in listed if value is not None]
+            return max(lengths, default=int(str(parameter.get("MaxLength", NOT_KNOWN))))
+        case _:
+            return NOT_KNOWN
+
+
+@cache
+def _for_agents() -> tuple[Document, list[Json]]:
+    """The template of the engine, and the parts of its output for agents."""
+    engine = mapping_of(yaml_parse((STACKS / "engine.yaml").read_text(encoding="utf-8")))
+    match at(engine, "Outputs", "ForAgents", "Value"):
+        case {"Fn::Join": [",", list(parts)]}:
+            return engine, parts
+        case _:
+            raise AssertionError("ForAgents must be a list")
+
+
 RULES: tuple[ParameterRule, ...] = (
     parameter_bounds,
     defaults,
@@ -217,5 +360,8 @@ RULES: tuple[ParameterRule, ...] = (
     lookups,
     instance_rows,
     visibility_bounds,
+    alarm_age_bounds,
     supervisor_interval,
+    published_settings,
+    description_lengths,
 )

@@ -16,12 +16,15 @@ from roundsman.testing.rules import (
     Rule,
     alarms,
     code,
+    dashboards,
+    encryption,
     functions,
     interface,
     limits,
     permissions,
     queues,
     tables,
+    versions,
 )
 from roundsman.testing.rules.reading import agents
 from roundsman.testing.stack.template import Document, Json, mapping_of, part
@@ -31,7 +34,19 @@ from workflows.registry import WORKFLOWS
 
 RULES_FOLDER = Path(rules.__file__).parent
 MODULES = sorted(RULES_FOLDER.glob("*.py"))
-MODULES_OF_RULES = (alarms, code, functions, interface, limits, permissions, queues, tables)
+MODULES_OF_RULES = (
+    alarms,
+    code,
+    dashboards,
+    encryption,
+    functions,
+    interface,
+    limits,
+    permissions,
+    queues,
+    tables,
+    versions,
+)
 
 
 @pytest.fixture(scope="module")
@@ -78,8 +93,13 @@ def test_every_rule_has_a_fault_that_it_finds() -> None:
 
 
 @pytest.mark.parametrize("value", [None, "text"], ids=["missing", "text"])
+@pytest.mark.parametrize(
+    "deepest",
+    [1, pytest.param(99, marks=pytest.mark.exhaustive)],
+    ids=["of-a-resource", "within-a-property-too"],
+)
 def test_no_rule_raises_whatever_a_resource_has_in_place_of_a_property(
-    other: Application, value: Json
+    other: Application, deepest: int, value: Json
 ) -> None:
     """Every property of one resource of each type and form, one at a time."""
     resources = part(other.template, "Resources")
@@ -88,7 +108,7 @@ def test_no_rule_raises_whatever_a_resource_has_in_place_of_a_property(
         for name, resource in resources.items()
     }
     for name in forms.values():
-        for *above, last in paths(mapping_of(resources[name])["Properties"]):
+        for *above, last in paths(mapping_of(resources[name])["Properties"], deepest):
             changed = mapping_of(deepcopy(resources[name]))
             template = {**other.template, "Resources": {**resources, name: changed}}
             mapping = part(changed, "Properties")
@@ -101,11 +121,11 @@ def test_no_rule_raises_whatever_a_resource_has_in_place_of_a_property(
                 rule(replace(other, template=template))
 
 
-def paths(value: Json) -> list[tuple[str, ...]]:
-    """The keys that lead to each value within nested mappings."""
-    if not isinstance(value, dict):
+def paths(value: Json, deepest: int) -> list[tuple[str, ...]]:
+    """The keys that lead to each value within nested mappings, at most so many to each."""
+    if not isinstance(value, dict) or deepest == 0:
         return []
-    return [(key, *rest) for key in value for rest in [(), *paths(value[key])]]
+    return [(key, *rest) for key in value for rest in [(), *paths(value[key], deepest - 1)]]
 
 
 def test_an_empty_template_has_problems_and_makes_no_rule_raise() -> None:

@@ -1,5 +1,7 @@
 """The nested templates: their parameters, and the faults that each rule for them finds."""
 
+import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,7 +9,10 @@ from pathlib import Path
 import pytest
 from samtranslator.yaml_helper import yaml_parse  # type: ignore[import-untyped]
 
-from roundsman.testing.stack.template import Document, Json, mapping_of
+from roundsman.testing.rules import queues
+from roundsman.testing.rules.reading import at, chosen, items, of_type, statements
+from roundsman.testing.stack.template import Document, Json, Template, mapping_of
+from tests.project import SERVICE_URLS, TEMPLATE
 from tests.template import parameter_rules
 from tests.template.parameter_rules import RULES, ParameterRule
 
@@ -36,6 +41,10 @@ def put(*path: str, value: Json) -> Callable[[Document], None]:
 
     return change
 
+
+NAME: Json = {"Fn::Sub": "of ${Concurrency}"}
+CHOSEN: Json = {"Fn::If": ["HasAlertEmail", "yes", "no"]}
+OF_THE_ENGINE: Json = {"Fn::Select": [14, {"Fn::Split": [",", {"Ref": "Engine"}]}]}
 
 AGENT = "agent.yaml"
 ENGINE = "engine.yaml"
@@ -173,6 +182,13 @@ FAULTS = (
         "UrgentRequestQueue, Function: their times",
     ),
     Fault(
+        parameter_rules.alarm_age_bounds,
+        "an alarm on a message that is delayed on purpose",
+        ENGINE,
+        put("Parameters", "OldestMessageAlarmSeconds", "MinValue", value=900),
+        "OldestMessageAlarmSeconds: MinValue must be more than 900",
+    ),
+    Fault(
         parameter_rules.supervisor_interval,
         "a slower rate for one interval",
         ENGINE,
@@ -200,6 +216,68 @@ FAULTS = (
         put("Resources", "SupervisorHasNotRunAlarm", "Properties", "Period", value=60),
         "Period must be 120",
     ),
+    Fault(
+        parameter_rules.published_settings,
+        "a setting of an agent that publishes no version",
+        AGENT,
+        put("Resources", "Function", "Properties", "Environment", "Variables", "MORE", value=NAME),
+        "Function: VersionDescription needs Concurrency",
+    ),
+    Fault(
+        parameter_rules.published_settings,
+        "a setting of every function that publishes no version",
+        ENGINE,
+        put("Globals", "Function", "Environment", "Variables", "MORE", value=CHOSEN),
+        "SchedulerFunction: VersionDescription needs AlertEmail",
+    ),
+    Fault(
+        parameter_rules.published_settings,
+        "a setting of the engine that publishes no version of an agent",
+        AGENT,
+        put("Globals", "Function", "Environment", "Variables", "MORE", value=OF_THE_ENGINE),
+        "Function: VersionDescription needs SchedulerVisibilitySeconds",
+    ),
+    Fault(
+        parameter_rules.published_settings,
+        "a version without the layer",
+        AGENT,
+        put("Resources", "Function", "Properties", "VersionDescription", value={"Ref": "Memory"}),
+        "Function: VersionDescription needs WorkflowsLayer",
+    ),
+    Fault(
+        parameter_rules.published_settings,
+        "a version for a parameter of something else",
+        ENGINE,
+        put(
+            *("Resources", "SchedulerFunction", "Properties", "VersionDescription"),
+            value={"Fn::Sub": "${OldestMessageAlarmSeconds}"},
+        ),
+        "the function does not depend on ['OldestMessageAlarmSeconds']",
+    ),
+    Fault(
+        parameter_rules.description_lengths,
+        "an address that does not fit",
+        AGENT,
+        put("Parameters", "ServiceUrl", "MaxLength", value=200),
+        "Function: VersionDescription may have",
+    ),
+    Fault(
+        parameter_rules.description_lengths,
+        "a parameter without a greatest length",
+        AGENT,
+        put("Parameters", "CallsPerSecond", "MaxLength", value=None),
+        "Function: VersionDescription may have",
+    ),
+    Fault(
+        parameter_rules.description_lengths,
+        "a text of unknown length",
+        ENGINE,
+        put(
+            *("Resources", "SchedulerFunction", "Properties", "VersionDescription"),
+            value={"Fn::Sub": "${AlertEmail}"},
+        ),
+        "SchedulerFunction: VersionDescription may have",
+    ),
 )
 
 
@@ -212,3 +290,73 @@ def test_a_rule_finds_the_fault(fault: Fault) -> None:
 
 def test_every_rule_has_a_fault_that_it_finds() -> None:
     assert {fault.rule for fault in FAULTS} == set(RULES)
+
+
+def test_principals_that_are_named_replace_the_account_and_submitters_are_allowed() -> None:
+    operator, submitter = "arn:aws:iam::123456789012:role/ops", "arn:aws:iam::111122223333:role/*"
+    settings = {
+        "Engine.OperatorPrincipals": operator,
+        "Engine.SubmitterPrincipals": submitter,
+        "Inventory.AnswerPrincipals": "arn:aws:iam::123456789012:role/approvals",
+    }
+    document = Template.read(TEMPLATE, settings).translate(SERVICE_URLS)
+    policies = of_type(document, "AWS::SQS::QueuePolicy")
+    account = queues.THIS_ACCOUNT[0]
+    excepted = {
+        name: [
+            chosen(document, one)
+            for statement in statements(at(policies[f"{name}Policy"], "PolicyDocument"))
+            for one in queues.excepted(statement)
+        ]
+        for name in ("SubmissionQueue", "SchedulerQueue", "InventoryReplyQueue", "MailReplyQueue")
+    }
+    assert {operator, submitter} <= set(map(str, excepted["SubmissionQueue"]))
+    assert operator in excepted["SchedulerQueue"]
+    assert submitter not in excepted["SchedulerQueue"]
+    assert "arn:aws:iam::123456789012:role/approvals" in excepted["InventoryReplyQueue"]
+    assert account in excepted["MailReplyQueue"]
+    for name in ("SubmissionQueue", "SchedulerQueue", "InventoryReplyQueue"):
+        assert account not in excepted[name]
+    [*_, last] = items(at(policies["SubmissionQueuePolicy"], "PolicyDocument", "Statement"))
+    allowed = chosen(document, last)
+    assert (at(allowed, "Effect"), at(allowed, "Principal")) == ("Allow", "*")
+    assert submitter in json.dumps(at(allowed, "Condition", "ArnLike", "aws:PrincipalArn"))
+
+
+@pytest.mark.parametrize(
+    ("stack", "parameter"),
+    [
+        ("engine.yaml", "OperatorPrincipals"),
+        ("engine.yaml", "SubmitterPrincipals"),
+        ("agent.yaml", "AnswerPrincipals"),
+    ],
+)
+def test_only_principals_that_a_queue_policy_can_know_are_accepted(
+    stack: str, parameter: str
+) -> None:
+    """`aws:PrincipalArn` of a session is its role's ARN, and of an account no ARN that ends so."""
+    pattern = str(at(read(stack), "Parameters", parameter, "AllowedPattern"))
+    role, user = "arn:aws:iam::123456789012:role/ops", "arn:aws-us-gov:iam::123456789012:user/*"
+    for good in ("", role, f"{role},{user}"):
+        assert re.fullmatch(pattern, good), good
+    session = "arn:aws:sts::123456789012:assumed-role/ops/jane"
+    for bad in (session, f"{role},{session}", "arn:aws:iam::123456789012:root", f"{role}, {user}"):
+        assert not re.fullmatch(pattern, bad), bad
+
+
+@pytest.mark.parametrize(
+    ("value", "protected"), [("later", False), ("true", True), ("false", False)]
+)
+def test_tables_are_protected_only_when_the_parameter_is_true(value: str, protected: bool) -> None:
+    """And so not in a new stack, of which a creation that fails removes its tables."""
+    assert at(read("engine.yaml"), "Parameters", "DeletionProtection", "Default") == "later"
+    document = Template.read(TEMPLATE, {"Engine.DeletionProtection": value}).translate(SERVICE_URLS)
+    for table in of_type(document, "AWS::DynamoDB::Table").values():
+        assert chosen(document, at(table, "DeletionProtectionEnabled")) is protected
+
+
+def test_without_submitters_nobody_is_allowed_by_a_queue_itself() -> None:
+    document = Template.read(TEMPLATE).translate(SERVICE_URLS)
+    for policy in of_type(document, "AWS::SQS::QueuePolicy").values():
+        for statement in items(at(policy, "PolicyDocument", "Statement")):
+            assert at(chosen(document, statement), "Effect") != "Allow"

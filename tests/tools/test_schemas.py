@@ -6,13 +6,13 @@ from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict, get_ar
 
 import pytest
 
-from roundsman.inspector.bulk.run import RunState
 from roundsman.inspector.dead_letters.assess import Verdict
 from roundsman.inspector.documents.bulk import BulkState
 from roundsman.inspector.documents.commands import Outcome
 from roundsman.inspector.documents.constraints import Instant, Keyword
 from roundsman.inspector.documents.dead_letters import MessageVerdict
 from roundsman.inspector.operate.commands import CommandOutcome
+from roundsman.model.bulk_run import RunState
 from tools import schemas
 from tools.schemas import DOCUMENTS, files, main, schema_of
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 from roundsman.model.workflow import Compensation, Retry, Step, Strategy, Undo, Workflow
 from roundsman.submission.submission import CancelAsked, NewOrder
 from roundsman.testing import World
-from roundsman.testing.world.queues import REQUESTS, QueuedMessage
+from roundsman.testing.world.queues import A_FUNCTION, REQUESTS, QueuedMessage
 from roundsman.testing.world.world import MORNING
 
 MINUTE = timedelta(minutes=1)
@@ -72,10 +72,12 @@ def requests_sent(world: World) -> list[str]:
     sent: list[str] = []
     put = world.post.post
 
-    def post(queue: str, body: str, delay: int, to: str) -> None:
+    def post(
+        queue: str, body: str, delay: int, to: str, sender: str | None = A_FUNCTION, /
+    ) -> None:
         if queue == REQUESTS:
             sent.append(str(json.loads(body)["step"]))
-        put(queue, body, delay, to)
+        put(queue, body, delay, to, sender)
 
     world.post.post = post
     return sent

@@ -18,6 +18,7 @@ SUPERVISION = "tests/world/test_supervision.py"
 OVERLOAD = "tests/world/test_overload.py"
 RECORDS = "tests/world/test_records.py"
 REPAIRS = "tests/world/test_repairs.py"
+BULK = "tests/world/test_bulk_runs.py"
 REDELIVERY = "tests/unit/scheduler/test_redelivery.py"
 
 
@@ -180,6 +181,15 @@ STORIES = (
         ),
     ),
     Story(
+        "Ten replies of a wide task are stored by one write, and the scheduler dies around it or "
+        "while it sends: steps are claimed whose requests nobody sends, or are claimed twice.",
+        (
+            f"{MESSAGES}::test_the_replies_of_a_wide_task_that_are_there_together_are_one_write",
+            f"{MESSAGES}::test_ten_replies_whose_scheduler_dies_around_their_write_cost_no_attempt",
+            f"{MESSAGES}::test_ten_replies_whose_scheduler_dies_while_it_sends_claim_nothing_twice",
+        ),
+    ),
+    Story(
         "Twenty steps come after one whose reply is repeated: twenty requests become a hundred.",
         (
             f"{MESSAGES}::test_a_reply_that_comes_twice_does_not_multiply_the_requests_of_the_steps_behind_it",
@@ -290,7 +300,13 @@ STORIES = (
         "undo, which would be right either way, is never made.",
         (
             f"{EFFECTS}::test_a_service_that_answers_no_probe_and_fences_is_refunded_after_a_lost_answer",
+            f"{EFFECTS}::test_a_service_that_answers_405_to_its_probe_strands_no_undo",
         ),
+    ),
+    Story(
+        "A key of a service expires, and each call is refused for an hour: every order under way "
+        "is undone, though nothing is wrong with it.",
+        (f"{EFFECTS}::test_while_a_credential_is_refused_no_order_fails",),
     ),
     Story(
         "A charge is taken, and its step fails for good all the same: a later try was refused, or "
@@ -350,6 +366,81 @@ STORIES = (
         "An order is undone, begun all over and undone again: what nothing could undo in the first "
         "round is forgotten.",
         (f"{REPAIRS}::test_an_undone_order_names_what_an_earlier_round_has_left_standing",),
+    ),
+    Story(
+        "The supervisor dies before, in or after the send of a bulk run's commands, or two of them "
+        "carry the run out: an order gets none, or two.",
+        (
+            f"{BULK}::test_a_supervisor_may_die_at_every_call_of_a_visit_and_each_order_is_repaired_once",
+            f"{BULK}::test_it_may_die_again_while_another_takes_over",
+            f"{BULK}::test_a_supervisor_may_die_after_every_call_of_a_run_of_one_order",
+            f"{BULK}::test_of_two_supervisors_each_order_gets_one_command",
+            f"{BULK}::test_a_supervisor_that_was_overtaken_sends_nothing",
+            f"{BULK}::test_what_failed_again_while_no_supervisor_ran_is_told_as_that",
+            f"{BULK}::test_a_run_that_another_release_wrote_halfway_is_carried_on",
+        ),
+    ),
+    Story(
+        "The command of a bulk run has its effect between the read of the task and the read of its "
+        "history: the old failure counts as a new one, and stops the run.",
+        (
+            f"{BULK}::test_a_command_that_is_carried_out_between_two_reads_is_not_taken_for_a_failure",
+        ),
+    ),
+    Story(
+        "An order goes on by itself while a bulk run is about to repair it: it is repaired as it "
+        "was, or left out without a reason.",
+        (
+            f"{BULK}::test_an_order_that_goes_on_by_itself_meanwhile_is_refused_with_its_sentence",
+            f"{BULK}::test_a_task_that_moves_between_the_send_and_the_command_is_assessed_again",
+            f"{BULK}::test_an_order_that_moved_on_and_may_still_be_repaired_gets_its_command_again",
+        ),
+    ),
+    Story(
+        "A command of a bulk run is lost, refused by AWS or throttled: its order is left out.",
+        (
+            f"{BULK}::test_a_command_that_sqs_loses_is_sent_again",
+            f"{BULK}::test_what_was_stored_and_never_sent_and_failed_by_another_hand_is_not_lost",
+            f"{BULK}::test_commands_that_aws_refuses_stop_the_run_and_a_person_resumes_it",
+            f"{BULK}::test_a_queue_that_is_throttled_delays_the_run_and_nothing_else",
+        ),
+    ),
+    Story(
+        "A service is still down, breaks again midway, or its agent is on hold: a bulk run sends "
+        "it all the orders.",
+        (
+            f"{BULK}::test_the_canary_goes_first_and_a_service_that_is_still_down_gets_no_more",
+            f"{BULK}::test_a_service_that_breaks_midway_stops_the_run",
+            f"{BULK}::test_an_agent_on_hold_stops_the_run_before_it_sends_to_it",
+            f"{BULK}::test_a_stopped_run_is_resumed_with_a_canary_and_what_failed_again_is_not_tried_again",
+            f"{BULK}::test_the_scheduler_gets_the_commands_of_one_visit_one_after_another",
+        ),
+    ),
+    Story(
+        "A person pauses or stops a bulk run, and nobody watches it: it goes on, or does not know "
+        "where it was.",
+        (
+            f"{BULK}::test_a_run_that_is_paused_in_the_middle_goes_on_where_it_was",
+            f"{BULK}::test_a_run_that_a_person_stops_sends_nothing_after_what_was_sent",
+            f"{BULK}::test_a_run_is_carried_out_without_anybody_and_its_rows_name_run_and_person",
+        ),
+    ),
+    Story(
+        "Somebody who is no operator starts a bulk run, or claims that another did: it is carried "
+        "out, and nobody learns of it.",
+        (
+            f"{BULK}::test_the_start_of_a_principal_that_is_no_operator_is_alerted",
+            f"{BULK}::test_nobody_but_the_supervisor_is_believed_about_who_started_a_run",
+        ),
+    ),
+    Story(
+        "One order of a bulk run cannot be read, or its task is gone: the other orders and runs "
+        "wait for it.",
+        (
+            f"{BULK}::test_an_order_that_cannot_be_read_is_refused_and_holds_up_no_other",
+            f"{BULK}::test_a_run_over_orders_whose_tasks_are_kept_no_longer_than_their_end",
+            f"{BULK}::test_two_runs_are_carried_side_by_side",
+        ),
     ),
 )
 

@@ -1,19 +1,22 @@
 """Money is taken and given back: whatever is late, lost, refused or repeated on the way."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from roundsman.agents.agent import Agent
+from roundsman.agents.http import RemoteService
 from roundsman.agents.outcomes import DidNotHappen, Happened
 from roundsman.agents.request import StepRequest
-from roundsman.errors import PermanentError, TransientError
+from roundsman.errors import CredentialRefused, PermanentError, TransientError
 from roundsman.model.json import Json
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.workflow import Archive, Retry
 from roundsman.testing import Fault, World
 from roundsman.testing.world.queues import REPLIES, REQUESTS
 from roundsman.testing.world.services import CallEnd
+from tests.support.remote_server import answer, calls, running
 from tests.world.shop import (
     FENCED,
     MINUTE,
@@ -247,3 +250,55 @@ def test_a_service_that_answers_no_probe_and_fences_is_refunded_after_a_lost_ans
     assert world.task(order).state is TaskState.UNDONE
     assert bank.asked_to_refund == [f"{order}/charge/perform"]
     assert not bank.taken
+
+
+def test_a_service_that_answers_405_to_its_probe_strands_no_undo() -> None:
+    bank = Bank()
+    with running() as server:
+        server.always = answer("405 Method Not Allowed")
+        service = RemoteService(server.url)
+
+        @bank.agent.probes(bank.step)
+        def find(request: StepRequest) -> Happened | DidNotHappen:
+            return Happened(
+                service.call(
+                    "GET",
+                    "charges",
+                    request.perform_key,
+                    key=request.idempotency_key,
+                    time_left=request.time_left(),
+                    ok=(200,),
+                    returns=("chargeId",),
+                )
+            )
+
+        world = World(a_workflow(bank.step), agents=[bank.agent])
+        world.on("charge").loses_answer()
+        order = world.submit()
+        world.run()
+        assert len(calls(server)) > 1, "the performs, and the undo, asked first"
+    assert world.task(order).state is TaskState.UNDONE
+    assert bank.asked_to_refund == [f"{order}/charge/perform"]
+    assert not bank.taken
+
+
+def test_while_a_credential_is_refused_no_order_fails() -> None:
+    bank = Bank()
+    step = replace(bank.step, retry=Retry())
+    agent = Agent("charge")
+
+    @agent.performs(step)
+    def charge(request: StepRequest) -> Json:
+        if since_morning(world) < 50 * MINUTE:
+            raise CredentialRefused("the service refused the credential (401)")
+        return bank.charge(request)
+
+    agent.compensates(step)(bank.refund)
+    world = World(a_workflow(step), agents=[agent])
+    order = world.submit()
+    world.run(for_=30 * MINUTE)
+    assert {alert.attributes["kind"] for alert in world.post.alerts} == {"unexpected_error"}
+    assert "CredentialRefused" in world.post.alerts[0].subject
+    world.run()
+    assert world.task(order).state is TaskState.COMPLETED
+    assert not bank.asked_to_refund

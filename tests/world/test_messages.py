@@ -148,3 +148,57 @@ def test_a_write_that_fails_its_own_condition_for_having_succeeded_is_known_by_i
     assert world.faults.count == {Fault.ANSWER_LOST: 1}
     assert world.task(order).state is TaskState.COMPLETED, "and not a redelivery later"
     assert sent == ["charge", "ship"]
+
+
+WIDTH = 10
+
+
+def wide() -> World:
+    """Ten steps side by side, each with another one behind it; nothing is overdue for long."""
+    five = 5 * MINUTE
+    first = [a_step(f"a{n}", compensation=FENCED, complete_within=five) for n in range(WIDTH)]
+    behind = [
+        a_step(f"b{n}", before, compensation=FENCED, complete_within=five)
+        for n, before in enumerate(first)
+    ]
+    return World(a_workflow(*first, *behind))
+
+
+def saves(world: World) -> int:
+    return world.faults.calls.count("save")
+
+
+def test_the_replies_of_a_wide_task_that_are_there_together_are_one_write() -> None:
+    world = wide()
+    order = world.submit()
+    world.run()
+    assert world.task(order).state is TaskState.COMPLETED
+    assert saves(world) == 3, "the start, the first ten, and the ten behind them"
+    assert world.task(order).version == 1 + 1 + 2 * WIDTH
+
+
+@pytest.mark.parametrize("fault", [Fault.CRASH_BEFORE, Fault.CRASH_AFTER, Fault.ANSWER_LOST])
+def test_ten_replies_whose_scheduler_dies_around_their_write_cost_no_attempt(fault: Fault) -> None:
+    world = wide()
+    world.faults.on("save", fault, nth=2)
+    sent = requests_sent(world)
+    order = world.submit()
+    world.run()
+    task = world.task(order)
+    assert world.faults.count == {fault: 1}
+    assert task.state is TaskState.COMPLETED
+    assert {record.failure_count for record in task.steps.values()} == {0}
+    assert set(world.services.ledger.count.values()) == {1}
+    assert sorted(sent) == sorted(f"{row}{n}" for row in "ab" for n in range(WIDTH))
+
+
+def test_ten_replies_whose_scheduler_dies_while_it_sends_claim_nothing_twice() -> None:
+    for nth in range(1, WIDTH + 1):
+        world = wide()
+        world.faults.on("send_requests", Fault.CRASH_AFTER, nth=1 + nth)
+        order = world.submit()
+        world.run()
+        task = world.task(order)
+        assert task.state is TaskState.COMPLETED
+        assert {record.failure_count for record in task.steps.values()} == {0}
+        assert set(world.services.ledger.count.values()) == {1}

@@ -28,6 +28,10 @@ def demo_command(
         bool,
         typer.Option("--iam", help="Enforce IAM: each function has only the rights of its role."),
     ] = False,
+    ui: Annotated[
+        bool,
+        typer.Option("--ui", help="Show the orders in the browser; all stays up until Ctrl-C."),
+    ] = False,
 ) -> None:
     """Start a local AWS, deploy the stack, send the orders in events/ and check how they end.
 
@@ -38,17 +42,20 @@ def demo_command(
     """
     with sentences(), stopped_by_signals():
         console = Console(stderr=as_json, highlight=False)
+
+        def ended(found: Summary) -> None:
+            if as_json:
+                print(json.dumps(report_json(found)), flush=True)
+            else:
+                print_summary(console, found)
+
         try:
-            summary = run_demo(console, timeout, enforce_iam=iam)
+            summary = run_demo(console, timeout, enforce_iam=iam, ui=ui, ended=ended)
         except (RoundsmanError, ClientError, BotoCoreError) as error:
             if as_json:
                 nothing_ran = Summary((), (), (), (), differences=(sentence_of(error),))
                 print(json.dumps(report_json(nothing_ran)))
             raise
-    if as_json:
-        print(json.dumps(report_json(summary)))
-    else:
-        print_summary(console, summary)
     if not summary.ok:
         raise typer.Exit(FAILED)
 

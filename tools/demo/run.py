@@ -3,8 +3,8 @@
 import os
 import shutil
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import boto3
@@ -18,6 +18,7 @@ from roundsman_console.local.project import cache_folder, find_project
 from tools.demo.observe import Bench
 from tools.demo.progress import Snapshot, all_settled, may_follow, still_open
 from tools.demo.scenario import CASES, SentOrder, fault_rules, read_events
+from tools.demo.served_console import explore, served_console
 from tools.demo.summary import Summary, summarise
 from tools.demo.watch import RunWatch, watching
 
@@ -28,12 +29,20 @@ QUIET_FOR = 1.0  # seconds that all queues must stay empty before the run is ove
 PARAMETERS = {"SupervisorIntervalSeconds": "5"}
 
 
-def run_demo(console: Console, timeout: float, *, enforce_iam: bool = False) -> Summary:
+def run_demo(
+    console: Console,
+    timeout: float,
+    *,
+    enforce_iam: bool = False,
+    ui: bool = False,
+    ended: Callable[[Summary], None] = lambda _: None,
+) -> Summary:
     """Run the whole demo. In every case, everything that it started is stopped.
 
     `timeout` limits the wait for the orders, in seconds. With `enforce_iam`, each function has only
-    the permissions of its role. Raises ConsoleError if the local AWS cannot be started or
-    the orders cannot be read.
+    the permissions of its role. With `ui`, the console in the browser shows the orders, and all
+    stays up until Ctrl-C. `ended` is called with the summary before that. Raises ConsoleError if
+    the local AWS cannot be started or the orders cannot be read.
     """
     project = find_project(Path.cwd()).resolve()
     sent = _events(project / "events")
@@ -47,12 +56,17 @@ def run_demo(console: Console, timeout: float, *, enforce_iam: bool = False) -> 
                 enforce_iam=enforce_iam,
                 progress=progress,
             )
-        with local, pointed_at(local.environment), watching(console, sent) as watch:
+        with local, pointed_at(local.environment), ExitStack() as shown:
+            page = shown.enter_context(served_console(console, local.stack)) if ui else None
             bench = Bench(local.outputs, services)
             services.application.set_faults({"rules": fault_rules(CASES)})
-            summary = send_and_watch(bench, sent, watch, timeout)
+            with watching(console, sent) as watch:
+                summary = send_and_watch(bench, sent, watch, timeout)
             if not summary.ok:
                 _keep_log(project, local, console)
+            ended(summary)
+            if page is not None:
+                explore(console, page)
     return summary
 
 

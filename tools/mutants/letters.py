@@ -36,7 +36,7 @@ LETTERS = (
     Mutant(
         name="what-would-be-rejected-again-is-not-sent",
         file=RESENDING,
-        old="if judged.verdict is Verdict.REJECTED and not anyway:",
+        old="if dry_run or (judged.verdict is Verdict.REJECTED and not anyway):",
         new="if not body:",
         tests=(
             "tests/console/test_rejected.py::test_one_that_would_be_rejected_again_is_not_sent_and_says_all_that_is_wrong",

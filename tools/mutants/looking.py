@@ -55,9 +55,9 @@ LOOKING = (
     ),
     Mutant(
         name="a-stopped-export-tells-how-far-it-came",
-        file="console/roundsman_console/cli/export.py",
-        old="return replace(told, stopped=str(error))",
-        new="return replace(told, cursor=after, stopped=str(error))",
+        file="layers/core/roundsman/inspector/export.py",
+        old="replace(told, stopped=str(error))",
+        new="replace(told, cursor=after, stopped=str(error))",
         tests=(
             "tests/console/test_exporting.py::test_what_stops_it_loses_no_line_and_repeats_none",
         ),
@@ -65,7 +65,7 @@ LOOKING = (
     ),
     Mutant(
         name="results-are-not-exported",
-        file="console/roundsman_console/cli/export.py",
+        file="layers/core/roundsman/inspector/export.py",
         old='_without("result", step)',
         new='_without("no such", step)',
         tests=(

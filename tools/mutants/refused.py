@@ -273,4 +273,24 @@ REFUSED = (
         ),
         why="a defect of the probe leaves money taken",
     ),
+    Mutant(
+        name="a-refused-credential-fails-no-order",
+        file="layers/core/roundsman/agents/http.py",
+        old="    if status in CREDENTIAL_STATUSES and name not in refusals:\n",
+        new="    if name in refusals and status in CREDENTIAL_STATUSES:\n",
+        tests=(
+            "tests/unit/agents/test_http_answers.py::test_a_refused_credential_is_no_refusal_of_the_order",
+        ),
+        why="an expired key undoes every order",
+    ),
+    Mutant(
+        name="a-probe-that-is-not-served-strands-no-undo",
+        file=TRIES,
+        old="                if not self._undoes_whatever_happened:\n                    raise\n",
+        new="                raise\n",
+        tests=(
+            "tests/world/test_effects.py::test_a_service_that_answers_405_to_its_probe_strands_no_undo",
+        ),
+        why="an undo fails for a probe that it does not need",
+    ),
 )

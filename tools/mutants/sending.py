@@ -5,22 +5,21 @@ from tools.mutants.mutant import Mutant
 SENDING = (
     Mutant(
         name="a-bulk-run-stores-before-it-sends",
-        file="layers/core/roundsman/inspector/bulk/runner.py",
-        old="self._store(taken_up(progress, to_send, refused))",
-        new="self._now(taken_up(progress, to_send, refused))",
+        file="layers/core/roundsman/supervisor/bulk_runs.py",
+        old="        self._save()\n        self._post(tasks)",
+        new="        self._post(tasks)",
         tests=(
-            "tests/console/bulk/test_bulk_resuming.py::test_what_failed_again_while_nobody_carried_the_run_on_is_told_as_that",
+            "tests/world/test_bulk_runs.py::test_what_failed_again_while_no_supervisor_ran_is_told_as_that",
         ),
-        why="whoever resumes takes an order that failed again for one that was never sent anything",
+        why="the next visit takes an order that failed again for one that was never sent anything",
     ),
     Mutant(
         name="commit-then-send",
         file="layers/core/roundsman/scheduler/scheduler.py",
-        old=("        if decision.task is not task:\n            saved ="),
+        old="        if decision.task is not task and not self._save(decision, seen=task.version):",
         new=(
             "        self._send(plan, task, decision, claimant)\n"
-            "        if decision.task is not task:\n"
-            "            saved ="
+            "        if decision.task is not task and not self._save(decision, seen=task.version):"
         ),
         tests=("tests/unit/scheduler/test_scheduler.py::test_nothing_is_sent_before_it_is_stored",),
         why="a request is out for a claim that was never made",
@@ -28,8 +27,8 @@ SENDING = (
     Mutant(
         name="a-lost-race-decides-again",
         file="layers/core/roundsman/scheduler/scheduler.py",
-        old=("            if isinstance(saved, Superseded):\n                return None\n"),
-        new=("            if isinstance(saved, Superseded):\n                pass\n"),
+        old="not self._save(decision, seen=task.version):\n            return None",
+        new="not self._save(decision, seen=task.version):\n            pass",
         tests=(
             "tests/unit/scheduler/test_scheduler_races.py::test_two_messages_for_one_task_make_one_claim_and_one_request",
         ),
@@ -163,14 +162,16 @@ SENDING = (
         name="a-dead-reply-queue-harms-nobody",
         file="layers/core/roundsman/aws/sqs/outbox.py",
         old=(
-            "                self._sqs.send_message(QueueUrl=queue_url, "
-            "MessageBody=wire_text(body))\n"
+            "                    QueueUrl=queue_url, "
+            "MessageBody=wire_text(body), **self._traced()\n"
+            "                )\n"
             "        except CallRefused:\n"
             "            return False"
         ),
         new=(
-            "                self._sqs.send_message(QueueUrl=queue_url, "
-            "MessageBody=wire_text(body))\n"
+            "                    QueueUrl=queue_url, "
+            "MessageBody=wire_text(body), **self._traced()\n"
+            "                )\n"
             "        except ZeroDivisionError:\n"
             "            return False"
         ),
@@ -334,5 +335,114 @@ SENDING = (
             "tests/unit/scheduler/test_redelivery.py::test_what_claims_a_step_and_could_not_send_sends_it_when_it_comes_again",
         ),
         why="every retry whose request could not be sent costs an attempt that was never made",
+    ),
+    Mutant(
+        name="a-lost-race-of-a-fold-decides-again",
+        file="layers/core/roundsman/scheduler/scheduler.py",
+        old="not self._save(decision, seen=fold.before.version):\n            return None",
+        new="not self._save(decision, seen=fold.before.version):\n            pass",
+        tests=(
+            "tests/unit/scheduler/test_fold.py::test_a_write_on_a_stale_record_loses_and_all_are_decided_anew",
+        ),
+        why="requests are sent for decisions that were not stored",
+    ),
+    Mutant(
+        name="a-fold-that-changes-nothing-by-the-latest-record",
+        file="layers/core/roundsman/scheduler/scheduler.py",
+        old="if fold.changes or latest:",
+        new="if True:",
+        tests=(
+            "tests/unit/scheduler/test_fold.py::test_that_a_stale_read_shows_nothing_to_change_is_not_believed",
+        ),
+        why="replies are dropped because an old record did not wait for them yet",
+    ),
+    Mutant(
+        name="a-fold-decides-on-the-decision-before",
+        file="layers/core/roundsman/scheduler/scheduler.py",
+        old="self._decide(plan, fold.task, event, claimant)",
+        new="self._decide(plan, task, event, claimant)",
+        tests=(
+            "tests/unit/scheduler/test_fold.py::test_the_replies_of_a_task_are_one_write_and_each_has_a_version_of_its_own",
+        ),
+        why="the last reply of a batch overwrites what the others decided",
+    ),
+    Mutant(
+        name="a-fold-sends-nothing-before-it-is-stored",
+        file="layers/core/roundsman/scheduler/scheduler.py",
+        old="        decision = fold.merged\n",
+        new=(
+            "        decision = fold.merged\n"
+            "        self._requests_of(plan, decision, claimants[0])\n"
+        ),
+        tests=(
+            "tests/unit/scheduler/test_fold.py::test_where_the_write_fails_all_of_them_come_again",
+        ),
+        why="requests are out for claims that were never made",
+    ),
+    Mutant(
+        name="a-claim-of-a-fold-stays-as-it-was-decided",
+        file="layers/core/roundsman/scheduler/fold.py",
+        old="(not kept or rows > ROWS_A_DECISION)",
+        new="(rows > ROWS_A_DECISION)",
+        tests=(
+            "tests/unit/scheduler/test_fold.py::test_a_reply_that_changes_what_another_has_claimed_has_a_write_of_its_own",
+        ),
+        why="the request of a step that is over by then is built, and fails the whole batch",
+    ),
+    Mutant(
+        name="a-fold-ends-where-the-task-does",
+        file="layers/core/roundsman/scheduler/fold.py",
+        old="self._closed = after.ended != before.ended or after.owed != before.owed",
+        new="self._closed = False",
+        tests=(
+            "tests/unit/scheduler/test_fold.py::test_the_alert_of_a_reply_is_told_of_the_task_as_that_reply_left_it",
+        ),
+        why="an alert is owed of a failure that is over when it is told, and is lost",
+    ),
+    Mutant(
+        name="the-history-of-a-fold-fits-one-transaction",
+        file="layers/core/roundsman/scheduler/fold.py",
+        old="(not kept or rows > ROWS_A_DECISION)",
+        new="(not kept)",
+        tests=(
+            "tests/unit/scheduler/test_fold.py::test_the_history_of_one_write_is_at_most_what_a_transaction_takes",
+        ),
+        why="the history of several failures is one row",
+    ),
+    Mutant(
+        name="a-reply-that-fails-in-a-fold-fails-alone",
+        file="layers/core/roundsman/scheduler/scheduler.py",
+        old=(
+            "            except Exception:  # noqa: BLE001  # handled alone, it raises the same\n"
+            "                break"
+        ),
+        new=(
+            "            except Exception:  # noqa: BLE001  # handled alone, it raises the same\n"
+            "                raise"
+        ),
+        tests=(
+            "tests/unit/scheduler/test_fold.py::test_a_reply_that_cannot_be_decided_fails_alone",
+        ),
+        why="a reply that breaks the engine takes nine others to the dead letters",
+    ),
+    Mutant(
+        name="a-batch-that-came-before-goes-one-by-one",
+        file="layers/core/roundsman/aws/sqs/batch.py",
+        old="together is not None and came_before == 1 and len(records) > 1",
+        new="together is not None and len(records) > 1",
+        tests=(
+            "tests/unit/aws/sqs/test_batch_together.py::test_a_batch_that_came_before_is_handled_one_by_one",
+        ),
+        why="a poison message kills its group again and again",
+    ),
+    Mutant(
+        name="a-group-is-done-once-all-that-it-sent-was-accepted",
+        file="layers/core/roundsman/aws/sqs/batch.py",
+        old="self._send_buffer.attribute_to(*(record.message_id for record in records))",
+        new="self._send_buffer.attribute_to(records[0].message_id)",
+        tests=(
+            "tests/unit/aws/sqs/test_batch_together.py::test_what_a_group_sends_is_of_each_of_its_messages",
+        ),
+        why="a reply is gone before the request that it caused was accepted",
     ),
 )

@@ -24,6 +24,47 @@ STORES = (
         why="tests on the memory store prove nothing",
     ),
     Mutant(
+        name="same-task-condition-dynamodb",
+        file="layers/core/roundsman/aws/dynamodb/tasks.py",
+        old='f"{VERSION_IS_AS_SEEN} AND CreatedAt = :created"',
+        new='f"{VERSION_IS_AS_SEEN} AND CreatedAt >= :created"',
+        tests=(
+            "tests/contract/test_task_store.py::test_a_decision_on_another_task_with_that_id_changes_nothing[moto]",
+        ),
+        why="a kept task is stored over another one that has taken its id",
+    ),
+    Mutant(
+        name="same-task-condition-memory",
+        file="layers/core/roundsman/testing/memory.py",
+        old="if stored is not None and stored.created_at != task.created_at:",
+        new="if stored is None:",
+        tests=(
+            "tests/contract/test_task_store.py::test_a_decision_on_another_task_with_that_id_changes_nothing[memory]",
+            "tests/unit/scheduler/test_task_cache.py::test_a_kept_task_is_never_stored_over_another_one_that_has_taken_its_id",
+        ),
+        why="tests on the memory store prove nothing",
+    ),
+    Mutant(
+        name="kept-tasks-owe-nothing",
+        file="layers/core/roundsman/scheduler/task_cache.py",
+        old="task.ended or task.owed or task.order_expires",
+        new="task.ended or task.order_expires",
+        tests=(
+            "tests/unit/scheduler/test_task_cache.py::test_a_task_that_owes_a_status_is_not_kept",
+        ),
+        why="a status that was sent is owed again",
+    ),
+    Mutant(
+        name="kept-tasks-are-for-their-own-claim",
+        file="layers/core/roundsman/scheduler/task_cache.py",
+        old="record.under_way and record.locked_by == event.lock",
+        new="record.under_way",
+        tests=(
+            "tests/unit/scheduler/test_task_cache.py::test_a_reply_to_another_claim_finds_nothing",
+        ),
+        why="each reply that another instance's claim is for costs a refused write",
+    ),
+    Mutant(
         name="rearm-condition",
         file="layers/core/roundsman/aws/dynamodb/tasks.py",
         old='f"{VERSION_IS_AS_SEEN} AND {STILL_IN_THAT_LANE}"',
@@ -48,11 +89,12 @@ STORES = (
         file="layers/core/roundsman/aws/dynamodb/tasks.py",
         old=(
             '                        Key={"TaskId": text(task.task_id)},\n'
-            "                        ConditionExpression=VERSION_IS_AS_SEEN,"
+            "                        ConditionExpression=TASK_IS_AS_SEEN,"
         ),
         new=(
             '                        Key={"TaskId": text(task.task_id)},\n'
-            '                        ConditionExpression="Version >= :seen",'
+            "                        "
+            'ConditionExpression="Version >= :seen AND CreatedAt = :created",'
         ),
         tests=(
             "tests/contract/test_removal.py::test_a_removal_on_an_older_version_removes_nothing[moto]",
@@ -62,12 +104,32 @@ STORES = (
     Mutant(
         name="retention-zero-clear",
         file="layers/core/roundsman/aws/dynamodb/tasks.py",
-        old='ConditionExpression=f"{VERSION_IS_AS_SEEN} AND {SOMETHING_IS_OWED}",',
-        new='ConditionExpression=f"Version >= :seen AND {SOMETHING_IS_OWED}",',
+        old='"ConditionExpression": f"{VERSION_IS_AS_SEEN} AND {SOMETHING_IS_OWED}",',
+        new='"ConditionExpression": f"Version >= :seen AND {SOMETHING_IS_OWED}",',
         tests=(
             "tests/contract/test_removal.py::test_the_last_status_of_an_older_version_removes_nothing_that_was_decided_since[moto]",
         ),
         why="the same, as its last status is sent",
+    ),
+    Mutant(
+        name="an-order-expires-while-it-exists",
+        file="layers/core/roundsman/aws/dynamodb/tasks.py",
+        old='ORDER_EXISTS = "attribute_exists(OrderID)"',
+        new='ORDER_EXISTS = "attribute_not_exists(OrderIDs)"',
+        tests=(
+            "tests/contract/test_order_retention.py::test_a_task_without_an_order_row_ends_all_the_same[moto]",
+        ),
+        why="an order row is made up, without an order",
+    ),
+    Mutant(
+        name="an-order-of-a-task-that-is-begun-again-stays",
+        file="layers/core/roundsman/aws/dynamodb/tasks.py",
+        old='"UpdateExpression": "REMOVE ExpiresAt",',
+        new='"UpdateExpression": "REMOVE Expires",',
+        tests=(
+            "tests/contract/test_order_retention.py::test_a_task_that_is_begun_again_has_its_order_for_as_long_as_it_takes[moto]",
+        ),
+        why="an open task loses its order",
     ),
     Mutant(
         name="an-order-is-created-once",
@@ -150,8 +212,8 @@ STORES = (
     Mutant(
         name="ttl-in-seconds",
         file="layers/core/roundsman/aws/dynamodb/codec.py",
-        old="lambda instant: number(epoch_seconds(instant)),",
-        new="number,",
+        old="return number(epoch_seconds(instant))",
+        new="return number(instant)",
         tests=(
             "tests/unit/aws/dynamodb/test_codec.py::test_a_record_expires_at_a_full_second_and_never_early",
         ),

@@ -3,6 +3,7 @@
 Without --go, a bulk run is only a dry run. With --go, it is executed and its progress is stored.
 """
 
+import itertools
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,10 +12,8 @@ import typer
 from rich.console import Console
 
 from roundsman.inspector.bulk.documents import resume_command, run_document, tried_document
-from roundsman.inspector.bulk.dry_run import check_bounded, check_holds, choose, try_out
-from roundsman.inspector.bulk.run import RunState, new_run
-from roundsman.inspector.bulk.runner import BulkRunner, RunClock, holder
-from roundsman.inspector.bulk.store import HELD_FOR, DynamoBulks, StoredRun, bulks_of
+from roundsman.inspector.bulk.dry_run import check_bounded, check_holds, choose_for, try_out
+from roundsman.inspector.bulk.start import find_run, new_run, start_run, watch_run
 from roundsman.inspector.clock import now
 from roundsman.inspector.errors import Interrupted, UnboundedSelection
 from roundsman.inspector.operate.commands import (
@@ -24,16 +23,17 @@ from roundsman.inspector.operate.commands import (
     send_command,
 )
 from roundsman.inspector.operate.corrections import corrects, known_workflows
-from roundsman.inspector.operate.newest_plan import newest_plan, under_newest_plan
-from roundsman.inspector.read.lookup import find_task
+from roundsman.inspector.read.masks import MASK, MaskedPaths
 from roundsman.inspector.read.selection import Selection
 from roundsman.inspector.read.stack import DeployedStack, find_stack
 from roundsman.inspector.views.step_text import span
+from roundsman.model.bulk_run import BulkRecord, OrderNote, RunState
+from roundsman.model.corrections import parse_path
 from roundsman.model.events import COMMAND_KINDS, CommandSource, OperatorEvent
 from roundsman.model.json import Json
 from roundsman.model.task import Task
 from roundsman_console.application import application_events
-from roundsman_console.arguments import read_name, read_reason
+from roundsman_console.arguments import read_name, read_reason, read_value
 from roundsman_console.cli._options import ParsedOptions
 from roundsman_console.cli_errors import (
     FAILED,
@@ -46,9 +46,9 @@ from roundsman_console.cli_errors import (
 )
 from roundsman_console.confirm import confirm
 from roundsman_console.hints import hint, hinted_json, option_words
-from roundsman_console.interrupts import interruptible
 from roundsman_console.render.bulk import print_run, print_tried, progress_words
 from roundsman_console.render.corrections import print_changes
+from roundsman_console.render.counts import count_of_orders
 from roundsman_console.render.plan import print_plan_move
 
 CODES = {CommandOutcome.REFUSED: FAILED, CommandOutcome.UNCONFIRMED: UNCONFIRMED}
@@ -94,28 +94,34 @@ def execute(deed: Operation, orders: Sequence[str], act: ParsedOptions) -> None:
         stack = stack_for(act.manner.stack, run.event)
         quiet = act.manner.as_json
         with Console(stderr=True, quiet=quiet).status("Finding the orders") as status:
-            chosen = choose(stack, act.selection or Selection(), orders, status.update)
-            run = replace(run, selected=len(chosen))
-            if deed.newest_plan:
-                run = replace(run, event=_under_newest_plan(stack, run.event, chosen[0]))
+            run, chosen = choose_for(
+                stack,
+                run,
+                act.selection or Selection(),
+                orders,
+                status.update,
+                newest_plan_asked=deed.newest_plan,
+            )
             if not act.go:
                 tried = try_out(stack, run, chosen, status.update)
             else:
                 check_holds(stack, run, chosen)
         if not act.go:
-            go_ahead = f"{act.typed} --go"
+            go_ahead = f"{without_masked(act.typed, stack)} --go"
             if act.manner.as_json:
                 print(hinted_json(tried_document(run, tried, go_ahead)))
             else:
                 print_tried(run, tried, go_ahead)
             return
         if deed.question_of_many is not None:
-            many = "1 order" if len(chosen) == 1 else f"{len(chosen)} orders"
+            many = count_of_orders(len(chosen))
             confirm(deed.question_of_many(many), yes=act.manner.yes)
-        clock = RunClock()
-        bulks = bulks_of(stack, clock)
-        me = replace(holder(run.by), until=clock() + HELD_FOR)
-        carry_on(stack, bulks, bulks.begin(run, chosen, me), clock, as_json=act.manner.as_json)
+        with Console(stderr=True, quiet=quiet).status("Storing the run") as status:
+            run = start_run(stack, run, chosen, status.update)
+        if act.manner.no_wait:
+            print_stored(*find_run(stack, run.id), as_json=act.manner.as_json)
+            return
+        follow(stack, run.id, as_json=act.manner.as_json)
 
 
 def stack_for(name: str | None, event: OperatorEvent | None = None) -> DeployedStack:
@@ -128,12 +134,6 @@ def stack_for(name: str | None, event: OperatorEvent | None = None) -> DeployedS
     stack = find_stack(name, application_events())
     known_workflows(stack)
     return stack
-
-
-def _under_newest_plan(stack: DeployedStack, event: OperatorEvent, order: str) -> OperatorEvent:
-    """Return the command of a bulk run with the newest plan of the workflow of its first order."""
-    workflow = find_task(stack, order)[0].workflow
-    return under_newest_plan(event, newest_plan(stack, workflow).plan or "")
 
 
 def _carry_out(spec: CommandSpec, act: ParsedOptions, *, dry_run: bool) -> None:
@@ -158,8 +158,24 @@ def _carry_out(spec: CommandSpec, act: ParsedOptions, *, dry_run: bool) -> None:
             )
         except Interrupted as interrupted:
             result = interrupted.result
-        said = _in_options(result, act.typed)
-        _print_result(replace(result, sentence=said), as_json=manner.as_json)
+        said = _in_options(result, without_masked(act.typed, stack))
+        print_result(replace(result, sentence=said), as_json=manner.as_json)
+
+
+def without_masked(typed: str, stack: DeployedStack) -> str:
+    """Return the command line with MASK for the values that it sets in masked fields."""
+    known = stack.events.workflows.values() if stack.events else ()
+    paths = MaskedPaths.of(path for workflow in known for path in workflow.masked_paths())
+    words = shlex.split(typed)
+    for place, (option, given) in enumerate(itertools.pairwise(words)):
+        path, _, value = given.partition("=")
+        if (
+            option == "--set"
+            and value
+            and paths.masked(read_value(value), parse_path(path)) != (read_value(value))
+        ):
+            words[place + 1] = f"{path}={MASK}"
+    return shlex.join(words)
 
 
 def _in_options(told: CommandResult, typed: str) -> str:
@@ -177,7 +193,7 @@ def _in_options(told: CommandResult, typed: str) -> str:
     return f"{said}\nNext{sure}: {typed} {shlex.join(options)}"
 
 
-def _print_result(told: CommandResult, *, as_json: bool) -> None:
+def print_result(told: CommandResult, *, as_json: bool) -> None:
     code = CODES.get(told.outcome, 0)
     if as_json:
         print(hinted_json(told.document()))
@@ -212,10 +228,6 @@ def _check(orders: Sequence[str], act: ParsedOptions, deed: Operation) -> None:
             "Give order ids or a filter, not both.",
             USAGE,
         )
-    if act.manner.no_wait:
-        raise ConsoleError(
-            "--no-wait works for one order only. A bulk run waits for its results.", USAGE
-        )
     if act.selection is not None:
         try:
             check_bounded(act.selection)
@@ -226,50 +238,43 @@ def _check(orders: Sequence[str], act: ParsedOptions, deed: Operation) -> None:
             ) from error
 
 
-def carry_on(
-    stack: DeployedStack,
-    bulks: DynamoBulks,
-    record: StoredRun,
-    clock: Callable[[], int],
-    *,
-    as_json: bool,
-) -> None:
-    """Continue the bulk run until it ends and print its outcome.
+def follow(stack: DeployedStack, run_id: str, *, as_json: bool) -> None:
+    """Show the progress of a run until the stack no longer works on it, and print its outcome.
 
-    Raises typer.Exit with the exit code, unless that is 0.
+    Raises typer.Exit with the exit code, unless that is 0. Ctrl-C ends the watch, not the run.
     """
-    with (
-        Console(stderr=True, quiet=as_json).status(progress_words(record)) as status,
-        interruptible() as interrupted,
-    ):
-        runner = BulkRunner(
-            stack,
-            bulks,
-            record,
-            clock,
-            interrupted,
-            lambda told: status.update(progress_words(told)),
+    try:
+        with Console(stderr=True, quiet=as_json).status(f"{run_id} is started") as status:
+            record, is_open = watch_run(
+                stack, run_id, lambda told: status.update(progress_words(told))
+            )
+    except KeyboardInterrupt:
+        complain(
+            f"The stack carries on {run_id}. Watch it with: roundsman bulk watch {run_id}. "
+            f"Stop it with: roundsman bulk stop {run_id}"
         )
-        try:
-            ended = runner.run()
-        except BaseException:
-            complain(f"{record.run.id} is not finished. See: roundsman bulk show {record.run.id}")
-            raise
-    tell(ended, as_json=as_json)
-    code = code_of(ended)
+        raise typer.Exit(INTERRUPTED) from None
+    print_stored(record, is_open, as_json=as_json)
+    code = code_of(record)
     if code:
         raise typer.Exit(code)
 
 
-def tell(record: StoredRun, *, as_json: bool) -> None:
+def print_stored(
+    record: BulkRecord,
+    is_open: bool,
+    *,
+    as_json: bool,
+    notes: Sequence[OrderNote] | None = None,
+) -> None:
     """Print the run, as one JSON object if `as_json` is true."""
     if as_json:
-        print(hinted_json(run_document(record, now())))
+        print(hinted_json(run_document(record, is_open, notes)))
     else:
-        print_run(record, now())
+        print_run(record, is_open, notes)
 
 
-def code_of(record: StoredRun) -> int:
+def code_of(record: BulkRecord) -> int:
     """Return the exit code for a run. If it is not 0, print the reason on standard error."""
     kind = COMMAND_KINDS[type(record.run.event)]
     match record.state:
@@ -279,9 +284,9 @@ def code_of(record: StoredRun) -> int:
             return UNCONFIRMED
         case RunState.FINISHED | RunState.RUNNING:
             return 0
-        case RunState.INTERRUPTED:
-            complain(f"{kind} was interrupted. Resume it with: {resume_command(record, now())}")
-            return INTERRUPTED
+        case RunState.PAUSED:
+            complain(f"{kind} is paused. Resume it with: {resume_command(record)}")
+            return UNCONFIRMED
         case RunState.STOPPED:
             anyway = " To send nevertheless, resume it with --anyway." if record.on_hold else ""
             complain(f"{kind} was stopped: {record.why}.{anyway}")

@@ -14,11 +14,10 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from roundsman.inspector.bulk.run import WINDOW, Terms
 from roundsman.inspector.read.selection import Selection
-from roundsman.model.instants import SECOND
-from roundsman_console.arguments import StackOption, read_duration
-from roundsman_console.cli_errors import USAGE, ConsoleError, sentences
+from roundsman.model.bulk_run import Terms
+from roundsman_console.arguments import StackOption
+from roundsman_console.cli_errors import sentences
 from roundsman_console.filters import (
     ErrorFilter,
     GroupFilter,
@@ -28,6 +27,15 @@ from roundsman_console.filters import (
     TagFilter,
     WorkflowFilter,
     read_selection,
+)
+from roundsman_console.run_limits import (
+    AT_ONCE,
+    CANARY,
+    CANARY_WAIT,
+    LONGEST_SELECTION,
+    RATE,
+    STOP_AT,
+    read_terms,
 )
 
 Reason: TypeAlias = Annotated[str, typer.Option(help="Reason, stored in the task's history.")]
@@ -76,10 +84,6 @@ AtOnce: TypeAlias = Annotated[int, _option("--at-once", help="Maximum number of 
 Anyway: TypeAlias = Annotated[
     bool, _option("--anyway", help="Also send orders that would wait for a held agent.")
 ]
-
-FASTEST, MOST_AT_ONCE = 1_000.0, 1_000
-LONGEST_PATIENCE = 24 * 3600  # seconds
-LONGEST_SELECTION = 500  # characters; the selection is stored in the run's record
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,11 +167,11 @@ def _read(
     group: GroupFilter = None,
     tag: TagFilter = None,
     go: Go = False,
-    canary: Canary = 5,
-    canary_wait: CanaryWait = "5m",
-    rate: Rate = 10.0,
-    at_once: AtOnce = 100,
-    stop_at: StopAt = "20%",
+    canary: Canary = CANARY,
+    canary_wait: CanaryWait = CANARY_WAIT,
+    rate: Rate = RATE,
+    at_once: AtOnce = AT_ONCE,
+    stop_at: StopAt = STOP_AT,
     anyway: Anyway = False,
     stack: StackOption = None,
     as_json: AsJson = False,
@@ -208,44 +212,6 @@ _SELECTS = (
     "group",
     "tag",
 )
-
-
-def read_terms(
-    canary: int, canary_wait: str, rate: float, at_once: int, stop_at: str, *, anyway: bool
-) -> Terms:
-    """Return the limits of a bulk run: canary, rate, concurrency and failure share.
-
-    Raises ConsoleError if an option is invalid.
-    """
-    if not 0 <= canary <= WINDOW:
-        raise ConsoleError(f"--canary must be 0 to {WINDOW} orders, not {canary}.", USAGE)
-    if not 0 < rate <= FASTEST:  # also false for NaN
-        raise ConsoleError(
-            f"--rate must be more than 0 and at most {FASTEST:g} orders per second, not {rate:g}.",
-            USAGE,
-        )
-    if not 1 <= at_once <= MOST_AT_ONCE:
-        raise ConsoleError(f"--at-once must be 1 to {MOST_AT_ONCE} orders, not {at_once}.", USAGE)
-    return Terms(
-        rate=rate,
-        at_once=at_once,
-        canary=canary,
-        stop_at=_share(stop_at),
-        patience=read_duration(canary_wait, most=LONGEST_PATIENCE) * SECOND,
-        anyway=anyway,
-    )
-
-
-def _share(text: str) -> float:
-    """Return `20%` as 0.2. Raises ConsoleError if it is not a percentage from 0% to 100%."""
-    said = text.strip()
-    try:
-        share = float(said.removesuffix("%")) / 100
-    except ValueError:
-        share = -1.0
-    if not said.endswith("%") or not 0 <= share <= 1:
-        raise ConsoleError(f"--stop-at must be a share from 0% to 100%, not {text!r}.", USAGE)
-    return share
 
 
 def _typed(

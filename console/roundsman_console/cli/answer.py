@@ -1,7 +1,7 @@
 """`roundsman answer`: sends the reply that a step waits for from an external system.
 
-The reply goes to the agent's reply queue, like a reply from the external system. The history does
-not record who sent it; `roundsman resolve` records the operator.
+The reply goes to the agent's reply queue, like a reply from the external system. The history
+names the principal that sent it; `roundsman resolve` also records a name and a reason.
 """
 
 from typing import Annotated

@@ -1,34 +1,34 @@
-"""`roundsman bulk`: lists, shows, stops and resumes bulk runs."""
+"""`roundsman bulk`: lists, shows, watches, pauses, resumes and stops bulk runs."""
 
-from dataclasses import replace
 from typing import Annotated
 
 import typer
 from rich.table import Table
 
 from roundsman.inspector.bulk.documents import run_summary
-from roundsman.inspector.bulk.run import OrderResult, RunState
-from roundsman.inspector.bulk.runner import RunClock, holder
-from roundsman.inspector.bulk.store import StoredRun, bulks_of
-from roundsman.inspector.bulk.take_up import find_run, take_up
+from roundsman.inspector.bulk.start import ask, bulk_runs_of, find_run
 from roundsman.inspector.clock import now
-from roundsman.inspector.documents.bulk import BulkRunListDocument, BulkRunStopDocument
+from roundsman.inspector.documents.bulk import BulkRunListDocument, BulkRunRequestDocument
 from roundsman.inspector.read.stack import find_stack
+from roundsman.model.bulk_run import BulkRecord, OrderResult, RequestAction, RunState
 from roundsman.model.events import COMMAND_KINDS
 from roundsman_console.arguments import StackOption, read_name, read_reason
-from roundsman_console.cli._act import carry_on, stack_for, tell
-from roundsman_console.cli._options import Anyway, AsJson, By, Reason
-from roundsman_console.cli_errors import ConsoleError, sentences
-from roundsman_console.hints import hinted_json
+from roundsman_console.cli._act import follow, print_stored
+from roundsman_console.cli._options import Anyway, AsJson, By
+from roundsman_console.cli_errors import sentences
+from roundsman_console.hints import hint, hinted_json
 from roundsman_console.sanitize import plain
 from roundsman_console.terminal import results, short_instant
 
 _STYLES = {RunState.FINISHED: "green", RunState.RUNNING: "cyan"}
 
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="The run's id: b-1a2b3c4d.")]
+RequestReason = Annotated[str, typer.Option("--reason", help="Reason, stored with the run.")]
 
 bulk_app = typer.Typer(
-    name="bulk", help="Bulk runs over many orders: list, show, stop, resume.", no_args_is_help=True
+    name="bulk",
+    help="Bulk runs over many orders: list, show, watch, pause, resume, stop.",
+    no_args_is_help=True,
 )
 
 
@@ -45,7 +45,7 @@ def ls_command(
     Example: roundsman bulk ls
     """
     with sentences():
-        found = bulks_of(find_stack(stack)).newest(limit)
+        found = bulk_runs_of(find_stack(stack)).newest(limit)
         if as_json:
             runs = [run_summary(record) for record in found]
             print(hinted_json(BulkRunListDocument(runs=runs)))
@@ -54,71 +54,105 @@ def ls_command(
 
 
 @bulk_app.command("show")
-def show_command(run: RunId, stack: StackOption = None, as_json: AsJson = False) -> None:
+def show_command(
+    run: RunId,
+    orders: Annotated[
+        bool,
+        typer.Option("--orders", help="Also list each order that failed again or was refused."),
+    ] = False,
+    stack: StackOption = None,
+    as_json: AsJson = False,
+) -> None:
     """Show the progress of a bulk run: the orders sent, and their results.
 
     Example: roundsman bulk show b-1a2b3c4d
     """
     with sentences():
-        tell(find_run(bulks_of(find_stack(stack)), run), as_json=as_json)
+        deployed = find_stack(stack)
+        record, is_open = find_run(deployed, run)
+        notes = bulk_runs_of(deployed).notes(record) if orders else None
+        print_stored(record, is_open, as_json=as_json, notes=notes)
 
 
-@bulk_app.command("stop")
-def stop_command(
+@bulk_app.command("watch")
+def watch_command(run: RunId, stack: StackOption = None, as_json: AsJson = False) -> None:
+    """Show the progress of a bulk run until it ends. Ctrl-C ends the watch, not the run.
+
+    Example: roundsman bulk watch b-1a2b3c4d
+    """
+    with sentences():
+        follow(find_stack(stack), run, as_json=as_json)
+
+
+@bulk_app.command("pause")
+def pause_command(
     run: RunId,
-    reason: Reason,
+    reason: RequestReason,
     by: By = None,
     stack: StackOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Stop a bulk run, on whichever machine it runs. Orders already sent continue.
+    """Pause a bulk run. It continues where it was when you resume it.
 
-    Example: roundsman bulk stop b-1a2b3c4d --reason "the carrier asked us to"
+    Commands of the next 20 seconds are sent already, and take effect.
+
+    Example: roundsman bulk pause b-1a2b3c4d --reason "the carrier is slow"
     """
-    with sentences():
-        said = f"by {read_name(by)}: {read_reason(reason)}"
-        bulks = bulks_of(find_stack(stack))
-        record = find_run(bulks, run)
-        if not bulks.ask_stop(record.run.id, said):
-            raise ConsoleError(f"{record.run.id} is not running: it is {record.state.value}.")
-        sentence = f"Stop requested: {record.run.id} stops within seconds, if a process runs it."
-        if as_json:
-            print(
-                hinted_json(
-                    BulkRunStopDocument(runId=record.run.id, command="stop", sentence=sentence)
-                )
-            )
-        else:
-            print(sentence)
+    _ask(RequestAction.PAUSE, run, reason, by, stack, as_json=as_json)
 
 
 @bulk_app.command("resume")
 def resume_command_(
     run: RunId,
-    reason: Annotated[str, typer.Option(help="Reason, stored in the run's record.")] = "",
+    reason: RequestReason,
     by: By = None,
     anyway: Anyway = False,
     stack: StackOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Resume a stopped or interrupted bulk run, from any machine. The canary is sent first again.
+    """Resume a bulk run. One that was stopped begins with a canary again.
 
     Example: roundsman bulk resume b-1a2b3c4d --reason "the carrier is back"
     """
+    _ask(RequestAction.RESUME, run, reason, by, stack, as_json=as_json, anyway=anyway)
+
+
+@bulk_app.command("stop")
+def stop_command(
+    run: RunId,
+    reason: RequestReason,
+    by: By = None,
+    stack: StackOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Stop a bulk run. Commands of the next 20 seconds are sent already, and take effect.
+
+    Example: roundsman bulk stop b-1a2b3c4d --reason "the carrier asked us to"
+    """
+    _ask(RequestAction.STOP, run, reason, by, stack, as_json=as_json)
+
+
+def _ask(
+    action: RequestAction,
+    run: str,
+    reason: str,
+    by: str | None,
+    stack: str | None,
+    *,
+    as_json: bool,
+    anyway: bool = False,
+) -> None:
     with sentences():
-        name, why = read_name(by), read_reason(reason) if reason else ""
-        found = find_stack(stack)
-        clock = RunClock()
-        bulks = bulks_of(found, clock)
-        record = find_run(bulks, run)
-        found = stack_for(stack, record.run.event)
-        taken = take_up(bulks, record, clock(), holder(name), why)
-        terms = replace(taken.run.terms, anyway=anyway or taken.run.terms.anyway)
-        taken = replace(taken, run=replace(taken.run, terms=terms))
-        carry_on(found, bulks, taken, clock, as_json=as_json)
+        name, why = read_name(by), read_reason(reason)
+        sentence = ask(find_stack(stack), run, action, by=name, reason=why, anyway=anyway)
+        if as_json:
+            document = BulkRunRequestDocument(runId=run, command=action.value, sentence=sentence)
+            print(hinted_json(document))
+        else:
+            print(hint(f"{sentence} Watch it with: roundsman bulk watch {run}"))
 
 
-def _table(records: list[StoredRun]) -> Table:
+def _table(records: list[BulkRecord]) -> Table:
     table = Table(box=None, pad_edge=False)
     for heading in ("Run", "Began", "What", "State"):
         table.add_column(heading, no_wrap=True)

@@ -23,7 +23,7 @@ def check_command(
     """
     with sentences():
         project = find_project(Path.cwd())
-        problems = _problems(project)
+        problems = check_project(project)
         for path in edited_files(project):
             typer.echo(
                 f"Warning: {path} was edited, so `roundsman upgrade` will refuse to replace it. "
@@ -41,7 +41,8 @@ def check_command(
         raise typer.Exit(FAILED)
 
 
-def _problems(project: Path) -> list[str]:
+def check_project(project: Path) -> list[str]:
+    """Return the problems of an application. Raises ConsoleError if it cannot be read."""
     try:
         # The rules need the packages of the extra `testing`.
         from samtranslator.model.exceptions import (  # type: ignore[import-untyped]

@@ -1,29 +1,24 @@
 """`roundsman cost`: estimates the cost of orders, or computes the cost of a live stack's usage."""
 
 import json
-from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 import typer
 
-from roundsman.inspector.clock import now
 from roundsman.inspector.read.stack import find_stack
-from roundsman_console.arguments import StackOption, read_duration
+from roundsman_console.arguments import StackOption
 from roundsman_console.cli_errors import sentences
 from roundsman_console.cost.alternatives import rivals_of
 from roundsman_console.cost.arguments import check
 from roundsman_console.cost.figures import load_figures
 from roundsman_console.cost.format import document_of, show_bill
 from roundsman_console.cost.format_usage import show_spent, spent_document
+from roundsman_console.cost.live import DEFAULT_SINCE, read_since, read_usage
 from roundsman_console.cost.model import Wanted, bill_of, units_of
 from roundsman_console.cost.prices import load_prices
-from roundsman_console.cost.usage import sizes_of, spent_of
-from roundsman_console.cost.usage_metrics import metrics_of, parts_of, sums
 from roundsman_console.documents import CostDocument
 
 D = Wanted(1)  # the defaults of the options
-HOUR = 3_600
-LONGEST = 90 * 24 * HOUR
 
 
 def cost_command(
@@ -35,7 +30,7 @@ def cost_command(
     ] = None,
     since: Annotated[
         str, typer.Option(help="The past period of the stack to price: 12h, 7d; at most 90d.")
-    ] = "7d",
+    ] = DEFAULT_SINCE,
     steps: Annotated[int, typer.Option(help="Steps per order, run one after the other.")] = D.steps,
     batch: Annotated[
         float, typer.Option(help="Average messages per invocation: 1 to 10.")
@@ -61,6 +56,9 @@ def cost_command(
         float, typer.Option(help="Days of orders in the orders table.")
     ] = D.order_days,
     log_days: Annotated[float, typer.Option(help="Days to keep logs.")] = D.log_days,
+    tenants: Annotated[
+        bool, typer.Option("--tenants", help="Orders name a tenant: SQS charges fair queues extra.")
+    ] = False,
     interval: Annotated[
         int, typer.Option(help="Seconds from one supervisor pass to the next.")
     ] = D.interval,
@@ -91,6 +89,7 @@ def cost_command(
                 task_days=task_days,
                 order_days=order_days,
                 log_days=log_days,
+                tenants=tenants,
                 interval=interval,
             )
         )
@@ -106,17 +105,10 @@ def cost_command(
 
 
 def _spent(name: str | None, since: str, *, as_json: bool) -> None:
-    """Print the cost of the stack's usage for the duration `since`.
-
-    The start of the period is rounded down to a full hour.
-    """
-    back = read_duration(since, least=HOUR, most=LONGEST)
-    until = datetime.fromtimestamp(now() // 1000, tz=UTC)
-    start = (until - timedelta(seconds=back)).replace(minute=0, second=0)
+    """Print the cost of the stack's usage for the duration `since`."""
+    seconds = read_since(since)
     stack, prices = find_stack(name), load_prices()
-    used = sums(metrics_of(parts_of(stack.name)), start, until)
-    days = (until - start) / timedelta(days=1)
-    spent = spent_of(used, days, sizes_of(stack.parameters), prices)
+    spent = read_usage(stack, seconds, prices).spent
     if as_json:
         print(json.dumps(CostDocument(estimate=None, spent=spent_document(spent, prices))))
     else:

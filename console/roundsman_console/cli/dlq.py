@@ -18,6 +18,7 @@ from roundsman.inspector.dead_letters.browse import (
     look_at,
 )
 from roundsman.inspector.dead_letters.listing import Dead
+from roundsman.inspector.dead_letters.masked import masked_body
 from roundsman.inspector.dead_letters.peek import MOST
 from roundsman.inspector.dead_letters.queues import (
     Source,
@@ -94,6 +95,9 @@ def dlq_show_command(
     limit: Annotated[
         int, typer.Option(min=1, max=MOST, help="With a queue: maximum number of messages to show.")
     ] = 10,
+    reveal: Annotated[
+        bool, typer.Option("--reveal", help="Show masked values of the body too.")
+    ] = False,
     stack: StackOption = None,
     as_json: AsJson = False,
 ) -> None:
@@ -109,19 +113,25 @@ def dlq_show_command(
         else:
             shown, more = [find_dead_letter(found, what)], False
         judged = [(dead, judge(found, dead.source, dead.letter.body, now())) for dead in shown]
+        bodies = [
+            dead.letter.body if reveal else masked_body(found, dead.letter.body) for dead in shown
+        ]
         if as_json:
-            messages = [dead_letter_document(dead, said, found.name) for dead, said in judged]
+            messages = [
+                dead_letter_document(dead, said, found.name, body)
+                for (dead, said), body in zip(judged, bodies, strict=True)
+            ]
             print(json.dumps(DeadLetterDetailsDocument(messages=messages, more=more)))
             return
-        for dead, said in judged:
-            say(*_lines(dead, said, found.name))
+        for (dead, said), body in zip(judged, bodies, strict=True):
+            say(*_lines(dead, said, found.name, body))
         if not shown:
             say("No dead letters.")
         if more:
             say("There are more: raise --limit.")
 
 
-def _lines(dead: Dead, judged: Judged, stack: str) -> list[str]:
+def _lines(dead: Dead, judged: Judged, stack: str, body: str) -> list[str]:
     before = f"Already sent back {dead.sent_back} times."
     return [
         f"{dead.letter.message_id}  {judged.what}",
@@ -132,7 +142,7 @@ def _lines(dead: Dead, judged: Judged, stack: str) -> list[str]:
         f"If sent back now: {judged.verdict.words}, {judged.why}.",
         f"Log: {dead.log_query(stack)}",
         "",
-        *pretty(dead.letter.body),
+        *pretty(body),
     ]
 
 

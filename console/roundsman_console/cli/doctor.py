@@ -1,7 +1,6 @@
 """`roundsman doctor`: checks a stack, reports problems, and repairs what is safe to repair."""
 
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -10,14 +9,13 @@ from rich.console import Console
 from roundsman.inspector.doctor.doctor import Doctor
 from roundsman.inspector.doctor.facts import Finding
 from roundsman.inspector.read.stack import find_stack
-from roundsman.inspector.sanitize import inert
 from roundsman_console.arguments import StackOption
 from roundsman_console.cli.operate import AsJson, Yes
 from roundsman_console.cli_errors import FAILED, sentences
 from roundsman_console.confirm import confirm
 from roundsman_console.hints import hinted_json
 from roundsman_console.render.doctor import print_plan, print_report
-from roundsman_console.terminal import results
+from roundsman_console.terminal import progress, results
 
 Deep = Annotated[
     bool, typer.Option("--deep", help="Read every row of the tasks and orders tables.")
@@ -51,7 +49,7 @@ def doctor_command(
     """
     with sentences():
         found = find_stack(stack)
-        doctor = Doctor(found, limit, rate if deep else None, _progress(quiet=as_json))
+        doctor = Doctor(found, limit, rate if deep else None, progress(quiet=as_json))
 
         def confirmed(wanted: Sequence[Finding]) -> None:
             print_plan(wanted, Console(stderr=as_json, highlight=False))
@@ -65,14 +63,3 @@ def doctor_command(
             print_report(report, results())
         if not report.well:
             raise typer.Exit(FAILED)
-
-
-def _progress(*, quiet: bool) -> Callable[[str], None]:
-    """Return a function that prints progress on standard error, if that is a terminal."""
-    console = Console(stderr=True, highlight=False)
-
-    def tell(doing: str) -> None:
-        if not quiet and sys.stderr.isatty():
-            console.print(inert(f"{doing} ..."), style="dim", markup=False)
-
-    return tell

@@ -3,21 +3,18 @@
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Annotated
 
 import typer
 from rich.console import Console
 
-from roundsman.errors import CallRefused, SchemaTooNew, TryAgain, UnreadableRecord
-from roundsman.inspector.read.lookup import plan_of
-from roundsman.inspector.read.selection import Page, Selection, find, tags_of
-from roundsman.inspector.read.stack import DeployedStack, find_stack
-from roundsman.inspector.views.task_view import task_document
-from roundsman.model.task import Task
+from roundsman.inspector.export import Exported, Lines, export_pages
+from roundsman.inspector.read.selection import Selection
+from roundsman.inspector.read.stack import find_stack
 from roundsman_console.arguments import StackOption
 from roundsman_console.cli_errors import FAILED, USAGE, ConsoleError, sentences
 from roundsman_console.documents import ExportDocument
@@ -33,35 +30,6 @@ from roundsman_console.filters import (
     WorkflowFilter,
     read_selection,
 )
-
-AT_ONCE = 500  # tasks read per page at most; the cursor advances after each page
-
-
-@dataclass(frozen=True, slots=True)
-class Exported:
-    """The progress of an export. The counts are numbers of tasks."""
-
-    exported: int = 0
-    looked_at: int = 0
-    unreadable: int = 0
-    cursor: str | None = None
-    """Where to continue after the last written page; None at the beginning, and if `whole`."""
-    whole: bool = False
-    """Whether no task is left to export."""
-    stopped: str | None = None
-    """Why the export stopped early; None if it did not."""
-
-    def document(self, to: str) -> ExportDocument:
-        """Return the JSON object that --json prints; `to` is the name of the file."""
-        return {
-            "to": to,
-            "exported": self.exported,
-            "lookedAt": self.looked_at,
-            "unreadable": self.unreadable,
-            "cursor": self.cursor,
-            "whole": self.whole,
-            "stopped": self.stopped,
-        }
 
 
 def export_command(
@@ -117,37 +85,21 @@ def export_command(
         with _opened(to, on=after is not None) as file:
             told = _export(lines, selection, file, after, limit)
         if as_json:
-            print(json.dumps(told.document(to or "")))
+            print(json.dumps(_document(told, to or "")))
         _say(told)
 
 
-@dataclass(frozen=True, slots=True)
-class Lines:
-    """Converts tasks to lines of JSON."""
-
-    stack: DeployedStack
-    with_orders: bool
-    """Whether the lines contain the order and the results of the steps."""
-
-    def of(self, page: Page) -> list[str]:
-        """Return the lines of a page, without the tasks whose plan or order cannot be read."""
-        lines: list[str] = []
-        for task in page.tasks:
-            with suppress(SchemaTooNew, UnreadableRecord):
-                lines.append(json.dumps(self._document(task), separators=(",", ":")) + "\n")
-        return lines
-
-    def _document(self, task: Task) -> dict[str, object]:
-        whole = task_document(task, plan_of(self.stack, task), ())
-        document = {**_without("history", whole), "tags": tags_of(task)}
-        if self.with_orders:
-            row = self.stack.tasks.order(task.task_id)
-            return {**document, "order": None if row is None else task.input(row.content)}
-        return document | {"steps": [_without("result", step) for step in whole["steps"]]}
-
-
-def _without(field: str, document: Mapping[str, object]) -> dict[str, object]:
-    return {name: value for name, value in document.items() if name != field}
+def _document(told: Exported, to: str) -> ExportDocument:
+    """Return the JSON object that --json prints; `to` is the name of the file."""
+    return {
+        "to": to,
+        "exported": told.exported,
+        "lookedAt": told.looked_at,
+        "unreadable": told.unreadable,
+        "cursor": told.cursor,
+        "whole": told.whole,
+        "stopped": told.stopped,
+    }
 
 
 def _export(
@@ -162,37 +114,19 @@ def _export(
     told = Exported(cursor=after)
     with Console(stderr=True).status("Reading tasks") as status:
         try:
-            while not told.whole and (limit is None or told.exported < limit):
-                most = AT_ONCE if limit is None else min(AT_ONCE, limit - told.exported)
-                page = find(lines.stack, selection, after=told.cursor, limit=most, budget=AT_ONCE)
+            for page in export_pages(lines, selection, after=after, limit=limit):
                 # Write a page in one piece, so that its cursor matches the content of the file.
-                written = lines.of(page)
-                file.write("".join(written))
+                file.write(page.text)
                 file.flush()
-                told = _further(told, page, len(written))
+                told = page.progress
                 status.update(f"{told.exported} tasks written, {told.looked_at} examined")
         except KeyboardInterrupt:
             return replace(told, stopped="interrupted")
-        except (TryAgain, CallRefused) as error:
-            if isinstance(error, CallRefused) and not told.looked_at:
-                raise  # nothing was read; `sentences` prints what to do about it
-            return replace(told, stopped=str(error))
         except BrokenPipeError:
             raise  # the reader of the pipe has closed it; not an error of the file
         except OSError as error:
             return replace(told, stopped=f"the file cannot be written: {error.strerror}")
     return told
-
-
-def _further(told: Exported, page: Page, written: int) -> Exported:
-    unreadable = len(page.unreadable) + len(page.tasks) - written
-    return Exported(
-        exported=told.exported + written,
-        looked_at=told.looked_at + page.looked_at,
-        unreadable=told.unreadable + unreadable,
-        cursor=page.cursor,
-        whole=page.whole,
-    )
 
 
 @contextmanager
@@ -238,15 +172,10 @@ def _say(told: Exported) -> None:
 
     Raises typer.Exit if the export stopped early.
     """
-    tasks = "1 task" if told.exported == 1 else f"{told.exported} tasks"
-    said = [f"{tasks} written, {told.looked_at} examined."]
-    if told.unreadable:
-        said.append(f"{told.unreadable} could not be read.")
-    if told.stopped is not None:
-        said.append(f"Stopped: {told.stopped}.")
+    said = told.sentence
     if not told.whole:
         going_on = f"--after {told.cursor}" if told.cursor else "the same command"
-        said.append(f"More tasks may exist. Continue with the same filter and {going_on}")
-    Console(stderr=True, highlight=False, soft_wrap=True).print(" ".join(said), markup=False)
+        said = f"{said} Continue with the same filter and {going_on}"
+    Console(stderr=True, highlight=False, soft_wrap=True).print(said, markup=False)
     if told.stopped is not None:
         raise typer.Exit(130 if told.stopped == "interrupted" else FAILED)

@@ -11,7 +11,6 @@ from roundsman.inspector.documents.groups import GroupDetailsDocument, GroupList
 from roundsman.inspector.read.agents import find_agents
 from roundsman.inspector.read.groups import GroupNow, find_group, list_groups
 from roundsman.inspector.read.stack import find_stack
-from roundsman.inspector.views.agents import hold_words
 from roundsman.inspector.views.groups import (
     commands_of,
     effects_of,
@@ -21,6 +20,7 @@ from roundsman.inspector.views.groups import (
 from roundsman.inspector.views.step_text import span
 from roundsman.inspector.views.task_view import second
 from roundsman.model.failure import NO_STEP, RETRIED, UNDO_FAILED, UNDONE
+from roundsman.model.holds import hold_words
 from roundsman.model.instants import format_duration
 from roundsman.model.task import Task
 from roundsman_console.arguments import StackOption

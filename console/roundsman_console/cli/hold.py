@@ -19,19 +19,19 @@ from roundsman.inspector.operate.holds import (
     release_agent,
     wake_after,
 )
-from roundsman.inspector.operate.wake_waiting import A_SECOND, GOES_ON_WITHIN, Woken
 from roundsman.inspector.read.agents import AgentNow, find_agent
 from roundsman.inspector.read.stack import find_stack
 from roundsman.inspector.sanitize import inert
 from roundsman.inspector.views.agents import circuit_sentence
 from roundsman.inspector.views.task_view import second
 from roundsman.model.holds import BREAKER, OPERATOR, Hold
-from roundsman.model.instants import SECOND, clock_time, format_duration
+from roundsman.model.instants import SECOND, format_duration
 from roundsman_console.arguments import StackOption, read_duration, read_name, read_reason
 from roundsman_console.cli.operate import AsJson, By, Yes
 from roundsman_console.cli_errors import complain, sentences
 from roundsman_console.confirm import confirm
 from roundsman_console.hints import hint
+from roundsman_console.render.woken import woken_lines
 
 Agent = Annotated[str, typer.Argument(help="The agent's name, as in: roundsman agents")]
 
@@ -100,7 +100,7 @@ def release_command(
         if as_json:
             print(json.dumps(release.document(woken)))
         else:
-            _say(_woken_lines(woken, first))
+            _say(woken_lines(woken, first))
         if lost is not None:
             complain(f"Not all waiting tasks were woken: {lost}.")
 
@@ -151,22 +151,6 @@ def _released_lines(release: Release) -> list[str]:
         f"{release.agent.name} is released by {said}.",
         *([circuit_sentence(circuit)] if circuit else []),
     ]
-
-
-def _woken_lines(woken: Woken, first: int) -> list[str]:
-    by_itself = f"continues by itself within {format_duration(GOES_ON_WITHIN)}."
-    found = []
-    if woken.woken:
-        tasks = "1 task that waits" if woken.woken == 1 else f"{woken.woken} tasks that wait"
-        found.append(f"{tasks}: woken from {clock_time(first)} on, {A_SECOND} per second.")
-    elif woken.whole and not woken.unread:
-        found.append("No task waits for it.")
-    if woken.unread:
-        tasks = "1 open task" if woken.unread == 1 else f"{woken.unread} open tasks"
-        found.append(f"{tasks} could not be read; each that waits {by_itself}")
-    if not woken.whole:
-        found.append(f"Any other task that waits {by_itself}")
-    return found
 
 
 def _say(lines: list[str]) -> None:

@@ -5,16 +5,18 @@ The command reads indexes and never scans a table.
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated
 
 import typer
 from rich.table import Table
 
 from roundsman.inspector.clock import now
+from roundsman.inspector.read.lookup import shown_tasks
 from roundsman.inspector.read.selection import BUDGET, Page, find
 from roundsman.inspector.read.stack import find_stack
 from roundsman.inspector.sanitize import inert
-from roundsman.inspector.views.task_view import page_document
+from roundsman.inspector.views.task_view import erased_words, page_document
 from roundsman.model.instants import format_duration, iso
 from roundsman.model.task import Task
 from roundsman_console.arguments import StackOption
@@ -70,7 +72,9 @@ def ls_command(
             tag=tag,
         )
         budget = max(look, limit) if selection.everything else look
-        page = find(find_stack(stack), selection, after=after, limit=limit, budget=budget)
+        found = find_stack(stack)
+        page = find(found, selection, after=after, limit=limit, budget=budget)
+        page = replace(page, tasks=shown_tasks(found, page.tasks))
         if as_json:
             print(json.dumps(page_document(page)))
         else:
@@ -113,7 +117,10 @@ def _table(tasks: Sequence[Task]) -> Table:
 
 
 def list_reason(task: Task) -> str:
-    """Return why the task ended; of an open task, when it is inspected again."""
+    """Return why the task ended, or that it was erased; of an open task, when it is inspected
+    again."""
+    if task.erased_at is not None:
+        return erased_words(task)
     if task.ending is not None:
         return task.ending.why
     return "" if task.ended else f"due {iso(task.due_at)}"

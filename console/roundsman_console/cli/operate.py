@@ -8,7 +8,13 @@ from roundsman.inspector.views.step_text import span
 from roundsman.inspector.views.task_view import may_stand
 from roundsman.model.events import Cancel, Extend, Resolve, Resubmit, RunNow, UndoAsked
 from roundsman.model.task import Task
-from roundsman_console.arguments import read_changes, read_duration, read_input, read_result
+from roundsman_console.arguments import (
+    check_resubmit,
+    read_changes,
+    read_duration,
+    read_input,
+    read_result,
+)
 from roundsman_console.cli._act import Operation, execute
 from roundsman_console.cli._options import (
     DEFAULT_WAIT,
@@ -113,18 +119,18 @@ def resubmit_command(
             raise ConsoleError("Give either --input, or --set and --remove.", USAGE)
         changes, whole = read_changes(sets or (), removes or ()), read_input(file)
         corrected = bool(changes) or whole is not None
-        if used and not corrected:
-            raise ConsoleError("--used requires --input, --set or --remove.", USAGE)
-        if stated and not (corrected or fresh_key):
-            raise ConsoleError("--not-done requires a correction or --fresh-key.", USAGE)
         if plan not in (None, NEWEST):
             raise ConsoleError(
                 "--plan must be newest. Leave it out for the task's own plan.", USAGE
             )
-        if plan is not None and steps:
-            raise ConsoleError(
-                "--step cannot be combined with --plan: every failed step is tried again.", USAGE
-            )
+        check_resubmit(
+            steps=steps,
+            corrected=corrected,
+            used=used,
+            not_done=stated,
+            fresh_key=fresh_key,
+            newest_plan=plan is not None,
+        )
     deed = Operation(
         lambda asked: Resubmit(
             asked, steps, fresh_key, again, changes=changes, used=used, not_done=stated

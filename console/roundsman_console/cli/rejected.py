@@ -9,6 +9,7 @@ from rich.table import Table
 
 from roundsman.inspector.clock import now
 from roundsman.inspector.dead_letters.assess import order_of
+from roundsman.inspector.dead_letters.masked import masked_body
 from roundsman.inspector.dead_letters.peek import (
     MOST,
     WHILE_ASKED,
@@ -87,7 +88,12 @@ def rejected_ls_command(
 
 @rejected_app.command("show")
 def rejected_show_command(
-    message: MessageId, stack: StackOption = None, as_json: AsJson = False
+    message: MessageId,
+    reveal: Annotated[
+        bool, typer.Option("--reveal", help="Show masked values of the body too.")
+    ] = False,
+    stack: StackOption = None,
+    as_json: AsJson = False,
 ) -> None:
     """Show one rejected message: every problem with its path, and the body.
 
@@ -97,10 +103,11 @@ def rejected_show_command(
         found = find_stack(stack, application_events())
         with look_at_rejected(found) as look:
             rejection = read_rejection(find_letter(look, message, WHERE))
+        body = rejection.body if reveal else masked_body(found, rejection.body)
         if as_json:
-            print(json.dumps(_whole_document(rejection)))
+            print(json.dumps({**_whole_document(rejection), "body": body}))
             return
-        say(*_lines(rejection))
+        say(*_lines(rejection, body))
 
 
 @rejected_app.command("resend")
@@ -257,12 +264,12 @@ def _table(listed: list[Rejection], at: int) -> Table:
     return table
 
 
-def _lines(one: Rejection) -> list[str]:
+def _lines(one: Rejection, body: str) -> list[str]:
     letter: Letter = one.letter
     return [
         f"{letter.message_id}  {order_of(one.body) or 'of an unknown order'}",
         f"sent to {one.queue or 'no queue of the stack'}, rejected {iso(letter.sent_at)}",
         *(f"- {problem}" for problem in one.problems),
         "",
-        *pretty(one.body),
+        *pretty(body),
     ]

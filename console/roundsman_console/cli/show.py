@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from roundsman.inspector.clock import now
-from roundsman.inspector.read.lookup import find_task
+from roundsman.inspector.read.lookup import find_shown
 from roundsman.inspector.read.stack import find_stack
 from roundsman.inspector.views.step_text import agent_words, last_error, span, step_facts
 from roundsman.inspector.views.task_view import (
@@ -36,20 +36,24 @@ from roundsman_console.terminal import results, short_instant
 
 def show_command(
     order: Annotated[str, typer.Argument(help="The order's id.")],
+    reveal: Annotated[
+        bool, typer.Option("--reveal", help="Show masked values too, in errors and results.")
+    ] = False,
     stack: StackOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Show the state of an order, its steps and its history. Example: roundsman show ord-1001"""
     with sentences():
         found = find_stack(stack)
-        task, plan = find_task(found, order)
-        history = found.tasks.history(task.task_id)
+        task, plan, history = find_shown(found, order, reveal=reveal)
+        trace = found.trace_of(task)
         if as_json:
-            print(hinted_json(task_document(task, plan, history)))
+            print(hinted_json(task_document(task, plan, history, trace)))
         else:
             held = any(record.held_since is not None for record in task.steps.values())
             holds = found.holds.holds() if held else ()
-            _print(task, plan, history, step_facts(task, plan, holds, now()))
+            facts = step_facts(task, plan, holds, now())
+            _print(task, plan, history, [*facts, *([f"Trace: {trace}"] if trace else [])])
 
 
 def _print(
@@ -121,14 +125,17 @@ def _undone(task: Task, plan: Plan | None) -> list[tuple[str, list[str], str]]:
 def history_table(history: Sequence[HistoryRow]) -> Table:
     """Return a table of failed attempts, recoveries, undos and operator commands, newest last."""
     table = Table(box=None, pad_edge=False)
-    people = any(row.by for row in history)
+    people, senders = any(row.by for row in history), any(row.sender for row in history)
     table.add_column("At", no_wrap=True)
     table.add_column("What", no_wrap=True)
     if people:
         table.add_column("By", overflow="fold")
+    if senders:
+        table.add_column("Sender", overflow="fold")
     table.add_column("Why", overflow="fold")
     for row in history:
         by = [plain(row.by or "")] if people else []
+        by += [plain(row.sender or "")] if senders else []
         table.add_row(
             plain(second(row.at)), plain(row.kind, _kind_style(row)), *by, plain(row.reason)
         )

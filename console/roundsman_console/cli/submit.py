@@ -8,17 +8,14 @@ from typing import Annotated
 import typer
 
 from roundsman.client import Client
-from roundsman.errors import Problem, RejectedOrder
-from roundsman.inspector.clock import now
-from roundsman.inspector.errors import InspectorError
 from roundsman.inspector.read.stack import find_stack
-from roundsman_console.application import application_events
+from roundsman_console.application import check_event, order_id_of
 from roundsman_console.arguments import StackOption
 from roundsman_console.cli_errors import ConsoleError, sentences
 from roundsman_console.documents import SubmitDocument
 from roundsman_console.hints import hint
 
-MOST_PROBLEMS = 10
+ANYWAY = " Correct it, or add --anyway to send it nevertheless."
 LARGEST_MESSAGE = 1024 * 1024  # bytes, the limit of SQS; the limit of submission is lower
 
 
@@ -41,8 +38,8 @@ def submit_command(
         found.output("SubmissionQueueUrl")  # raises if it is no stack of Roundsman
         body = _read(file)
         if not anyway:
-            _check(_name(file), body)
-        order_id = _order_id(body)
+            check_event(_name(file), body, ANYWAY)
+        order_id = order_id_of(body)
         message_id = Client(found.outputs, sqs=found.sqs).submit_text(body)
         if as_json:
             print(json.dumps(SubmitDocument(messageId=message_id, orderId=order_id)))
@@ -54,32 +51,6 @@ def submit_command(
 
 def _name(file: str) -> str:
     return "Standard input" if file == "-" else file
-
-
-def _check(name: str, body: str) -> None:
-    """Raise ConsoleError with all problems of an event that would be rejected.
-
-    Without an application in this folder, only checks that it is an object with an order id.
-    """
-    problem = "" if _order_id(body) is not None else "it is not a JSON object with an orderId"
-    try:
-        events = application_events()
-    except InspectorError:
-        events = None  # what is deployed may be right nevertheless
-    if events is not None:
-        try:
-            events.read(body, now(), lambda _: None)
-        except RejectedOrder as error:
-            problem = "; ".join(_said(one) for one in error.problems[:MOST_PROBLEMS])
-    if problem:
-        raise ConsoleError(
-            f"{name} would be rejected: {problem}. Nothing was sent. "
-            "Correct it, or add --anyway to send it nevertheless."
-        )
-
-
-def _said(problem: Problem) -> str:
-    return f"{problem.path}: {problem.message}" if problem.path else problem.message
 
 
 def _read(file: str) -> str:
@@ -96,12 +67,3 @@ def _read(file: str) -> str:
     if len(text) > LARGEST_MESSAGE:
         raise ConsoleError(f"{name} has {len(text)} bytes; SQS accepts at most {LARGEST_MESSAGE}.")
     return body
-
-
-def _order_id(body: str) -> str | None:
-    try:
-        event = json.loads(body)
-    except (ValueError, RecursionError):
-        return None
-    found = event.get("orderId") if isinstance(event, dict) else None
-    return found if isinstance(found, str) and found else None

@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from roundsman.inspector.clock import now
-from roundsman.inspector.read.lookup import find_task
+from roundsman.inspector.read.lookup import find_shown
 from roundsman.inspector.read.stack import find_stack
 from roundsman.inspector.views.task_events import (
     Happening,
@@ -39,8 +39,7 @@ def timeline_command(
     """
     with sentences():
         found = find_stack(stack)
-        task, plan = find_task(found, order)
-        history = found.tasks.history(task.task_id)
+        task, plan, history = find_shown(found, order)
         told, gaps = happenings(task, plan, history, now()), not_known(task, history)
         if as_json:
             print(json.dumps(timeline_document(task, told, gaps)))
@@ -51,14 +50,19 @@ def timeline_command(
 def _print(task: Task, told: Sequence[Happening], gaps: Sequence[str]) -> None:
     console = results()
     console.print(task_line(task))
-    people = any(one.by for one in told)
+    people, senders = any(one.by for one in told), any(one.sender for one in told)
     table = Table(box=None, pad_edge=False)
     for heading in ("At", "After", "What"):
         table.add_column(heading, no_wrap=True)
-    for heading in (*(("By",) if people else ()), "Why"):
+    for heading in (
+        *(("By",) if people else ()),
+        *(("Sender",) if senders else ()),
+        "Why",
+    ):
         table.add_column(heading, overflow="fold")
     for one in told:
         by = [plain(one.by or "")] if people else []
+        by += [plain(one.sender or "")] if senders else []
         after = format_duration(max(0, one.at - task.created_at))
         style = _STYLES.get(one.what, "bold" if one.by else "")
         table.add_row(

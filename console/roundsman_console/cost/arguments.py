@@ -2,7 +2,7 @@
 
 from math import isfinite
 
-from roundsman.engine.steps import RESULTS_LIMIT
+from roundsman.model.record_limits import RESULTS_LIMIT
 from roundsman_console.cli_errors import USAGE, ConsoleError
 from roundsman_console.cost.model import Wanted
 

@@ -86,6 +86,7 @@ def document_of(
             "taskDays": wanted.task_days,
             "orderDays": wanted.order_days,
             "logDays": wanted.log_days,
+            "tenants": wanted.tenants,
             "interval": wanted.interval,
         },
         "order": {

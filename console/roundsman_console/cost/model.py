@@ -18,6 +18,8 @@ from roundsman_console.documents import LineKind
 KB = 1024
 GB = 1024**3
 READ_AT_ONCE = 4 * KB  # bytes per read unit; an eventually consistent read takes half a unit
+KEPT_STEPS = 32  # an instance of the scheduler keeps no task with more steps
+KEPT_RESULTS = 8 * KB  # nor one with larger results
 KEPT_IN_MIND = 5  # seconds for which instances cache read marks, holds and circuit breakers
 DAYS = 365 / 12  # days of a month
 TO_AND_FRO = 2  # messages of a step: its request and its reply
@@ -54,6 +56,8 @@ class Wanted:
     """How long an order is stored, in days."""
     log_days: float = 30.0
     """How long logs are stored, in days."""
+    tenants: bool = False
+    """Whether orders name a tenant: their messages are then of a group (fair queues)."""
     interval: int = 60
     """The time from one pass of the supervisor to the next, in seconds."""
 
@@ -147,6 +151,9 @@ def _for_orders(wanted: Wanted, figures: Figures, prices: Prices) -> Iterator[Li
         ("CloudWatch", "logs kept", "logs.stored", kept),
     ):
         yield _line(prices, PER_ORDER, service, what, price, amount)
+    if wanted.tenants:
+        amount = units.sqs_requests * orders
+        yield _line(prices, PER_ORDER, "SQS", "fair queues, at most", "sqs.fair", amount)
 
 
 def _standing(wanted: Wanted, figures: Figures, prices: Prices) -> Iterator[Line]:
@@ -172,6 +179,7 @@ def _standing(wanted: Wanted, figures: Figures, prices: Prices) -> Iterator[Line
         ("CloudWatch", "the supervisor's logs", "logs.ingested", logged / GB),
         ("CloudWatch", "custom metrics", "metrics.custom", float(stands.metrics)),
         ("CloudWatch", "alarms", "alarms.standard", float(stands.alarms)),
+        ("CloudWatch", "dashboards", "dashboards.custom", float(stands.dashboards)),
         ("KMS", "the alerts' key", "kms.key", float(stands.keys)),
     ):
         yield _line(prices, STANDING, service, what, price, amount)
@@ -213,11 +221,18 @@ def _sends_of_a_reply(wanted: Wanted) -> float:
 
 
 def record_sizes(wanted: Wanted, figures: Figures) -> list[int]:
-    """Return the size of the task record in bytes: at its creation and after each decision."""
+    """Return the size of the task record in bytes: at its creation and after each decision.
+
+    A record above 1 KB is stored packed.
+    """
     record = figures.record
     step = record.step + wanted.result_bytes
     open_ones = [record.first + done * step for done in range(wanted.steps)]
-    return [record.birth, *open_ones, open_ones[-1] + record.end + wanted.result_bytes]
+    plain = [*open_ones, open_ones[-1] + record.end + wanted.result_bytes]
+    packed_step = record.packed_step + record.packed_share * wanted.result_bytes
+    packed = [ceil(record.packed + done * packed_step) for done in range(len(plain))]
+    sizes = (one if one <= KB else other for one, other in zip(plain, packed, strict=True))
+    return [record.birth, *sizes]
 
 
 def _order_row(wanted: Wanted, figures: Figures) -> int:
@@ -240,13 +255,21 @@ def _writes(wanted: Wanted, figures: Figures) -> float:
 def _reads(wanted: Wanted, figures: Figures) -> float:
     """Return the read units of an order: all reads are eventually consistent (half a unit).
 
-    Each decision reads the task record, and the first request reads the order, as measured on one
-    instance, which caches the order. With many instances, each request may read the order: with
-    four requests, this costs 0.19 USD more per million orders.
+    The first decision reads the task record, and the first request reads the order, as measured on
+    one instance, which keeps the order, and the record until the next reply. With many instances,
+    each request may read the order and each reply the record: with four steps, this costs 0.44 USD
+    more per million orders.
     """
-    *seen, _ = record_sizes(wanted, figures)
+    first, *later, _ = record_sizes(wanted, figures)
     order = ceil(_order_row(wanted, figures) / READ_AT_ONCE)
-    return (sum(ceil(size / READ_AT_ONCE) for size in seen) + order) / 2
+    read = [
+        size
+        for done, size in enumerate(later)
+        if wanted.steps > KEPT_STEPS
+        or done * wanted.result_bytes > KEPT_RESULTS
+        or (done == 0 and wanted.statuses)  # a record that owes a status is not kept
+    ]
+    return (sum(ceil(size / READ_AT_ONCE) for size in (first, *read)) + order) / 2
 
 
 def _stored_gb(wanted: Wanted, figures: Figures) -> float:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from mypy_boto3_cloudwatch.type_defs import MetricDataQueryTypeDef
     from mypy_boto3_dynamodb import DynamoDBClient
 
-OWN = "Roundsman"  # the namespace of the functions' custom metrics
 AT_ONCE = 500  # the maximum of metrics in one GetMetricData request
 PERIOD = 3_600  # seconds; CloudWatch keeps hourly sums for 15 months
 KINDS = {
@@ -30,6 +29,11 @@ KINDS = {
     "AWS::SQS::Queue": "queues",
     "AWS::Logs::LogGroup": "logs",
 }
+
+
+def own_namespace(stack_name: str) -> str:
+    """Return the namespace of the custom metrics of a stack's functions."""
+    return f"Roundsman/{stack_name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +50,9 @@ class Metric:
 
 @dataclass(frozen=True)
 class StackParts:
-    """The stack's resources that have metrics: physical ids by logical id."""
+    """The stack, and its resources that have metrics: physical ids by logical id."""
 
+    stack: str
     functions: Mapping[str, str] = field(default_factory=dict)
     tables: Mapping[str, str] = field(default_factory=dict)
     queues: Mapping[str, str] = field(default_factory=dict)
@@ -64,7 +69,7 @@ def parts_of(stack_name: str) -> StackParts:
             # The physical id of a queue is its URL; its metrics have the queue's name.
             name = resource.physical_id
             found[kind][resource.name] = name.rpartition("/")[2] if kind == "queues" else name
-    return StackParts(**found)
+    return StackParts(stack_name, **found)
 
 
 def metrics_of(parts: StackParts) -> Iterator[Metric]:
@@ -87,11 +92,12 @@ def metrics_of(parts: StackParts) -> Iterator[Metric]:
                 metric = f"Consumed{unit}CapacityUnits"
                 name = f"{unit.lower()} {logical} {place}"
                 yield Metric(name, "AWS/DynamoDB", metric, (*in_it, *more))
-    yield Metric("orders", OWN, "OrdersAccepted", (("service", "submission"),))
-    for workflow in _workflows():
+    own = own_namespace(parts.stack)
+    yield Metric("orders", own, "OrdersAccepted", (("service", "submission"),))
+    for workflow in _workflows(own):
         of_it = (("service", "scheduler"), ("workflow", workflow))
-        yield Metric(f"decisions {workflow}", OWN, "TaskDecisions", of_it)
-        yield Metric(f"ended {workflow}", OWN, "TaskDecisions", of_it, "SampleCount")
+        yield Metric(f"decisions {workflow}", own, "TaskDecisions", of_it)
+        yield Metric(f"ended {workflow}", own, "TaskDecisions", of_it, "SampleCount")
 
 
 def _indexes(table: str) -> list[str]:
@@ -100,13 +106,13 @@ def _indexes(table: str) -> list[str]:
     return [index["IndexName"] for index in found if "IndexName" in index]
 
 
-def _workflows() -> list[str]:
-    """Return the workflows of which an order has ended in the last two weeks.
+def _workflows(own: str) -> list[str]:
+    """Return the workflows of which an order of the stack has ended in the last two weeks.
 
     ListMetrics does not return a metric that has had no data for two weeks.
     """
     client: CloudWatchClient = boto3.client("cloudwatch")
-    pages = client.get_paginator("list_metrics").paginate(Namespace=OWN, MetricName="TaskDecisions")
+    pages = client.get_paginator("list_metrics").paginate(Namespace=own, MetricName="TaskDecisions")
     return sorted(
         {
             dimension["Value"]

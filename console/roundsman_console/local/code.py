@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from roundsman.aws.outputs import LIVE
 from roundsman.inspector.stack_resources import ENGINE, stack_resources
 from roundsman_console.cli_errors import ConsoleError
 from roundsman_console.local.deploy import emulator_session
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from mypy_boto3_lambda.type_defs import LayerVersionContentInputTypeDef
 
 FUNCTION, LAYER = "AWS::Lambda::Function", "AWS::Lambda::LayerVersion"
+ALIAS = "AWS::Lambda::Alias"
 _SAM_FUNCTION, _SAM_LAYER = "AWS::Serverless::Function", "AWS::Serverless::LayerVersion"
 BUILD_FILES = ("requirements.txt", "Makefile", "pyproject.toml")
 """Files that say how SAM builds a function or a layer, and are not copied."""
@@ -186,7 +188,11 @@ def packed(folder: Path) -> bytes:
 
 
 class StackCode:
-    """The functions of a running stack and their code. Its methods raise the errors of boto3."""
+    """The functions of a running stack and their code. Its methods raise the errors of boto3.
+
+    A function with an alias runs the version that the alias names, so each change is published and
+    the alias is moved to it.
+    """
 
     def __init__(self, record: LocalRecord) -> None:
         session = emulator_session(record)
@@ -195,6 +201,8 @@ class StackCode:
         found = list(stack_resources(stacks, record.stack))
         self._functions = {each.name: each.physical_id for each in found if each.kind == FUNCTION}
         self._layers = [each.physical_id for each in found if each.kind == LAYER]
+        # The physical id of an alias is its ARN, which ends with its function's name and its own.
+        self._aliases = [each.physical_id for each in found if each.kind == ALIAS]
 
     def put(self, changed: Iterable[Artifact]) -> tuple[str, ...]:
         """Give the functions and layers the content of these artifacts.
@@ -215,11 +223,21 @@ class StackCode:
                 function = self._functions[artifact.name]
                 self._client.update_function_code(FunctionName=function, ZipFile=code)
                 updated.add(artifact.name)
-        return tuple(sorted(updated | self._use_layers(newest)))
+        updated |= self._use_layers(newest)
+        self._publish(updated)
+        return tuple(sorted(updated))
 
     def put_back_layers(self) -> None:
         """Let each function use the layers that the stack has, not those of `put`."""
-        self._use_layers({_layer_name(arn): arn for arn in self._layers})
+        self._publish(self._use_layers({_layer_name(arn): arn for arn in self._layers}))
+
+    def _publish(self, names: Iterable[str]) -> None:
+        """Publish these functions as they are now, and let their aliases name these versions."""
+        for name in names:
+            function = self._functions[name]
+            if any(alias.endswith(f":{function}:{LIVE}") for alias in self._aliases):
+                version = self._client.publish_version(FunctionName=function)["Version"]
+                self._client.update_alias(FunctionName=function, Name=LIVE, FunctionVersion=version)
 
     def versions(self) -> dict[str, str]:
         """Return a text for each function that changes whenever the function does."""

@@ -16,6 +16,11 @@ from roundsman_console.local.process import ProcessIdentity, identify, last_erro
 from roundsman_console.local.state import LocalFiles, LocalRecord
 
 REGION = "us-east-1"
+NEVER_GIVEN_AWAY = range(15_000, 32_768)
+"""Ports below those that Linux (from 32768) and macOS (from 49152) give to connections and to
+programs that ask for any port."""
+PORTS_TRIED = 50
+
 START_WITHIN = 60.0  # seconds; it needs 1 s to 2 s, and much longer while builds use the processor
 
 # The functions run on the Python of their own environment, not on the emulator's.
@@ -35,7 +40,22 @@ from ministack.services.cloudformation import _stacks
 # that keep a reference to the function were imported first, so that they keep the original, which
 # is called for the root template before it is transformed.
 parse = engine._parse_template
-engine._parse_template = lambda body, *a, **k: engine._apply_transforms(parse(body, *a, **k))
+
+# In conditions it knows no Fn::Split; there, Fn::Select takes a text apart at its commas itself.
+def without_split(value):
+    if isinstance(value, dict):
+        if value.get("Fn::Split", [None])[0] == ",":
+            return value["Fn::Split"][1]
+        return {name: without_split(inner) for name, inner in value.items()}
+    return [without_split(inner) for inner in value] if isinstance(value, list) else value
+
+def parse_nested(body, *a, **k):
+    template = parse(body, *a, **k)
+    if "Conditions" in template:
+        template["Conditions"] = without_split(template["Conditions"])
+    return engine._apply_transforms(template)
+
+engine._parse_template = parse_nested
 
 # An update of a nested stack forgets the attributes of its resources that do not change.
 update = provisioners._update_resource
@@ -71,11 +91,24 @@ main()
 
 
 def free_port() -> int:
-    """Return a loopback port that is free now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """Return a loopback port that is free now, and that no system gives away by itself.
+
+    A port that the system chooses could be given to another program before the emulator listens on
+    it: between the two, the emulator may have to be installed.
+
+    Raises ConsoleError if none of the ports that were tried is free.
+    """
+    for port in secrets.SystemRandom().sample(NEVER_GIVEN_AWAY, PORTS_TRIED):
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+    raise ConsoleError(
+        f"None of {PORTS_TRIED} ports between {NEVER_GIVEN_AWAY.start} and "
+        f"{NEVER_GIVEN_AWAY.stop - 1} is free: choose one with --port."
+    )
 
 
 def check_port(port: int) -> None:

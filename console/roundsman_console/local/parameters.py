@@ -5,6 +5,7 @@ import platform
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -101,7 +102,17 @@ def parse_base_url(text: str) -> str:
         raise ConsoleError(f"{wrong}.")
     if parts.query or parts.fragment or parts.username or parts.password:
         raise ConsoleError(f"{wrong}: it must have no user, query or fragment.")
+    if parts.scheme == "http" and not _is_this_machine(parts.hostname):
+        raise ConsoleError(f"{wrong}: plain http is for this machine only; use https.")
     return text.rstrip("/")
+
+
+def _is_this_machine(host: str) -> bool:
+    """As for the agents: `roundsman.agents.http` refuses plain http to another machine."""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 @dataclass(frozen=True)
@@ -122,7 +133,7 @@ def declared_parameters(template: Path) -> DeclaredTemplate:
     document = read_template(template)
     found = _declared(document)
     urls: dict[str, str] = {}
-    for name, location, given in _blocks(document):
+    for name, location, given in blocks_of(document):
         nested = _declared(read_template(template.parent / location))
         for parameter, declared in nested.items():
             properties = dict(declared.properties)
@@ -189,11 +200,11 @@ def nested_templates(template: Path) -> Iterator[tuple[str, str, Mapping[str, An
 
     Raises ConsoleError if the template cannot be read.
     """
-    yield from _blocks(read_template(template))
+    yield from blocks_of(read_template(template))
 
 
-def _blocks(document: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    """The name, the file and the parameters of each block of a nested stack in a local file."""
+def blocks_of(document: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Yield each block of a nested stack in a local file: its name, the file, its parameters."""
     resources = document.get("Resources")
     for name, resource in (resources if isinstance(resources, dict) else {}).items():
         if isinstance(resource, dict) and resource.get("Type") == BLOCK:
@@ -229,7 +240,12 @@ def choose_parameters(
     required parameter has no value.
     """
     declared = template.parameters
-    chosen = {"PythonRuntime": runtime, "Architecture": architecture()}
+    # The tables of a local stack go with it, so nothing need ask for their protection.
+    chosen = {
+        "PythonRuntime": runtime,
+        "Architecture": architecture(),
+        "DeletionProtection": "false",
+    }
     chosen = {name: value for name, value in chosen.items() if name in declared}
     if services is None:
         urls = [name for name in template.service_urls.values() if _has_no_address(declared, name)]

@@ -16,7 +16,13 @@ from roundsman_console.project.files import (
 )
 from roundsman_console.project.names import check_agent, stack_name, workflow_name
 from roundsman_console.project.upgrade import FIND_VENDORED, RECORD, VENDOR, record_of
-from roundsman_console.project.workflows import FOLDER, REGISTRY, event_of, workflow_files
+from roundsman_console.project.workflows import (
+    FOLDER,
+    REGISTRY,
+    event_of,
+    smoke_event_of,
+    workflow_files,
+)
 
 DEFAULT_AGENTS = ("booking", "notice")
 
@@ -56,6 +62,8 @@ def create(
         made[code_of(agent)] = fill(part("agent_app.py"), {"agent": agent})
     for workflow in workflows:
         made |= workflow_files(workflow, agents, made)
+    for workflow in workflows:
+        made[smoke_event_of(workflow)] = fill(part("smoke.json"), {"workflow": workflow})
     for workflow in workflows[1:]:  # of the first are the events that every application has
         made[event_of(workflow)] = _event(workflow)
     contents: dict[Path, str | bytes] = {**made}
@@ -112,5 +120,7 @@ def add_workflow(project: Path, workflow: str, agents: Sequence[str] = ()) -> li
     written = workflow_files(workflow, chosen, existing)
     if written and not (project / event_of(workflow)).exists():
         written[event_of(workflow)] = _event(workflow)
+    if written and not (project / smoke_event_of(workflow)).exists():
+        written[smoke_event_of(workflow)] = fill(part("smoke.json"), {"workflow": workflow})
     replace_files(project, written)
     return sorted(written)

@@ -15,8 +15,15 @@ WORDS = frozenset({"cache", "handler"})
 """The names without an underscore that the code of a new agent gives to something else."""
 TAKEN_TITLES = frozenset({"Engine", "CoreLayer", "WorkflowsLayer"})
 ENGINE_FUNCTIONS = frozenset({"submission", "scheduler", "supervisor"})
-ENGINE_RESOURCES = frozenset({"recurring_order", "supervisor_schedule"})
-"""Agents of these names would have resources with the names of the engine's own."""
+ENGINE_RESOURCES = frozenset(
+    {
+        *("alert_heartbeat", "handler", "recurring_order", "supervisor_schedule"),
+        *("control_read", "control_write", "history_read", "history_write"),
+        *("orders_read", "orders_write", "tasks_read", "tasks_write"),
+        *("due_index_read", "due_index_write", "failures_index_read", "failures_index_write"),
+    }
+)
+"""Agents of these names would have resources or alarms with the names of the engine's own."""
 EVENTS = ("first", "refused")
 """The files of `events` that are orders of the first workflow."""
 
@@ -55,10 +62,10 @@ def check_agent(name: str, others: Iterable[str] = ()) -> None:
         raise InvalidArgument(f"{refused}: the template has a block {title}.")
     if name in ENGINE_FUNCTIONS:
         raise InvalidArgument(f"{refused}: a function of the engine has this name and its logs.")
-    if name in ENGINE_RESOURCES:
-        raise InvalidArgument(f"{refused}: resources of the engine have this name.")
     if name in WORDS:
         raise InvalidArgument(f"{refused}: the agent's code has another object of this name.")
+    if name in ENGINE_RESOURCES:
+        raise InvalidArgument(f"{refused}: resources of the engine have this name.")
     if len(title) > LONGEST_TITLE:
         raise InvalidArgument(
             f"The agent's name {name} is too long: it has {len(title)} characters without "

@@ -4,6 +4,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from roundsman_console.application import SMOKE_EVENTS
 from roundsman_console.cli_errors import ConsoleError
 from roundsman_console.project.agents import code_of
 from roundsman_console.project.files import fill, part
@@ -17,6 +18,11 @@ LINE_LENGTH = 100
 def event_of(workflow: str) -> Path:
     """Return the path of the order that the tests send to an added workflow."""
     return Path("events") / f"{workflow}.json"
+
+
+def smoke_event_of(workflow: str) -> Path:
+    """Return the path of the order that `roundsman smoke` sends to a workflow."""
+    return SMOKE_EVENTS / f"{workflow}.json"
 
 
 def workflow_files(

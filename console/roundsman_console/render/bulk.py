@@ -5,15 +5,23 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
-from roundsman.inspector.bulk.documents import is_carried_on, resume_command
+from roundsman.inspector.bulk.documents import resume_command
 from roundsman.inspector.bulk.dry_run import Tried
-from roundsman.inspector.bulk.run import OrderGroup, OrderResult, Run, RunState, Terms
-from roundsman.inspector.bulk.store import StoredRun
 from roundsman.inspector.sanitize import inert
 from roundsman.inspector.views.task_view import second
+from roundsman.model.bulk_run import (
+    BulkRecord,
+    OrderGroup,
+    OrderNote,
+    OrderResult,
+    Run,
+    RunState,
+    Terms,
+)
 from roundsman.model.events import COMMAND_KINDS
 from roundsman_console.hints import hint, option_words
 from roundsman_console.render.corrections import print_changes
+from roundsman_console.render.counts import count_of_orders
 from roundsman_console.render.plan import plan_lines
 from roundsman_console.sanitize import plain
 from roundsman_console.terminal import results
@@ -31,7 +39,7 @@ def print_tried(run: Run, tried: Tried, go_ahead: str) -> None:
     console = Console(highlight=False, soft_wrap=True)
     of = "" if tried.looked_at == tried.selected else f", the first {tried.looked_at} checked"
     kind = COMMAND_KINDS[type(run.event)]
-    console.print(f"{kind} of {_orders(tried.selected)}{of}. Nothing was sent.")
+    console.print(f"{kind} of {count_of_orders(tried.selected)}{of}. Nothing was sent.")
     table = _table()
     table.add_row("eligible", str(tried.eligible), plain(_some(tried.samples, tried.eligible)))
     for kind_refused in tried.refused:
@@ -40,7 +48,7 @@ def print_tried(run: Run, tried: Tried, go_ahead: str) -> None:
         _add(table, "would wait", kind_held)
     results().print(table)
     for one in tried.plans or ():
-        for line in plan_lines(one.move, f"{_orders(one.orders)}: the plan"):
+        for line in plan_lines(one.move, f"{count_of_orders(one.orders)}: the plan"):
             console.print(inert(line), markup=False)
     for order, changes in tried.inputs or ():
         print_changes(changes, f"{order}: the input")
@@ -48,12 +56,13 @@ def print_tried(run: Run, tried: Tried, go_ahead: str) -> None:
         return
     if tried.held and not run.terms.anyway:
         console.print("Orders that would wait are not sent without --anyway.")
-    console.print(_order_of_going(run.terms, tried.eligible))
+    console.print(order_of_going(run.terms, tried.eligible))
     console.print(f"The run stops if more than {100 * run.terms.stop_at:g}% fail again. To run it:")
     console.print(f"  {hint(go_ahead)}", markup=False)
 
 
-def _order_of_going(terms: Terms, eligible: int) -> str:
+def order_of_going(terms: Terms, eligible: int) -> str:
+    """Return how the commands of a run are sent, in words."""
     rate = f"at most {terms.rate:g} per second"
     if not terms.canary:
         return f"Commands are sent {rate}."
@@ -64,19 +73,23 @@ def _order_of_going(terms: Terms, eligible: int) -> str:
     )
 
 
-def print_run(record: StoredRun, at: int) -> None:
-    """Print a run for people, at `at` (epoch ms)."""
+def print_run(record: BulkRecord, is_open: bool, notes: Sequence[OrderNote] | None = None) -> None:
+    """Print a run for people. `is_open` says whether the stack still works on it.
+
+    `notes` are all orders that failed again or were refused; None to print only groups of them.
+    """
     run, progress = record.run, record.progress
     console = Console(highlight=False, soft_wrap=True)
     kind = COMMAND_KINDS[type(run.event)]
     why = f" ({record.why})" if record.why else ""
-    if record.state is RunState.RUNNING and not is_carried_on(record, at):
-        why = f" (but its process has not reported since {second(record.saved_at)})"
+    if record.state is RunState.RUNNING:
+        saved = f"progress of {second(record.saved_at)}" if record.version else "not begun yet"
+        why = f" ({saved})"
     console.print(inert(f"Bulk run {run.id} is {record.state.value}{why}."), markup=False)
-    said = f"{kind} of {_orders(run.selected)}, by {run.by}: {run.reason}"
+    said = f"{kind} of {count_of_orders(run.selected)}, by {run.by} ({run.starter}): {run.reason}"
     console.print(inert(said), markup=False)
-    for one in record.carried_on:
-        console.print(inert(f"Resumed by {one}"), markup=False)
+    for one in record.requests:
+        console.print(inert(f"{one[:1].upper()}{one[1:]}"), markup=False)
     table = _table()
     table.add_row("sent", str(progress.sent), "")
     for verdict, words in _WORDS.items():
@@ -91,16 +104,30 @@ def print_run(record: StoredRun, at: int) -> None:
     on_their_way = [one.order for one in progress.on_their_way]
     if on_their_way:
         table.add_row("in flight", str(len(on_their_way)), plain(_first(on_their_way)))
-    left = run.selected - progress.reached
-    if left:
-        table.add_row("not reached", str(left), "")
+    if record.left:
+        table.add_row("not reached", str(record.left), "")
     results().print(table)
-    resume = resume_command(record, at)
+    if notes is not None:
+        results().print(_note_table(notes))
+    if is_open and record.state is RunState.RUNNING:
+        console.print(
+            hint(f"The stack carries it out. Watch it with: roundsman bulk watch {run.id}")
+        )
+    resume = resume_command(record)
     if resume:
-        console.print(f"Resume it with: {resume}")
+        console.print(hint(f"Resume it with: {resume}"))
 
 
-def progress_words(record: StoredRun) -> str:
+def _note_table(notes: Sequence[OrderNote]) -> Table:
+    table = _table()
+    for one in notes:
+        table.add_row(
+            plain(one.order), "failed again" if one.failed else "refused", plain(one.said)
+        )
+    return table
+
+
+def progress_words(record: BulkRecord) -> str:
     """Return the progress of a run in one line."""
     progress = record.progress
     failed = progress.count(OrderResult.FAILED)
@@ -130,7 +157,3 @@ def _first(orders: Sequence[str]) -> str:
 
 def _some(samples: Sequence[str], orders: int) -> str:
     return ", ".join(samples) + (" ..." if orders > len(samples) else "")
-
-
-def _orders(count: int) -> str:
-    return "1 order" if count == 1 else f"{count} orders"

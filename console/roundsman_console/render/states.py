@@ -2,6 +2,7 @@
 
 from rich.text import Text
 
+from roundsman.inspector.views.task_view import erased_words
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Task
 from roundsman_console.sanitize import plain
@@ -26,6 +27,7 @@ STEP_STYLES = {
 
 
 def task_line(task: Task) -> Text:
-    """Return the line about a task: its id, its workflow and its state."""
+    """Return the line about a task: its id, its workflow, its state, and whether it is erased."""
     line = plain(f"{task.task_id}  {task.workflow}  ")
-    return line.append_text(plain(task.state, STATE_STYLES.get(task.state, "")))
+    line.append_text(plain(task.state, STATE_STYLES.get(task.state, "")))
+    return line.append_text(plain(f"  {words}")) if (words := erased_words(task)) else line

@@ -15,12 +15,14 @@ if TYPE_CHECKING:
     from roundsman.agents.request import StepRequest
     from roundsman.errors import (
         Busy,
+        CredentialRefused,
         DefinitionError,
         InvalidInput,
         PermanentError,
         Problem,
         RoundsmanError,
         TransientError,
+        WrongAddress,
     )
     from roundsman.model.input_types import Items, Masked, Pattern, Range, Text, read_input
     from roundsman.model.json import Json
@@ -41,6 +43,7 @@ _HOMES = {
     "Busy": "roundsman.errors",
     "Callback": "roundsman.agents.callbacks",
     "Compensation": "roundsman.model.workflow",
+    "CredentialRefused": "roundsman.errors",
     "DefinitionError": "roundsman.errors",
     "DidNotHappen": "roundsman.agents.outcomes",
     "Happened": "roundsman.agents.outcomes",
@@ -62,6 +65,7 @@ _HOMES = {
     "Undo": "roundsman.model.workflow",
     "Wait": "roundsman.model.workflow",
     "Workflow": "roundsman.model.workflow",
+    "WrongAddress": "roundsman.errors",
     "read_input": "roundsman.model.input_types",
 }
 
@@ -71,6 +75,7 @@ __all__ = [
     "Busy",
     "Callback",
     "Compensation",
+    "CredentialRefused",
     "DefinitionError",
     "DidNotHappen",
     "Happened",
@@ -92,6 +97,7 @@ __all__ = [
     "Undo",
     "Wait",
     "Workflow",
+    "WrongAddress",
     "read_input",
 ]
 

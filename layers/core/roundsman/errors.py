@@ -45,6 +45,23 @@ class Busy(TransientError):
     """
 
 
+class AccessError(TransientError):
+    """The service did not serve the call, for a reason that is not the order's.
+
+    The credential or the address is wrong, and a person must repair it. The step is retried as
+    after an unexpected error, and nothing is concluded about the order. The circuit breaker counts
+    the call as failed and says the message in its alert, so it must contain no secret.
+    """
+
+
+class CredentialRefused(AccessError):
+    """The service refused the credential, for example with HTTP 401."""
+
+
+class WrongAddress(AccessError):
+    """The address is not the service's, for example HTTP 404 without the service's own error."""
+
+
 class PermanentError(RoundsmanError):
     """Raised by an agent's code: a retry cannot succeed.
 

@@ -7,7 +7,7 @@ is a return value, not an exception.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from roundsman.errors import Problem
 from roundsman.model.events import Agents, HistoryRow
@@ -21,6 +21,16 @@ from roundsman.model.task import Task
 from roundsman.wire.alert import Alert
 from roundsman.wire.commands import Command
 from roundsman.wire.messages import AgentRequest
+
+if TYPE_CHECKING:  # most instances of a function carry out no bulk run
+    from roundsman.model.bulk_run import (
+        BulkRecord,
+        ListedRun,
+        OrderNote,
+        PlannedOrder,
+        Run,
+        RunRequest,
+    )
 
 Clock: TypeAlias = Callable[[], int]
 """Returns the current time in epoch ms."""
@@ -41,6 +51,11 @@ class OrderRow:
     """Identifies the order event; a duplicate of the event has the same hash."""
     created_at: int
     """When the order was stored, in epoch ms."""
+    expires_at: int | None = None
+    """When the row may be removed, in epoch ms; None while its task is open or archived, and if
+    orders are kept for ever."""
+    erased_at: int | None = None
+    """When the content was erased, and replaced by null, in epoch ms; None if it was not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +134,30 @@ class TaskStore(Protocol):
     ) -> Saved | Superseded:
         """Store a decision and its history rows together, if the stored version is `seen`.
 
+        Returns Superseded, and stores nothing, if the version is another, or if the record is of
+        another task with the same id: one with another `created_at`.
+
         A record for which `due.removed_at_once` is true is removed instead of stored.
         """
 
     def add_history(self, task_id: str, row: HistoryRow) -> None:
         """Store a history row that belongs to no decision. The call is idempotent."""
+
+    def history(self, task_id: str) -> list[HistoryRow]:
+        """Return all rows of a task's history, the oldest first. Raises UnreadableRecord."""
+
+    def erase_order(self, order_id: str, *, created_at: int, erased_at: int) -> None:
+        """Replace the content of the order that was stored at `created_at` by null.
+
+        Changes nothing if there is no such order, or if it was erased before. Its hash stays, so
+        that a duplicate of its event is still recognized. Instants are epoch ms.
+        """
+
+    def erase_history(self, task_id: str) -> None:
+        """Replace the reason of each history row by ERASED, except those of `erase` commands.
+
+        The call is idempotent. If it fails half-way, the next call continues.
+        """
 
     def clear_owed(self, task: Task) -> Saved | Superseded:
         """Store that owed statuses and alerts were sent.
@@ -245,6 +279,48 @@ class LeaseStore(Protocol):
         """Store the leases if the stored version is `seen`. Returns False if it is not."""
 
 
+class BulkRunStore(Protocol):
+    """Stores bulk runs, in ControlTable.
+
+    A person writes the plan and the requests, and a supervisor writes the progress, under keys of
+    their own. `begin` and `ask` are the calls of a person.
+    """
+
+    def begin(self, run: "Run", orders: "Sequence[PlannedOrder]") -> None:
+        """Store the plan of a new run, and then add the run to the list of runs."""
+
+    def ask(self, run_id: str, request: "RunRequest") -> bool:
+        """Store a request. Returns False if there is no such run."""
+
+    def open_runs(self) -> "Sequence[ListedRun]":
+        """Return the runs that a supervisor has to look at, the oldest first."""
+
+    def load(self, run_id: str, starter: str) -> "BulkRecord | None":
+        """Return the run, read consistently; None if this starter has planned no such run.
+
+        Raises UnreadableRecord.
+        """
+
+    def orders(self, run: "Run", first: int, most: int) -> "Sequence[PlannedOrder]":
+        """Return at most `most` orders of the plan, from index `first` on.
+
+        There may be fewer, but at least one before the end. Raises UnreadableRecord.
+        """
+
+    def request(self, run: "ListedRun") -> "RunRequest | None":
+        """Return the last request about a run; None if there is none."""
+
+    def save(self, record: "BulkRecord", notes: "Sequence[OrderNote]" = ()) -> "BulkRecord | None":
+        """Store the progress of a run and a row with `notes`, if the stored version is unchanged.
+
+        Returns the record with its new version; None, and nothing is stored, if another supervisor
+        stored the progress first.
+        """
+
+    def close(self, run: "ListedRun") -> None:
+        """Remove the run from `open_runs`, unless there is a newer request."""
+
+
 class Outbox(Protocol):
     """Sends messages and alerts.
 
@@ -274,6 +350,12 @@ class Outbox(Protocol):
 
     def send_command(self, command: Command) -> None:
         """Send a command to the scheduler."""
+
+    def send_commands(self, commands: Sequence[tuple[Command, int]]) -> None:
+        """Send each (command, delay in ms) to the scheduler, in batches.
+
+        If this raises, some of them may have been sent.
+        """
 
     def send_status(self, queue_url: str, body: str) -> bool:
         """Send a status to the application. Returns False if the queue can never accept it."""

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from roundsman.inspector import clock as polling
 from roundsman.testing.stack import Clock, Services, Stack
-from tests.console.operators import Operator, Patience
+from tests.console.operators import Operator, operator_of
 from tests.project import deployed_project, of_each_agent
 
 # An order whose service always fails would be held for good, and never need its operator.
@@ -24,8 +23,10 @@ def one_world(roundsman_services: Services, roundsman_clock: Clock) -> Iterator[
 def operator(
     monkeypatch: pytest.MonkeyPatch, one_world: Stack, session_without_real_aws: None
 ) -> Operator:
-    """Someone at the command line of a stack as deployed just now."""
-    one_world.start_over()
-    patience = Patience(one_world.run)
-    monkeypatch.setattr(polling, "time", patience)
-    return Operator(one_world, patience)
+    """Someone at the command line of a stack as deployed just now.
+
+    While a command waits, time passes for the stack: its supervisor carries out the bulk runs.
+    """
+    found = operator_of(one_world, monkeypatch)
+    found.lets_time_pass()
+    return found

@@ -1,5 +1,7 @@
 """Acting on many orders at once: shown first, then a canary, then the rest, and a report."""
 
+import json
+
 import pytest
 from typer.testing import CliRunner
 
@@ -63,15 +65,14 @@ def test_the_canary_goes_first_then_the_rest_at_the_rate_and_all_of_it_is_told(
     result = operator.asks("resubmit", "--group", group, "--go", "--canary", "1", "--rate", "2")
     assert result.exit_code == 0, result.output
     assert states(operator, names(5)) == ["Completed"] * 5
-    # One and its result, then two and two, a second apart; and the last result.
-    assert sum(operator.patience.slept) == pytest.approx(3)
     (listed,) = runs(operator)
     assert isinstance(listed, dict)
     run_id = str(listed["runId"])
     assert (listed["state"], listed["sent"], listed["failedAgain"]) == ("finished", 5, 0)
+    sender = str(operator.reads("bulk", "show", run_id)["sender"])
     assert [line.rstrip() for line in result.stdout.splitlines()] == [
         f"Bulk run {run_id} is finished.",
-        "resubmit of 5 orders, by ops: told to",
+        f"resubmit of 5 orders, by ops ({sender}): told to",
         "sent       5",
         "Completed  5",
     ]
@@ -82,16 +83,16 @@ def test_the_canary_goes_first_then_the_rest_at_the_rate_and_all_of_it_is_told(
             ("ops", f"resubmit by ops: told to (bulk {run_id})", run_id)
         ]
     shown = operator.reads("bulk", "show", run_id)
-    assert_schema("bulk-show", shown)
-    assert (shown["completed"], shown["selection"], shown["resume"]) == (
+    assert (shown["completed"], shown["selection"], shown["resume"], shown["open"]) == (
         5,
         f"--group {group}",
         None,
+        False,
     )
-    over = operator.types("bulk", "resume", run_id)
+    over = operator.types("bulk", "resume", run_id, "--reason", "again")
     assert (over.exit_code, over.stderr) == (
         1,
-        f"{run_id} is finished: there is nothing to resume.\n",
+        f"{run_id} cannot be resumed: it is finished.\n",
     )
     empty = operator.asks("resubmit", "--group", group, "--go")
     assert empty.exit_code == 3
@@ -124,35 +125,156 @@ def test_a_canary_that_fails_again_stops_it_and_after_the_repair_the_rest_is_car
             "samples": ["ord-1", "ord-2"],
         }
     ]
+    run_id = str(told["runId"])
     operator.world.faults()
     operator.world.clock.now += 1000
-    resumed = operator.types("bulk", "resume", str(told["runId"]), "--as", "eve", "--json")
-    assert resumed.exit_code == 0, resumed.output
-    after = document(resumed)
-    assert_schema("bulk-resume", after)
+    asked = operator.types("bulk", "resume", run_id, "--as", "eve", "--reason", "back", "--json")
+    assert asked.exit_code == 0, asked.output
+    watched = operator.types("bulk", "watch", run_id, "--json")
+    after = document(watched)
     assert (after["completed"], after["failedAgain"], after["sent"]) == (3, 2, 5)
-    assert str(after["carriedOn"]).startswith("['eve from ")
+    requests = after["requests"]
+    assert isinstance(requests, list)
+    assert [str(one).startswith("resumed at ") for one in requests] == [True]
+    assert "by eve (" in requests[0]
     # What failed again is no candidate of this run; it takes another.
     assert states(operator, names(5)) == ["Archived"] * 2 + ["Completed"] * 3
+    each = operator.reads("bulk", "show", run_id, "--orders")["orders"]
+    sentence = "send_confirmation: InjectedFault: POST answered 422"
+    assert each == [
+        {"orderId": name, "result": "failedAgain", "sentence": sentence} for name in names(2)
+    ]
+    assert (
+        f"ord-2  failed again  {sentence}"
+        in operator.types("bulk", "show", run_id, "--orders").stdout
+    )
 
 
-def test_a_service_that_breaks_midway_stops_it(operator: Operator) -> None:
-    group = archived(operator, 5)
+def test_the_command_need_not_wait_and_the_stack_carries_the_run_out(operator: Operator) -> None:
+    group = archived(operator, 3)
+    operator.world.clock.now += 1000
+    started = operator.asks("resubmit", "--group", group, "--go", "--no-wait", "--json")
+    assert started.exit_code == 0, started.output
+    told = document(started)
+    assert (told["state"], told["sent"], told["savedAt"], told["open"]) == (
+        "running",
+        0,
+        None,
+        True,
+    )
+    assert operator.patience.slept == []
+    operator.world.pass_time(200)
+    assert states(operator, names(3)) == ["Completed"] * 3
+    assert operator.reads("bulk", "show", str(told["runId"]))["state"] == "finished"
+
+
+def test_ctrl_c_ends_the_watch_and_not_the_run(operator: Operator) -> None:
+    group = archived(operator, 3)
     operator.world.clock.now += 1000
 
-    def breaks() -> None:
-        if operator.patience.now > 1:
-            operator.world.faults(NO_MAIL)
-        operator.world.run()
+    def ctrl_c() -> None:
+        raise KeyboardInterrupt
 
-    operator.patience.sleeping = breaks
-    result = operator.asks(
-        "resubmit", "--group", group, "--go", "--canary", "1", "--rate", "3", "--json"
+    operator.patience.sleeping = ctrl_c
+    result = operator.asks("resubmit", "--group", group, "--go")
+    (listed,) = runs(operator)
+    assert isinstance(listed, dict)
+    run_id = listed["runId"]
+    assert (result.exit_code, result.stdout) == (130, "")
+    assert result.stderr == (
+        f"The stack carries on {run_id}. Watch it with: roundsman bulk watch {run_id}. "
+        f"Stop it with: roundsman bulk stop {run_id}\n"
     )
-    assert result.exit_code == 1
+    operator.world.pass_time(200)
+    assert states(operator, names(3)) == ["Completed"] * 3
+
+
+def test_a_run_is_paused_resumed_and_stopped_by_whoever_may_write_requests(
+    operator: Operator,
+) -> None:
+    group = archived(operator, 4)
+    operator.world.clock.now += 1000
+    slow = ("--go", "--canary", "0", "--rate", "0.02", "--no-wait", "--json")
+    run_id = str(document(operator.asks("resubmit", "--group", group, *slow))["runId"])
+    operator.world.pass_time(70)
+    shown = operator.reads("bulk", "show", run_id)
+    assert_schema("bulk-show", shown)
+    assert shown["sent"] in (1, 2)
+    asked = operator.types("bulk", "pause", run_id, "--as", "eve", "--reason", "slow", "--json")
+    assert_schema("bulk-pause", document(asked))
+    assert document(asked) == {
+        "runId": run_id,
+        "command": "pause",
+        "sentence": f"Requested: {run_id} is paused within a minute.",
+    }
+    watched = operator.types("bulk", "watch", run_id)
+    assert watched.exit_code == 4
+    assert watched.stderr == (
+        f"resubmit is paused. Resume it with: roundsman bulk resume {run_id}\n"
+    )
+    assert f"Bulk run {run_id} is paused (by eve (" in watched.stdout
+    sent = operator.reads("bulk", "show", run_id)["sent"]
+    operator.world.pass_time(600)
+    assert operator.reads("bulk", "show", run_id)["sent"] == sent
+    resumed = operator.types("bulk", "resume", run_id, "--reason", "go on", "--json")
+    assert_schema("bulk-resume", document(resumed))
+    operator.world.pass_time(60)
+    stopped = document(operator.types("bulk", "stop", run_id, "--reason", "now", "--json"))
+    assert_schema("bulk-stop", stopped)
+    assert str(stopped["sentence"]).startswith(f"Requested: {run_id} is stopped within a minute")
+    watched = operator.types("bulk", "watch", run_id, "--json")
+    told = document(watched)
+    assert_schema("bulk-watch", told)
+    assert (told["state"], watched.exit_code) == ("stopped", 1)
+    requests = told["requests"]
+    assert isinstance(requests, list)
+    assert [str(one).split(" at ")[0] for one in requests] == ["paused", "resumed", "stopped"]
+    late = operator.types("bulk", "pause", run_id, "--reason", "now")
+    assert (late.exit_code, late.stderr) == (1, f"{run_id} cannot be paused: it is stopped.\n")
+
+
+def plan_of_run(operator: Operator, run_id: object) -> tuple[int, list[object] | None, str | None]:
+    """What the plan of the run has of its first order besides its id."""
+    found = operator.world.dynamodb.scan(
+        TableName=operator.world.stack.outputs["ControlTableName"]
+    )["Items"]
+    [part] = [
+        item
+        for item in found
+        if item["ControlId"]["S"].startswith("bulk-by#")
+        and item["ControlId"]["S"].endswith(f"{run_id}#0")
+    ]
+    version, changes, refused = json.loads(part["Checked"]["S"])[0]
+    return version, changes, refused
+
+
+def test_a_corrected_input_is_checked_for_each_order_before_the_run_begins(
+    operator: Operator,
+) -> None:
+    group = archived(operator, 2)
+    operator.world.clock.now += 1000
+    fixed = ["--set", "shippingAddress.name=B. Reader", "--not-done", "send_confirmation"]
+    fixed += ["--fresh-key", "--used"]
+    result = operator.asks("resubmit", "--group", group, *fixed, "--go", "--json")
     told = document(result)
-    assert (told["completed"], told["failedAgain"], told["notReached"]) == (1, 3, 1)
-    assert told["why"] == "3 of the last 4 failed again, more than 20%"
+    version, changes, refused = plan_of_run(operator, told["runId"])
+    assert (version > 1, bool(changes), refused) == (True, True, None)
+    assert (told["completed"], told["refused"]) == (2, [])
+    for name in names(2):
+        assert operator.world.task(name).corrections
+
+
+def test_a_correction_that_is_not_valid_for_an_order_is_refused_for_that_order(
+    operator: Operator,
+) -> None:
+    group = archived(operator, 2)
+    operator.world.clock.now += 1000
+    result = operator.asks("resubmit", "--group", group, "--set", "nothing=1", "--go", "--json")
+    told = document(result)
+    _, changes, why = plan_of_run(operator, told["runId"])
+    assert changes is None
+    assert str(why).startswith("the corrected input is not valid: ")
+    assert told["refused"] == [{"reason": why, "orders": 2, "samples": names(2)}]
 
 
 def test_what_would_only_wait_for_a_held_agent_is_told_and_not_sent(operator: Operator) -> None:
@@ -187,12 +309,14 @@ def test_an_agent_that_is_held_midway_stops_it_before_the_next_is_sent(operator:
     group = archived(operator, 2)
     world = operator.world
     world.clock.now += 1000
+    waits = operator.patience.sleeping
 
     def held() -> None:
-        world.run()
-        holds_of(world).hold(
-            Hold("mail", OPERATOR, world.clock(), world.clock() + 3_600_000, "moving", "amy")
-        )
+        waits()
+        if world.task("ord-1").state == "Completed":
+            holds_of(world).hold(
+                Hold("mail", OPERATOR, world.clock(), world.clock() + 3_600_000, "moving", "amy")
+            )
 
     operator.patience.sleeping = held
     result = operator.asks("resubmit", "--group", group, "--go", "--canary", "1", "--json")
@@ -200,6 +324,10 @@ def test_an_agent_that_is_held_midway_stops_it_before_the_next_is_sent(operator:
     assert (told["sent"], told["state"], told["notReached"]) == (1, "stopped", 1)
     assert result.stderr.endswith("To send nevertheless, resume it with --anyway.\n")
     assert told["why"] == "mail is held by amy: moving, and the orders would wait for it"
+    run_id = str(told["runId"])
+    operator.types("bulk", "resume", run_id, "--anyway", "--reason", "so be it")
+    world.pass_time(70)
+    assert operator.reads("bulk", "show", run_id)["sent"] == 2
 
 
 def test_what_cannot_be_taken_back_is_asked_once_with_the_count(
@@ -252,7 +380,7 @@ def test_a_failed_undo_that_is_made_again_ends_well_where_it_ends_undone(
     operator: Operator,
 ) -> None:
     world = operator.world
-    world.faults({"operation": "DELETE /reservations", "status": 403})
+    world.faults({"operation": "DELETE /reservations", "status": 422})
     for name in names(2):
         world.submit({**order(name), **DECLINED})
     world.run()
@@ -303,7 +431,6 @@ def test_many_orders_are_given_more_time_and_run_by_a_filter(operator: Operator)
         (("undo", "--workflow", "w"), "To select many orders, give --group or --state"),
         (("undo", "--group", "f-1"), "'f-1' is not a failure group id"),
         (("run", "--state", "Completed"), "A Completed task accepts no command"),
-        (("run", "a", "b", "--no-wait"), "--no-wait works for one order only"),
         (("run", "a", "b", "--rate", "0"), "--rate must be more than 0"),
         (("run", "a", "b", "--rate", "nan"), "--rate must be more than 0"),
         (("run", "a", "b", "--rate", "1e9"), "--rate must be more than 0"),
@@ -337,7 +464,14 @@ def test_orders_groups_and_runs_that_are_not_there_are_one_sentence(operator: Op
         assert (result.exit_code, result.stdout) == (3, ""), arguments
         assert result.stderr.startswith(sentence)
     for run_id in ("b-00000000", "nothing", "\x1b[31m"):
-        for verb in (("show",), ("resume",), ("stop", "--reason", "told to")):
+        reason = ("--reason", "told to")
+        for verb in (
+            ("show",),
+            ("watch",),
+            ("pause", *reason),
+            ("resume", *reason),
+            ("stop", *reason),
+        ):
             result = operator.types("bulk", verb[0], run_id, *verb[1:])
             assert (result.exit_code, result.stdout) == (3, ""), (verb, run_id)
             assert "\x1b" not in result.stderr

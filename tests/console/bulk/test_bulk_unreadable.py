@@ -1,10 +1,9 @@
 """A bulk run meets what cannot be read: it says so of that order, and the others go on."""
 
-import re
 from dataclasses import replace
 
 from tests.console.bulk_stories import archived, names, states
-from tests.console.operators import Operator, at_each_call, document
+from tests.console.operators import Operator, document
 
 
 def with_a_plan_that_cannot_be_read(operator: Operator, name: str) -> None:
@@ -35,52 +34,3 @@ def test_an_order_whose_plan_cannot_be_read_is_refused_and_holds_up_no_other(
         assert "cannot be read" in refused["reason"]
     assert (told["completed"], told["state"]) == (2, "finished")
     assert states(operator, names(3)) == ["Completed", "Archived", "Completed"]
-
-
-def test_an_order_whose_history_cannot_be_read_is_told_as_under_way_and_holds_up_no_other(
-    operator: Operator,
-) -> None:
-    group = archived(operator, 3)
-    operator.world.clock.now += 1000
-    operator.world.dynamodb.put_item(
-        TableName=operator.world.stack.outputs["HistoryTableName"],
-        Item={"TaskId": {"S": "ord-2"}, "Seq": {"N": "0"}},
-    )
-    works, operator.patience.sleeping = operator.patience.sleeping, lambda: None
-
-    def late() -> None:
-        """The scheduler is slow, so that the histories are looked at."""
-        if operator.patience.now > 3:
-            works()
-
-    operator.patience.sleeping = late
-    told = document(operator.asks("resubmit", "--group", group, "--go", "--json"))
-    assert (told["completed"], told["state"]) == (3, "finished")
-
-
-def test_a_run_whose_plan_is_lost_is_interrupted_and_says_what_is_missing(
-    operator: Operator,
-) -> None:
-    group = archived(operator, 2)
-    operator.world.clock.now += 1000
-    lost: list[str] = []
-
-    def lose(params: dict[str, object], **_: object) -> None:
-        """The plan goes as soon as the run is stored."""
-        key = params["Key"]
-        assert isinstance(key, dict)
-        name = str(key["ControlId"]["S"])
-        if re.fullmatch(r"bulk#b-[0-9a-f]{8}#0", name) and not lost:
-            lost.append(name)
-            operator.world.dynamodb.delete_item(
-                TableName=operator.world.stack.outputs["ControlTableName"], Key=key
-            )
-
-    with at_each_call("dynamodb.GetItem", lose):
-        result = operator.asks("resubmit", "--group", group, "--go")
-    assert result.exit_code == 1
-    assert f"the record {lost[0]} cannot be read: Orders is missing." in result.stderr
-    listed = operator.reads("bulk", "ls")["runs"]
-    assert isinstance(listed, list)
-    [run] = listed
-    assert (run["state"], run["sent"]) == ("interrupted", 0)

@@ -51,8 +51,10 @@ def test_there_is_one_topic_one_key_and_a_policy_for_the_queues_of_each_stack(
         ("AWS::Lambda::EventInvokeConfig", "SupervisorFunctionEventInvokeConfig"),
     ):
         assert list(of_type(document, kind)) == [name]
-    policies = [f"{stack}QueuesAnswerOverTlsOnly" for stack in ("", *AGENTS)]
-    assert list(of_type(document, "AWS::SQS::QueuePolicy")) == policies
+    policies = {f"{stack}QueuesAnswerOverTlsOnly" for stack in ("", *AGENTS)}
+    policies |= {"SubmissionQueuePolicy", "SchedulerQueuePolicy"}
+    policies |= {f"{agent}ReplyQueuePolicy" for agent in AGENTS}
+    assert set(of_type(document, "AWS::SQS::QueuePolicy")) == policies
 
 
 def test_the_outputs_are_those_that_tools_rely_on_and_no_others(document: Document) -> None:
@@ -78,10 +80,12 @@ def test_an_agent_is_told_its_settings_and_the_address_of_its_service_only(
         "BREAKER_FAILURES",
         "BREAKER_RECOVERY_SECONDS",
         "CALLS_PER_SECOND",
+        "TRACING_SAMPLE_PERCENT",
     }
     assert len(settings) == len(AgentSettings.__dataclass_fields__)
     for agent in agents(document):
-        assert set(variables(document, agent.function)) == settings | POWERTOOLS | {"SERVICE_URL"}
+        service = {"SERVICE_URL", "SERVICE_CA", "CREDENTIAL"}
+        assert set(variables(document, agent.function)) == settings | POWERTOOLS | service
 
 
 def test_an_agent_has_the_two_layers_and_no_other(document: Document) -> None:
@@ -93,5 +97,5 @@ def test_an_agent_has_the_two_layers_and_no_other(document: Document) -> None:
 
 def test_an_agent_calls_nothing_of_aws_but_what_every_agent_does(document: Document) -> None:
     for agent in agents(document):
-        expected = {"sqs", "dynamodb", "sns", "kms", "logs"}
+        expected = {"sqs", "dynamodb", "sns", "kms", "logs", "xray"}
         assert services_granted(document, agent.role) == expected

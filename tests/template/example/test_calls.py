@@ -14,11 +14,16 @@ from moto import mock_aws
 from mypy_boto3_dynamodb import DynamoDBClient
 from mypy_boto3_sqs import SQSClient
 
+from roundsman.aws.clock import now
+from roundsman.aws.dynamodb.bulk_runs import DynamoBulkRuns
+from roundsman.model.bulk_run import PlannedOrder, Run, RunState, Terms
+from roundsman.model.events import Cancel, CommandSource, Erase
 from roundsman.testing.remote_services import RemoteServices
 from roundsman.testing.rules.reading import among, granted, keys_granted
 from roundsman.testing.stack.calls import AwsCall
 from roundsman.testing.stack.driver import Driver
 from roundsman.testing.stack.template import Document
+from roundsman.wire.commands import command_of
 from tests.contract.circuits import fresh_circuits
 from tests.project import SERVICE_URLS, TEMPLATE, create_stack
 
@@ -274,6 +279,63 @@ def test_an_application_cancels_its_order_within_every_functions_rights(
     order_id = begin(driver, "SubmissionQueue", "SchedulerQueue")
     submit(driver, json.dumps({"orderId": order_id, "cancel": {}}))
     driver.run_until_idle()
+    assert record_of(driver, order_id)["State"] == {"S": "Cancelled"}
+    assert_permitted(driver, document)
+
+
+def test_an_order_that_is_over_is_erased_by_the_scheduler_within_its_rights(
+    driver: Driver, document: Document
+) -> None:
+    event = (EVENTS / "declined.json").read_text()
+    order_id = json.loads(event)["orderId"]
+    submit(driver, event)
+    driver.run_until_idle()
+    erasure = command_of(order_id, Erase(CommandSource("c-1", "ann", "request 17")))
+    sqs: SQSClient = boto3.client("sqs")
+    sqs.send_message(QueueUrl=driver.stack.outputs["SchedulerQueueUrl"], MessageBody=erasure.body())
+    driver.run_until_idle()
+    assert "ErasedAt" in record_of(driver, order_id)
+    dynamodb: DynamoDBClient = boto3.client("dynamodb")
+    order = dynamodb.get_item(
+        TableName=driver.stack.outputs["OrdersTableName"], Key={"OrderID": {"S": order_id}}
+    )["Item"]
+    assert order["Content"] == {"S": "null"}
+    rows = dynamodb.query(
+        TableName=driver.stack.outputs["HistoryTableName"],
+        KeyConditionExpression="TaskId = :id",
+        ExpressionAttributeValues={":id": {"S": order_id}},
+    )["Items"]
+    reasons = {row["Kind"]["S"]: row["Reason"]["S"] for row in rows}
+    assert reasons.pop("erase") == "erase by ann: request 17"
+    assert "failed" in reasons
+    assert set(reasons.values()) == {"(erased)"}
+    assert {"Query", "UpdateItem"} <= operations_of(driver, "SchedulerFunction")
+    assert_permitted(driver, document)
+
+
+def test_a_bulk_run_is_carried_out_within_every_functions_rights(
+    driver: Driver, document: Document, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("roundsman.supervisor.supervisor.VISIT_INTERVAL", 120_000)  # one a tick
+    monkeypatch.setattr("roundsman.model.bulk_run.FIRST_LOOK", 0)
+    order_id = begin(driver, "SubmissionQueue", "SchedulerQueue")
+    runs = DynamoBulkRuns(
+        boto3.client("dynamodb"),
+        control_table=driver.stack.outputs["ControlTableName"],
+        clock=now,
+    )
+    event = Cancel(CommandSource("b-00000001", "amy"))
+    run = Run("b-00000001", event, "amy", "AROA:amy", "", "", now(), 2, Terms(canary=0))
+    runs.begin(run, [PlannedOrder("gone"), PlannedOrder(order_id)])
+    driver.invoke("SupervisorFunction", {})  # it sends the command
+    driver.invoke("SupervisorFunction", {})  # it finds no trace of it
+    driver.run_until_idle()
+    driver.invoke("SupervisorFunction", {})  # it finds the result
+    found = runs.find(run.id)
+    assert found is not None
+    record, is_open = found
+    assert (record.state, is_open, record.progress.refusals) == (RunState.FINISHED, False, 1)
+    assert record.progress.sent == record.progress.results == 1
     assert record_of(driver, order_id)["State"] == {"S": "Cancelled"}
     assert_permitted(driver, document)
 

@@ -36,6 +36,7 @@ def test_the_page_counts_what_the_template_makes(document: Document) -> None:
         "RejectedQueue": 1,
         "event": len(of_type(document, "AWS::Lambda::EventSourceMapping")),
         "alarms": len(of_type(document, "AWS::CloudWatch::Alarm")),
+        "dashboard": len(of_type(document, "AWS::CloudWatch::Dashboard")),
         "alert": len(of_type(document, "AWS::SNS::Topic")),
         "the": len(of_type(document, "AWS::KMS::Key")),
         "schedules": len(of_type(document, "AWS::Scheduler::Schedule")),

@@ -134,12 +134,36 @@ def test_the_schedule_sends_the_event_to_the_submission_queue(engine: Document) 
     assert reference(target["Arn"]) == "SubmissionQueue"
     assert reference(target["RoleArn"]) == "RecurringOrderRole"
     assert target["Input"] == {"Ref": "RecurringOrder"}
+    assert schedule["ScheduleExpressionTimezone"] == {"Ref": "RecurringOrderTimeZone"}
 
 
-def test_its_role_may_send_to_the_submission_queue_and_nothing_else(engine: Document) -> None:
-    (statement,) = allowed_to(engine, "RecurringOrderRole")
+@pytest.mark.parametrize(
+    ("zone", "allowed"),
+    [
+        ("UTC", True),
+        ("Europe/Brussels", True),
+        ("America/Argentina/Buenos_Aires", True),
+        ("Etc/GMT+1", True),
+        ("", False),
+        ("+01:00", False),
+        ("Europe/", False),
+        ("Europe Brussels", False),
+    ],
+)
+def test_the_time_zone_is_a_name_of_one(engine: Document, zone: str, allowed: bool) -> None:
+    assert allows(engine, "RecurringOrderTimeZone", zone) is allowed
+
+
+def test_its_role_may_send_to_the_submission_queue_and_its_dead_letters_and_nothing_else(
+    engine: Document,
+) -> None:
+    statement, under_a_key = allowed_to(engine, "RecurringOrderRole")
+    assert under_a_key["Sid"] == "SendsUnderTheKeyOfItsOwner"  # the rule `key_rights` is for it
     assert (statement["Effect"], statement["Action"]) == ("Allow", "sqs:SendMessage")
-    assert reference(statement["Resource"]) == "SubmissionQueue"
+    resources = statement["Resource"]
+    assert isinstance(resources, list)
+    queues = ["SubmissionQueue", "SubmissionDeadLetterQueue"]
+    assert [reference(resource) for resource in resources] == queues
     role = of_type(engine, "AWS::IAM::Role")["RecurringOrderRole"]
     (trust,) = statements(role["AssumeRolePolicyDocument"])
     assert trust["Principal"] == {"Service": "scheduler.amazonaws.com"}

@@ -28,7 +28,8 @@ def test_the_environment_that_a_rule_reads_is_the_deployed_one(
     for function, deployed in deployed_stack.function_environments.items():
         read = dict(environment(document, function))
         named = {name: by_logical_ids(deployed_stack, value) for name, value in deployed.items()}
-        given = {"SERVICE_URL"}  # it has no default
+        # The first has no default, and IAM makes the others.
+        given = {"SERVICE_URL", "SUBMISSION_ROLE_ID", "SUPERVISOR_ROLE_ID"}
         assert set(read) == set(named)
         assert {n: read[n] for n in set(read) - given} == {n: named[n] for n in set(read) - given}
 
@@ -38,6 +39,7 @@ def by_logical_ids(stack: StackOnMoto, value: str) -> str:
     for name, made in sorted(stack.resources.items(), key=lambda item: -len(item[1])):
         if made:  # moto makes no layers
             value = value.replace(made, name)
+    value = value.replace(f"Roundsman/{stack.name}", "Roundsman/AWS::StackName")
     return value.replace(f"{stack.name}-reply-", "AWS::StackName-reply-")
 
 
@@ -95,14 +97,14 @@ def test_every_function_logs_under_its_name_at_the_level_that_was_given(
     for function, variables in deployed_stack.function_environments.items():
         expected = function.removesuffix("Function").lower()
         assert variables["POWERTOOLS_SERVICE_NAME"] == expected
-        assert variables["POWERTOOLS_METRICS_NAMESPACE"] == "Roundsman"
+        assert variables["POWERTOOLS_METRICS_NAMESPACE"] == f"Roundsman/{deployed_stack.name}"
         assert variables["POWERTOOLS_LOG_LEVEL"] == "INFO"
 
 
 def test_agents_call_the_addresses_that_were_given(deployed_stack: StackOnMoto) -> None:
     for agent in AGENTS:
         environment = deployed_stack.function_environments[f"{agent}Function"]
-        assert environment["SERVICE_URL"] == f"http://{agent.lower()}.test"
+        assert environment["SERVICE_URL"] == f"https://{agent.lower()}.test"
 
 
 def test_outputs_name_what_was_made(deployed_stack: StackOnMoto) -> None:

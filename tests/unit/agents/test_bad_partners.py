@@ -101,7 +101,7 @@ def test_the_name_does_not_resolve(monkeypatch: pytest.MonkeyPatch) -> None:
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
-    partner = Partner("http://payments.example.com")
+    partner = Partner("https://payments.example.com")
     partner.fails("POST was not sent: the service's name does not resolve (3 tries)")
 
 
@@ -331,8 +331,22 @@ def test_the_service_refuses(partner: Partner, server: Server) -> None:
 
 
 def test_a_refusal_is_no_json(partner: Partner, server: Server) -> None:
-    server.always = answer("403 Forbidden", b"<html>no</html>", "Content-Type: text/html")
-    partner.fails_for_good("Http403", "POST answered 403")
+    server.always = answer("422 Unprocessable", b"<html>no</html>", "Content-Type: text/html")
+    partner.fails_for_good("Http422", "POST answered 422")
+
+
+def test_the_credential_is_refused(partner: Partner, server: Server) -> None:
+    server.always = refusal("401 Unauthorized", "KeyExpired")
+    partner.fails_for_now(
+        "CredentialRefused", "the service refused the credential (401 KeyExpired) (3 tries)"
+    )
+
+
+def test_the_address_is_wrong(partner: Partner, server: Server) -> None:
+    server.always = answer("404 Not Found", b"<html>no such page</html>")
+    partner.fails_for_now(
+        "WrongAddress", "the address answers 404 to POST without the service's error (3 tries)"
+    )
 
 
 def test_the_key_was_undone_before(partner: Partner, server: Server) -> None:

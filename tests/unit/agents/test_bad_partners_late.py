@@ -81,7 +81,11 @@ def test_the_probe_cannot_tell(server: Server) -> None:
     server.answers = [None]
     server.always = answer("404 Not Found")
     partner = Partner(server.url, probed=True)
-    partner.fails("the probe of charge_card: GET answered 404 (2 tries)", kind="Http404")
+    partner.fails_for_now(
+        "WrongAddress",
+        "the probe of charge_card: the address answers 404 to GET without the service's error "
+        "(3 tries)",
+    )
     assert partner.performs == 1
 
 

@@ -82,11 +82,30 @@ def test_text_of_any_kind_in_a_body_can_be_sent(server: Server) -> None:
         ("http://host/?a=1", "must have no user, password, query or fragment"),
         ("http://host:99999", "is not a URL"),
         ("http://[::1", "is not a URL"),
+        ("http://payments.example.com", "plain http is allowed only to this machine"),
+        ("http://10.0.0.7:8080", "plain http is allowed only to this machine"),
+        ("http://127.0.0.1.example.com", "plain http is allowed only to this machine"),
+        ("http://0.0.0.0", "plain http is allowed only to this machine"),
     ],
 )
 def test_an_address_that_cannot_be_used_is_refused_with_a_sentence(url: str, sentence: str) -> None:
     with pytest.raises(DefinitionError, match=sentence):
         RemoteService(url)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://localhost:8780",
+        "http://127.0.0.1",
+        "http://127.8.9.10:80/v1",
+        "http://[::1]:8080",
+        "https://10.0.0.7",
+        "https://payments.example.com",
+    ],
+)
+def test_plain_http_is_for_this_machine_and_https_for_every_other(url: str) -> None:
+    RemoteService(url)
 
 
 def test_a_service_that_never_answers_is_left_when_the_time_is_over(server: Server) -> None:

@@ -8,7 +8,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from roundsman.agents.http import LARGEST_ANSWER, RemoteService, retry_after
-from roundsman.errors import Busy, PermanentError, TransientError
+from roundsman.errors import (
+    Busy,
+    CredentialRefused,
+    PermanentError,
+    TransientError,
+    WrongAddress,
+)
 from tests.support.remote_server import (
     CREATED,
     PLENTY,
@@ -132,8 +138,64 @@ def test_an_error_that_is_no_short_name_is_not_repeated(server: Server, error: o
 def test_a_refusal_without_readable_body_is_named_by_its_status(
     server: Server, body: bytes
 ) -> None:
-    server.answers = [answer("403 Forbidden", body)]
-    assert permanent(RemoteService(server.url)).error_type == "Http403"
+    server.answers = [answer("422 Unprocessable", body)]
+    assert permanent(RemoteService(server.url)).error_type == "Http422"
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "sentence"),
+    [
+        ("401 Unauthorized", "", "the service refused the credential (401)"),
+        ("401 Unauthorized", "KeyExpired", "the service refused the credential (401 KeyExpired)"),
+        ("403 Forbidden", f"no {SECRET}", "the service refused the credential (403)"),
+        ("403 Forbidden", "ScopeMissing", "the service refused the credential (403 ScopeMissing)"),
+        ("407 Proxy", "", "the proxy refused the credential (407)"),
+    ],
+)
+def test_a_refused_credential_is_no_refusal_of_the_order(
+    server: Server, status: str, error: str, sentence: str
+) -> None:
+    server.answers = [refusal(status, error)]
+    found = transient(RemoteService(server.url))
+    assert (type(found), str(found)) == (CredentialRefused, sentence)
+
+
+def test_a_refused_credential_is_one_also_if_the_answer_may_be_cut_off(server: Server) -> None:
+    server.answers = [b"HTTP/1.1 401 Unauthorized\r\nConnection: close\r\n\r\n"]
+    assert type(transient(RemoteService(server.url))) is CredentialRefused
+
+
+@pytest.mark.parametrize("status", ["404 Not Found", "405 Method Not Allowed"])
+@pytest.mark.parametrize(
+    "body", [b"", b"<html>", b'{"error": "Not Found"}', b'{"message": "no such route"}']
+)
+def test_an_address_that_does_not_know_the_path_is_no_refusal_of_the_order(
+    server: Server, status: str, body: bytes
+) -> None:
+    server.answers = [answer(status, body)]
+    found = transient(RemoteService(server.url))
+    assert type(found) is WrongAddress
+    assert str(found) == f"the address answers {status[:3]} to POST without the service's error"
+
+
+@pytest.mark.parametrize(
+    ("given", "declared"),
+    [
+        (refusal("403 Forbidden", "CustomerBlocked"), "CustomerBlocked"),
+        (answer("403 Forbidden"), "Http403"),
+        (answer("404 Not Found"), "Http404"),
+    ],
+)
+def test_a_refusal_that_the_application_declares_is_one_whatever_its_status(
+    server: Server, given: bytes, declared: str
+) -> None:
+    server.answers = [given, given]
+    service = RemoteService(server.url)
+    with pytest.raises(PermanentError) as caught:
+        service.call("POST", "x", key="k", time_left=PLENTY, refusals=("Other", declared))
+    assert caught.value.error_type == declared
+    with pytest.raises((CredentialRefused, WrongAddress)):
+        service.call("POST", "x", key="k", time_left=PLENTY, refusals=("Other",))
 
 
 @pytest.mark.parametrize("status", ["301 Moved", "302 Found", "307 Temporary", "308 Permanent"])

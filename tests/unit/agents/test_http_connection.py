@@ -28,12 +28,12 @@ def test_a_port_where_nobody_listens_refuses_the_connection() -> None:
 
 
 def test_a_name_that_nobody_knows_does_not_resolve() -> None:
-    error = transient(RemoteService("http://nowhere.invalid"))
+    error = transient(RemoteService("https://nowhere.invalid"))
     assert str(error) == "POST was not sent: the service's name does not resolve"
 
 
 def test_a_name_that_cannot_be_looked_up_does_not_resolve() -> None:
-    error = transient(RemoteService(f"http://{'x' * 64}.invalid"))  # longer than a name can be
+    error = transient(RemoteService(f"https://{'x' * 64}.invalid"))  # longer than a name can be
     assert str(error) == "POST was not sent: the service's name does not resolve"
 
 
@@ -184,7 +184,7 @@ def test_no_name_is_looked_up_for_a_call_that_is_over(monkeypatch: pytest.Monkey
     """A look-up is the one part of a call that has no bound of its own."""
     asked: list[object] = []
     monkeypatch.setattr(socket, "getaddrinfo", lambda *given, **_: asked.append(given))
-    error = transient(RemoteService("http://payments.example.com"), timedelta(0))
+    error = transient(RemoteService("https://payments.example.com"), timedelta(0))
     assert str(error) == "POST was not answered in 0.0 s"
     assert not asked
 

@@ -1,8 +1,9 @@
 """Probes: "did it happen?" is asked before anything is repeated or undone that may have."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from typing import TypeVar
 
 import pytest
 
@@ -10,17 +11,22 @@ from roundsman import (
     Agent,
     Busy,
     Compensation,
+    CredentialRefused,
     DefinitionError,
     DidNotHappen,
     Happened,
     PermanentError,
     StepRequest,
     TransientError,
+    WrongAddress,
 )
+from roundsman.agents.agent import UNGUARDED
+from roundsman.agents.guard import Guard
 from roundsman.model.events import Outcome
 from roundsman.wire.messages import AgentRequest, Reply
 from tests.support.agent_samples import Clock, charge_card, raising, reply, request, returning
 
+T = TypeVar("T")
 KEY = "ord-1/charge_card/perform"
 FENCED = replace(charge_card, compensation=Compensation(fences_late_performs=True))
 UNDO = request(
@@ -63,12 +69,13 @@ class Payment:
         *,
         fenced: bool = False,
         report: Callable[[Exception], None] = lambda _: None,
+        guard: Guard = UNGUARDED,
     ) -> Reply:
         agent, step = Agent("payment"), FENCED if fenced else charge_card
         agent.performs(step)(self.bound("perform"))
         agent.compensates(step)(self.bound("undo"))
         agent.probes(step)(self.bound("probe"))
-        return reply(agent, self.clock, asked, report=report)
+        return reply(agent, self.clock, asked, report=report, guard=guard)
 
     @property
     def order(self) -> list[str]:
@@ -188,6 +195,8 @@ def test_a_probe_that_cannot_tell_proves_nothing_so_nothing_is_done_and_nothing_
 
 CANNOT_SAY = {
     "405": PermanentError("Http405", "GET answered 405"),
+    "no such path": WrongAddress("the address answers 405 to GET without the service's error"),
+    "a credential without the right to read": CredentialRefused("403"),
     "a defect": KeyError("chargeId"),
     "neither answer": True,
     "a result that is not JSON": Happened(object()),  # type: ignore[arg-type]  # the mistake meant
@@ -250,6 +259,44 @@ def test_a_perform_of_a_service_that_fences_waits_for_its_probe_all_the_same(
     said = payment.says(replace(request(), outcome_unknown=True), fenced=True)
     assert said.outcome is Outcome.TRANSIENT
     assert payment.order == ["probe"]
+
+
+@pytest.mark.parametrize("error", [WrongAddress("404"), CredentialRefused("401")])
+def test_a_perform_whose_probe_is_not_served_is_not_repeated_and_a_person_is_told(
+    clock: Clock, error: TransientError
+) -> None:
+    payment = Payment(clock, error)
+    said = payment.says(replace(request(), outcome_unknown=True), fenced=True)
+    assert said.outcome is Outcome.TRANSIENT
+    assert said.error is not None
+    assert said.error.unexpected
+    assert said.error.message == f"the probe of charge_card: {error} (3 tries)"
+    assert set(payment.order) == {"probe"}
+
+
+@dataclass
+class Counting:
+    """A guard that notes the errors of the calls that it sees."""
+
+    errors: list[Exception] = field(default_factory=list)
+
+    def call(self, function: Callable[[], T], *, ends_at: int, asks: bool = False) -> T:
+        try:
+            return function()
+        except Exception as error:
+            self.errors.append(error)
+            raise
+
+
+def test_a_probe_that_an_undo_does_not_need_is_no_failure_for_the_breaker(clock: Clock) -> None:
+    """Else each undo would open a half-open circuit again before it calls the service."""
+    guard = Counting()
+    payment = Payment(clock, CredentialRefused("403"))
+    said = payment.says(UNDO, fenced=True, guard=guard)
+    assert said.outcome is Outcome.SUCCEEDED
+    assert guard.errors == []
+    payment.says(UNDO, guard=guard)
+    assert [type(error) for error in guard.errors] == [CredentialRefused] * 3
 
 
 def test_an_undo_of_what_is_known_is_not_probed(clock: Clock) -> None:

@@ -18,6 +18,7 @@ from roundsman.model.workflow import Archive, Compensation, Retry, Undo, Wait
 from roundsman.ports import Member
 from roundsman.wire.alert import Alert, breaker_closed_alert, breaker_opened_alert, subject
 from roundsman.wire.plain_text import sanitize
+from tests.console.schemas import assert_schema
 from tests.support.machine_world import T0, World, plan, step
 
 ORDER: Json = {"paymentToken": "tok_secret", "shippingAddress": {"name": "A. Reader"}}
@@ -49,7 +50,9 @@ def alert_of(
     member = Member(world.task.task_id, group.since, world.task.complete_by)
     known = {} if agents is None else agents
     alert = group_alert(news, group, census or census_of([member]), [sample], known, world.now)
-    return alert, json.loads(alert.body)
+    document = json.loads(alert.body)
+    assert_schema("alert-message", document)
+    return alert, document
 
 
 def failed() -> World:
@@ -292,7 +295,9 @@ def unreadable(task_id: str) -> Alert:
     failure = unreadable_failure(KeyError("x"))
     group = opened(failure, agent="", task_id=task_id, since=T0, now=T0)
     census = census_of([Member(task_id, T0, 0)])
-    return group_alert(AlertKind.FIRST, group, census, [], {}, T0)
+    alert = group_alert(AlertKind.FIRST, group, census, [], {}, T0)
+    assert_schema("alert-message", json.loads(alert.body))
+    return alert
 
 
 def test_a_record_that_cannot_be_handled_has_an_alert_of_its_kind() -> None:

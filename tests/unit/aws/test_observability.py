@@ -6,11 +6,12 @@ import pytest
 
 from roundsman.aws.observability import (
     count,
-    count_by_workflow,
     log_keys,
+    log_measured,
     logger,
     measure,
     observed,
+    step_keys,
     where,
 )
 
@@ -150,6 +151,41 @@ def test_metrics_are_sent_once_when_the_handler_ends(capsys: pytest.CaptureFixtu
     assert "StepAttempts" not in lines(capsys)[0]
 
 
+def test_what_alarms_watch_over_all_functions_is_sent_without_a_dimension_too(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    @observed
+    def handler() -> None:
+        count("HandlerErrors")
+        count("StepAttempts")
+        count("TasksArchived", 0)
+
+    handler()
+    [sent] = lines(capsys)
+    of_the_function, of_all = sent["_aws"]["CloudWatchMetrics"]  # type: ignore[index]
+    assert of_the_function["Dimensions"] == [["service"]]
+    assert of_all == {
+        "Namespace": "Roundsman",
+        "Dimensions": [[]],
+        "Metrics": [{"Name": "HandlerErrors"}],
+    }
+    assert sent["HandlerErrors"] == [1]
+    observed(lambda: count("StepAttempts"))()
+    [quiet] = lines(capsys)
+    assert len(quiet["_aws"]["CloudWatchMetrics"]) == 1  # type: ignore[index]
+
+
+def test_metrics_name_the_stack_by_their_namespace(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for stack in ("shop", "stage"):
+        monkeypatch.setenv("POWERTOOLS_METRICS_NAMESPACE", f"Roundsman/{stack}")
+        observed(lambda: count("HandlerErrors"))()
+        [sent] = lines(capsys)
+        groups = sent["_aws"]["CloudWatchMetrics"]  # type: ignore[index]
+        assert [group["Namespace"] for group in groups] == [f"Roundsman/{stack}"] * 2
+
+
 def test_metrics_are_sent_also_when_the_handler_raises(capsys: pytest.CaptureFixture[str]) -> None:
     @observed
     def handler() -> Never:
@@ -179,25 +215,34 @@ def test_an_exception_is_logged_by_type_and_place_without_its_text() -> None:
     assert "tok_visa" not in json.dumps(found)
 
 
-def test_a_number_of_one_workflow_is_sent_by_itself_and_the_others_keep_their_dimension(
+def test_a_measured_line_names_the_service_which_its_metric_needs(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    @observed
-    def handler() -> None:
-        count("TasksCompleted")
-        count_by_workflow("TaskDecisions", "gift", 6)
-        count_by_workflow("TaskDecisions", "order_fulfilment", 7)
-        count_by_workflow("TaskDecisions", "gift", 5)
+    with log_keys(task_id="ord-1"):
+        log_measured("attempted", {"took_ms": 12})
+        log_measured("decided", {"ms": 30}, with_service=False)
+    log_measured("silent", {"took_ms": 5}, level=logging.WARNING)
+    assert capsys.readouterr().out.splitlines() == [
+        '{"message":"attempted","service":"payment","task_id":"ord-1","took_ms":12}',
+        '{"message":"decided","task_id":"ord-1","ms":30}',
+        '{"level":"WARNING","message":"silent","service":"payment","took_ms":5}',
+    ]
 
-    handler()
-    rest, gift, other = lines(capsys)
-    assert (gift["workflow"], gift["TaskDecisions"], gift["service"]) == ("gift", [6, 5], "payment")
-    assert (other["workflow"], other["TaskDecisions"]) == ("order_fulfilment", [7])
-    assert "workflow" not in rest
-    count_by_workflow("TaskDecisions", "gift", 4)
-    observed(lambda: None)()
-    [next_time] = lines(capsys)
-    assert (next_time["workflow"], next_time["TaskDecisions"]) == ("gift", [4])
+
+def test_a_measured_line_is_written_whatever_level_was_chosen(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", "measures-only")
+    monkeypatch.setenv("POWERTOOLS_LOG_LEVEL", "ERROR")
+    log_measured("attempted", {"took_ms": 12})
+    logger().info("attempted")
+    [line] = lines(capsys)
+    assert line == {"message": "attempted", "service": "measures-only", "took_ms": 12}
+
+
+def test_the_items_of_a_fan_out_have_the_name_of_their_step() -> None:
+    assert step_keys("pick") == {"step": "pick"}
+    assert step_keys("pick[3]") == {"step": "pick", "item": 3}
 
 
 def test_a_line_never_gets_so_full_that_it_is_sent_in_another_form(
@@ -210,7 +255,6 @@ def test_a_line_never_gets_so_full_that_it_is_sent_in_another_form(
         for n in range(250):
             count("TasksArchived")
             measure("LatenessMs", n)
-            count_by_workflow("TaskDecisions", "gift", n)
 
     handler()
     sent = lines(capsys)
@@ -218,9 +262,8 @@ def test_a_line_never_gets_so_full_that_it_is_sent_in_another_form(
     assert not [metric for group in groups for metric in group["Metrics"] if "Unit" in metric]
     values = {
         name: [value for line in sent for value in line.get(name, [])]  # type: ignore[attr-defined]
-        for name in ("TasksArchived", "LatenessMs", "TaskDecisions")
+        for name in ("TasksArchived", "LatenessMs")
     }
     whole = list(range(250))
-    assert values == {"TasksArchived": [1] * 250, "LatenessMs": whole, "TaskDecisions": whole}
-    assert all(line["workflow"] == "gift" for line in sent if "TaskDecisions" in line)
+    assert values == {"TasksArchived": [1] * 250, "LatenessMs": whole}
     assert max(len(found) for line in sent for found in line.values() if type(found) is list) < 100

@@ -353,6 +353,25 @@ def test_an_undo_in_a_backlog_is_waited_for_by_its_own_time() -> None:
     assert world.record("a").complete_by == T0 + (20 + 30) * SECOND
 
 
+def test_a_perform_in_a_backlog_is_not_waited_for_beyond_its_tasks_complete_by() -> None:
+    world = World(plan(SLOW, complete_within=timedelta(minutes=12)))
+    world.wait(5 * 60).start()
+    seen(world, lag=20 * MINUTE, reads=world.now, read_up_to=world.now + MINUTE)
+    world.wait(12).inspect()
+    record = world.record("a")
+    assert record.complete_by == record.heartbeat_by == world.task.complete_by == T0 + 12 * MINUTE
+
+
+def test_an_undo_in_a_backlog_may_be_waited_for_beyond_its_tasks_complete_by() -> None:
+    made = step("a", retry=ONCE, compensation=FENCED)
+    world = World(plan(made, complete_within=timedelta(seconds=40), on_failure=Undo()))
+    world.start()
+    begun = world.wait(20).now
+    world.is_refused("a")
+    seen(world, lag=350 * SECOND, reads=begun, read_up_to=begun + 10 * SECOND).overdue("a")
+    assert world.record("a").complete_by == begun + (30 + PATIENCE * 30) * SECOND
+
+
 def test_an_undo_with_its_own_time_is_not_taken_for_an_extended_one() -> None:
     world = undo_of_a_step_with_heartbeats()
     for counted in (False, True):

@@ -10,10 +10,12 @@ from roundsman.engine.due import (
     Lane,
     due,
     lane_key,
+    order_expiry,
     removed_at_once,
     settled,
     shard_of,
     with_due_entry,
+    with_order_expiry,
     without_owed,
 )
 from roundsman.engine.new_task import ProcessingOptions, new_task
@@ -231,3 +233,35 @@ def test_an_expiry_is_counted_from_the_first_time_that_nothing_was_owed() -> Non
 def test_a_task_of_a_version_that_kept_no_end_has_ended_now() -> None:
     for state in (TaskState.COMPLETED, TaskState.ARCHIVED):
         assert with_due_entry(bare(state=state, ended_at=None), T0 + 5).due_at == T0 + 5
+
+
+def over(retain_for: int, state: TaskState = TaskState.COMPLETED, **changes: object) -> Task:
+    """A task that ended an hour before T0 and settles at T0."""
+    ended = replace(task(), state=state, ended_at=T0 - HOUR, retain_for=retain_for)
+    return with_due_entry(replace(ended, **changes), T0)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("retain_for", "kept"), [(0, 10), (9, 10), (10, 10), (11, 11)])
+def test_an_order_expires_after_its_retention_and_not_before_its_task(
+    retain_for: int, kept: int
+) -> None:
+    assert order_expiry(over(retain_for * HOUR), 10 * HOUR) == T0 + kept * HOUR
+
+
+@pytest.mark.parametrize("needs_it", [task(), over(0, TaskState.ARCHIVED), over(HOUR, owed=OWED)])
+def test_an_order_that_its_task_may_need_has_no_expiry(needs_it: Task) -> None:
+    assert order_expiry(needs_it, HOUR) is None
+    for before in (False, True):
+        found = with_order_expiry(replace(needs_it, order_expires=before), HOUR)
+        assert not found.order_expires
+
+
+@pytest.mark.parametrize(
+    ("before", "retention", "after"),
+    [(False, None, False), (True, None, True), (False, 1, True), (True, 1, True)],
+)
+def test_what_is_over_has_an_order_with_an_expiry_once_orders_are_not_kept_for_ever(
+    before: bool, retention: int | None, after: bool
+) -> None:
+    found = replace(over(0), order_expires=before)
+    assert with_order_expiry(found, retention) == replace(found, order_expires=after)

@@ -4,10 +4,10 @@ import pytest
 
 from roundsman.engine.history import ROWS_A_VERSION
 from roundsman.engine.machine import decide
-from roundsman.engine.steps import RESULTS_LIMIT
 from roundsman.errors import TryAgain
 from roundsman.model.events import Outcome, Replied
 from roundsman.model.json import Json, size_in_bytes
+from roundsman.model.record_limits import RESULTS_LIMIT
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect, StepError
 from roundsman.model.workflow import Undo

@@ -27,10 +27,12 @@ from roundsman.errors import NoTransition, Refused
 from roundsman.model.events import (
     AgentView,
     Cancel,
+    Erase,
     Event,
     Extend,
     Inspect,
     Outcome,
+    Reconcile,
     Replied,
     Resolve,
     Resubmit,
@@ -44,9 +46,11 @@ from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepRecord
 from roundsman.model.workflow import Archive, Retry, Wait
 from tests.support.coping_stories import COPING_STORIES
+from tests.support.erased_stories import ERASED_STORIES
 from tests.support.fan_out_stories import FAN_OUT_STORIES
 from tests.support.machine_world import REPLY_TO, T0, World, plan, reached, step
 from tests.support.operator_stories import extended, heard_late
+from tests.support.restored_stories import RESTORED_STORIES
 from tests.support.undo_stories import UNDO_STORIES
 
 ONCE = Retry(max_attempts=1)
@@ -227,6 +231,8 @@ STORIES: list[Callable[[], World]] = [
     lambda: extended(undo=True),
     *(lambda state=state: heard_late(state) for state in ENDED_BY_FAILURE),
     *FAN_OUT_STORIES,
+    *RESTORED_STORIES,
+    *ERASED_STORIES,
 ]
 
 
@@ -289,6 +295,8 @@ def events(world: World) -> dict[TaskEvent, Event]:
         TaskEvent.RESOLVE: Resolve(world.asked(), "a", did=True),
         TaskEvent.EXTEND: Extend(world.asked(), 60),
         TaskEvent.RUN_NOW: RunNow(world.asked()),
+        TaskEvent.RECONCILE: Reconcile(world.asked(), T0),
+        TaskEvent.ERASE: Erase(world.asked()),
     }
 
 

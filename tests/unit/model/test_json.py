@@ -79,7 +79,10 @@ def test_levels_are_counted_and_not_brackets() -> None:
 def test_a_size_is_in_bytes_of_utf8() -> None:
     assert size_in_bytes("ü") == 4
     assert size_in_bytes({"a": None}) == len('{"a":null}')
-    assert size_in_bytes("\ud800") == 5  # half a pair has a size too; what refuses it says why
+    assert size_in_bytes("\U0001f600") == 6
+    # Half a pair has a size too: that of the escape by which it is stored.
+    assert size_in_bytes("\ud800") == size_in_bytes("\udfff") == len('"\\ud800"')
+    assert size_in_bytes("\ud7ff\ue000") == 8
 
 
 def test_a_hash_is_64_hex_digits_of_sha256() -> None:

@@ -4,10 +4,11 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 import pytest
 
+from roundsman.model.input_types import Masked
 from roundsman.model.json import canonical_json, sha256
 from roundsman.model.plan import (
     ArchivePlan,
@@ -218,6 +219,8 @@ CHANGES = [
     changed(reserve, compensation=Compensation()),
     changed(reserve, compensation=Compensation(complete_within=MINUTE, fences_late_performs=True)),
     changed(reserve, result_limit=1024),
+    changed(reserve, result_masked=True),
+    replace(orders, masked=("card.number",)),
     changed(reserve, reads=()),
     changed(reserve, reads=("lines", "total")),
     changed(reserve, when="input.total"),
@@ -232,6 +235,42 @@ CHANGES = [
     changed(charge, retry=replace(charge.retry, first_delay=SECOND)),
     changed(charge, retry=replace(charge.retry, max_delay=MINUTE)),
 ]
+
+
+class Card(TypedDict):
+    number: Annotated[str, Masked()]
+
+
+class Order(TypedDict):
+    card: Card
+
+
+def test_masked_fields_travel_with_the_plan_and_are_read_again() -> None:
+    def made(order: Order) -> Order:
+        return order
+
+    for given in (Order, made):
+        steps = (replace(reserve, result_masked=True),)
+        workflow = Workflow(
+            name="orders",
+            steps=steps,
+            complete_within=timedelta(hours=2),
+            input=given,
+            masked=("guests[].passport",),
+        )
+        plan = read_plan(plan_of(workflow).text)
+        assert plan.masked == ("card.number", "guests[].passport")
+        assert plan.steps["reserve"].result_masked
+        assert plan.masks
+        assert json.loads(plan.text)["planVersion"] == 1, "older code ignores what is masked"
+
+
+def test_a_plan_without_masked_fields_has_no_word_about_them() -> None:
+    plan = plan_of(orders)
+    assert "asked" not in plan.text
+    assert (plan.masked, plan.masks) == ((), False)
+    only_a_result = changed(reserve, result_masked=True)
+    assert plan_of(only_a_result).masks
 
 
 def test_every_change_of_a_definition_gives_another_hash() -> None:

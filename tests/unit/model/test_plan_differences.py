@@ -53,6 +53,7 @@ def test_every_field_of_a_step_is_compared() -> None:
         for_each="input.lines",
         tolerate=0.25,
         reads=("lines", "total"),
+        result_masked=True,
     )
     b = step("b")
     found = differences(plan(old, b), plan(new, b))
@@ -72,6 +73,7 @@ def test_every_field_of_a_step_is_compared() -> None:
         "a: for_each: none, now input.lines",
         "a: tolerate: 0, now 0.25",
         "a: reads: all, now lines, total",
+        "a: result_masked: no, now yes",
     ]
 
 
@@ -101,6 +103,7 @@ def test_the_fields_of_the_workflow_are_compared() -> None:
         retain_for=timedelta(days=1),
         priority=Priority.URGENT,
         point_of_no_return=a,
+        masked=("card.number", "pins.*.pin"),
     )
     found = differences(plan(a), new)
     assert {(each.change, each.step) for each in found} == {("changed", None)}
@@ -110,6 +113,7 @@ def test_the_fields_of_the_workflow_are_compared() -> None:
         "the workflow: retain_for: 0 s, now 86400 s",
         "the workflow: priority: normal, now urgent",
         "the workflow: point_of_no_return: none, now a",
+        "the workflow: masked: none, now card.number, pins.*.pin",
     ]
 
 

@@ -45,6 +45,10 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
         "agent: the name must be 1 to 40 characters of",
     ),
     (lambda: step(agents=("shelves", "shelves")), "named twice in agents; remove one"),
+    (
+        lambda: step(agent="", agents=tuple(f"agent_{number}" for number in range(9))),
+        "9 agents; at most 8 can perform one step",
+    ),
     # --- heartbeats
     (lambda: step(heartbeat_within=5), "heartbeat_within must be a timedelta of at least 1 ms"),
     (lambda: step(heartbeat_within=timedelta(0)), "must be a timedelta of at least 1 ms"),

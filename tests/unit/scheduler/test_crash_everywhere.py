@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Sequence
 from datetime import timedelta
 
 import pytest
+from _pytest.mark.structures import ParameterSet
 
 from roundsman.model.json import canonical_json
 from roundsman.model.states import ProcessState, TaskState
@@ -43,6 +44,20 @@ LONG = (
     "two agents that fail",
 )
 """They take most of the time: the same calls in the same places, a few times more."""
+SHORT = (
+    "a callback",
+    "a declined card",
+    "a transient fault",
+    "an agent that hangs",
+    "an order that is sent twice",
+    "an undo",
+    "cancelled before its time",
+    "run before its time",
+    "success",
+    "success with retention zero",
+    "success without replyTo",
+)
+"""What `make test` tries, of each kind one or more; the others are in `make check`."""
 
 
 def world_of(story: Story, faults: Faults, **skew: timedelta) -> World:
@@ -57,6 +72,11 @@ def undisturbed(story: Story) -> World:
 
 def states(task: Task, but: Sequence[str]) -> dict[str, ProcessState]:
     return {n: found.process_state for n, found in task.steps.items() if n not in but}
+
+
+def of_its_length(name: str) -> ParameterSet:
+    mark = pytest.mark.verify if name in LONG else pytest.mark.exhaustive
+    return pytest.param(name, marks=[] if name in SHORT else [mark])
 
 
 def check(story: Story, world: World, plain: World) -> None:
@@ -109,10 +129,7 @@ def everywhere(name: str, faults: Collection[Fault] = PASSING, then: Sequence[in
     return crash_everywhere(whole, made, faults=faults, then=then).runs
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=[pytest.mark.verify] if name in LONG else []) for name in STORIES],
-)
+@pytest.mark.parametrize("name", [of_its_length(name) for name in STORIES])
 def test_every_order_comes_to_its_end_whatever_single_call_fails(
     name: str, record_property: Callable[[str, object], None]
 ) -> None:

@@ -8,6 +8,7 @@ import pytest
 from roundsman.model.events import Outcome
 from roundsman.model.plan import Plan
 from roundsman.model.states import ProcessState
+from roundsman.scheduler.fold import ArrivedReply
 from roundsman.testing.faults import Faults
 from roundsman.wire.commands import Command
 from roundsman.wire.messages import Reply
@@ -17,6 +18,8 @@ from tests.support.shell_world import ORDER_ID, Shells
 first = step("first")
 second = step("second", first)
 LINE = plan(first, second)
+WIDE = tuple(step(name) for name in "abc")
+SIDE_BY_SIDE = plan(*WIDE, *(step(f"then_{one.name}", one) for one in WIDE))
 START = Command(kind="start", task_id=ORDER_ID)
 INSPECT = Command(kind="inspect", task_id=ORDER_ID)
 
@@ -247,3 +250,53 @@ def test_every_status_arrives_whoever_is_quicker_with_telling_and_clearing(end: 
             assert shells.open_entry() is None, (taken, later)
             seqs = {body["status"]: body["seq"] for body in shells.status_bodies()}
             assert seqs == {"started": 2, last: 3}
+
+
+def together(shells: Shells, *steps: str) -> Act:
+    arrived = [ArrivedReply(shells.reply_to(name), f"m-{name}") for name in steps]
+    return lambda faults: shells.scheduler(faults, instance="s1").replies(arrived)
+
+
+def test_replies_that_are_handled_together_beside_another_lose_none_and_claim_nothing_twice() -> (
+    None
+):
+    for order in ORDERS:
+        shells = submitted(SIDE_BY_SIDE)
+        shells.start()
+        shells.outbox.sent.clear()
+        other = shells.reply_to("c")
+        interleaved(order, (together(shells, "a", "b"), replying(shells, other, "m-c")))
+        task = shells.task()
+        assert shells.unwatched == [], order
+        assert {task.step(name).process_state for name in "abc"} == {ProcessState.PROCESSED}
+        assert {name for name, _ in shells.requests()} == {"then_a", "then_b", "then_c"}
+        for name, lock in shells.requests():
+            assert lock == task.step(name).locked_by, order
+
+
+def test_the_same_replies_together_at_two_schedulers_at_once_are_handled_once() -> None:
+    for order in ORDERS:
+        shells = submitted(SIDE_BY_SIDE)
+        shells.start()
+        version = shells.task().version
+        shells.outbox.sent.clear()
+        interleaved(order, (together(shells, "a", "b"), together(shells, "a", "b")))
+        task = shells.task()
+        assert task.version == version + 2, order
+        assert set(shells.requests()) == {
+            (name, task.step(name).locked_by) for name in ("then_a", "then_b")
+        }
+
+
+def test_replies_that_are_handled_together_beside_an_inspection_are_not_overdue() -> None:
+    for order in ORDERS:
+        shells = submitted(SIDE_BY_SIDE)
+        shells.start()
+        shells.wait(31)
+        acts = (together(shells, "a", "b"), command(shells, INSPECT, "m-2", "s2"))
+        interleaved(order, acts)
+        task = shells.task()
+        assert {task.step(name).process_state for name in "ab"} == {ProcessState.PROCESSED}
+        assert shells.unwatched == [], order
+        for name in ("then_a", "then_b"):
+            assert (name, task.step(name).locked_by) in shells.requests()

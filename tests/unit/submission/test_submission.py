@@ -7,7 +7,7 @@ import pytest
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.errors import RejectedOrder, TryAgain
 from roundsman.model.events import Cancel, CommandSource, Outcome
-from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.instants import DAY, MINUTE, SECOND
 from roundsman.model.states import TaskState
 from roundsman.model.workflow import Archive
 from roundsman.ports import LONGEST_DELAY
@@ -367,3 +367,16 @@ def test_a_look_at_the_end_that_cannot_be_sent_now_keeps_no_order_from_being_tak
     shells = Shells(ONE, options=ProcessingOptions(complete_within=SHORT))
     assert shells.submit(faults=Faults().on("send_inspect", Fault.NOT_DONE)).created
     assert shells.commands() == [("start", ORDER_ID, 0)]
+
+
+@pytest.mark.parametrize(
+    ("retention", "wanted", "kept"),
+    [(None, 90, 90), (30, 90, 30), (30, 7, 7), (30, 30, 30), (1, 0, 0)],
+)
+def test_no_task_is_kept_longer_than_its_order(
+    retention: int | None, wanted: int, kept: int
+) -> None:
+    shells = Shells(ONE, options=ProcessingOptions(retain_for=wanted * DAY))
+    shells.order_retention = None if retention is None else retention * DAY
+    shells.submit()
+    assert shells.task().retain_for == kept * DAY

@@ -12,7 +12,7 @@ from roundsman.model.instants import SECOND
 from roundsman.model.leases import LEASE_DURATION
 from roundsman.model.states import TaskState
 from roundsman.model.task import Owed
-from roundsman.supervisor.supervisor import PassReport, Supervisor, keep_passing
+from roundsman.supervisor.supervisor import PassReport, Supervisor, VisitTimes, keep_passing
 from roundsman.testing.faults import Fault, Faults
 from tests.support.machine_world import T0, plan, step
 from tests.support.shell_world import SHARDS, Shells
@@ -173,6 +173,9 @@ class Rounds:
     slept: list[int] = field(default_factory=list)
     reports: list[PassReport] = field(default_factory=list)
     stop_ats: list[int] = field(default_factory=list)
+    open_run: bool = False
+    visits: list[tuple[int, int, bool]] = field(default_factory=list)
+    """(seconds of a visit, seconds of the next one, whether another process may make that)"""
 
     def sleep(self, duration: int) -> None:
         assert duration > 0
@@ -185,6 +188,10 @@ class Rounds:
         self.now += self.lasts.pop(0) if self.lasts else 0
         return PassReport()
 
+    def visit(self, times: VisitTimes) -> bool:
+        self.visits.append(((self.now - T0) // SECOND, (times.next_at - T0) // SECOND, times.last))
+        return self.open_run
+
     def keep(self, *, interval: int, passes: int, seconds: int) -> "Rounds":
         keep_passing(
             cast("Supervisor", self),
@@ -194,6 +201,7 @@ class Rounds:
             clock=lambda: self.now,
             sleep=self.sleep,
             report=self.reports.append,
+            visit=self.visit,
         )
         return self
 
@@ -235,3 +243,39 @@ def test_each_passes_report_is_given_out_though_a_later_pass_dies() -> None:
     with pytest.raises(TryAgain):
         rounds.keep(interval=20, passes=3, seconds=85)
     assert len(rounds.reports) == 1
+
+
+def test_without_an_open_run_there_is_one_visit_and_no_sleep() -> None:
+    rounds = Rounds().keep(interval=60, passes=1, seconds=85)
+    assert (rounds.at, rounds.slept, len(rounds.visits)) == ([0], [], 1)
+
+
+def test_an_open_run_is_visited_every_ten_seconds_until_the_next_invocation() -> None:
+    rounds = Rounds(lasts=[2_000], open_run=True).keep(interval=60, passes=1, seconds=85)
+    assert rounds.visits == [
+        (2, 12, False),
+        (12, 22, False),
+        (22, 32, False),
+        (32, 42, False),
+        (42, 52, False),
+        (52, 60, True),
+    ]
+
+
+def test_it_is_visited_between_the_passes_of_one_invocation_too() -> None:
+    rounds = Rounds(open_run=True).keep(interval=30, passes=2, seconds=85)
+    assert rounds.at == [0, 30]
+    assert rounds.visits == [
+        (0, 10, False),
+        (10, 20, False),
+        (20, 30, False),
+        (30, 40, False),
+        (40, 50, False),
+        (50, 60, True),
+    ]
+
+
+def test_an_interval_that_is_longer_than_the_function_runs_leaves_it_to_the_next() -> None:
+    rounds = Rounds(open_run=True).keep(interval=300, passes=1, seconds=85)
+    assert rounds.visits[-1] == (80, 300, True)
+    assert rounds.visits[-2] == (70, 80, False)

@@ -83,6 +83,18 @@ def gives_one_lock_twice(patch: Patch, world: World) -> None:
     world.on("reserve").hangs()
 
 
+def waits_beyond_the_tasks_end(patch: Patch, world: World) -> None:
+    def extended(task: Task) -> Task:
+        steps = {
+            name: replace(record, complete_by=task.complete_by + 1) if record.under_way else record
+            for name, record in task.steps.items()
+        }
+        return replace(task, steps=steps)
+
+    stores(patch, extended)
+    world.on("charge").hangs()
+
+
 def corrects_under_the_same_key(patch: Patch, world: World) -> None:
     def corrected(task: Task) -> Task:
         steps = {
@@ -177,6 +189,10 @@ def raises(patch: Patch, _: World) -> None:
     patch.setattr(Scheduler, "reply", reply)
 
 
+def erases_what_goes_on(patch: Patch, _: World) -> None:
+    stores(patch, lambda task: replace(task, erased_at=task.created_at, erased_by="nobody"))
+
+
 BREAK = {
     Invariant.ALWAYS_DUE: looks_late,
     Invariant.READY: knows_no_hurry,
@@ -184,6 +200,7 @@ BREAK = {
     Invariant.SENT: counts_what_was_never_sent,
     Invariant.ONE_LOCK: gives_one_lock_twice,
     Invariant.ONE_INPUT: corrects_under_the_same_key,
+    Invariant.IN_TIME: waits_beyond_the_tasks_end,
     Invariant.IN_ORDER: starts_everything,
     Invariant.UNDO_IN_ORDER: undoes_in_any_order,
     Invariant.EXPLAINED: forgets_what_it_saves,
@@ -198,6 +215,7 @@ BREAK = {
     Invariant.AGREES: completes_at_once,
     Invariant.NOT_LOST: counts_no_version,
     Invariant.HANDLED: raises,
+    Invariant.ERASED: erases_what_goes_on,
 }
 
 

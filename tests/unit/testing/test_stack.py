@@ -45,6 +45,12 @@ def test_a_stack_leaves_no_session_behind_whose_credentials_are_fake() -> None:
     assert boto3.DEFAULT_SESSION is before
 
 
+def test_all_sessions_have_aws_described_by_one_loader() -> None:
+    with taken_over(Clock()):
+        loaders = [new_session()._session.get_component("data_loader") for _ in range(2)]
+    assert loaders[0] is loaders[1]
+
+
 def test_a_function_that_dies_after_a_call_has_done_it(stack: Stack) -> None:
     stack.kill("SubmissionFunction", at="TransactWriteItems", done=True)
     stack.submit(order("ord-1"))

@@ -12,15 +12,25 @@ from roundsman.model.events import (
     COMMAND_KINDS,
     Cancel,
     CommandSource,
+    Erase,
     Extend,
     OperatorEvent,
+    Reconcile,
     Resolve,
     Resubmit,
     RunNow,
     UndoAsked,
 )
 from roundsman.model.json import Json
-from roundsman.wire.commands import LONGEST_EXTENSION, Command, command_of, read_command
+from roundsman.model.senders import LONGEST_SENDER
+from roundsman.wire.commands import (
+    LONGEST_COMMAND_ID,
+    LONGEST_EXTENSION,
+    LONGEST_REASON,
+    Command,
+    command_of,
+    read_command,
+)
 from tests.unit.wire.test_messages import contents, ids, instants, texts
 
 asked = st.builds(
@@ -50,6 +60,8 @@ operator_events: st.SearchStrategy[OperatorEvent] = st.one_of(
     st.builds(Resolve, asked, texts, did=st.just(value=False)),
     st.builds(Extend, asked, st.integers(1, LONGEST_EXTENSION), st.none() | texts),
     st.builds(RunNow, asked),
+    st.builds(Reconcile, asked, st.integers(0, 2**50)),
+    st.builds(Erase, asked),
 )
 
 
@@ -100,6 +112,8 @@ WIRE: list[tuple[OperatorEvent, str, dict[str, Json]]] = [
     (Resolve(ASKED, "a", did=False), "resolve", {"step": "a", "outcome": "did-not"}),
     (Extend(ASKED, 60, "a"), "extend", {"step": "a", "seconds": 60}),
     (RunNow(ASKED), "run", {}),
+    (Reconcile(ASKED, 1_800_000_000_000), "reconcile", {"restoredTo": 1_800_000_000_000}),
+    (Erase(ASKED), "erase", {}),
 ]
 
 
@@ -156,7 +170,7 @@ def test_what_may_be_left_out_has_its_meaning(found: dict[str, Json], event: Ope
 
 @pytest.mark.parametrize("kind", sorted(COMMAND_KINDS.values()))
 def test_whoever_asks_says_who_they_are_and_numbers_the_command(kind: str) -> None:
-    found = message(kind, step="a", outcome="did", seconds=1)
+    found = message(kind, step="a", outcome="did", seconds=1, restoredTo=1)
     assert problems_of(found) == set()
     for name in ("commandId", "by"):
         missing = {key: value for key, value in found.items() if key != name}
@@ -211,3 +225,16 @@ def test_the_stacks_own_commands_say_no_more_than_their_kind() -> None:
         command = Command(kind, "ord-1")
         assert json.loads(command.body()) == {"version": 1, "kind": kind, "taskId": "ord-1"}
         assert read_command(command.body()) == command
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_texts_that_the_record_keeps_are_cut(more: int) -> None:
+    asked = CommandSource(
+        "c" * (LONGEST_COMMAND_ID + more),
+        "b" * (LONGEST_SENDER + more),
+        "r" * (LONGEST_REASON + more),
+    )
+    found = read_command(command_of("ord-1", RunNow(asked)).body()).event
+    assert found == RunNow(
+        CommandSource("c" * LONGEST_COMMAND_ID, "b" * LONGEST_SENDER, "r" * LONGEST_REASON)
+    )

@@ -16,8 +16,10 @@ from roundsman.model.events import (
     COMMAND_KINDS,
     Cancel,
     CommandSource,
+    Erase,
     Extend,
     Outcome,
+    Reconcile,
     Resolve,
     Resubmit,
     RunNow,
@@ -93,7 +95,7 @@ REPLIES = {
     "reply progress": replace(SUCCEEDED, outcome=Outcome.PROGRESS, effect=Effect.STANDS),
 }
 ASKED = CommandSource("c-1", "ann")
-ASKED_FULLY = CommandSource("c-1", "ann", "why", 4)
+ASKED_FULLY = CommandSource("c-1", "ann", "why", 4, "AROASHOP:shop")
 LETTER = DeadLetter(
     queue="q",
     message_id="m",
@@ -162,6 +164,8 @@ MESSAGES = {
     "extend": Format(command_of("ord-1", Extend(ASKED, 60)).body(), commanded),
     "extend a step": Format(command_of("ord-1", Extend(ASKED, 60, "a")).body(), commanded),
     "run": Format(command_of("ord-1", RunNow(ASKED)).body(), commanded),
+    "reconcile": Format(command_of("ord-1", Reconcile(ASKED, 1_800_000_000_000)).body(), commanded),
+    "erase": Format(command_of("ord-1", Erase(ASKED)).body(), commanded),
     "dead letter": Format(LETTER.text(), lambda text: letter(text).text()),
 }
 
@@ -235,7 +239,7 @@ def test_messages_that_are_only_written_keep_their_text() -> None:
         (REPLY_FIELDS, Reply, {"error", "retry_after"}),  # in REPLY_ERROR
         (DEAD_LETTER, DeadLetter, set()),
         (COMMAND, Command, {"event"}),  # in SOURCE and EVENTS
-        (SOURCE, CommandSource, set()),
+        (SOURCE, CommandSource, {"sender"}),  # in the attributes of SQS
         *((EVENTS[name], kind, {"asked"}) for kind, name in COMMAND_KINDS.items()),
     ],
 )

@@ -5,7 +5,7 @@ import io
 import socket
 import ssl
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http.client import (
     HTTPConnection,
     HTTPException,
@@ -31,11 +31,33 @@ CERTIFICATE_PROBLEMS = {
     10: "has expired",
     62: "is for another name",
     64: "is for another address",
+    **dict.fromkeys(
+        (85, 86, 89, 90, 91, 92),  # of VERIFY_X509_STRICT
+        "or that of its authority lacks an extension that Python 3.13 asks for (key usage, key "
+        "identifiers)",
+    ),
+}
+
+
+# Alerts of a service that refuses our client certificate: OpenSSL's names, and the reason in words.
+CERTIFICATE_ALERTS = {
+    "TLSV13_ALERT_CERTIFICATE_REQUIRED": "it asks for one",
+    "SSLV3_ALERT_BAD_CERTIFICATE": "it cannot be verified",
+    "SSLV3_ALERT_UNSUPPORTED_CERTIFICATE": "it is not meant for clients",
+    "SSLV3_ALERT_CERTIFICATE_REVOKED": "it was revoked",
+    "SSLV3_ALERT_CERTIFICATE_EXPIRED": "it has expired",
+    "SSLV3_ALERT_CERTIFICATE_UNKNOWN": "it is not accepted",
+    "TLSV1_ALERT_UNKNOWN_CA": "its authority is not known there",
+    "TLSV1_ALERT_ACCESS_DENIED": "it has no access",
 }
 
 
 class Unreachable(OSError):
     """No connection was made, so no request was sent. The message says why."""
+
+    def __init__(self, why: str, *, certificate_refused: bool = False) -> None:
+        super().__init__(why)
+        self.certificate_refused = certificate_refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,23 +67,26 @@ class Address:
     host: str
     port: int | None
     """None: the default port, 80 or 443."""
-    tls: ssl.SSLContext | None
-    """None: plain HTTP."""
+    tls: Callable[[], ssl.SSLContext] | None
+    """The context of the next connection; None: plain HTTP."""
 
     def connect(self, deadline: "Deadline") -> "Connection":
         """Open a new connection.
 
         Raises Unreachable, or TimeoutError if the deadline has passed once the name is resolved.
         """
+        context = self.tls() if self.tls is not None else None
         sock = self._reach(deadline)
         try:
-            if self.tls is None:
+            if context is None:
                 return Connection(HTTPConnection(self.host, self.port), sock)
             sock.settimeout(min(CONNECT_WITHIN, deadline.left()))
-            secure = self.tls.wrap_socket(sock, server_hostname=self.host)
-            return Connection(HTTPSConnection(self.host, self.port, context=self.tls), secure)
+            secure = context.wrap_socket(sock, server_hostname=self.host)
+            return Connection(HTTPSConnection(self.host, self.port, context=context), secure)
         except OSError as error:
             sock.close()
+            if why := why_certificate_refused(error):
+                raise Unreachable(why, certificate_refused=True) from error
             raise Unreachable(_why_no_tls(error)) from error
 
     def _reach(self, deadline: "Deadline") -> socket.socket:
@@ -98,8 +123,8 @@ class HttpRequest:
 
     method: str
     target: str
-    headers: Mapping[str, str]
-    content: bytes | None
+    headers: Mapping[str, str] = field(repr=False)  # with the credential
+    content: bytes | None = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +213,14 @@ class _Incoming(io.RawIOBase):
     def close(self) -> None:
         self._raw.close()
         super().close()
+
+
+def why_certificate_refused(error: BaseException) -> str | None:
+    """Why the service refused the agent's client certificate; None if that is not the error."""
+    if not isinstance(error, ssl.SSLError) or isinstance(error, ssl.SSLCertVerificationError):
+        return None
+    why = CERTIFICATE_ALERTS.get(error.reason or "")
+    return f"the service refused the client certificate: {why}" if why else None
 
 
 def why_broken(error: OSError | HTTPException) -> str:

@@ -32,7 +32,7 @@ from roundsman.agents.outcomes import (
     waiting,
 )
 from roundsman.agents.request import Perform, StepRequest
-from roundsman.errors import Busy, PermanentError, TransientError
+from roundsman.errors import AccessError, Busy, PermanentError, TransientError
 from roundsman.model.instants import MINUTE, SECOND, milliseconds
 from roundsman.model.task import PERFORM, Effect
 
@@ -180,7 +180,11 @@ class Attempt:
         called without its answer.
         """
         try:
-            settled = self._settled(self._probe(probe))
+            answer = self._probe(probe)
+            if isinstance(answer, _NotServed):
+                self.report(answer.error)
+                return None
+            settled = self._settled(answer)
         except CallHeld:
             raise
         except Exception as error:
@@ -200,8 +204,18 @@ class Attempt:
         return self.request.operation == "undo" and self.fences_late_performs
 
     def _probe(self, probe: Perform) -> object:
+        def served(request: StepRequest) -> object:
+            try:
+                return probe(request)
+            except AccessError as error:
+                if not self._undoes_whatever_happened:
+                    raise
+                # Caught inside the guard's call: the breaker must not count it, because in a
+                # half-open circuit the probe would open it again before each undo.
+                return _NotServed(error)
+
         self._probing = True
-        answer = self._call(probe)
+        answer = self._call(served)
         self._probing = False
         self._probed = True
         return answer
@@ -264,6 +278,10 @@ class Attempt:
         if isinstance(error, TurnCameTooLate | NotNoted):
             return held(str(error), NO_TIME_RETRY_AFTER, outcome_unknown=self._calls > 0)
         asked = f"the probe of {self.request.step}: " if self._probing else ""
+        if isinstance(error, AccessError):
+            # A person repairs it, as a defect: until then, no order may fail for it.
+            asked_for = wait_of(error.retry_after)
+            return unexpected(type(error).__name__, f"{asked}{error}", asked_for)
         if isinstance(error, TransientError):
             return transient(type(error).__name__, f"{asked}{error}", wait_of(error.retry_after))
         if isinstance(error, PermanentError) and self._probing:
@@ -274,6 +292,13 @@ class Attempt:
         message = f"unexpected error; see the log of the {self.agent} agent"
         fail = transient if _is_remote(error) else unexpected
         return fail(type(error).__name__, f"{asked}{message}")
+
+
+@dataclass(frozen=True, slots=True)
+class _NotServed:
+    """The service did not serve the probe, which the undo does not need."""
+
+    error: AccessError
 
 
 def _is_remote(error: Exception) -> bool:

@@ -13,7 +13,11 @@ How a response is classified:
 - 425, 429, and 409 with the error `InProgress`: Busy, with the Retry-After of the response. The
   service is not down.
 - 408 and 5xx: TransientError, with the Retry-After of the response.
-- Any other 4xx: PermanentError. Its type is the body's `error`, or for example `Http404` if there
+- 401, 403 and 407: CredentialRefused, a TransientError, unless `refusals` names the body's `error`
+  (`Http403` for a body without one): then the service refuses this order.
+- 404 and 405 without an `error` in the body: WrongAddress, a TransientError, unless `refusals`
+  names `Http404` or `Http405`. With an `error`, the service itself has answered.
+- Any other 4xx: PermanentError. Its type is the body's `error`, or for example `Http422` if there
   is none. If the response may be cut off, TransientError.
 - No connection: TransientError. Nothing was sent, and the message says so.
 - Timeout, an incomplete response, or a response that is not HTTP: TransientError. The call may
@@ -34,10 +38,12 @@ import re
 import ssl
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from http.client import HTTPException, HTTPResponse, IncompleteRead
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Protocol
 from urllib.parse import quote, urlsplit
 
 from roundsman.agents._http_connection import (
@@ -48,31 +54,75 @@ from roundsman.agents._http_connection import (
     HttpRequest,
     Unreachable,
     why_broken,
+    why_certificate_refused,
 )
-from roundsman.errors import Busy, DefinitionError, PermanentError, TransientError
+from roundsman.errors import (
+    Busy,
+    CredentialRefused,
+    DefinitionError,
+    PermanentError,
+    TransientError,
+    WrongAddress,
+)
 from roundsman.model.json import Json, parse_json
+
+if TYPE_CHECKING:
+    from roundsman.agents.tls import Tls
 
 LARGEST_ANSWER = 256 * 1024
 LONGEST_WAIT = timedelta(hours=1)  # a longer Retry-After is usually a mistake
 MOST_IDLE = 8  # idle connections that are kept; a Lambda instance uses one
 
 VISIBLE = re.compile(r"[\x21-\x7e]+")
+TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")  # the name of a header (RFC 9110)
+HEADER_VALUE = re.compile(r"[\x20-\x7e]+")
+OWN_HEADERS = frozenset({"content-length", "content-type", "host", "idempotency-key"})
 SAFE_KEY = re.compile(r"[\x21-\x7e]{1,512}")
 ERROR_TYPE = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
 BUSY_STATUSES = frozenset({425, 429})
+CREDENTIAL_STATUSES = frozenset({401, 403, 407})
+ADDRESS_STATUSES = frozenset({404, 405})
+
+
+@dataclass(frozen=True, slots=True)
+class CallToSign:
+    """A call as it will be sent, for a Signer."""
+
+    method: str
+    url: str
+    """The whole address, percent-encoded."""
+    headers: Mapping[str, str] = field(repr=False)
+    content: bytes | None = field(repr=False)
+
+
+class Signer(Protocol):
+    """Adds the agent's credential to each call; `roundsman.agents.credentials` has some."""
+
+    def headers(self, call: CallToSign) -> Mapping[str, str]:
+        """The headers to add. Raises CredentialRefused or TransientError."""
+
+    def refused(self) -> bool:
+        """The service refused the call; return whether there is another credential by now."""
 
 
 class RemoteService:
-    """A remote service at a base URL (http or https, with or without a path).
+    """A remote service at a base URL, with or without a path.
+
+    The URL begins with https. Plain http is allowed to this machine only (localhost, 127.0.0.0/8,
+    ::1): it shows orders and credentials to the network. `headers` are sent with each call; a
+    credential belongs in `signer`, and certificates in `tls`.
 
     Connections stay open between calls, so a warm function need not open one for each call. An
-    instance may be used from several threads. Raises DefinitionError for an invalid URL.
+    instance may be used from several threads. Raises DefinitionError for an invalid URL or header.
     """
 
     def __init__(
         self,
         base_url: str,
         *,
+        headers: Mapping[str, str] | None = None,
+        signer: Signer | None = None,
+        tls: "Tls | None" = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -91,23 +141,43 @@ class RemoteService:
             raise DefinitionError(
                 "the service's address must have no user, password, query or fragment"
             )
-        # Created once, because it reads the system's certificates, or those of SSL_CERT_FILE.
-        tls = ssl.create_default_context() if url.scheme == "https" else None
-        self._address = Address(url.hostname, port, tls)
+        if url.scheme == "http" and not _is_this_machine(url.hostname):
+            raise DefinitionError(
+                "the service's address must begin with https://; plain http is allowed only to "
+                "this machine (localhost, 127.0.0.0/8, ::1)"
+            )
+        self._address = Address(url.hostname, port, _contexts(url.scheme, tls))
+        self._origin = f"{url.scheme}://{url.netloc}"
         self._base_path = url.path.rstrip("/")
+        self._headers = _own_headers(headers or {})
+        self._signer = signer
+        self._tls = tls
         self._now = now
         self._monotonic = monotonic
         self._idle: list[Connection] = []
 
     @classmethod
-    def from_env(cls, env: Mapping[str, str] = os.environ) -> "RemoteService":
+    def from_env(
+        cls,
+        env: Mapping[str, str] = os.environ,
+        *,
+        headers: Mapping[str, str] | None = None,
+        signer: Signer | None = None,
+        tls: "Tls | None" = None,
+    ) -> "RemoteService":
         """The service at SERVICE_URL, which the template sets.
 
-        Raises DefinitionError if the variable is not set or is not a valid URL.
+        If the template sets SERVICE_CA too, a file in the code folder, the service's certificate
+        must be of that authority; a `tls` that is given has precedence. Raises DefinitionError if
+        SERVICE_URL is not set, and for what the class refuses.
         """
         if not env.get("SERVICE_URL"):
             raise DefinitionError("the environment variable SERVICE_URL is not set")
-        return cls(env["SERVICE_URL"])
+        if tls is None and env.get("SERVICE_CA"):
+            from roundsman.agents.tls import Tls
+
+            tls = Tls(ca=env["SERVICE_CA"])
+        return cls(env["SERVICE_URL"], headers=headers, signer=signer, tls=tls)
 
     def call(
         self,
@@ -118,12 +188,15 @@ class RemoteService:
         body: Json = None,
         ok: Sequence[int] = (201,),
         returns: Sequence[str] = (),
+        refusals: Sequence[str] = (),
     ) -> dict[str, Json]:
         """Make one call, and return the fields of the response's JSON object named in `returns`.
 
         Each part of `path` is one segment, which is percent-encoded here. `key` is sent as the
-        Idempotency-Key header. `body` is sent as JSON unless it is None. The whole call, with the
-        connection, ends within `time_left`; only the name look-up has the system's own timeout.
+        Idempotency-Key header. `body` is sent as JSON unless it is None. `refusals` are the error
+        types with which the service refuses an order by a 401, 403, 404, 405 or 407. The whole
+        call, with the connection, ends within `time_left`; only the name look-up has the system's
+        own timeout.
         Raises TransientError or PermanentError, as described at the top of this module.
 
         If an idle connection turns out to be closed, the request is sent once more on a new one.
@@ -134,24 +207,69 @@ class RemoteService:
                 "IdempotencyKeyUnsafe", "the key must be 1 to 512 visible ASCII characters"
             )
         target = self._base_path + "".join(f"/{_segment(part)}" for part in path)
-        headers = {"Accept": "application/json", "Idempotency-Key": key, "User-Agent": "roundsman"}
+        headers = {
+            "Accept": "application/json",
+            "User-Agent": "roundsman",
+            **self._headers,
+            "Idempotency-Key": key,
+        }
         content: bytes | None = None
         if body is not None:
             content = json.dumps(body, allow_nan=False, separators=(",", ":")).encode("ascii")
             headers["Content-Type"] = "application/json"
         deadline = Deadline(self._monotonic() + time_left.total_seconds(), self._monotonic)
+        request = HttpRequest(method, target, headers, content)
+        answer = self._answer(request, deadline, time_left)
+        if answer.status in ok:
+            return _fields(answer, method, returns)
+        failure = self._failure(answer, method, refusals)
+        if isinstance(failure, CredentialRefused) and self._has_another_credential():
+            answer = self._answer(request, deadline, time_left)
+            if answer.status in ok:
+                return _fields(answer, method, returns)
+            failure = self._failure(answer, method, refusals)
+        raise failure
+
+    def _has_another_credential(self) -> bool:
+        return self._signer is not None and self._signer.refused()
+
+    def _answer(self, request: HttpRequest, deadline: Deadline, time_left: timedelta) -> "_Answer":
+        """Sign and send the request. Raises TransientError if there is no whole answer."""
+        method = request.method
         try:
-            answer = self._exchange(HttpRequest(method, target, headers, content), deadline)
+            return self._exchange(self._signed(request), deadline)
         except Unreachable as error:
+            if error.certificate_refused:
+                raise self._certificate_refused(str(error)) from error
             raise TransientError(f"{method} was not sent: {error}") from error
         except TimeoutError as error:
             seconds = time_left.total_seconds()
             raise TransientError(f"{method} was not answered in {seconds:.1f} s") from error
         except (OSError, HTTPException) as error:
-            raise TransientError(f"{method} failed: {why_broken(error)}") from error
-        if answer.status in ok:
-            return _fields(answer, method, returns)
-        raise self._failure(answer, method)
+            raise self._broken(method, error) from error
+
+    def _broken(self, method: str, error: OSError | HTTPException) -> TransientError:
+        if why := why_certificate_refused(error):
+            return self._certificate_refused(why)
+        hint = ""
+        if isinstance(error, DEAD_CONNECTION) and self._tls and self._tls.has_client_certificate:
+            # With TLS 1.3 a service refuses a client certificate after the handshake, and its
+            # reason may be lost in the reset.
+            hint = "; the service may have refused the client certificate"
+        return TransientError(f"{method} failed: {why_broken(error)}{hint}")
+
+    def _certificate_refused(self, why: str) -> CredentialRefused:
+        if self._tls is not None:
+            self._tls.refused()  # the next try shows the certificate as it is by then
+        return CredentialRefused(why)
+
+    def _signed(self, request: HttpRequest) -> HttpRequest:
+        if self._signer is None:
+            return request
+        url = self._origin + request.target
+        call = CallToSign(request.method, url, dict(request.headers), request.content)
+        headers = {**request.headers, **self._signer.headers(call)}
+        return HttpRequest(request.method, request.target, headers, request.content)
 
     def _exchange(self, request: HttpRequest, deadline: Deadline) -> "_Answer":
         while self._idle:
@@ -196,22 +314,72 @@ class RemoteService:
         framed = response.chunked or response.length is not None
         return _Answer(response.status, content, response.getheader("Retry-After"), framed)
 
-    def _failure(self, answer: "_Answer", method: str) -> TransientError | PermanentError:
+    def _failure(
+        self, answer: "_Answer", method: str, refusals: Sequence[str]
+    ) -> TransientError | PermanentError:
         status, error_type = answer.status, _error_type(answer.content)
         said = f"{method} answered {status}" + (f" {error_type}" if error_type else "")
         if status in BUSY_STATUSES or (status == 409 and error_type == "InProgress"):
             return Busy(said, retry_after=retry_after(answer.retry_after, self._now()))
         if status >= 500 or status == 408:
             return TransientError(said, retry_after=retry_after(answer.retry_after, self._now()))
-        if status >= 400 and not (answer.framed or error_type):
-            # It may be an `InProgress` whose body was cut off.
-            return TransientError(f"{said}, and the body was cut off")
         if status >= 400:
-            return PermanentError(error_type or f"Http{status}", f"{method} answered {status}")
+            return _refused(answer, method, refusals)
         if status >= 300:
             return TransientError(f"{method} answered {status}, a redirect; it is not followed")
         says = f"; its error is {error_type}" if error_type else ""
         return TransientError(f"{method} answered {status}, which is not an expected status{says}")
+
+
+def _is_this_machine(host: str) -> bool:
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _contexts(scheme: str, tls: "Tls | None") -> Callable[[], ssl.SSLContext] | None:
+    """The TLS context of each connection; None for plain http.
+
+    Without a Tls it is created once, because it reads the system's certificates, or those of
+    SSL_CERT_FILE.
+    """
+    if scheme != "https":
+        if tls is not None:
+            raise DefinitionError("certificates need an address that begins with https://")
+        return None
+    if tls is not None:
+        return tls.context
+    context = ssl.create_default_context()
+    return lambda: context
+
+
+def _own_headers(headers: Mapping[str, str]) -> Mapping[str, str]:
+    """The headers, checked; no message quotes a value."""
+    for name, value in headers.items():
+        if not TOKEN.fullmatch(name) or not HEADER_VALUE.fullmatch(value):
+            raise DefinitionError(f"the header {name!r} must be visible ASCII, as must its value")
+        if name.lower() in OWN_HEADERS:
+            raise DefinitionError(f"the header {name!r} is set by RemoteService itself")
+    return dict(headers)
+
+
+def _refused(
+    answer: "_Answer", method: str, refusals: Sequence[str]
+) -> TransientError | PermanentError:
+    """What a 4xx means that is not about time: a refusal of the order, or of the caller."""
+    status, error_type = answer.status, _error_type(answer.content)
+    name = error_type or f"Http{status}"
+    if status in CREDENTIAL_STATUSES and name not in refusals:
+        who = "proxy" if status == 407 else "service"
+        said = f"{status} {error_type}" if error_type else f"{status}"
+        return CredentialRefused(f"the {who} refused the credential ({said})")
+    if not (answer.framed or error_type):
+        # It may be an `InProgress` whose body was cut off.
+        return TransientError(f"{method} answered {status}, and the body was cut off")
+    if status in ADDRESS_STATUSES and not error_type and name not in refusals:
+        return WrongAddress(f"the address answers {status} to {method} without the service's error")
+    return PermanentError(name, f"{method} answered {status}")
 
 
 def retry_after(header: str | None, now: datetime) -> timedelta | None:

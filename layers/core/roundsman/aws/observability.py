@@ -8,8 +8,9 @@
             measure("TurnaroundMs", 412)
 
 The service name and the log level come from POWERTOOLS_SERVICE_NAME and POWERTOOLS_LOG_LEVEL, the
-metrics' namespace from POWERTOOLS_METRICS_NAMESPACE. `service` is the only dimension of a metric,
-except for the metrics by workflow; those are few, because each one costs money.
+metrics' namespace from POWERTOOLS_METRICS_NAMESPACE, which ends in the name of the stack. `service`
+is the only dimension of a metric of `count` and `measure`, because each series of a metric costs
+money. The counters in ALARMED are sent a second time, without a dimension.
 
 Events and the texts of exceptions contain what customers ordered. So nothing here logs an event,
 and an exception is logged with `where(error)`, without its text.
@@ -20,7 +21,7 @@ import logging
 import os
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, wraps
 from threading import Lock
@@ -29,6 +30,8 @@ from typing import ParamSpec, TextIO, TypeVar
 from aws_lambda_powertools.logging import Logger
 from aws_lambda_powertools.metrics import EphemeralMetrics, Metrics, MetricUnit
 
+from roundsman.model.task import item_place
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -36,7 +39,11 @@ R = TypeVar("R")
 # invocations in one process at once, but other callers of a handler may use several threads.
 _gathering = Lock()
 MOST_VALUES = 99  # values of a metric per line; a line is full at 100, CloudWatch's limit
-_of_workflows: dict[str, EphemeralMetrics] = {}
+ALARMED = ("AlertsFailed", "HandlerErrors", "StepsWithoutHandler", "TasksArchived")
+"""Counters that are also sent without the dimension `service`, so that one alarm watches all
+functions. A count of zero is sent with the dimension only: its bytes would raise no alarm."""
+_WITH_SERVICE = "with_service"
+"""A field of a log record, not of the line: whether the line names the service."""
 
 
 class _StandardOutput(logging.StreamHandler[TextIO]):
@@ -57,7 +64,7 @@ def logger() -> Logger:
 
 def metrics() -> Metrics:
     """The function's Powertools metrics; `count` and `measure` cover most uses."""
-    return _metrics_of(_service())
+    return _metrics_of(_service(), _namespace())
 
 
 def count(name: str, value: int = 1) -> None:
@@ -72,18 +79,30 @@ def measure(name: str, milliseconds: float) -> None:
         _add(metrics().provider, name, MetricUnit.Milliseconds, milliseconds)
 
 
-def count_by_workflow(name: str, workflow: str, value: int) -> None:
-    """Add to a counter of one workflow; it is sent at the end of the invocation.
+def log_measured(
+    message: str,
+    fields: Mapping[str, object],
+    *,
+    level: int = logging.INFO,
+    with_service: bool = True,
+) -> None:
+    """Log a line whose fields are metrics: metric filters of the stack read them.
 
-    It takes a log line of its own, and each workflow is a custom metric that costs money. Use it
-    at most once per order, when its task ends.
+    It is written at every log level that a stack may choose, like the metrics of `count`: without
+    it the metrics would end. `with_service` adds the service name, the dimension of most metrics.
     """
-    with _gathering:
-        if workflow not in _of_workflows:
-            found = EphemeralMetrics(service=_service(), namespace=_namespace())
-            found.add_dimension(name="workflow", value=workflow)
-            _of_workflows[workflow] = found
-        _add(_of_workflows[workflow], name, MetricUnit.Count, value)
+    log = logging.getLogger(logger().service)
+    extra = {**fields, _WITH_SERVICE: with_service}
+    log.handle(log.makeRecord(log.name, level, "", 0, message, (), None, extra=extra))
+
+
+def step_keys(name: str) -> dict[str, str | int]:
+    """The log fields of a step: `step`, and `item` for an item of a fan-out.
+
+    A metric by step would otherwise have a series for each item.
+    """
+    found = item_place(name)
+    return {"step": name} if found is None else {"step": found[0], "item": found[1]}
 
 
 @contextmanager
@@ -155,19 +174,22 @@ def _logger_of(service: str) -> Logger:
 
 
 def _line(fields: dict[str, object]) -> str:
-    """The JSON text of a log line. At INFO it has neither level nor service.
+    """The JSON text of a log line. At INFO it has no level, and a service only if it is measured.
 
     Lambda treats a line without a level as INFO, and the log group names the function. Nearly all
     lines are at INFO, and each byte of a log costs money.
     """
+    with_service = fields.pop(_WITH_SERVICE, False)
     if fields["level"] == "INFO":
-        del fields["level"], fields["service"]
+        del fields["level"]
+        if not with_service:
+            del fields["service"]
     return json.dumps(fields, default=str, separators=(",", ":"), ensure_ascii=False)
 
 
 @cache
-def _metrics_of(service: str) -> Metrics:
-    return Metrics(service=service, namespace=_namespace())
+def _metrics_of(service: str, namespace: str) -> Metrics:
+    return Metrics(service=service, namespace=namespace)
 
 
 def _namespace() -> str:
@@ -184,19 +206,22 @@ def _add(found: EphemeralMetrics, name: str, unit: MetricUnit, value: float) -> 
 
 def _send_metrics() -> None:
     with _gathering:
-        for found in (metrics().provider, *_of_workflows.values()):
-            if found.metric_set:  # serializing an empty set fails
-                sys.stdout.write(_metric_line(found) + "\n")
-                found.clear_metrics()
-        _of_workflows.clear()
+        found = metrics().provider
+        if found.metric_set:  # serializing an empty set fails
+            sys.stdout.write(_metric_line(found) + "\n")
+            found.clear_metrics()
 
 
 def _metric_line(found: EphemeralMetrics) -> str:
     """The line without units: the metrics' names contain them, and they are a sixth of a line."""
     line = found.serialize_metric_set()
-    groups = [
+    groups: list[dict[str, object]] = [
         {**group, "Metrics": [{"Name": metric["Name"]} for metric in group["Metrics"]]}
         for group in line["_aws"]["CloudWatchMetrics"]
     ]
+    counted = [name for name in ALARMED if any(found.metric_set.get(name, {}).get("Value", ()))]
+    if counted:  # a set of no dimensions is allowed by the format's specification
+        everywhere = [{"Name": name} for name in counted]
+        groups.append({"Namespace": _namespace(), "Dimensions": [[]], "Metrics": everywhere})
     named = {**line, "_aws": {**line["_aws"], "CloudWatchMetrics": groups}}
     return json.dumps(named, separators=(",", ":"))

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient
 
 
+LIVE = "live"
+"""The alias of each function by which it is invoked; it names the published version that runs."""
+
+
 @dataclass(frozen=True, slots=True)
 class StackDescription:
     """A stack as CloudFormation describes it."""

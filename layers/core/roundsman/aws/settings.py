@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from roundsman.errors import RoundsmanError
-from roundsman.model.instants import SECOND
+from roundsman.model.instants import DAY, SECOND
+from roundsman.model.senders import ANY_SENDER, Senders
 
 
 class SettingMissing(RoundsmanError):
@@ -26,11 +27,16 @@ class SubmissionSettings:
     """The prefix of the names of all reply queues."""
     due_shards: int
     """The number of shards of the `due` index."""
+    order_retention: int | None
+    """ms that an order is kept after its task has ended; None for ever."""
+    tracing_percent: float = 0.0
+    """The percentage of orders that are traced; 0 for none."""
 
     @classmethod
     def from_env(cls, env: Mapping[str, str] = os.environ) -> "SubmissionSettings":
         """Read the environment. Raises SettingMissing, which names the variable."""
         return cls(
+            tracing_percent=_percent(env, "TRACING_SAMPLE_PERCENT"),
             orders_table=_text(env, "ORDERS_TABLE"),
             tasks_table=_text(env, "TASKS_TABLE"),
             control_table=_text(env, "CONTROL_TABLE"),
@@ -38,6 +44,7 @@ class SubmissionSettings:
             rejected_queue_url=_text(env, "REJECTED_QUEUE_URL"),
             reply_queue_prefix=_text(env, "REPLY_QUEUE_PREFIX"),
             due_shards=_number(env, "DUE_SHARDS"),
+            order_retention=_days(env, "ORDER_RETENTION_DAYS"),
         )
 
 
@@ -54,11 +61,18 @@ class SchedulerSettings:
     alert_topic_arn: str
     reply_queue_prefix: str
     """The prefix of the names of all reply queues."""
+    order_retention: int | None
+    """ms that an order is kept after its task has ended; None for ever."""
+    senders: Senders = ANY_SENDER
+    """The principals whose commands need no alert."""
+    tracing_percent: float = 0.0
+    """The percentage of orders that are traced; 0 for none."""
 
     @classmethod
     def from_env(cls, env: Mapping[str, str] = os.environ) -> "SchedulerSettings":
         """Read the environment. Raises SettingMissing, which names the variable."""
         return cls(
+            tracing_percent=_percent(env, "TRACING_SAMPLE_PERCENT"),
             orders_table=_text(env, "ORDERS_TABLE"),
             tasks_table=_text(env, "TASKS_TABLE"),
             control_table=_text(env, "CONTROL_TABLE"),
@@ -67,6 +81,12 @@ class SchedulerSettings:
             rejected_queue_url=_text(env, "REJECTED_QUEUE_URL"),
             alert_topic_arn=_text(env, "ALERT_TOPIC_ARN"),
             reply_queue_prefix=_text(env, "REPLY_QUEUE_PREFIX"),
+            order_retention=_days(env, "ORDER_RETENTION_DAYS"),
+            senders=Senders(
+                _ids(env, "OPERATOR_ROLE_IDS"),
+                env.get("SUBMISSION_ROLE_ID") or None,
+                env.get("SUPERVISOR_ROLE_ID") or None,
+            ),
         )
 
 
@@ -88,11 +108,16 @@ class SupervisorSettings:
     """ms from the start of one pass to the start of the next."""
     undone_count: int
     """How many orders must be undone for the same cause before an alert; 0 for never."""
+    order_retention: int | None
+    """ms that an order is kept after its task has ended; None for ever."""
+    tracing_percent: float = 0.0
+    """The percentage of orders that are traced; 0 for none."""
 
     @classmethod
     def from_env(cls, env: Mapping[str, str] = os.environ) -> "SupervisorSettings":
         """Read the environment. Raises SettingMissing, which names the variable."""
         return cls(
+            tracing_percent=_percent(env, "TRACING_SAMPLE_PERCENT"),
             orders_table=_text(env, "ORDERS_TABLE"),
             tasks_table=_text(env, "TASKS_TABLE"),
             control_table=_text(env, "CONTROL_TABLE"),
@@ -103,6 +128,7 @@ class SupervisorSettings:
             due_shards=_number(env, "DUE_SHARDS"),
             interval=_number(env, "SUPERVISOR_INTERVAL_SECONDS") * SECOND,
             undone_count=_number(env, "UNDONE_ALERT_COUNT", least=0),
+            order_retention=_days(env, "ORDER_RETENTION_DAYS"),
         )
 
 
@@ -120,11 +146,14 @@ class AgentSettings:
     """ms that the circuit stays open."""
     calls_per_second: float | None
     """The rate limit for all instances together; None for no limit."""
+    tracing_percent: float = 0.0
+    """The percentage of orders that are traced; 0 for none."""
 
     @classmethod
     def from_env(cls, env: Mapping[str, str] = os.environ) -> "AgentSettings":
         """Read the environment. Raises SettingMissing, which names the variable."""
         return cls(
+            tracing_percent=_percent(env, "TRACING_SAMPLE_PERCENT"),
             control_table=_text(env, "CONTROL_TABLE"),
             reply_queue_url=_text(env, "REPLY_QUEUE_URL"),
             rejected_queue_url=_text(env, "REJECTED_QUEUE_URL"),
@@ -142,6 +171,11 @@ def _text(env: Mapping[str, str], name: str) -> str:
     return value
 
 
+def _ids(env: Mapping[str, str], name: str) -> frozenset[str]:
+    """The ids in a list with commas; none if the variable is empty or not set."""
+    return frozenset(one.strip() for one in env.get(name, "").split(",") if one.strip())
+
+
 def _number(env: Mapping[str, str], name: str, *, least: int = 1) -> int:
     value = _text(env, name)
     if not value.isdecimal() or int(value) < least:
@@ -150,9 +184,22 @@ def _number(env: Mapping[str, str], name: str, *, least: int = 1) -> int:
     return int(value)
 
 
+def _days(env: Mapping[str, str], name: str) -> int | None:
+    """A number of days in ms; None (for ever) if the variable is 0."""
+    return _number(env, name, least=0) * DAY or None
+
+
 def _rate(env: Mapping[str, str], name: str) -> float | None:
     """A number above 0; None (no limit) if the variable is 0, empty or not set."""
     value = env.get(name, "") or "0"
     if not re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,3})?", value):
         raise SettingMissing(f"the environment variable {name} must be a number such as 10 or 0.5")
     return float(value) or None
+
+
+def _percent(env: Mapping[str, str], name: str) -> float:
+    """A number from 0 to 100; 0 if the variable is empty or not set."""
+    found = _rate(env, name) or 0.0
+    if found > 100:
+        raise SettingMissing(f"the environment variable {name} must be a number from 0 to 100")
+    return found

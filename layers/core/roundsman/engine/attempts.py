@@ -445,9 +445,13 @@ def _queue_extension(context: DecisionContext, step: StepPlan) -> int | None:
         return None
     if _was_read(record, view) and record.uncounted_timeouts >= MAX_UNCOUNTED_TIMEOUTS:
         return None
-    within = time_of(step, operation_of(record)) + record.granted
+    operation, task_ends_at = operation_of(record), context.decision.task.complete_by
+    within = time_of(step, operation) + record.granted
     given = within if record.heartbeat_by is None else step.heartbeat_within or within
-    ends_by = ends_at(step, record, started_at + within, context.decision.task.complete_by)
+    by = started_at + within
+    if operation == PERFORM:  # as in `claim`
+        by = min(by, task_ends_at)
+    ends_by = ends_at(step, record, by, task_ends_at)
     until = started_at + view.lag + given
     if _never_read(record, view) and until > ends_by:
         return None  # it will be read too late to begin

@@ -19,8 +19,8 @@ from roundsman.model.corrections import (
     LARGEST_INPUT,
     Change,
     Correction,
-    changes_json,
     corrected,
+    corrections_size,
     differences,
     names_of,
     path_text,
@@ -29,6 +29,7 @@ from roundsman.model.events import Resubmit
 from roundsman.model.expressions import paths_read
 from roundsman.model.json import Json, levels, size_in_bytes
 from roundsman.model.plan import Plan, StepPlan
+from roundsman.model.record_limits import RESULTS_LIMIT
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepRecord
 
@@ -56,7 +57,7 @@ def correct(context: DecisionContext, event: Resubmit) -> str:
     if not changes:
         raise Refused("the correction changes nothing: the input has these values")
     corrections = (*task.corrections, changes)
-    _check_size(after, corrections)
+    _check_size(context, after, corrections)
     users = {} if begins_anew else _used_by(context, changes)
     said = "; ".join(f"{_named(of)} was used by {', '.join(steps)}" for steps, of in users.items())
     if users and not event.used:
@@ -105,8 +106,8 @@ def _changed_input(before: Json, changes: Correction) -> Json:
         raise Refused(f"the input cannot be corrected: {problem}") from problem
 
 
-def _check_size(after: Json, corrections: Sequence[Correction]) -> None:
-    size, kept = size_in_bytes(after), size_in_bytes([changes_json(one) for one in corrections])
+def _check_size(context: DecisionContext, after: Json, corrections: Sequence[Correction]) -> None:
+    size, kept = size_in_bytes(after), corrections_size(corrections)
     if size > LARGEST_INPUT:
         raise Refused(f"the corrected input has {size} bytes; at most {LARGEST_INPUT} are allowed")
     if levels(after) > DEEPEST_INPUT:
@@ -115,6 +116,12 @@ def _check_size(after: Json, corrections: Sequence[Correction]) -> None:
         raise Refused(
             f"the task's corrections would have {kept} bytes; at most {CORRECTIONS_LIMIT} fit in "
             "its record: send a new order"
+        )
+    total = kept + size_in_bytes(context.decision.stored_results())
+    if total > RESULTS_LIMIT:
+        raise Refused(
+            f"the task's corrections and results would have {total} bytes; at most "
+            f"{RESULTS_LIMIT} fit in its record: send a new order"
         )
 
 

@@ -36,6 +36,14 @@ from roundsman.model.failure import failure_of
 from roundsman.model.instants import SECOND
 from roundsman.model.json import Json
 from roundsman.model.plan import Plan, StepPlan
+from roundsman.model.record_limits import (
+    ERRORS_LIMIT,
+    LONGEST_DETAIL,
+    LONGEST_WHY,
+    MOST_OWED,
+    SHORT_MESSAGE,
+    cut,
+)
 from roundsman.model.states import DONE, END_STATES, ProcessState, TaskState
 from roundsman.model.task import (
     PERFORM,
@@ -47,7 +55,6 @@ from roundsman.model.task import (
     StepRecord,
     Task,
     Termination,
-    answers_of,
     operation_of,
 )
 
@@ -145,6 +152,7 @@ KEEPS_PATIENCE = frozenset(
         StepEvent.OVERDUE,
         StepEvent.UNREAD,
         StepEvent.OUT_OF_TIME,
+        StepEvent.RESTORED,
         StepEvent.WAITS_ON,
         StepEvent.EXHAUSTED,
         StepEvent.HAPPENED,
@@ -153,7 +161,9 @@ KEEPS_PATIENCE = frozenset(
 """Events of one series of attempts. Any other event ends it and clears `retry_until`,
 `unexpected_since` and `waits`: the next failure begins a new series."""
 
-NOT_COUNTED = frozenset({StepEvent.HELD, StepEvent.UNREAD, StepEvent.OUT_OF_TIME})
+NOT_COUNTED = frozenset(
+    {StepEvent.HELD, StepEvent.UNREAD, StepEvent.OUT_OF_TIME, StepEvent.RESTORED}
+)
 """Events that end an attempt without counting it. The time of the attempt does not count either."""
 
 
@@ -168,6 +178,8 @@ class DecisionBuilder:
         self._plan = plan
         self.task = task
         self.now = now
+        self.version = task.version + 1
+        """The version of the record that the decision stores."""
         self.steps = dict(task.steps)
         self.ending = task.ending
         self._actions: list[Action] = []
@@ -189,9 +201,13 @@ class DecisionBuilder:
         """The results of the steps so far, by step (see `Task.results`)."""
         return replace(self.task, steps=self.steps).results()
 
-    def answers(self) -> Mapping[str, Json]:
-        """The results of the steps so far, by record: each item of a fan-out has its own."""
-        return answers_of(self.steps)  # no copy of the task: called at every success
+    def stored_results(self, without: str | None = None) -> dict[str, Json]:
+        """The results in the records of all steps but `without`, also of those that were undone."""
+        return {
+            name: record.result
+            for name, record in self.steps.items()
+            if name != without and record.result is not None
+        }
 
     def move(self, name: str, event: StepEvent, **changes: Unpack[StepChanges]) -> None:
         """Apply the event to the step. Raises NoTransition if the table does not allow it.
@@ -316,6 +332,20 @@ class DecisionBuilder:
         if last:
             self.task = replace(self.task, used_rounds={**self.task.used_rounds, name: last})
 
+    def mark_possibly_performed(self, name: str, at: int | None) -> None:
+        """Record that the waiting step may have been performed since `at` (epoch ms).
+
+        Its effect is unknown then, and an undo of the task includes it. With None for `at`, the
+        step's condition is still to be evaluated if it was never claimed.
+        """
+        record = self.step(name)
+        self.steps[name] = replace(
+            record,
+            started_at=at if record.started_at is None else record.started_at,
+            outcome_unknown=True,
+            effect=None,
+        )
+
     def stop_waiting(self, name: str) -> None:
         """Record that the step's callback has come, so no outside system can act any more.
 
@@ -379,11 +409,14 @@ class DecisionBuilder:
         attempt: int | None,
         reason: str,
         asked: CommandSource | None = None,
+        sender: str | None = None,
     ) -> None:
-        """Add a line to the task's history; `asked` is the operator's command that caused it."""
-        by, command_id = (asked.by, asked.command_id) if asked else (None, None)
-        at = seq(self.before.version + 1, len(self._history))
-        row = HistoryRow(at, self.now, kind, step, attempt, reason, by, command_id)
+        """Add a line to the task's history; `asked` is the operator's command that caused it, and
+        `sender` the principal that answered a callback."""
+        at = seq(self.version, len(self._history))
+        row = HistoryRow(at, self.now, kind, step, attempt, reason, sender=sender)
+        if asked is not None:
+            row = replace(row, by=asked.by, command_id=asked.command_id, sender=asked.sender)
         self._history.append(row)
         self.note(reason)
 
@@ -398,8 +431,8 @@ class DecisionBuilder:
             or self.steps != self.before.steps
             or self.ending != self.before.ending
         )
-        # A reply after the end is recorded but does not change the task's state.
-        over = event is TaskEvent.REPLIED and self.before.ended
+        # These events of an ended task are recorded, but do not change its state.
+        over = event in (TaskEvent.REPLIED, TaskEvent.ERASE) and self.before.ended
         state = self.before.state if over else self._state(plan)
         reason = "; ".join(self._reasons) or "nothing is due"
         # If nothing else has changed, a new state is stored in two cases only: the start time of a
@@ -410,20 +443,41 @@ class DecisionBuilder:
             return self.unchanged(reason)
         check_task_move(self.before.state, event, state)
         self._add_uncompensated_to_reason(plan, state)
-        version = self.before.version + 1
         task = replace(
             self.task,
             state=state,
-            version=version,
-            steps=self.steps,
-            ending=self.ending,
+            version=self.version,
+            steps=self._fitting_steps(),
+            ending=_fitting_ending(self.ending),
             ended_at=self._ended_at(state),
         )
         task = replace(task, failure=self._failure(task))
-        task = replace(task, owed=self.task.owed + self._newly_owed(task))
+        owed = (*self.task.owed, *self._newly_owed(task))[-MOST_OWED:]
+        task = replace(task, owed=owed)
         return Decision(
             with_due_entry(task, self.now), tuple(self._actions), reason, tuple(self._history)
         )
+
+    def _fitting_steps(self) -> dict[str, StepRecord]:
+        """The steps with each new error cut to what fits in the record."""
+        before = self.before.steps
+        new = {
+            name: record.error
+            for name, record in self.steps.items()
+            if record.error is not None
+            and (name not in before or record.error != before[name].error)
+        }
+        if not new:
+            return self.steps
+        kept = (one.error for name, one in self.steps.items() if one.error and name not in new)
+        room = ERRORS_LIMIT - sum(error.size for error in kept)
+        steps = dict(self.steps)
+        for name, error in new.items():
+            whole = error.cut()
+            fitting = whole if whole.size <= room else whole.cut(SHORT_MESSAGE)
+            room -= fitting.size
+            steps[name] = replace(steps[name], error=fitting)
+        return steps
 
     def _failure(self, task: Task) -> str | None:
         """The failure group of the task.
@@ -519,7 +573,7 @@ class DecisionBuilder:
         ends = task.state if task.state is not self.before.state else None
 
         def owed(kind: str, name: str, detail: str = "") -> Owed:
-            return Owed(kind, name, task.version, self.now, detail)
+            return Owed(kind, name, task.version, self.now, cut(detail, LONGEST_DETAIL))
 
         why = self.ending.why if self.ending else ""
         found: list[Owed] = []
@@ -534,6 +588,14 @@ class DecisionBuilder:
             if ends in STATUSES:
                 found.append(owed("status", STATUSES[ends], why))
         return tuple(found)
+
+
+def _fitting_ending(ending: Termination | None) -> Termination | None:
+    """The ending with its texts cut to what fits in the record."""
+    if ending is None:
+        return None
+    error = ending.error and ending.error.cut()
+    return replace(ending, why=cut(ending.why, LONGEST_WHY), error=error)
 
 
 def _has_started(steps: Mapping[str, StepRecord]) -> bool:

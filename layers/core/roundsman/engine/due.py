@@ -84,6 +84,24 @@ def removed_at_once(task: Task) -> bool:
     return settled(task) and task.expires_at is not None and task.retain_for == 0
 
 
+def order_expiry(task: Task, retention: int) -> int | None:
+    """When the order row of the task may be removed (epoch ms); None while the task may need it.
+
+    `retention` is the time in ms that orders are kept, from when their task has ended and nothing
+    is owed any more. A row is kept as long as its task's record. `task` must be a result of
+    `with_due_entry`.
+    """
+    if task.expires_at is None:
+        return None
+    return task.expires_at - task.retain_for + max(retention, task.retain_for)
+
+
+def with_order_expiry(task: Task, retention: int | None) -> Task:
+    """The task, with `order_expires` as it is once the record and its order row are stored."""
+    over = task.expires_at is not None
+    return replace(task, order_expires=over and (task.order_expires or retention is not None))
+
+
 def with_due_entry(task: Task, now: int) -> Task:
     """The task with the lane, the due time and the expiry that follow from its record.
 

@@ -14,6 +14,7 @@ from roundsman.engine.transitions import StepEvent
 from roundsman.model.expressions import NotAList, evaluate_list
 from roundsman.model.json import Json, size_in_bytes
 from roundsman.model.plan import Plan, StepPlan
+from roundsman.model.record_limits import MOST_RECORDS
 from roundsman.model.states import ProcessState
 from roundsman.model.task import AfterUndo, StepError, StepRecord, Task, item_names, step_of
 from roundsman.model.workflow import MOST_STEPS
@@ -112,6 +113,14 @@ def _items_that_fit(context: DecisionContext, step: StepPlan) -> list[Json]:
     if others + len(items) > MOST_STEPS:
         many = f"{len(items)} items beside {others} other steps; {MOST_STEPS} fit in one task"
         raise UnusableList("TooManyItems", many)
+    names = {*context.plan.steps, *context.decision.steps, *item_names(step.name, len(items))}
+    records = len(names - {step.name})
+    if records > MOST_RECORDS:
+        many = (
+            f"{len(items)} items make {records} records with those of former runs; "
+            f"{MOST_RECORDS} fit in one task"
+        )
+        raise UnusableList("TooManyItems", many)
     try:
         largest = max(map(size_in_bytes, items), default=0)
     except (TypeError, ValueError, RecursionError) as problem:
@@ -131,7 +140,9 @@ def _skip_former_items(context: DecisionContext, step: str, count: int) -> None:
     items = item_names(step, count)
     for name in list(context.decision.steps):
         if step_of(name) == step != name and name not in items:
-            context.decision.move(name, StepEvent.NO_ITEMS, finished_at=context.now)
+            context.decision.move(
+                name, StepEvent.NO_ITEMS, finished_at=context.now, result=None, error=None
+            )
 
 
 # --- Items that fail -----------------------------------------------------------------------------

@@ -6,9 +6,12 @@ from zlib import crc32
 
 from roundsman.model.events import CommandSource, HistoryRow
 
-ROWS_A_DECISION = 99
-"""The maximum number of rows of one decision. A DynamoDB transaction holds 100 writes, and one of
-them is the task's record."""
+ANSWERED = "answered"
+"""The kind of a row that says who answered a callback."""
+
+ROWS_A_DECISION = 98
+"""The maximum number of rows that one write stores. A DynamoDB transaction holds 100 writes: one of
+them is the task's record, and another one may be the expiry of its order."""
 
 ROWS_A_VERSION = 1_000
 """How many range keys of the history are reserved for the rows of one version."""
@@ -40,5 +43,13 @@ def refusal(kind: str, asked: CommandSource, why: str, version: int, now: int) -
     row = ROWS_A_DECISION + crc32(asked.command_id.encode()) % (ROWS_A_VERSION - ROWS_A_DECISION)
     reason = f"{kind} by {asked.by} refused: {why}"
     return HistoryRow(
-        seq(version, row), now, "refused", None, None, reason, asked.by, asked.command_id
+        seq(version, row),
+        now,
+        "refused",
+        None,
+        None,
+        reason,
+        asked.by,
+        asked.command_id,
+        asked.sender,
     )

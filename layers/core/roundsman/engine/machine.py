@@ -4,7 +4,8 @@ The engine is pure: it reads no clock, draws no random numbers and does no I/O. 
 arguments. States change only through `roundsman.engine.transitions`. This module dispatches the
 event, and the other modules decide the rest: `steps` (which can start), `attempts` (claims,
 failures and timeouts), `routing` (which agent), `agent_holds` (agents on hold), `on_failure` (the
-strategy of a failed step), `compensation` (undo) and `operator` (commands).
+strategy of a failed step), `compensation` (undo), `operator` (commands) and `erasure` (the command
+that removes the contents).
 """
 
 from roundsman.engine.agent_holds import counts_as_failure, extend_by_holds, returned_by_agent
@@ -19,6 +20,8 @@ from roundsman.engine.attempts import (
 )
 from roundsman.engine.compensation import begin_undos, ready_to_undo, undone
 from roundsman.engine.decision import DecisionBuilder, DecisionContext
+from roundsman.engine.erasure import erase
+from roundsman.engine.history import ANSWERED
 from roundsman.engine.on_failure import end_if_overdue
 from roundsman.engine.operator import operate
 from roundsman.engine.reminders import due_reminders, send_due_reminders
@@ -33,8 +36,10 @@ from roundsman.engine.transitions import Refusal, Stay, StepEvent, TaskEvent, ta
 from roundsman.errors import Refused, TryAgain
 from roundsman.model.events import (
     Agents,
+    ChangeAsked,
     Claimant,
     Decision,
+    Erase,
     Event,
     Inspect,
     Outcome,
@@ -50,6 +55,7 @@ from roundsman.model.task import (
     PERFORM,
     UNDO,
     StepError,
+    StepRecord,
     Task,
     Termination,
     idempotency_key,
@@ -85,7 +91,7 @@ def decide(
     decision = DecisionBuilder(task, now, plan)
     if decision.done_before(event):
         return decision.unchanged("ignored: this command was executed before")
-    match task_transition(task.state, kind):
+    match task_transition(task.state, kind, erased=task.erased_at is not None):
         case Stay(why):
             return decision.unchanged(why)
         case Refusal(why):
@@ -94,6 +100,9 @@ def decide(
             pass
     if task.ended and isinstance(event, Replied):
         return _reply_after_end(plan, decision, event)
+    if isinstance(event, Erase):
+        erase(decision, event)
+        return decision.build(plan, kind)
     if plan is None:
         _without_plan(decision, event)
     else:
@@ -102,7 +111,7 @@ def decide(
     return decision.build(plan and plan.expanded(decision.task.fan_outs), kind)
 
 
-def _with_plan(context: DecisionContext, event: Event) -> Plan:
+def _with_plan(context: DecisionContext, event: Start | Replied | Inspect | ChangeAsked) -> Plan:
     """Handle the event. Returns the plan of the task after it."""
     if isinstance(event, Replied) and (why := _why_not_applicable(context, event)):
         context.decision.note(why)
@@ -140,6 +149,8 @@ def _reply_after_end(plan: Plan | None, decision: DecisionBuilder, event: Replie
         return decision.unchanged(
             f"{event.step}: {event.outcome} reply ignored: the task has ended"
         )
+    if event.callback:
+        _record_answer(decision, decision.step(event.step), event)
     late_success(context, context.plan.steps[event.step])
     return decision.build(context.plan, TaskEvent.REPLIED)
 
@@ -206,6 +217,8 @@ def _replied(context: DecisionContext, event: Replied) -> None:
     current = timely and record.under_way and record.locked_by == event.lock
     accepts = _accepts_earlier_outcome(context, step) or (record.waiting and event.callback)
     counts = current or (timely and accepts and _counts_for_any_attempt(event))
+    if counts and _answers(record, event):
+        _record_answer(decision, record, event)
     if record.waiting and counts and event.callback:
         decision.stop_waiting(step.name)
     if event.outcome is Outcome.SUCCEEDED and counts:
@@ -214,6 +227,8 @@ def _replied(context: DecisionContext, event: Replied) -> None:
         else:
             succeeded(context, step, event.result)
     elif event.outcome is Outcome.SUCCEEDED and timely and _has_failed(context, step.name):
+        if event.callback:
+            _record_answer(decision, record, event)
         late_success(context, step)
     elif counts:
         end_if_overdue(context)  # first: an ending task does not retry
@@ -222,6 +237,19 @@ def _replied(context: DecisionContext, event: Replied) -> None:
         decision.note(f"{step.name}: {event.outcome} reply ignored: {decision.stale(step.name)}")
     end_if_overdue(context)
     _claim_all_ready(context, event.claimant)
+
+
+def _answers(record: StepRecord, event: Replied) -> bool:
+    """Whether the reply answers a callback: by a token, or by any end of an attempt that waits."""
+    ends = event.outcome in (Outcome.SUCCEEDED, Outcome.PERMANENT, Outcome.TRANSIENT)
+    return ends and (event.callback or record.waiting)
+
+
+def _record_answer(decision: DecisionBuilder, record: StepRecord, event: Replied) -> None:
+    """Record who answered the step's callback. The step has no history of its own if it is done."""
+    attempt = record.failure_count + 1 if record.under_way else None
+    said = f"{event.step}: its callback was answered: {event.outcome}"
+    decision.record(ANSWERED, event.step, attempt, said, sender=event.sender)
 
 
 def _counts_for_any_attempt(event: Replied) -> bool:

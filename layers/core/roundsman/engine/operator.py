@@ -12,14 +12,17 @@ from roundsman.engine.corrections import affects, correct
 from roundsman.engine.decision import SKEW, DecisionBuilder, DecisionContext
 from roundsman.engine.effects import may_have_taken_effect
 from roundsman.engine.plan_change import SHOWN, comes_after_others, fit_times, move_to_plan
+from roundsman.engine.restored import reconcile
 from roundsman.engine.steps import too_large
 from roundsman.engine.transitions import StepEvent
 from roundsman.errors import Refused
 from roundsman.model.events import (
     COMMAND_KINDS,
     Cancel,
+    ChangeAsked,
+    CommandSource,
     Extend,
-    OperatorEvent,
+    Reconcile,
     Resolve,
     Resubmit,
     RunNow,
@@ -35,18 +38,14 @@ KEPT_COMMANDS = 10
 for 14 days at most."""
 
 
-def operate(context: DecisionContext, event: OperatorEvent) -> DecisionContext:
+def operate(context: DecisionContext, event: ChangeAsked) -> DecisionContext:
     """Execute the command. Raises Refused, and nothing is stored then.
 
     Returns the context in which the decision goes on: a resubmission may change the task's plan.
     """
     decision, asked = context.decision, event.asked
-    if asked.seen_version not in (None, decision.before.version):
-        raise Refused(
-            f"the task has changed since it was read (version {asked.seen_version}, now "
-            f"{decision.before.version}): read it again"
-        )
-    said = f"{asked.by}: {asked.reason}" if asked.reason else asked.by
+    check_seen_version(decision, asked)
+    said = asked.words
     more = ""
     match event:
         case Resubmit():
@@ -63,12 +62,28 @@ def operate(context: DecisionContext, event: OperatorEvent) -> DecisionContext:
             _extend(context, event)
         case RunNow():
             _run_now(context)
-    ids = (*decision.task.command_ids, asked.command_id)[-KEPT_COMMANDS:]
-    decision.task = replace(decision.task, command_ids=ids)
+        case Reconcile():
+            reconcile(context, event)
+    remember(decision, asked)
     step = event.step if isinstance(event, Resolve | Extend) else None
     kind = COMMAND_KINDS[type(event)]
     decision.record(kind, step, None, f"{kind} by {said}{more}{_plan_words(decision)}", asked)
     return context
+
+
+def check_seen_version(decision: DecisionBuilder, asked: CommandSource) -> None:
+    """Raise Refused if the task has changed since the sender of the command read it."""
+    if asked.seen_version not in (None, decision.before.version):
+        raise Refused(
+            f"the task has changed since it was read (version {asked.seen_version}, now "
+            f"{decision.before.version}): read it again"
+        )
+
+
+def remember(decision: DecisionBuilder, asked: CommandSource) -> None:
+    """Store the id of the command, so that it acts once."""
+    ids = (*decision.task.command_ids, asked.command_id)[-KEPT_COMMANDS:]
+    decision.task = replace(decision.task, command_ids=ids)
 
 
 def _plan_words(decision: DecisionBuilder) -> str:

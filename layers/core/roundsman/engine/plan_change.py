@@ -14,6 +14,7 @@ from roundsman.engine.decision import DecisionContext
 from roundsman.engine.on_failure import past_no_return
 from roundsman.errors import Refused
 from roundsman.model.plan import Plan, StepPlan
+from roundsman.model.record_limits import MOST_RECORDS, MOST_USED_ROUNDS
 from roundsman.model.states import DONE, ProcessState
 from roundsman.model.task import (
     Effect,
@@ -223,6 +224,12 @@ def _undo_words(step: StepPlan) -> str:
 
 def _too_many_steps(context: DecisionContext) -> list[str]:
     many = len(context.plan.steps)
-    if many <= MOST_STEPS:
-        return []
-    return [f"it would have {many} steps with the items of its fan-outs, but {MOST_STEPS} fit"]
+    if many > MOST_STEPS:
+        return [f"it would have {many} steps with the items of its fan-outs, but {MOST_STEPS} fit"]
+    records = len({*context.plan.steps, *context.decision.steps})
+    if records > MOST_RECORDS:
+        return [f"it would have {records} steps with former items, but {MOST_RECORDS} fit"]
+    removed = len(context.decision.task.used_rounds)
+    if removed > MOST_USED_ROUNDS:
+        return [f"{removed} steps would have been removed from it, but {MOST_USED_ROUNDS} fit"]
+    return []

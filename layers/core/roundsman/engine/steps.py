@@ -5,16 +5,14 @@ from roundsman.engine.decision import DecisionContext
 from roundsman.engine.fan_out import UnusableList, fan_out
 from roundsman.engine.on_failure import give_up
 from roundsman.engine.transitions import StepEvent
+from roundsman.model.corrections import corrections_size
 from roundsman.model.events import Claimant
 from roundsman.model.expressions import is_true
 from roundsman.model.json import Json, canonical_json, parse_json, size_in_bytes
 from roundsman.model.plan import StepPlan
+from roundsman.model.record_limits import RESULTS_LIMIT
 from roundsman.model.states import DONE, ProcessState
 from roundsman.model.task import Effect, StepError
-
-RESULTS_LIMIT = 200 * 1024
-"""The maximum size of all results of a task in bytes. A DynamoDB item holds 400 KB, and a request
-carries all results."""
 
 
 def ready_to_perform(context: DecisionContext) -> list[StepPlan]:
@@ -114,7 +112,12 @@ def _condition_holds(context: DecisionContext, step: StepPlan) -> bool:
         error = StepError("ConditionFailed", str(problem))
         give_up(context, step, StepEvent.CONDITION_FAILED, error, f"{step.name}: {problem}")
         return False
-    context.decision.move(step.name, StepEvent.CONDITION_FALSE, finished_at=context.now)
+    context.decision.move(
+        step.name,
+        StepEvent.CONDITION_FALSE,
+        finished_at=context.now,
+        outcome_unknown=False,  # set if the record was restored from a backup
+    )
     context.decision.note(f"{step.name}: skipped, {step.when} is false")
     return False
 
@@ -132,7 +135,8 @@ def too_large(context: DecisionContext, step: StepPlan, result: Json) -> str | N
     size = size_in_bytes(result)
     if size > step.result_limit:
         return f"the result has {size} bytes; the plan allows {step.result_limit}"
-    total = size + size_in_bytes(context.decision.answers())
+    others = size_in_bytes(context.decision.stored_results(without=step.name))
+    total = size + others + corrections_size(context.decision.task.corrections)
     if total > RESULTS_LIMIT:
         return f"the task's results would have {total} bytes; {RESULTS_LIMIT} fit"
     return None

@@ -5,8 +5,8 @@ state and each event of a step, STEPS has the next state, or the reason why noth
 state of the task is derived from its steps after each decision (`live_state`), and TASKS says which
 states each event may lead to. A pair that is missing, or a derived state that TASKS does not list,
 is a defect and raises NoTransition. So an event that comes twice or too late is an entry with a
-reason here, and not an `if` elsewhere. The diagrams in the documentation are drawn from these
-tables.
+reason here, and not an `if` elsewhere. ERASED_TASKS replaces TASKS for a task whose contents
+were erased. The diagrams in the documentation are drawn from these tables.
 """
 
 from collections.abc import Iterable, Mapping
@@ -49,6 +49,7 @@ class StepEvent(StrEnum):
     RESOLVED_DONE = "resolved: it happened"
     RESOLVED_NOT_DONE = "resolved: it did not happen"
     OUT_OF_TIME = "overdue, a person has given more time"
+    RESTORED = "restored from a backup"
     HAPPENED = "succeeded after all"
     STALE = "late or repeated reply"
 
@@ -130,6 +131,8 @@ STEPS: Mapping[tuple[P, StepEvent], Move | Stay] = {
     (P.UNDO_ERROR, StepEvent.RESUBMITTED): Move(P.UNDOING),
     (P.PROCESSING, StepEvent.EXTENDED): Move(P.PROCESSING),
     (P.UNDOING, StepEvent.EXTENDED): Move(P.UNDOING),
+    (P.PROCESSING, StepEvent.RESTORED): Move(P.PENDING),
+    (P.UNDOING, StepEvent.RESTORED): Move(P.UNDOING),
     (P.PENDING, StepEvent.RESOLVED_DONE): Move(P.PROCESSED),
     (P.PROCESSING, StepEvent.RESOLVED_DONE): Move(P.PROCESSED),
     (P.ERROR, StepEvent.RESOLVED_DONE): Move(P.PROCESSED),
@@ -158,6 +161,8 @@ class TaskEvent(StrEnum):
     RESOLVE = "Resolve"
     EXTEND = "Extend"
     RUN_NOW = "RunNow"
+    RECONCILE = "Reconcile"
+    ERASE = "Erase"
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +286,36 @@ TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
         for state in T
         if state not in (T.SCHEDULED, T.RETRY)
     },
+    (T.SCHEDULED, TaskEvent.RECONCILE): _to(T.PENDING),
+    (T.PENDING, TaskEvent.RECONCILE): _to(),
+    (T.ACTIVE, TaskEvent.RECONCILE): _to(T.PENDING, T.RETRY),
+    (T.RETRY, TaskEvent.RECONCILE): _to(T.PENDING),
+    (T.UNDOING, TaskEvent.RECONCILE): _to(),
+    **{(state, TaskEvent.RECONCILE): Refusal(why) for state, why in _OVER.items()},
+    **{
+        (state, TaskEvent.ERASE): Refusal(
+            "the task has not ended and needs its contents: cancel it, or wait for its end"
+        )
+        for state in (T.SCHEDULED, T.PENDING, T.ACTIVE, T.RETRY, T.UNDOING)
+    },
+    (T.ARCHIVED, TaskEvent.ERASE): Refusal(
+        "the task is archived, and its repair needs its contents: resubmit, resolve or undo it "
+        "first, or cancel it"
+    ),
+    **{(state, TaskEvent.ERASE): _to() for state in (T.COMPLETED, T.UNDONE, T.CANCELLED)},
 }
+
+_ERASED = "the contents of the order were erased"
+ERASED_TASKS: Mapping[TaskEvent, MayBecome | Stay | Refusal] = {
+    **{event: Stay(_ERASED) for event in (TaskEvent.START, TaskEvent.REPLIED, TaskEvent.INSPECT)},
+    **{
+        event: Refusal(f"{_ERASED}, so the task cannot be changed any more")
+        for event in TaskEvent
+        if event not in (TaskEvent.START, TaskEvent.REPLIED, TaskEvent.INSPECT, TaskEvent.ERASE)
+    },
+    TaskEvent.ERASE: _to(),
+}
+"""The entries for a task whose contents were erased, whatever its state: it stays as it is."""
 
 
 def step_transition(state: P, event: StepEvent) -> Move | Stay:
@@ -292,9 +326,14 @@ def step_transition(state: P, event: StepEvent) -> Move | Stay:
     return found
 
 
-def task_transition(state: T, event: TaskEvent) -> MayBecome | Stay | Refusal:
-    """The table's entry for the event. Raises NoTransition if there is none."""
-    found = TASKS.get((state, event))
+def task_transition(
+    state: T, event: TaskEvent, *, erased: bool = False
+) -> MayBecome | Stay | Refusal:
+    """The table's entry for the event. Raises NoTransition if there is none.
+
+    `erased`: the contents of the task's order were erased.
+    """
+    found = ERASED_TASKS.get(event) if erased else TASKS.get((state, event))
     if found is None:
         raise NoTransition(f"the table has no entry for a task that is {state} and {event.value}")
     return found

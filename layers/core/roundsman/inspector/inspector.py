@@ -1,6 +1,7 @@
 """What an operator asks of a deployed stack, and what an operator does to it, as one class."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from roundsman.inspector.alerts import StandingAlerts, read_standing
 from roundsman.inspector.clock import now
@@ -9,10 +10,11 @@ from roundsman.inspector.doctor.doctor import Doctor
 from roundsman.inspector.doctor.report import Report
 from roundsman.inspector.operate.commands import CommandResult, CommandSpec, send_command
 from roundsman.inspector.operate.corrections import InputCorrection
+from roundsman.inspector.operate.erasure import erase_order
 from roundsman.inspector.operate.holds import HoldResult, Release, hold_agent, release_agent
 from roundsman.inspector.read.agents import AgentNow, find_agent, find_agents
 from roundsman.inspector.read.groups import GroupNow, find_group, list_groups
-from roundsman.inspector.read.lookup import find_task
+from roundsman.inspector.read.lookup import find_shown, shown_tasks
 from roundsman.inspector.read.queues import Queue, find_queues
 from roundsman.inspector.read.selection import BUDGET, Page, Selection, find
 from roundsman.inspector.read.stack import DeployedStack, find_stack
@@ -44,6 +46,9 @@ class Inspector:
     UnreadableRecord and SchemaTooNew for a record that this code cannot read, and the errors of
     boto3 for calls and for missing credentials. `roundsman.inspector.sentence_of` puts each of them
     in words.
+
+    Values that a workflow masks are replaced by `(masked)` in all that a method returns for people:
+    in results, errors and reasons.
     """
 
     def __init__(self, stack: DeployedStack) -> None:
@@ -72,12 +77,17 @@ class Inspector:
 
         `after` is the cursor of the page before. At most `budget` tasks are read for the page.
         """
-        return find(self.stack, selection or Selection(), after=after, limit=limit, budget=budget)
+        page = find(self.stack, selection or Selection(), after=after, limit=limit, budget=budget)
+        return replace(page, tasks=shown_tasks(self.stack, page.tasks))
 
-    def task(self, order_id: str) -> tuple[Task, Plan | None, list[HistoryRow]]:
-        """Return the order's task, its plan (None if it is not stored) and its history."""
-        task, plan = find_task(self.stack, order_id)
-        return task, plan, self.stack.tasks.history(order_id)
+    def task(
+        self, order_id: str, *, reveal: bool = False
+    ) -> tuple[Task, Plan | None, list[HistoryRow]]:
+        """Return the order's task, its plan (None if it is not stored) and its history.
+
+        Values that the workflow masks are replaced by `(masked)`, unless `reveal` is true.
+        """
+        return find_shown(self.stack, order_id, reveal=reveal)
 
     def timeline(self, order_id: str) -> list[Happening]:
         """Return what happened to the order, in the order of time."""
@@ -219,6 +229,10 @@ class Inspector:
     def run(self, order_id: str, *, by: str, reason: str, wait: float = WAIT) -> CommandResult:
         """Start a scheduled task, or the next attempt of one in Retry, at once."""
         return self._send(CommandSpec(order_id, RunNow), by, reason, wait)
+
+    def erase(self, order_id: str, *, by: str, reason: str, wait: float = WAIT) -> CommandResult:
+        """Remove the contents of an order that has ended, and keep the record that it was."""
+        return erase_order(self.stack, order_id, by=by, reason=reason, wait=wait)
 
     def hold(self, agent: str, seconds: int, *, by: str, reason: str) -> HoldResult:
         """Let the agent take no work for `seconds`: its steps wait, and no attempt is counted."""

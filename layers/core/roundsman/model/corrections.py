@@ -7,12 +7,12 @@ The text of a path is that of the problems of a rejected message: `lines[0].quan
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, cast
 
 from roundsman.model.checks import quoted_name
-from roundsman.model.json import Json, canonical_json
+from roundsman.model.json import Json, canonical_json, size_in_bytes
 
 LARGEST_INPUT = 200 * 1024  # bytes of JSON
 DEEPEST_INPUT = 20  # levels; a request contains the input some levels deep
@@ -122,6 +122,13 @@ def value_at(value: Json, path: Path) -> tuple[bool, Json]:
             return False, None
         value = cast("Mapping[str | int, Json]", value)[key]
     return True, value
+
+
+def corrections_size(corrections: Sequence[Correction]) -> int:
+    """Return the size of the corrections as they are stored, in bytes of JSON; 0 for none."""
+    if not corrections:
+        return 0
+    return size_in_bytes([changes_json(one) for one in corrections])
 
 
 def names_of(path: Path) -> tuple[str, ...]:

@@ -89,6 +89,8 @@ class Replied:
     outcome_unknown: bool = False
     effect: Effect | None = None
     callback: bool = False
+    sender: str | None = None
+    """The principal that sent the reply, as AWS authenticated it; None if it is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +105,22 @@ class CommandSource:
     command_id: str
     """Makes the command idempotent: a command with the same id acts once."""
     by: str
-    """Who sent the command."""
+    """Who sent the command, as the command itself says; nothing proves it."""
     reason: str = ""
     """The reason in words."""
     seen_version: int | None = None
     """The command is refused if the task has another version; None for any version."""
+    forwarded_for: str | None = None
+    """Who sent the event that submission forwards as this command, as the command says; None for a
+    command that came directly. It counts only in a message of submission itself."""
+    sender: str | None = None
+    """The principal that sent the command, as AWS authenticated it (`roundsman.model.senders`);
+    None if it is not known. Never read from the command."""
+
+    @property
+    def words(self) -> str:
+        """Who sent the command, and why: `ann: the card is good again`."""
+        return f"{self.by}: {self.reason}" if self.reason else self.by
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,8 +196,28 @@ class RunNow:
     asked: CommandSource
 
 
-OperatorEvent: TypeAlias = Resubmit | UndoAsked | Cancel | Resolve | Extend | RunNow
-CommandKind: TypeAlias = Literal["resubmit", "undo", "cancel", "resolve", "extend", "run"]
+@dataclass(frozen=True, slots=True)
+class Reconcile:
+    """The task's record was restored as it was at an earlier instant: send again what it owes."""
+
+    asked: CommandSource
+    restored_to: int
+    """The instant to which the tables were restored, in epoch ms."""
+
+
+@dataclass(frozen=True, slots=True)
+class Erase:
+    """Remove the contents of an order whose task has ended, and keep the record that it was."""
+
+    asked: CommandSource
+
+
+ChangeAsked: TypeAlias = Resubmit | UndoAsked | Cancel | Resolve | Extend | RunNow | Reconcile
+"""A command that changes how its task goes on."""
+OperatorEvent: TypeAlias = ChangeAsked | Erase
+CommandKind: TypeAlias = Literal[
+    "resubmit", "undo", "cancel", "resolve", "extend", "run", "reconcile", "erase"
+]
 COMMAND_KINDS: Mapping[type[OperatorEvent], CommandKind] = {
     Resubmit: "resubmit",
     UndoAsked: "undo",
@@ -192,6 +225,8 @@ COMMAND_KINDS: Mapping[type[OperatorEvent], CommandKind] = {
     Resolve: "resolve",
     Extend: "extend",
     RunNow: "run",
+    Reconcile: "reconcile",
+    Erase: "erase",
 }
 """The name of each command in messages, in the history and on the command line."""
 
@@ -270,9 +305,12 @@ class HistoryRow:
     reason: str
     """The reason in words."""
     by: str | None = None
-    """Who sent the command; None if the row is about no command."""
+    """Who sent the command, as it says itself; None if the row is about no command."""
     command_id: str | None = None
     """The id of the command; None if the row is about no command."""
+    sender: str | None = None
+    """The principal that sent the command or the answer to a callback, as AWS authenticated it;
+    None if the row is about neither, or if the principal is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,10 +329,13 @@ class Decision:
     """The history rows to store together with the task."""
 
     def then(self, later: "Decision") -> "Decision":
-        """Merge this decision with a later one that was made on its task."""
+        """Merge this decision with a later one that was made on its task.
+
+        An action of both is sent once.
+        """
         return Decision(
             later.task,
-            (*self.actions, *later.actions),
+            tuple(dict.fromkeys((*self.actions, *later.actions))),
             f"{self.reason}; {later.reason}",
             (*self.history, *later.history),
         )

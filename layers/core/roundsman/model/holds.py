@@ -63,6 +63,13 @@ def describe_hold(hold: Hold) -> str:
     return f"on hold by {hold.by} until {until}: {hold.reason}"
 
 
+def hold_words(hold: Hold) -> str:
+    """Return the reason for the hold, to follow the agent's name: `is held by amy: maintenance`."""
+    if hold.kind == OPERATOR:
+        return f"is held by {hold.by}: {hold.reason}"
+    return f"has an open circuit: {hold.reason}"
+
+
 def with_holds(
     views: Mapping[str, AgentView], holds: Iterable[Hold], now: int
 ) -> dict[str, AgentView]:

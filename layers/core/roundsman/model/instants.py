@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 SECOND = 1_000
 MINUTE = 60 * SECOND
+DAY = 24 * 60 * MINUTE
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 

@@ -86,8 +86,15 @@ def levels(value: Json) -> int:
 
 
 def size_in_bytes(value: Json) -> int:
-    """Return the size of the value's canonical JSON in UTF-8, in bytes."""
-    return len(canonical_json(value).encode("utf-8", "surrogatepass"))
+    """Return the size of the value's canonical JSON in UTF-8, in bytes.
+
+    A lone surrogate counts as the escape of six bytes by which it is stored and sent.
+    """
+    text = canonical_json(value)
+    if text.isascii():
+        return len(text)
+    size = len(text.encode("utf-8", "surrogatepass"))
+    return size + 3 * sum("\ud800" <= one <= "\udfff" for one in text)
 
 
 def sha256(text: str) -> str:

@@ -111,6 +111,8 @@ class StepPlan:
     """A number of items if it is at least 1, else a share of them."""
     reads: tuple[str, ...] | None = None
     """The fields of the input that the step's requests contain; None for all of them."""
+    result_masked: bool = False
+    """The result is not shown to operators."""
     item_of: str | None = None
     """In an expanded plan, the fan-out step that this step is an item of; else None."""
     index: int = 0
@@ -172,6 +174,8 @@ class Plan:
     """The name of the step; None if the workflow has no point of no return."""
     text: str = field(repr=False, compare=False)
     """The stored text, canonical JSON."""
+    masked: tuple[str, ...] = ()
+    """The paths of the input fields that are not shown to operators."""
     stored: "Plan | None" = field(default=None, repr=False, compare=False)
     """The plan that this one was expanded from; None if this plan is not expanded."""
     fan_outs: Mapping[str, int] = field(default_factory=dict)
@@ -244,6 +248,11 @@ class Plan:
         """Whether a decision may need the order: a step has a `when` or a `for_each`."""
         return any(step.when or step.for_each for step in self.steps.values())
 
+    @cached_property
+    def masks(self) -> bool:
+        """Whether values of the input or of a result are not shown to operators."""
+        return bool(self.masked) or any(step.result_masked for step in self.steps.values())
+
 
 def _items(plan: Plan, step: StepPlan) -> Iterator[StepPlan]:
     """Yield the steps that replace a step in an expanded plan.
@@ -272,6 +281,9 @@ def plan_of(workflow: Workflow) -> Plan:
         "pointOfNoReturn": point.name if point else None,
         "steps": steps,
     }
+    masked = workflow.masked_paths()
+    if masked:  # a plan without masked fields keeps its hash; older code ignores the field
+        document["masked"] = sorted(masked)
     return read_plan(canonical_json(document))
 
 
@@ -324,6 +336,8 @@ def _step(step: Step, workflow: Workflow) -> dict[str, Json]:
         found |= {"forEach": step.for_each, "tolerate": tolerate}
     if step.reads is not None:
         found["reads"] = sorted(set(step.reads))
+    if step.result_masked:
+        found["resultMasked"] = True
     return found
 
 
@@ -388,6 +402,7 @@ def _read(document: dict[str, Json], text: str) -> Plan:
         retain_for=_as(int, document["retainFor"]),
         priority=Priority(_as(str, document["priority"])).value,
         point_of_no_return=None if point is None else _as(str, point),
+        masked=tuple(_as(str, path) for path in _as(list, document.get("masked", []))),
         text=text,
     )
 
@@ -424,6 +439,7 @@ def _read_step(document: dict[str, Json]) -> StepPlan:
         for_each=None if for_each is None else _as(str, for_each),
         tolerate=tolerate if isinstance(tolerate, float) else _as(int, tolerate),
         reads=None if reads is None else tuple(_as(str, name) for name in _as(list, reads)),
+        result_masked=_as(bool, document.get("resultMasked", False)),
     )
 
 

@@ -35,7 +35,7 @@ class PlanDifference:
 def differences(before: Plan, after: Plan) -> tuple[PlanDifference, ...]:
     """Return the differences: of the workflow, then of its steps in the order of their definition.
 
-    Empty if a task would run the same under both plans.
+    Empty if a task would run, and be shown, the same under both plans.
     """
     old, new = before.stored or before, after.stored or after
     return (*_of_workflow(old, new), *_of_steps(old, new))
@@ -71,6 +71,7 @@ def workflow_fields(plan: Plan) -> dict[str, str]:
         "retain_for": _seconds(plan.retain_for),
         "priority": plan.priority,
         "point_of_no_return": plan.point_of_no_return or "none",
+        "masked": ", ".join(plan.masked) or "none",
     }
 
 
@@ -90,6 +91,7 @@ def step_fields(step: StepPlan) -> dict[str, str]:
         "for_each": step.for_each or "none",
         "tolerate": f"{step.tolerate:g}",
         "reads": "all" if step.reads is None else ", ".join(step.reads) or "none",
+        "result_masked": "yes" if step.result_masked else "no",
     }
 
 

@@ -12,13 +12,22 @@ from typing import Final, Literal, TypeAlias
 from roundsman.model.checks import LONGEST_ERROR_TYPE
 from roundsman.model.corrections import Correction, corrected
 from roundsman.model.json import Json
+from roundsman.model.record_limits import LONGEST_MESSAGE, cut
 from roundsman.model.states import DONE, END_STATES, ProcessState, TaskState
 
-SCHEMA = 2
+SCHEMA = 4
 """The newest record format that this code reads. It does not change a record with a higher one."""
 CHANGED_SCHEMA = 2
 """The format of a record with corrections or `used_rounds`. Code that reads only format 1 would
 drop them."""
+ERASED_SCHEMA = 3
+"""The format of a record whose contents were erased. Code that does not know of it would begin such
+a task again, without its input."""
+PACKED_SCHEMA = 4
+"""The format of a packed record. Code that does not know of it would see no steps."""
+
+ERASED = "(erased)"
+"""Stands for every text that was erased, whatever it was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,19 +42,20 @@ class StepError:
     """The agent's code, or its deployment, has a defect: an exception that its author did not
     expect, or a function that is missing."""
 
-    def cut(self) -> "StepError":
-        """Return the error with the type cut to 100 bytes and the message cut to 1,000 bytes.
+    @property
+    def size(self) -> int:
+        """The size of its texts in bytes of UTF-8."""
+        return len(f"{self.type}{self.message}".encode("utf-8", "replace"))
+
+    def cut(self, longest: int = LONGEST_MESSAGE) -> "StepError":
+        """Return the error with the type cut to 100 bytes and the message to `longest` bytes.
 
         The error is stored in the record and the history and sent in an alert and a status. A
         record that exceeds DynamoDB's 400 KB could never be written again.
         """
         return StepError(
-            _cut(self.type, LONGEST_ERROR_TYPE), _cut(self.message, 1_000), self.unexpected
+            cut(self.type, LONGEST_ERROR_TYPE), cut(self.message, longest), self.unexpected
         )
-
-
-def _cut(text: str, size: int) -> str:
-    return text.encode("utf-8", "replace")[:size].decode("utf-8", "ignore")
 
 
 class AfterUndo(StrEnum):
@@ -214,7 +224,8 @@ class Task:
     """The state of the task."""
     version: int
     """Counts the decisions on the task; every decision is stored on the condition that the stored
-    version is the one it was made on."""
+    version is the one it was made on. Decisions that one write stores count each. The command
+    `reconcile` raises it by a million."""
     created_at: int
     """When the task was submitted."""
     start_at: int
@@ -260,6 +271,14 @@ class Task:
     used_rounds: Mapping[str, int] = field(default_factory=dict)
     """The last round of each step whose keys were used and that a change of the plan has removed.
     If a later plan has the step again, it begins with the next round."""
+    order_expires: bool = False
+    """Whether the order row has an expiry: the store sets it when the task has ended, and takes it
+    back when a person begins the task again."""
+    erased_at: int | None = None
+    """When the contents of the order were erased: its input, the results and the messages of
+    errors (`roundsman.engine.erasure`); None if they were not."""
+    erased_by: str | None = None
+    """Who erased them, and why: `ann: request 17`; None if they were not erased."""
     failure: str | None = None
     """The id of the failure group (`roundsman.model.failure`): of a task that has failed, or of an
     open task with an unexpected error; None for any other task."""

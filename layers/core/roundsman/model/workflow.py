@@ -5,6 +5,7 @@ imported; the message says what to change. `roundsman.model.plan` turns a defini
 stored form.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -24,6 +25,7 @@ from roundsman.model.checks import (
 )
 from roundsman.model.expressions import NotThere, compile_condition, shape_of, steps_read
 from roundsman.model.instants import format_duration, milliseconds
+from roundsman.model.record_limits import MOST_AGENTS
 
 if TYPE_CHECKING:
     from roundsman.model.input_types import InputFunction
@@ -36,6 +38,9 @@ MIN_ATTEMPTS = 3
 KEEP_TRYING_FOR = timedelta(minutes=15)
 """The default of `Retry.keep_trying_for`: longer than most outages of a service."""
 COMPENSATION_ATTEMPTS = 8
+
+
+_MASKED_PATH = re.compile(r"[^.\[\]*=]+(?:\[\])*(?:\.(?:\*|[^.\[\]*=]+)(?:\[\])*)*")
 
 
 class Priority(StrEnum):
@@ -187,6 +192,8 @@ class Step:
     reads: tuple[str, ...] | None = None
     """The fields of the input that the step's agent gets, beside `orderId`; None: all of them. A
     correction of any other field does not affect the step."""
+    result_masked: bool = False
+    """The result is not shown to operators, and neither are its values in messages."""
 
     def __post_init__(self) -> None:
         where = f"step {self.name!r}"
@@ -205,6 +212,7 @@ class Step:
             compile_condition(f"{where}: when", self.when)
         if self.reads is not None:
             check_tuple(f"{where}: reads", self.reads, (str,), 'fields, such as ("lines",)')
+        check_type(f"{where}: result_masked", self.result_masked, bool)
         check_count(f"{where}: result_limit", self.result_limit)
         if self.result_limit > LARGEST_RESULT:
             raise DefinitionError(
@@ -220,6 +228,10 @@ class Step:
         names = self.agent_names()
         for agent in names:
             check_name(f"{where}: agent", agent)
+        if len(names) > MOST_AGENTS:
+            raise DefinitionError(
+                f"{where}: {len(names)} agents; at most {MOST_AGENTS} can perform one step"
+            )
         if len(set(names)) < len(names):
             raise DefinitionError(f"{where}: an agent is named twice in agents; remove one")
 
@@ -293,6 +305,10 @@ class Workflow:
     point_of_no_return: Step | None = None
     """Once this step is Processed, a failure always archives the task, whatever the strategy says.
     None: the workflow has no such point."""
+    masked: tuple[str, ...] = ()
+    """Paths of input fields whose values are not shown to operators, such as `card.number`,
+    `guests[].passport` or `pins.*.pin`. The fields that the input type marks with `Masked()` need
+    not be repeated."""
 
     def __post_init__(self) -> None:
         where = f"workflow {self.name!r}"
@@ -310,8 +326,24 @@ class Workflow:
         point = self.point_of_no_return
         if point is not None and point not in self.steps:
             raise DefinitionError(f"{where}: point_of_no_return must be one of its steps")
+        check_tuple(f"{where}: masked", self.masked, (str,), 'paths, such as ("card.number",)')
+        for path in self.masked:
+            if not _MASKED_PATH.fullmatch(path):
+                raise DefinitionError(
+                    f"{where}: masked has {path!r}, which is not a path; write card.number, "
+                    "guests[].passport for each item of a list, or pins.*.pin for each key"
+                )
         if self.input is not None:
             self._check_input(where)
+
+    def masked_paths(self) -> frozenset[str]:
+        """Return the paths of the masked fields: those in `masked` and those of the input type."""
+        if self.input is None:
+            return frozenset(self.masked)
+        from roundsman.model.input_types import given_type, masked_paths, stored_type
+
+        kinds = (given_type(self.input), stored_type(self.input))
+        return frozenset(self.masked).union(*(masked_paths(kind) for kind in kinds if kind))
 
     def _check_input(self, where: str) -> None:
         # Only an application with typed input loads the module.

@@ -1,12 +1,13 @@
 """The scheduler handles commands and replies: it loads, decides, stores and sends.
 
 It loads the task, gets a decision from the engine, stores it with a conditional write, and sends
-its actions. No state is kept between messages: any instance can continue any task from its record.
+its actions. Several replies of one task are decided one after the other, and stored by one write.
+No state is kept between messages: any instance can continue any task from its record.
 A message is acknowledged (the call returns) only after the actions that it caused were sent.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 
 from roundsman.alerts.reporter import Reporter
 from roundsman.engine.history import refusal
@@ -25,6 +26,7 @@ from roundsman.model.events import (
     COMMAND_KINDS,
     Claimant,
     Decision,
+    Erase,
     Event,
     Inspect,
     InspectAt,
@@ -52,9 +54,12 @@ from roundsman.ports import (
     Superseded,
     TaskStore,
 )
+from roundsman.scheduler.erasure import erase_beside, erase_without_task
+from roundsman.scheduler.fold import ArrivedReply, Fold
 from roundsman.scheduler.lookahead import delay_until
 from roundsman.scheduler.order_cache import OrderCache
 from roundsman.scheduler.owed import OwedResult, send_owed
+from roundsman.scheduler.task_cache import TaskCache
 from roundsman.wire.commands import INSPECT, Command
 from roundsman.wire.messages import AgentRequest, Reply
 
@@ -89,8 +94,10 @@ def _claimed_before(task: Task, claimant: Claimant) -> bool:
     )
 
 
-def _needs_order(plan: Plan, event: Event) -> bool:
+def _needs_order(plan: Plan, task: Task, event: Event) -> bool:
     """Whether the decision may read the order: conditions, lists of items and corrections do."""
+    if task.erased_at is not None or isinstance(event, Erase):
+        return False
     return plan.has_conditions or (isinstance(event, Resubmit) and bool(event.changes))
 
 
@@ -106,12 +113,12 @@ def newly_held(handled: Handled) -> list[str]:
     ]
 
 
-def outcome_of(handled: Handled) -> dict[str, Json]:
+def outcome_of(handled: Handled, *, with_locks: bool = True) -> dict[str, Json]:
     """The decision as fields for the log.
 
     `reason` is always present. `state` is present if the task is not Active, `sent` (the lock of
-    each requested step) if requests were sent, and `agents` (by step) if a request went to another
-    agent than the plan's first.
+    each requested step) if requests were sent and `with_locks`, and `agents` (by step) if a request
+    went to another agent than the plan's first.
     """
     task, asked = handled.task, handled.requests
     if task is None:
@@ -120,7 +127,8 @@ def outcome_of(handled: Handled) -> dict[str, Json]:
     if task.state is not TaskState.ACTIVE:
         fields["state"] = task.state.value
     if asked:
-        fields["sent"] = {request.step: request.lock for request in asked}
+        if with_locks:
+            fields["sent"] = {request.step: request.lock for request in asked}
         if others := {each.step: agent for each in asked if (agent := task.step(each.step).agent)}:
             fields["agents"] = {**others}
     return fields
@@ -143,7 +151,9 @@ class Scheduler:
         instance: str,
     ) -> None:
         self._tasks = tasks
+        self._order_rows = orders
         self._orders = OrderCache(orders)
+        self._stored = TaskCache()
         self._plans = plans
         self._board = board
         self._outbox = outbox
@@ -164,10 +174,116 @@ class Scheduler:
             # The due entry remains, and the supervisor sends an alert when it is due.
             return Handled(f"left to the supervisor, which sends an alert: {type(broken).__name__}")
 
-    def reply(self, reply: Reply, message_id: str) -> Handled:
-        """Handle an agent's reply. Idempotent. Raises TryAgain if it must be delivered again."""
+    def reply(self, reply: Reply, message_id: str, sender: str | None = None) -> Handled:
+        """Handle a reply. Idempotent. Raises TryAgain if it must be delivered again.
+
+        `sender` is the principal that sent the message, as AWS authenticated it. It is stored if
+        the reply answers a callback.
+        """
         claimant = self._claimant(message_id)
-        return self._handle(reply.task_id, reply.event(claimant), claimant)
+        return self._handle(reply.task_id, reply.event(claimant, sender), claimant)
+
+    def replies(self, arrived: Sequence[ArrivedReply]) -> list[Handled | Exception]:
+        """Handle replies of one task; those that one write can store are stored by one write.
+
+        What is stored and sent is the same as by `reply`, called for one after the other. Returns
+        for each reply what became of it, or the exception that `reply` would raise.
+        """
+        events = list[tuple[Replied, Claimant]]()
+        for each in arrived:
+            claimant = self._claimant(each.message_id)
+            events.append((each.reply.event(claimant, each.sender), claimant))
+        results = list[Handled | Exception]()
+        task_id = arrived[0].reply.task_id if arrived else ""
+        while len(results) < len(events):
+            rest = events[len(results) :]
+            try:
+                results += self._fold_replies(task_id, rest, first=not results)
+            except Exception as problem:  # noqa: BLE001  # as `reply` raises it, for each of them
+                results += [problem] * len(rest)
+        return results
+
+    def _fold_replies(
+        self, task_id: str, events: Sequence[tuple[Replied, Claimant]], *, first: bool
+    ) -> Sequence[Handled | Exception]:
+        """Handle at least the first of the replies, and those that can be stored with it.
+
+        The `first` fold of a batch is decided on an eventually consistent read, like a single
+        reply (`_by_a_cheap_read`). A later one would read the version before its predecessor's.
+        """
+        latest = not first
+        for _ in range(MAX_WRITE_ATTEMPTS + 1):
+            if len(events) == 1:
+                return [self._handled_alone(task_id, *events[0])]
+            task = self._read(task_id, latest=latest)
+            if task is None and latest:
+                return [self._gone(task_id, event) for event, _ in events]
+            if task is not None:
+                plan = self._plans.plan(task.plan)
+                fold = self._fold(plan, task, events)
+                if not fold.decisions:
+                    return [self._handled_alone(task_id, *events[0])]
+                # That a stale read shows nothing to change does not mean that there is nothing.
+                if fold.changes or latest:
+                    handled = self._commit_fold(plan, fold, [claimant for _, claimant in events])
+                    if handled is not None:
+                        return handled
+            latest = True
+        raise TryAgain(f"{task_id}: another write came first {MAX_WRITE_ATTEMPTS} times")
+
+    def _read(self, task_id: str, *, latest: bool) -> Task | None:
+        """Load the task; None if there is none, or if a stale read does not show it."""
+        try:
+            return self._tasks.load(task_id, self._clock(), latest=latest)
+        except UnreadableRecord:
+            if latest:
+                raise
+            return None
+
+    def _fold(
+        self, plan: Plan | None, task: Task, events: Sequence[tuple[Replied, Claimant]]
+    ) -> Fold:
+        """Decide as many of the replies, from the first on, as one write can store."""
+        fold = Fold(task)
+        for event, claimant in events:
+            try:
+                decision = self._decide(plan, fold.task, event, claimant)
+            except Exception:  # noqa: BLE001  # handled alone, it raises the same
+                break
+            if not fold.add(decision) or fold.closed:
+                break
+        return fold
+
+    def _handled_alone(
+        self, task_id: str, event: Replied, claimant: Claimant
+    ) -> Handled | Exception:
+        try:
+            return self._handle(task_id, event, claimant)
+        except Exception as problem:  # noqa: BLE001  # of this reply; the others are not affected
+            return problem
+
+    def _commit_fold(
+        self, plan: Plan | None, fold: Fold, claimants: Sequence[Claimant]
+    ) -> list[Handled] | None:
+        """Store the fold and send its actions; None if the conditional write failed.
+
+        As in `_commit`, this write may itself have succeeded before. Decided again, each reply then
+        finds its own claims in the record, and repeats their requests.
+        """
+        decision = fold.merged
+        if fold.changes and not self._save(decision, seen=fold.before.version):
+            return None
+        handled = list[Handled]()
+        for (before, part), claimant in zip(fold.parts(), claimants, strict=False):
+            requests = self._requests_of(plan, replace(part, task=fold.task), claimant)
+            if isinstance(requests, Handled):
+                handled.append(requests)
+            else:
+                handled.append(Handled(part.reason, part.task, before, requests))
+        delivered, unnoted = self._send_rest(plan, fold.before, decision)
+        if handled[-1].task is fold.task:
+            handled[-1] = replace(handled[-1], delivered=delivered, unnoted=unnoted)
+        return handled
 
     def _claimant(self, message_id: str) -> Claimant:
         return Claimant(self._instance, sha256(message_id)[:10])
@@ -180,9 +296,9 @@ class Scheduler:
         for _ in range(MAX_WRITE_ATTEMPTS):
             if handled is not None:
                 return handled
-            task = self._tasks.load(task_id, self._clock())
+            task = self._load(task_id, event)
             if task is None:
-                return self._gone(event)
+                return self._gone(task_id, event)
             plan = self._plans.plan(task.plan)
             try:
                 decision = self._decide(plan, task, event, claimant)
@@ -190,19 +306,28 @@ class Scheduler:
                 return self._refused(task, event, str(refused))
             plan = self._plan_after(plan, task, decision.task)
             handled = self._commit(plan, task, decision, claimant)
+            if handled is not None and isinstance(event, Erase):
+                erase_beside(decision.task, self._tasks)
         if handled is None:
             raise TryAgain(f"{task_id}: another write came first {MAX_WRITE_ATTEMPTS} times")
         return handled
 
+    def _load(self, task_id: str, event: Event) -> Task | None:
+        """Load the task; to erase it, also a record that has expired and is not removed yet."""
+        return self._tasks.load(task_id, 0 if isinstance(event, Erase) else self._clock())
+
     def _by_a_cheap_read(self, task_id: str, event: Event, claimant: Claimant) -> Handled | None:
         """Decide on an eventually consistent read, at half the price of a consistent one.
 
-        A stored decision is safe, because its write is conditional on the version that was read.
-        Returns None if the event changes nothing, is refused or cannot be handled: only a
-        consistent read can establish that. Also returns None if the conditional write failed.
+        A reply to what this instance has just stored needs no read (`TaskCache`). A stored decision
+        is safe, because its write is conditional on the version that was read. Returns None if the
+        event changes nothing, is refused or cannot be handled: only a consistent read can establish
+        that. Also returns None if the conditional write failed.
         """
         try:
-            task = self._tasks.load(task_id, self._clock(), latest=False)
+            task = self._stored.take(task_id, event) or self._tasks.load(
+                task_id, self._clock(), latest=False
+            )
             if task is None:
                 return None
             plan = self._plans.plan(task.plan)
@@ -221,17 +346,30 @@ class Scheduler:
         The condition also fails if this write succeeded before and its response was lost. The
         record then holds this message's own claims, and the next decision repeats their requests.
         """
-        if decision.task is not task:
-            saved = self._tasks.save(decision.task, seen=task.version, history=decision.history)
-            if isinstance(saved, Superseded):
-                return None
+        if decision.task is not task and not self._save(decision, seen=task.version):
+            return None
         return self._send(plan, task, decision, claimant)
 
-    def _gone(self, event: Event) -> Handled:
-        """Ignore a late message of a removed task.
+    def _save(self, decision: Decision, *, seen: int) -> bool:
+        """Store the decision; False if the stored version is not `seen`."""
+        task = decision.task
+        saved = self._tasks.save(task, seen=seen, history=decision.history)
+        if isinstance(saved, Superseded):
+            return False
+        self._stored.keep(task)
+        return True
+
+    def _gone(self, task_id: str, event: Event) -> Handled:
+        """Ignore a late message of a removed task. Of its order, the rest can still be erased.
 
         Raises InvalidMessage for an operator's command, which becomes a rejected message.
         """
+        if isinstance(event, Erase):
+            reason = erase_without_task(
+                task_id, event, self._clock(), tasks=self._tasks, orders=self._order_rows
+            )
+            if reason is not None:
+                return Handled(reason)
         why = "no such task: its retention is over, or it never existed"
         if isinstance(event, Start | Replied | Inspect):
             return Handled(why)
@@ -260,7 +398,9 @@ class Scheduler:
                 task,
                 event,
                 now,
-                order=self._orders.content_of(task) if plan and _needs_order(plan, event) else None,
+                order=self._orders.content_of(task)
+                if plan and _needs_order(plan, task, event)
+                else None,
                 agents=known if plan is None else with_unread(known, plan, task.priority),
                 jitter=jitter,
                 next_plan=self._next_plan(event),
@@ -287,13 +427,32 @@ class Scheduler:
     def _send(
         self, plan: Plan | None, before: Task, decision: Decision, claimant: Claimant
     ) -> Handled:
+        requests = self._requests_of(plan, decision, claimant)
+        if isinstance(requests, Handled):
+            return requests
+        delivered, unnoted = self._send_rest(plan, before, decision)
+        return Handled(decision.reason, decision.task, before, requests, delivered, unnoted)
+
+    def _requests_of(
+        self, plan: Plan | None, decision: Decision, claimant: Claimant
+    ) -> tuple[AgentRequest, ...] | Handled:
+        """Send the decision's requests and return them.
+
+        If the stack has no queue for one of them, its attempt fails; returns what became of that.
+        """
         try:
-            requests = self._send_requests(plan, decision) if plan else ()
+            return self._send_requests(plan, decision) if plan else ()
         except UnknownAgent as unknown:
-            handled = self._unsendable(unknown, plan, decision, claimant)
-            if handled is not None:
-                return handled
-            requests = ()
+            return self._unsendable(unknown, plan, decision, claimant) or ()
+
+    def _send_rest(
+        self, plan: Plan | None, before: Task, decision: Decision
+    ) -> tuple[OwedResult, str | None]:
+        """Send what a stored decision causes besides requests.
+
+        Returns what became of what it owed, and why an undone order could not be added to its
+        failure group.
+        """
         delivered = send_owed(
             decision.task,
             plan,
@@ -305,8 +464,7 @@ class Scheduler:
         )
         self._send_inspects(decision)
         self._send_end(before, decision.task)
-        unnoted = self._reporter.ended(before, decision.task, plan)
-        return Handled(decision.reason, decision.task, before, requests, delivered, unnoted)
+        return delivered, self._reporter.ended(before, decision.task, plan)
 
     def _send_requests(self, plan: Plan, decision: Decision) -> tuple[AgentRequest, ...]:
         task = decision.task

@@ -24,7 +24,14 @@ from roundsman.model.input_types import (
     read_fields,
     valid_input,
 )
-from roundsman.model.json import Json, canonical_json, levels, parse_json, sha256
+from roundsman.model.json import (
+    Json,
+    canonical_json,
+    levels,
+    parse_json,
+    sha256,
+    size_in_bytes,
+)
 from roundsman.model.plan import Plan, plan_of
 from roundsman.model.workflow import Workflow
 from roundsman.submission.processing import Processing, read_processing
@@ -152,9 +159,30 @@ class EventReader:
         if given_type(workflow.input) is None and (unreadable := _not_text(given)):
             return given, unreadable
         try:
-            return valid_input(workflow.input, given, beside=(ORDER_ID, PROCESSING)), []
+            content = valid_input(workflow.input, given, beside=(ORDER_ID, PROCESSING))
         except InvalidInput as error:
             return given, [*error.problems]
+        return content, [] if content is given else _not_storable(content)
+
+
+def _not_storable(content: Mapping[str, Json]) -> list[Problem]:
+    """The problems of an input that the workflow's function returned; empty if it can be stored.
+
+    The function is the application's own code, so the event is rejected instead of tried again.
+    """
+    where = "the input that the workflow's function returned"
+    for name in (ORDER_ID, PROCESSING):
+        if name in content:
+            return [Problem("", f"{where} has the field {name}, which belongs to the engine")]
+    if _not_text(content):
+        return [Problem("", f"{where} has half of a surrogate pair in a text or a name")]
+    size, deep = size_in_bytes(content), levels(content)
+    if size > LARGEST_EVENT:
+        return [Problem("", f"{where} has {size} bytes; at most {LARGEST_EVENT} are allowed")]
+    if deep > DEEPEST_EVENT:
+        sentence = f"{where} is nested {deep} levels; at most {DEEPEST_EVENT} are allowed"
+        return [Problem("", sentence)]
+    return []
 
 
 def _by_field(problem: Problem) -> str:

@@ -3,7 +3,7 @@
 It also passes an application's cancellation of an order on to the scheduler.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from roundsman.engine.new_task import RECEIVED, ProcessingOptions, new_task
 from roundsman.errors import Problem, RejectedOrder, TryAgain
@@ -61,7 +61,11 @@ class Submitted:
 
 
 class Submission:
-    """Stores orders with their tasks, and sends their commands to the scheduler."""
+    """Stores orders with their tasks, and sends their commands to the scheduler.
+
+    `order_retention` is the time in ms that an order is kept after its task has ended; None keeps
+    orders for ever. No task is kept longer than its order.
+    """
 
     def __init__(
         self,
@@ -71,12 +75,14 @@ class Submission:
         outbox: Outbox,
         clock: Clock,
         shards: int,
+        order_retention: int | None = None,
     ) -> None:
         self._tasks = tasks
         self._plans = plans
         self._outbox = outbox
         self._clock = clock
         self._shards = shards
+        self._order_retention = order_retention
 
     def submit(self, order: NewOrder) -> Submitted:
         """Store the order and its task, and start the task. Idempotent.
@@ -88,6 +94,8 @@ class Submission:
         now = self._clock()
         self._plans.put_plan(order.plan)
         task = new_task(order.plan, order.order_id, order.options, now, shards=self._shards)
+        if self._order_retention is not None:
+            task = replace(task, retain_for=min(task.retain_for, self._order_retention))
         row = OrderRow(order.order_id, order.content, order.content_hash, now)
         found = self._tasks.create(row, task)
         if isinstance(found, Created):
@@ -104,8 +112,11 @@ class Submission:
         delivered = self._announce_again(found.task)
         return Submitted(False, "a repeated order; nothing is stored", delivered)
 
-    def cancel(self, asked: CancelAsked, message_id: str) -> Submitted:
+    def cancel(self, asked: CancelAsked, message_id: str, sender: str | None = None) -> Submitted:
         """Send a Cancel command for the order's task to the scheduler.
+
+        `sender` is the principal that sent the event, as AWS authenticated it; None if it is not
+        known. The task's history names it as the sender of the command.
 
         Idempotent for the same message: `message_id` becomes the command's id, and a command acts
         once. The scheduler decides whether the task can still be cancelled, and stores the result
@@ -113,7 +124,8 @@ class Submission:
         """
         if self._tasks.load(asked.order_id, self._clock()) is None:
             raise RejectedOrder([NO_TASK], order_id=asked.order_id)
-        event = Cancel(CommandSource(message_id, APPLICATION, asked.reason), asked.undo)
+        source = CommandSource(message_id, APPLICATION, asked.reason, forwarded_for=sender)
+        event = Cancel(source, asked.undo)
         self._outbox.send_command(command_of(asked.order_id, event))
         return Submitted(False, "its cancellation was sent to the scheduler")
 

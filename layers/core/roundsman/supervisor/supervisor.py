@@ -20,7 +20,7 @@ from roundsman.engine.due import Lane, due, lane_key, settled
 from roundsman.engine.machine import decide
 from roundsman.errors import CallRefused, SchemaTooNew, TryAgain, UnreadableRecord
 from roundsman.model.events import Decision, Inspect, InspectAt, StartTask
-from roundsman.model.instants import MINUTE
+from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.plan import Plan
 from roundsman.model.queue_lag import with_unread
 from roundsman.model.task import Task
@@ -44,6 +44,9 @@ LONGEST_POSTPONEMENT = 15 * MINUTE
 """The longest time in ms between two visits of a record that cannot be handled.
 
 Once the cause is removed, every such task is visited within this time plus one interval."""
+
+VISIT_INTERVAL = 10 * SECOND
+"""ms from one visit to the next, while there is an open run."""
 
 UNDONE_COUNT = 20
 """The default of `SupervisorConfig.undone_count`."""
@@ -388,6 +391,18 @@ class Supervisor:
             self._on_trouble(task_id, problem)
 
 
+@dataclass(frozen=True, slots=True)
+class VisitTimes:
+    """The time that one visit has. Instants are epoch ms."""
+
+    stop_at: int
+    """When the visit ends at the latest."""
+    next_at: int
+    """When the next visit is expected."""
+    last: bool
+    """Whether another process may make the next visit."""
+
+
 def keep_passing(
     supervisor: Supervisor,
     *,
@@ -397,14 +412,16 @@ def keep_passing(
     clock: Clock,
     sleep: Callable[[int], None],
     report: Callable[[PassReport], None],
+    visit: Callable[[VisitTimes], bool] = lambda _: False,
 ) -> None:
     """Make `passes` passes, `interval` ms from start to start, until `stop_at` at the latest.
 
     `stop_at` is epoch ms; `sleep` takes ms. EventBridge invokes the function once a minute, so for
-    a shorter interval one invocation makes several passes.
+    a shorter interval one invocation makes several passes. After each pass, `visit` is called for
+    the bulk runs, and again every VISIT_INTERVAL as long as it returns True: there is an open run.
     """
     next_at = clock()
-    for _ in range(passes):
+    for number in range(1, passes + 1):
         wait = next_at - clock()
         if clock() + max(0, wait) >= stop_at:
             return
@@ -412,3 +429,11 @@ def keep_passing(
             sleep(wait)
         report(supervisor.make_pass(stop_at=stop_at))
         next_at += interval
+        while True:
+            next_visit = clock() + VISIT_INTERVAL
+            between = next_visit < min(next_at, stop_at)
+            last = not between and (number == passes or next_at >= stop_at)
+            times = VisitTimes(stop_at, next_visit if between else next_at, last=last)
+            if not visit(times) or not between:
+                break
+            sleep(max(0, next_visit - clock()))

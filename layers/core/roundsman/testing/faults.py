@@ -10,8 +10,10 @@ from typing import NamedTuple, TypeVar
 
 from roundsman.agents.call_notes import Begun, CallNotes
 from roundsman.errors import CallRefused, Problem, TryAgain
+from roundsman.model.bulk_run import BulkRecord, ListedRun, OrderNote, PlannedOrder, Run, RunRequest
 from roundsman.model.events import Agents, HistoryRow
 from roundsman.model.failure import Group
+from roundsman.model.holds import Hold
 from roundsman.model.leases import Leases
 from roundsman.model.plan import Plan
 from roundsman.model.task import Task
@@ -20,13 +22,20 @@ from roundsman.ports import (
     Created,
     DueEntry,
     Exists,
+    HoldStore,
     Member,
     OrderRow,
     Outbox,
     Saved,
     Superseded,
 )
-from roundsman.testing.memory import MemoryGroups, MemoryLeases, MemoryPlans, MemoryStore
+from roundsman.testing.memory import (
+    MemoryBulkRuns,
+    MemoryGroups,
+    MemoryLeases,
+    MemoryPlans,
+    MemoryStore,
+)
 from roundsman.wire.alert import Alert
 from roundsman.wire.commands import Command
 from roundsman.wire.messages import AgentRequest
@@ -52,10 +61,14 @@ class Fault(StrEnum):
 
 
 LOST_RACE: Saved | Superseded = Superseded()
-MESSAGES = ("send_requests", "send_start", "send_inspect", "send_inspects", "reply")
+MESSAGES = (
+    *("send_requests", "send_start", "send_inspect", "send_inspects", "send_commands"),
+    "reply",
+)
 READS = (
-    *("load", "load_eventually", "order", "plan", "due", "members"),
+    *("load", "load_eventually", "order", "plan", "due", "members", "history"),
     *("read_board", "read_holds", "read_leases", "read_groups"),
+    *("read_bulk_list", "read_bulk", "read_bulk_plan", "read_bulk_request"),
 )
 CONDITIONAL_WRITES = ("create", "save", "clear_owed", "rearm", "write_leases", "note_call")
 CALLS = (
@@ -63,7 +76,9 @@ CALLS = (
     *MESSAGES,
     *READS,
     *("put_plan", "add_history", "trouble", "postpone", "note_read", "close_key"),
+    *("erase_order", "erase_history"),
     *("open_group", "change_group", "remove_group"),
+    *("write_bulk", "close_bulk"),
     *("send_command", "send_status", "publish", "reject"),
 )
 """The names of all calls to AWS, as `Faults.on` takes them."""
@@ -244,6 +259,18 @@ class FaultyStore:
     def add_history(self, task_id: str, row: HistoryRow) -> None:
         self._faults.around("add_history", lambda: self._inner.add_history(task_id, row))
 
+    def history(self, task_id: str) -> list[HistoryRow]:
+        return self._faults.around("history", lambda: self._inner.history(task_id))
+
+    def erase_order(self, order_id: str, *, created_at: int, erased_at: int) -> None:
+        def write() -> None:
+            self._inner.erase_order(order_id, created_at=created_at, erased_at=erased_at)
+
+        self._faults.around("erase_order", write)
+
+    def erase_history(self, task_id: str) -> None:
+        self._faults.around("erase_history", lambda: self._inner.erase_history(task_id))
+
     def clear_owed(self, task: Task) -> Saved | Superseded:
         return self._write("clear_owed", lambda: self._inner.clear_owed(task), LOST_RACE)
 
@@ -336,6 +363,58 @@ class FaultyGroups:
         return self._faults.around("remove_group", lambda: self._inner.remove(group))
 
 
+class FaultyHolds:
+    """The reads of a HoldStore, with faults. A write works."""
+
+    def __init__(self, inner: HoldStore, faults: Faults) -> None:
+        self._inner = inner
+        self._faults = faults
+
+    def holds(self) -> Sequence[Hold]:
+        return self._faults.around("read_holds", self._inner.holds)
+
+    def hold(self, hold: Hold) -> bool:
+        return self._inner.hold(hold)
+
+    def release(self, agent: str, kind: str) -> bool:
+        return self._inner.release(agent, kind)
+
+
+class FaultyBulkRuns:
+    """The part of a BulkRunStore that supervisors use, with faults.
+
+    ANSWER_LOST does not apply: the real adapter recognises its own write when it repeats it.
+    """
+
+    def __init__(self, inner: MemoryBulkRuns, faults: Faults) -> None:
+        self._inner = inner
+        self._faults = faults
+
+    def begin(self, run: Run, orders: Sequence[PlannedOrder]) -> None:
+        self._inner.begin(run, orders)
+
+    def ask(self, run_id: str, request: RunRequest) -> bool:
+        return self._inner.ask(run_id, request)
+
+    def open_runs(self) -> list[ListedRun]:
+        return self._faults.around("read_bulk_list", self._inner.open_runs)
+
+    def load(self, run_id: str, starter: str) -> BulkRecord | None:
+        return self._faults.around("read_bulk", lambda: self._inner.load(run_id, starter))
+
+    def orders(self, run: Run, first: int, most: int) -> list[PlannedOrder]:
+        return self._faults.around("read_bulk_plan", lambda: self._inner.orders(run, first, most))
+
+    def request(self, run: ListedRun) -> RunRequest | None:
+        return self._faults.around("read_bulk_request", lambda: self._inner.request(run))
+
+    def save(self, record: BulkRecord, notes: Sequence[OrderNote] = ()) -> BulkRecord | None:
+        return self._faults.around("write_bulk", lambda: self._inner.save(record, notes))
+
+    def close(self, run: ListedRun) -> None:
+        self._faults.around("close_bulk", lambda: self._inner.close(run))
+
+
 class FaultyOutbox:
     """Outbox that injects faults into another Outbox.
 
@@ -376,6 +455,9 @@ class FaultyOutbox:
 
     def send_inspects(self, inspects: Sequence[tuple[str, int]]) -> None:
         self._faults.around("send_inspects", lambda: self._inner.send_inspects(inspects))
+
+    def send_commands(self, commands: Sequence[tuple[Command, int]]) -> None:
+        self._faults.around("send_commands", lambda: self._inner.send_commands(commands))
 
     def send_status(self, queue_url: str, body: str) -> bool:
         return self._faults.around("send_status", lambda: self._inner.send_status(queue_url, body))

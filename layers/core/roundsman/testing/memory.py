@@ -11,9 +11,17 @@ from threading import RLock
 
 from roundsman.agents.call_notes import Begun
 from roundsman.alerts.group import room_for
-from roundsman.engine.due import Lane, lane_key, removed_at_once
+from roundsman.engine.due import (
+    Lane,
+    lane_key,
+    order_expiry,
+    removed_at_once,
+    with_order_expiry,
+)
+from roundsman.engine.erasure import keeps_reason
 from roundsman.engine.history import fitting
 from roundsman.errors import RoundsmanError, TryAgain
+from roundsman.model.bulk_run import BulkRecord, ListedRun, OrderNote, PlannedOrder, Run, RunRequest
 from roundsman.model.events import Agents, HistoryRow
 from roundsman.model.failure import Group
 from roundsman.model.holds import BREAKER, Hold, in_force, with_holds
@@ -21,7 +29,7 @@ from roundsman.model.instants import SECOND
 from roundsman.model.leases import Leases
 from roundsman.model.plan import Plan
 from roundsman.model.queue_lag import ReadMark, ReadMarkWriter, queue_key, view_of_mark
-from roundsman.model.task import Task
+from roundsman.model.task import ERASED, Task
 from roundsman.ports import (
     Clock,
     Created,
@@ -40,10 +48,18 @@ class MemoryStore:
 
     `removed` holds the last record of each task that was removed at its end, for tests that check
     it. `on_write` is called with each record that is stored, or removed instead of being stored.
+    `order_retention` is the time in ms that an order is kept after its task has ended; None keeps
+    orders for ever.
     """
 
-    def __init__(self, on_write: Callable[[Task], None] = lambda _: None) -> None:
+    def __init__(
+        self,
+        on_write: Callable[[Task], None] = lambda _: None,
+        *,
+        order_retention: int | None = None,
+    ) -> None:
         self._lock = RLock()
+        self.order_retention = order_retention
         self._on_write = on_write
         self._orders: dict[str, OrderRow] = {}
         self._tasks: dict[str, Task] = {}
@@ -94,6 +110,9 @@ class MemoryStore:
         A record that is `removed_at_once` is removed instead of stored.
         """
         with self._lock:
+            stored = self._tasks.get(task.task_id)
+            if stored is not None and stored.created_at != task.created_at:
+                return Superseded()
             if not self._is_at(task.task_id, seen):
                 return Superseded()
             self._put(task)
@@ -107,6 +126,21 @@ class MemoryStore:
         """Store a history row that belongs to no decision. Storing it again has no effect."""
         with self._lock:
             self._history.setdefault(task_id, {})[row.seq] = row
+
+    def erase_order(self, order_id: str, *, created_at: int, erased_at: int) -> None:
+        """Replace the content of the order that was stored at `created_at` by None."""
+        with self._lock:
+            row = self._orders.get(order_id)
+            if row is not None and row.created_at == created_at and row.erased_at is None:
+                self._orders[order_id] = replace(row, content=None, erased_at=erased_at)
+
+    def erase_history(self, task_id: str) -> None:
+        """Replace the reasons of the task's history, except those of `erase` commands."""
+        with self._lock:
+            rows = self._history.get(task_id, {})
+            for seq, row in rows.items():
+                if not keeps_reason(row.kind):
+                    rows[seq] = replace(row, reason=ERASED)
 
     def clear_owed(self, task: Task) -> Saved | Superseded:
         """Store that owed statuses and alerts were sent, without a new version.
@@ -210,6 +244,7 @@ class MemoryStore:
             del self._tasks[task_id]
 
     def _put(self, task: Task) -> None:
+        task = self._with_order(task)
         self._before[task.task_id] = self._tasks.get(task.task_id)
         if removed_at_once(task):
             del self._tasks[task.task_id]
@@ -217,6 +252,17 @@ class MemoryStore:
         else:
             self._tasks[task.task_id] = _as_stored(task)
         self._on_write(task)
+
+    def _with_order(self, task: Task) -> Task:
+        """Give the order row its expiry if the task is over, and take it back if it is not."""
+        found = with_order_expiry(task, self.order_retention)
+        row = self._orders.get(task.task_id)
+        if row is not None and found.order_expires != task.order_expires:
+            expires_at = order_expiry(task, self.order_retention or 0)
+            if expires_at is not None:
+                expires_at = _whole_second(expires_at)
+            self._orders[task.task_id] = replace(row, expires_at=expires_at)
+        return found
 
     def _is_at(self, task_id: str, version: int) -> bool:
         stored = self._tasks.get(task_id)
@@ -233,7 +279,11 @@ def _as_stored(task: Task) -> Task:
     """The record with its expiry rounded up to a full second, the unit of DynamoDB's TTL."""
     if task.expires_at is None:
         return task
-    return replace(task, expires_at=-(-task.expires_at // SECOND) * SECOND)
+    return replace(task, expires_at=_whole_second(task.expires_at))
+
+
+def _whole_second(instant: int) -> int:
+    return -(-instant // SECOND) * SECOND
 
 
 def _is_open(task: Task) -> bool:
@@ -332,6 +382,86 @@ class MemoryLeases:
                 return False
             self._leases = leases
             return True
+
+
+class MemoryBulkRuns:
+    """BulkRunStore in memory. Thread-safe: each call is atomic.
+
+    `notes` are the orders that failed again or were refused, by run.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._lock = RLock()
+        self._clock = clock
+        self._plans: dict[str, tuple[Run, Sequence[PlannedOrder]]] = {}
+        self._open: dict[str, ListedRun] = {}
+        self._closed: set[str] = set()
+        self._requests: dict[tuple[str, str], RunRequest] = {}
+        self._records: dict[str, BulkRecord] = {}
+        self.notes: dict[str, list[OrderNote]] = {}
+
+    def begin(self, run: Run, orders: Sequence[PlannedOrder]) -> None:
+        """Store the plan and add the run to the list of runs."""
+        with self._lock:
+            self._plans[run.id] = (run, tuple(orders))
+            self._open[run.id] = ListedRun(run.id, run.starter, run.started_at)
+
+    def ask(self, run_id: str, request: RunRequest) -> bool:
+        """Store a request. Returns False if there is no such run."""
+        with self._lock:
+            known = self._open.get(run_id)
+            if known is None:
+                return False
+            request = replace(request, at=max(request.at, known.asked_at + 1))
+            self._requests[run_id, request.sender] = request
+            self._open[run_id] = replace(known, asked_by=request.sender, asked_at=request.at)
+            self._closed.discard(run_id)
+            return True
+
+    def open_runs(self) -> list[ListedRun]:
+        """The runs that a supervisor has to look at, the oldest first."""
+        with self._lock:
+            found = [one for one in self._open.values() if one.run_id not in self._closed]
+            return sorted(found, key=lambda one: (one.started_at, one.run_id))
+
+    def load(self, run_id: str, starter: str) -> BulkRecord | None:
+        """The run; None if this starter has planned no such run."""
+        with self._lock:
+            planned = self._plans.get(run_id)
+            if planned is None or planned[0].starter != starter:
+                return None
+            return self._records.get(run_id) or BulkRecord(planned[0])
+
+    def orders(self, run: Run, first: int, most: int) -> list[PlannedOrder]:
+        """At most `most` orders of the plan, from index `first` on, all from one chunk."""
+        end = min(first + most, (first // run.chunk + 1) * run.chunk)
+        return list(self._plans[run.id][1][first:end])
+
+    def request(self, run: ListedRun) -> RunRequest | None:
+        """The last request about a run; None if there is none."""
+        return self._requests.get((run.run_id, run.asked_by or ""))
+
+    def save(self, record: BulkRecord, notes: Sequence[OrderNote] = ()) -> BulkRecord | None:
+        """Store the progress if the stored version is unchanged; None if it is not."""
+        with self._lock:
+            stored = self._records.get(record.run.id)
+            if (0 if stored is None else stored.version) != record.version:
+                return None
+            wanted = replace(
+                record,
+                version=record.version + 1,
+                saved_at=self._clock(),
+                lists=record.lists + bool(notes),
+            )
+            self._records[record.run.id] = wanted
+            self.notes.setdefault(record.run.id, []).extend(notes)
+            return wanted
+
+    def close(self, run: ListedRun) -> None:
+        """Remove the run from `open_runs`, unless there is a newer request."""
+        with self._lock:
+            if self._open[run.run_id].asked_at == run.asked_at:
+                self._closed.add(run.run_id)
 
 
 class MemoryCallNotes:

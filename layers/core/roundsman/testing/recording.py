@@ -85,6 +85,10 @@ class RecordingOutbox:
         """Record the command."""
         self.sent.append(command)
 
+    def send_commands(self, commands: Sequence[tuple[Command, int]]) -> None:
+        """Record the commands, without their delays."""
+        self.sent += [command for command, _ in commands]
+
     def send_status(self, queue_url: str, body: str) -> bool:
         """Record the status. Returns False and records nothing if the queue is in `dead_queues`."""
         if queue_url in self.dead_queues:

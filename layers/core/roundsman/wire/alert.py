@@ -1,10 +1,11 @@
-"""Alerts to operators: the parts that all alerts share, and the alerts about an agent.
+"""Alerts to operators: the parts that all alerts share, those about agents, and about senders.
 
 An alert has a subject, JSON for programs, text for people, and attributes for SNS subscription
 filters. The alerts about failures are in `roundsman.alerts.group_alert`.
 """
 
 import json
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -140,6 +141,49 @@ def agent_alert(
             "step": "none",
             "severity": severity,
             "agent": agent,
+        },
+    )
+
+
+def foreign_command_alert(kind: str, task_id: str, by: str, sender: str | None) -> Alert:
+    """Return the alert that a principal sent a command without being an operator's.
+
+    `kind` is the command, such as `cancel`, and `by` the name that it gives itself. `sender` is the
+    principal that AWS authenticated; None if it is not known. The reason in the command is left
+    out: any text may be in it.
+    """
+    who = sender or "a principal that is not known"
+    summary = (
+        f"{kind} of {task_id} came from {who}, which is not in OperatorRoleIds; it calls itself "
+        f"{by}, and the command was executed like any other"
+    )
+    commands = {"look": f"roundsman show {shlex.quote(task_id)}"}
+    words = AlertText().line(summary)
+    words.pair("command", kind)
+    words.pair("order", task_id)
+    words.pair("sender", who)
+    words.pair("by", by)
+    words.commands("To see the order, with the sender of each of its commands", commands["look"])
+    document: dict[str, Json] = {
+        "alert": "foreign_command",
+        "severity": "critical",
+        "summary": summary,
+        "command": kind,
+        "order": task_id,
+        "sender": sender,
+        "by": by,
+        "do": commands,
+    }
+    return alert_of(
+        f"Roundsman: {kind} of {task_id} came from a principal that is not an operator's",
+        document,
+        text=words.text(),
+        sms=summary,
+        attributes={
+            "kind": "foreign_command",
+            "workflow": "none",
+            "step": "none",
+            "severity": "critical",
         },
     )
 

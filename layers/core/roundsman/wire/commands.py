@@ -14,17 +14,22 @@ from roundsman.model.events import (
     COMMAND_KINDS,
     Cancel,
     CommandSource,
+    Erase,
     Extend,
     OperatorEvent,
+    Reconcile,
     Resolve,
     Resubmit,
     RunNow,
     UndoAsked,
 )
 from roundsman.model.field_table import Field, FieldTable, Kind, any_of
+from roundsman.model.json import Json
+from roundsman.model.senders import LONGEST_SENDER
 from roundsman.wire.fields import (
     ANY,
     FLAG,
+    NUMBER,
     OPTIONAL_NUMBER,
     OPTIONAL_TEXT,
     TEXT,
@@ -38,6 +43,8 @@ from roundsman.wire.messages import TASK_ID_TEXT, message_body, message_fields
 START, INSPECT = "start", "inspect"
 OUTCOMES = ("did", "did-not")
 PLAN_HASH = re.compile("[0-9a-f]{64}")
+LONGEST_COMMAND_ID = 128  # characters
+LONGEST_REASON = 1_000  # characters
 LONGEST_EXTENSION = 30 * 24 * 3600  # seconds; resubmit a task that needs more time
 
 
@@ -89,8 +96,25 @@ def _checked(event: OperatorEvent, fields: Fields) -> OperatorEvent:
     return event
 
 
+def _cut_text(longest: int) -> "Kind[Fields, Json, str]":
+    """The kind of a text that the record of a task keeps, so a longer one is cut when it is read.
+
+    `longest` is in characters.
+    """
+    return Kind("text", lambda fields, name: fields.text(name)[:longest])
+
+
 def _read_reason(fields: Fields, name: str) -> str:
-    return fields.optional_text(name) or ""
+    return (fields.optional_text(name) or "")[:LONGEST_REASON]
+
+
+def _read_sender(fields: Fields, name: str) -> str | None:
+    """Read who sent an event, cut to the length of the longest that AWS gives.
+
+    Only submission's word is believed, and a command is not rejected for it.
+    """
+    text = fields.optional_text(name)
+    return text and text[:LONGEST_SENDER]
 
 
 def _read_plan_hash(fields: Fields, name: str) -> str | None:
@@ -117,10 +141,11 @@ def _read_seconds(fields: Fields, name: str) -> int:
 
 SOURCE: "MessageTable[CommandSource]" = FieldTable(
     CommandSource,
-    Field("commandId", "command_id", TEXT),
-    Field("by", "by", TEXT),
+    Field("commandId", "command_id", _cut_text(LONGEST_COMMAND_ID)),
+    Field("by", "by", _cut_text(LONGEST_SENDER)),
     Field("reason", "reason", Kind("text", _read_reason), ""),
     Field("seenVersion", "seen_version", OPTIONAL_NUMBER, None),
+    Field("forwardedFor", "forwarded_for", Kind("text", _read_sender), None),
 )
 """The fields of every command of a person."""
 EVENTS: "Mapping[str, MessageTable[OperatorEvent]]" = {
@@ -157,6 +182,8 @@ EVENTS: "Mapping[str, MessageTable[OperatorEvent]]" = {
         Field("step", "step", OPTIONAL_TEXT, None, always=True),
     ),
     "run": FieldTable(RunNow),
+    "reconcile": FieldTable(Reconcile, Field("restoredTo", "restored_to", NUMBER)),
+    "erase": FieldTable(Erase),
 }
 """The further fields of each command of a person, by the kind of the command."""
 COMMAND: "MessageTable[Command]" = FieldTable(

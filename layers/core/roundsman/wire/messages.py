@@ -147,8 +147,11 @@ class Reply:
             found["error"] = REPLY_ERROR.written(error)
         return message_body(found)
 
-    def event(self, claimant: Claimant) -> Replied:
-        """Return the reply as an event. `claimant` claims the steps that become ready after it."""
+    def event(self, claimant: Claimant, sender: str | None = None) -> Replied:
+        """Return the reply as an event. `claimant` claims the steps that become ready after it.
+
+        `sender` is the principal that sent the message; the message itself does not say it.
+        """
         return Replied(
             claimant=claimant,
             step=self.step,
@@ -164,6 +167,7 @@ class Reply:
             outcome_unknown=self.outcome_unknown,
             effect=self.effect,
             callback=self.callback,
+            sender=sender,
         )
 
 

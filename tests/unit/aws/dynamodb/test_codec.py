@@ -162,8 +162,8 @@ def test_a_step_that_was_never_claimed_says_only_what_became_of_it() -> None:
 
 
 def test_a_newer_format_is_not_read_whatever_else_is_in_it() -> None:
-    with pytest.raises(SchemaTooNew, match="ord-1001 has the record format 3"):
-        read_task({"TaskId": {"S": "ord-1001"}, "Schema": {"N": "3"}})
+    with pytest.raises(SchemaTooNew, match="ord-1001 has the record format 5"):
+        read_task({"TaskId": {"S": "ord-1001"}, "Schema": {"N": "5"}})
 
 
 def test_attributes_of_another_hand_do_not_disturb() -> None:
@@ -240,6 +240,16 @@ def test_an_order_that_cannot_be_read_is_not_quoted() -> None:
     with pytest.raises(UnreadableRecord, match=r"ord-1 .* Content is not JSON") as raised:
         read_order(item)
     assert "tok_secret" not in str(raised.value)
+
+
+def test_an_erased_task_has_a_format_that_older_code_does_not_read() -> None:
+    erased = replace(born(), erased_at=NOW, erased_by="ann: request 17")
+    moved = replace(erased, used_rounds={"gone": 1})
+    for changed in (erased, moved):
+        assert task_item(changed)["Schema"] == {"N": "3"}
+        assert read_task(task_item(changed)) == changed
+    assert task_item(erased)["ErasedAt"] == {"N": str(NOW)}
+    assert task_item(erased)["ErasedBy"] == {"S": "ann: request 17"}
 
 
 def test_only_a_task_with_corrections_or_used_rounds_has_the_newer_format() -> None:

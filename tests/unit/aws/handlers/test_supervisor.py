@@ -1,27 +1,37 @@
 """The supervisor's function: a tick whose calls were refused has failed, for the alarm to see."""
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from roundsman.aws.handlers import supervisor
 from roundsman.aws.settings import SupervisorSettings
+from roundsman.aws.tracing import OFF
 from roundsman.errors import CallRefused
+from roundsman.model.bulk_run import PlannedOrder, Run, Terms
+from roundsman.model.events import CommandSource, Resubmit
 from roundsman.model.instants import MINUTE
+from roundsman.supervisor.bulk_runs import BulkPorts, BulkRuns
 from roundsman.testing.faults import (
     Fault,
     Faults,
     FaultyBoard,
+    FaultyBulkRuns,
     FaultyGroups,
     FaultyLeases,
     FaultyOutbox,
     FaultyPlans,
     FaultyStore,
 )
+from roundsman.testing.memory import MemoryBulkRuns, MemoryHolds
 from tests.support.machine_world import plan, step
 from tests.support.shell_world import SHARDS, Shells
 
+ROOT = Path(__file__).parents[4]
 SETTINGS = SupervisorSettings(
     orders_table="orders",
     tasks_table="tasks",
@@ -33,16 +43,21 @@ SETTINGS = SupervisorSettings(
     due_shards=SHARDS,
     interval=MINUTE,
     undone_count=0,
+    order_retention=None,
 )
 
 
-def tick(faults: Faults, monkeypatch: pytest.MonkeyPatch) -> Shells:
+def tick(
+    faults: Faults, monkeypatch: pytest.MonkeyPatch, runs: MemoryBulkRuns | None = None
+) -> Shells:
     """One tick over a task that is overdue."""
     shells = Shells(plan(step("first")))
     shells.submit()
     shells.outbox.sent.clear()
     shells.wait(31)
     parts = SimpleNamespace(
+        tracer=OFF,
+        dynamodb=None,
         store=FaultyStore(shells.store, faults, shells.look),
         plans=FaultyPlans(shells.plans, faults),
         board=FaultyBoard(shells.board, faults),
@@ -50,7 +65,22 @@ def tick(faults: Faults, monkeypatch: pytest.MonkeyPatch) -> Shells:
         outbox=FaultyOutbox(shells.outbox, faults),
         leases=FaultyLeases(shells.leases, faults),
     )
+    bulk = BulkPorts(
+        runs=FaultyBulkRuns(runs or MemoryBulkRuns(shells.clock), faults),
+        tasks=parts.store,
+        orders=parts.store,
+        plans=parts.plans,
+        holds=MemoryHolds(shells.clock),
+        outbox=parts.outbox,
+        clock=shells.clock,
+    )
     monkeypatch.setattr(supervisor, "supervisor_parts", lambda _: parts)
+    monkeypatch.setattr(supervisor, "has_open_runs", lambda *_: True)
+    monkeypatch.setattr(
+        supervisor,
+        "_bulk_runs",
+        lambda *_: BulkRuns(bulk, instance="u1", on_trouble=supervisor._log_bulk_trouble),
+    )
     monkeypatch.setattr(supervisor, "now", shells.clock)
     supervisor.tick_handler(SETTINGS)(MINUTE)
     return shells
@@ -71,3 +101,42 @@ def test_a_tick_whose_calls_were_refused_fails_after_it_has_told_what_it_did(
     assert said.count("AWS refused a call") == 1
     assert "a record could not be handled" not in said
     assert said[-1] == "pass done"
+
+
+def test_a_tick_that_may_not_read_the_list_of_bulk_runs_makes_its_pass_and_fails(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(CallRefused, match="read_bulk_list: AccessDenied"):
+        tick(Faults().on("read_bulk_list", Fault.REFUSED), monkeypatch)
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    said = [line.get("message") for line in lines]
+    assert "pass done" in said
+    assert "a bulk run could not be carried on" in said
+
+
+def test_a_tick_with_an_open_run_visits_it_until_the_next_tick(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    began = 1_800_000_000_000
+    runs = MemoryBulkRuns(lambda: began)
+    event = Resubmit(CommandSource("b-1", "amy"))
+    runs.begin(
+        Run("b-1", event, "amy", "AROA:amy", "", "", began, 1, Terms()), [PlannedOrder("ord-9")]
+    )
+    slept: list[int] = []
+    monkeypatch.setattr(supervisor, "sleep", slept.append)
+    tick(Faults(), monkeypatch, runs)
+    assert runs.open_runs() == [], "the order is gone, so the run ends at once"
+    assert slept == []
+    assert [note.said for note in runs.notes["b-1"]] == [
+        "its task has ended, and its retention too"
+    ]
+    assert '"reason":"finished"' in capsys.readouterr().out
+
+
+def test_an_instance_without_a_bulk_run_does_not_import_what_carries_one_out() -> None:
+    code = "import functions.supervisor.app, sys; print('roundsman.model.bulk_run' in sys.modules)"
+    ended = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True, cwd=ROOT
+    )
+    assert ended.stdout == "False\n"

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from typing import cast
 
 import pytest
 
@@ -36,6 +37,28 @@ def test_a_message_is_handed_on_with_its_id_and_the_name_of_its_queue() -> None:
     batch = Batch(seen.append, Queue({"id-0": "text"}))
     assert batch.invoke() == []
     assert seen == [Message("text", "id-0", QUEUE)]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "sender"),
+    [
+        ({"SenderId": "AROAOPS:ann"}, "AROAOPS:ann"),
+        ({"SenderId": ""}, None),
+        ({"SenderId": 5}, None),
+        ({}, None),
+        (None, None),
+    ],
+)
+def test_a_message_is_handed_on_with_the_sender_that_sqs_authenticated(
+    attributes: object, sender: str | None
+) -> None:
+    seen: list[Message] = []
+    batch = Batch(seen.append, Queue({"id-0": '{"sender": "AROAFORGED:x"}'}))
+    event = batch.queue.event(["id-0"])
+    records = cast("list[dict[str, object]]", event["Records"])
+    records[0]["attributes"] = attributes
+    batch.handle_these(event)
+    assert [message.sender for message in seen] == [sender]
 
 
 def test_a_message_that_comes_again_says_so() -> None:

@@ -6,6 +6,8 @@ because DynamoDB's TTL requires seconds. Results are stored as JSON text, so tha
 stays exact. Attributes that this code does not know are ignored, and the next decision removes
 them.
 
+A task above 1 KB has most of its attributes in a packed form (`roundsman.aws.dynamodb.packed`).
+
 Each type of record has one table of its fields, by which it is read and written. The tables of the
 rows of ControlTable are in the modules of their stores.
 """
@@ -17,6 +19,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from roundsman.aws.dynamodb.item_reader import ItemReader
+from roundsman.aws.dynamodb.packed import NotPacked, is_larger, item_bytes, packed, unpacked
 from roundsman.errors import SchemaTooNew, UnreadableRecord
 from roundsman.model.corrections import Correction, changes_json
 from roundsman.model.events import HistoryRow
@@ -27,6 +30,8 @@ from roundsman.model.json import Json, canonical_json
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import (
     CHANGED_SCHEMA,
+    ERASED_SCHEMA,
+    PACKED_SCHEMA,
     SCHEMA,
     AfterUndo,
     Effect,
@@ -47,6 +52,12 @@ T = TypeVar("T")
 
 SHA256_HEX = re.compile("[0-9a-f]{64}")
 NORMAL = "normal"
+WRITE_UNIT = 1024
+"""DynamoDB bills each started KB of a write; in bytes."""
+PACKED = ("Steps", "Ending", "CommandIds", "FanOuts", "Corrections", "UsedRounds")
+"""The attributes of a task that are packed: they grow, and no condition or index needs them."""
+WORTH_COMPARING = 64 * 1024
+"""Up to this size in bytes, a packed task is stored without a look at its size if it were not."""
 
 # JSON can contain these; UTF-8 cannot, and so neither can DynamoDB.
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
@@ -75,6 +86,11 @@ def epoch_seconds(instant: int) -> int:
     return -(-instant // SECOND)
 
 
+def expiry(instant: int) -> "Value":
+    """The attribute `ExpiresAt`, by which DynamoDB removes an item; `instant` is epoch ms."""
+    return number(epoch_seconds(instant))
+
+
 TEXT: "Kind[ItemReader, Value, str]" = Kind("text", ItemReader.text, text)
 NUMBER: "Kind[ItemReader, Value, int]" = Kind("whole number", ItemReader.number, number)
 FLAG: "Kind[ItemReader, Value, bool]" = Kind(
@@ -98,7 +114,7 @@ HASH: "Kind[ItemReader, Value, str]" = Kind(
 EXPIRY: "Kind[ItemReader, Value, int]" = Kind(
     "epoch seconds",
     lambda reader, name: reader.number(name) * SECOND,
-    lambda instant: number(epoch_seconds(instant)),
+    expiry,
 )
 
 
@@ -251,6 +267,9 @@ TASK: "RecordTable[Task]" = FieldTable(
     Field("HeldUntil", "held_until", NUMBER, None),
     Field("Corrections", "corrections", CORRECTIONS, ()),
     Field("UsedRounds", "used_rounds", NUMBERS, {}),
+    Field("OrderExpires", "order_expires", FLAG, default=False),
+    Field("ErasedAt", "erased_at", NUMBER, None),
+    Field("ErasedBy", "erased_by", TEXT, None),
 )
 """All fields of a task except `failure`, which the `failures` index holds."""
 ORDER: "RecordTable[OrderRow]" = FieldTable(
@@ -259,6 +278,8 @@ ORDER: "RecordTable[OrderRow]" = FieldTable(
     Field("Content", "content", JSON_TEXT),
     Field("ContentHash", "content_hash", TEXT),
     Field("CreatedAt", "created_at", NUMBER),
+    Field("ExpiresAt", "expires_at", EXPIRY, None),
+    Field("ErasedAt", "erased_at", NUMBER, None),
 )
 HISTORY: "RecordTable[HistoryRow]" = FieldTable(
     HistoryRow,
@@ -270,15 +291,32 @@ HISTORY: "RecordTable[HistoryRow]" = FieldTable(
     Field("Attempt", "attempt", NUMBER, None),
     Field("By", "by", TEXT, None),
     Field("CommandId", "command_id", TEXT, None),
+    Field("Sender", "sender", TEXT, None),
 )
 
 
 def task_item(task: Task) -> Item:
-    """The item of a task."""
+    """The item of a task: packed if it would have more than 1 KB, and smaller then."""
+    item = plain_task_item(task)
+    if not is_larger(item, WRITE_UNIT):
+        return item
+    found = {name: item[name] for name in item if name not in PACKED}
+    found["Schema"] = number(PACKED_SCHEMA)
+    found["Packed"] = {"B": packed({name: item[name] for name in PACKED if name in item})}
+    # Text that cannot be compressed may be larger as JSON: the limits are those of plain items.
+    if is_larger(found, WORTH_COMPARING) and is_larger(found, item_bytes(item)):
+        return item
+    return found
+
+
+def plain_task_item(task: Task) -> Item:
+    """The item of a task with each attribute of its own."""
     item = TASK.written(task)
     if task.start_at == task.created_at:
         del item["StartAt"]
-    if task.corrections or task.used_rounds:
+    if task.erased_at is not None:
+        item["Schema"] = number(ERASED_SCHEMA)
+    elif task.corrections or task.used_rounds:
         item["Schema"] = number(CHANGED_SCHEMA)
     item |= failure_attributes(task)
     return item
@@ -314,12 +352,30 @@ def read_task(item: "Mapping[str, Value]") -> Task:
     schema = reader.optional_number("Schema")
     if schema is not None and schema > SCHEMA:
         raise SchemaTooNew(f"{task_id} has the record format {schema}; this code reads {SCHEMA}")
+    if "Packed" in item:
+        reader = ItemReader(whole_item(item), task_id)
     values = TASK.values(reader)
     if values["start_at"] is None:
         values["start_at"] = values["created_at"]
     task = TASK.make(**values)
     failure = _read_failure(task, reader)
     return task if failure is None else replace(task, failure=failure)
+
+
+def whole_item(item: "Mapping[str, Value]") -> Item:
+    """The item of a task with each packed attribute on its own. Raises UnreadableRecord."""
+    if "Packed" not in item:
+        return dict(item)
+    task_id = item.get("TaskId", {}).get("S", "?")
+    found = item["Packed"].get("B")
+    if not isinstance(found, bytes):
+        raise UnreadableRecord(task_id, "Packed", "is not bytes")
+    try:
+        inner = unpacked(found)
+    except NotPacked as problem:
+        raise UnreadableRecord(task_id, "Packed", str(problem)) from problem
+    outer = {name: value for name, value in item.items() if name != "Packed"}
+    return {**outer, **{name: inner[name] for name in PACKED if name in inner}}
 
 
 def _read_failure(task: Task, reader: ItemReader) -> str | None:

@@ -3,10 +3,10 @@
 Every write of a task is one conditional write; the condition expressions are below. Several writes
 may happen on one version of a record. They do not harm each other:
 
-- `save` replaces the whole record and increments the version. It fails if another decision came
-  first. It overwrites what the other kinds have written in the meantime. Its `DueAt` is no later
-  than the one it read and the one it has decided, so the due entry stays early enough. An `Owed`
-  that was cleared comes back and is sent once more.
+- `save` replaces the whole record and raises the version, by one for each decision that it stores.
+  It fails if another decision came first. It overwrites what the other kinds have written in the
+  meantime. Its `DueAt` is no later than the one it read and the one it has decided, so the due
+  entry stays early enough. An `Owed` that was cleared comes back and is sent once more.
 - `clear_owed` does not change `DueAt` while the task stays in its open lane, so it cannot undo a
   `rearm`. Once it has moved the task to another lane, `rearm` and `postpone` fail. If there are
   two on one version, at worst each keeps as owed what the other has sent: it is sent twice, and
@@ -24,6 +24,11 @@ If the retention is zero, the write that would move the task to the done lane (a
 `clear_owed` after it) deletes the record instead, on the same condition and for fewer write units:
 the index is written once, not twice. Later writes find no record, so all conditions above fail. The
 order row remains, so a duplicate of the order creates nothing.
+
+An order row has an expiry only while its task is over. If orders are not kept for ever, the write
+that moves the task to the done lane, or deletes it, is one transaction with the write of the
+expiry; so is the write of a decision that begins such a task again, with the removal of the expiry.
+A crash leaves both or neither, and an open task never loses its order.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,9 +37,11 @@ from typing import TYPE_CHECKING
 from roundsman.aws.dynamodb.codec import (
     Item,
     due_attributes,
+    expiry,
     failure_attributes,
     failure_key,
     history_item,
+    json_text,
     number,
     order_item,
     owed_list,
@@ -46,18 +53,30 @@ from roundsman.aws.dynamodb.codec import (
     text,
 )
 from roundsman.aws.errors import ConditionFailed, aws_errors
-from roundsman.engine.due import Lane, lane_key, removed_at_once
+from roundsman.engine.due import (
+    Lane,
+    lane_key,
+    order_expiry,
+    removed_at_once,
+    with_order_expiry,
+)
+from roundsman.engine.erasure import keeps_reason
 from roundsman.engine.history import fitting
 from roundsman.errors import TryAgain
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import SECOND
-from roundsman.model.task import Task
+from roundsman.model.task import ERASED, Task
 from roundsman.ports import Created, DueEntry, Exists, Member, OrderRow, Saved, Superseded
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef as Value
-    from mypy_boto3_dynamodb.type_defs import QueryInputTypeDef, TransactWriteItemTypeDef
+    from mypy_boto3_dynamodb.type_defs import (
+        DeleteTypeDef,
+        QueryInputTypeDef,
+        TransactWriteItemTypeDef,
+        UpdateTypeDef,
+    )
 
 DUE_INDEX = "due"
 FAILURES_INDEX = "failures"
@@ -65,10 +84,16 @@ PAGE = 250
 """Index entries per page: few, because a pass that runs out of time has paid for all of them."""
 
 NO_SUCH_ORDER = "attribute_not_exists(OrderID)"
+ORDER_EXISTS = "attribute_exists(OrderID)"
+SAME_ORDER = "CreatedAt = :created"
+NOT_ERASED = "attribute_not_exists(ErasedAt)"
 NO_SUCH_TASK = "attribute_not_exists(TaskId)"
 TASK_IS_OVER = "ExpiresAt <= :now"  # DynamoDB's TTL deletes it some time later
 TASK_EXISTS = "attribute_exists(TaskId)"
+ROW_EXISTS = "attribute_exists(TaskId)"  # of the history; a person may delete rows
 VERSION_IS_AS_SEEN = "attribute_exists(TaskId) AND Version = :seen"
+# The id of a removed task can be used again, and the new task may be at the version that was seen.
+TASK_IS_AS_SEEN = f"{VERSION_IS_AS_SEEN} AND CreatedAt = :created"
 SOMETHING_IS_OWED = "attribute_exists(Owed)"
 STILL_IN_THAT_LANE = "Lane = :lane"
 STILL_OPEN = "begins_with(Lane, :open)"
@@ -80,7 +105,8 @@ class DynamoStore:
     """TaskStore and OrderStore in DynamoDB. Instances share no state, so there may be many.
 
     `history_table` is None for a function that writes no history (submission). `page` is the number
-    of index entries in one read.
+    of index entries in one read. `order_retention` is the time in ms that an order is kept after
+    its task has ended; None keeps orders for ever.
     """
 
     def __init__(
@@ -91,8 +117,10 @@ class DynamoStore:
         tasks_table: str,
         history_table: str | None,
         page: int = PAGE,
+        order_retention: int | None = None,
     ) -> None:
         self._client = client
+        self._retention = order_retention
         self._page = page
         self._orders = orders_table
         self._tasks = tasks_table
@@ -161,33 +189,72 @@ class DynamoStore:
     ) -> Saved | Superseded:
         """Store a decision and its history rows if the stored version is `seen`, or else nothing.
 
+        Nothing is stored either if the record is of another task with the same id.
+
         Superseded may also mean that this write succeeded: its answer was lost, boto3 repeated the
         write, and the repeat failed because of the new version. The caller then loads the record
         and finds its own lock tokens in it, or finds no record if it was deleted. (With history
         rows, the transaction's `ClientRequestToken` makes the repeat succeed.)
         """
-        condition = {":seen": number(seen)}
+        condition = {":seen": number(seen), ":created": number(task.created_at)}
+        of_order = self._order_write(task)
+        task = with_order_expiry(task, self._retention)
+        doing = f"storing the task {task.task_id}"
         try:
-            with aws_errors(f"storing the task {task.task_id}"):
-                if history:
-                    self._save_with_history(task, condition, history)
+            with aws_errors(doing):
+                if history or of_order:
+                    self._save_together(task, condition, history, of_order)
                 elif removed_at_once(task):
                     self._client.delete_item(
                         TableName=self._tasks,
                         Key={"TaskId": text(task.task_id)},
-                        ConditionExpression=VERSION_IS_AS_SEEN,
+                        ConditionExpression=TASK_IS_AS_SEEN,
                         ExpressionAttributeValues=condition,
                     )
                 else:
                     self._client.put_item(
                         TableName=self._tasks,
                         Item=task_item(task),
-                        ConditionExpression=VERSION_IS_AS_SEEN,
+                        ConditionExpression=TASK_IS_AS_SEEN,
                         ExpressionAttributeValues=condition,
                     )
         except ConditionFailed:
-            return Superseded()
+            if not self._is_without_order(task.task_id, of_order):
+                return Superseded()
+            try:
+                with aws_errors(doing):
+                    self._save_together(task, condition, history, [])
+            except ConditionFailed:
+                return Superseded()
         return Saved()
+
+    def _order_write(self, task: Task) -> "list[TransactWriteItemTypeDef]":
+        """The write of the order row that belongs to a write of the task; empty if there is none.
+
+        It gives the row its expiry when the task is over, and takes it back when it is not.
+        """
+        if with_order_expiry(task, self._retention).order_expires == task.order_expires:
+            return []
+        write: UpdateTypeDef = {
+            "TableName": self._orders,
+            "Key": {"OrderID": text(task.task_id)},
+            "UpdateExpression": "REMOVE ExpiresAt",
+            "ConditionExpression": ORDER_EXISTS,
+        }
+        expires_at = order_expiry(task, self._retention or 0)
+        if expires_at is not None:
+            write["UpdateExpression"] = "SET ExpiresAt = :at"
+            write["ExpressionAttributeValues"] = {":at": expiry(expires_at)}
+        return [{"Update": write}]
+
+    def _is_without_order(
+        self, task_id: str, of_order: "Sequence[TransactWriteItemTypeDef]"
+    ) -> bool:
+        """Whether a transaction failed because the order row is missing, as after a restore.
+
+        The task is then stored without it: it must be able to end.
+        """
+        return bool(of_order) and self._order(task_id, consistent=True) is None
 
     def add_history(self, task_id: str, row: HistoryRow) -> None:
         """Store a history row that belongs to no decision. Storing it again is harmless."""
@@ -196,11 +263,59 @@ class DynamoStore:
         with aws_errors(f"adding to the history of the task {task_id}"):
             self._client.put_item(TableName=self._history, Item=history_item(task_id, row))
 
-    def _save_with_history(
-        self, task: Task, condition: Item, history: Sequence[HistoryRow]
+    def erase_order(self, order_id: str, *, created_at: int, erased_at: int) -> None:
+        """Replace the content of the order that was stored at `created_at` by null.
+
+        Does nothing if there is no such order, or if it was erased before.
+        """
+        try:
+            with aws_errors(f"erasing the order {order_id}"):
+                self._client.update_item(
+                    TableName=self._orders,
+                    Key={"OrderID": text(order_id)},
+                    UpdateExpression="SET #content = :null, ErasedAt = :at",
+                    ConditionExpression=f"{SAME_ORDER} AND {NOT_ERASED}",
+                    ExpressionAttributeNames={"#content": "Content"},
+                    ExpressionAttributeValues={
+                        ":null": json_text(None),
+                        ":at": number(erased_at),
+                        ":created": number(created_at),
+                    },
+                )
+        except ConditionFailed:
+            return
+
+    def erase_history(self, task_id: str) -> None:
+        """Replace the reasons of the task's history, except those of `erase` commands.
+
+        Each row is one write. A call that fails half-way is continued by the next one.
+        """
+        erased = text(ERASED)
+        for item in self._history_items(task_id):
+            if keeps_reason(item.get("Kind", {}).get("S", "")) or item.get("Reason") == erased:
+                continue
+            try:
+                with aws_errors(f"erasing the history of the task {task_id}"):
+                    self._client.update_item(
+                        TableName=self._history or "",
+                        Key={"TaskId": item["TaskId"], "Seq": item["Seq"]},
+                        UpdateExpression="SET #reason = :erased",
+                        ConditionExpression=ROW_EXISTS,
+                        ExpressionAttributeNames={"#reason": "Reason"},
+                        ExpressionAttributeValues={":erased": erased},
+                    )
+            except ConditionFailed:
+                continue
+
+    def _save_together(
+        self,
+        task: Task,
+        condition: Item,
+        history: Sequence[HistoryRow],
+        of_order: "Sequence[TransactWriteItemTypeDef]",
     ) -> None:
-        table = self._history
-        if table is None:
+        table = self._history or ""
+        if history and not table:
             raise ValueError("this store has no history table")
         write: TransactWriteItemTypeDef
         if removed_at_once(task):
@@ -208,7 +323,7 @@ class DynamoStore:
                 "Delete": {
                     "TableName": self._tasks,
                     "Key": {"TaskId": text(task.task_id)},
-                    "ConditionExpression": VERSION_IS_AS_SEEN,
+                    "ConditionExpression": TASK_IS_AS_SEEN,
                     "ExpressionAttributeValues": condition,
                 }
             }
@@ -217,7 +332,7 @@ class DynamoStore:
                 "Put": {
                     "TableName": self._tasks,
                     "Item": task_item(task),
-                    "ConditionExpression": VERSION_IS_AS_SEEN,
+                    "ConditionExpression": TASK_IS_AS_SEEN,
                     "ExpressionAttributeValues": condition,
                 }
             }
@@ -225,7 +340,7 @@ class DynamoStore:
             {"Put": {"TableName": table, "Item": history_item(task.task_id, row)}}
             for row in fitting(history)
         ]
-        self._client.transact_write_items(TransactItems=[write, *rows])
+        self._client.transact_write_items(TransactItems=[write, *of_order, *rows])
 
     def clear_owed(self, task: Task) -> Saved | Superseded:
         """Store that what this version owed was sent; the version does not change.
@@ -234,9 +349,13 @@ class DynamoStore:
         The failure group of a failed task is stored as well. As with `save`, Superseded may also
         mean that this write succeeded and its answer was lost.
         """
+        of_order = self._order_write(task)
+        task = with_order_expiry(task, self._retention)
         if removed_at_once(task):
-            return self._remove(task)
+            return self._remove(task, of_order)
         changes = failure_attributes(task) | ({} if _is_open(task.lane) else due_attributes(task))
+        if task.order_expires:
+            changes["OrderExpires"] = {"BOOL": True}
         gone = [] if task.failure else ["FailureGroup", "FailedAt"]
         if task.owed:
             changes["Owed"] = owed_list(task.owed)
@@ -250,18 +369,27 @@ class DynamoStore:
             update.strip(),
             f"{VERSION_IS_AS_SEEN} AND {SOMETHING_IS_OWED}",
             {**values, ":seen": number(task.version)},
+            of_order,
         )
 
-    def _remove(self, task: Task) -> Saved | Superseded:
+    def _remove(
+        self, task: Task, of_order: "Sequence[TransactWriteItemTypeDef]"
+    ) -> Saved | Superseded:
+        delete: DeleteTypeDef = {
+            "TableName": self._tasks,
+            "Key": {"TaskId": text(task.task_id)},
+            "ConditionExpression": f"{VERSION_IS_AS_SEEN} AND {SOMETHING_IS_OWED}",
+            "ExpressionAttributeValues": {":seen": number(task.version)},
+        }
         try:
             with aws_errors(f"removing the task {task.task_id}"):
-                self._client.delete_item(
-                    TableName=self._tasks,
-                    Key={"TaskId": text(task.task_id)},
-                    ConditionExpression=f"{VERSION_IS_AS_SEEN} AND {SOMETHING_IS_OWED}",
-                    ExpressionAttributeValues={":seen": number(task.version)},
-                )
+                if of_order:
+                    self._client.transact_write_items(TransactItems=[{"Delete": delete}, *of_order])
+                else:
+                    self._client.delete_item(**delete)
         except ConditionFailed:
+            if self._is_without_order(task.task_id, of_order):
+                return self._remove(task, [])
             return Superseded()
         return Saved()
 
@@ -316,18 +444,29 @@ class DynamoStore:
         return int(found["Attributes"]["Trouble"]["N"])
 
     def _update(
-        self, task_id: str, update: str, condition: str, values: "Mapping[str, Value]"
+        self,
+        task_id: str,
+        update: str,
+        condition: str,
+        values: "Mapping[str, Value]",
+        of_order: "Sequence[TransactWriteItemTypeDef]" = (),
     ) -> Saved | Superseded:
+        write: UpdateTypeDef = {
+            "TableName": self._tasks,
+            "Key": {"TaskId": text(task_id)},
+            "UpdateExpression": update,
+            "ConditionExpression": condition,
+            "ExpressionAttributeValues": values,
+        }
         try:
             with aws_errors(f"updating the task {task_id}"):
-                self._client.update_item(
-                    TableName=self._tasks,
-                    Key={"TaskId": text(task_id)},
-                    UpdateExpression=update,
-                    ConditionExpression=condition,
-                    ExpressionAttributeValues=values,
-                )
+                if of_order:
+                    self._client.transact_write_items(TransactItems=[{"Update": write}, *of_order])
+                else:
+                    self._client.update_item(**write)
         except ConditionFailed:
+            if self._is_without_order(task_id, of_order):
+                return self._update(task_id, update, condition, values)
             return Superseded()
         return Saved()
 
@@ -396,6 +535,9 @@ class DynamoStore:
 
     def history(self, task_id: str) -> list[HistoryRow]:
         """All rows of a task's history, the oldest first. Raises UnreadableRecord."""
+        return [read_history(item) for item in self._history_items(task_id)]
+
+    def _history_items(self, task_id: str) -> "Iterator[Item]":
         if self._history is None:
             raise ValueError("this store has no history table")
         query: QueryInputTypeDef = {
@@ -404,8 +546,7 @@ class DynamoStore:
             "ExpressionAttributeValues": {":id": text(task_id)},
             "ConsistentRead": True,
         }
-        doing = f"reading the history of the task {task_id}"
-        return [read_history(item) for item in self._pages(query, doing)]
+        return self._pages(query, f"reading the history of the task {task_id}")
 
 
 def _is_open(lane: str) -> bool:

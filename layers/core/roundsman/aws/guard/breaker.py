@@ -9,7 +9,11 @@ connections are OSErrors). PermanentError and Busy are answers: the service is a
 the count and close a half-open circuit. The answer to a probe, which only asks whether an earlier
 attempt had its effect, does neither. A service that cannot do its work may still answer probes, and
 there is one after each failure, so the count would never reach the threshold. A probe that fails
-counts as a failure.
+counts as a failure, except with WrongAddress: a service without the probe's path may still do all
+its work.
+
+If the last call failed with an AccessError (a refused credential, a wrong address), the reason of
+the open circuit says so: only a person can repair that.
 
 Any other exception, and an OSError about a file, is probably a bug in the agent's code. It says
 nothing about the service, so it neither counts as a failure, nor resets the count, nor closes the
@@ -37,7 +41,7 @@ from aws_lambda_powertools.utilities.circuit_breaker.persistence import (
 
 from roundsman.agents.guard import OF_FILES, CallHeld, NotCalled
 from roundsman.aws.observability import count, logger, where
-from roundsman.errors import Busy, PermanentError, TransientError
+from roundsman.errors import AccessError, Busy, PermanentError, TransientError, WrongAddress
 from roundsman.model.instants import SECOND
 from roundsman.ports import Clock
 
@@ -47,19 +51,20 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 KNOWN_FOR = 1  # seconds that an instance caches the circuit; a call takes about as long
+LONGEST_REASON = 200  # characters of an error's message
 TRIED_FOR = 5 * SECOND  # ms; a call that tries the service rarely takes longer
 
 
 class BreakerNews(Protocol):
     """Callbacks for changes of the circuit. They must not raise."""
 
-    def opened(self, opened_at: int) -> None:
+    def opened(self, opened_at: int, why: str) -> None:
         """The circuit opened at `opened_at` (epoch ms), because calls in a row failed."""
 
     def tried(self) -> None:
         """The circuit is half open: one call may try the service."""
 
-    def reopened(self, opened_at: int) -> None:
+    def reopened(self, opened_at: int, why: str) -> None:
         """The circuit reopened at `opened_at` (epoch ms): the call that tried it failed."""
 
     def closed(self) -> None:
@@ -91,6 +96,9 @@ class Breaker:
         self._recover_after = recover_after
         self._clock = clock
         self._news = news
+        self._no_access = ""
+        """The message of the AccessError with which the last call failed; else empty."""
+        self._failures = failures
         self._config = CircuitBreakerConfig(
             failure_threshold=failures,
             recovery_timeout=recover_after // SECOND,
@@ -133,7 +141,7 @@ class Breaker:
         told: list[_Answer[T]] = []
 
         def protected() -> _Answer[T]:
-            answer = _answer_of(function)
+            answer = self._answer_of(function, asks=asks)
             if asks:
                 told.append(answer)
                 raise _OnlyAsked
@@ -194,9 +202,9 @@ class Breaker:
         opened_at = (transition.opened_at or 0) * SECOND
         match transition.from_state, transition.to_state:
             case CircuitState.CLOSED, CircuitState.OPEN:
-                self._news.opened(opened_at)
+                self._news.opened(opened_at, self._why_open(self._failures))
             case _, CircuitState.OPEN:
-                self._news.reopened(opened_at)
+                self._news.reopened(opened_at, self._why_open(0))
             case _, CircuitState.HALF_OPEN:
                 self._news.tried()
             case _:
@@ -208,7 +216,7 @@ class Breaker:
         if circuit.state is not CircuitState.OPEN or recovers_at is None:
             why, until = "one test call to the service is in progress", now + TRIED_FOR
         else:
-            why, until = self.why_open(circuit.failure_count), recovers_at
+            why, until = self._why_open(circuit.failure_count), recovers_at
         self._news.held(until, why)
         return CallHeld(f"{self._agent}'s circuit is open: {why}", until=until, called=called)
 
@@ -217,10 +225,35 @@ class Breaker:
         at = (opened_at or 0) * SECOND + self._recover_after
         return at if at > self._clock() else None
 
-    @staticmethod
-    def why_open(failures: int) -> str:
+    def _why_open(self, failures: int) -> str:
         """The reason in words. After a failed try Powertools keeps no number: `failures` is 0."""
-        return f"{failures} calls in a row failed" if failures else "the test call failed"
+        why = f"{failures} calls in a row failed" if failures else "the test call failed"
+        return f"{why}; the last error: {self._no_access}" if self._no_access else why
+
+    def _answer_of(self, function: Callable[[], T], *, asks: bool) -> "_Answer[T]":
+        """Call the function. Returns any answer of the service; raises _Failed for a failure.
+
+        Powertools thus counts a refusal (PermanentError, Busy) as a success, because it proves that
+        the service is alive.
+        """
+        self._no_access = ""
+        try:
+            return _Answer(returned=(function(),))
+        except NotCalled:
+            raise  # a Busy, but the service was not called
+        except OF_FILES:
+            raise  # OSErrors, but about files of the agent's code, not about the service
+        except (PermanentError, Busy) as answer:
+            return _Answer(error=answer)
+        except WrongAddress as answer:
+            failure: TransientError | OSError = answer
+            if asks:
+                return _Answer(error=answer)
+        except (TransientError, OSError) as error:
+            failure = error
+        if isinstance(failure, AccessError):
+            self._no_access = str(failure)[:LONGEST_REASON]
+        raise _Failed(failure)  # outside the except block: without a context, which would be logged
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,25 +283,6 @@ class _Failed(Exception):
 
 class _OnlyAsked(Exception):
     """A probe was answered, which Powertools must count neither as a success nor as a failure."""
-
-
-def _answer_of(function: Callable[[], T]) -> _Answer[T]:
-    """Call the function. Returns any answer of the service; raises _Failed for a failure.
-
-    Powertools thus counts a refusal (PermanentError, Busy) as a success, because it proves that the
-    service is alive.
-    """
-    try:
-        return _Answer(returned=(function(),))
-    except NotCalled:
-        raise  # a Busy, but the service was not called
-    except OF_FILES:
-        raise  # OSErrors, but about files of the agent's code, not about the service
-    except (PermanentError, Busy) as answer:
-        return _Answer(error=answer)
-    except (TransientError, OSError) as error:
-        failure = error
-    raise _Failed(failure)  # outside the except block: without a context, which would be logged
 
 
 class _Circuits(CircuitBreakerDynamoDBPersistence):

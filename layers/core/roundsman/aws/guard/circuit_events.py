@@ -9,7 +9,7 @@ because they take longer and must not delay the step.
 from collections.abc import Callable
 
 from roundsman.aws.dynamodb.holds import DynamoHolds
-from roundsman.aws.guard.breaker import TRIED_FOR, Breaker
+from roundsman.aws.guard.breaker import TRIED_FOR
 from roundsman.aws.observability import count, logger, where
 from roundsman.model.holds import BREAKER, Hold
 from roundsman.model.instants import SECOND
@@ -33,44 +33,42 @@ class CircuitEvents:
         *,
         holds: DynamoHolds,
         publish: Callable[[Alert], None],
-        failures: int,
         recover_after: int,
         clock: Clock,
     ) -> None:
         self._agent = agent
         self._holds = holds
         self._publish = publish
-        self._why = Breaker.why_open(failures)
         self._recover_after = recover_after
         self._clock = clock
         self._renewed_at: int | None = None
         self._alerts: list[Alert] = []
 
-    def opened(self, opened_at: int) -> None:
+    def opened(self, opened_at: int, why: str) -> None:
         """Hold the agent and keep an alert to publish, unless another instance was first."""
         count("BreakersOpened")
-        logger().warning("circuit opened", extra={"agent": self._agent, "reason": self._why})
+        logger().warning("circuit opened", extra={"agent": self._agent, "reason": why})
         # Not `opened_at`: it is in whole seconds, so the holds of two instances might be equal.
         since, until = self._clock(), opened_at + self._recover_after
         try:
-            first = self._holds.hold(self._hold(since, until, self._why))
+            first = self._holds.hold(self._hold(since, until, why))
         except Exception as error:  # noqa: BLE001  # the circuit rejects calls without it
             self._log_failure(error)
             first = True  # not known; two alerts are better than none
         if first:
             self._alerts.append(
-                breaker_opened_alert(self._agent, self._why, opened_at=since, until=until)
+                breaker_opened_alert(self._agent, why, opened_at=since, until=until)
             )
 
     def tried(self) -> None:
         """Hold the agent for as long as the one call may take."""
         self._renew(self._clock() + TRIED_FOR, "one test call to the service is in progress")
 
-    def reopened(self, opened_at: int) -> None:
+    def reopened(self, opened_at: int, why: str) -> None:
         """Hold the agent for another recovery time, without another alert."""
         count("BreakersReopened")
-        logger().warning("circuit opened again", extra={"agent": self._agent})
-        self._renew(opened_at + self._recover_after, Breaker.why_open(0))
+        logger().warning("circuit opened again", extra={"agent": self._agent, "reason": why})
+        self._renew(opened_at + self._recover_after, why)
 
     def closed(self) -> None:
         """Release the agent and keep an alert to publish."""

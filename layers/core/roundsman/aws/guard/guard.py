@@ -113,7 +113,6 @@ def guard_of(
         agent,
         holds=holds,
         publish=publish,
-        failures=settings.breaker_failures,
         recover_after=settings.breaker_recovery,
         clock=clock,
     )

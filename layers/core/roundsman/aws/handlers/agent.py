@@ -4,6 +4,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, cached_property
+from logging import WARNING
 from typing import TYPE_CHECKING, Protocol
 
 import boto3
@@ -22,20 +23,30 @@ from roundsman.agents.agent import (
 )
 from roundsman.agents.call_notes import NO_NOTES, CallNotes
 from roundsman.agents.guard import Guard, NoGuard
-from roundsman.aws.clients import CONFIG, Clients
+from roundsman.aws.clients import CONFIG, Clients, begin_invocation
 from roundsman.aws.clock import now, sleep
 from roundsman.aws.cold_start import ends_the_start
 from roundsman.aws.dynamodb.call_notes import DynamoCallNotes
 from roundsman.aws.dynamodb.control import DynamoReadNotes
 from roundsman.aws.guard.guard import guard_of
-from roundsman.aws.observability import count, log_keys, logger, measure, observed, where
+from roundsman.aws.handlers.tracing import tracer_of
+from roundsman.aws.observability import (
+    count,
+    log_keys,
+    log_measured,
+    logger,
+    observed,
+    step_keys,
+    where,
+)
 from roundsman.aws.settings import AgentSettings
 from roundsman.aws.sqs.batch import Message, handle_batch
 from roundsman.aws.sqs.dead_letters import DeadLetters
 from roundsman.aws.sqs.outbox import AwsOutbox
 from roundsman.aws.sqs.outgoing import OutgoingMessage, raise_most_retryable, send_messages
 from roundsman.aws.sqs.send_buffer import SendBuffer, why_sent_first
-from roundsman.model.events import attempt_of
+from roundsman.aws.tracing import OFF, Tracer
+from roundsman.model.events import Outcome, attempt_of
 from roundsman.model.instants import SECOND
 from roundsman.model.queue_lag import ReadNotes
 from roundsman.model.task import PERFORM
@@ -62,6 +73,7 @@ def handler_of(agent: Agent) -> Handler:
 
     @observed
     def handler(event: dict[str, object], context: LambdaContext) -> dict[str, object]:
+        begin_invocation(context)
         return made().handle(event, context.get_remaining_time_in_millis())
 
     return handler
@@ -69,7 +81,7 @@ def handler_of(agent: Agent) -> Handler:
 
 @ends_the_start
 def _function_of(agent: Agent, settings: AgentSettings) -> "AgentFunction":
-    sqs = Clients().sqs
+    sqs, tracer = Clients().sqs, tracer_of(settings.tracing_percent)
     # An agent sends no commands and no statuses, so it has no queues for them.
     outbox = AwsOutbox(
         sqs, scheduler_queue="", reply_prefix="", rejected_queue=settings.rejected_queue_url
@@ -97,6 +109,7 @@ def _function_of(agent: Agent, settings: AgentSettings) -> "AgentFunction":
         notes,
         guard,
         call_notes=DynamoCallNotes(agent.name, control, control_table=table, clock=now),
+        tracer=tracer,
     )
     return made
 
@@ -124,6 +137,7 @@ class AgentFunction:
     sleep: Callable[[int], None] = sleep
     """Its argument is in ms."""
     call_notes: CallNotes = NO_NOTES
+    tracer: Tracer = OFF
 
     def handle(self, event: dict[str, object], time_left: int) -> dict[str, object]:
         """Answer each request of an SQS event, and return the messages to redeliver.
@@ -152,6 +166,7 @@ class AgentFunction:
             sqs=self.sqs,
             queue_url_beside=self.reply_queue_url,
             dead_letters=self._dead_letters,
+            tracer=self.tracer,
         )
         return {**failures}
 
@@ -169,6 +184,7 @@ class AgentFunction:
 
     def _handle(self, message: Message, *, function_ends_at: int, is_last: bool) -> None:
         request = read_request(message.body)
+        self._trace(request)
         self._send_what_cannot_wait(request, function_ends_at)
 
         def attempt(asked: AgentRequest) -> Answer:
@@ -184,13 +200,15 @@ class AgentFunction:
                 call_notes=self.call_notes,
             )
 
-        with log_keys(task_id=request.task_id, step=request.step, attempt=request.attempt):
+        of_step = step_keys(request.step)
+        with log_keys(task_id=request.task_id, **of_step, attempt=request.attempt):
             read_at = self.clock()
             self._note_read(message.queue, request)
             try:
                 again = message.redelivered
                 answer = answer_again(request, attempt) if again else attempt(request)
                 _log(request, answer, read_at, self.clock())
+                self.tracer.note("outcome", _outcome_of(answer))
                 if isinstance(answer, Reply):
                     self._reply(answer, request)
                 # A step with heartbeats is overdue at its next heartbeat, long before complete-by.
@@ -217,18 +235,32 @@ class AgentFunction:
         """
         logger().info("progress", extra={"lock": sign.lock, "note": sign.result})
         self.send_replies()
-        outcomes = send_messages(self.sqs, self.reply_queue_url, [_post(sign)])
+        outcomes = send_messages(
+            self.sqs, self.reply_queue_url, [_post(sign, trace=self.tracer.header())]
+        )
         raise_most_retryable([failure for failure in outcomes if failure is not None])
 
     def _reply(self, reply: Reply, request: AgentRequest) -> None:
         wanted_by = self.agent.asked_at(request)
-        post = _post(reply, until=request.complete_by, wanted_by=wanted_by)
+        trace = self.tracer.header()
+        post = _post(reply, until=request.complete_by, wanted_by=wanted_by, trace=trace)
         self._send_buffer.send(self.reply_queue_url, [post])
+
+    def _trace(self, request: AgentRequest) -> None:
+        notes: dict[str, str | int] = {
+            "workflow": request.workflow,
+            "step": request.step,
+            "agent": self.agent.name,
+            "attempt": request.attempt,
+            "operation": request.operation,
+        }
+        self.tracer.request(request.task_id, notes)
 
     def _say_silenced(self, post: OutgoingMessage) -> None:
         """Log a reply that was not sent in time. The outcome of its attempt is logged already."""
         reply, now = read_reply(post.body), self.clock()
-        with log_keys(task_id=reply.task_id, step=reply.step, attempt=attempt_of(reply.lock)):
+        of_step = step_keys(reply.step)
+        with log_keys(task_id=reply.task_id, **of_step, attempt=attempt_of(reply.lock)):
             count("SilencedReplies")
             extra: dict[str, object] = {
                 "operation": reply.operation,
@@ -249,9 +281,20 @@ class AgentFunction:
 
 
 def _post(
-    reply: Reply, *, until: int | None = None, wanted_by: int | None = None
+    reply: Reply,
+    *,
+    until: int | None = None,
+    wanted_by: int | None = None,
+    trace: str | None = None,
 ) -> OutgoingMessage:
-    return OutgoingMessage(wire_text(reply.body()), until=until, wanted_by=wanted_by)
+    body = wire_text(reply.body())
+    return OutgoingMessage(body, until=until, wanted_by=wanted_by, trace=trace)
+
+
+def _outcome_of(answer: Answer) -> str:
+    if isinstance(answer, Reminded):
+        return "reminded" if answer.error is None else "not reminded"
+    return "silent" if isinstance(answer, NoReply) else answer.outcome.value
 
 
 def _priority_of(queue: str) -> Priority:
@@ -264,41 +307,42 @@ def _log_unexpected(error: Exception) -> None:
 
 
 def _log(request: AgentRequest, answer: Answer, read_at: int, ended_at: int) -> None:
-    """Log one line per attempt, without the order, the result or an error's text; add its metrics.
+    """Log one line per attempt, without the order, the result or an error's text.
 
-    The operation `perform` is not logged: nearly all attempts have it, and each byte of a log costs
-    money.
+    It is also the attempt's metrics: see the metric filters in stacks/agent.yaml. Of an ordinary
+    attempt the operation `perform`, the outcome `succeeded` and the lock are not logged: nearly all
+    attempts have them, and each byte of a log costs money.
     """
     queued, took = max(0, read_at - request.sent_at), ended_at - read_at
-    extra: dict[str, object] = {"lock": request.lock, "queued_ms": queued, "took_ms": took}
+    fields: dict[str, object] = {"queued_ms": queued, "took_ms": took}
     if request.operation != PERFORM:
-        extra["operation"] = request.operation
+        fields["operation"] = request.operation
     if ended_at > request.complete_by:
-        extra["lateness_ms"] = ended_at - request.complete_by
-    measure("RequestQueuedMs", queued)
+        fields["lateness_ms"] = ended_at - request.complete_by
     if isinstance(answer, Reminded):
-        _log_reminder(request, answer, extra)
+        _log_reminder(request, answer, {**fields, "lock": request.lock})
         return
-    measure("StepAttemptMs", took)
     if isinstance(answer, NoReply):
         count("SilencedReplies")
-        logger().warning("silent", extra={**extra, "outcome": "silent", "reason": answer.reason})
+        fields |= {"lock": request.lock, "outcome": "silent", "reason": answer.reason}
+        log_measured("silent", fields, level=WARNING)
         return
-    count(f"StepAttempts{answer.outcome.capitalize()}")
-    extra["outcome"] = answer.outcome.value
+    if answer.outcome is not Outcome.SUCCEEDED:
+        count(f"StepAttempts{answer.outcome.capitalize()}")
+        fields |= {"lock": request.lock, "outcome": answer.outcome.value}
     if answer.error is not None:
-        extra |= {"error_type": answer.error.type, "retry_after_ms": answer.retry_after}
+        fields |= {"error_type": answer.error.type, "retry_after_ms": answer.retry_after}
         if answer.error.type == NO_HANDLER:
             count("StepsWithoutHandler")
-    logger().info("attempted", extra=extra)
+    log_measured("attempted", fields)
 
 
-def _log_reminder(request: AgentRequest, answer: Reminded, extra: dict[str, object]) -> None:
-    extra["reminder"] = request.reminder
+def _log_reminder(request: AgentRequest, answer: Reminded, fields: dict[str, object]) -> None:
+    fields["reminder"] = request.reminder
     if answer.error is None:
-        logger().info("reminded", extra=extra)
+        log_measured("reminded", fields)
         return
     count("RemindersFailed")
     if answer.error.type == NO_HANDLER:
         count("StepsWithoutHandler")
-    logger().warning("not reminded", extra={**extra, "error_type": answer.error.type})
+    log_measured("not reminded", {**fields, "error_type": answer.error.type}, level=WARNING)

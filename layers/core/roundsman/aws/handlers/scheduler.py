@@ -2,23 +2,41 @@
 
 import random
 import secrets
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
+from types import MappingProxyType
 
+from roundsman.aws.clients import Invocation, begin_invocation
 from roundsman.aws.clock import now
 from roundsman.aws.cold_start import ends_the_start
 from roundsman.aws.handlers.wiring import report_owed, scheduler_parts
-from roundsman.aws.observability import count, count_by_workflow, log_keys, logger, observed
+from roundsman.aws.observability import (
+    count,
+    log_keys,
+    log_measured,
+    logger,
+    observed,
+    step_keys,
+)
 from roundsman.aws.settings import SchedulerSettings
-from roundsman.aws.sqs.batch import Message, handle_batch
+from roundsman.aws.sqs.batch import Finish, Message, Together, handle_batch
 from roundsman.aws.sqs.dead_letters import DeadLetters
+from roundsman.aws.tracing import Tracer
+from roundsman.engine.restored import decisions_on
 from roundsman.model.events import Outcome, attempt_of
+from roundsman.model.states import TaskState
+from roundsman.model.task import PERFORM
+from roundsman.scheduler.fold import ArrivedReply
 from roundsman.scheduler.scheduler import Handled, Scheduler, newly_held, outcome_of
-from roundsman.wire.commands import read_command
-from roundsman.wire.messages import read_reply
+from roundsman.scheduler.sender_check import SenderCheck
+from roundsman.wire.commands import START, read_command
+from roundsman.wire.messages import Reply, read_reply
+
+NO_TIMES: Mapping[str, int] = MappingProxyType({})
+_TIMES = {Outcome.SUCCEEDED: "ms", Outcome.TRANSIENT: "failed_ms", Outcome.PERMANENT: "failed_ms"}
 
 
-def scheduler_handler() -> Callable[[dict[str, object], object], object]:
+def scheduler_handler() -> Callable[[dict[str, object], Invocation], object]:
     """Return the entry point of the Lambda function. Its first call reads the environment.
 
     It handles a batch of commands or replies, and returns a partial batch response that lists the
@@ -27,7 +45,8 @@ def scheduler_handler() -> Callable[[dict[str, object], object], object]:
     made = cache(lambda: batch_handler(SchedulerSettings.from_env()))
 
     @observed
-    def handler(event: dict[str, object], _context: object) -> object:
+    def handler(event: dict[str, object], context: Invocation) -> object:
+        begin_invocation(context)
         return made()(event)
 
     return handler
@@ -48,19 +67,39 @@ def batch_handler(settings: SchedulerSettings) -> Callable[[dict[str, object]], 
         jitter=random.random,
         instance=secrets.token_hex(2),
     )
+    senders = SenderCheck(settings.senders, outbox=parts.outbox, clock=now)
     commands = settings.scheduler_queue_url.rpartition("/")[2]
 
     def handle(message: Message) -> None:
+        if message.queue != commands:
+            for finish in handle_replies([_arrived(message)]):
+                finish()
+            return
+        command = read_command(message.body)
+        parts.tracer.note("command", command.kind)
+        with log_keys(task_id=command.task_id):
+            command, foreign = senders.checked(command, message.sender)
+            if foreign:
+                count("ForeignCommands")
+                extra = {"event": command.kind, "sender": message.sender}
+                logger().warning("a foreign principal sent the command", extra=extra)
+            _report(command.kind, scheduler.command(command, message.message_id))
+
+    def read_one(message: Message) -> tuple[str, ArrivedReply] | None:
         if message.queue == commands:
-            command = read_command(message.body)
-            with log_keys(task_id=command.task_id):
-                _report(command.kind, scheduler.command(command, message.message_id))
-        else:
-            reply = read_reply(message.body)
-            attempt = attempt_of(reply.lock)
-            with log_keys(task_id=reply.task_id, step=reply.step, attempt=attempt):
-                said = None if reply.outcome is Outcome.SUCCEEDED else f"reply {reply.outcome}"
-                _report(said, scheduler.reply(reply, message.message_id))
+            return None
+        arrived = _arrived(message)
+        return arrived.reply.task_id, arrived
+
+    def handle_replies(arrived: Sequence[ArrivedReply]) -> list[Finish]:
+        first = arrived[0].reply
+        keys: dict[str, str | int | None] = {"task_id": first.task_id}
+        if len(arrived) == 1:
+            keys |= {**step_keys(first.step), "attempt": attempt_of(first.lock)}
+        with log_keys(**keys):
+            results = scheduler.replies(arrived)
+        ends = zip(arrived, results, strict=True)
+        return [partial(_finish_reply, parts.tracer, each.reply, result) for each, result in ends]
 
     dead_letters = DeadLetters(parts.sqs)
     return lambda event: handle_batch(
@@ -71,14 +110,74 @@ def batch_handler(settings: SchedulerSettings) -> Callable[[dict[str, object]], 
         sqs=parts.sqs,
         queue_url_beside=settings.scheduler_queue_url,
         dead_letters=dead_letters,
+        tracer=parts.tracer,
+        together=Together(read_one, handle_replies),
     )
 
 
-def _report(event: str | None, handled: Handled) -> None:
-    """Log a result and add its metrics. `event` is None for a reply that an attempt succeeded."""
+def _arrived(message: Message) -> ArrivedReply:
+    return ArrivedReply(read_reply(message.body), message.message_id, message.sender)
+
+
+def _finish_reply(tracer: Tracer, reply: Reply, result: Handled | Exception) -> None:
+    """Log what became of a reply, and add its metrics. Raises the exception that it raised."""
+    if not isinstance(result, Exception) and result.task is not None:
+        task = result.task
+        tracer.order(task.task_id, task.created_at, task.workflow)
+        tracer.note("state", task.state.value)
+    for name, value in (
+        ("step", reply.step),
+        ("agent", reply.agent),
+        ("attempt", attempt_of(reply.lock)),
+        ("operation", reply.operation),
+        ("outcome", reply.outcome.value),
+    ):
+        tracer.note(name, value)
+    if isinstance(result, Exception):
+        raise result
+    attempt = attempt_of(reply.lock)
+    with log_keys(task_id=reply.task_id, **step_keys(reply.step), attempt=attempt):
+        said = None if reply.outcome is Outcome.SUCCEEDED else f"reply {reply.outcome}"
+        _report(said, result, _times(reply, result, now()))
+
+
+def _times(reply: Reply, handled: Handled, at: int) -> dict[str, int]:
+    """The time in ms from the request of an attempt to its reply, as a field for the log.
+
+    It is `ms` for an attempt that succeeded and `failed_ms` for one that failed. Empty for every
+    other reply: one that ends no attempt, one to an attempt that was over, and one of an undo.
+    """
+    name, before = _TIMES.get(reply.outcome), handled.before
+    if name is None or before is None or reply.operation != PERFORM:
+        return {}
+    record = before.step(reply.step)
+    if record.locked_by != reply.lock or record.started_at is None:
+        return {}
+    return {name: max(0, at - record.started_at)}
+
+
+def _report(event: str | None, handled: Handled, times: Mapping[str, int] = NO_TIMES) -> None:
+    """Log a result, whose fields are metrics: see the metric filters in stacks/engine.yaml.
+
+    `event` is None for a reply that an attempt succeeded.
+    """
     task = handled.task
-    named = {"event": event} if event else {}
-    logger().info("decided", extra={**named, **outcome_of(handled)})
+    fields: dict[str, object] = {"event": event} if event else {}
+    is_ordinary = event in (None, START)
+    fields |= outcome_of(handled, with_locks=not is_ordinary)
+    ended = (
+        task is not None and handled.before is not None and task.ended and not handled.before.ended
+    )
+    if task is not None and (times or ended):
+        fields |= {"workflow": task.workflow, **times}
+        if ended:
+            # One value per ended task, for the cost of each workflow's orders: `roundsman cost`.
+            fields["decisions"] = decisions_on(task)
+            if task.state is not TaskState.COMPLETED:
+                count(f"Tasks{task.state}")
+        log_measured("decided", fields, with_service=ended)
+    else:
+        logger().info("decided", extra=fields)
     report_owed(handled.delivered)
     if handled.unnoted is not None:
         logger().warning(
@@ -87,7 +186,3 @@ def _report(event: str | None, handled: Handled) -> None:
         )
     for _ in newly_held(handled):
         count("StepsHeld")
-    if task is not None and handled.before is not None and task.ended and not handled.before.ended:
-        count(f"Tasks{task.state}")
-        # One value per ended task, for the cost of each workflow's orders: `roundsman cost`.
-        count_by_workflow("TaskDecisions", task.workflow, task.version)

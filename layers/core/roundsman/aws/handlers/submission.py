@@ -4,10 +4,11 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import cast
 
+from roundsman.aws.clients import Invocation, begin_invocation
 from roundsman.aws.clock import now
 from roundsman.aws.cold_start import ends_the_start
 from roundsman.aws.handlers.wiring import report_owed, submission_parts
-from roundsman.aws.observability import count, log_keys, logger, observed
+from roundsman.aws.observability import count, log_keys, log_measured, logger, observed
 from roundsman.aws.settings import SubmissionSettings
 from roundsman.aws.sqs.batch import Message, handle_batch
 from roundsman.aws.sqs.dead_letters import DeadLetters
@@ -17,13 +18,13 @@ from roundsman.model.workflow import Workflow
 from roundsman.ports import PlanStore
 from roundsman.submission.events import EventReader
 from roundsman.submission.reply_queues import usable_reply_queue
-from roundsman.submission.submission import CancelAsked, NewOrder, Submission
+from roundsman.submission.submission import CancelAsked, NewOrder, Submission, Submitted
 from roundsman.wire.messages import rejected_status_body
 
 
 def submission_handler(
     workflows: Mapping[str, Workflow],
-) -> Callable[[dict[str, object], object], object]:
+) -> Callable[[dict[str, object], Invocation], object]:
     """Return the entry point of the Lambda function. Its first call reads the environment.
 
     It handles a batch of order events and cancel events, and returns a partial batch response that
@@ -34,7 +35,8 @@ def submission_handler(
     made = cache(lambda: batch_handler(SubmissionSettings.from_env(), EventReader(workflows)))
 
     @observed
-    def handler(event: dict[str, object], _context: object) -> object:
+    def handler(event: dict[str, object], context: Invocation) -> object:
+        begin_invocation(context)
         return made()(event)
 
     return handler
@@ -52,6 +54,7 @@ def batch_handler(
         outbox=parts.outbox,
         clock=now,
         shards=settings.due_shards,
+        order_retention=settings.order_retention,
     )
 
     def problem_of(url: str) -> str | None:
@@ -71,13 +74,14 @@ def batch_handler(
 
     def _submit(order: NewOrder) -> None:
         submitted = submission.submit(order)
-        count("OrdersAccepted" if submitted.created else "OrdersRepeated")
-        logger().info("order", extra={"reason": submitted.reason})
+        parts.tracer.note("outcome", "accepted" if submitted.created else "repeated")
+        _log_order(submitted)
         report_owed(submitted.delivered)
 
     def _cancel(asked: CancelAsked, message: Message) -> None:
-        submitted = submission.cancel(asked, message.message_id)
+        submitted = submission.cancel(asked, message.message_id, message.sender)
         count("CancellationsPassedOn")
+        parts.tracer.note("outcome", "cancellation passed on")
         logger().info("cancellation", extra={"reason": submitted.reason})
 
     def _tell_rejected(rejected: RejectedOrder) -> None:
@@ -101,9 +105,18 @@ def batch_handler(
             sqs=parts.sqs,
             queue_url_beside=settings.scheduler_queue_url,
             dead_letters=dead_letters,
+            tracer=parts.tracer,
         )
 
     return handle_event
+
+
+def _log_order(submitted: Submitted) -> None:
+    if submitted.created:  # the metric OrdersAccepted: see stacks/engine.yaml
+        log_measured("order", {"reason": submitted.reason})
+    else:
+        count("OrdersRepeated")
+        logger().info("order", extra={"reason": submitted.reason})
 
 
 def _answer(event: dict[str, object], events: EventReader, plans: PlanStore) -> dict[str, Json]:

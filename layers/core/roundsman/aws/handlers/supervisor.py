@@ -4,29 +4,34 @@ import random
 import secrets
 from collections.abc import Callable
 from functools import cache
-from typing import Protocol
+from typing import TYPE_CHECKING
 
+from roundsman.aws.clients import Invocation, begin_invocation
 from roundsman.aws.clock import now, sleep
 from roundsman.aws.cold_start import ends_the_start
-from roundsman.aws.handlers.wiring import report_owed, supervisor_parts
+from roundsman.aws.dynamodb.bulk_list import has_open_runs
+from roundsman.aws.dynamodb.holds import DynamoHolds
+from roundsman.aws.handlers.wiring import Adapters, report_owed, supervisor_parts
 from roundsman.aws.observability import count, log_keys, logger, measure, observed, where
 from roundsman.aws.settings import SupervisorSettings
 from roundsman.errors import CallRefused
 from roundsman.model.instants import MINUTE
-from roundsman.supervisor.supervisor import PassReport, Supervisor, SupervisorConfig, keep_passing
+from roundsman.supervisor.supervisor import (
+    PassReport,
+    Supervisor,
+    SupervisorConfig,
+    VisitTimes,
+    keep_passing,
+)
+
+if TYPE_CHECKING:
+    from roundsman.supervisor.bulk_runs import BulkReport, BulkRuns
 
 MARGIN = 5_000
 """ms reserved at the end of an invocation, to finish the work that is under way."""
 
 
-class Context(Protocol):
-    """The part of Lambda's context object that the supervisor uses."""
-
-    def get_remaining_time_in_millis(self) -> int:
-        """The time left before Lambda ends this invocation, in ms."""
-
-
-def supervisor_handler() -> Callable[[object, Context], None]:
+def supervisor_handler() -> Callable[[object, Invocation], None]:
     """Return the entry point of the Lambda function. Its first call reads the environment.
 
     It makes the passes that belong to one tick of the timer.
@@ -34,7 +39,8 @@ def supervisor_handler() -> Callable[[object, Context], None]:
     made = cache(lambda: tick_handler(SupervisorSettings.from_env()))
 
     @observed
-    def handler(_event: object, context: Context) -> None:
+    def handler(_event: object, context: Invocation) -> None:
+        begin_invocation(context)
         made()(context.get_remaining_time_in_millis())
 
     return handler
@@ -44,10 +50,13 @@ def supervisor_handler() -> Callable[[object, Context], None]:
 def tick_handler(settings: SupervisorSettings) -> Callable[[int], None]:
     """Create the handler of timer ticks; its argument is the remaining time in ms.
 
-    After its passes the handler raises CallRefused if AWS refused any of their calls. The
-    invocation then fails, and an alarm reports it. Nothing is lost until the cause is repaired.
+    While a bulk run is open, an invocation lasts until shortly before the next one. After its
+    passes the handler raises CallRefused if AWS refused any of their calls. The invocation then
+    fails, and an alarm reports it. Nothing is lost until the cause is repaired.
     """
     parts = supervisor_parts(settings)
+    instance = secrets.token_hex(4)
+    bulk = cache(lambda: _bulk_runs(settings, parts, instance))
     supervisor = Supervisor(
         tasks=parts.store,
         plans=parts.plans,
@@ -58,7 +67,7 @@ def tick_handler(settings: SupervisorSettings) -> Callable[[int], None]:
         jitter=random.random,
         config=SupervisorConfig(
             leases=parts.leases,
-            instance=secrets.token_hex(4),
+            instance=instance,
             shards=settings.due_shards,
             interval=settings.interval,
             undone_count=settings.undone_count,
@@ -71,8 +80,18 @@ def tick_handler(settings: SupervisorSettings) -> Callable[[int], None]:
 
         def report(each: PassReport) -> None:
             _report(each)
+            parts.tracer.send()
             if each.refused is not None:
                 refused.append(each.refused)
+
+        def visit(times: VisitTimes) -> bool:
+            if not has_open_runs(parts.dynamodb, settings.control_table):
+                return False
+            found = bulk().visit(times)
+            _report_bulk(found)
+            if found.refused is not None:
+                refused.append(found.refused)
+            return found.open > 0
 
         keep_passing(
             supervisor,
@@ -82,11 +101,30 @@ def tick_handler(settings: SupervisorSettings) -> Callable[[int], None]:
             clock=now,
             sleep=sleep,
             report=report,
+            visit=visit,
         )
         if refused:
             raise CallRefused(refused[0])
 
     return tick
+
+
+def _bulk_runs(settings: SupervisorSettings, parts: Adapters, instance: str) -> "BulkRuns":
+    """What carries out bulk runs; imported when there is one, since most instances have none."""
+    from roundsman.aws.dynamodb.bulk_runs import DynamoBulkRuns
+    from roundsman.supervisor.bulk_runs import BulkPorts, BulkRuns
+
+    client, table = parts.dynamodb, settings.control_table
+    ports = BulkPorts(
+        runs=DynamoBulkRuns(client, control_table=table, clock=now),
+        tasks=parts.store,
+        orders=parts.store,
+        plans=parts.plans,
+        holds=DynamoHolds(client, control_table=table, clock=now),
+        outbox=parts.outbox,
+        clock=now,
+    )
+    return BulkRuns(ports, instance=instance, on_trouble=_log_bulk_trouble)
 
 
 def _log_trouble(task_id: str, problem: Exception) -> None:
@@ -95,6 +133,23 @@ def _log_trouble(task_id: str, problem: Exception) -> None:
             logger().error("AWS refused a call", extra={"reason": str(problem), **where(problem)})
         else:
             logger().error("a task record could not be handled", extra=where(problem))
+
+
+def _log_bulk_trouble(run_id: str, problem: Exception) -> None:
+    logger().error(
+        "a bulk run could not be carried on",
+        extra={"run": run_id, "reason": str(problem), **where(problem)},
+    )
+
+
+def _report_bulk(report: "BulkReport") -> None:
+    for run_id, why in report.moved:
+        logger().info("bulk run", extra={"run": run_id, "reason": why})
+    if report.sent or report.checked:
+        logger().info(
+            "bulk runs visited",
+            extra={"open": report.open, "sent": report.sent, "checked": report.checked},
+        )
 
 
 def _report(report: PassReport) -> None:

@@ -9,13 +9,16 @@ from roundsman.aws.dynamodb.control import DynamoAgentBoard, DynamoLeases, Dynam
 from roundsman.aws.dynamodb.groups import DynamoGroups
 from roundsman.aws.dynamodb.item_reader import ReportOnce
 from roundsman.aws.dynamodb.tasks import DynamoStore
+from roundsman.aws.handlers.tracing import tracer_of
 from roundsman.aws.observability import count, logger
 from roundsman.aws.settings import SchedulerSettings, SubmissionSettings, SupervisorSettings
 from roundsman.aws.sqs.outbox import AwsOutbox
+from roundsman.aws.tracing import OFF, Tracer
 from roundsman.errors import UnreadableRecord
 from roundsman.scheduler.owed import OwedResult
 
 if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_sqs import SQSClient
 
 
@@ -31,19 +34,23 @@ class Adapters:
     groups: DynamoGroups
     outbox: AwsOutbox
     sqs: "SQSClient"
+    dynamodb: "DynamoDBClient"
+    tracer: Tracer
 
 
 def submission_parts(settings: SubmissionSettings) -> Adapters:
     """The adapters of submission, which writes no history and publishes no alerts."""
-    clients = Clients()
+    clients, tracer = Clients(), tracer_of(settings.tracing_percent)
     return _parts(
         clients,
         settings,
+        tracer,
         history_table=None,
         outbox=AwsOutbox(
             clients.sqs,
             scheduler_queue=settings.scheduler_queue_url,
             reply_prefix=settings.reply_queue_prefix,
+            tracer=tracer,
             rejected_queue=settings.rejected_queue_url,
         ),
     )
@@ -51,16 +58,18 @@ def submission_parts(settings: SubmissionSettings) -> Adapters:
 
 def scheduler_parts(settings: SchedulerSettings) -> Adapters:
     """The adapters of the scheduler, the only function that sends requests."""
-    clients = Clients()
+    clients, tracer = Clients(), tracer_of(settings.tracing_percent)
     return _parts(
         clients,
         settings,
+        tracer,
         history_table=settings.history_table,
         outbox=AwsOutbox(
             clients.sqs,
             lambda: clients.sns,
             scheduler_queue=settings.scheduler_queue_url,
             reply_prefix=settings.reply_queue_prefix,
+            tracer=tracer,
             rejected_queue=settings.rejected_queue_url,
             alert_topic=settings.alert_topic_arn,
         ),
@@ -69,16 +78,18 @@ def scheduler_parts(settings: SchedulerSettings) -> Adapters:
 
 def supervisor_parts(settings: SupervisorSettings) -> Adapters:
     """The adapters of the supervisor, which reads no queue and so rejects no message."""
-    clients = Clients()
+    clients, tracer = Clients(), tracer_of(settings.tracing_percent)
     return _parts(
         clients,
         settings,
+        tracer,
         history_table=settings.history_table,
         outbox=AwsOutbox(
             clients.sqs,
             lambda: clients.sns,
             scheduler_queue=settings.scheduler_queue_url,
             reply_prefix=settings.reply_queue_prefix,
+            tracer=tracer,
             alert_topic=settings.alert_topic_arn,
         ),
     )
@@ -87,25 +98,48 @@ def supervisor_parts(settings: SupervisorSettings) -> Adapters:
 def _parts(
     clients: Clients,
     settings: SubmissionSettings | SchedulerSettings | SupervisorSettings,
+    tracer: Tracer,
     *,
     history_table: str | None,
     outbox: AwsOutbox,
 ) -> Adapters:
-    store = DynamoStore(
-        clients.dynamodb,
-        orders_table=settings.orders_table,
-        tasks_table=settings.tasks_table,
-        history_table=history_table,
-    )
     client, table, tell = clients.dynamodb, settings.control_table, ReportOnce(log_unreadable)
     return Adapters(
-        store=store,
+        store=_store(clients, settings, history_table, tracer),
         plans=DynamoPlans(client, control_table=table),
         board=DynamoAgentBoard(client, control_table=table, clock=now, on_unreadable=tell),
         leases=DynamoLeases(client, control_table=table, on_unreadable=tell),
         groups=DynamoGroups(client, control_table=table, on_unreadable=tell),
         outbox=outbox,
         sqs=clients.sqs,
+        dynamodb=client,
+        tracer=tracer,
+    )
+
+
+def _store(
+    clients: Clients,
+    settings: SubmissionSettings | SchedulerSettings | SupervisorSettings,
+    history_table: str | None,
+    tracer: Tracer,
+) -> DynamoStore:
+    if tracer is not OFF:
+        from roundsman.aws.dynamodb.traced import TracedStore
+
+        return TracedStore(
+            clients.dynamodb,
+            orders_table=settings.orders_table,
+            tasks_table=settings.tasks_table,
+            history_table=history_table,
+            order_retention=settings.order_retention,
+            tracer=tracer,
+        )
+    return DynamoStore(
+        clients.dynamodb,
+        orders_table=settings.orders_table,
+        tasks_table=settings.tasks_table,
+        history_table=history_table,
+        order_retention=settings.order_retention,
     )
 
 

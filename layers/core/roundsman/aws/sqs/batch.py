@@ -5,26 +5,31 @@ incoming message is done once SQS has accepted all messages that it caused. A me
 be handled is a rejected message: it goes to the RejectedQueue with its problems, and is
 acknowledged. A message that may succeed later is reported as failed and redelivered.
 
+Messages about one thing may be handled together (`Together`): the replies of one task are stored by
+one write. What they send is attributed to all of them.
+
 A poison message, which kills the process, also loses the batch response, so that every message of
 the batch is redelivered. On a redelivery of several messages, what each message caused is sent, and
 the message is deleted, as soon as it is handled. Redeliveries go through the batch forwards and
 backwards in turn. After one in each direction, all messages before and after the poison message are
-done, and it goes to its dead-letter queue alone.
+done, and it goes to its dead-letter queue alone. On a redelivery each message is handled by itself.
 
 A message that failed its last delivery is sent to its dead-letter queue with the reason, and then
 acknowledged (`roundsman.aws.sqs.dead_letters`).
 """
 
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 from roundsman.aws.errors import aws_errors
 from roundsman.aws.observability import count, logger, where
 from roundsman.aws.sqs.dead_letters import DeadLetters
 from roundsman.aws.sqs.records import SqsRecord, entries_of, id_of, read_record
 from roundsman.aws.sqs.send_buffer import SendBuffer
+from roundsman.aws.tracing import OFF, Tracer
 from roundsman.errors import CallRefused, InvalidMessage, TryAgain
 from roundsman.model.instants import SECOND
 from roundsman.ports import Outbox
@@ -51,6 +56,25 @@ class Message:
     """The queue's name."""
     redelivered: bool = False
     """The message was received before. The result of the earlier delivery is unknown."""
+    sender: str | None = None
+    """The principal that sent it, as AWS authenticated it; None if it is not known."""
+
+
+T = TypeVar("T")
+Finish: TypeAlias = Callable[[], None]
+"""Ends the handling of one message, for example by logging it; raises what `handle` would raise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Together(Generic[T]):
+    """How the messages of a batch that are about one thing are handled together."""
+
+    read: Callable[[Message], tuple[str, T] | None]
+    """Returns what the message is about, and the message as it was read; None for a message that is
+    handled alone. So is one for which this raises."""
+    handle: Callable[[Sequence[T]], Sequence[Finish]]
+    """Handles messages about the same thing, in the order in which they came. Returns the end of
+    each. If this raises, none of them was handled."""
 
 
 def handle_batch(
@@ -62,12 +86,16 @@ def handle_batch(
     sqs: "SQSClient",
     queue_url_beside: str,
     dead_letters: DeadLetters,
+    tracer: Tracer = OFF,
+    together: Together[T] | None = None,
 ) -> BatchAnswer:
     """Handle each message, and return which of them must be redelivered.
 
     `handle` raises InvalidMessage for a message that can never be handled, and any other exception
     for one that may succeed later. `queue_url_beside` is the URL of any queue in the same account
-    and region: the URL of a message's own queue follows from it and from the queue's name.
+    and region: the URL of a message's own queue follows from it and from the queue's name. With
+    `together`, messages about one thing are handled at the place of the first of them, unless one
+    of the batch was received before.
     """
     entries = entries_of(event)
     if not entries:
@@ -86,13 +114,18 @@ def handle_batch(
         dead_letters=dead_letters,
         delete=partial(_delete, sqs) if crashed else None,
         beside=queue_url_beside.rpartition("/")[0],
+        tracer=tracer,
     )
     with send_buffer.opened():
-        for record in records:
-            batch.handle_one(record)
-            if crashed:
-                batch.settle()
+        if together is not None and came_before == 1 and len(records) > 1:
+            batch.handle_groups(records, together)
+        else:
+            for record in records:
+                batch.handle_one(record)
+                if crashed:
+                    batch.settle()
         batch.settle()
+    tracer.send()
     failed = batch.failed + _never_made([entry for entry, record in read if record is None])
     return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in failed]}
 
@@ -114,6 +147,7 @@ class _Batch:
         dead_letters: DeadLetters,
         delete: Callable[[str, SqsRecord], None] | None,
         beside: str,
+        tracer: Tracer,
     ) -> None:
         self.failed: list[str] = []
         self._handle = handle
@@ -122,14 +156,56 @@ class _Batch:
         self._dead_letters = dead_letters
         self._delete = delete
         self._beside = beside
+        self._tracer = tracer
         self._unsettled: list[tuple[SqsRecord, Exception | None]] = []
 
     def handle_one(self, record: SqsRecord) -> None:
         """Handle one message. Raises no Exception; it records the failure instead."""
         self._send_buffer.flush_what_waited(LONGEST_WAIT)
         self._send_buffer.attribute_to(record.message_id)
+        self._handle_by(record, lambda: self._handle(_message(record)))
+
+    def handle_groups(self, records: Sequence[SqsRecord], together: Together[T]) -> None:
+        """Handle the messages, those about one thing together. Raises no Exception."""
+        groups = dict[str | int, list[tuple[SqsRecord, T | None]]]()
+        for number, record in enumerate(records):
+            try:
+                about = together.read(_message(record))
+            except Exception:  # noqa: BLE001  # handled alone, the message raises the same
+                about = None
+            name, read = (number, None) if about is None else about
+            groups.setdefault(name, []).append((record, read))
+        for group in groups.values():
+            found = [read for _, read in group if read is not None]
+            if found:
+                self._handle_together([record for record, _ in group], found, together)
+            else:
+                self.handle_one(group[0][0])
+
+    def _handle_together(
+        self, records: Sequence[SqsRecord], found: Sequence[T], together: Together[T]
+    ) -> None:
+        """Handle messages about the same thing; the first one's trace shows what was done."""
+        self._send_buffer.flush_what_waited(LONGEST_WAIT)
+        self._send_buffer.attribute_to(*(record.message_id for record in records))
+        ends = deque[Finish]()
+
+        def handle_all() -> None:
+            ends.extend(together.handle(found))
+            ends.popleft()()
+
+        def not_handled() -> None:
+            raise problem or TryAgain("the messages that came with it were not handled")
+
+        self._handle_by(records[0], handle_all)
+        problem = self._unsettled[-1][1]
+        for record in records[1:]:
+            self._handle_by(record, ends.popleft() if ends else not_handled)
+
+    def _handle_by(self, record: SqsRecord, handle: Callable[[], None]) -> None:
+        """Handle one message by calling `handle`. Raises no Exception."""
         try:
-            self._handle_or_reject(record)
+            self._handle_or_reject(record, handle)
         except Exception as problem:  # noqa: BLE001  # it must not affect the other messages
             _log_failure(record, problem)
             self._unsettled.append((record, problem))
@@ -146,10 +222,10 @@ class _Batch:
             self._settle_one(record, problem or unsent)
         self._unsettled.clear()
 
-    def _handle_or_reject(self, record: SqsRecord) -> None:
-        message = Message(record.body, record.message_id, record.queue, record.receives > 1)
+    def _handle_or_reject(self, record: SqsRecord, handle: Callable[[], None]) -> None:
         try:
-            self._handle(message)
+            with self._tracer.message(record.queue, record.message_id, record.trace):
+                handle()
         except InvalidMessage as problem:
             self._outbox.reject(record.queue, record.body, problem.problems)
             count("RejectedMessages")
@@ -170,6 +246,10 @@ class _Batch:
         except Exception as odd:  # noqa: BLE001  # SQS still moves it; the others are not affected
             _log_failure(record, odd)
             return False
+
+
+def _message(record: SqsRecord) -> Message:
+    return Message(record.body, record.message_id, record.queue, record.receives > 1, record.sender)
 
 
 def _log_failure(record: SqsRecord, problem: Exception) -> None:

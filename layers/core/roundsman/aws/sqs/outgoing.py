@@ -10,7 +10,9 @@ from roundsman.wire.limits import MESSAGE_LIMIT
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
+    from mypy_boto3_sqs.literals import MessageSystemAttributeNameForSendsType
     from mypy_boto3_sqs.type_defs import (
+        MessageSystemAttributeValueTypeDef,
         SendMessageBatchRequestEntryTypeDef,
         SendMessageRequestTypeDef,
     )
@@ -31,6 +33,8 @@ class OutgoingMessage:
     """The message must not be sent at or after this instant (epoch ms); None for no limit."""
     wanted_by: int | None = None
     """The instant (epoch ms) by which a buffered message should be sent; None for no limit."""
+    trace: str | None = None
+    """The trace header; None if the message's order is not traced."""
 
 
 def send_messages(
@@ -98,6 +102,8 @@ def _send_one(sqs: "SQSClient", url: str, post: OutgoingMessage) -> Exception | 
         asked["MessageGroupId"] = post.group
     if post.delay is not None:
         asked["DelaySeconds"] = post.delay
+    if post.trace is not None:
+        asked["MessageSystemAttributes"] = trace_attribute(post.trace)
     try:
         with aws_errors(f"sending a message to {name_of(url)}"):
             sqs.send_message(**asked)
@@ -112,4 +118,13 @@ def _entry(name: str, post: OutgoingMessage) -> "SendMessageBatchRequestEntryTyp
         entry["MessageGroupId"] = post.group
     if post.delay is not None:
         entry["DelaySeconds"] = post.delay
+    if post.trace is not None:
+        entry["MessageSystemAttributes"] = trace_attribute(post.trace)
     return entry
+
+
+def trace_attribute(
+    header: str,
+) -> "dict[MessageSystemAttributeNameForSendsType, MessageSystemAttributeValueTypeDef]":
+    """The message system attribute of a trace header. SQS does not count it in a message's size."""
+    return {"AWSTraceHeader": {"DataType": "String", "StringValue": header}}

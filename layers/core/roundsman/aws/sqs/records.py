@@ -25,6 +25,21 @@ class SqsRecord:
         """How often the message was received, including this time."""
         return self.number("ApproximateReceiveCount", 1)
 
+    @property
+    def sender(self) -> str | None:
+        """The principal that sent the message, as SQS authenticated it; None if it is not there.
+
+        That is the `SenderId`: `AROAEXAMPLE:session` for a role, `AIDAEXAMPLE` for an IAM user.
+        """
+        said = self.system.get("SenderId")
+        return said if isinstance(said, str) and said else None
+
+    @property
+    def trace(self) -> str | None:
+        """The trace header; None if the message has none."""
+        found = self.system.get("AWSTraceHeader")
+        return found if isinstance(found, str) else None
+
     def number(self, name: str, absent: int) -> int:
         """The attribute `name` of `system` as a number; `absent` if it is not one."""
         said = str(self.system.get(name, absent))

@@ -1,7 +1,7 @@
 """Buffers the outgoing messages of one batch, so that they are sent in few requests.
 
     with send_buffer.opened():
-        send_buffer.attribute_to(message_id)
+        send_buffer.attribute_to(message_id)  # or several, if they are handled together
         handle(...)                       # calls send_buffer.send
         send_buffer.flush()
         send_buffer.problem_of(message_id)    # the message is done only if this is None
@@ -25,7 +25,7 @@ from roundsman.model.instants import SECOND, format_duration
 
 
 class _Kept(NamedTuple):
-    message_id: str
+    message_ids: tuple[str, ...]
     post: OutgoingMessage
 
 
@@ -47,7 +47,7 @@ class SendBuffer:
         self._clock = clock
         self._late = late
         self._is_open = False
-        self._account = ""
+        self._account: tuple[str, ...] = ()
         self._kept: dict[str, list[_Kept]] = {}
         self._problems: dict[str, Exception] = {}
         self._oldest: int | None = None
@@ -62,9 +62,9 @@ class SendBuffer:
             self._is_open = False
             self._forget()
 
-    def attribute_to(self, message_id: str) -> None:
-        """Attribute the messages sent from now on to this incoming message."""
-        self._account = message_id
+    def attribute_to(self, *message_ids: str) -> None:
+        """Attribute the messages sent from now on to each of these incoming messages."""
+        self._account = message_ids
 
     def send(self, url: str, posts: Sequence[OutgoingMessage]) -> list[Exception]:
         """Buffer the messages; outside a batch, send them and return the failures."""
@@ -123,15 +123,16 @@ class SendBuffer:
         for kept, failure in zip(in_time, outcomes, strict=True):
             if failure is None:
                 continue
-            known = self._problems.get(kept.message_id)
-            if known is None or not isinstance(known, TryAgain):
-                self._problems[kept.message_id] = failure
+            for message_id in kept.message_ids:
+                known = self._problems.get(message_id)
+                if known is None or not isinstance(known, TryAgain):
+                    self._problems[message_id] = failure
 
     def _forget(self) -> None:
         self._kept.clear()
         self._problems.clear()
         self._oldest = None
-        self._account = ""
+        self._account = ()
 
 
 WAITS_FOR = 100

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 
 from roundsman.inspector.bulk.dry_run import Tried
-from roundsman.inspector.bulk.run import OrderGroup, OrderResult, Run, RunState
-from roundsman.inspector.bulk.store import StoredRun
 from roundsman.inspector.documents.bulk import (
+    BulkOrderDocument,
     BulkRunDocument,
     BulkRunSummaryDocument,
     DryRunDocument,
@@ -13,6 +12,14 @@ from roundsman.inspector.documents.bulk import (
 )
 from roundsman.inspector.operate.corrections import change_documents
 from roundsman.inspector.operate.newest_plan import plan_document
+from roundsman.model.bulk_run import (
+    BulkRecord,
+    OrderGroup,
+    OrderNote,
+    OrderResult,
+    Run,
+    RunState,
+)
 from roundsman.model.events import COMMAND_KINDS
 from roundsman.model.instants import SECOND, iso
 
@@ -42,28 +49,37 @@ def tried_document(run: Run, tried: Tried, go_ahead: str) -> DryRunDocument:
     return found
 
 
-def run_document(record: StoredRun, at: int) -> BulkRunDocument:
-    """Return a run as JSON for scripts, at `at` (epoch ms)."""
-    run, progress = record.run, record.progress
-    terms = run.terms
-    return {
-        "runId": run.id,
-        "command": COMMAND_KINDS[type(run.event)],
+def run_document(
+    record: BulkRecord, is_open: bool, notes: Sequence[OrderNote] | None = None
+) -> BulkRunDocument:
+    """Return a run as JSON for scripts.
+
+    `is_open` says whether the stack still works on it. `notes` are all orders that failed again or
+    were refused; None to leave them out.
+    """
+    progress, terms = record.progress, record.run.terms
+    summary = run_summary(record)
+    found: BulkRunDocument = {
+        "runId": summary["runId"],
+        "command": summary["command"],
+        "by": summary["by"],
+        "reason": summary["reason"],
+        "selection": summary["selection"],
+        "startedAt": summary["startedAt"],
+        "state": summary["state"],
+        "why": summary["why"],
+        "selected": summary["selected"],
+        "sent": summary["sent"],
+        "failedAgain": summary["failedAgain"],
+        "notReached": summary["notReached"],
         "dryRun": False,
-        "by": run.by,
-        "reason": run.reason,
-        "selection": run.selection,
-        "startedAt": iso(run.started_at),
-        "savedAt": iso(record.saved_at),
-        "state": record.state.value,
-        "why": record.why or None,
-        "selected": run.selected,
-        "sent": progress.sent,
+        "sender": record.run.starter,
+        "savedAt": iso(record.saved_at) if record.version else None,
+        "open": is_open,
         "completed": progress.count(OrderResult.COMPLETED),
         "undone": progress.count(OrderResult.UNDONE),
         "cancelled": progress.count(OrderResult.CANCELLED),
         "taken": progress.count(OrderResult.TAKEN),
-        "failedAgain": progress.count(OrderResult.FAILED),
         "failures": [
             {
                 "group": kind.key,
@@ -75,32 +91,35 @@ def run_document(record: StoredRun, at: int) -> BulkRunDocument:
         ],
         "refused": _kinds(progress.refused),
         "underWay": len(progress.on_their_way),
-        "notReached": run.selected - progress.reached,
         "rate": terms.rate,
         "canary": terms.canary,
         "canaryWait": terms.patience / SECOND,
         "stopAt": terms.stop_at,
         "atOnce": terms.at_once,
-        "carriedOn": list(record.carried_on),
-        "resume": resume_command(record, at),
+        "requests": list(record.requests),
+        "resume": resume_command(record),
+    }
+    if notes is not None:
+        found["orders"] = [_order_document(one) for one in notes]
+    return found
+
+
+def _order_document(note: OrderNote) -> BulkOrderDocument:
+    return {
+        "orderId": note.order,
+        "result": "failedAgain" if note.failed else "refused",
+        "sentence": note.said,
     }
 
 
-def is_carried_on(record: StoredRun, at: int) -> bool:
-    """Whether the run is running and a process holds it at `at` (epoch ms)."""
-    held = record.holder is not None and record.holder.until > at
-    return record.state is RunState.RUNNING and held
-
-
-def resume_command(record: StoredRun, at: int) -> str | None:
-    """Return the command that resumes the run; None if it is complete or a process holds it."""
-    left = record.run.selected - record.progress.reached or record.progress.on_their_way
-    if not left or is_carried_on(record, at):
+def resume_command(record: BulkRecord) -> str | None:
+    """Return the command that resumes the run; None if it cannot be resumed."""
+    if record.state not in (RunState.PAUSED, RunState.STOPPED):
         return None
     return f"roundsman bulk resume {record.run.id}"
 
 
-def run_summary(record: StoredRun) -> BulkRunSummaryDocument:
+def run_summary(record: BulkRecord) -> BulkRunSummaryDocument:
     """Return a run in short as JSON for scripts."""
     run, progress = record.run, record.progress
     return {
@@ -115,7 +134,7 @@ def run_summary(record: StoredRun) -> BulkRunSummaryDocument:
         "selected": run.selected,
         "sent": progress.sent,
         "failedAgain": progress.count(OrderResult.FAILED),
-        "notReached": run.selected - progress.reached,
+        "notReached": record.left,
     }
 
 

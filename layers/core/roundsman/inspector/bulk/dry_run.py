@@ -2,11 +2,10 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from roundsman.aws.clock import now
-from roundsman.errors import Refused, SchemaTooNew, UnreadableRecord
-from roundsman.inspector.bulk.assess import (
+from roundsman.engine.bulk_eligibility import (
     WOULD_WAIT,
     Eligible,
     NotFor,
@@ -14,7 +13,7 @@ from roundsman.inspector.bulk.assess import (
     hold_sentence,
     judged,
 )
-from roundsman.inspector.bulk.run import SAMPLES, OrderGroup, Run, with_one
+from roundsman.errors import Refused, SchemaTooNew, UnreadableRecord
 from roundsman.inspector.errors import (
     AgentOnHold,
     InspectorError,
@@ -22,23 +21,23 @@ from roundsman.inspector.errors import (
     NotFound,
     UnboundedSelection,
 )
-from roundsman.inspector.operate.corrections import (
-    CorrectedCommand,
-    InputChange,
-    check_correction,
-    corrects,
-)
+from roundsman.inspector.operate.corrections import InputChange, check_correction, corrects
 from roundsman.inspector.operate.newest_plan import (
     PlanMove,
     invalid_inputs,
     named_plan,
     newest_plan,
     plan_move,
+    under_newest_plan,
 )
 from roundsman.inspector.read.lookup import find_task, plan_of
 from roundsman.inspector.read.selection import Selection, find
 from roundsman.inspector.read.stack import DeployedStack
+from roundsman.model.bulk_run import SAMPLES, OrderGroup, PlannedOrder, Run, with_one
+from roundsman.model.events import Resubmit
 from roundsman.model.failure import normalised
+from roundsman.model.json import Json
+from roundsman.model.plan import Plan
 from roundsman.model.states import TaskState
 from roundsman.model.task import Task
 
@@ -76,6 +75,30 @@ def choose(
             )
         raise NotFound("No order matches the filter. List the tasks with: roundsman ls")
     return sorted(found, key=lambda order: (found[order], order))
+
+
+def choose_for(  # each says which orders, or how they are chosen
+    stack: DeployedStack,
+    run: Run,
+    selection: Selection,
+    named: Sequence[str],
+    tell: Tell,
+    *,
+    newest_plan_asked: bool = False,
+) -> tuple[Run, list[str]]:
+    """Choose the orders of a run, and return the run with their number, and the orders.
+
+    With `newest_plan_asked`, the command names the newest plan of the workflow of the first order.
+    Raises what `choose` raises, and InspectorError if the submission function does not know a
+    newest plan.
+    """
+    orders = choose(stack, selection, named, tell)
+    run = replace(run, selected=len(orders))
+    if newest_plan_asked:
+        workflow = find_task(stack, orders[0])[0].workflow
+        newest = newest_plan(stack, workflow).plan or ""
+        run = replace(run, event=under_newest_plan(run.event, newest))
+    return run, orders
 
 
 def _named(stack: DeployedStack, orders: Sequence[str]) -> list[tuple[str, int]]:
@@ -169,13 +192,14 @@ def try_out(stack: DeployedStack, run: Run, orders: Sequence[str], tell: Tell) -
     held: tuple[OrderGroup, ...] = ()
     for first in range(0, len(looked), AT_ONCE):
         part = looked[first : first + AT_ONCE]
-        for order, found in judge_all(stack, run, part, plans):
+        for one in assess_all(stack, run, part, plans):
+            order, found = one.planned.order, one.found
             if isinstance(found, NotFor):
                 refused = with_one(refused, normalised(found.why), found.why, order)
                 continue
             eligible += 1
             samples = [*samples, order][:SAMPLES]
-            inputs = [*inputs, (order, found.changes)][:SAMPLES]
+            inputs = [*inputs, (order, one.changes)][:SAMPLES]
             hold = held_for(found, holds)
             if hold is not None:
                 said = hold_sentence(hold)
@@ -204,24 +228,39 @@ def _tried_plans(
     return tuple(found)
 
 
-def judge_all(
+@dataclass(frozen=True, slots=True)
+class AssessedOrder:
+    """One selected order, assessed now."""
+
+    planned: PlannedOrder
+    """The order as it is stored in the run's plan."""
+    found: Eligible | NotFor
+    changes: tuple[InputChange, ...] = ()
+    """The changes of the order's input."""
+
+
+def assess_all(
     stack: DeployedStack, run: Run, orders: Sequence[str], plans: "Counter[str] | None" = None
-) -> list[tuple[str, Eligible | NotFor]]:
+) -> list[AssessedOrder]:
     """Return each order with its eligibility for the run's command now.
 
-    `plans` counts the plans of the orders.
+    `plans` counts the plans of the orders. An order whose record or plan cannot be read is not
+    eligible; the other orders are not affected.
     """
     at = now()
     loaded = stack.records.load_many(orders, at)
     invalid = invalid_for_plan(stack, run, list(loaded.tasks.values()))
-    told: list[tuple[str, Eligible | NotFor]] = []
+    found: list[AssessedOrder] = []
     for order in orders:
         task = loaded.tasks.get(order)
         if plans is not None and task is not None:
             plans[task.plan] += 1
-        unfit = loaded.unreadable.get(order) or invalid.get(order)
-        told.append((order, judge_one(stack, run, task, unfit, at)))
-    return told
+        unreadable = loaded.unreadable.get(order)
+        if unreadable is not None:
+            found.append(AssessedOrder(PlannedOrder(order), NotFor(unreadable)))
+        else:
+            found.append(_assess(stack, run, order, task, invalid.get(order), at))
+    return found
 
 
 def invalid_for_plan(stack: DeployedStack, run: Run, tasks: Sequence[Task]) -> Mapping[str, str]:
@@ -229,38 +268,69 @@ def invalid_for_plan(stack: DeployedStack, run: Run, tasks: Sequence[Task]) -> M
 
     Raises InspectorError, TryAgain or CallRefused if the submission function does not say it.
     """
-    plan = named_plan(stack, run.event)
-    if plan is None or not newest_plan(stack, plan.workflow).checks_input:
+    plan = _checking_plan(stack, run)
+    if plan is None:
         return {}
     return dict(invalid_inputs(stack, plan.workflow, run.event, tasks))
 
 
-def judge_one(
-    stack: DeployedStack, run: Run, task: Task | None, unfit: str | None, at: int
-) -> Eligible | NotFor:
-    """Return whether the task is eligible for the run's command at `at` (epoch ms).
+def _checking_plan(stack: DeployedStack, run: Run) -> Plan | None:
+    """The plan that the command names, if its workflow has an input type."""
+    plan = named_plan(stack, run.event)
+    return plan if plan is not None and newest_plan(stack, plan.workflow).checks_input else None
 
-    `unfit` is the reason why the record cannot be read, or None. An order whose record or plan
-    cannot be read is not eligible; the other orders are not affected.
-    """
-    if unfit is not None:
-        return NotFor(unfit)
+
+def _assess(
+    stack: DeployedStack, run: Run, order: str, task: Task | None, invalid: str | None, at: int
+) -> AssessedOrder:
+    """Assess one order. `invalid` is the reason why its input is not valid under the new plan."""
+    planned = PlannedOrder(order)
+    content: Json = None
+    changes: tuple[InputChange, ...] = ()
+    if invalid is not None and task is not None:
+        planned = PlannedOrder(order, task.version, refused=invalid)
+    elif task is not None and corrects(run.event):
+        try:
+            fixed = check_correction(stack, task, run.event_for(task.version))
+        except Refused as refused:
+            planned = PlannedOrder(order, task.version, refused=str(refused))
+        else:
+            content, changes = fixed.order, fixed.changes
+            exact = fixed.event.changes if isinstance(fixed.event, Resubmit) else None
+            planned = PlannedOrder(order, task.version, exact)
+    elif task is not None and run.pins_versions:
+        planned = PlannedOrder(order, task.version)
     try:
         plan = None if task is None else plan_of(stack, task)
-        fixed = None if task is None else corrected_command(stack, run, task)
-    except (SchemaTooNew, UnreadableRecord, Refused) as problem:
-        return NotFor(str(problem))
-    return judged(run, plan, task, at, named_plan(stack, run.event), fixed=fixed)
+    except (SchemaTooNew, UnreadableRecord) as problem:
+        return AssessedOrder(planned, NotFor(str(problem)))
+    next_plan = named_plan(stack, run.event)
+    found = judged(run, planned, plan, task, at, next_plan, order=content)
+    return AssessedOrder(planned, found, changes if isinstance(found, Eligible) else ())
 
 
-def corrected_command(stack: DeployedStack, run: Run, task: Task) -> CorrectedCommand | None:
-    """Return the run's command with its correction for this task; None if it corrects no input.
+def planned_orders(
+    stack: DeployedStack, run: Run, orders: Sequence[str], tell: Tell
+) -> list[PlannedOrder]:
+    """Return the orders as they are stored in the run's plan.
 
-    Raises Refused if the corrected input is not valid, and InspectorError if the application's
-    workflows are not known.
+    What only the application can check is checked here, for all orders: corrected inputs, and
+    inputs under another plan. It holds for the version of the task that was read. All else is
+    decided by the supervisor before it sends.
     """
-    event = run.event_for(task.version)
-    return check_correction(stack, task, event) if corrects(event) else None
+    if not run.pins_versions:
+        return [PlannedOrder(order) for order in orders]
+    found: list[PlannedOrder] = []
+    for first in range(0, len(orders), AT_ONCE):
+        part = orders[first : first + AT_ONCE]
+        found += [one.planned for one in assess_all(stack, run, part)]
+        tell(f"{len(found)} of {len(orders)} orders checked")
+    return found
+
+
+def must_pin(stack: DeployedStack, run: Run) -> bool:
+    """Whether the application must check each order of the run's command (`planned_orders`)."""
+    return corrects(run.event) or _checking_plan(stack, run) is not None
 
 
 def check_holds(stack: DeployedStack, run: Run, chosen: Sequence[str]) -> None:
@@ -271,7 +341,7 @@ def check_holds(stack: DeployedStack, run: Run, chosen: Sequence[str]) -> None:
     if run.terms.anyway:
         return
     holds = stack.holds.holds()
-    for _, found in judge_all(stack, run, chosen[:AT_ONCE]) if holds else ():
-        hold = held_for(found, holds) if isinstance(found, Eligible) else None
+    for one in assess_all(stack, run, chosen[:AT_ONCE]) if holds else ():
+        hold = held_for(one.found, holds) if isinstance(one.found, Eligible) else None
         if hold is not None:
             raise AgentOnHold(f"{hold_sentence(hold)}{WOULD_WAIT}. Nothing was sent.")

@@ -37,8 +37,8 @@ class DeadQueue:
         }
 
 
-def dead_letter_document(dead: Dead, judged: Judged, stack: str) -> DeadLetterDocument:
-    """Return one dead letter in full as JSON for scripts."""
+def dead_letter_document(dead: Dead, judged: Judged, stack: str, body: str) -> DeadLetterDocument:
+    """Return one dead letter in full as JSON for scripts; `body` is its body as it is shown."""
     return {
         **dead.document(),
         "errorAt": list(dead.said.error_at) if dead.said else [],
@@ -47,7 +47,7 @@ def dead_letter_document(dead: Dead, judged: Judged, stack: str) -> DeadLetterDo
         "why": judged.why,
         "problems": problem_documents(judged.problems),
         "log": dead.log_query(stack),
-        "body": dead.letter.body,
+        "body": body,
     }
 
 

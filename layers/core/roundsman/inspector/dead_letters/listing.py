@@ -93,12 +93,13 @@ class Dead:
 def dead_letters(source: Source, letters: Sequence[Letter]) -> list[Dead]:
     """Return the dead letters in `letters`, oldest first; copies of a message are combined.
 
-    `letters` come from the dead-letter queue of `source`.
+    `letters` come from the dead-letter queue of `source`. The reason on a letter that SQS moved is
+    that of an earlier death: it came back without it being removed, and no function gave a new one.
     """
     by_sqs: dict[str, Letter] = {}
     found: dict[str, Dead] = {}
     for letter in letters:
-        said = read_dead_letter(letter.attribute(ATTRIBUTE))
+        said = None if letter.moved else read_dead_letter(letter.attribute(ATTRIBUTE))
         if said is None:
             by_sqs[letter.message_id] = letter
         elif said.message_id in found:

@@ -50,6 +50,8 @@ class Letter:
     """The message attributes of the sender."""
     group: str | None = None
     """The message group id; None if the sender set none."""
+    moved: bool = False
+    """SQS moved the message to this dead-letter queue; no function sent it."""
 
     @property
     def size(self) -> int:
@@ -155,6 +157,7 @@ def _letter(message: "MessageTypeDef") -> Letter:
         receives=int(system.get("ApproximateReceiveCount", "1")),
         attributes=message.get("MessageAttributes", {}),
         group=system.get("MessageGroupId") or None,
+        moved="DeadLetterQueueSourceArn" in system,
     )
 
 

@@ -1,4 +1,7 @@
-"""Resends rejected messages: assesses a message, sends it, then deletes it from RejectedQueue."""
+"""Resends rejected messages, and dead order events with corrections.
+
+A message is assessed, then sent, then deleted from the queue that it was in.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -8,6 +11,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from roundsman.aws.clock import now
 from roundsman.inspector.dead_letters.assess import Judged, Verdict, judge, order_of
 from roundsman.inspector.dead_letters.correct import corrected
+from roundsman.inspector.dead_letters.listing import Dead
 from roundsman.inspector.dead_letters.peek import WHILE_ASKED, QueuePeek
 from roundsman.inspector.dead_letters.queues import MessageKind, Source, counts, sources
 from roundsman.inspector.dead_letters.rejections import Rejection, problem_documents, read_rejection
@@ -58,12 +62,13 @@ def resend(
     sets: Sequence[str] | None,
     removes: Sequence[str] | None,
     anyway: bool,
+    dry_run: bool = False,
 ) -> Resent:
     """Send one rejected message, which `look` holds, back to its queue with corrections.
 
     `whole`, `sets` and `removes` are as in `correct.corrected`. A message that would be rejected
-    again is not sent unless `anyway` is set. It is sent before it is deleted: if the process ends
-    in between, it is in both queues, and takes effect once.
+    again is not sent unless `anyway` is set; with `dry_run`, it is only assessed. It is sent before
+    it is deleted: if the process ends in between, it is in both queues, and takes effect once.
 
     Raises InspectorError if the message did not come from a queue of this stack, if it is an event
     and the stack has no event reader (unless `anyway` is set), or if SQS does not accept a message
@@ -74,11 +79,36 @@ def resend(
         _check_readable(stack, source)
     body = corrected(rejection.body, whole=whole, sets=sets or (), removes=removes or ())
     judged = judge(stack, source, body, now())
-    if judged.verdict is Verdict.REJECTED and not anyway:
+    if dry_run or (judged.verdict is Verdict.REJECTED and not anyway):
         return Resent(rejection, source, body, judged, None)
     new_id = send_again(stack.sqs, source.url, body)
     look.delete(rejection.letter)
     return Resent(rejection, source, body, judged, new_id)
+
+
+def send_corrected(
+    stack: DeployedStack, look: QueuePeek, dead: Dead, body: str, *, anyway: bool, dry_run: bool
+) -> tuple[Judged, str | None]:
+    """Send a dead order event, which `look` holds, with another body; then delete the dead letter.
+
+    Returns how the body is assessed, and the id of the sent message: None if it was not sent,
+    because of `dry_run` or because it would be rejected or fail and `anyway` is not set.
+
+    Raises InspectorError for another message than an order event: what the functions send each
+    other is not for people to write. Raises it too if SQS does not accept a message of this size.
+    """
+    if dead.source.kind is not MessageKind.ORDER:
+        raise InspectorError(
+            f"{dead.letter.message_id} is a {dead.source.kind}, and only an order event can be "
+            "corrected. Send it back as it is."
+        )
+    judged = judge(stack, dead.source, body, now())
+    if dry_run or (judged.verdict in (Verdict.REJECTED, Verdict.FAILS) and not anyway):
+        return judged, None
+    new_id = send_again(stack.sqs, dead.source.url, body)
+    for letter in (dead.letter, *dead.copies):
+        look.delete(letter)
+    return judged, new_id
 
 
 def _is_readable(stack: DeployedStack, source: Source) -> bool:

@@ -154,8 +154,8 @@ CATALOG: Mapping[FindingKind, Entry] = {
     ),
     FindingKind.BULK_ABANDONED: Entry(
         _WARNING,
-        "A bulk run is neither finished nor stopped, and no process runs it.",
-        "See roundsman bulk show. Resume the run; otherwise its other orders are not handled.",
+        "A bulk run is running, and the supervisor has not stored any progress of it.",
+        "See whether the supervisor runs, and its log. The run goes on when the supervisor does.",
     ),
     FindingKind.DEAD_LETTERS: Entry(
         _WARNING,
@@ -242,6 +242,14 @@ CATALOG: Mapping[FindingKind, Entry] = {
         "function's reservation, is used up.",
         "Lower the concurrency of other functions, or request a higher limit for the account.",
     ),
+    FindingKind.CONCURRENCY_TOO_LOW: Entry(
+        _WARNING,
+        "The account cannot run as many instances as the stack's event source mappings may start: "
+        "under full load Lambda refuses calls, and a message that is refused too often becomes a "
+        "dead letter.",
+        "Lower the concurrency of the blocks in template.yaml, or ask AWS for more: Service "
+        "Quotas, AWS Lambda, Concurrent executions.",
+    ),
     FindingKind.SCHEDULE_DISABLED: Entry(
         _CRITICAL,
         "A schedule of the stack is disabled or missing. Without the supervisor's schedule, "
@@ -265,6 +273,12 @@ CATALOG: Mapping[FindingKind, Entry] = {
             "enables this."
         ),
         "Deploy the stack again, or enable point-in-time recovery.",
+    ),
+    FindingKind.PROTECTION_OFF: Entry(
+        _WARNING,
+        "The table can be deleted by a single call. A stack is created so, because a creation "
+        "that fails could not remove protected tables.",
+        "Deploy the stack with DeletionProtection=true, or with false if it should stay so.",
     ),
     FindingKind.ALARM_MISSING: Entry(
         _WARNING,

@@ -30,6 +30,7 @@ OF_THE_STACK: Sequence[Check] = (
     stack_checks.control_rows,
     stack_checks.bulk_runs,
     stack_checks.functions,
+    stack_checks.concurrency,
     stack_checks.timeouts,
     stack_checks.schedules,
     stack_checks.tables,

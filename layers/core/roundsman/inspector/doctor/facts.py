@@ -133,6 +133,17 @@ class MappingFact:
     function: str
     """The name of the function in Lambda."""
     state: str
+    most: int | None = None
+    """The most concurrent instances that it starts; None without a limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class AccountConcurrencyFact:
+    """Lambda's concurrency of the account in the region."""
+
+    limit: int
+    unreserved: int
+    """The part that no function has reserved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +182,8 @@ class TableFact:
     """Whether TTL is enabled; None if that could not be read."""
     recovery: bool | None = None
     """Whether point-in-time recovery is enabled; None if that could not be read."""
+    protected: bool | None = None
+    """Whether the table refuses to be deleted; None if AWS does not say it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,13 +233,13 @@ class BulkFact:
     name: str
     """The id of the run."""
     saved_at: int
-    """When its progress was last saved, in epoch ms."""
+    """When its progress was last saved, or when it was started, in epoch ms."""
     reached: int
     """The number of orders that were taken up so far."""
     selected: int
     """The number of all orders of the run."""
     by: str
-    """Who carries the run on, or began it if nobody does."""
+    """Who started the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,6 +293,8 @@ class StackFacts:
     mappings: Sequence[MappingFact] | None = None
     """The event source mappings; None unless those of all functions could be read."""
     functions: Sequence[FunctionFact] = ()
+    concurrency: AccountConcurrencyFact | None = None
+    """The account's concurrency; None if it could not be read."""
     tables: Sequence[TableFact] = ()
     alarms: Sequence[AlarmFact] = ()
     topic: TopicFact | None = None

@@ -4,10 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from roundsman.aws.clock import now
-from roundsman.inspector.bulk.run import RunState
-from roundsman.inspector.bulk.store import bulks_of
+from roundsman.inspector.bulk.start import bulk_runs_of
 from roundsman.inspector.doctor.facts import BulkFact, QueueFact, StackFacts
-from roundsman.inspector.doctor.gather_functions import find_functions, with_metrics
+from roundsman.inspector.doctor.gather_functions import (
+    find_concurrency,
+    find_functions,
+    with_metrics,
+)
 from roundsman.inspector.doctor.gather_queues import find_queues
 from roundsman.inspector.doctor.gather_stack import (
     QUEUE,
@@ -21,6 +24,7 @@ from roundsman.inspector.doctor.gather_tasks import Walk, read_plans, walk
 from roundsman.inspector.doctor.readings import Looking
 from roundsman.inspector.read.agents import agent_names
 from roundsman.inspector.read.stack import DeployedStack
+from roundsman.model.bulk_run import RunState
 from roundsman.model.failure import Group
 from roundsman.model.holds import Hold
 from roundsman.model.instants import MINUTE, SECOND
@@ -72,6 +76,7 @@ def gather(stack: DeployedStack, limit: int, looking: Looking) -> Gathered:
         agent_queues=_agent_queues(queues.work, plans),
         mappings=mappings,
         functions=functions,
+        concurrency=find_concurrency(looking),
         tables=find_tables(stack, looking),
         alarms=find_alarms(resources, looking),
         topic=find_topic(stack, looking),
@@ -113,12 +118,12 @@ def _bulk(stack: DeployedStack, looking: Looking) -> list[BulkFact]:
         return [
             BulkFact(
                 one.run.id,
-                one.saved_at,
+                one.saved_at or one.run.started_at,
                 one.progress.reached,
                 one.run.selected,
-                one.holder.by if one.holder else one.run.by,
+                one.run.by,
             )
-            for one in bulks_of(stack).newest(LAST_RUNS)
+            for one in bulk_runs_of(stack).newest(LAST_RUNS)
             if one.state is RunState.RUNNING
         ]
     return []

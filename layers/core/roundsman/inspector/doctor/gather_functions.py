@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 import boto3
 from botocore.exceptions import ClientError
 
-from roundsman.inspector.doctor.facts import FunctionFact, MappingFact, QueueFact
+from roundsman.aws.outputs import LIVE
+from roundsman.inspector.doctor.facts import (
+    AccountConcurrencyFact,
+    FunctionFact,
+    MappingFact,
+    QueueFact,
+)
 from roundsman.inspector.doctor.readings import Looking
 from roundsman.inspector.read.stack import DeployedStack
 
@@ -50,11 +56,13 @@ def find_functions(
 
 def _function(client: "LambdaClient", name: str, physical: str, looking: Looking) -> FunctionFact:
     try:
-        found = client.get_function_configuration(FunctionName=physical)
+        found = client.get_function_configuration(FunctionName=physical, Qualifier=LIVE)
     except ClientError as error:
         if error.response["Error"].get("Code") != "ResourceNotFoundException":
             raise
-        return FunctionFact(name, physical, 0, "Failed", "Failed", "it does not exist")
+        return FunctionFact(
+            name, physical, 0, "Failed", "Failed", "it or its alias live does not exist"
+        )
     reserved = None
     with looking.at(f"the concurrency of {name}"):
         reserved = client.get_function_concurrency(FunctionName=physical).get(
@@ -72,14 +80,30 @@ def _function(client: "LambdaClient", name: str, physical: str, looking: Looking
 
 
 def _mappings(client: "LambdaClient", physical: str) -> list[MappingFact]:
-    pages = client.get_paginator("list_event_source_mappings").paginate(FunctionName=physical)
+    # Lambda lists the mappings to an alias only where they are asked for by it.
+    alias = f"{physical}:{LIVE}"
+    pages = client.get_paginator("list_event_source_mappings").paginate(FunctionName=alias)
     return [
         MappingFact(
-            one.get("UUID", ""), one.get("EventSourceArn", ""), physical, one.get("State", "")
+            one.get("UUID", ""),
+            one.get("EventSourceArn", ""),
+            physical,
+            one.get("State", ""),
+            one.get("ScalingConfig", {}).get("MaximumConcurrency"),
         )
         for page in pages
         for one in page["EventSourceMappings"]
     ]
+
+
+def find_concurrency(looking: Looking) -> AccountConcurrencyFact | None:
+    """Read Lambda's concurrency of the account; None if it could not be read."""
+    client: LambdaClient = boto3.client("lambda")
+    with looking.at("the account's concurrency"):
+        found = client.get_account_settings()["AccountLimit"]
+        limit = found["ConcurrentExecutions"]
+        return AccountConcurrencyFact(limit, found.get("UnreservedConcurrentExecutions", limit))
+    return None
 
 
 def with_metrics(

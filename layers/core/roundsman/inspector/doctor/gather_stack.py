@@ -86,7 +86,15 @@ def _table(client: "DynamoDBClient", name: str, physical: str, looking: Looking)
     }
     if name == "TasksTable":
         indexes.setdefault(DUE, "missing")
-    return TableFact(name, physical, said.get("TableStatus", "ACTIVE"), indexes, ttl, recovery)
+    return TableFact(
+        name,
+        physical,
+        said.get("TableStatus", "ACTIVE"),
+        indexes,
+        ttl,
+        recovery,
+        protected=said.get("DeletionProtectionEnabled"),
+    )
 
 
 def find_alarms(resources: Resources, looking: Looking) -> list[AlarmFact]:

@@ -66,7 +66,8 @@ def backlogs(facts: StackFacts) -> Iterator[Finding]:
     given = facts.parameters.get("OldestMessageAlarmSeconds", "")
     most = int(given) if given.isdecimal() else BEHIND_AFTER
     for queue in facts.work_queues:
-        if queue.oldest is not None and queue.oldest > most:
+        # One redelivery is not late: a message that was read is hidden for that long.
+        if queue.oldest is not None and queue.oldest > max(most, queue.visibility):
             evidence = f"the oldest message is {format_duration(queue.oldest * SECOND)} old"
             evidence += f", {_messages(queue.waiting)} waiting"
             yield Finding(FindingKind.QUEUE_BEHIND, queue.name, evidence, "roundsman agents")

@@ -75,10 +75,10 @@ def bulk_runs(facts: StackFacts) -> Iterator[Finding]:
         quiet = facts.now - run.saved_at
         if quiet > BULK_QUIET_FOR:
             evidence = (
-                f"{run.reached} of {run.selected} orders reached; run by {run.by}, no "
+                f"{run.reached} of {run.selected} orders reached; started by {run.by}, no "
                 f"progress saved for {format_duration(quiet)}"
             )
-            command = f"roundsman bulk resume {run.name}"
+            command = f"roundsman bulk show {run.name}"
             yield Finding(FindingKind.BULK_ABANDONED, run.name, evidence, command)
 
 
@@ -97,6 +97,27 @@ def functions(facts: StackFacts) -> Iterator[Finding]:
         elif one.throttles:
             evidence = f"{one.throttles} calls refused in the last 15 minutes"
             yield Finding(FindingKind.FUNCTION_THROTTLED, one.name, evidence)
+
+
+def concurrency(facts: StackFacts) -> Iterator[Finding]:
+    """Find an account whose concurrency is less than all that the stack's functions may use.
+
+    A function with a reservation uses that. One that no queue starts, the supervisor, runs once.
+    """
+    if facts.concurrency is None or facts.mappings is None:
+        return
+    reserved = {one.physical for one in facts.functions if one.reserved is not None}
+    read = {one.function for one in facts.mappings}
+    caps = [one.most or 0 for one in facts.mappings if one.function not in reserved]
+    others = sum(one.physical not in read | reserved for one in facts.functions)
+    needed, free = sum(caps) + others, facts.concurrency.unreserved
+    if needed > free:
+        evidence = (
+            f"the stack may run {needed} instances at once; {free} of the account's "
+            f"{facts.concurrency.limit} are not reserved"
+        )
+        command = "aws service-quotas list-service-quotas --service-code lambda"
+        yield Finding(FindingKind.CONCURRENCY_TOO_LOW, "account", evidence, command)
 
 
 def timeouts(facts: StackFacts) -> Iterator[Finding]:
@@ -132,10 +153,12 @@ def schedules(facts: StackFacts) -> Iterator[Finding]:
 
 
 def tables(facts: StackFacts) -> Iterator[Finding]:
-    """Find tables and indexes that are not active, and tables without TTL or recovery.
+    """Find tables and indexes that are not active, and tables without TTL, recovery or protection.
 
-    Point-in-time recovery is checked only if the stack's parameter asks for it.
+    Point-in-time recovery is checked only if the stack's parameter asks for it, and protection
+    unless the parameter says that there should be none.
     """
+    protection = facts.parameters.get("DeletionProtection", "true")
     wanted = facts.parameters.get("PointInTimeRecovery", "true") == "true"
     for one in facts.tables:
         states = {one.name: one.status} | {
@@ -157,6 +180,9 @@ def tables(facts: StackFacts) -> Iterator[Finding]:
             )
             evidence = "point-in-time recovery is not enabled"
             yield Finding(FindingKind.RECOVERY_OFF, one.name, evidence, command)
+        if one.protected is False and protection != "false":
+            evidence = f"it does not refuse to be deleted; DeletionProtection is {protection}"
+            yield Finding(FindingKind.PROTECTION_OFF, one.name, evidence)
 
 
 def alarms(facts: StackFacts) -> Iterator[Finding]:

@@ -13,8 +13,8 @@ from roundsman.inspector.documents.constraints import (
 )
 from roundsman.model.events import CommandKind
 
-BulkState: TypeAlias = Literal["running", "stopped", "interrupted", "finished"]
-"""The state of a bulk run. A run that was stopped or interrupted can be resumed."""
+BulkState: TypeAlias = Literal["running", "paused", "stopped", "finished"]
+"""The state of a bulk run. A run that is paused or stopped can be resumed."""
 
 
 class ReasonDocument(TypedDict):
@@ -93,7 +93,7 @@ class BulkRunSummaryDocument(TypedDict):
     startedAt: Instant
     state: BulkState
     why: str | None
-    """Why the run was stopped or interrupted."""
+    """Why the run is paused or stopped."""
     selected: Count
     sent: Count
     failedAgain: Count
@@ -101,11 +101,25 @@ class BulkRunSummaryDocument(TypedDict):
     """The number of selected orders that were not assessed yet."""
 
 
+class BulkOrderDocument(TypedDict):
+    """An order that failed again or was refused."""
+
+    orderId: str
+    result: Literal["failedAgain", "refused"]
+    sentence: str
+    """The failure, or the reason of the refusal."""
+
+
 class BulkRunDocument(BulkRunSummaryDocument):
     """A bulk run and its progress."""
 
     dryRun: Literal[False]
-    savedAt: Instant
+    sender: str
+    """The principal that started the run, as AWS authenticated it."""
+    savedAt: Instant | None
+    """When the supervisor last stored the progress; null if it has not begun yet."""
+    open: bool
+    """Whether the stack still works on the run."""
     completed: Count
     undone: Count
     cancelled: Count
@@ -125,10 +139,12 @@ class BulkRunDocument(BulkRunSummaryDocument):
     """The run stops if more than this share of the results are failures."""
     atOnce: Count
     """The maximum number of orders under way."""
-    carriedOn: list[str]
-    """Who resumed the run, from where and when."""
+    requests: list[str]
+    """Who paused, resumed or stopped the run, when and why."""
     resume: str | None
-    """The command that resumes the run; null if the run is complete or a process carries it out."""
+    """The command that resumes the run; null if it is not paused or stopped."""
+    orders: NotRequired[list[BulkOrderDocument]]
+    """Only with --orders: every order that failed again or was refused."""
 
 
 class BulkRunListDocument(TypedDict):
@@ -137,9 +153,9 @@ class BulkRunListDocument(TypedDict):
     runs: list[BulkRunSummaryDocument]
 
 
-class BulkRunStopDocument(TypedDict):
-    """A bulk run that was asked to stop."""
+class BulkRunRequestDocument(TypedDict):
+    """A bulk run that was asked to pause, resume or stop."""
 
     runId: RunId
-    command: Literal["stop"]
+    command: Literal["pause", "resume", "stop"]
     sentence: str

@@ -17,6 +17,10 @@ class TaskSummaryDocument(TypedDict):
     endedAt: Instant | None
     reason: str | None
     """Why the task ends or ended; null if nothing failed and nobody asked for the end."""
+    erasedAt: Instant | None
+    """When the contents of the order were erased; null if they were not."""
+    erasedBy: str | None
+    """Who erased them, and why; null if they were not erased."""
     failedStep: str | None
     group: GroupId | None
     """The failure group of the task: of one that failed, or of an open one with an unexpected
@@ -116,7 +120,9 @@ class HistoryRowDocument(TypedDict):
     """The step; null if the row is about the whole task."""
     attempt: Count | None
     by: str | None
-    """Who sent the command; null if the row is about no command."""
+    """Who sent the command, as it says itself; null if the row is about no command."""
+    sender: str | None
+    """The principal that sent the command, as AWS authenticated it; null if it is not known."""
     commandId: str | None
     reason: str
 
@@ -149,6 +155,8 @@ class TaskDocument(TaskSummaryDocument):
     steps: list[StepDocument]
     history: list[HistoryRowDocument]
     """The newest row last."""
+    traceId: str | None
+    """The id of the order's trace in AWS X-Ray; null if the stack does not trace the order."""
     next: str | None
     """The command to run next; null if the task completed."""
 
@@ -184,7 +192,9 @@ class HappeningDocument(TypedDict):
     """The step; null if the entry is about the whole task."""
     attempt: Count | None
     by: str | None
-    """Who sent the command; null if the entry is about no command."""
+    """Who sent the command, as it says itself; null if the entry is about no command."""
+    sender: str | None
+    """The principal that sent the command, as AWS authenticated it; null if it is not known."""
     why: str
 
 

@@ -1,7 +1,7 @@
 """Sending the reply that a step waits for from an external system.
 
-The reply goes to the agent's reply queue, like a reply from the external system. The history does
-not record who sent it; the command `resolve` records the operator.
+The reply goes to the agent's reply queue, like a reply from the external system. The history
+names the principal that sent it; the command `resolve` also records a name and a reason.
 """
 
 from dataclasses import dataclass, replace

@@ -13,7 +13,7 @@ from enum import StrEnum
 from botocore.exceptions import HTTPClientError
 
 from roundsman.aws.clock import now
-from roundsman.engine.machine import decide
+from roundsman.engine.eligibility import REFUSED_ROW, decided
 from roundsman.errors import CallRefused, InvalidMessage, Refused, RoundsmanError, TryAgain
 from roundsman.inspector.clock import wait_for
 from roundsman.inspector.documents.commands import CommandDocument
@@ -52,13 +52,10 @@ from roundsman.model.events import (
     CommandSource,
     HistoryRow,
     OperatorEvent,
-    Resolve,
-    Resubmit,
 )
 from roundsman.model.json import Json
 from roundsman.model.plan import Plan
-from roundsman.model.states import TaskState
-from roundsman.model.task import UNDO, Task, operation_of
+from roundsman.model.task import Task
 from roundsman.wire import commands as wire_commands
 from roundsman.wire.commands import command_of, read_command
 from roundsman.wire.limits import MESSAGE_LIMIT, wire_text
@@ -71,9 +68,6 @@ LONGEST_REASON = 500
 
 LONGEST_NAME = 100
 """Characters."""
-
-_BEGIN_AGAIN = (TaskState.UNDONE, TaskState.CANCELLED)
-REFUSED_ROW = "refused"
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,11 +170,13 @@ def send_command(
     _check_readable(spec, by, reason)
     task, plan = find_task(stack, spec.order)
     _check_names(plan, spec.steps)
-    event = spec.event(CommandSource(_new_id(), by, reason, task.version))
+    event = spec.event(CommandSource(new_command_id(), by, reason, task.version))
     move, why = None, None
     order: Json = None
     changes: tuple[InputChange, ...] = ()
-    if spec.input is not None or corrects(event):
+    if task.erased_at is not None:
+        why = _refusal(plan, task, event, None, None)  # before its input or a plan is looked for
+    elif spec.input is not None or corrects(event):
         try:
             fixed = check_correction(stack, task, event, spec.input)
             event, order, changes = fixed.event, fixed.order, fixed.changes
@@ -210,7 +206,7 @@ def send_command(
         return replace(here, sentence=f"{kind} of {task.task_id} is possible; nothing was sent.")
     if spec.question is not None and confirm is not None:
         confirm(spec.question(task))
-    return _send_and_wait(stack, here, task, event, wait)
+    return send_and_wait(stack, here, event, wait)
 
 
 def _under_newest_plan(
@@ -248,7 +244,7 @@ def _check_readable(spec: CommandSpec, by: str, reason: str) -> None:
 
     The id of the order is not checked: `find_task` raises NotFound for one that no order can have.
     """
-    event = spec.event(CommandSource(_new_id(), by, reason, 1))
+    event = spec.event(CommandSource(new_command_id(), by, reason, 1))
     try:
         body = _body("ord-1", event)
         read_command(body)
@@ -259,7 +255,8 @@ def _check_readable(spec: CommandSpec, by: str, reason: str) -> None:
         raise InvalidArgument(f"The command has {size} bytes; SQS accepts {MESSAGE_LIMIT}.")
 
 
-def _new_id() -> str:
+def new_command_id() -> str:
+    """Return an id that no other command has."""
     return f"c-{secrets.token_hex(8)}"
 
 
@@ -287,56 +284,25 @@ def _refusal(
     return None
 
 
-def decided(
-    plan: Plan | None,
-    task: Task,
-    event: OperatorEvent,
-    at: int,
-    next_plan: Plan | None = None,
-    *,
-    order: Json = None,
-) -> Task:
-    """Return the task after the command, as the engine decides at `at` (epoch ms).
-
-    `next_plan` is the plan that the command names, if it names one. `order` is the content of the
-    order row, which only a command that corrects the input needs. Raises Refused if the engine
-    refuses the command, or if the command is an evident mistake.
-    """
-    # The decision on a command does not use the agents or the jitter.
-    decision = decide(plan, task, event, at, order=order, jitter=0, next_plan=next_plan)
-    problem = _problem(task, event)
-    if problem is not None:
-        raise Refused(problem)
-    return decision.task
+def task_after(plan: Plan | None, task: Task, event: OperatorEvent) -> Task | None:
+    """Return the task as the engine would leave it after the command; None if it refuses."""
+    try:
+        return decided(plan, task, event, now())
+    except Refused:
+        return None
 
 
-def _problem(task: Task, event: OperatorEvent) -> str | None:
-    """Return the reason to refuse a command that the engine accepts, but that is a mistake."""
-    match event:
-        case Resubmit() if event.again and task.state not in (
-            TaskState.UNDONE,
-            TaskState.CANCELLED,
-        ):
-            undo = task.ending is not None and task.ending.undo
-            does = "continues its undo" if undo else "tries its failed steps again"
-            return (
-                f"`again` begins an undone or cancelled task from the start, and this task is "
-                f"{task.state}; without it, the command {does}"
-            )
-        case Resolve() if event.result is not None and operation_of(task.step(event.step)) == UNDO:
-            return f"{event.step} is being undone, and an undo has no result"
-        case _:
-            return None
-
-
-def _send_and_wait(
-    stack: DeployedStack, here: CommandResult, task: Task, event: OperatorEvent, wait: float
+def send_and_wait(
+    stack: DeployedStack, here: CommandResult, event: OperatorEvent, wait: float
 ) -> CommandResult:
-    """Send the command; `here` is its result before that."""
-    kind, asked = here.command, here.asked
+    """Send the command, and wait for its outcome; `here` is its result before that.
+
+    Raises Unconfirmed and Interrupted as `send_command` does.
+    """
+    kind, asked, order = here.command, here.asked, here.order
     sent = replace(here, outcome=CommandOutcome.SENT, sent=True)
-    look = f"roundsman show {task.task_id}"
-    body = _body(task.task_id, event)
+    look = f"roundsman show {order}"
+    body = _body(order, event)
     try:
         stack.sqs.send_message(QueueUrl=stack.output("SchedulerQueueUrl"), MessageBody=body)
     except HTTPClientError as error:
@@ -345,27 +311,26 @@ def _send_and_wait(
         )
         return replace(sent, outcome=CommandOutcome.UNCONFIRMED, sentence=lost)
     if not wait:
-        return replace(sent, sentence=f"{kind} of {task.task_id} is sent. See: {look}")
+        return replace(sent, sentence=f"{kind} of {order} is sent. See: {look}")
     try:
-        row = _answer(stack, task.task_id, asked.command_id, wait)
+        row = _answer(stack, order, asked.command_id, wait)
     except KeyboardInterrupt as error:
         sentence = (
-            f"{kind} of {task.task_id} is sent, but the wait for its outcome was interrupted. The "
+            f"{kind} of {order} is sent, but the wait for its outcome was interrupted. The "
             f"command takes effect once, when the scheduler reads it. See: {look}"
         )
         partial = replace(sent, outcome=CommandOutcome.UNCONFIRMED, sentence=sentence)
         raise Interrupted(sentence, partial) from error
     if row is None:
         sentence = (
-            f"{kind} of {task.task_id} is sent: no answer from the scheduler within {wait:g} "
+            f"{kind} of {order} is sent: no answer from the scheduler within {wait:g} "
             f"s. The command takes effect once, when the scheduler reads it. See: {look}"
         )
         return replace(sent, outcome=CommandOutcome.UNCONFIRMED, sentence=sentence)
     refused = row.kind == REFUSED_ROW
     outcome = CommandOutcome.REFUSED if refused else CommandOutcome.DONE
-    return replace(
-        sent, outcome=outcome, sentence=f"{row.reason}.", task=_task_now(stack, task, refused)
-    )
+    after = here.task and _task_now(stack, here.task, refused)
+    return replace(sent, outcome=outcome, sentence=f"{row.reason}.", task=after)
 
 
 def _answer(stack: DeployedStack, task_id: str, command_id: str, wait: float) -> HistoryRow | None:

@@ -1,22 +1,20 @@
 """Corrections of inputs: checked by the application's input types, and shown without secrets."""
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from roundsman.errors import InvalidInput, Problem, Refused
 from roundsman.inspector.documents.commands import InputChangeDocument
 from roundsman.inspector.errors import InspectorError
+from roundsman.inspector.read.masks import MASK, MaskedPaths
 from roundsman.inspector.read.stack import DeployedStack
-from roundsman.model.corrections import Change, Correction, Path, corrected, path_text, value_at
+from roundsman.model.corrections import Change, Correction, corrected, path_text, value_at
 from roundsman.model.events import OperatorEvent, Resubmit
-from roundsman.model.input_types import given_type, masked_paths, stored_type
 from roundsman.model.json import Json, canonical_json
 from roundsman.model.task import Task
 from roundsman.model.workflow import Workflow
 from roundsman.submission.corrections import changes_to, checked_changes
 
-MASK = "(masked)"
 LONGEST_VALUE = 200
 """Characters of a value that is shown."""
 
@@ -78,6 +76,8 @@ def check_correction(
     row = stack.tasks.order(task.task_id)
     if row is None:
         raise Refused("its order row is missing")
+    if row.erased_at is not None:
+        raise Refused("the contents of the order were erased")
     before = task.input(row.content)
     try:
         if whole is not None:
@@ -116,14 +116,14 @@ def _workflow(stack: DeployedStack, task: Task) -> Workflow:
 
 
 def _words(problems: Collection[Problem]) -> str:
-    said = [f"{one.path}: {one.message}" if one.path else one.message for one in problems]
+    said = [str(one) for one in problems]
     more = f"; and {len(said) - MOST_PROBLEMS} more" if len(said) > MOST_PROBLEMS else ""
     return "; ".join(said[:MOST_PROBLEMS]) + more
 
 
 def shown_changes(workflow: Workflow, before: Json, changes: Correction) -> tuple[InputChange, ...]:
     """Return the changes of the input `before` for people; masked fields are not shown."""
-    masks = _masks(workflow)
+    masks = MaskedPaths.of(workflow.masked_paths())
     after = corrected(before, [changes])
     return tuple(_shown(masks, before, after, change) for change in changes)
 
@@ -133,35 +133,12 @@ def change_documents(changes: Collection[InputChange]) -> list[InputChangeDocume
     return [{"path": one.path, "before": one.before, "after": one.after} for one in changes]
 
 
-def _masks(workflow: Workflow) -> list[re.Pattern[str]]:
-    """Patterns of the masked paths: those of the order as it is sent, and as it is stored."""
-    kinds = [given_type(workflow.input), stored_type(workflow.input)]
-    paths = {path for kind in kinds if kind is not None for path in masked_paths(kind)}
-    return [re.compile(re.escape(path).replace(r"\*", ".+")) for path in sorted(paths)]
-
-
-def _shown(masks: list[re.Pattern[str]], before: Json, after: Json, change: Change) -> InputChange:
+def _shown(masks: MaskedPaths, before: Json, after: Json, change: Change) -> InputChange:
     texts = []
     for whole in (before, after):
         there, value = value_at(whole, change.path)
-        texts.append(_text(_masked(masks, change.path, value)) if there else None)
+        texts.append(_text(masks.masked(value, change.path)) if there else None)
     return InputChange(path_text(change.path), *texts)
-
-
-def _masked(masks: list[re.Pattern[str]], path: Path, value: Json) -> Json:
-    """The value with MASK for each masked value that it is, that it is in, or that it contains."""
-    if any(_is_masked(masks, path[: length + 1]) for length in range(len(path))):
-        return MASK
-    if isinstance(value, Mapping):
-        return {name: _masked(masks, (*path, name), inner) for name, inner in value.items()}
-    if isinstance(value, list):
-        return [_masked(masks, (*path, index), inner) for index, inner in enumerate(value)]
-    return value
-
-
-def _is_masked(masks: list[re.Pattern[str]], path: Path) -> bool:
-    text = re.sub(r"\[[0-9]+\]", "[]", path_text(path))
-    return any(mask.fullmatch(text) for mask in masks)
 
 
 def _text(value: Json) -> str:

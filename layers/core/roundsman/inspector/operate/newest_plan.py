@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from roundsman.aws.errors import aws_errors
+from roundsman.aws.outputs import LIVE
 from roundsman.errors import InvalidMessage, Problem
 from roundsman.inspector.documents.commands import PlanMoveDocument
 from roundsman.inspector.errors import InspectorError
@@ -111,7 +112,7 @@ def invalid_inputs(
 
 
 def _words(problems: Sequence[Problem]) -> str:
-    said = "; ".join(f"{one.path}: {one.message}" for one in problems[:MOST_PROBLEMS])
+    said = "; ".join(map(str, problems[:MOST_PROBLEMS]))
     more = len(problems) - MOST_PROBLEMS
     return f"{said}; and {more} more" if more > 0 else said
 
@@ -120,7 +121,7 @@ def _ask(stack: DeployedStack, question: NewestPlanQuestion) -> NewestPlanAnswer
     function = stack.output("SubmissionFunctionName")
     with aws_errors("asking the submission function for its newest plan"):
         reply = stack.lambda_client.invoke(
-            FunctionName=function, Payload=json.dumps(question.event())
+            FunctionName=function, Qualifier=LIVE, Payload=json.dumps(question.event())
         )
         body = reply["Payload"].read()
     if reply.get("FunctionError"):

@@ -14,6 +14,7 @@ from typing import TypedDict
 from roundsman.inspector.documents.groups import Standing
 from roundsman.inspector.read.agents import AgentNow
 from roundsman.inspector.read.counts import Count
+from roundsman.inspector.read.lookup import shown_tasks
 from roundsman.inspector.read.stack import DeployedStack
 from roundsman.model.failure import UNDO_FAILED, UNDONE, Failure, Group, GroupSeverity, failure_of
 from roundsman.model.task import Task
@@ -110,9 +111,10 @@ def find_group(
     if cause is None:
         return None
     agent = row.agent if row is not None else _agent_of(stack, samples[0], cause.step)
+    masked = shown_tasks(stack, samples)
     return GroupNow(
         id=group,
-        **_cause(cause),
+        **_masked(_cause(cause), samples, masked),
         count=count,
         counted_at=at,
         row=row,
@@ -120,7 +122,7 @@ def find_group(
         last_at=newest[0].failed_at if newest else None,
         complete_by=min((one.complete_by for one in oldest), default=None),
         agent=_named(agents, agent),
-        samples=tuple(samples),
+        samples=masked,
     )
 
 
@@ -140,6 +142,15 @@ def _cause(cause: Group | Failure) -> _Cause:
         "error_type": cause.error_type,
         "message": cause.message,
     }
+
+
+def _masked(cause: _Cause, samples: Sequence[Task], masked: Sequence[Task]) -> _Cause:
+    """The cause as it is shown, if a masked value stands in the message of a sample."""
+    for task, hidden in zip(samples, masked, strict=True):
+        before, after = failure_of(task), failure_of(hidden)
+        if before is not None and after is not None and before.message != after.message:
+            return {**cause, "message": after.message}
+    return cause
 
 
 def _listed(row: Group, counted: Count | None, agents: Sequence[AgentNow], at: int) -> GroupNow:

@@ -21,8 +21,10 @@ from roundsman.aws.outputs import describe_stack
 from roundsman.errors import UnreadableRecord
 from roundsman.inspector.errors import InspectorError, StackNotFound
 from roundsman.inspector.read.task_records import Records
+from roundsman.model.task import Task
 from roundsman.ports import Member
 from roundsman.submission.events import EventReader
+from roundsman.wire.tracing import is_sampled, trace_id
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient
@@ -56,6 +58,13 @@ class DeployedStack:
     def shards(self) -> int:
         """The number of shards that each lane of the due index has for new tasks."""
         return int(self.parameters.get("DueShards", "16"))
+
+    def trace_of(self, task: Task) -> str | None:
+        """The id of the task's trace in AWS X-Ray; None if the stack does not trace it."""
+        percent = float(self.parameters.get("TracingSamplePercent", "0"))
+        if not is_sampled(task.task_id, percent):
+            return None
+        return trace_id(task.task_id, task.created_at)
 
     @cached_property
     def every_shard(self) -> range:

@@ -30,13 +30,6 @@ def hold_document(hold: Hold) -> HoldDocument:
     }
 
 
-def hold_words(hold: Hold) -> str:
-    """Return the reason for the hold, to follow the agent's name: `is held by amy: maintenance`."""
-    if hold.kind == OPERATOR:
-        return f"is held by {hold.by}: {hold.reason}"
-    return f"has an open circuit: {hold.reason}"
-
-
 def circuit_sentence(circuit: Hold) -> str:
     """Return a sentence about an open circuit."""
     return (

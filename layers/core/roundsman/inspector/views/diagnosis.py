@@ -138,7 +138,7 @@ def _of_ended(task: Task, plan: Plan | None, facts: TaskFacts) -> Diagnosis:
         return _archived(task, plan, facts)
     ended = task.ended_at if task.ended_at is not None else facts.at
     why = f": {task.ending.why}" if task.ending else ""
-    again = task.state in (TaskState.UNDONE, TaskState.CANCELLED)
+    again = task.state in (TaskState.UNDONE, TaskState.CANCELLED) and task.erased_at is None
     kept = (f"kept until {second(task.expires_at)}",) if task.expires_at is not None else ()
     return Diagnosis(
         "ended",
@@ -281,7 +281,8 @@ def _about(task: Task, facts: TaskFacts) -> Iterator[str]:
     if task.ending is not None:
         yield f"no further steps start: {task.ending.why}"
     yield f"it must be complete {_when(task.complete_by, facts)}"
-    yield f"its due entry is for {second(task.due_at)} ({_passed(task.due_at, facts)})"
+    due = "is" if task.due_at > facts.at else "was"
+    yield f"it {due} due for a check at {second(task.due_at)} ({_passed(task.due_at, facts)})"
     if facts.visited_at is None:
         yield f"no supervisor has ever visited its shard, {task.shard}"
     else:

@@ -9,9 +9,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from roundsman.inspector.documents.alerts import AlertDocument, AlertKind, AlertSeverity
-from roundsman.model.failure import NO_STEP, Group
+from roundsman.inspector.views.task_view import second
+from roundsman.model.failure import NO_STEP, RETRIED, UNDO_FAILED, UNREADABLE, Group
 from roundsman.model.holds import OPERATOR, Hold
-from roundsman.model.instants import clock_time, iso
+from roundsman.model.instants import iso
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,24 +76,35 @@ def of_groups(groups: Iterable[Group], at: int) -> list[StandingAlert]:
             continue
         if group.undone and (group.told_at is None or group.clear_since is not None):
             continue
-        many = f"more than {group.count}" if group.more else str(group.count)
-        orders = "order" if many == "1" else "orders"
-        place = f"{group.workflow}, {group.step}" if group.step != NO_STEP else group.workflow
+        place = f" ({group.workflow}, {group.step})" if group.step != NO_STEP else ""
+        if not place and group.how != UNREADABLE:
+            place = f" ({group.workflow})"
         why = ": ".join(text for text in (group.error_type, group.message) if text)
-        how = group.how.replace("_", " ")
-        counted = f"; counted at {clock_time(group.looked_at)}" if group.looked_at < at else ""
+        counted = f"; counted at {second(group.looked_at)}" if group.looked_at < at else ""
         found.append(
             StandingAlert(
                 "group",
                 group.id,
                 group.severity,
-                f"{many} {orders} {how} ({place}): {why or 'no reason is stored'}{counted}",
+                f"{_members(group)}{place}: {why or 'no reason is stored'}{counted}",
                 f"roundsman ls --group {group.id}",
                 group.since,
                 group.count,
             )
         )
     return found
+
+
+def _members(group: Group) -> str:
+    """Return how many orders are in the group and what happened to them."""
+    many = f"more than {group.count}" if group.more else str(group.count)
+    orders = f"{many} order{'' if many == '1' else 's'}"
+    if group.how == UNDO_FAILED:
+        return f"the undo of {orders} failed"
+    return f"{orders} {_HOW.get(group.how, group.how)}"
+
+
+_HOW = {RETRIED: "retried after an unexpected error", UNREADABLE: "cannot be read"}
 
 
 def of_holds(holds: Iterable[Hold]) -> list[StandingAlert]:

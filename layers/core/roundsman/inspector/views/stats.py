@@ -10,6 +10,7 @@ from roundsman.engine.due import Lane, lane_key
 from roundsman.inspector.documents.stats import CountDocument, QueueDocument, StatsDocument
 from roundsman.inspector.read.agents import AgentNow, find_agents
 from roundsman.inspector.read.counts import Count, TaskCounts, count_tasks
+from roundsman.inspector.read.lookup import shown_tasks
 from roundsman.inspector.read.queues import Queue, find_queues
 from roundsman.inspector.read.stack import DeployedStack
 from roundsman.inspector.views.agents import agent_document
@@ -54,7 +55,7 @@ def read_stats(stack: DeployedStack) -> Stats:
 
 
 def newest_failures(stack: DeployedStack) -> list[Task]:
-    """Return the NEWEST tasks that were archived last, newest first."""
+    """Return the NEWEST tasks that were archived last, newest first, as they are shown."""
     shards = (
         stack.records.entries(lane_key(Lane.ARCHIVED, shard), newest_first=True)
         for shard in stack.every_shard
@@ -62,7 +63,7 @@ def newest_failures(stack: DeployedStack) -> list[Task]:
     merged = heapq.merge(*shards, key=lambda entry: entry.due_at, reverse=True)
     ids = [entry.task_id for entry in islice(merged, NEWEST)]
     tasks = stack.records.load_many(ids, now()).tasks
-    return [tasks[one] for one in ids if one in tasks]
+    return [*shown_tasks(stack, (tasks[one] for one in ids if one in tasks))]
 
 
 def stats_document(stats: Stats) -> StatsDocument:

@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from roundsman.engine.agent_holds import HELD
-from roundsman.inspector.views.agents import hold_words
 from roundsman.inspector.views.task_view import second, step_names
-from roundsman.model.holds import Hold
-from roundsman.model.instants import clock_time, format_duration
+from roundsman.model.holds import Hold, hold_words
+from roundsman.model.instants import format_duration
 from roundsman.model.plan import Plan, StepPlan
 from roundsman.model.states import ProcessState
 from roundsman.model.task import (
@@ -102,13 +101,13 @@ def _held(record: StepRecord, step: StepPlan | None, holds: Sequence[Hold], at: 
     why = f" ({record.error.message})" if record.error else ""
     if record.not_before is None or record.not_before <= at:
         return f"{since}{why}"
-    return f"{since}{why}; the next check is at {clock_time(record.not_before)}"
+    return f"{since}{why}; the next check is at {second(record.not_before)}"
 
 
 def _again(record: StepRecord) -> str:
     if record.heartbeat_by is None:
         return ""
-    return f"; overdue without a heartbeat by {clock_time(record.heartbeat_by)}"
+    return f"; overdue without a heartbeat by {second(record.heartbeat_by)}"
 
 
 def reminder_words(task: Task, record: StepRecord) -> str:

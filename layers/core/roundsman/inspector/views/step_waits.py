@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from typing import get_args
 
 from roundsman.inspector.documents.tasks import StepCase
-from roundsman.inspector.views.agents import hold_words
 from roundsman.inspector.views.step_text import reminder_words, retry_words
 from roundsman.inspector.views.task_view import second, step_names
 from roundsman.model.events import Agents
-from roundsman.model.holds import OPERATOR, Hold
-from roundsman.model.instants import clock_time, format_duration
+from roundsman.model.holds import OPERATOR, Hold, hold_words
+from roundsman.model.instants import format_duration
 from roundsman.model.plan import Plan, StepPlan
 from roundsman.model.states import ProcessState
 from roundsman.model.task import UNDO, StepRecord, Task, operation_of
@@ -189,4 +188,4 @@ def _of(most: int | None) -> str:
 
 def _looks_again(record: StepRecord, at: int) -> Iterator[str]:
     if record.not_before is not None and record.not_before > at:
-        yield f"the next check is at {clock_time(record.not_before)}"
+        yield f"the next check is at {second(record.not_before)}"

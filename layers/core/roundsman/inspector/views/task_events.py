@@ -7,6 +7,7 @@ commands.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from roundsman.engine.history import ANSWERED
 from roundsman.inspector.documents.tasks import TimelineDocument
 from roundsman.inspector.views.step_text import agent_words, reminder_words
 from roundsman.inspector.views.task_view import step_names
@@ -56,7 +57,9 @@ class Happening:
     attempt: int | None = None
     """The number of the attempt, from 1; None if it is not known or the entry is about none."""
     by: str | None = None
-    """Who sent the command; None if the entry is about no command."""
+    """Who sent the command, as it says itself; None if the entry is about no command."""
+    sender: str | None = None
+    """The principal that sent it, as AWS authenticated it; None if it is not known."""
 
 
 def happenings(
@@ -134,11 +137,14 @@ def _finish(record: StepRecord) -> tuple[str, str]:
 
 def _is_told(name: str, at: int, history: Sequence[HistoryRow]) -> bool:
     """Whether the history has a row for this end of the step; the row has more detail."""
-    return any(row.step == name and row.at == at and row.by is None for row in history)
+    return any(
+        row.step == name and row.at == at and row.by is None and row.kind != ANSWERED
+        for row in history
+    )
 
 
 def _of_row(row: HistoryRow) -> Happening:
-    return Happening(row.at, row.kind, row.reason, row.step, row.attempt, row.by)
+    return Happening(row.at, row.kind, row.reason, row.step, row.attempt, row.by, row.sender)
 
 
 def _end(task: Task) -> Iterator[Happening]:
@@ -164,6 +170,7 @@ def timeline_document(
                 "step": one.step,
                 "attempt": one.attempt,
                 "by": one.by,
+                "sender": one.sender,
                 "why": one.why,
             }
             for one in told

@@ -25,8 +25,13 @@ def step_names(task: Task, plan: Plan | None) -> list[str]:
     return list(plan.steps) if plan else sorted(task.steps)
 
 
-def task_document(task: Task, plan: Plan | None, history: Sequence[HistoryRow]) -> TaskDocument:
-    """Return the task with its steps and its history, in the order of `history`."""
+def task_document(
+    task: Task, plan: Plan | None, history: Sequence[HistoryRow], trace: str | None = None
+) -> TaskDocument:
+    """Return the task with its steps and its history, in the order of `history`.
+
+    `trace` is the id of its trace; None if it is not traced.
+    """
     return {
         **task_summary(task),
         "plan": task.plan,
@@ -47,18 +52,26 @@ def task_document(task: Task, plan: Plan | None, history: Sequence[HistoryRow]) 
         "fanOuts": dict(task.fan_outs),
         "steps": [_step_document(name, task, plan) for name in step_names(task, plan)],
         "history": [_history_document(row) for row in history],
+        "traceId": trace,
         "next": next_command(task),
     }
 
 
 def next_command(task: Task) -> str | None:
-    """Return the command to run next; None if the task is Completed."""
-    if task.state is TaskState.COMPLETED:
+    """Return the command to run next; None if the task is Completed or erased."""
+    if task.state is TaskState.COMPLETED or task.erased_at is not None:
         return None
     if not task.ended:
         return f"roundsman why {task.task_id}"
     again = "" if task.state is TaskState.ARCHIVED else " --again"
     return f"roundsman resubmit {task.task_id}{again} --reason '...'"
+
+
+def erased_words(task: Task) -> str:
+    """Return when, by whom and why the contents were erased; empty if they were not."""
+    if task.erased_at is None:
+        return ""
+    return f"erased on {iso(task.erased_at)} by {task.erased_by}"
 
 
 def in_state(task: Task, plan: Plan | None, state: ProcessState) -> list[str]:
@@ -85,6 +98,8 @@ def task_summary(task: Task) -> TaskSummaryDocument:
         "submittedAt": iso(task.created_at),
         "endedAt": _iso(task.ended_at),
         "reason": task.ending.why if task.ending else None,
+        "erasedAt": _iso(task.erased_at),
+        "erasedBy": task.erased_by,
         "failedStep": task.ending.step if task.ending else None,
         "group": task.failure,
     }
@@ -144,6 +159,7 @@ def _history_document(row: HistoryRow) -> HistoryRowDocument:
         "step": row.step,
         "attempt": row.attempt,
         "by": row.by,
+        "sender": row.sender,
         "commandId": row.command_id,
         "reason": row.reason,
     }

@@ -7,6 +7,7 @@ from roundsman.errors import SchemaTooNew, UnreadableRecord
 from roundsman.inspector.documents.tasks import DiagnosisDocument
 from roundsman.inspector.errors import NotFound
 from roundsman.inspector.read.lookup import find_task, plan_of
+from roundsman.inspector.read.masks import mask_of, shown
 from roundsman.inspector.read.stack import DeployedStack
 from roundsman.inspector.views.diagnosis import (
     Diagnosis,
@@ -42,6 +43,7 @@ def why(stack: DeployedStack, order: str) -> tuple[Task | None, Diagnosis]:
         if not task.ended:
             return task, unreadable(order, str(error))
         plan = None
+    task = shown(task, plan, mask_of(stack, task, plan))
     return task, diagnose(task, plan, _facts(stack, task, row is not None))
 
 

@@ -16,7 +16,7 @@ from roundsman.engine.due import Lane, lane_key, settled
 from roundsman.model.failure import Group
 from roundsman.model.plan import Plan
 from roundsman.model.states import DONE, END_STATES, ProcessState, TaskState
-from roundsman.model.task import PERFORM, Effect, StepRecord, Task, idempotency_key, step_of
+from roundsman.model.task import ERASED, PERFORM, Effect, StepRecord, Task, idempotency_key, step_of
 from roundsman.testing.invariants.needs import Need, needs, undo_is_settled
 from roundsman.testing.ledger import EffectKey
 from roundsman.wire.alert import Alert
@@ -30,6 +30,7 @@ class Invariant(StrEnum):
     LOOKED_AT = "once faults stop, what is due is looked at within a quarter of an hour"
     SENT = "an attempt is counted as overdue only if its queue has taken its request"
     ONE_LOCK = "a step has one current lock, and a lock is given once"
+    IN_TIME = "no step goes forward beyond its task's complete-by"
     IN_ORDER = "a step starts only after its predecessors"
     UNDO_IN_ORDER = "an undo begins once what came after it is settled"
     EXPLAINED = "every effect has a record that explains it"
@@ -45,6 +46,7 @@ class Invariant(StrEnum):
     AGREES = "record and index agree"
     NOT_LOST = "no version of a record is overwritten by another of its number, or an older one"
     HANDLED = "no message breaks its handler"
+    ERASED = "an erased task has none of its contents, and stays as it is"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,7 @@ def of_record(task: Task, now: int, *, slack: int = 0) -> Iterator[Broken]:
     """
     yield from _of_index(task, now, slack)
     yield from _of_locks(task)
+    yield from _of_times(task)
     yield from _of_state(task)
     states = {record.process_state for record in task.steps.values()}
     if task.state is TaskState.COMPLETED and not states <= DONE:
@@ -83,6 +86,26 @@ def of_record(task: Task, now: int, *, slack: int = 0) -> Iterator[Broken]:
         yield Broken(Invariant.UNDONE, task.task_id, "an undo has failed")
     if (task.ended_at is not None) != (task.state in END_STATES):
         yield Broken(Invariant.AGREES, task.task_id, f"{task.state}, ended at {task.ended_at}")
+    if task.erased_at is not None:
+        yield from _of_erased(task)
+
+
+def _of_erased(task: Task) -> Iterator[Broken]:
+    if not settled(task) or task.state is TaskState.ARCHIVED:
+        yield Broken(Invariant.ERASED, task.task_id, f"it is {task.state} and owes {task.owed}")
+    errors = [task.ending and task.ending.error, *(one.error for one in task.steps.values())]
+    texts = [task.ending and task.ending.why, *(error and error.message for error in errors)]
+    if any(text not in (None, "", ERASED) for text in texts):
+        yield Broken(Invariant.ERASED, task.task_id, "a reason or a message is still there")
+    results = [name for name, one in task.steps.items() if one.result is not None]
+    if results or task.corrections:
+        what = f"a correction, or the result of {' and '.join(results)}, is still there"
+        yield Broken(Invariant.ERASED, task.task_id, what)
+
+
+def _contents(task: Task) -> tuple[object, ...]:
+    """What must stay as it is once the task is erased."""
+    return task.state, task.steps, task.ending, task.erased_at, task.erased_by
 
 
 def _of_index(task: Task, now: int, slack: int) -> Iterator[Broken]:
@@ -120,6 +143,18 @@ def _of_locks(task: Task) -> Iterator[Broken]:
             yield Broken(Invariant.ONE_LOCK, task.task_id, f"{name} is idle with a lock")
 
 
+def _of_times(task: Task) -> Iterator[Broken]:
+    """Check that the scheduler waits for no perform beyond the task's complete-by."""
+    if task.ending is not None:
+        return
+    for name, record in task.steps.items():
+        late = (record.complete_by or 0) - task.complete_by
+        if record.process_state is ProcessState.PROCESSING and late > 0:
+            yield Broken(
+                Invariant.IN_TIME, task.task_id, f"{name} has {late} ms more than the task"
+            )
+
+
 def _of_state(task: Task) -> Iterator[Broken]:
     """Check that the stored state of the task agrees with the states of its steps."""
     under_way = [name for name, record in task.steps.items() if record.under_way]
@@ -141,6 +176,9 @@ def of_change(
     if before is None or before.created_at != after.created_at:
         return
     yield from _of_version(before, after)
+    if before.erased_at is not None and _contents(before) != _contents(after):
+        what = f"it was erased, and is changed to {after.state}"
+        yield Broken(Invariant.ERASED, after.task_id, what)
     if before.version == after.version:
         return
     yield from _of_input(before, after)

@@ -103,6 +103,8 @@ class InvariantWatch:
     def on_alert(self, alert: Alert) -> None:
         """Check an alert when it is published, because the stored tasks may change right after."""
         group = alert.attributes.get("group", "")
+        if not group:
+            return  # about the sender of a command, and no failure
         self.broken += of_alert(alert, self._failed.get(group, ()), self._standing_in(group))
         if alert.attributes.get("news") == AlertKind.CLEAR:
             self._alerted.discard(group)

@@ -8,12 +8,15 @@ check` and the pytest fixture `roundsman_check` run them all.
 from roundsman.testing.rules import (
     alarms,
     code,
+    dashboards,
+    encryption,
     functions,
     interface,
     limits,
     permissions,
     queues,
     tables,
+    versions,
 )
 from roundsman.testing.rules.application import Application, Rule
 
@@ -24,8 +27,11 @@ RULES: tuple[Rule, ...] = (
     *functions.RULES,
     *permissions.RULES,
     *tables.RULES,
+    *encryption.RULES,
     *alarms.RULES,
+    *dashboards.RULES,
     *interface.RULES,
     *limits.RULES,
     *code.RULES,
+    *versions.RULES,
 )

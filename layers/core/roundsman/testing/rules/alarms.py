@@ -1,21 +1,87 @@
 """Alarms: each state that needs a person raises one, at the alert topic."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
 
 from roundsman.testing.rules.application import Application, Rule, compare
 from roundsman.testing.rules.reading import (
-    agents,
+    ENGINE_TABLES,
+    METRICS_NAMESPACE,
+    STACK,
     at,
+    chosen,
     dead_letter_queues,
+    default_of,
     environment,
     functions,
+    items,
+    mappings_in,
     of_type,
+    queues,
     reference,
+    tables,
     work_queues,
 )
-from roundsman.testing.stack.template import Document
+from roundsman.testing.stack.template import Document, Json
 
 SUPERVISOR_ALARM = "SupervisorHasNotRunAlarm"
+
+Dimensions: TypeAlias = frozenset[str]
+ALL: Dimensions = frozenset()
+SERVICE: Dimensions = frozenset({"service"})
+OWN = "the stack"
+"""Stands for METRICS_NAMESPACE in the tables below."""
+
+
+@dataclass(frozen=True)
+class KnownMetric:
+    """A metric that exists: with which names of dimensions, and which statistic tells something."""
+
+    dimensions: tuple[Dimensions, ...]
+    statistic: str
+
+
+OF_A_FUNCTION = KnownMetric((frozenset({"FunctionName"}),), "Sum")
+OF_A_QUEUE = KnownMetric((frozenset({"QueueName"}),), "Maximum")
+OF_A_TABLE = KnownMetric(
+    (frozenset({"TableName"}), frozenset({"TableName", "GlobalSecondaryIndexName"})), "Sum"
+)
+OF_ALL_FUNCTIONS = KnownMetric((SERVICE, ALL), "Sum")
+
+METRICS: Mapping[tuple[str, str], KnownMetric] = {
+    # https://docs.aws.amazon.com/lambda/latest/dg/monitoring-metrics-types.html
+    ("AWS/Lambda", "Errors"): OF_A_FUNCTION,
+    ("AWS/Lambda", "Throttles"): OF_A_FUNCTION,
+    ("AWS/Lambda", "Invocations"): OF_A_FUNCTION,
+    ("AWS/Lambda", "ClaimedAccountConcurrency"): KnownMetric((ALL,), "Maximum"),
+    # https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-available-cloudwatch-metrics.html
+    ("AWS/SQS", "ApproximateAgeOfOldestMessage"): OF_A_QUEUE,
+    ("AWS/SQS", "ApproximateNumberOfMessagesVisible"): OF_A_QUEUE,
+    # https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/metrics-dimensions.html
+    ("AWS/DynamoDB", "ReadThrottleEvents"): OF_A_TABLE,
+    ("AWS/DynamoDB", "WriteThrottleEvents"): OF_A_TABLE,
+    # what the functions write (roundsman.aws.observability)
+    (OWN, "AlertsFailed"): OF_ALL_FUNCTIONS,
+    (OWN, "HandlerErrors"): OF_ALL_FUNCTIONS,
+    (OWN, "StepsWithoutHandler"): OF_ALL_FUNCTIONS,
+    (OWN, "TasksArchived"): OF_ALL_FUNCTIONS,
+    (OWN, "TasksTroubled"): KnownMetric((SERVICE,), "Sum"),
+    (OWN, "SupervisorLagMs"): KnownMetric((SERVICE,), "Maximum"),
+}
+"""The metrics that the alarms of an application may watch. An alarm on another name, dimension or
+statistic of these namespaces would never be raised, or mean something else."""
+
+OF_EVERY_STACK: Mapping[str, tuple[str, str, Json]] = {
+    "ArchivedTasksAlarm": (OWN, "TasksArchived", None),
+    "HandlerErrorsAlarm": (OWN, "HandlerErrors", None),
+    "StepsWithoutHandlerAlarm": (OWN, "StepsWithoutHandler", None),
+    "AlertsFailedAlarm": (OWN, "AlertsFailed", None),
+    "TroubledTasksAlarm": (OWN, "TasksTroubled", [{"Name": "service", "Value": "supervisor"}]),
+    "SupervisorLagAlarm": (OWN, "SupervisorLagMs", [{"Name": "service", "Value": "supervisor"}]),
+    "AccountConcurrencyAlarm": ("AWS/Lambda", "ClaimedAccountConcurrency", None),
+}
+"""The alarms that are for the stack as a whole, with what each watches."""
 
 
 def alarms(template: Document) -> dict[str, Document]:
@@ -23,91 +89,201 @@ def alarms(template: Document) -> dict[str, Document]:
     return of_type(template, "AWS::CloudWatch::Alarm")
 
 
+def namespace_of(alarm: Document) -> str:
+    """The namespace of an alarm's metric; OWN for that of the stack's own metrics."""
+    found = alarm.get("Namespace")
+    return OWN if found == METRICS_NAMESPACE else str(found)
+
+
 def watched(template: Document, namespace: str, metric: str) -> list[str]:
-    """What the alarms on a metric watch: logical ids, or values of the dimension `service`."""
+    """What the alarms on a metric watch: logical ids of queues, functions and tables.
+
+    An index is `TasksTable/due`.
+    """
     return sorted(_watched(template, namespace, metric))
 
 
 def _watched(template: Document, namespace: str, metric: str) -> Iterator[str]:
     for name, alarm in alarms(template).items():
-        if (alarm.get("Namespace"), alarm.get("MetricName")) == (namespace, metric):
+        if (namespace_of(alarm), alarm.get("MetricName")) == (namespace, metric):
             match alarm.get("Dimensions"):
-                case [{"Name": "service", "Value": str(service)}]:
-                    yield service
-                case [{"Name": "QueueName" | "FunctionName", "Value": value}] if reference(value):
+                case [{"Name": "QueueName" | "FunctionName" | "TableName", "Value": value}] if (
+                    reference(value)
+                ):
                     yield reference(value)
+                case [
+                    {"Name": "TableName", "Value": table},
+                    {"Name": "GlobalSecondaryIndexName", "Value": str(index)},
+                ]:
+                    yield f"{reference(table)}/{index}"
                 case _:
                     yield f"an unknown dimension of {name}"
 
 
-def dead_letter_alarms(application: Application) -> list[str]:
-    """Every dead-letter queue has one alarm, which is raised if the queue is not empty."""
-    template = application.template
+def messages_put_aside(application: Application) -> list[str]:
+    """An alarm is raised as long as RejectedQueue or a dead-letter queue has a message.
+
+    It looks at what is there and not at what came in a minute, so it ends when somebody has dealt
+    with the messages. Missing data leaves it as it is: SQS sends no metrics of a queue that nobody
+    has used for some hours, whether or not messages are in it.
+    """
+    template, problems = application.template, list[str]()
+    expected = ["RejectedQueue", *dead_letter_queues(template)]
     found = watched(template, "AWS/SQS", "ApproximateNumberOfMessagesVisible")
-    return compare("the alarms on dead letters", found, dead_letter_queues(template))
+    problems += compare("the alarms on messages that were put aside", found, expected)
+    for name, alarm in alarms(template).items():
+        if alarm.get("MetricName") == "ApproximateNumberOfMessagesVisible":
+            problems += _must(name, alarm, Threshold=0, TreatMissingData="ignore")
+    return problems
 
 
 def backlog_alarms(application: Application) -> list[str]:
     """Every queue that functions read has one alarm, on the age of its oldest message.
 
-    The threshold is OldestMessageAlarmSeconds for all.
+    The threshold is more than the queue's VisibilityTimeout: a message whose function died is
+    hidden for that long, and is then read again.
     """
-    template = application.template
+    template, problems = application.template, list[str]()
     found = watched(template, "AWS/SQS", "ApproximateAgeOfOldestMessage")
-    wanted = at(alarms(template).get("SubmissionBacklogAlarm"), "Threshold")
+    problems += compare("the alarms on the oldest message", found, work_queues(template))
+    for name, alarm in alarms(template).items():
+        if alarm.get("MetricName") != "ApproximateAgeOfOldestMessage":
+            continue
+        queue = next(iter(_queues_of(alarm)), "")
+        limit = default_of(template, chosen(template, alarm.get("Threshold")))
+        hidden = default_of(template, at(queues(template).get(queue), "VisibilityTimeout"))
+        match limit, hidden:
+            case int(age), int(timeout) if age > timeout:
+                pass
+            case _:
+                problems.append(
+                    f"{name}: Threshold is {limit} and must be more than the {hidden} s for which "
+                    f"{queue} hides a message: set OldestMessageAlarmSeconds"
+                )
+    return problems
+
+
+def _queues_of(alarm: Document) -> Iterator[str]:
+    for dimension in mappings_in(alarm.get("Dimensions")):
+        if dimension.get("Name") == "QueueName":
+            yield reference(dimension.get("Value"))
+
+
+def function_alarms(application: Application) -> list[str]:
+    """Every function has an alarm on its errors (a crash, a time-out, a failed import) and one on
+    its throttles: a start that Lambda refused."""
+    template = application.template
     return [
-        *compare("the alarms on the oldest message", found, work_queues(template)),
-        *(
-            f"{name}: Threshold must be the engine's OldestMessageAlarmSeconds"
-            for name, alarm in alarms(template).items()
-            if alarm.get("MetricName") == "ApproximateAgeOfOldestMessage"
-            and alarm.get("Threshold") != wanted
-        ),
+        problem
+        for metric in ("Errors", "Throttles")
+        for problem in compare(
+            f"the alarms on {metric} of functions",
+            watched(template, "AWS/Lambda", metric),
+            functions(template),
+        )
     ]
 
 
-def error_alarms(application: Application) -> list[str]:
-    """Every function has one alarm on its errors: a crash, a time-out, a failed import."""
+def table_alarms(application: Application) -> list[str]:
+    """Every table of the engine and every index of it has an alarm on refused reads and one on
+    refused writes."""
     template = application.template
-    found = watched(template, "AWS/Lambda", "Errors")
-    return compare("the alarms on errors of functions", found, functions(template))
-
-
-def archived_alarms(application: Application) -> list[str]:
-    """An archived task raises an alarm, whether the scheduler or the supervisor archived it."""
-    found = watched(application.template, "Roundsman", "TasksArchived")
-    return compare("the alarms on archived tasks", found, ("scheduler", "supervisor"))
-
-
-def handler_alarms(application: Application) -> list[str]:
-    """Every agent has an alarm on requests that its code has no function for.
-
-    The plan and the agent's code are then of different versions.
-    """
-    template = application.template
-    found = watched(template, "Roundsman", "StepsWithoutHandler")
-    expected = [agent.name for agent in agents(template)]
-    return compare("the alarms on steps without a handler", found, expected)
-
-
-def rejected_alarm(application: Application) -> list[str]:
-    """A rejected message raises an alarm, whichever function rejected it."""
-    found = watched(application.template, "AWS/SQS", "NumberOfMessagesSent")
-    return compare("the alarms on rejected messages", found, ("RejectedQueue",))
-
-
-def alarmed_services(application: Application) -> list[str]:
-    """The services that alarms name are those of functions (POWERTOOLS_SERVICE_NAME).
-
-    An alarm on another name is never raised.
-    """
-    template = application.template
-    named = {environment(template, name)["POWERTOOLS_SERVICE_NAME"] for name in functions(template)}
+    expected = [
+        place
+        for table in ENGINE_TABLES
+        for place in (table, *_indexes(table, tables(template).get(table)))
+    ]
     return [
-        f"the alarms on {metric} name {service}, which is the name of no function"
-        for metric in ("TasksArchived", "StepsWithoutHandler")
-        for service in watched(template, "Roundsman", metric)
-        if service not in named
+        problem
+        for metric in ("ReadThrottleEvents", "WriteThrottleEvents")
+        for problem in compare(
+            f"the alarms on {metric} of tables",
+            [name for name in watched(template, "AWS/DynamoDB", metric) if _is_engines(name)],
+            expected,
+        )
+    ]
+
+
+def _is_engines(place: str) -> bool:
+    return place.partition("/")[0] in ENGINE_TABLES or " " in place
+
+
+def _indexes(table: str, properties: Json) -> list[str]:
+    found = mappings_in(at(properties, "GlobalSecondaryIndexes"))
+    return [f"{table}/{index.get('IndexName')}" for index in found]
+
+
+def stack_alarms(application: Application) -> list[str]:
+    """The stack has each alarm of OF_EVERY_STACK, on its metric.
+
+    Those without a dimension watch all functions of the stack at once, also agents that are added.
+    """
+    problems, found = [], alarms(application.template)
+    for name, (namespace, metric, dimensions) in OF_EVERY_STACK.items():
+        alarm = found.get(name, {})
+        if (namespace_of(alarm), alarm.get("MetricName"), alarm.get("Dimensions")) != (
+            namespace,
+            metric,
+            dimensions,
+        ):
+            seen = "all functions" if dimensions is None else "the supervisor"
+            problems.append(f"{name} must watch {metric} of {namespace} for {seen}")
+    return problems
+
+
+def existing_metrics(application: Application) -> list[str]:
+    """The metric of each alarm exists, with these dimensions, and its statistic tells something.
+
+    An alarm on another name is never raised. Alarms on other namespaces are the application's.
+    """
+    template, problems = application.template, list[str]()
+    namespaces = {namespace for namespace, _ in METRICS}
+    services = {
+        environment(template, name)["POWERTOOLS_SERVICE_NAME"] for name in functions(template)
+    }
+    for name, alarm in alarms(template).items():
+        namespace, metric = namespace_of(alarm), str(alarm.get("MetricName"))
+        if namespace == str(alarm.get("Namespace")) and namespace.startswith("Roundsman"):
+            problems.append(f"{name}: Namespace must be Roundsman/{STACK}")
+        if namespace not in namespaces:
+            continue
+        known = METRICS.get((namespace, metric))
+        if known is None:
+            problems.append(f"{name}: there is no metric {metric} of {namespace}")
+            continue
+        dimensions = mappings_in(alarm.get("Dimensions"))
+        names = frozenset(str(one.get("Name")) for one in dimensions)
+        if names not in known.dimensions or len(items(alarm.get("Dimensions"))) != len(names):
+            problems.append(f"{name}: {metric} has no dimensions {', '.join(sorted(names)) or '-'}")
+        if alarm.get("Statistic") != known.statistic:
+            problems.append(f"{name}: Statistic must be {known.statistic}")
+        problems += [
+            f"{name}: {one.get('Value')} is the name of no function"
+            for one in dimensions
+            if one.get("Name") == "service" and one.get("Value") not in services
+        ]
+    return problems
+
+
+def alarm_names(application: Application) -> list[str]:
+    """The name of each alarm begins with that of the stack, and no two are the same.
+
+    Two stacks in one account then share no alarm, and whoever is told of one knows whose it is.
+    """
+    problems, seen = [], set[str]()
+    for name, alarm in alarms(application.template).items():
+        given = str(at(alarm.get("AlarmName"), "Fn::Sub"))
+        if not given.startswith(f"{STACK}-"):
+            problems.append(f"{name}: AlarmName must begin with {STACK}-")
+        if given in seen:
+            problems.append(f"{name}: another alarm has the same AlarmName")
+        seen.add(given)
+    return problems
+
+
+def _must(name: str, alarm: Document, **values: Json) -> list[str]:
+    return [
+        f"{name}: {key} must be {value}" for key, value in values.items() if alarm.get(key) != value
     ]
 
 
@@ -119,23 +295,24 @@ def supervisor_alarm(application: Application) -> list[str]:
     template, problems = application.template, list[str]()
     found = watched(template, "AWS/Lambda", "Invocations")
     problems += compare("the alarms on invocations", found, ("SupervisorFunction",))
-    alarm = alarms(template).get(SUPERVISOR_ALARM)
-    for name, value in (
-        ("ComparisonOperator", "LessThanThreshold"),
-        ("Threshold", 1),
-        ("TreatMissingData", "breaching"),
-    ):
-        if at(alarm, name) != value:
-            problems.append(f"{SUPERVISOR_ALARM}: {name} must be {value}")
-    return problems
+    return problems + _must(
+        SUPERVISOR_ALARM,
+        alarms(template).get(SUPERVISOR_ALARM, {}),
+        ComparisonOperator="LessThanThreshold",
+        Threshold=1,
+        TreatMissingData="breaching",
+    )
 
 
 def alarm_actions(application: Application) -> list[str]:
-    """Every alarm is sent to the alert topic, with a description."""
+    """Every alarm is sent to the alert topic, its end too, with a description."""
     problems = []
     for name, alarm in alarms(application.template).items():
-        if alarm.get("AlarmActions") != [{"Ref": "AlertTopic"}]:
-            problems.append(f"{name}: AlarmActions must be AlertTopic")
+        problems += [
+            f"{name}: {action} must be AlertTopic"
+            for action in ("AlarmActions", "OKActions")
+            if alarm.get(action) != [{"Ref": "AlertTopic"}]
+        ]
         if not str(alarm.get("AlarmDescription", "")).strip():
             problems.append(f"{name}: AlarmDescription must say what happened")
     return problems
@@ -144,13 +321,15 @@ def alarm_actions(application: Application) -> list[str]:
 def missing_data(application: Application) -> list[str]:
     """Missing data raises no alarm, except that of the supervisor.
 
-    A queue or a function without traffic sends none.
+    A queue, a table or a function without traffic sends none. Nor does it end an alarm on messages
+    that were put aside (`messages_put_aside`).
     """
     problems = []
     for name, alarm in alarms(application.template).items():
         if name == SUPERVISOR_ALARM:
             continue
-        if alarm.get("TreatMissingData") != "notBreaching":
+        put_aside = alarm.get("MetricName") == "ApproximateNumberOfMessagesVisible"
+        if not put_aside and alarm.get("TreatMissingData") != "notBreaching":
             problems.append(f"{name}: TreatMissingData must be notBreaching")
         if alarm.get("ComparisonOperator") != "GreaterThanThreshold":
             problems.append(f"{name}: ComparisonOperator must be GreaterThanThreshold")
@@ -158,13 +337,13 @@ def missing_data(application: Application) -> list[str]:
 
 
 RULES: tuple[Rule, ...] = (
-    dead_letter_alarms,
+    messages_put_aside,
     backlog_alarms,
-    error_alarms,
-    archived_alarms,
-    handler_alarms,
-    rejected_alarm,
-    alarmed_services,
+    function_alarms,
+    table_alarms,
+    stack_alarms,
+    existing_metrics,
+    alarm_names,
     supervisor_alarm,
     alarm_actions,
     missing_data,

@@ -17,14 +17,17 @@ from roundsman.aws.settings import (
 from roundsman.testing.rules.application import Application, Rule, compare
 from roundsman.testing.rules.reading import (
     ENGINE_FUNCTIONS,
+    METRICS_NAMESPACE,
     STACK,
     agents,
     at,
     bounds,
+    dead_letters_of,
     default_of,
     environment,
     event_sources,
     functions,
+    invoked,
     items,
     of_type,
     queues,
@@ -293,8 +296,8 @@ def settings(application: Application) -> list[str]:
 
 def service_names(application: Application) -> list[str]:
     """POWERTOOLS_SERVICE_NAME is the name of the function's role in logs and metrics; of an agent
-    the name in workflows, as its logical ids have it. Metrics are in the namespace Roundsman, and
-    the parameter LogLevel is the level of every log.
+    the name in workflows, as its logical ids have it. The parameter LogLevel is the level of every
+    log. The namespace of metrics ends in the name of the stack, so that two stacks share no metric.
 
     Alarms and the command line find metrics by these names, and an agent its rows in ControlTable.
     """
@@ -307,8 +310,8 @@ def service_names(application: Application) -> list[str]:
             problems.append(f"{function}: POWERTOOLS_SERVICE_NAME must be the name {prefix}")
         if not AGENT_NAME.fullmatch(name):
             problems.append(f"{function}: {name} is not a name of a-z, 0-9 and _")
-        if found["POWERTOOLS_METRICS_NAMESPACE"] != "Roundsman":
-            problems.append(f"{function}: POWERTOOLS_METRICS_NAMESPACE must be Roundsman")
+        if given.get("POWERTOOLS_METRICS_NAMESPACE") != METRICS_NAMESPACE:
+            problems.append(f"{function}: POWERTOOLS_METRICS_NAMESPACE must be Roundsman/{STACK}")
         if given.get("POWERTOOLS_LOG_LEVEL") != {"Ref": "LogLevel"}:
             problems.append(f"{function}: POWERTOOLS_LOG_LEVEL must be the parameter LogLevel")
     return problems
@@ -403,7 +406,7 @@ def _schedules_of_the_supervisor(template: Document) -> list[Document]:
     return [
         schedule
         for schedule in of_type(template, "AWS::Scheduler::Schedule").values()
-        if reference(at(schedule, "Target", "Arn")) == "SupervisorFunction"
+        if invoked(template, at(schedule, "Target", "Arn")) == "SupervisorFunction"
     ]
 
 
@@ -423,12 +426,15 @@ def supervisor_schedule(application: Application) -> list[str]:
         if rate_in_seconds(at(schedule, "ScheduleExpression")) is None:
             problems.append("the supervisor's schedule: ScheduleExpression must be a rate")
     retries = [
-        at(config, "MaximumRetryAttempts")
+        (at(config, "MaximumRetryAttempts"), at(config, "MaximumEventAgeInSeconds"))
         for config in of_type(template, "AWS::Lambda::EventInvokeConfig").values()
         if reference(at(config, "FunctionName")) == "SupervisorFunction"
     ]
-    if retries != [0]:
-        problems.append("SupervisorFunction: EventInvokeConfig: MaximumRetryAttempts must be 0")
+    if retries != [(0, 60)]:  # 60 s is the least that Lambda takes
+        problems.append(
+            "SupervisorFunction: EventInvokeConfig: MaximumRetryAttempts must be 0 and "
+            "MaximumEventAgeInSeconds 60"
+        )
     return problems
 
 
@@ -446,6 +452,21 @@ def schedule_names(application: Application) -> list[str]:
         f"{name}: Name must be left out"
         for name, schedule in of_type(application.template, "AWS::Scheduler::Schedule").items()
         if "Name" in schedule
+    ]
+
+
+def lost_schedules(application: Application) -> list[str]:
+    """A schedule of a queue has a dead-letter queue, of that queue: the event is not lost.
+
+    The supervisor's schedule needs none, since its next round does the same.
+    """
+    template = application.template
+    return [
+        f"{name}: DeadLetterConfig must be the dead-letter queue of {queue}"
+        for name, schedule in of_type(template, "AWS::Scheduler::Schedule").items()
+        if (queue := reference(at(schedule, "Target", "Arn"))) in queues(template)
+        if reference(at(schedule, "Target", "DeadLetterConfig", "Arn"))
+        != dead_letters_of(template, queue)
     ]
 
 
@@ -470,4 +491,5 @@ RULES: tuple[Rule, ...] = (
     metric_logs,
     supervisor_schedule,
     schedule_names,
+    lost_schedules,
 )

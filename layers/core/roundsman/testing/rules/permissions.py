@@ -1,5 +1,6 @@
 """Rights: each function may do what it does and no more; alerts are always encrypted."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 
@@ -8,19 +9,27 @@ from roundsman.testing.rules.queues import QUEUE_ARN
 from roundsman.testing.rules.reading import (
     ENGINE_FUNCTIONS,
     ENGINE_TABLES,
+    NO_VALUE,
+    PERSONAL_POLICIES,
     STACK,
     Agent,
+    added_policies,
     agents,
+    aliases,
     allowed_to,
     at,
+    chosen,
     dead_letters_of,
     every_statement,
+    former_key,
     function_role,
     functions,
     granted,
     items,
     keys_granted,
     of_type,
+    own_key,
+    personal_policies,
     queues_read_by,
     reference,
     roles,
@@ -28,6 +37,7 @@ from roundsman.testing.rules.reading import (
     statements,
     target,
     texts,
+    variables,
 )
 from roundsman.testing.stack.template import Document, Json, mapping_of
 
@@ -40,22 +50,23 @@ CHANGE_A_TASK = {"GetItem", "PutItem", "UpdateItem", "DeleteItem"}
 """An ended task is deleted if its retention is zero; nothing else is ever deleted."""
 TABLE_RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
     "SubmissionRole": {
-        "OrdersTable": {"GetItem", "PutItem"},
+        "OrdersTable": {"GetItem", "PutItem", "UpdateItem"},
         "TasksTable": CHANGE_A_TASK,
         "ControlTable": {"PutItem"},
     },
     "SchedulerRole": {
-        "OrdersTable": {"GetItem"},
+        "OrdersTable": {"GetItem", "UpdateItem"},
         "TasksTable": CHANGE_A_TASK,
         "ControlTable": {"GetItem", "UpdateItem"},
-        "HistoryTable": {"PutItem"},
+        "HistoryTable": {"PutItem", "Query", "UpdateItem"},
     },
     "SupervisorRole": {
+        "OrdersTable": {"GetItem", "UpdateItem"},
         "TasksTable": CHANGE_A_TASK,
         "TasksTable/index/due": {"Query"},
         "TasksTable/index/failures": {"Query"},
         "ControlTable": {"GetItem", "PutItem", "UpdateItem"},
-        "HistoryTable": {"PutItem"},
+        "HistoryTable": {"PutItem", "Query"},
     },
 }
 AGENT_TABLE_RIGHTS: Mapping[str, set[str]] = {"ControlTable": {"GetItem", "PutItem", "UpdateItem"}}
@@ -66,7 +77,52 @@ ALLOWED_PATTERNS = {
         for kind in ("RequestQueue", "ReplyQueue", "ReplyDeadLetterQueue")
     ),
 }
-ENGINE_SERVICES = {"sqs", "dynamodb", "logs", "sns", "kms"}
+OF_MANY_STACKS = {
+    f"{QUEUE_ARN}{STACK}_*",
+    f"{QUEUE_ARN}{STACK}-*DeadLetterQueue-*",
+    "arn:${AWS::Partition}:cloudwatch:${AWS::Region}:${AWS::AccountId}:alarm:*",
+    *(
+        f"arn:${{AWS::Partition}}:{kind}{STACK}{rest}"
+        for kind, rest in (
+            ("cloudformation:${AWS::Region}:${AWS::AccountId}:stack/", "/*"),
+            ("cloudformation:${AWS::Region}:${AWS::AccountId}:stack/", "-*"),
+            ("lambda:${AWS::Region}:${AWS::AccountId}:function:", "-*"),
+            ("scheduler:${AWS::Region}:${AWS::AccountId}:schedule/default/", "-*"),
+        )
+    ),
+}
+"""What a policy for people names by the beginning of its name: an agent's stack makes it. A list of
+alarms is a right on all alarms."""
+WITHOUT_A_RESOURCE = {
+    "cloudwatch:GetMetricData",
+    "lambda:GetAccountSettings",
+    "lambda:ListEventSourceMappings",
+}
+"""Actions for which AWS has no resource."""
+READS = re.compile(
+    r"\w+:((Describe|Get|List)\w+|BatchGetItem|Query|Scan|Decrypt"
+    r"|ReceiveMessage|ChangeMessageVisibility)"
+)
+"""The actions of a viewer. The last two look at a message and let it be seen again."""
+LIMITS = ("dynamodb:LeadingKeys", "dynamodb:Attributes")
+ENGINE_SERVICES = {"sqs", "dynamodb", "logs", "sns", "kms", "xray"}
+TRACE = ["xray:PutTraceSegments"]
+TRACED_SHARE = "TRACING_SAMPLE_PERCENT"
+HEARTBEAT, HEARTBEAT_ROLE = "AlertHeartbeat", "AlertHeartbeatRole"
+OF_A_CREDENTIAL: Json = {
+    "StringLike": {
+        "kms:ViaService": ["secretsmanager.*.amazonaws.com", "ssm.*.amazonaws.com"],
+    }
+}
+NETWORK_INTERFACES = {
+    "ec2:CreateNetworkInterface",
+    "ec2:DescribeNetworkInterfaces",
+    "ec2:DescribeSubnets",
+    "ec2:DeleteNetworkInterface",
+    "ec2:AssignPrivateIpAddresses",
+    "ec2:UnassignPrivateIpAddresses",
+}
+EVERY_FUNCTION = "arn:${AWS::Partition}:lambda:${AWS::Region}:${AWS::AccountId}:function:*"
 SAME_ACCOUNT: Json = {"StringEquals": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}}
 
 
@@ -74,11 +130,13 @@ def wildcards(application: Application) -> list[str]:
     """No statement that allows has a wildcard in an action or a resource.
 
     The exceptions are the names of applications' reply queues, those of the agents' queues, which
-    begin with the stack's name and an underscore that no other stack's name has, and a key's own
-    policy, in which '*' is that key. A policy with NotAction or NotResource allows all but what it
-    names.
+    begin with the stack's name and an underscore that no other stack's name has, traces, for which
+    X-Ray has no resource, a key's own policy, in which '*' is that key, and the network interfaces
+    of a function in a VPC, for which EC2 has no resource (`network_rights`). The policies for
+    people also name what the agents' stacks make, and what has no resource in AWS. A policy with
+    NotAction or NotResource allows all but what it names.
     """
-    problems = []
+    problems, people = [], personal_policies(application.template)
     for owner, statement in every_statement(application.template):
         if at(statement, "Effect") != "Allow":
             continue
@@ -93,13 +151,18 @@ def wildcards(application: Application) -> list[str]:
             for inverse in ("NotAction", "NotResource")
             if inverse in statement
         ]
-        if owner in of_type(application.template, "AWS::KMS::Key"):
+        is_key = owner in of_type(application.template, "AWS::KMS::Key")
+        is_traced = texts(at(statement, "Action")) == TRACE
+        if is_key or is_traced or _is_of_network(statement):
             continue
+        if owner in people and set(texts(at(statement, "Action"))) <= WITHOUT_A_RESOURCE:
+            continue
+        patterns = ALLOWED_PATTERNS | (OF_MANY_STACKS if owner in people else set())
         found = map(target, items(at(statement, "Resource")))
         problems += [
             f"{sid}: the resource {resource} has a wildcard"
             for resource in found
-            if "*" in resource and resource not in ALLOWED_PATTERNS
+            if "*" in resource and resource not in patterns
         ]
     return problems
 
@@ -107,26 +170,28 @@ def wildcards(application: Application) -> list[str]:
 def read_policies(application: Application) -> list[str]:
     """Every statement that allows something is in a policy that the other rules read.
 
-    Those are the policies of roles, queues, topics and keys. Who may assume a role is no right.
+    Those are the policies of roles, those added to roles, and those of queues, topics and keys. Who
+    may assume a role is no right.
     """
     read = [statement for _, statement in every_statement(application.template)]
     return [
         f"{name}: a policy of this kind of resource is not read by any rule"
         for name, resource in mapping_of(application.template.get("Resources")).items()
-        for statement in _grants(resource)
+        for statement in _grants(application.template, resource)
         if statement not in read
     ]
 
 
-def _grants(node: Json) -> Iterator[Document]:
+def _grants(template: Document, node: Json) -> Iterator[Document]:
+    node = chosen(template, node)
     if isinstance(node, dict):
         if node.get("Effect") == "Allow":
             yield node
         for key, value in node.items():
-            yield from _grants(value) if key != "AssumeRolePolicyDocument" else ()
+            yield from _grants(template, value) if key != "AssumeRolePolicyDocument" else ()
     elif isinstance(node, list):
         for item in node:
-            yield from _grants(item)
+            yield from _grants(template, item)
 
 
 def managed_policies(application: Application) -> list[str]:
@@ -136,6 +201,35 @@ def managed_policies(application: Application) -> list[str]:
         for name, role in roles(application.template).items()
         if "ManagedPolicyArns" in role
     ]
+
+
+def policies_for_people(application: Application) -> list[str]:
+    """The stack has the policies for people and applications, without a name and given to nobody.
+
+    A viewer's policy changes nothing. What the others write in a table is limited to rows or to
+    attributes.
+    """
+    template, problems = application.template, list[str]()
+    policies = of_type(template, "AWS::IAM::ManagedPolicy")
+    problems += [f"{name} is missing" for name in PERSONAL_POLICIES if name not in policies]
+    for name in personal_policies(template):
+        problems += [
+            f"{name}: {key} must be left out"
+            for key in ("Groups", "ManagedPolicyName", "Roles", "Users")
+            if key in policies[name]
+        ]
+    for name, statement in every_statement(template):
+        if name not in PERSONAL_POLICIES:
+            continue
+        writes = [one for one in texts(at(statement, "Action")) if not READS.fullmatch(one)]
+        if writes and name == "ViewerPolicy":
+            problems.append(f"{name}: it may not do {', '.join(writes)}")
+        condition = json.dumps(statement.get("Condition"))
+        if any(one.startswith("dynamodb:") for one in writes) and not any(
+            limit in condition for limit in LIMITS
+        ):
+            problems.append(f"{name}: {statement.get('Sid')} needs {' or '.join(LIMITS)}")
+    return problems
 
 
 def statement_ids(application: Application) -> list[str]:
@@ -212,7 +306,7 @@ def queue_rights(application: Application) -> list[str]:
 
 
 def engine_services(application: Application) -> list[str]:
-    """The functions of the engine may call SQS, DynamoDB, SNS, KMS and their logs, nothing else.
+    """The functions of the engine may call SQS, DynamoDB, SNS, KMS, X-Ray and their logs.
 
     An agent may call more: its remote service may be one of AWS.
     """
@@ -252,25 +346,110 @@ def _rows(agent: Agent) -> dict[str, set[str]]:
 
 
 def group_rows(application: Application) -> list[str]:
-    """In ControlTable the scheduler and the supervisor may update the failure groups only."""
+    """In ControlTable the scheduler may update the failure groups only, and the supervisor also the
+    list of bulk runs."""
+    return _control_rows(
+        application,
+        "UpdateItem",
+        {"SchedulerRole": ("groups",), "SupervisorRole": ("bulk", "groups")},
+    )
+
+
+def plan_and_lease_rows(application: Application) -> list[str]:
+    """In ControlTable submission may put plans only, and the supervisor its leases and the progress
+    of bulk runs only."""
+    return _control_rows(
+        application,
+        "PutItem",
+        {"SubmissionRole": ("plan#*",), "SupervisorRole": ("bulk#*", "leases")},
+    )
+
+
+def _control_rows(
+    application: Application, action: str, expected: Mapping[str, tuple[str, ...]]
+) -> list[str]:
     return [
-        f"{role}: the rows of ControlTable for UpdateItem must be groups"
-        for role in ("SchedulerRole", "SupervisorRole")
-        if keys_granted(application.template, role, "UpdateItem", "ControlTable") != {"groups"}
+        f"{role}: the rows of ControlTable for {action} must be {' and '.join(rows)}"
+        for role, rows in expected.items()
+        if keys_granted(application.template, role, action, "ControlTable") != set(rows)
     ]
 
 
 def alert_rights(application: Application) -> list[str]:
-    """All functions but submission may publish alerts, and use the alert topic's key for it."""
+    """All functions but submission may publish alerts, and use the alert topic's key for it, and so
+    may the schedule of the heartbeat."""
     template, problems = application.template, list[str]()
     may = {function_role(name) for name in functions(template)} - {"SubmissionRole"}
+    may |= {HEARTBEAT_ROLE}
     for role in roles(template):
         alerts = role in may
         topic = {"AlertTopic": {"Publish"}} if alerts else {}
         key = {"AlertKey": {"GenerateDataKey", "Decrypt"}} if alerts else {}
+        keys = granted(template, role, "kms")
+        for statement in allowed_to(template, role):  # the rule of credentials is about the other
+            if statement.get("Condition") == OF_A_CREDENTIAL:
+                keys.pop(target(at(statement, "Resource")), None)
         problems += compare_rights(role, granted(template, role, "sns"), topic)
-        problems += compare_rights(role, granted(template, role, "kms"), key)
+        for other in (own_key(template), former_key(template)):
+            keys.pop(
+                target(other), None
+            )  # the rules `key_rights` and `former_key_rights` are for it
+        problems += compare_rights(role, keys, key)
     return problems
+
+
+def credential_rights(application: Application) -> list[str]:
+    """A role may read the secret or parameter that is its agent's Credential, and no other.
+
+    It may use a key to decrypt only if it has a credential, and only through the service that
+    stores it.
+    """
+    template, problems = application.template, list[str]()
+    own = {agent.role: variables(template, agent.function) for agent in agents(template)}
+    for role in roles(template):
+        credential = own.get(role, {}).get("CREDENTIAL", "")
+        for service, action in (("secretsmanager", "GetSecretValue"), ("ssm", "GetParameter")):
+            expected = {target(credential): {action}} if credential != "" else {}
+            problems += compare_rights(role, granted(template, role, service), expected)
+        for statement in allowed_to(template, role):
+            if statement.get("Condition") != OF_A_CREDENTIAL:
+                continue
+            if credential == "" or texts(at(statement, "Action")) != ["kms:Decrypt"]:
+                problems.append(f"{role}: it may use CredentialKey only to decrypt its Credential")
+    return problems
+
+
+def network_rights(application: Application) -> list[str]:
+    """Only the role of a function in a VPC may handle network interfaces: Lambda does it with that
+    role, and a denial keeps the function's code from it (AWS Lambda Developer Guide, "Giving Lambda
+    functions access to resources in an Amazon VPC").
+    """
+    template, problems = application.template, list[str]()
+    for name, function in functions(template).items():
+        role = function_role(name)
+        network = chosen(template, at(function, "VpcConfig"))
+        about = [s for s in allowed_to(template, role) if _names_ec2(s)]
+        wanted = ["Allow", "Deny"] if network not in (None, NO_VALUE) else []
+        found = [at(s, "Effect") for s in about if _is_of_network(s)]
+        if found != wanted or len(found) != len(about):
+            problems.append(
+                f"{role}: it may handle network interfaces exactly if its function is in a VPC, "
+                "and the function's own code never"
+            )
+    return problems
+
+
+def _names_ec2(statement: Document) -> bool:
+    return any(action.startswith("ec2:") for action in texts(at(statement, "Action")))
+
+
+def _is_of_network(statement: Document) -> bool:
+    denied = at(statement, "Condition", "ArnLike", "lambda:SourceFunctionArn", "Fn::Sub")
+    if at(statement, "Effect") == "Deny" and denied != EVERY_FUNCTION:
+        return False
+    if at(statement, "Effect") == "Allow" and "Condition" in statement:
+        return False
+    return set(texts(at(statement, "Action"))) == NETWORK_INTERFACES
 
 
 def log_rights(application: Application) -> list[str]:
@@ -283,6 +462,34 @@ def log_rights(application: Application) -> list[str]:
     return problems
 
 
+def trace_rights(application: Application) -> list[str]:
+    """Every function may send traces to X-Ray where orders are traced, and only there.
+
+    The right is in a policy with a condition, and the function knows the sampled percentage.
+    """
+    template, problems = application.template, list[str]()
+    resources = mapping_of(template.get("Resources"))
+    for function in functions(template):
+        role = function_role(function)
+        traced = {
+            name: policy
+            for name, policy in added_policies(template, role).items()
+            if TRACE
+            in [texts(at(one, "Action")) for one in statements(at(policy, "PolicyDocument"))]
+        }
+        allowed = granted(template, role, "xray")
+        if allowed != {"*": {"PutTraceSegments"}} or not traced:
+            problems.append(f"{role}: a policy must be added that allows just {TRACE[0]}")
+        problems += [
+            f"{name}: needs a condition, so that it exists only where orders are traced"
+            for name in traced
+            if not at(resources.get(name), "Condition")
+        ]
+        if TRACED_SHARE not in variables(template, function):
+            problems.append(f"{function}: needs the variable {TRACED_SHARE}")
+    return problems
+
+
 def schedule_roles(application: Application) -> list[str]:
     """The role of a schedule may invoke the schedule's target and do nothing else; only EventBridge
     Scheduler of this account may take it (AWS's advice against the confused deputy).
@@ -291,7 +498,13 @@ def schedule_roles(application: Application) -> list[str]:
     for name, schedule in of_type(template, "AWS::Scheduler::Schedule").items():
         role = reference(at(schedule, "Target", "RoleArn"))
         aim = reference(at(schedule, "Target", "Arn"))
-        action = "lambda:InvokeFunction" if aim in functions(template) else "sqs:SendMessage"
+        if name == HEARTBEAT:  # its role is that of `alert_rights`, which publishes alerts
+            if role != HEARTBEAT_ROLE or services_granted(template, role) != {"sns", "kms"}:
+                problems.append(f"{name}: its role must be {HEARTBEAT_ROLE}, for sns and kms alone")
+            problems += _trust(template, role)
+            continue
+        known = {*functions(template), *aliases(template)}
+        action = "lambda:InvokeFunction" if aim in known else "sqs:SendMessage"
         found = [
             (
                 at(one, "Effect"),
@@ -299,15 +512,22 @@ def schedule_roles(application: Application) -> list[str]:
                 [*map(target, items(at(one, "Resource")))],
             )
             for one in allowed_to(template, role)
+            if items(at(one, "Resource")) != [own_key(template)]  # see `key_rights`
         ]
-        if found != [("Allow", [action], [aim])]:
-            problems.append(f"{name}: its role may do {action} on {aim}, and nothing else")
-        trust = statements(at(roles(template).get(role), "AssumeRolePolicyDocument"))
-        if [(at(one, "Principal"), at(one, "Condition")) for one in trust] != [
-            ({"Service": "scheduler.amazonaws.com"}, SAME_ACCOUNT)
-        ]:
-            problems.append(f"{role}: only scheduler.amazonaws.com of this account may take it")
+        set_aside = reference(at(schedule, "Target", "DeadLetterConfig", "Arn"))
+        aims = [aim, set_aside] if set_aside else [aim]
+        if found != [("Allow", [action], aims)]:
+            problems.append(f"{name}: its role may do {action} on {', '.join(aims)}, and no more")
+        problems += _trust(template, role)
     return problems
+
+
+def _trust(template: Document, role: str) -> list[str]:
+    trust = statements(at(roles(template).get(role), "AssumeRolePolicyDocument"))
+    wanted = [({"Service": "scheduler.amazonaws.com"}, SAME_ACCOUNT)]
+    if [(at(one, "Principal"), at(one, "Condition")) for one in trust] != wanted:
+        return [f"{role}: only scheduler.amazonaws.com of this account may take it"]
+    return []
 
 
 def alert_encryption(application: Application) -> list[str]:
@@ -318,8 +538,8 @@ def alert_encryption(application: Application) -> list[str]:
     template, problems = application.template, list[str]()
     topic = of_type(template, "AWS::SNS::Topic").get("AlertTopic")
     key = of_type(template, "AWS::KMS::Key").get("AlertKey")
-    if reference(at(topic, "KmsMasterKeyId")) != "AlertKey":
-        problems.append("AlertTopic: KmsMasterKeyId must be AlertKey")
+    if {"Fn::GetAtt": ["AlertKey", "Arn"]} not in items(at(topic, "KmsMasterKeyId", "Fn::If")):
+        problems.append("AlertTopic: KmsMasterKeyId must be AlertKey, without a key of one's own")
     if at(key, "EnableKeyRotation") is not True:
         problems.append("AlertKey: EnableKeyRotation must be true")
     alarms = [
@@ -363,6 +583,7 @@ RULES: tuple[Rule, ...] = (
     wildcards,
     read_policies,
     managed_policies,
+    policies_for_people,
     statement_ids,
     function_roles,
     table_rights,
@@ -370,8 +591,12 @@ RULES: tuple[Rule, ...] = (
     engine_services,
     agent_rows,
     group_rows,
+    plan_and_lease_rows,
     alert_rights,
+    credential_rights,
+    network_rights,
     log_rights,
+    trace_rights,
     schedule_roles,
     alert_encryption,
     alert_transport,

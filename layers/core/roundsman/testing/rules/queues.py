@@ -1,10 +1,13 @@
 """Queues: no message is lost, too large, readable on the way, or redelivered while handled."""
 
+import json
+
 from roundsman.testing.rules.application import Application, Rule, compare
 from roundsman.testing.rules.reading import (
     STACK,
     agents,
     at,
+    chosen,
     dead_letter_queues,
     dead_letters_of,
     items,
@@ -12,16 +15,23 @@ from roundsman.testing.rules.reading import (
     of_type,
     queues,
     reference,
+    roles,
     statements,
     texts,
     work_queues,
 )
+from roundsman.testing.stack.template import Document, Json, part
 
 FOURTEEN_DAYS = 14 * 24 * 3600
 LARGEST_MESSAGE = 1024 * 1024
 LONGEST_STACK_NAME = 32
 ENGINE_QUEUES = ("SubmissionQueue", "SchedulerQueue", "RejectedQueue")
 LONGEST_QUEUE_NAME = 80
+THIS_ACCOUNT: tuple[Json, ...] = (
+    {"Fn::Sub": "arn:${AWS::Partition}:*::${AWS::AccountId}:*"},
+    {"Fn::Sub": "arn:${AWS::Partition}:iam::${AWS::AccountId}:root"},
+)
+"""Every principal of this account, and its root user."""
 REPLY_PREFIX = "${AWS::StackName}-reply-"
 QUEUE_ARN = "arn:${AWS::Partition}:sqs:${AWS::Region}:${AWS::AccountId}:"
 
@@ -130,11 +140,19 @@ def message_size(application: Application) -> list[str]:
 
 
 def queue_encryption(application: Application) -> list[str]:
-    """Every queue is encrypted at rest (SSE-SQS)."""
+    """Every queue is encrypted at rest: by SSE-SQS where it is not by a key of one's own."""
+
+    def is_encrypted(value: Json) -> bool:
+        match value:
+            case {"Fn::If": [_, {"Ref": "AWS::NoValue"}, without]}:
+                return without is True
+            case _:
+                return value is True
+
     return [
         f"{name}: SqsManagedSseEnabled must be true"
         for name, queue in queues(application.template).items()
-        if at(queue, "SqsManagedSseEnabled") is not True
+        if not is_encrypted(at(queue, "SqsManagedSseEnabled"))
     ]
 
 
@@ -143,10 +161,14 @@ def queue_transport(application: Application) -> list[str]:
     problems, covered = [], list[str]()
     for name, policy in of_type(application.template, "AWS::SQS::QueuePolicy").items():
         found = statements(at(policy, "PolicyDocument"))
-        if len(found) == 1 and _denies_without_tls(found[0], "sqs:*"):
+        others = [one for one in found[1:] if not _is_about_senders(one)]
+        if found and _denies_without_tls(found[0], "sqs:*") and not others:
             covered += [reference(queue) for queue in items(at(policy, "Queues"))]
         else:
-            problems.append(f"{name} must deny sqs:* to all without aws:SecureTransport, only that")
+            problems.append(
+                f"{name} must deny sqs:* to all without aws:SecureTransport, and else only say who "
+                "may send"
+            )
     return problems + compare(
         "the queues that refuse calls without TLS", covered, queues(application.template)
     )
@@ -163,6 +185,75 @@ def _denies_without_tls(statement: object, action: str) -> bool:
             return texts(found) == [action]
         case _:
             return False
+
+
+def queue_senders(application: Application) -> list[str]:
+    """Orders, commands and replies are taken from known principals only, whatever rights others
+    have: a Deny excepts the functions that send there, and the principals of a parameter.
+
+    Empty, as by default, the parameter stands for this account. Submitters may also be of another
+    account, for SubmissionQueue only.
+    """
+    template = application.template
+    expected = {
+        "SubmissionQueue": {"RecurringOrderRole"} & set(roles(template)),
+        "SchedulerQueue": {"SubmissionRole", "SchedulerRole", "SupervisorRole"},
+    } | {agent.reply_queue: {agent.role} for agent in agents(template)}
+    problems, of_queue = [], dict[str, list[Document]]()
+    for name, policy in of_type(template, "AWS::SQS::QueuePolicy").items():
+        found = [*filter(_is_about_senders, statements(at(policy, "PolicyDocument")))]
+        about = [reference(queue) for queue in items(at(policy, "Queues"))]
+        for queue in about:
+            if queue in of_queue:
+                problems.append(f"{queue} has two policies, and SQS keeps the last one")
+            of_queue[queue] = found
+        if about != ["SubmissionQueue"] and any(at(one, "Effect") == "Allow" for one in found):
+            problems.append(f"{name} must not allow anything")
+    for queue, senders in expected.items():
+        denied = [one for one in of_queue.get(queue, []) if at(one, "Effect") == "Deny"]
+        known = excepted(denied[0]) if len(denied) == 1 else []
+        if not known:
+            problems.append(f"{queue} must refuse the messages of principals that are not known")
+            continue
+        named = {reference(branch) for one in known for branch in _branches(one)} - {""}
+        problems += compare(f"{queue}: the roles that may send", named, senders)
+        others = [chosen(template, one) for one in known if not reference(one)]
+        problems += [
+            f"{queue}: {json.dumps(one)} is no principal that may send"
+            for one in others
+            if not (reference(one) or one in THIS_ACCOUNT or str(one).startswith("arn:"))
+        ]
+    return problems
+
+
+def excepted(denied: Document) -> list[Json]:
+    """The principals that a statement excepts; empty if it does not list them."""
+    match at(denied, "Condition", "ArnNotLike", "aws:PrincipalArn"):
+        case {"Fn::Split": [",", {"Fn::Join": [",", list(found)]}]}:
+            return found
+        case _:
+            return []
+
+
+def _branches(value: Json) -> list[Json]:
+    match value:
+        case {"Fn::If": [str(), yes, no]}:
+            return [yes, no]
+        case _:
+            return [value]
+
+
+def _is_about_senders(statement: Document) -> bool:
+    """Whether a statement only refuses sending, or allows it, by the ARN of the principal."""
+    operator = "ArnNotLike" if at(statement, "Effect") == "Deny" else "ArnLike"
+    known = at(statement, "Condition")
+    return (
+        texts(at(statement, "Action")) == ["sqs:SendMessage"]
+        and at(statement, "Principal") == "*"
+        and isinstance(known, dict)
+        and set(known) == {operator}
+        and set(part(known, operator)) == {"aws:PrincipalArn"}
+    )
 
 
 def reply_prefix(application: Application) -> list[str]:
@@ -213,6 +304,7 @@ RULES: tuple[Rule, ...] = (
     message_size,
     queue_encryption,
     queue_transport,
+    queue_senders,
     reply_prefix,
     queue_names,
 )

@@ -16,6 +16,11 @@ from roundsman.testing.stack.template import Document, Json, part
 ENGINE_FUNCTIONS = ("SubmissionFunction", "SchedulerFunction", "SupervisorFunction")
 ENGINE_TABLES = ("OrdersTable", "TasksTable", "ControlTable", "HistoryTable")
 STACK = "${AWS::StackName}"
+PERSONAL_POLICIES = ("ViewerPolicy", "OperatorPolicy", "BulkOperatorPolicy", "SubmitterPolicy")
+"""The managed policies for people and applications that use the stack."""
+NO_VALUE: Json = {"Ref": "AWS::NoValue"}
+METRICS_NAMESPACE: Json = {"Fn::Sub": f"Roundsman/{STACK}"}
+"""The namespace of the functions' metrics."""
 
 
 @dataclass(frozen=True)
@@ -139,10 +144,28 @@ def function_role(function: str) -> str:
     return function.removesuffix("Function") + "Role"
 
 
+def aliases(template: Document) -> dict[str, str]:
+    """The function of each alias, by the logical ids of both."""
+    return {
+        name: reference(at(alias, "FunctionName"))
+        for name, alias in of_type(template, "AWS::Lambda::Alias").items()
+    }
+
+
+def invoked(template: Document, value: Json) -> str:
+    """The logical id of the function that a value names, itself or by its alias; empty if none."""
+    named = reference(value)
+    return aliases(template).get(named, named)
+
+
 def event_sources(template: Document) -> list[tuple[str, str, Document]]:
     """The queue and the function of each event source mapping, and the mapping's properties."""
     return [
-        (reference(at(mapping, "EventSourceArn")), reference(at(mapping, "FunctionName")), mapping)
+        (
+            reference(at(mapping, "EventSourceArn")),
+            invoked(template, at(mapping, "FunctionName")),
+            mapping,
+        )
         for mapping in of_type(template, "AWS::Lambda::EventSourceMapping").values()
     ]
 
@@ -215,15 +238,69 @@ def _named(template: Document, name: str) -> str:
     return name if parameter is None else str(parameter.get("Default", ANY_ADDRESS))
 
 
+def own_key(template: Document) -> Json:
+    """The value of the parameter EncryptionKey, as the table of orders has it; None without."""
+    match at(tables(template).get("OrdersTable"), "SSESpecification", "KMSMasterKeyId"):
+        case {"Fn::If": [_, key, _]}:
+            return key
+        case _:
+            return None
+
+
+def former_key(template: Document) -> Json:
+    """The value of the parameter FormerEncryptionKey, as the policy of the engine's functions has
+    it; None without that policy."""
+    policy = of_type(template, "AWS::IAM::Policy").get("RightsToFormerKey")
+    found = statements(at(policy, "PolicyDocument"))
+    return at(found[0], "Resource") if found else None
+
+
 def statements(policy: Json) -> list[Document]:
-    """The statements of one policy document."""
-    return mappings_in(at(policy, "Statement"))
+    """The statements of one policy document, also those that depend on a condition."""
+    found: list[Document] = []
+    for statement in mappings_in(at(policy, "Statement")):
+        match statement:
+            case {"Fn::If": [str(), *branches]}:
+                found += [one for one in mappings_in(branches) if "Effect" in one]
+            case _:
+                found.append(statement)
+    return found
 
 
 def allowed_to(template: Document, role: str) -> Iterator[Document]:
-    """Every statement of a role's own policies."""
-    for policy in items(at(roles(template).get(role), "Policies")):
-        yield from statements(at(policy, "PolicyDocument"))
+    """Every statement of a role's own policies, and of the policies that are added to it.
+
+    Without those that a condition leaves out.
+    """
+    own = [
+        at(policy, "PolicyDocument") for policy in items(at(roles(template).get(role), "Policies"))
+    ]
+    added = added_policies(template, role).values()
+    for document in (*own, *(at(policy, "PolicyDocument") for policy in added)):
+        yield from _in_force(template, document)
+
+
+def _in_force(template: Document, document: Json) -> Iterator[Document]:
+    """The statements of a policy document, without those that a condition leaves out."""
+    for statement in items(at(document, "Statement")):
+        found = chosen(template, statement)
+        if isinstance(found, dict) and found != NO_VALUE:
+            yield found
+
+
+def personal_policies(template: Document) -> dict[str, Json]:
+    """The documents of the policies for people and applications, by logical id."""
+    found = of_type(template, "AWS::IAM::ManagedPolicy")
+    return {name: at(found[name], "PolicyDocument") for name in PERSONAL_POLICIES if name in found}
+
+
+def added_policies(template: Document, role: str) -> dict[str, Document]:
+    """The properties of each policy that is a resource of its own and is added to the role."""
+    return {
+        name: policy
+        for name, policy in of_type(template, "AWS::IAM::Policy").items()
+        if {"Ref": role} in items(at(policy, "Roles"))
+    }
 
 
 def every_statement(template: Document) -> Iterator[tuple[str, Document]]:
@@ -231,6 +308,9 @@ def every_statement(template: Document) -> Iterator[tuple[str, Document]]:
     for role in roles(template):
         for statement in allowed_to(template, role):
             yield role, statement
+    for name, policy in personal_policies(template).items():
+        for statement in _in_force(template, policy):
+            yield name, statement
     for kind, place in (
         ("AWS::SQS::QueuePolicy", "PolicyDocument"),
         ("AWS::SNS::TopicPolicy", "PolicyDocument"),
@@ -316,6 +396,28 @@ def default_of(template: Document, value: Json) -> Json:
             return parameters(template)[name].get("Default")
         case _:
             return value
+
+
+def chosen(template: Document, value: Json) -> Json:
+    """The branch of a Fn::If that its condition chooses; any other value itself.
+
+    The condition compares two values, or is the opposite of such a comparison.
+    """
+    match value:
+        case {"Fn::If": [str(name), yes, no]}:
+            return yes if _holds(at(template, "Conditions", name)) else no
+        case _:
+            return value
+
+
+def _holds(condition: Json) -> bool:
+    match condition:
+        case {"Fn::Not": [inner]}:
+            return not _holds(inner)
+        case {"Fn::Equals": [one, other]}:
+            return str(one) == str(other)
+        case _:
+            return False
 
 
 def bounds(template: Document, value: Json) -> tuple[int, int, int] | None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from roundsman.testing.rules.application import Application, Rule, compare
 from roundsman.testing.rules.reading import ENGINE_TABLES, at, default_of, mappings_in, tables
-from roundsman.testing.stack.template import Json
+from roundsman.testing.stack.template import Document, Json
 
 KEYS: Mapping[str, list[tuple[str, str]]] = {
     "OrdersTable": [("OrderID", "HASH")],
@@ -21,6 +21,12 @@ INDEXES: Mapping[str, Mapping[str, tuple[list[tuple[str, str]], Json]]] = {
         ),
     },
 }
+RETAINED: Mapping[str, str] = {
+    "DeletionPolicy": "RetainExceptOnCreate",
+    "UpdateReplacePolicy": "Retain",
+}
+PROTECTIONS = ("later", "true")
+"""The defaults that DeletionProtection may have."""
 EXPIRY: Json = {"AttributeName": "ExpiresAt", "Enabled": True}
 
 
@@ -31,27 +37,47 @@ def engine_tables(application: Application) -> list[str]:
 
 
 def table_protection(application: Application) -> list[str]:
-    """Every table is encrypted; by default it can be restored to any second, and not be deleted."""
+    """Every table is encrypted; by default it can be restored to any second.
+
+    A table refuses to be deleted if the parameter DeletionProtection is true. It is `later`
+    for a new stack, because a creation that fails could not remove the table; `false`, of which the
+    doctor says nothing, is chosen for a stack and is no default.
+    """
     template, problems = application.template, list[str]()
     for name, table in tables(template).items():
-        if at(table, "SSESpecification") != {"SSEEnabled": True}:
+        if at(table, "SSESpecification", "SSEEnabled") is not True:
             problems.append(f"{name}: SSESpecification must be SSEEnabled: true")
         recovery = at(table, "PointInTimeRecoverySpecification", "PointInTimeRecoveryEnabled")
         if default_of(template, recovery) != "true":
             problems.append(f"{name}: PointInTimeRecovery must be true by default")
-        if default_of(template, at(table, "DeletionProtectionEnabled")) != "true":
-            problems.append(f"{name}: DeletionProtection must be true by default")
+        match at(table, "DeletionProtectionEnabled"):
+            case {"Fn::If": [str(condition), True, False]} if _is_protection(template, condition):
+                pass
+            case _:
+                problems.append(f"{name}: DeletionProtectionEnabled must follow DeletionProtection")
     return problems
 
 
+def _is_protection(template: Document, condition: str) -> bool:
+    """Whether a condition is that a value is `true` which by default is that, or `later`."""
+    match at(template, "Conditions", condition):
+        case {"Fn::Equals": [value, "true"]}:
+            return default_of(template, value) in PROTECTIONS
+        case _:
+            return False
+
+
 def table_retention(application: Application) -> list[str]:
-    """A table outlives its stack, and has no name, so that a second stack can be made beside it."""
+    """A table outlives its stack, and has no name, so that a second stack can be made beside it.
+
+    It goes only with the creation of a stack that fails, when it has no data.
+    """
     problems = []
     for name, table in tables(application.template).items():
         resource = at(application.template, "Resources", name)
-        for policy in ("DeletionPolicy", "UpdateReplacePolicy"):
-            if at(resource, policy) != "Retain":
-                problems.append(f"{name}: {policy} must be Retain")
+        for policy, wanted in RETAINED.items():
+            if at(resource, policy) != wanted:
+                problems.append(f"{name}: {policy} must be {wanted}")
         if "TableName" in table:
             problems.append(f"{name}: TableName must be left out")
     return problems

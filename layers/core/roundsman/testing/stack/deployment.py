@@ -22,6 +22,7 @@ import boto3
 from boto3.dynamodb.types import TypeDeserializer
 from moto import mock_aws
 
+from roundsman.aws.dynamodb.codec import whole_item
 from roundsman.aws.dynamodb.control import DynamoPlans
 from roundsman.aws.dynamodb.tasks import DynamoStore
 from roundsman.errors import UnreadableRecord
@@ -37,9 +38,10 @@ from roundsman.testing.stack.environment import (
     taken_over,
 )
 from roundsman.testing.stack.functions import layers_on_the_path
+from roundsman.testing.stack.image import MotoImage, moto_is_new
 from roundsman.testing.stack.resources import EventSource, StackOnMoto, create_stack_on_moto
 from roundsman.testing.stack.services import Services
-from roundsman.testing.stack.template import Template
+from roundsman.testing.stack.template import Template, settings_in
 from roundsman.testing.tasks import checked
 
 if TYPE_CHECKING:
@@ -318,12 +320,15 @@ class Stack(Driver):
         return checked(found, self._plans[found.plan])
 
     def item(self, task_id: str) -> dict[str, object]:
-        """The stored item of the task as plain values, even if its retention is over."""
+        """The stored item of the task as plain values, unpacked, even if its retention is over."""
         found = self.dynamodb.get_item(
             TableName=self.stack.outputs["TasksTableName"], Key={"TaskId": {"S": task_id}}
         )
         plain = TypeDeserializer()
-        return {name: plain.deserialize(value) for name, value in found.get("Item", {}).items()}
+        return {
+            name: plain.deserialize(value)
+            for name, value in whole_item(found.get("Item", {})).items()
+        }
 
     def has_order(self, order_id: str) -> bool:
         """Whether the order is stored."""
@@ -374,7 +379,7 @@ def deployed(
     `services` are reset. If they use a clock, it must be `clock.at_the_services`. Raises
     TemplateProblem with a message that says what to change.
     """
-    found = Template.read(template)
+    found = Template.kept(template, settings_in(parameters))
     clock = clock or Clock()
     clock.now, clock.spans = MORNING, []
     if services is not None:
@@ -382,4 +387,23 @@ def deployed(
         services.application.reset()
     functions = found.functions()
     with taken_over(clock), mock_aws(), layers_on_the_path(functions.values()):
-        yield Stack(create_stack_on_moto(found, parameters), services, clock)
+        yield Stack(_created(found, parameters), services, clock)
+
+
+def _created(template: Template, parameters: Mapping[str, str] | None) -> StackOnMoto:
+    """The stack of the template on moto: a copy of its first deployment, if moto is new."""
+    if not moto_is_new():
+        return create_stack_on_moto(template, parameters)
+    key = json.dumps([str(template.path.resolve()), template.document, parameters], default=dict)
+    if key not in _images:
+        made = create_stack_on_moto(template, parameters)
+        if image := MotoImage.taken():
+            _images[key] = made, image
+        return made
+    made, image = _images[key]
+    image.restore()
+    return made
+
+
+_images: dict[str, tuple[StackOnMoto, MotoImage]] = {}
+"""The first deployment of each stack in this process, by its template and parameters."""

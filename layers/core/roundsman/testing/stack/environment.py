@@ -17,13 +17,12 @@ from types import SimpleNamespace
 from unittest.mock import patch
 
 import boto3
-import botocore.session
 import moto.core.utils
 from aws_lambda_powertools.utilities.circuit_breaker import base as powertools
-from botocore.loaders import create_loader
 
 import roundsman.aws.clock
 from roundsman.model.instants import SECOND
+from roundsman.testing.stack.computed_once import computed_once
 
 MORNING = 1_800_000_000_000
 """The start of every test, in epoch ms: 2027-01-15T08:00:00Z."""
@@ -48,15 +47,9 @@ CLOCKS_OF_POWERTOOLS = (
 )
 
 
-_DESCRIPTIONS = create_loader()
-"""AWS's service descriptions, megabytes of JSON: loaded once per process, not once per session."""
-
-
 def new_session() -> boto3.Session:
     """Create a session without hooks and make it the default session of the process."""
-    core = botocore.session.get_session()
-    session = boto3.Session(botocore_session=core)
-    core.register_component("data_loader", _DESCRIPTIONS)
+    session = boto3.Session()
     boto3.DEFAULT_SESSION = session
     return session
 
@@ -125,6 +118,7 @@ def taken_over(clock: Clock) -> Iterator[None]:
     aws = {name for name in os.environ if name.startswith("AWS_")}
     forget_circuits()
     with ExitStack() as changes:
+        changes.enter_context(computed_once())
         changes.enter_context(patch.dict(os.environ, FAKE_AWS))
         for name in aws - FAKE_AWS.keys():
             del os.environ[name]  # restored with the others at the end

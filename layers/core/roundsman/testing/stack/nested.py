@@ -9,7 +9,6 @@ The resources of the engine keep their names. Those of another block are prefixe
 name: `RequestQueue` of the block `Payment` becomes `PaymentRequestQueue`.
 """
 
-import copy
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -35,6 +34,15 @@ def has_nested_stacks(document: Document) -> bool:
     return bool(_blocks(document))
 
 
+def copied(value: Json) -> Json:
+    """Return a copy of a template or of a part of it, much faster than `copy.deepcopy`."""
+    if isinstance(value, dict):
+        return {name: copied(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [copied(inner) for inner in value]
+    return value
+
+
 def flattened(
     document: Document,
     folder: Path,
@@ -47,12 +55,12 @@ def flattened(
     parameters of blocks (`Engine.DueShards`), which replace those that the template gives them.
     Raises NestedProblem if a block or a setting is wrong.
     """
-    root, given = copy.deepcopy(document), dict(settings or {})
+    root, given = _mapping(copied(document)), dict(settings or {})
     resources = _mapping(root.get("Resources"))
     outputs: dict[tuple[str, str], Json] = {}
     for block, location in _ordered(root):
         properties = _mapping(_mapping(resources.pop(block)).get("Properties"))
-        nested = copy.deepcopy(read(folder / location))
+        nested = _mapping(copied(read(folder / location)))
         values = {
             **_mapping(properties.get("Parameters")),
             **{
@@ -196,11 +204,11 @@ def _merged(everywhere: Json, own: Json) -> Json:
         return {
             name: _merged(everywhere[name], own[name])
             if name in everywhere and name in own
-            else copy.deepcopy(own.get(name, everywhere.get(name)))
+            else copied(own.get(name, everywhere.get(name)))
             for name in {**everywhere, **own}
         }
     if isinstance(everywhere, list) and isinstance(own, list):
-        return [*copy.deepcopy(everywhere), *own]
+        return [*(copied(each) for each in everywhere), *own]
     return own
 
 

@@ -13,15 +13,18 @@ from typing import TYPE_CHECKING
 from unittest.mock import patch
 
 import boto3
+from moto.awslambda.models import lambda_backends
 from moto.cloudformation.models import Stack as MotoStack
+from moto.core.models import DEFAULT_ACCOUNT_ID
 
-from roundsman.aws.outputs import with_agents
+from roundsman.aws.outputs import LIVE, with_agents
 from roundsman.model.instants import SECOND
 from roundsman.testing.stack.template import (
     CODE_BUCKET,
     CODE_KEY,
     Document,
     FunctionCode,
+    Json,
     Template,
     TemplateProblem,
     mapping_of,
@@ -39,7 +42,11 @@ TEMPLATE_KEY = "template.json"
 
 UNKNOWN_TO_MOTO = (
     "AWS::CloudWatch::Alarm",
+    "AWS::CloudWatch::Dashboard",
+    "AWS::Lambda::Alias",
     "AWS::Lambda::EventInvokeConfig",
+    "AWS::Lambda::Version",
+    "AWS::Logs::MetricFilter",
     "AWS::SNS::TopicPolicy",
     "AWS::SQS::QueuePolicy",
     "AWS::Scheduler::Schedule",
@@ -116,12 +123,20 @@ def create_stack_on_moto(
         )
     values = template.parameter_values(parameters)
     document = template.translate(parameters)
+    resources = part(document, "Resources")
+    aliases = {
+        name: part(mapping_of(resource), "Properties")["FunctionName"]
+        for name, resource in resources.items()
+        if mapping_of(resource)["Type"] == "AWS::Lambda::Alias"
+    }
     known: Document = {
-        name: _named_function(mapping_of(resource))
-        for name, resource in part(document, "Resources").items()
+        name: _without_aliases(_without_description(mapping_of(resource)), aliases)
+        for name, resource in resources.items()
         if mapping_of(resource)["Type"] not in UNKNOWN_TO_MOTO
     }
-    _upload({**document, "Resources": known})
+    conditions = part(document, "Conditions")
+    kept = {name: _without_absent(resource, conditions, values) for name, resource in known.items()}
+    _upload({**document, "Resources": kept})
     cloudformation: CloudFormationClient = boto3.client("cloudformation")
     # moto would parse the JSON as YAML, which takes half of the time of a deployment.
     with patch.object(MotoStack, "parse_template", staticmethod(json.loads)):
@@ -134,19 +149,75 @@ def create_stack_on_moto(
     return _describe(cloudformation, stack_name, template)
 
 
-def _named_function(resource: Document) -> Document:
-    """Return an event source mapping with its function's name in place of its ARN.
-
-    AWS lists the mappings of a function under both; moto only under the one in the template.
-    """
-    if resource["Type"] != "AWS::Lambda::EventSourceMapping":
+def _without_description(resource: Document) -> Document:
+    """Return a function without its description: moto cannot split the ARN of a layer for it."""
+    if resource["Type"] != "AWS::Lambda::Function":
         return resource
     properties = part(resource, "Properties")
-    function = properties["FunctionName"]
-    found = function.get("Fn::GetAtt") if isinstance(function, dict) else None
-    if not isinstance(found, list):
-        return resource
-    return {**resource, "Properties": {**properties, "FunctionName": {"Ref": found[0]}}}
+    kept = {name: value for name, value in properties.items() if name != "Description"}
+    return {**resource, "Properties": kept}
+
+
+def _without_aliases(value: Json, aliases: Mapping[str, Json]) -> Json:
+    """Return the value with the function in place of each alias: moto makes no aliases of a stack.
+
+    `_mappings` makes them. A resource does not wait for an alias either.
+    """
+    match value:
+        case {"Ref": str(name)} if name in aliases:
+            return aliases[name]
+        case dict():
+            return {
+                name: _without_aliases(inner, aliases)
+                for name, inner in value.items()
+                if name != "DependsOn"
+            }
+        case list():
+            return [_without_aliases(inner, aliases) for inner in value]
+        case _:
+            return value
+
+
+def _without_absent(value: Json, conditions: Document, values: Mapping[str, str]) -> Json:
+    """Return the value without the items of lists that a condition leaves out.
+
+    moto keeps an item that is AWS::NoValue, and refuses a policy with one.
+    """
+    match value:
+        case dict():
+            return {n: _without_absent(inner, conditions, values) for n, inner in value.items()}
+        case list():
+            kept = (item for item in value if not _is_absent(item, conditions, values))
+            return [_without_absent(item, conditions, values) for item in kept]
+        case _:
+            return value
+
+
+def _is_absent(item: Json, conditions: Document, values: Mapping[str, str]) -> bool:
+    match item:
+        case {"Fn::If": [str(name), yes, no]}:
+            chosen = yes if _holds(conditions.get(name), values) else no
+            return chosen == {"Ref": "AWS::NoValue"}
+        case _:
+            return False
+
+
+def _holds(condition: Json, values: Mapping[str, str]) -> bool:
+    match condition:
+        case {"Fn::Not": [inner]}:
+            return not _holds(inner, values)
+        case {"Fn::Equals": [one, other]}:
+            return _text(one, values) == _text(other, values)
+        case _:
+            return False
+
+
+def _text(value: Json, values: Mapping[str, str]) -> str:
+    match value:
+        case {"Ref": str(name)}:
+            return values.get(name, name)
+        case _:
+            return str(value)
 
 
 def _upload(document: Document) -> None:
@@ -199,22 +270,29 @@ def _describe(client: "CloudFormationClient", name: str, template: Template) -> 
 
 
 def _mappings(awslambda: "LambdaClient", functions: Mapping[str, str]) -> tuple[EventSource, ...]:
-    """Disable the event source mappings on moto and return them.
+    """Disable the event source mappings on moto and return them; make the alias of each function.
 
-    If they were enabled, moto would run the function in Docker at each message sent.
+    If they were enabled, moto would run the function in Docker at each message sent. moto lists a
+    mapping only under the name that it was made with.
     """
     sources = []
+    sqs: SQSClient = boto3.client("sqs")
+    for physical in functions:
+        awslambda.create_alias(FunctionName=physical, Name=LIVE, FunctionVersion="$LATEST")
+    made = lambda_backends[DEFAULT_ACCOUNT_ID][awslambda.meta.region_name]._event_source_mappings
     for mapping in awslambda.list_event_source_mappings()["EventSourceMappings"]:
-        function = functions.get(_name_in(mapping["FunctionArn"]))
-        if function is not None:
+        physical = _name_in(mapping["FunctionArn"])
+        if physical in functions:
             awslambda.update_event_source_mapping(UUID=mapping["UUID"], Enabled=False)
-            sources.append(_event_source(mapping, function))
+            made[mapping["UUID"]].function_name = f"{physical}:{LIVE}"
+            sources.append(_event_source(sqs, mapping, functions[physical]))
     return tuple(sources)
 
 
-def _event_source(mapping: "EventSourceMappingConfigurationTypeDef", function: str) -> EventSource:
+def _event_source(
+    sqs: "SQSClient", mapping: "EventSourceMappingConfigurationTypeDef", function: str
+) -> EventSource:
     arn = mapping["EventSourceArn"]
-    sqs: SQSClient = boto3.client("sqs")
     return EventSource(
         queue_url=sqs.get_queue_url(QueueName=_name_in(arn))["QueueUrl"],
         queue_arn=arn,

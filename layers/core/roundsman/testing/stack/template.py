@@ -5,10 +5,9 @@ read from the folders that the template names, and samtranslator transforms the 
 stacks are put into the template (`roundsman.testing.stack.nested`).
 """
 
-import copy
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -18,7 +17,7 @@ import yaml
 from samtranslator.translator.transform import transform  # type: ignore[import-untyped]
 from samtranslator.yaml_helper import yaml_parse  # type: ignore[import-untyped]
 
-from roundsman.testing.stack.nested import Document, Json, NestedProblem, flattened
+from roundsman.testing.stack.nested import Document, Json, NestedProblem, copied, flattened
 
 __all__ = [
     "CODE_BUCKET",
@@ -63,6 +62,8 @@ class Template:
     nested stacks."""
     written: Document = field(default_factory=dict, repr=False, compare=False)
     """The parsed template, with a block for each nested stack."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """The values of parameters of nested stacks that `document` was made with."""
 
     @classmethod
     def read(cls, path: Path, settings: Mapping[str, str] | None = None) -> "Template":
@@ -72,11 +73,39 @@ class Template:
         TemplateProblem if there is no SAM template at `path`, or a nested stack or a setting is
         wrong.
         """
+        return cls._read_by(_read, path, settings)
+
+    @classmethod
+    def _read_by(
+        cls, read: Callable[[Path], Document], path: Path, settings: Mapping[str, str] | None
+    ) -> "Template":
         try:
-            written = _read(path)
-            return cls(path, flattened(written, path.parent, _read, settings), written)
+            written = read(path)
+            document = flattened(written, path.parent, read, settings)
+            return cls(path, document, written, settings or {})
         except NestedProblem as problem:
             raise TemplateProblem(f"{path.name}: {problem}") from problem
+
+    @classmethod
+    def kept(cls, path: Path, settings: Mapping[str, str] | None = None) -> "Template":
+        """Like `read`, but the same object as last time if none of its files has changed.
+
+        Nobody may change its documents.
+        """
+        key = (path.resolve(), *sorted((settings or {}).items()))
+        if key in _kept:
+            template, texts = _kept[key]
+            if all(_text(file) == text for file, text in texts.items()):
+                return template
+        texts = {}
+
+        def read(file: Path) -> Document:
+            texts[file] = _text(file)
+            return _read(file)
+
+        template = cls._read_by(read, path, settings)
+        _kept[key] = template, texts
+        return template
 
     def parameter_values(self, given: Mapping[str, str] | None = None) -> dict[str, str]:
         """The value of every parameter: the given one, or else its default.
@@ -114,9 +143,11 @@ class Template:
         `given` are values of its parameters, and of those of its nested stacks.
         """
         values = self.parameter_values(given)
-        settings = {name: value for name, value in (given or {}).items() if "." in name}
-        document = Template.read(self.path, settings).document if settings else self.document
-        return copy.deepcopy(_translated(json.dumps(document), tuple(sorted(values.items()))))
+        settings = settings_in(given)
+        same = not settings or settings == self.settings
+        document = self.document if same else Template.read(self.path, settings).document
+        found = _translated(json.dumps(document), tuple(sorted(values.items())))
+        return mapping_of(copied(found))
 
     def functions(self) -> dict[str, FunctionCode]:
         """The code of each function, by its logical id.
@@ -157,6 +188,11 @@ class Template:
         raise TemplateProblem(f"the code of {name} must be a folder beside the template, not {uri}")
 
 
+def settings_in(given: Mapping[str, str] | None) -> dict[str, str]:
+    """The values of parameters of nested stacks (`Engine.DueShards`) among those given."""
+    return {name: value for name, value in (given or {}).items() if "." in name}
+
+
 def _variables(properties: Document) -> Document:
     return part(part(properties, "Environment"), "Variables")
 
@@ -182,14 +218,21 @@ def _references(layers: Json) -> list[str]:
     return [str(each["Ref"]) for each in listed if isinstance(each, dict) and "Ref" in each]
 
 
+_kept: dict[tuple[object, ...], tuple[Template, dict[Path, str]]] = {}
+"""Templates and the texts of their files, by path and settings."""
+
+
 def _read(path: Path) -> Document:
+    return mapping_of(copied(_parsed(_text(path), str(path))))
+
+
+def _text(path: Path) -> str:
     try:
-        text = path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8")
     except OSError as error:
         raise TemplateProblem(f"there is no template at {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise TemplateProblem(f"{path} is not text in UTF-8: save it as such") from error
-    return copy.deepcopy(_parsed(text, str(path)))
 
 
 @cache

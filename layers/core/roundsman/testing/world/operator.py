@@ -8,6 +8,7 @@ from roundsman.model.corrections import Correction, changes_of
 from roundsman.model.events import (
     Cancel,
     CommandSource,
+    Erase,
     Extend,
     OperatorEvent,
     Resolve,
@@ -19,6 +20,7 @@ from roundsman.model.json import Json
 from roundsman.model.states import ProcessState
 from roundsman.model.task import PERFORM, Task, idempotency_key
 from roundsman.testing.ledger import EffectKey, Ledger
+from roundsman.testing.world.queues import OPERATOR_SENDER
 from roundsman.wire.commands import command_of
 
 UNDOES = (ProcessState.UNDOING, ProcessState.UNDO_ERROR)
@@ -33,13 +35,13 @@ class Operator:
 
     def __init__(
         self,
-        send: Callable[[str], None],
+        send: Callable[[str, str | None], None],
         task: Callable[[str], Task],
         ledger: Ledger,
         checked: Callable[[str, Correction], Correction],
         newest_plan: Callable[[str, Correction], str],
     ) -> None:
-        """`send` puts the text of a command into the scheduler's queue.
+        """`send` puts the text of a command into the scheduler's queue, from this sender.
 
         `checked` checks changes of an order's input by its type, and adds computed fields.
         `newest_plan` stores the newest plan of an order's workflow and returns its hash.
@@ -50,6 +52,9 @@ class Operator:
         self._task = task
         self._ledger = ledger
         self._numbers = count(1)
+        self.sender: str | None = OPERATOR_SENDER
+        """The principal of the commands, in the form of the `SenderId` of SQS; a test may change
+        it."""
 
     def asked(self, reason: str = "", *, seen: int | None = None) -> CommandSource:
         """The sender of a command, with a new command id."""
@@ -57,7 +62,7 @@ class Operator:
 
     def ask(self, order_id: str, event: OperatorEvent) -> None:
         """Send any command."""
-        self._send(command_of(order_id, event).body())
+        self._send(command_of(order_id, event).body(), self.sender)
 
     def resubmit(
         self,
@@ -111,6 +116,10 @@ class Operator:
     def extend(self, order_id: str, by: timedelta, step: str | None = None) -> None:
         """Give the task, or one of its steps, more time."""
         self.ask(order_id, Extend(self.asked(), round(by.total_seconds()), step))
+
+    def erase(self, order_id: str, reason: str = "") -> None:
+        """Erase the contents of an order whose task has ended."""
+        self.ask(order_id, Erase(self.asked(reason)))
 
     def run_now(self, order_id: str) -> None:
         """End the wait for the start of the task, or for the next attempt of its steps."""

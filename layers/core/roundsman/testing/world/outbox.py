@@ -3,19 +3,26 @@
 import json
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from roundsman.errors import Problem, UnknownAgent
-from roundsman.testing.world.queues import COMMANDS, REPLIES, REQUESTS
+from roundsman.testing.world.queues import A_FUNCTION, COMMANDS, REPLIES, REQUESTS
 from roundsman.wire.alert import Alert
 from roundsman.wire.commands import INSPECT, START, Command
 from roundsman.wire.messages import AgentRequest
 
-Post = Callable[[str, str, int, str], None]
-"""Puts a text into a queue.
 
-The arguments are the queue, the text, the delay in ms, and the agent and priority of a request
-(`payment/normal`), empty for other messages.
-"""
+class Post(Protocol):
+    """Puts a text into a queue.
+
+    The arguments are the queue, the text, the delay in ms, the agent and priority of a request
+    (`payment/normal`), empty for other messages, and the sender.
+    """
+
+    def __call__(
+        self, queue: str, body: str, delay: int, to: str, sender: str | None = A_FUNCTION, /
+    ) -> None:
+        """Send it as this principal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +56,8 @@ class WorldOutbox:
     post: Post
     agents: Collection[str]
     """The agents that have queues."""
+    post_as_supervisor: Callable[[str, int], None] = lambda *_: None
+    """Puts a command into the scheduler's queue, from the supervisor, after `delay` ms."""
     dead_queues: set[str] = field(default_factory=set)
     """The URLs of reply queues that no longer exist and never accept a status."""
     statuses: list[Status] = field(default_factory=list)
@@ -94,6 +103,11 @@ class WorldOutbox:
     def send_command(self, command: Command) -> None:
         """Send a command to the scheduler."""
         self.post(COMMANDS, command.body(), 0, "")
+
+    def send_commands(self, commands: Sequence[tuple[Command, int]]) -> None:
+        """Send each (command, delay in ms) to the scheduler, as the supervisor."""
+        for command, delay in commands:
+            self.post_as_supervisor(command.body(), delay)
 
     def send_status(self, queue_url: str, body: str) -> bool:
         """Keep the status. Returns False and keeps nothing if the queue is in `dead_queues`."""

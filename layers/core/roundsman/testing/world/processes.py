@@ -11,6 +11,7 @@ from datetime import timedelta
 from itertools import count
 from random import Random
 from traceback import format_exception
+from typing import TypeVar
 
 from roundsman.agents.agent import Agent, Reminded
 from roundsman.agents.callbacks import callback_token, succeeded_reply
@@ -21,16 +22,27 @@ from roundsman.model.failure import Group
 from roundsman.model.holds import Hold
 from roundsman.model.instants import MINUTE
 from roundsman.model.json import sha256
+from roundsman.model.senders import Senders
 from roundsman.model.task import step_of
 from roundsman.ports import Clock
+from roundsman.scheduler.fold import ArrivedReply
 from roundsman.scheduler.scheduler import Handled, Scheduler
+from roundsman.scheduler.sender_check import SenderCheck
 from roundsman.submission.submission import CancelAsked, NewOrder, Submission, Submitted
-from roundsman.supervisor.supervisor import PassReport, Supervisor, SupervisorConfig
+from roundsman.supervisor.bulk_runs import BulkPorts, BulkRuns
+from roundsman.supervisor.supervisor import (
+    PassReport,
+    Supervisor,
+    SupervisorConfig,
+    VisitTimes,
+)
 from roundsman.testing.faults import (
     Faults,
     FaultyBoard,
+    FaultyBulkRuns,
     FaultyCallNotes,
     FaultyGroups,
+    FaultyHolds,
     FaultyLeases,
     FaultyOutbox,
     FaultyPlans,
@@ -40,6 +52,7 @@ from roundsman.testing.invariants.watch import InvariantWatch
 from roundsman.testing.ledger import EffectKey
 from roundsman.testing.memory import (
     MemoryAgentBoard,
+    MemoryBulkRuns,
     MemoryCallNotes,
     MemoryGroups,
     MemoryHolds,
@@ -50,12 +63,23 @@ from roundsman.testing.memory import (
 from roundsman.testing.world import queues
 from roundsman.testing.world.agents import RequestRun
 from roundsman.testing.world.outbox import WorldOutbox
-from roundsman.testing.world.queues import EFFECTS, REPLIES, QueuedMessage
+from roundsman.testing.world.queues import (
+    ANSWER_SENDER,
+    EFFECTS,
+    OPERATOR_PRINCIPAL,
+    REPLIES,
+    SUBMISSION_PRINCIPAL,
+    SUPERVISOR_PRINCIPAL,
+    QueuedMessage,
+)
 from roundsman.testing.world.services import ScriptedServices
 from roundsman.wire.commands import read_command
 from roundsman.wire.messages import AgentRequest, Reply, read_reply, read_request
 
+T = TypeVar("T")
 SHARDS = 4
+SENDERS = Senders(frozenset({OPERATOR_PRINCIPAL}), SUBMISSION_PRINCIPAL, SUPERVISOR_PRINCIPAL)
+"""The principals whose commands cause no alert."""
 
 LOOKS_AHEAD = MINUTE
 """How far beyond its interval a supervisor looks ahead, in ms.
@@ -135,6 +159,7 @@ class Processes:
         self.groups = MemoryGroups()
         self.watch.groups = self.groups.groups
         self._leases = MemoryLeases()
+        self.bulk_runs = MemoryBulkRuns(clock)
         self.agents = agents
         self._chance = chance
         self._clock = clock
@@ -143,7 +168,7 @@ class Processes:
         self._instances = count(1)
         self._kept = instances
         self._schedulers: dict[int, Scheduler] = {}
-        self._supervisors: dict[int, Supervisor] = {}
+        self._supervisors: dict[int, tuple[Supervisor, BulkRuns]] = {}
         self._faulty_store = FaultyStore(self.store, faults, lambda: None)
         self._looked_at = FaultyStore(self.store, faults, lambda: None, self.watch.on_load)
         self._faulty_plans = FaultyPlans(self.plans, faults)
@@ -162,12 +187,18 @@ class Processes:
                 case queues.ORDERS:
                     return self._submit(mail, post, read).reason
                 case queues.COMMANDS:
-                    command = read_command(mail.body)
-                    return self._schedule(post, lambda s: s.command(command, mail.message_id))
+                    outbox = FaultyOutbox(post, self.faults)
+                    check = SenderCheck(SENDERS, outbox=outbox, clock=self._clock_of("scheduler"))
+                    command, _ = check.checked(read_command(mail.body), mail.sender)
+                    return _said(
+                        self._schedule(post, lambda s: s.command(command, mail.message_id))
+                    )
                 case queues.REPLIES:
                     reply = read_reply(mail.body)
                     self._note_answer(reply)
-                    return self._schedule(post, lambda s: s.reply(reply, mail.message_id))
+                    return _said(
+                        self._schedule(post, lambda s: s.reply(reply, mail.message_id, mail.sender))
+                    )
                 case queues.EFFECTS:
                     return self._land(mail)
                 case _:
@@ -175,6 +206,31 @@ class Processes:
         except InvalidMessage as invalid:
             FaultyOutbox(post, self.faults).reject(mail.queue, mail.body, invalid.problems)
             return f"put aside: {invalid}"
+
+    def task_of_reply(self, mail: QueuedMessage) -> str | None:
+        """The task of a reply; None if the message is no reply, or one that cannot be read."""
+        if mail.queue != REPLIES:
+            return None
+        try:
+            return read_reply(mail.body).task_id
+        except InvalidMessage:
+            return None
+
+    def handle_replies(
+        self, batch: Sequence[QueuedMessage], post: WorldOutbox
+    ) -> list[str | Exception]:
+        """Handle replies of one task as one invocation does.
+
+        Returns what became of each as text for the trace, or its exception: the message is then
+        redelivered. Raises Crash; all of them are then redelivered.
+        """
+        arrived = list[ArrivedReply]()
+        for mail in batch:
+            reply = read_reply(mail.body)
+            self._note_answer(reply)
+            arrived.append(ArrivedReply(reply, mail.message_id, mail.sender))
+        results = self._schedule(post, lambda s: s.replies(arrived))
+        return [one if isinstance(one, Exception) else _said(one) for one in results]
 
     def _submit(self, mail: QueuedMessage, post: WorldOutbox, read: ReadOrder) -> Submitted:
         submission = Submission(
@@ -187,29 +243,29 @@ class Processes:
         asked = read(mail.body)
         if isinstance(asked, NewOrder):
             return submission.submit(asked)
-        return submission.cancel(asked, mail.message_id)
+        return submission.cancel(asked, mail.message_id, mail.sender)
 
     def handling_failed(self, mail: QueuedMessage) -> None:
         """Note that a message failed to be handled and will be redelivered."""
         # The nonce of a claim is computed as in Scheduler.
         self.watch.claims.handling_failed(sha256(mail.message_id)[:10])
 
-    def _schedule(self, post: WorldOutbox, handle: Callable[[Scheduler], Handled]) -> str:
-        """Let a scheduler instance handle a message: a kept one chosen at random, or a new one.
+    def _schedule(self, post: WorldOutbox, handle: Callable[[Scheduler], T]) -> T:
+        """Let a scheduler instance work: a kept one chosen at random, or a new one.
 
-        An instance handles one message at a time and is discarded when its process dies.
+        An instance handles one batch at a time and is discarded when its process dies.
         """
         if self._kept is None:
-            return _said(handle(self._scheduler(post)))
+            return handle(self._scheduler(post))
         number = self._chance.randrange(self._kept) if self._kept > 1 else 0
         scheduler = self._schedulers.pop(number, None) or self._scheduler(post)
         try:
-            said = _said(handle(scheduler))
+            done = handle(scheduler)
         except Exception:
             self._schedulers[number] = scheduler  # the invocation failed, but the process is alive
             raise
         self._schedulers[number] = scheduler
-        return said
+        return done
 
     def _scheduler(self, post: WorldOutbox) -> Scheduler:
         return Scheduler(
@@ -225,27 +281,56 @@ class Processes:
         )
 
     def make_pass(self, number: int, post: WorldOutbox) -> PassReport:
-        """Let a supervisor make one pass. After a Crash, its next pass has a new instance."""
-        supervisor = self._supervisors.pop(number, None) or self._supervisor(post)
-        report = supervisor.make_pass(stop_at=self._clock_of("supervisor")() + MINUTE)
-        self._supervisors[number] = supervisor
+        """Let a supervisor make one pass, and visit the open bulk runs if there are any.
+
+        After a Crash, its next pass has a new instance.
+        """
+        found = self._supervisors.pop(number, None) or self._supervisor(post)
+        supervisor, bulk = found
+        now = self._clock_of("supervisor")
+        report = supervisor.make_pass(stop_at=now() + MINUTE)
+        if self.bulk_runs.open_runs():
+            times = VisitTimes(now() + MINUTE, now() + self._interval, last=False)
+            report.reasons += bulk.visit(times).moved
+        self._supervisors[number] = found
         return report
 
-    def _supervisor(self, post: WorldOutbox) -> Supervisor:
+    def _supervisor(self, post: WorldOutbox) -> tuple[Supervisor, BulkRuns]:
         leases = FaultyLeases(self._leases, self.faults)
-        return Supervisor(
+        instance = f"u{next(self._instances):04x}"
+        clock, outbox = self._clock_of("supervisor"), FaultyOutbox(post, self.faults)
+        supervisor = Supervisor(
             tasks=self._looked_at,
             plans=self._faulty_plans,
             board=self._faulty_board,
             groups=FaultyGroups(self.groups, self.faults),
-            outbox=FaultyOutbox(post, self.faults),
-            clock=self._clock_of("supervisor"),
+            outbox=outbox,
+            clock=clock,
             jitter=self._chance.random,
-            config=SupervisorConfig(
-                leases, f"u{next(self._instances):04x}", SHARDS, self._interval
-            ),
-            on_trouble=lambda task_id, problem: self.troubles.append((task_id, problem)),
+            config=SupervisorConfig(leases, instance, SHARDS, self._interval),
+            on_trouble=self._note_trouble,
         )
+        bulk = BulkRuns(
+            BulkPorts(
+                runs=FaultyBulkRuns(self.bulk_runs, self.faults),
+                tasks=self._looked_at,
+                orders=self._faulty_store,
+                plans=self._faulty_plans,
+                holds=FaultyHolds(self.holds, self.faults),
+                outbox=outbox,
+                clock=clock,
+            ),
+            instance=instance,
+            on_trouble=self._note_trouble,
+        )
+        return supervisor, bulk
+
+    def forget_supervisors(self) -> None:
+        """Replace the instances of the supervisor, as a deployment does."""
+        self._supervisors.clear()
+
+    def _note_trouble(self, who: str, problem: Exception) -> None:
+        self.troubles.append((who, problem))
 
     def next_tick(self, last: int, *, bounded: bool) -> int | None:
         """When the next tick is that finds something to do, in epoch ms; None if there is none.
@@ -261,6 +346,8 @@ class Processes:
             for group in self.groups.groups()
             if bounded or not _is_counted(group)
         ]
+        if self.bulk_runs.open_runs():
+            instants.append(last + self._interval)
         if not instants:
             return None
         earliest = max(last + self._interval, min(instants))
@@ -312,7 +399,7 @@ class Processes:
             return f"{agent} says nothing of {request.step}: {answer.reason}"
         if answer.outcome is Outcome.WAITING and visit.answers_in is not None:
             body = succeeded_reply(token, {"called": "back"}, clock=visit.clock)
-            post.post(REPLIES, body, visit.spent + visit.answers_in, "")
+            post.post(REPLIES, body, visit.spent + visit.answers_in, "", ANSWER_SENDER)
         say(answer)
         why = f" ({answer.error.type}: {answer.error.message})" if answer.error else ""
         if visit.unforeseen is not None:

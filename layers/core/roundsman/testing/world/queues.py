@@ -15,6 +15,20 @@ ORDERS, COMMANDS, REPLIES, REQUESTS = "orders", "commands", "replies", "requests
 EFFECTS = "effects"
 """Not a queue of the stack: it holds calls to remote services that arrive late."""
 
+OPERATOR_PRINCIPAL = "AROAOPERATOR"
+"""The unique id of the role of a world's operators."""
+SUBMISSION_PRINCIPAL = "AROASUBMISSION"
+"""The unique id of the role of a world's submission function."""
+SUPERVISOR_PRINCIPAL = "AROASUPERVISOR"
+"""The unique id of the role of a world's supervisors."""
+SUPERVISOR_SENDER = f"{SUPERVISOR_PRINCIPAL}:fn"
+OPERATOR_SENDER, SUBMISSION_SENDER = f"{OPERATOR_PRINCIPAL}:ann", f"{SUBMISSION_PRINCIPAL}:fn"
+APPLICATION_SENDER = "AROAAPPLICATION:shop"
+A_FUNCTION = ""
+"""The sender of what a function of the stack sends: the queue decides which one."""
+AGENT_SENDER, ANSWER_SENDER = "AROAAGENT:fn", "AROAAPPROVALS:desk"
+"""The principal that sends the events of a world's application."""
+
 VISIBILITY: Mapping[str, int] = {
     ORDERS: 60 * SECOND,
     COMMANDS: 60 * SECOND,
@@ -40,6 +54,8 @@ class QueuedMessage:
     body: str = field(compare=False)
     to: str = field(compare=False, default="")
     """The agent and the priority of a request (`payment/normal`); empty for other messages."""
+    sender: str | None = field(compare=False, default=None)
+    """The principal that sent the message, in the form of the `SenderId` of SQS."""
     receives: int = field(compare=False, default=0)
     """How often the message was received."""
 
@@ -118,7 +134,15 @@ class WorldQueues:
         self._fates.append((queue, containing, fate := DeliveryRule()))
         return fate
 
-    def send(self, queue: str, body: str, *, delay: int = 0, to: str = "") -> None:
+    def send(
+        self,
+        queue: str,
+        body: str,
+        *,
+        delay: int = 0,
+        to: str = "",
+        sender: str | None = None,
+    ) -> None:
         """Put a message into a queue; it is visible `delay` ms from now at the earliest.
 
         A copy of a message has the same message id, as in SQS.
@@ -126,7 +150,7 @@ class WorldQueues:
         self._numbers += 1
         for late in self._fate_of(queue, body):
             at = self._clock() + delay + late
-            self._mail.append(QueuedMessage(at, self._numbers, queue, body, to))
+            self._mail.append(QueuedMessage(at, self._numbers, queue, body, to, sender))
 
     def _fate_of(self, queue: str, body: str) -> tuple[int, ...]:
         for about, containing, fate in self._fates:

@@ -11,8 +11,9 @@ each event all invariants are checked (`roundsman.testing.invariants`). A broken
 run and reports the seed and the trace. The same seed repeats the run.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 from random import Random
 
 from roundsman.agents.agent import Agent
@@ -46,11 +47,17 @@ from roundsman.testing.world.operator import Operator
 from roundsman.testing.world.outbox import Status, WorldOutbox
 from roundsman.testing.world.processes import Processes, check_settings, effect_of
 from roundsman.testing.world.queues import (
+    A_FUNCTION,
+    AGENT_SENDER,
+    ANSWER_SENDER,
+    APPLICATION_SENDER,
     COMMANDS,
     EFFECTS,
     MOST_RECEIVES,
     ORDERS,
     REPLIES,
+    SUBMISSION_SENDER,
+    SUPERVISOR_SENDER,
     DeliveryRule,
     QueuedMessage,
     WorldQueues,
@@ -65,6 +72,9 @@ MORNING = 1_800_000_000_000
 
 LATENCY = 5
 """The least time between two events, in ms."""
+
+MOST_TOGETHER = 10
+"""The most replies that one invocation of the scheduler gets: the template's batch size."""
 
 MOST_EVENTS = 2_000
 """The most events of a run, per task and waiting message. A run with more is taken for endless."""
@@ -117,7 +127,7 @@ class World:
         self.queues = WorldQueues(self.clock)
         self._versions, self._agents = list(workflows), {agent.name: agent for agent in agents}
         known = all_agents(workflows, agents)
-        self.post = WorldOutbox(self._post, known)
+        self.post = WorldOutbox(self._post, known, self._post_as_supervisor)
         self.events = 0
         self.processes = Processes(
             agents=known,
@@ -251,7 +261,7 @@ class World:
         if error is not None:
             body = failed_reply(token, error, clock=self.clock)
         self.processes.watch.touched(reply.task_id)
-        self._post(REPLIES, body)
+        self._post(REPLIES, body, sender=ANSWER_SENDER)
 
     def reminders(self, order_id: str, step: str) -> list[StepRequest]:
         """The requests with which the function to remind of a step was called, in their order.
@@ -299,7 +309,8 @@ class World:
         """Send the dead letters to their queues again. Returns the number of messages."""
         dead, self.queues.dead = self.queues.dead, []
         for mail in dead:
-            self.queues.send(mail.queue, mail.body, to=mail.to)
+            sender = self.operator.sender
+            self.queues.send(mail.queue, mail.body, to=mail.to, sender=sender)
         return len(dead)
 
     # --- running -----------------------------------------------------------------------------
@@ -367,6 +378,10 @@ class World:
             self.trace.note(self.now, "  {}: {}", task_id, reason)
 
     def _deliver(self, mail: QueuedMessage) -> None:
+        batch = self._batch_with(mail)
+        if len(batch) > 1:
+            self._deliver_together(batch)
+            return
         if not self.queues.receive(mail):
             self.trace.note(self.now, "{} was read {} times and is dead", mail, MOST_RECEIVES)
             return
@@ -375,6 +390,48 @@ class World:
             self._delete(mail)
         else:
             self.processes.handling_failed(mail)
+
+    def _batch_with(self, mail: QueuedMessage) -> list[QueuedMessage]:
+        """The messages that one invocation gets: replies of one task that are visible together.
+
+        Replies of other tasks in the batch would be handled as if they came alone. A reply that was
+        received before comes alone as well.
+        """
+        task_id = None if mail.receives else self.processes.task_of_reply(mail)
+        if task_id is None:
+            return [mail]
+        others = [
+            other
+            for other in self.queues.visible()
+            if other is not mail
+            and not other.receives
+            and self.processes.task_of_reply(other) == task_id
+        ][: MOST_TOGETHER - 1]
+        if others and self.mishaps != NONE:
+            others = others[: self.chance.randrange(len(others) + 1)]
+        return [mail, *others]
+
+    def _deliver_together(self, batch: Sequence[QueuedMessage]) -> None:
+        """Deliver messages to one invocation, which lives or dies for all of them."""
+        for mail in batch:
+            self.queues.receive(mail)
+            self.trace.note(self.now, "{}", mail)
+        results = list[str | Exception]()
+
+        def handle() -> None:
+            results.extend(self.processes.handle_replies(batch, self.post))
+
+        alive = self._survives(handle, batch[0])
+        for number, mail in enumerate(batch):
+            if alive and self._survives(partial(self._said, mail, results[number]), mail):
+                self._delete(mail)
+            else:
+                self.processes.handling_failed(mail)
+
+    def _said(self, mail: QueuedMessage, said: str | Exception) -> None:
+        if isinstance(said, Exception):
+            raise said
+        self.trace.note(self.now, "  {}: {}", mail, said)
 
     def _handle(self, mail: QueuedMessage) -> None:
         said = self.processes.handle(mail, self.post, self._application.read)
@@ -428,16 +485,28 @@ class World:
         finally:
             self._depth -= 1
 
-    def _post(self, queue: str, body: str, delay: int = 0, to: str = "") -> None:
+    def _post(
+        self,
+        queue: str,
+        body: str,
+        delay: int = 0,
+        to: str = "",
+        sender: str | None = A_FUNCTION,
+    ) -> None:
+        if sender == A_FUNCTION:  # submission is the only function that sends a command
+            sender = AGENT_SENDER if queue == REPLIES else SUBMISSION_SENDER
         if queue != EFFECTS and self.chance.random() < self.mishaps.delays:
             delay += some_delay(self.chance, self.mishaps.longest_delay)
-        self.queues.send(queue, body, delay=delay, to=to)
+        self.queues.send(queue, body, delay=delay, to=to, sender=sender)
+
+    def _post_as_supervisor(self, body: str, delay: int) -> None:
+        self._post(COMMANDS, body, delay, sender=SUPERVISOR_SENDER)
 
     def _send_order(self, body: str) -> None:
-        self._post(ORDERS, body)
+        self._post(ORDERS, body, sender=APPLICATION_SENDER)
 
-    def _send_command(self, body: str) -> None:
-        self._post(COMMANDS, body)
+    def _send_command(self, body: str, sender: str | None) -> None:
+        self._post(COMMANDS, body, sender=sender)
 
     def _newest_plan(self, order_id: str, changes: Correction) -> str:
         """The hash of the newest plan of the order's workflow, as the deployed stack answers it."""

@@ -1,0 +1,114 @@
+"""`roundsman reconcile`: bring on the orders of tables that were restored to an instant."""
+
+import json
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from roundsman.inspector.errors import Interrupted
+from roundsman.inspector.operate.reconcile import (
+    FASTEST,
+    SLOWEST,
+    Reconciliation,
+    look_at_restored,
+    send_all,
+    stop_command,
+)
+from roundsman.inspector.read.stack import DeployedStack, find_stack
+from roundsman.model.instants import iso
+from roundsman_console.arguments import StackOption, read_instant, read_name, read_reason
+from roundsman_console.cli.operate import AsJson, By, Yes
+from roundsman_console.cli_errors import sentences
+from roundsman_console.confirm import confirm
+from roundsman_console.hints import hint
+from roundsman_console.render.counts import count_of_orders
+from roundsman_console.render.reconcile import for_people, summary, table
+from roundsman_console.terminal import results
+
+MOST_SHOWN = 50
+
+
+def reconcile_command(
+    restored_to: Annotated[
+        str,
+        typer.Option(
+            "--restored-to", metavar="INSTANT", help="As restored, in UTC: 2027-01-15T08:00:00Z."
+        ),
+    ],
+    go: Annotated[
+        bool, typer.Option("--go", help="Send the commands; without it, only show them.")
+    ] = False,
+    rate: Annotated[
+        float, typer.Option(min=SLOWEST, max=FASTEST, help="Orders per second.")
+    ] = 20.0,
+    reason: Annotated[str, typer.Option(help="Reason, stored in each task's history.")] = "",
+    by: By = None,
+    stack: StackOption = None,
+    as_json: AsJson = False,
+    yes: Yes = False,
+) -> None:
+    """Let the orders go on after the tables were restored to an instant.
+
+    Stop the supervisor first. Running the command again sends only what was not reached.
+
+    Example: roundsman reconcile --restored-to 2027-01-15T08:00:00Z
+    """
+    with sentences():
+        at = read_instant(restored_to)
+        why = read_reason(reason or f"the tables were restored to {iso(at)}")
+        who = read_name(by)
+        found = find_stack(stack)
+        with Console(stderr=True, quiet=as_json).status("Reading the orders") as status:
+            result = look_at_restored(
+                found, at, by=who, reason=why, tell=lambda n: status.update(f"{n} orders read")
+            )
+        going = sum(one.goes for one in result.orders)
+        if not as_json:
+            _show(result)
+        if go:
+            if going:
+                confirm(f"Let {count_of_orders(going)} go on as of {iso(at)}?", yes=yes)
+            _send(found, result, rate, as_json=as_json)
+        elif not as_json and going:
+            _say(*_how_to_go_on(found, result))
+        if as_json:
+            print(json.dumps(result.document()))
+        elif go:
+            _say(f"{count_of_orders(len(result.sent))} sent to the scheduler.")
+        if result.error is not None:
+            raise result.error
+
+
+def _send(found: DeployedStack, result: Reconciliation, rate: float, *, as_json: bool) -> None:
+    with Console(stderr=True, quiet=as_json).status("Sending") as status:
+        try:
+            send_all(found, result, rate=rate, tell=lambda n: status.update(f"{n} orders sent"))
+        except Interrupted as interrupted:
+            result.error = interrupted
+
+
+def _show(result: Reconciliation) -> None:
+    _say(*summary(result))
+    shown = for_people(result)
+    if shown:
+        results().print(table(shown[:MOST_SHOWN]))
+    if len(shown) > MOST_SHOWN:
+        _say(f"{len(shown) - MOST_SHOWN} more: see --json.")
+
+
+def _how_to_go_on(found: DeployedStack, result: Reconciliation) -> list[str]:
+    if not result.supervisor_stopped:
+        return [f"The supervisor is running. Stop it first: {stop_command(found)}"]
+    return [
+        hint(
+            f"Nothing was sent. To send: roundsman reconcile --restored-to "
+            f"{iso(result.restored_to)} --go"
+        )
+    ]
+
+
+def _say(*lines: str) -> None:
+    console = Console(highlight=False, soft_wrap=True)
+    for line in lines:
+        console.print(hint(line), markup=False)

@@ -1,0 +1,282 @@
+"""Reads what a project plans to deploy: samconfig.toml, the parameters and the template."""
+
+import importlib
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from roundsman.inspector.preflight.facts import PlannedStack
+from roundsman_console.cli_errors import ConsoleError
+from roundsman_console.local.parameters import Declared, blocks_of, read_template
+
+if TYPE_CHECKING:  # it needs the packages of the extra `testing`
+    from roundsman.testing.stack.template import Document
+
+CONFIG = "samconfig.toml"
+CAPABILITIES = ("CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND")
+KEY_PROPERTIES = frozenset({"KmsMasterKeyId", "KMSMasterKeyId", "KmsKeyId", "KmsKeyArn"})
+"""The properties of resources that name a KMS key."""
+
+TOPIC = "AWS::SNS::Topic"
+ANY_ADDRESS = "https://service.test"
+"""In place of a value that is missing; these are the addresses of services."""
+
+
+@dataclass(frozen=True)
+class _Written:
+    """A template as it is written, with its nested templates, each of which is read once."""
+
+    root: Mapping[str, Any]
+    blocks: Sequence[tuple[str, Mapping[str, Any], Mapping[str, Any]]]
+    """The name of each block, the parameters that its template declares, and those it is given."""
+
+    @classmethod
+    def read(cls, template: Path) -> "_Written":
+        """Raises ConsoleError if a template cannot be read."""
+        root = read_template(template)
+        declared: dict[str, Mapping[str, Any]] = {}
+        blocks = []
+        for name, location, given in blocks_of(root):
+            if location not in declared:
+                found = read_template(template.parent / location)
+                declared[location] = found.get("Parameters") or {}
+            blocks.append((name, declared[location], given))
+        return cls(root, blocks)
+
+
+def planned_stack(
+    project: Path, environment: str, given: Mapping[str, str], problems: list[str]
+) -> PlannedStack:
+    """Return what `sam deploy --config-env ENVIRONMENT` would deploy from this folder.
+
+    `given` are values that replace those of samconfig.toml, and `problems` those of `roundsman
+    check`. Raises ConsoleError if samconfig.toml or a template cannot be read, or if samconfig.toml
+    names no stack.
+    """
+    settings = _settings(project / CONFIG, environment)
+    stack = settings.get("stack_name")
+    if not isinstance(stack, str) or not stack:
+        raise ConsoleError(f"{CONFIG} sets no stack_name in the environment {environment}.")
+    template = project / "template.yaml"
+    written = _Written.read(template)
+    of_root = {name: Declared(each) for name, each in written.root.get("Parameters", {}).items()}
+    parameters = _overrides(settings, project) | dict(given)
+    values = {
+        name: parameters.get(name, ANY_ADDRESS if each.default is None else each.default)
+        for name, each in of_root.items()
+    }
+    document = _translated(template, values) if not problems else {}
+    caps, uncapped = _caps(document)
+    keys = dict(_keys(document, values))
+    return PlannedStack(
+        stack=stack,
+        environment=environment,
+        region=_text(settings, "region"),
+        service_role=_text(settings, "role_arn"),
+        template_problems=problems,
+        configuration_problems=[
+            *_name_problems(written, stack),
+            *_capability_problems(settings),
+        ],
+        parameter_problems=list(_parameter_problems(written, of_root, parameters)),
+        parameters=parameters,
+        defaults={name: each.default for name, each in of_root.items() if each.default is not None},
+        required=[name for name, each in of_root.items() if each.default is None],
+        caps=caps,
+        uncapped=uncapped,
+        others=_others(document),
+        resources=_resources(written, document),
+        keys=sorted(keys),
+        topic_keys=sorted(key for key, of_topic in keys.items() if of_topic),
+        alert_email=values.get("AlertEmail", ""),
+    )
+
+
+def _settings(path: Path, environment: str) -> Mapping[str, object]:
+    """Return the parameters of `sam deploy` in an environment, with the global ones."""
+    try:
+        read = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise ConsoleError(f"There is no {CONFIG} beside template.yaml.") from error
+    except (OSError, ValueError) as error:
+        raise ConsoleError(f"{CONFIG} cannot be read: {error}.") from error
+    found = read.get(environment)
+    if not isinstance(found, dict):
+        known = ", ".join(name for name, value in read.items() if isinstance(value, dict))
+        raise ConsoleError(f"{CONFIG} has no environment {environment}; it has: {known}.")
+    settings: dict[str, object] = {}
+    for section in ("global", "deploy"):
+        part = found.get(section, {})
+        values = part.get("parameters", {}) if isinstance(part, dict) else {}
+        settings |= values if isinstance(values, dict) else {}
+    return settings
+
+
+def _text(settings: Mapping[str, object], name: str) -> str | None:
+    value = settings.get(name)
+    return value if isinstance(value, str) and value else None
+
+
+def _overrides(settings: Mapping[str, object], project: Path) -> dict[str, str]:
+    """Return the values of parameters, read as SAM reads them."""
+    try:
+        types = importlib.import_module("samcli.cli.types")
+        usage = importlib.import_module("click").UsageError
+    except ImportError as error:
+        raise ConsoleError(
+            "roundsman preflight needs the SAM CLI: install roundsman[local]."
+        ) from error
+    try:
+        found = types.CfnParameterOverridesType().convert(
+            settings.get("parameter_overrides"), None, None, current_file=project / CONFIG
+        )
+    except (usage, OSError) as error:
+        raise ConsoleError(f"parameter_overrides of {CONFIG}: {error}.") from error
+    return {str(name): str(value) for name, value in found.items()}
+
+
+def _name_problems(written: "_Written", stack: str) -> Iterator[str]:
+    """Yield why a nested stack would refuse the name of the stack, each reason once."""
+    seen = set[str]()
+    for _, declared, given in written.blocks:
+        for name, value in given.items():
+            if isinstance(value, dict) and value.get("Ref") == "AWS::StackName":
+                objection = Declared(declared.get(name, {})).objection(stack)
+                constraint = declared.get(name, {}).get("ConstraintDescription", objection)
+                if objection is not None and constraint not in seen:
+                    seen.add(constraint)
+                    yield f"stack_name {stack} {constraint}."
+
+
+def _capability_problems(settings: Mapping[str, object]) -> Iterator[str]:
+    given = settings.get("capabilities", "")
+    named = given.split() if isinstance(given, str) else list(map(str, _items(given)))
+    for each in CAPABILITIES:
+        named_iam = each == "CAPABILITY_IAM" and "CAPABILITY_NAMED_IAM" in named
+        if each not in named and not named_iam:
+            yield f"capabilities lacks {each}, without which CloudFormation refuses the template."
+
+
+def _parameter_problems(
+    written: "_Written", of_root: Mapping[str, Declared], given: Mapping[str, str]
+) -> Iterator[str]:
+    for name, value in given.items():
+        if name not in of_root:
+            known = ", ".join(sorted(of_root)) or "none"
+            yield f"template.yaml has no parameter {name}; it has: {known}."
+        elif objection := of_root[name].objection(value):
+            yield f"{name} cannot be {value!r}: {objection}."
+    nested = _nested_parameters(written)
+    for name, each in of_root.items():
+        handed = given.get(name, each.default)
+        for where, declared in nested.get(name, ()) if handed is not None else ():
+            if (refusal := declared.objection(str(handed))) is not None:
+                yield f"{name} cannot be {handed!r}: {refusal} ({where})."
+
+
+def _nested_parameters(written: "_Written") -> dict[str, list[tuple[str, Declared]]]:
+    """Return the parameters of nested stacks that each parameter of the root is handed to."""
+    found: dict[str, list[tuple[str, Declared]]] = {}
+    for block, declared, given in written.blocks:
+        for name, value in given.items():
+            root = value.get("Ref") if isinstance(value, dict) else None
+            if isinstance(root, str) and isinstance(declared.get(name), dict):
+                where = f"{block}.{name}"
+                found.setdefault(root, []).append((where, Declared(declared[name])))
+    return found
+
+
+def _translated(template: Path, values: Mapping[str, str]) -> "Document":
+    """Return the template as CloudFormation gets it. Raises ConsoleError if it cannot be made."""
+    from samtranslator.model.exceptions import (  # type: ignore[import-untyped]
+        InvalidDocumentException,
+    )
+
+    from roundsman.testing.stack.template import Template, TemplateProblem
+
+    try:
+        return Template.read(template).translate(dict(values))
+    except (TemplateProblem, InvalidDocumentException, KeyError) as error:
+        raise ConsoleError(
+            f"template.yaml cannot be translated with these parameters: {error}."
+        ) from error
+
+
+def _caps(document: "Document") -> tuple[dict[str, int], list[str]]:
+    """Return the most instances of each event source mapping by queue, and the queues without."""
+    from roundsman.testing.rules.reading import at, event_sources
+
+    caps, uncapped = dict[str, int](), list[str]()
+    for queue, _, mapping in event_sources(document):
+        most = at(mapping, "ScalingConfig", "MaximumConcurrency")
+        if isinstance(most, int | str) and str(most).isdecimal():
+            caps[queue] = int(most)
+        else:
+            uncapped.append(queue)
+    return caps, uncapped
+
+
+def _others(document: "Document") -> int:
+    from roundsman.testing.rules.reading import event_sources, functions
+
+    started = {function for _, function, _ in event_sources(document)}
+    return len(set(functions(document)) - started)
+
+
+def _resources(written: "_Written", document: "Document") -> dict[str, int]:
+    """Return the number of resources of each type, with the nested stacks themselves."""
+    resources = document.get("Resources")
+    listed = resources.values() if isinstance(resources, dict) else ()
+    found = Counter(str(each["Type"]) for each in listed if isinstance(each, dict))
+    if document and written.blocks:
+        found["AWS::CloudFormation::Stack"] += len(written.blocks)
+    return dict(found)
+
+
+def _keys(document: "Document", values: Mapping[str, str]) -> Iterator[tuple[str, bool]]:
+    """Yield each key that a parameter names, and whether it encrypts a topic."""
+    resources = document.get("Resources")
+    found: dict[str, bool] = {}
+    for resource in (resources if isinstance(resources, dict) else {}).values():
+        is_topic = isinstance(resource, dict) and resource.get("Type") == TOPIC
+        for key in _named_keys(resource, values):
+            found[key] = found.get(key, False) or is_topic
+    yield from found.items()
+
+
+def _named_keys(value: object, values: Mapping[str, str]) -> Iterator[str]:
+    for name, inner in _pairs(value):
+        if name in KEY_PROPERTIES:
+            for text in _texts(inner, values):
+                if text and not text.startswith("alias/aws/"):
+                    yield text
+        else:
+            yield from _named_keys(inner, values)
+
+
+def _pairs(value: object) -> Iterator[tuple[str, object]]:
+    if isinstance(value, dict):
+        yield from ((str(name), inner) for name, inner in value.items())
+    elif isinstance(value, list):
+        yield from (("", inner) for inner in value)
+
+
+def _texts(value: object, values: Mapping[str, str]) -> Iterator[str]:
+    """Yield the texts that a property may become: its own, or the values of parameters."""
+    match value:
+        case str():
+            yield value
+        case {"Ref": str(name)} if name in values:
+            yield values[name]
+        case {"Fn::If": [_, yes, no]}:
+            yield from _texts(yes, values)
+            yield from _texts(no, values)
+        case _:
+            return
+
+
+def _items(value: object) -> list[object]:
+    return value if isinstance(value, list) else [value]

@@ -1,0 +1,64 @@
+"""What `roundsman reconcile` prints: counts, and the orders that a person should know of."""
+
+from rich.table import Table
+
+from roundsman.inspector.operate.reconcile import Does, Reconciliation, RestoredOrder
+from roundsman.inspector.views.step_text import span
+from roundsman.model.instants import iso
+from roundsman_console.sanitize import plain
+
+WORDS = {
+    Does.RECONCILE: "open: each goes on, and an attempt under way begins again under its key",
+    Does.INSPECT: "ended, and owe a status or an alert: it is sent again",
+    Does.NOTHING: "ended: nothing to do",
+    Does.DONE: "reconciled before",
+    Does.NEW: "submitted after the instant: nothing to do",
+    Does.UNREADABLE: "cannot be read: see the doctor",
+}
+
+
+def summary(found: Reconciliation) -> list[str]:
+    """Return the counts in words, a line each; counts of zero are left out."""
+    counts = found.counts
+    lines = [f"The tables as of {iso(found.restored_to)}:"]
+    lines += [f"- {counts[does]} {WORDS[does]}" for does in Does if counts[does]]
+    if found.archived:
+        lines.append(
+            f"- {found.archived} archived: a person may have repaired them since, and must again"
+        )
+    if len(lines) == 1:
+        lines.append("No order is open, and none is archived.")
+    return lines
+
+
+def for_people(found: Reconciliation) -> list[RestoredOrder]:
+    """Return the orders that a person should look at, or know of."""
+    return [
+        one
+        for one in found.orders
+        if one.problem or (one.assessment and (one.assessment.asks_again or one.assessment.several))
+    ]
+
+
+def table(orders: list[RestoredOrder]) -> Table:
+    """Return a table of these orders with what to know of each."""
+    drawn = Table(box=None, pad_edge=False)
+    for heading in ("Order", "State", "Note"):
+        drawn.add_column(heading, overflow="fold")
+    for one in orders:
+        drawn.add_row(plain(one.order), plain(one.state or ""), plain(note_of(one)))
+    return drawn
+
+
+def note_of(one: RestoredOrder) -> str:
+    """Return what a person should know of the order; empty if there is nothing."""
+    if one.problem or one.assessment is None:
+        return one.problem or ""
+    notes = []
+    if one.assessment.asks_again:
+        notes.append(f"{span(one.assessment.asks_again)} waited for an answer and asks again")
+    if one.assessment.several:
+        notes.append(
+            f"{span(one.assessment.several)} may have been done by another agent: check its service"
+        )
+    return "; ".join(notes)

@@ -1,0 +1,53 @@
+"""The limits of a bulk run, as operators give them: canary, rate, orders in flight, failure share.
+
+An invalid limit raises ConsoleError with one sentence for the user.
+"""
+
+from roundsman.model.bulk_run import WINDOW, Terms
+from roundsman.model.instants import SECOND
+from roundsman_console.arguments import read_duration
+from roundsman_console.cli_errors import USAGE, ConsoleError
+
+CANARY, CANARY_WAIT, RATE, AT_ONCE, STOP_AT = 5, "5m", 10.0, 500, "20%"
+"""The defaults."""
+FASTEST, MOST_AT_ONCE = 25.0, 1_000
+LONGEST_PATIENCE = 24 * 3600  # seconds
+LONGEST_SELECTION = 500  # characters; the selection is stored in the run's record
+
+
+def read_terms(
+    canary: int, canary_wait: str, rate: float, at_once: int, stop_at: str, *, anyway: bool
+) -> Terms:
+    """Return the limits of a bulk run: canary, rate, concurrency and failure share.
+
+    Raises ConsoleError if an option is invalid.
+    """
+    if not 0 <= canary <= WINDOW:
+        raise ConsoleError(f"--canary must be 0 to {WINDOW} orders, not {canary}.", USAGE)
+    if not 0 < rate <= FASTEST:  # also false for NaN
+        raise ConsoleError(
+            f"--rate must be more than 0 and at most {FASTEST:g} orders per second, not {rate:g}.",
+            USAGE,
+        )
+    if not 1 <= at_once <= MOST_AT_ONCE:
+        raise ConsoleError(f"--at-once must be 1 to {MOST_AT_ONCE} orders, not {at_once}.", USAGE)
+    return Terms(
+        rate=rate,
+        at_once=at_once,
+        canary=canary,
+        stop_at=_share(stop_at),
+        patience=read_duration(canary_wait, most=LONGEST_PATIENCE) * SECOND,
+        anyway=anyway,
+    )
+
+
+def _share(text: str) -> float:
+    """Return `20%` as 0.2. Raises ConsoleError if it is not a percentage from 0% to 100%."""
+    said = text.strip()
+    try:
+        share = float(said.removesuffix("%")) / 100
+    except ValueError:
+        share = -1.0
+    if not said.endswith("%") or not 0 <= share <= 1:
+        raise ConsoleError(f"--stop-at must be a share from 0% to 100%, not {text!r}.", USAGE)
+    return share

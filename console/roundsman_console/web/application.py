@@ -1,0 +1,323 @@
+"""The ASGI application of the console: its routes, its checks and its answers to errors.
+
+Each page is a function that reads what it shows and returns the values of its template. It runs in
+a thread of its own, because it waits for AWS.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
+from typing import TypeAlias
+from urllib.parse import parse_qsl
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from roundsman.inspector import Inspector
+from roundsman.inspector.errors import InvalidArgument, NotFound, sentence_of
+from roundsman_console.cli_errors import USAGE, ConsoleError
+from roundsman_console.web.commands import registry
+from roundsman_console.web.live import LIVE_SECONDS, live_events
+from roundsman_console.web.pages import (
+    agents,
+    bulk,
+    cost,
+    dead_letters,
+    doctor,
+    export,
+    groups,
+    order,
+    orders,
+    overview,
+    work,
+    workflows,
+)
+from roundsman_console.web.parts import AWS_ERRORS
+from roundsman_console.web.session import (
+    FORM_TOKEN,
+    SECURITY_HEADERS,
+    USED_LINK,
+    Denial,
+    Session,
+)
+from roundsman_console.web.templates import Templates
+
+STATIC = Path(__file__).with_name("static")
+LARGEST_FORM = 1_100_000  # bytes: an order event of SQS's size, and its frame
+
+HEADINGS = {
+    HTTPStatus.NOT_FOUND: "Not found",
+    HTTPStatus.BAD_REQUEST: "Not a valid request",
+    HTTPStatus.BAD_GATEWAY: "Cannot be read",
+}
+"""The headings of error pages, where the phrase of HTTP would tell a person nothing."""
+
+Values: TypeAlias = Mapping[str, object]
+ReadPage: TypeAlias = Callable[[Inspector, Mapping[str, str]], Values]
+"""Reads a page's values. Its parameters are those of the path and of the query together."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageRoute:
+    """A page: its path, the function that reads it, and its template."""
+
+    path: str
+    read: ReadPage
+    template: str
+
+
+PAGES = (
+    PageRoute("/", overview.read, "overview.html"),
+    PageRoute("/orders", orders.read, "orders.html"),
+    PageRoute("/export", export.read, "export.html"),
+    PageRoute("/orders/{order}", order.read, "order.html"),
+    PageRoute("/groups", groups.read_all, "groups.html"),
+    PageRoute("/groups/{group}", groups.read, "group.html"),
+    PageRoute("/bulk", bulk.read_all, "bulk_runs.html"),
+    PageRoute("/bulk/{run}", bulk.read, "bulk_run.html"),
+    PageRoute("/dead-letters", dead_letters.read_all, "dead_letters.html"),
+    PageRoute("/rejected", dead_letters.read_rejected, "rejected.html"),
+    PageRoute("/agents", agents.read, "agents.html"),
+    PageRoute("/workflows", workflows.read_all, "workflows.html"),
+    PageRoute("/workflows/{plan}", workflows.read, "workflow.html"),
+    PageRoute("/cost", cost.read, "cost.html"),
+    PageRoute("/progress/{work}", work.read, "work.html"),
+    PageRoute("/doctor", doctor.read, "doctor.html"),
+)
+"""The pages that only show. Those that are live are read again every LIVE_SECONDS."""
+
+
+class Console:
+    """What the routes share: the stack, the session and the templates."""
+
+    def __init__(self, inspector: Inspector, session: Session) -> None:
+        self.inspector = inspector
+        self.session = session
+        self.templates = Templates(inspector.stack.name, session)
+
+    async def answer(self, template: str, read: Callable[[], Values], *, path: str) -> Response:
+        """Read a page in a thread and render it; an error becomes a page that says it in words.
+
+        Values with an address in GOES_TO send the browser there.
+        """
+        try:
+            values = await run_in_threadpool(read)
+        except AWS_ERRORS as error:
+            return self.error(status_of(error), sentence_of(error), path=path)
+        elsewhere = values.get(registry.GOES_TO)
+        if elsewhere:
+            return RedirectResponse(str(elsewhere), HTTPStatus.SEE_OTHER)
+        return HTMLResponse(self.templates.render(template, values, path=path))
+
+    def error(self, status: HTTPStatus, sentence: str, *, path: str = "") -> HTMLResponse:
+        """Return a page with one sentence."""
+        values = {
+            "status": status,
+            "heading": HEADINGS.get(status, status.phrase),
+            "sentence": sentence[:1].upper() + sentence[1:],
+        }
+        return HTMLResponse(self.templates.render("error.html", values, path=path), int(status))
+
+    def denied(self, denial: Denial) -> HTMLResponse:
+        """Return the page of a request that is not allowed; it shows nothing of the stack."""
+        values = {"status": denial.status, "sentence": denial.sentence}
+        return HTMLResponse(self.templates.render_bare("denied.html", values), denial.status)
+
+
+def status_of(error: Exception) -> HTTPStatus:
+    """Return the status of the page that tells of an error."""
+    if isinstance(error, NotFound):
+        return HTTPStatus.NOT_FOUND
+    if isinstance(error, InvalidArgument):
+        return HTTPStatus.BAD_REQUEST
+    if isinstance(error, ConsoleError) and error.code == USAGE:
+        return HTTPStatus.BAD_REQUEST
+    return HTTPStatus.BAD_GATEWAY
+
+
+def application(inspector: Inspector, session: Session) -> Starlette:
+    """Return the console of one stack for one session."""
+    console = Console(inspector, session)
+    app = Starlette(
+        routes=[
+            Route("/session", _open_session(console)),
+            *(Route(page.path, _shown(console, page)) for page in PAGES),
+            Route("/export/orders", _download(console)),
+            Route("/live", _live(console)),
+            Route("/commands/{command}", _command_form(console), methods=["GET"]),
+            Route("/commands/{command}", _command_sent(console), methods=["POST"]),
+            Mount("/static", StaticFiles(directory=STATIC)),
+        ],
+        exception_handlers={404: _not_found(console)},
+    )
+    app.add_middleware(SessionMiddleware, console=console)
+    return app
+
+
+class SessionMiddleware:
+    """Refuses each request that the session does not allow, and adds the security headers."""
+
+    def __init__(self, app: ASGIApp, console: Console) -> None:
+        self._app = app
+        self._console = console
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                added = [
+                    (name.lower().encode(), text.encode())
+                    for name, text in SECURITY_HEADERS.items()
+                ]
+                message["headers"] = [*message.get("headers", []), *added]
+            await send(message)
+
+        answer = self._denial(scope)
+        await (answer or self._app)(scope, receive, send_with_headers)
+
+    def _denial(self, scope: Scope) -> Response | None:
+        headers, session = Headers(scope=scope), self._console.session
+        if scope["path"] == "/session" or scope["path"].startswith("/static/"):
+            denial = session.denial_of_address(headers.get("host"))
+        else:
+            denial = session.denial(scope["method"], headers.get("host"), headers)
+        return None if denial is None else self._console.denied(denial)
+
+
+Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
+
+
+def _open_session(console: Console) -> Endpoint:
+    async def endpoint(request: Request) -> Response:
+        # A program that only looks at a link sends HEAD, which must not use the link up.
+        token = request.query_params.get("token", "") if request.method == "GET" else ""
+        cookie = console.session.redeem(token)
+        if cookie is None:
+            return console.denied(USED_LINK)
+        # A page instead of a redirect: after a link from elsewhere, a browser would not send the
+        # cookie, which is SameSite=Strict, with the redirected request.
+        opened = console.templates.render_bare("opened.html", {})
+        return HTMLResponse(opened, headers={"Set-Cookie": cookie})
+
+    return endpoint
+
+
+def _parameters(request: Request) -> dict[str, str]:
+    return {**request.query_params, **request.path_params}
+
+
+def _path_of(request: Request) -> str:
+    query = request.url.query
+    return f"{request.url.path}?{query}" if query else request.url.path
+
+
+def _shown(console: Console, page: PageRoute) -> Endpoint:
+    async def endpoint(request: Request) -> Response:
+        given = _parameters(request)
+        if page.path == "/orders" and given.get("find", "").strip():
+            return RedirectResponse(orders.address_found(given["find"]), HTTPStatus.SEE_OTHER)
+        return await console.answer(
+            page.template, lambda: page.read(console.inspector, given), path=_path_of(request)
+        )
+
+    return endpoint
+
+
+def _download(console: Console) -> Endpoint:
+    async def endpoint(request: Request) -> Response:
+        given = _parameters(request)
+        try:
+            text = await run_in_threadpool(lambda: export.download(console.inspector, given))
+        except AWS_ERRORS as error:
+            return console.error(status_of(error), sentence_of(error), path=_path_of(request))
+        name = export.file_name(console.inspector)
+        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+        return StreamingResponse(text, media_type="application/jsonl", headers=headers)
+
+    return endpoint
+
+
+def _live(console: Console) -> Endpoint:
+    async def endpoint(request: Request) -> Response:
+        wanted = request.query_params.get("page", "")
+        found = live_page(wanted)
+        if found is None:
+            return console.error(HTTPStatus.NOT_FOUND, "There is no such live page.")
+        page, given = found
+
+        async def read() -> str:
+            answer = await console.answer(
+                page.template, lambda: page.read(console.inspector, given), path=wanted
+            )
+            return bytes(answer.body).decode()
+
+        return live_events(read, LIVE_SECONDS[page.path])
+
+    return endpoint
+
+
+def live_page(address: str) -> tuple[PageRoute, dict[str, str]] | None:
+    """Return the live page with this path and query, and its parameters; None if there is none."""
+    path, _, query = address.partition("?")
+    scope: Scope = {"type": "http", "path": path, "method": "GET", "headers": []}
+    for page in PAGES:
+        if page.path not in LIVE_SECONDS:
+            continue
+        matched, found = Route(page.path, lambda _: None).matches(scope)
+        if matched.value:
+            return page, {**dict(parse_qsl(query)), **found["path_params"]}
+    return None
+
+
+def _command_form(console: Console) -> Endpoint:
+    async def endpoint(request: Request) -> Response:
+        given = _parameters(request)
+        return await console.answer(
+            "command.html",
+            lambda: registry.read_form(console.inspector, given, console.session.read_only),
+            path=_path_of(request),
+        )
+
+    return endpoint
+
+
+def _command_sent(console: Console) -> Endpoint:
+    async def endpoint(request: Request) -> Response:
+        body = b""
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > LARGEST_FORM:
+                return console.error(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "The form is too large.")
+        try:
+            form = dict(parse_qsl(body.decode(), keep_blank_values=True, strict_parsing=True))
+        except ValueError:
+            return console.error(HTTPStatus.BAD_REQUEST, "The form cannot be read.")
+        denial = console.session.denial_of_form(form.pop(FORM_TOKEN, ""))
+        if denial is not None:
+            return console.denied(denial)
+        given = {**form, **request.path_params}
+        return await console.answer(
+            "command.html",
+            lambda: registry.carry_out(console.inspector, given, console.session),
+            path=_path_of(request),
+        )
+
+    return endpoint
+
+
+def _not_found(console: Console) -> Callable[[Request, Exception], Awaitable[Response]]:
+    async def handler(_request: Request, _error: Exception) -> Response:
+        return console.error(HTTPStatus.NOT_FOUND, "There is no such page.", path="")
+
+    return handler

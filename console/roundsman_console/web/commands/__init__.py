@@ -1,0 +1,1 @@
+"""The commands of the command line as forms: one module for what each kind is about."""

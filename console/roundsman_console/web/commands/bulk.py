@@ -1,0 +1,379 @@
+"""Bulk runs: one command for the orders of a filter or for those that are named, and the pause, end
+and resumption of a run.
+
+The supervisor carries a run out, so the browser may close as soon as the run is stored. A run is
+over exactly the orders that its dry run was about, whatever the filter matches by then; the
+supervisor decides on each before it sends.
+"""
+
+import hashlib
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from urllib.parse import urlencode
+
+from roundsman.inspector import Inspector
+from roundsman.inspector.bulk.dry_run import Tried, check_bounded, check_holds, choose_for, try_out
+from roundsman.inspector.bulk.start import POSSIBLE, ask, find_run, new_run, start_run
+from roundsman.inspector.clock import now
+from roundsman.inspector.errors import AgentOnHold, InvalidArgument
+from roundsman.inspector.operate.corrections import corrects, known_workflows
+from roundsman.inspector.read.selection import Selection
+from roundsman.model.bulk_run import OrderGroup, RequestAction, Run, Terms
+from roundsman.model.states import END_STATES, TaskState
+from roundsman_console.arguments import read_name, read_reason
+from roundsman_console.cli_errors import USAGE, ConsoleError
+from roundsman_console.render.bulk import order_of_going
+from roundsman_console.render.counts import count_of_orders
+from roundsman_console.render.plan import plan_lines
+from roundsman_console.run_limits import (
+    AT_ONCE,
+    CANARY,
+    CANARY_WAIT,
+    LONGEST_SELECTION,
+    RATE,
+    STOP_AT,
+    read_terms,
+)
+from roundsman_console.web.commands.kept import Kept
+from roundsman_console.web.commands.order_forms import ORDER_COMMANDS, Form, FormField
+from roundsman_console.web.commands.page import CommandPage, FormCommand, Item, not_sent
+from roundsman_console.web.selections import (
+    asked_of_command,
+    for_command,
+    option_text,
+    selection_of,
+)
+from roundsman_console.web.session import GO, Session
+
+MOST_NAMED = 1_000
+"""The number of orders that can be named in a form. Each is read on its own."""
+ORDERS = FormField("orders", "The orders, by their ids", "lines", "With spaces or lines between.")
+ANYWAY = FormField("anyway", "Also send to orders that would wait for a held agent", "check")
+LIMITS_OF_RUN = "Limits of the run"
+LIMITS = (
+    FormField("canary", "Orders that are sent first", hint="0 to 100; the rest wait for them."),
+    FormField("rate", "Orders a second", hint="At most 25."),
+    FormField("at_once", "Orders in flight at most", hint="1 to 1000.", folded=LIMITS_OF_RUN),
+    FormField(
+        "stop_at", "The run stops if more fail again", hint="0% to 100%.", folded=LIMITS_OF_RUN
+    ),
+    FormField(
+        "canary_wait", "Longest wait for the next result", hint="30s, 5m", folded=LIMITS_OF_RUN
+    ),
+    ANYWAY,
+)
+DEFAULTS = {
+    "canary": str(CANARY),
+    "rate": f"{RATE:g}",
+    "at_once": str(AT_ONCE),
+    "stop_at": STOP_AT,
+    "canary_wait": CANARY_WAIT,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ManyCommand:
+    """A command for all orders of a filter. Its form is that of the command for one order."""
+
+    verb: str
+    title: str
+    does: str
+    states: frozenset[TaskState]
+    """The states whose orders it is offered for. The engine decides for each order."""
+
+
+OPEN = frozenset(TaskState) - END_STATES
+MANY: Mapping[str, ManyCommand] = {
+    "resubmit-all": ManyCommand(
+        "resubmit",
+        "Resubmit all",
+        "Continues every failed order that is selected: its failed steps are tried again under the "
+        "same keys.",
+        frozenset({TaskState.ARCHIVED, TaskState.UNDONE, TaskState.CANCELLED}),
+    ),
+    "undo-all": ManyCommand(
+        "undo",
+        "Undo all",
+        "Undoes everything that may have happened of every order that is selected.",
+        OPEN | {TaskState.ARCHIVED},
+    ),
+    "cancel-all": ManyCommand(
+        "cancel",
+        "Cancel all",
+        "Stops every order that is selected, after what may have happened was undone.",
+        OPEN,
+    ),
+    "resolve-all": ManyCommand(
+        "resolve",
+        "Resolve all",
+        "Records the outcome of one step for every order that is selected, as you found it at the "
+        "remote service.",
+        OPEN | {TaskState.ARCHIVED},
+    ),
+    "extend-all": ManyCommand(
+        "extend",
+        "Extend all",
+        "Gives every order that is selected, or one of its steps that is at its agent, more time.",
+        OPEN,
+    ),
+    "run-all": ManyCommand(
+        "run",
+        "Run all now",
+        "Starts every selected order that is scheduled, or the next attempt of one in Retry, now.",
+        frozenset({TaskState.SCHEDULED, TaskState.RETRY}),
+    ),
+}
+IN_GROUPS = frozenset({TaskState.ARCHIVED, TaskState.UNDONE})
+"""The states of the members of failure groups."""
+ASKED: Mapping[str, tuple[RequestAction, str, str]] = {
+    "bulk-pause": (RequestAction.PAUSE, "paused", "It continues where it was when you resume it."),
+    "bulk-resume": (
+        RequestAction.RESUME,
+        "resumed",
+        "One that was stopped begins with a canary again.",
+    ),
+    "bulk-stop": (RequestAction.STOP, "stopped", "What is sent already takes effect."),
+}
+"""What a person asks of a run, what the run is then, and what it means, by the command's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The run of a dry run, and its orders."""
+
+    run: Run
+    orders: list[str]
+
+    @property
+    def version(self) -> str:
+        """Which orders they are, for the signature of the form."""
+        return hashlib.sha256("\n".join(self.orders).encode()).hexdigest()
+
+
+CHOSEN: Kept[Chosen] = Kept()
+
+
+def commands_on_many() -> dict[str, FormCommand]:
+    """Return the commands on many orders and on bulk runs, by their names in the browser."""
+    started = {name: _starts(name, command) for name, command in MANY.items()}
+    return {**started, **{name: _asks(name) for name in ASKED}}
+
+
+def commands_for(selection: Selection) -> list[tuple[str, str]]:
+    """Return the names and titles of the commands that are offered for all that a filter selects.
+
+    None for a filter that selects too much: it names neither a state nor a failure group.
+    """
+    if selection.state is None and selection.group is None:
+        return []
+    states = IN_GROUPS if selection.state is None else {selection.state}
+    return [(name, command.title) for name, command in MANY.items() if command.states & states]
+
+
+def _starts(name: str, command: ManyCommand) -> FormCommand:
+    def show(_inspector: Inspector, given: Form) -> CommandPage:
+        asked, named = asked_of_command(given), _named(given)
+        hidden = for_command(asked)
+        about, back = _about(asked, named)
+        return CommandPage(
+            name,
+            command.title,
+            command.does,
+            about,
+            "",
+            back,
+            (*(() if hidden else (ORDERS,)), *_fields(command.verb), *LIMITS),
+            hidden=hidden,
+            form={**DEFAULTS, **given},
+        )
+
+    def carry_out(inspector: Inspector, given: Form, session: Session) -> CommandPage:
+        return _start(inspector, show(inspector, given), command, given, session)
+
+    return FormCommand(command.verb, show, carry_out)
+
+
+def _named(given: Form) -> list[str]:
+    """The orders that are named, once each. Raises InvalidArgument if there are too many."""
+    named = list(dict.fromkeys(given.get(ORDERS.name, "").replace(",", " ").split()))
+    if len(named) > MOST_NAMED:
+        raise InvalidArgument(f"At most {MOST_NAMED} orders can be named. Use a filter.")
+    return named
+
+
+def _about(asked: Mapping[str, str], named: Sequence[str]) -> tuple[str, str]:
+    """Which orders the run is about, in words, and the address of their page.
+
+    Raises ConsoleError or InvalidArgument for a filter that is wrong, selects too much, or is given
+    together with orders.
+    """
+    selection = selection_of(asked)
+    if selection.everything:
+        return (count_of_orders(len(named)) if named else "the orders that you name"), "/bulk"
+    if named:
+        raise ConsoleError("Give order ids or a filter, not both.", USAGE)
+    check_bounded(selection)
+    if selection == Selection(group=selection.group):
+        return asked["group"], f"/groups/{asked['group']}"
+    return selection.words(), f"/orders?{urlencode(asked)}"
+
+
+def _fields(verb: str) -> list[FormField]:
+    """The fields of the command for one order, without those for one order only."""
+    return [
+        replace(field, kind="text" if field.kind == "steps" else field.kind)
+        for field in ORDER_COMMANDS[verb].fields
+        if field.name != "result"
+    ]
+
+
+def _start(
+    inspector: Inspector, page: CommandPage, command: ManyCommand, given: Form, session: Session
+) -> CommandPage:
+    stack, by = inspector.stack, read_name(None)
+    reason, terms = read_reason(given.get("reason", "")), _terms(given)
+    if given.get("result", "").strip():
+        raise ConsoleError(
+            "--result works for one order only. Resolve the orders one by one.", USAGE
+        )
+    if given.get("input", "").strip():
+        raise ConsoleError(
+            "--input replaces the whole input, so it works for one order only. For several orders "
+            "use --set and --remove.",
+            USAGE,
+        )
+    spec = ORDER_COMMANDS[command.verb].spec("", given)
+    asked, named = asked_of_command(given), _named(given)
+    if not page.hidden and not named:
+        raise ConsoleError("Give an order id, or a filter: --group or --state.", USAGE)
+    kept = CHOSEN.of(given) if GO in given else None
+    if kept is not None and session.take(given, kept.version):
+        return _begun(inspector, page, kept)
+    selected = shlex.join(named)[:LONGEST_SELECTION] if named else option_text(asked)
+    run = new_run(spec.event, by, reason, selected, terms, now())
+    if corrects(run.event):
+        known_workflows(stack)
+    run, orders = choose_for(
+        stack, run, selection_of(asked), named, _unheard, newest_plan_asked=spec.newest_plan
+    )
+    tried = try_out(stack, run, orders, _unheard)
+    shown = ""
+    if tried.eligible:
+        chosen = Chosen(run, orders)
+        shown = session.sign(given, chosen.version)
+        CHOSEN.keep(shown, chosen)
+    return replace(
+        page,
+        sentence=not_sent(given, False) + _words(run, tried),
+        problems=_notes(run, tried),
+        items=_items(run, tried),
+        inputs=tried.inputs or (),
+        asks=tried.eligible > 0,
+        shown=shown,
+    )
+
+
+def _begun(inspector: Inspector, page: CommandPage, chosen: Chosen) -> CommandPage:
+    """Store the run that was shown."""
+    run = replace(chosen.run, started_at=now())
+    try:
+        check_holds(inspector.stack, run, chosen.orders)
+    except AgentOnHold as held:
+        return replace(page, sentence=f"{held} {HELD}", refused=True)
+    run = start_run(inspector.stack, run, chosen.orders, _unheard)
+    words = f"{run.id} is stored: the supervisor begins within a minute."
+    return replace(page, sentence=words, done=True, about=run.id, back=f"/bulk/{run.id}")
+
+
+HELD = f"To send to these orders nevertheless, choose: {ANYWAY.label}."
+
+
+def _words(run: Run, tried: Tried) -> str:
+    looked = "" if tried.looked_at == tried.selected else f" of the first {tried.looked_at}"
+    said = f"{tried.eligible}{looked} of {tried.selected} orders are eligible; nothing was sent."
+    if not tried.eligible:
+        return said
+    return (
+        f"{said} {order_of_going(run.terms, tried.eligible)} The run stops if more than "
+        f"{100 * run.terms.stop_at:g}% fail again."
+    )
+
+
+def _notes(run: Run, tried: Tried) -> list[str]:
+    """What else is to be known of the dry run: holds, and the changes of plans."""
+    notes = [HELD] if tried.held and not run.terms.anyway else []
+    for one in tried.plans or ():
+        notes += plan_lines(one.move, f"{count_of_orders(one.orders)}: the plan")
+    return notes
+
+
+def _items(run: Run, tried: Tried) -> list[Item]:
+    """The orders of the dry run, eligible and not, by reason."""
+    eligible = OrderGroup("", "the command is possible", tried.eligible, tried.samples)
+    return [
+        *([_item(eligible, "eligible", goes=True)] if tried.eligible else []),
+        *(_item(kind, "would wait", goes=run.terms.anyway) for kind in tried.held),
+        *(_item(kind, "not eligible", goes=False) for kind in tried.refused),
+    ]
+
+
+def _item(kind: OrderGroup, verdict: str, *, goes: bool) -> Item:
+    return Item(count_of_orders(kind.orders), ", ".join(kind.samples), verdict, kind.said, goes)
+
+
+def _terms(form: Form) -> Terms:
+    """Read the limits of a run. Raises InvalidArgument or ConsoleError if one is not possible."""
+    given = {**DEFAULTS, **{name: text for name, text in form.items() if text.strip()}}
+    try:
+        canary, at_once, rate = int(given["canary"]), int(given["at_once"]), float(given["rate"])
+    except ValueError as error:
+        raise InvalidArgument(
+            "The canary and the orders in flight are whole numbers, and the rate is a number of "
+            "orders a second."
+        ) from error
+    return read_terms(
+        canary,
+        given["canary_wait"],
+        rate,
+        at_once,
+        given["stop_at"],
+        anyway=form.get("anyway") == "yes",
+    )
+
+
+def _asks(name: str) -> FormCommand:
+    action, then, does = ASKED[name]
+    title = action.value.capitalize()
+    anyway = (ANYWAY,) if action is RequestAction.RESUME else ()
+
+    def show(inspector: Inspector, given: Form) -> CommandPage:
+        run = find_run(inspector.stack, given.get("run", ""))[0].run.id
+        return CommandPage(name, title, does, run, "run", f"/bulk/{run}", anyway, form=given)
+
+    def carry_out(inspector: Inspector, given: Form, session: Session) -> CommandPage:
+        page, reason = show(inspector, given), read_reason(given.get("reason", ""))
+        found = find_run(inspector.stack, page.about)[0].state
+        state = found.value
+        if found not in POSSIBLE[action]:
+            return replace(
+                page, sentence=f"{page.about} cannot be {then}: it is {state}.", refused=True
+            )
+        if not (go := GO in given and session.take(given, state)):
+            words = f"{not_sent(given, go)}{page.about} is {state}. It would be {then}."
+            return replace(page, sentence=words, asks=True, shown=session.sign(given, state))
+        said = ask(
+            inspector.stack,
+            page.about,
+            action,
+            by=read_name(None),
+            reason=reason,
+            anyway=given.get("anyway") == "yes",
+        )
+        return replace(page, sentence=said, done=True)
+
+    return FormCommand(f"bulk {action.value}", show, carry_out)
+
+
+def _unheard(_progress: str) -> None:
+    """The progress of a search is not shown: the page appears when it has ended."""

@@ -1,0 +1,147 @@
+"""Commands on the whole stack: a new order, the answer of a callback, the way back to versions."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from roundsman.client import Client
+from roundsman.errors import PermanentError
+from roundsman.inspector import Inspector
+from roundsman.inspector.clock import now
+from roundsman.inspector.dead_letters.assess import Verdict, judge, order_of
+from roundsman.inspector.dead_letters.queues import find_source
+from roundsman.inspector.inspector import WAIT
+from roundsman.inspector.operate.answers import check_answer, send_answer
+from roundsman.inspector.operate.commands import CommandOutcome
+from roundsman.inspector.operate.rollback import AFTERWARDS, find_changes, go_back
+from roundsman_console.cli_errors import USAGE, ConsoleError
+from roundsman_console.web.commands.order_forms import Form, FormField, read_json
+from roundsman_console.web.commands.page import CommandPage, FormCommand, Item, not_sent
+from roundsman_console.web.session import GO, Session
+
+
+def commands_on_stacks() -> Mapping[str, FormCommand]:
+    """Return the commands on the whole stack, by their names in the browser."""
+    return {
+        "submit": FormCommand("submit", _show_submit, _submit),
+        "answer": FormCommand("answer", _show_answer, _answer),
+        "rollback": FormCommand("rollback", _show_rollback, _rollback),
+    }
+
+
+def _show_submit(inspector: Inspector, given: Form) -> CommandPage:
+    return CommandPage(
+        "submit",
+        "Send an order",
+        "Sends an order event to the SubmissionQueue, as an application does. An event that would "
+        "be rejected is not sent.",
+        inspector.stack.name,
+        "stack",
+        "/orders",
+        (FormField("body", "The event, as JSON", "body"),),
+        form=given,
+        reason="none",
+    )
+
+
+def _submit(inspector: Inspector, given: Form, session: Session) -> CommandPage:
+    stack, page, body = inspector.stack, _show_submit(inspector, given), given.get("body", "")
+    judged = judge(stack, find_source(stack, "SubmissionQueue"), body, now())
+    if judged.verdict in (Verdict.REJECTED, Verdict.FAILS):
+        problems = [str(problem) for problem in judged.problems]
+        words = f"Nothing was sent: {judged.verdict.words}."
+        return replace(page, sentence=words, refused=True, problems=problems or [judged.why])
+    if not (go := GO in given and session.take(given, "")):
+        words = f"{not_sent(given, go)}{judged.what}: {judged.verdict.words}, {judged.why}."
+        return replace(page, sentence=words, asks=True, shown=session.sign(given, ""))
+    Client(stack.outputs, sqs=stack.sqs).submit_text(body)
+    order = order_of(body)
+    return replace(
+        page,
+        sentence="Sent. The order is shown once it is accepted.",
+        done=True,
+        about=order or page.about,
+        back=f"/orders/{order}" if order else page.back,
+    )
+
+
+def _show_answer(inspector: Inspector, given: Form) -> CommandPage:
+    return CommandPage(
+        "answer",
+        "Answer a callback",
+        "Sends the reply that a step waits for from an external system. The history "
+        "names the principal that sent it; Resolve also records a name and a reason.",
+        inspector.stack.name,
+        "stack",
+        "/orders",
+        (
+            FormField("token", "The token that the agent handed out"),
+            FormField("result", "The step succeeded: its result, as JSON", "lines"),
+            FormField("failed", "Or it failed for good: the type of the error", hint="One word."),
+            FormField("message", "With a failure: the error message"),
+        ),
+        form=given,
+        reason="none",
+    )
+
+
+def _answer(inspector: Inspector, given: Form, session: Session) -> CommandPage:
+    page, token = _show_answer(inspector, given), given.get("token", "").strip()
+    text, failed = given.get("result", "").strip(), given.get("failed", "").strip()
+    if bool(text) == bool(failed):
+        raise ConsoleError("Give either a result or a failure. For no result, give null.", USAGE)
+    failure = PermanentError(failed, given.get("message", "").strip()) if failed else None
+    result = read_json(given, "result")
+    check_answer(token, result=result, failure=failure)
+    if not (go := GO in given and session.take(given, "")):
+        how = f"The step would fail for good: {failed}." if failed else "The step would succeed."
+        return replace(
+            page, sentence=not_sent(given, go) + how, asks=True, shown=session.sign(given, "")
+        )
+    told = send_answer(inspector.stack, token, result=result, failure=failure, wait=WAIT)
+    refused = told.outcome is CommandOutcome.REFUSED
+    back = f"/orders/{told.reply.task_id}"
+    return replace(
+        page,
+        sentence=told.sentence,
+        refused=refused,
+        done=not refused,
+        about=told.reply.task_id,
+        back=back,
+    )
+
+
+def _show_rollback(inspector: Inspector, given: Form) -> CommandPage:
+    return CommandPage(
+        "rollback",
+        "Go back",
+        "Lets each changed function run the version again that it ran before the last deployment, "
+        "which takes seconds. Deploy the former code afterwards.",
+        inspector.stack.name,
+        "stack",
+        "/doctor",
+        form=given,
+        reason="none",
+    )
+
+
+def _rollback(inspector: Inspector, given: Form, session: Session) -> CommandPage:
+    stack, page = inspector.stack, _show_rollback(inspector, given)
+    changes = find_changes(stack)
+    if not changes:
+        words = "Every function runs the version from before the last deployment."
+        return replace(page, sentence=words)
+    version = str([(one.function, one.running, one.former) for one in changes])
+    if not (go := GO in given and session.take(given, version)):
+        items = [
+            Item(one.name, f"version {one.running}", f"version {one.former}", "", True)
+            for one in changes
+        ]
+        return replace(
+            page,
+            sentence=not_sent(given, go) + "These functions would go back.",
+            items=items,
+            asks=True,
+            shown=session.sign(given, version),
+        )
+    go_back(stack, changes)
+    return replace(page, sentence=f"{stack.name} went back. {AFTERWARDS}", done=True)

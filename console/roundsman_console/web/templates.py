@@ -1,0 +1,99 @@
+"""Rendering of the templates: autoescape, and the texts and shapes that all pages share."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import quote
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from roundsman.inspector.clock import now
+from roundsman.inspector.sanitize import inert
+from roundsman.model.instants import format_duration, iso
+from roundsman_console.web.drawings.shapes import shape, state_mark
+from roundsman_console.web.session import FORM_TOKEN, Session
+from roundsman_console.web.times import ago, elapsed, left, sentence, until
+
+NAVIGATION = (
+    ("/", "Overview"),
+    ("/orders", "Orders"),
+    ("/groups", "Failure groups"),
+    ("/bulk", "Bulk runs"),
+    ("/dead-letters", "Dead letters"),
+    ("/rejected", "Rejected"),
+    ("/agents", "Agents"),
+    ("/workflows", "Workflows"),
+    ("/cost", "Cost"),
+    ("/doctor", "Doctor"),
+)
+
+
+class Templates:
+    """The templates of the console for one stack and session."""
+
+    def __init__(self, stack: str, session: Session) -> None:
+        self._stack = stack
+        self._session = session
+        self._environment = Environment(
+            loader=FileSystemLoader(Path(__file__).with_name("templates")),
+            autoescape=True,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._environment.filters.update(
+            inert=inert,
+            inert_lines=inert_lines,
+            left=left,
+            plural=plural,
+            ago=ago,
+            until=until,
+            instant=iso,
+            duration=format_duration,
+            elapsed=elapsed,
+            path=path_part,
+            sentence=sentence,
+            shape=shape,
+            state=state_mark,
+            number=number,
+        )
+
+    def render(self, template: str, values: Mapping[str, object], *, path: str) -> str:
+        """Return a page with the navigation. `path` is its own, with its query."""
+        shared = {
+            "stack": self._stack,
+            "read_only": self._session.read_only,
+            "navigation": NAVIGATION,
+            "path": path,
+            "place": path.partition("?")[0],
+            "form_token_name": FORM_TOKEN,
+            "form_token": self._session.form_token,
+            "now": now(),
+        }
+        return self._environment.get_template(template).render({**shared, **values})
+
+    def render_bare(self, template: str, values: Mapping[str, object]) -> str:
+        """Return a page that shows nothing of the stack."""
+        return self._environment.get_template(template).render(values)
+
+
+def inert_lines(text: object) -> str:
+    """Return a text of several lines, each of which is inert."""
+    return "\n".join(inert(line) for line in str(text).split("\n"))
+
+
+def number(count: object) -> str:
+    """Return a whole number with thin spaces between thousands; a zero is quiet."""
+    if count == 0:
+        return Markup('<span class="zero">0</span>')
+    return f"{count:,}".replace(",", "\u202f") if isinstance(count, int) else str(count)
+
+
+def plural(count: int, one: str, more: str = "") -> str:
+    """Return a number with its noun: `1 message`, `2 messages`."""
+    return f"{number(count)} {one if count == 1 else more or one + 's'}"
+
+
+def path_part(text: object) -> str:
+    """Return a text as one part of a path."""
+    return quote(str(text), safe="")

@@ -1,0 +1,212 @@
+"""Assessing one order of a bulk run: whether it is eligible for the command, and its result. Pure.
+
+Eligibility is the engine's own decision on the task's current record. The scheduler decides again
+when it handles the command.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from roundsman.engine.eligibility import REFUSED_ROW, decided
+from roundsman.engine.routing import agent_now
+from roundsman.errors import Refused
+from roundsman.model.bulk_run import InFlightOrder, OrderResult, PlannedOrder, Run
+from roundsman.model.events import (
+    COMMAND_KINDS,
+    Cancel,
+    Extend,
+    HistoryRow,
+    OperatorEvent,
+    Resolve,
+    Resubmit,
+    UndoAsked,
+)
+from roundsman.model.failure import failure_of
+from roundsman.model.holds import Hold, hold_words
+from roundsman.model.json import Json
+from roundsman.model.plan import Plan
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import UNDO, Task, operation_of
+
+WOULD_WAIT = ", and the orders would wait for it"
+"""Follows the sentence of a hold because of which nothing, or nothing more, is sent."""
+
+CHANGED = "its task has changed since the run was planned"
+"""Of a task with a version of its own in the plan."""
+
+GONE = "its task has ended, and its retention too"
+AGAIN = "it failed again after the run began"
+KNOWN_BY_ITSELF = (
+    "a step can be marked as done for one order at a time only: each has its own result"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Eligible:
+    """The engine accepts the command for the task."""
+
+    to_undo: bool = False
+    """The command makes the task end in undo."""
+    agents: tuple[tuple[str, ...], ...] = ()
+    """The agents of the next requests: for each step, every agent that may perform it."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotFor:
+    """The command must not be sent to the task, for the reason `why`."""
+
+    why: str
+
+
+def event_for(run: Run, planned: PlannedOrder, task: Task) -> OperatorEvent:
+    """Return the event of the run's command for one task."""
+    event = run.event_for(task.version)
+    if planned.changes is not None and isinstance(event, Resubmit):
+        event = replace(event, changes=planned.changes)
+    return event
+
+
+def judged(
+    run: Run,
+    planned: PlannedOrder,
+    plan: Plan | None,
+    task: Task | None,
+    at: int,
+    next_plan: Plan | None = None,
+    *,
+    order: Json = None,
+) -> Eligible | NotFor:
+    """Return whether the task is eligible for the run's command at `at` (epoch ms).
+
+    `next_plan` is the plan that the command names, if it names one. `order` is the content of the
+    order row, if the command corrects inputs.
+    """
+    if task is None:
+        return NotFor(GONE)
+    event = event_for(run, planned, task)
+    unfit = _unfit(run, planned, task, event)
+    if unfit is not None:
+        return NotFor(unfit)
+    try:
+        after = decided(plan, task, event, at, next_plan, order=order)
+    except Refused as refused:
+        return NotFor(str(refused))
+    to_undo = after.ending is not None and after.ending.undo
+    if after.plan != task.plan and next_plan is not None:
+        plan = next_plan.expanded(after.fan_outs)
+    agents = () if plan is None else _next_agents(plan, after)
+    return Eligible(to_undo, agents)
+
+
+def _unfit(run: Run, planned: PlannedOrder, task: Task, event: OperatorEvent) -> str | None:
+    """Return why a bulk run must not send the command, although the engine may accept it."""
+    if _failed_since(task, run.started_at):
+        return AGAIN
+    if planned.refused is not None:
+        return planned.refused
+    if planned.version is not None and planned.version != task.version:
+        return CHANGED
+    if isinstance(event, Resolve) and event.did and _performs(task, event.step):
+        return KNOWN_BY_ITSELF
+    return None
+
+
+def _failed_since(task: Task, started_at: int) -> bool:
+    failed = task.state in (TaskState.ARCHIVED, TaskState.UNDONE)
+    return failed and task.ended_at is not None and task.ended_at > started_at
+
+
+def _performs(task: Task, step: str) -> bool:
+    return operation_of(task.step(step)) != UNDO
+
+
+def _next_agents(plan: Plan, task: Task) -> tuple[tuple[str, ...], ...]:
+    """For each step that is claimed next: the agent that it is at, or all that may perform it."""
+    found = []
+    for name, record in task.steps.items():
+        step = plan.steps.get(name)
+        waits = record.process_state in (ProcessState.PENDING, ProcessState.UNDOING)
+        # A Pending step has a complete-by once it is ready.
+        ready = record.process_state is ProcessState.UNDOING or record.complete_by is not None
+        if step is not None and waits and ready and not record.under_way:
+            at_one = record.started_at is not None
+            found.append((agent_now(step, record),) if at_one else step.agents)
+    return tuple(dict.fromkeys(found))
+
+
+def held_for(eligible: Eligible, holds: Sequence[Hold]) -> Hold | None:
+    """Return a hold because of which a step would be parked: all of its agents are on hold."""
+    by_agent = {hold.agent: hold for hold in holds}
+    for agents in eligible.agents:
+        if all(agent in by_agent for agent in agents):
+            return by_agent[agents[0]]
+    return None
+
+
+def hold_sentence(hold: Hold) -> str:
+    """Return the hold in words: `payment is held by amy: maintenance`."""
+    return f"{hold.agent} {hold_words(hold)}"
+
+
+def was_taken(run: Run, task: Task, history: Sequence[HistoryRow] = ()) -> bool:
+    """Whether the scheduler carried out the run's command on the task."""
+    if run.id in task.command_ids:
+        return True
+    kind = COMMAND_KINDS[type(run.event)]
+    return any(row.command_id == run.id and row.kind == kind for row in history)
+
+
+def refusals(run: Run, history: Sequence[HistoryRow], *, since: int = 0) -> list[str]:
+    """Return the reasons with which the scheduler refused the run's command since an instant.
+
+    `since` is epoch ms. There is one reason for each refusal.
+    """
+    return [
+        row.reason.partition(" refused: ")[2] or row.reason
+        for row in history
+        if row.command_id == run.id and row.kind == REFUSED_ROW and row.at >= since
+    ]
+
+
+def result_of(run: Run, sent: InFlightOrder, task: Task) -> OrderResult | None:
+    """Return the result of a task after the command; None while the task is under way."""
+    if isinstance(run.event, Extend):
+        return OrderResult.TAKEN
+    match task.state:
+        case TaskState.COMPLETED:
+            return OrderResult.COMPLETED
+        case TaskState.CANCELLED:
+            return OrderResult.CANCELLED
+        case TaskState.UNDONE:
+            return OrderResult.UNDONE if _to_undo(run, sent) else OrderResult.FAILED
+        case TaskState.ARCHIVED:
+            return OrderResult.FAILED
+        case _:
+            return None
+
+
+def result_of_gone(run: Run, sent: InFlightOrder, history: Sequence[HistoryRow]) -> OrderResult:
+    """Return the result of a task whose retention is over.
+
+    The task was not Archived, because an Archived task never expires. Its history is kept longer
+    than the task, and shows whether the task was undone after the command.
+    """
+    if isinstance(run.event, Extend):
+        return OrderResult.TAKEN
+    asked = max((row.seq for row in history if row.command_id == run.id), default=0)
+    if not any(row.kind == "undone" and row.seq > asked for row in history):
+        return OrderResult.COMPLETED
+    return OrderResult.UNDONE if _to_undo(run, sent) else OrderResult.FAILED
+
+
+def _to_undo(run: Run, sent: InFlightOrder) -> bool:
+    return sent.to_undo or isinstance(run.event, UndoAsked | Cancel)
+
+
+def failure_words(task: Task) -> tuple[str, str]:
+    """Return the id of the task's failure group, or `none`, and the failure in words."""
+    failure = failure_of(task)
+    if failure is None:
+        return "none", task.ending.why if task.ending else "it failed"
+    parts = (failure.step, failure.error_type, failure.message)
+    return failure.group, ": ".join(part for part in parts if part)

@@ -1,0 +1,160 @@
+"""What a task owes after its tables were restored to an earlier instant, and how it goes on.
+
+The messages and decisions since then belong to a later state that no longer exists. What the record
+says is right for the instant, and every step may have gone on since. A step that was performed
+since then is performed again under the same idempotency key, which its service recognizes:
+the key consists of the task, the step and the number of its fresh key, all of which are restored.
+
+The command `reconcile` (`reconcile`) makes one decision on each open task:
+
+- Every attempt under way begins again under its key. It is not counted, and its outcome is unknown.
+- Every step that waits may have been performed since. Its outcome is unknown, so that its agent
+  may check its service first, and an undo of the task includes it.
+- The time since the instant does not count: the task has as much time left as it had then.
+- The version rises by VERSIONS_SKIPPED. So a lock token, a status or a command from the later
+  state is never taken for one of the new state.
+"""
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from roundsman.engine.decision import DecisionBuilder, DecisionContext
+from roundsman.engine.transitions import StepEvent
+from roundsman.errors import Refused
+from roundsman.model.events import Reconcile
+from roundsman.model.instants import clock_time
+from roundsman.model.plan import Plan, StepPlan
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import PERFORM, StepRecord, Task, operation_of
+
+VERSIONS_SKIPPED = 1_000_000
+"""By how much `reconcile` raises the version of a task: more decisions than any task gets between
+the instant and the restore."""
+
+
+def reconcile(context: DecisionContext, event: Reconcile) -> None:
+    """Let the task go on from its restored record. Raises Refused if it was not restored."""
+    decision, at = context.decision, event.restored_to
+    if at > context.now:
+        raise Refused(f"the tables cannot be restored to {clock_time(at)}: it is not over yet")
+    if decision.before.created_at > at:
+        raise Refused(f"the task was submitted after {clock_time(at)}: its record was not restored")
+    decision.version += VERSIONS_SKIPPED
+    lost = _lost_time(decision.before, at, context.now)
+    _add_time(decision, lost)
+    for step in context.plan.steps.values():
+        record = decision.step(step.name)
+        if is_sent_again(decision.before, record):
+            decision.requeue(
+                step.name,
+                StepEvent.RESTORED,
+                outcome_unknown=record.outcome_unknown or operation_of(record) == PERFORM,
+                uncounted_timeouts=0,
+            )
+            decision.note(f"{step.name}: its attempt begins again, not counted")
+        elif may_have_begun(decision.before, step, record, context.now):
+            decision.mark_possibly_performed(step.name, at if step.when is None else None)
+
+
+def decisions_on(task: Task) -> int:
+    """Return the number of decisions on the task, without the versions that were skipped."""
+    return task.version % VERSIONS_SKIPPED
+
+
+def is_sent_again(task: Task, record: StepRecord) -> bool:
+    """Whether the attempt of the step that is under way begins again.
+
+    A task that is ending performs nothing again: the attempt ends when it is overdue.
+    """
+    performs = operation_of(record) == PERFORM
+    return record.under_way and not (performs and task.ending is not None)
+
+
+def may_have_begun(task: Task, step: StepPlan, record: StepRecord, now: int) -> bool:
+    """Whether the waiting step may have been performed since the instant.
+
+    The items of a fan-out are not known before it begins. They get their keys when they are, the
+    same ones as before.
+    """
+    if task.ending is not None or step.fans_out or _starts_later(task, now):
+        return False
+    return record.process_state is ProcessState.PENDING
+
+
+def _starts_later(task: Task, now: int) -> bool:
+    return task.state is TaskState.SCHEDULED and task.start_at > now
+
+
+def _lost_time(task: Task, at: int, now: int) -> int:
+    """The time in ms since the instant `at` that the task would have had to go on.
+
+    It is negative for a task whose start is ahead.
+    """
+    return now - max(at, task.start_at)
+
+
+def _add_time(decision: DecisionBuilder, lost: int) -> None:
+    """Give the task, and the steps that are retried for a time, the lost time again.
+
+    The time of a hold, which may have been added already, is not added twice.
+    """
+    if decision.ending is None:
+        by = max(decision.task.complete_by, decision.before.complete_by + lost)
+        decision.task = replace(decision.task, complete_by=by)
+    for name, record in decision.steps.items():
+        if record.retry_until is not None and not record.under_way:
+            decision.steps[name] = replace(record, retry_until=record.retry_until + lost)
+
+
+class Owes(StrEnum):
+    """What the restored record of a task owes. The values are part of the JSON output."""
+
+    ATTEMPTS = "attempts"  # requests that were sent and not answered
+    STEPS = "steps"  # steps that are ready, or that wait for a time
+    START = "start"  # its start time is still ahead
+    END = "end"  # the task is ending, and its attempts under way are not made again
+    STATUSES = "statuses"  # it has ended, and owes a status or an alert
+    PERSON = "person"  # archived: a person decides, and may have decided since
+    NOTHING = "nothing"  # it has ended
+
+
+@dataclass(frozen=True, slots=True)
+class Assessment:
+    """What a restored record owes, and what may have happened since the instant."""
+
+    owes: Owes
+    again: tuple[str, ...] = ()
+    """The steps whose attempts are made again."""
+    asks_again: tuple[str, ...] = ()
+    """Those of them that waited for a callback: the agent asks again."""
+    several: tuple[str, ...] = ()
+    """The steps that may have been performed since at another agent, under another key."""
+    open: bool = False
+    """Whether the task needs the command `reconcile`; if it has ended, an `inspect` suffices."""
+
+
+def assess(plan: Plan, task: Task, now: int) -> Assessment:
+    """Assess a task as it was restored, at `now` (epoch ms)."""
+    if task.ended:
+        archived = Owes.PERSON if task.state is TaskState.ARCHIVED else Owes.NOTHING
+        return Assessment(Owes.STATUSES if task.owed else archived)
+    again, asks, several = list[str](), list[str](), list[str]()
+    for step in plan.expanded(task.fan_outs).steps.values():
+        record = task.step(step.name)
+        if is_sent_again(task, record):
+            again.append(step.name)
+            asks += [step.name] if record.waiting else []
+        elif not may_have_begun(task, step, record, now):
+            continue
+        if len(step.agents) > 1 and operation_of(record) == PERFORM:
+            several.append(step.name)
+    owes = _owes(task, again, now)
+    return Assessment(owes, tuple(again), tuple(asks), tuple(several), open=True)
+
+
+def _owes(task: Task, again: list[str], now: int) -> Owes:
+    if again:
+        return Owes.ATTEMPTS
+    if _starts_later(task, now):
+        return Owes.START
+    return Owes.STEPS if task.ending is None else Owes.END

@@ -1,0 +1,55 @@
+"""The document about the checks before a deployment."""
+
+from enum import StrEnum
+from typing import TypedDict
+
+
+class PreflightCheck(StrEnum):
+    """The checks, in the order in which they are reported. Scripts read the values."""
+
+    TEMPLATE = "template"
+    CONFIGURATION = "configuration"
+    PARAMETERS = "parameters"
+    ACCOUNT = "account"
+    STACK = "stack"
+    RIGHTS = "rights"
+    CONCURRENCY = "concurrency"
+    QUOTAS = "quotas"
+    ALERTS = "alerts"
+    KEYS = "keys"
+
+
+class CheckStatus(StrEnum):
+    """The result of one check."""
+
+    OK = "ok"
+    WARNING = "warning"  # the deployment succeeds, and something must be done
+    FAULT = "fault"  # the deployment, or the stack after it, does not work
+    UNCHECKED = "unchecked"  # it could not be read; the sentence says why
+
+
+class CheckOutcomeDocument(TypedDict):
+    """The result of one check."""
+
+    check: PreflightCheck
+    status: CheckStatus
+    sentence: str
+    details: list[str]
+    """One sentence for each thing that was found."""
+    do: str | None
+    """What to do; null if there is nothing to do."""
+
+
+class PreflightDocument(TypedDict):
+    """The checks before a deployment."""
+
+    stack: str
+    environment: str
+    """The environment of samconfig.toml."""
+    region: str | None
+    """Null if no region is set."""
+    account: str | None
+    """The id of the AWS account; null if it could not be read."""
+    ready: bool
+    """Whether the deployment may go on; the exit code is then 0."""
+    checks: list[CheckOutcomeDocument]

@@ -1,0 +1,48 @@
+"""The limits of what a task's record holds, so that DynamoDB never refuses it.
+
+An item has at most 400 KB (RECORD_LIMIT). A record above that could not be written any more, and
+its task could not end. So each part that can grow has a limit. They are here together because
+their sum counts; `tests/unit/aws/dynamodb/test_largest_record.py` builds the largest record that
+they allow, with text that cannot be compressed:
+
+- the results and the corrections: RESULTS_LIMIT, and the corrections 32 KB of it;
+- the errors of steps: ERRORS_LIMIT, and 200 bytes for each further one;
+- the records of steps: MOST_RECORDS, each with MOST_AGENTS at most;
+- the used rounds: MOST_USED_ROUNDS; the statuses and alerts that are owed: MOST_OWED;
+- texts of people and of the engine: LONGEST_WHY, LONGEST_DETAIL, and the limits of
+  `roundsman.wire.commands`.
+"""
+
+from typing import Final
+
+RECORD_LIMIT: Final = 400 * 1024
+"""The maximum size of a DynamoDB item in bytes."""
+RESULTS_LIMIT: Final = 200 * 1024
+"""The maximum size of all results of a task, with its corrections, in bytes of JSON."""
+ERRORS_LIMIT: Final = 32 * 1024
+"""The size of all errors in the records of steps, in bytes, above which the messages of further
+ones are cut to SHORT_MESSAGE."""
+LONGEST_MESSAGE: Final = 1_000
+"""The maximum length of the message of an error, in bytes of UTF-8."""
+SHORT_MESSAGE: Final = 100
+"""The maximum length of a message, in bytes of UTF-8, if the record has many errors. The history
+and the alerts have the whole message."""
+MOST_RECORDS: Final = 150
+"""The maximum number of records of steps: those of the plan, with its items, and those of items
+that a former run of the task had."""
+MOST_AGENTS: Final = 8
+"""The maximum number of agents of one step. A record has the names of those that were tried."""
+MOST_USED_ROUNDS: Final = 200
+"""The maximum number of steps that changes of the plan have removed, and whose keys were used."""
+MOST_OWED: Final = 16
+"""The maximum number of statuses and alerts that are stored until they are sent. If none can be
+sent for so long that there would be more, the oldest are dropped."""
+LONGEST_DETAIL: Final = 1_500
+"""The maximum length of the reason in a status or an alert that is owed, in bytes of UTF-8."""
+LONGEST_WHY: Final = 4_000
+"""The maximum length of the reason of a task's end, in bytes of UTF-8."""
+
+
+def cut(text: str, size: int) -> str:
+    """Return the text, cut to at most `size` bytes of UTF-8; lone surrogates become `?`."""
+    return text.encode("utf-8", "replace")[:size].decode("utf-8", "ignore")

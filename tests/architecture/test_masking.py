@@ -1,0 +1,30 @@
+"""What makes a view of tasks is given tasks as they are shown, with masked values replaced."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = ("layers/core/roundsman/inspector", "console/roundsman_console")
+MAKES_A_VIEW = re.compile(r"\b(task_document|page_document|task_summary|happenings)\(")
+IS_SHOWN = re.compile(r"import .*\b(find_shown|shown_tasks|newest_failures|shown)\b")
+READS_THE_TASK_ITSELF = re.compile(r"import .*\bfind_task\b")
+
+
+def sources() -> dict[str, str]:
+    files = (path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
+    return {
+        path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8")
+        for path in files
+        if "/views/" not in path.as_posix()
+    }
+
+
+def test_a_view_of_a_task_is_made_from_the_task_as_it_is_shown() -> None:
+    makers = {name: text for name, text in sources().items() if MAKES_A_VIEW.search(text)}
+    assert "console/roundsman_console/cli/show.py" in makers
+    forgotten = [
+        name
+        for name, text in makers.items()
+        if READS_THE_TASK_ITSELF.search(text) or not IS_SHOWN.search(text)
+    ]
+    assert forgotten == []

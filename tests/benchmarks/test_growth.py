@@ -1,0 +1,23 @@
+"""Writes of long workflows, counted on DynamoDB's own engine, are held to what is promised."""
+
+import pytest
+
+from benchmarks.growth import grown
+from benchmarks.stand_ins import Shape
+
+MOST = {4: 13, 10: 19, 20: 30, 100: 300}
+"""The most write units of an order, by its steps one after the other."""
+ENDS = 9
+"""The write units of an order apart from its replies: of its creation, its start and its end."""
+
+
+@pytest.mark.engine
+def test_a_long_workflow_costs_few_writes_a_step(dynamodb_endpoint: str) -> None:
+    shapes = [Shape(steps) for steps in MOST]
+    found = {each.shape.steps: each.counts for each in grown(dynamodb_endpoint, shapes)}
+    units = {steps: counts.write_units for steps, counts in found.items()}
+    assert not {steps: count for steps, count in units.items() if count > MOST[steps]}
+    assert units[10] == ENDS + 10, "a unit for each step"
+    assert units[100] < ENDS + 100 * 3, "with ids that do not compress"
+    assert max(found[100].records) < 5 * 1024
+    assert found[100].read_units <= 9 + 100

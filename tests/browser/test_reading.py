@@ -1,0 +1,180 @@
+"""Every page in a real browser: readable at each width, without scripts, by keyboard and by axe."""
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import pytest
+
+from roundsman_console.web.live import LIVE_SECONDS
+from tests.browser.desk import MIDDLE, NARROW, WIDE, Desk
+from tests.browser.pages import addresses
+from tools.engines.chromium import axe_script
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+pytestmark = pytest.mark.browser
+
+OUTSIDE = """() => {
+  const width = document.documentElement.clientWidth;
+  const found = [...document.body.querySelectorAll("*")].filter((one) => {
+    const box = one.getBoundingClientRect();
+    // What is scrolled by itself, and can be reached by keyboard, may be wider than the window.
+    const region = one.closest(".scroll[tabindex='0']");
+    return box.width && box.right > width + 1 && !(region && region !== one);
+  });
+  return found.map((one) => `${one.tagName} ${one.className}: ${one.textContent.slice(0, 40)}`);
+}"""
+CUT_OFF = """() => [...document.querySelectorAll("td, dd, p, li, h1, h2, .button, button")]
+  .filter((one) => one.getClientRects().length && one.scrollWidth > one.clientWidth + 1
+    && getComputedStyle(one).display !== "inline")
+  .map((one) => `${one.tagName}: ${one.textContent.trim().slice(0, 40)}`)"""
+REACHABLE = """() => [...document.querySelectorAll(
+    "a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex='0']")]
+  .filter((one) => !one.closest("details:not([open]) > :not(summary)"))
+  .map((one, place) => { one.dataset.place = place; return `${one.tagName} ${place}`; })"""
+FOCUSED = """() => {
+  const one = document.activeElement, style = getComputedStyle(one);
+  if (one === document.body) return null;
+  const seen = one.getBoundingClientRect();
+  return {
+    name: `${one.tagName} ${one.dataset.place}`,
+    outlined: style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2,
+    shown: seen.width > 0 && seen.right > 0 && seen.left < innerWidth,
+  };
+}"""
+
+
+STATES = """() => {
+  const found = [...document.querySelectorAll(".state")].map((one) => [
+    one.textContent.trim(), getComputedStyle(one).color, one.querySelector("svg").innerHTML]);
+  for (const node of document.querySelectorAll(".graph .node[class*=state-]")) {
+    const name = node.querySelector(".note").textContent.split(" ")[0];
+    found.push([name, getComputedStyle(node).color, node.querySelector(".shape").innerHTML]);
+  }
+  for (const line of document.querySelectorAll(".gantt .line")) {
+    found.push([line.dataset.state, getComputedStyle(line).color, null]);
+  }
+  for (const bar of document.querySelectorAll(".chart [class^=end-]")) {
+    const name = bar.querySelector("title").textContent.split(" ")[1];
+    found.push([name, getComputedStyle(bar).fill, null]);
+  }
+  return found;
+}"""
+
+
+@pytest.fixture(scope="module")
+def live_seconds() -> Mapping[str, float]:
+    """Nothing happens in this stack, so no page need be read again."""
+    return dict.fromkeys(LIVE_SECONDS, 3600.0)
+
+
+@pytest.mark.parametrize("width", [NARROW, MIDDLE, WIDE])
+def test_no_page_is_wider_than_its_window(busy_desk: Desk, width: int) -> None:
+    page = busy_desk.tab(width=width)
+    for name, address in addresses(busy_desk).items():
+        page.goto(address)
+        assert page.evaluate("document.documentElement.scrollWidth") == width, name
+        assert page.evaluate(OUTSIDE) == [], name
+        assert page.evaluate(CUT_OFF) == [], name
+
+
+def test_on_a_narrow_window_each_cell_has_its_heading_beside_it(busy_desk: Desk) -> None:
+    page = busy_desk.tab(width=NARROW)
+    for name, address in addresses(busy_desk).items():
+        page.goto(address)
+        headings = page.evaluate("""() => [...document.querySelectorAll("table")].flatMap((table) =>
+          [...table.querySelectorAll("tbody tr")].map((row) => [
+            [...table.querySelectorAll("thead th")].map((one) => one.textContent),
+            [...row.cells].map((one) => one.dataset.label)]))""")
+        assert all(wanted == labels for wanted, labels in headings), name
+
+
+def test_every_page_can_be_read_without_scripts(busy_desk: Desk) -> None:
+    with_scripts, without = busy_desk.tab(), busy_desk.tab(scripts=False)
+    for name, address in addresses(busy_desk).items():
+        with_scripts.goto(address)
+        without.goto(address)
+        heading = without.locator("h1").inner_text()
+        assert heading.strip(), name
+        assert heading == with_scripts.locator("h1").inner_text()
+        assert len(without.locator("main").inner_text()) > 40, name
+    without.goto("/orders/ord-6001")
+    said = without.locator("main").inner_text()
+    assert "waits for mail, which is held by amy: new templates are being tried" in said
+    assert "create_shipment" in said
+    assert without.locator("time").first.inner_text(), "times are rendered by the server"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("overview", "orders", "archived", "agents", "rejected", "resubmit"),
+        *("resubmit-filter", "smoke"),
+    ],
+)
+def test_the_tab_key_reaches_everything_in_its_order_and_shows_where_it_is(
+    busy_desk: Desk, name: str
+) -> None:
+    page = busy_desk.tab()
+    page.goto(addresses(busy_desk)[name])
+    wanted = page.evaluate(REACHABLE)
+    assert len(wanted) > 10
+    reached: list[str] = []
+    for _ in wanted:
+        page.keyboard.press("Tab")
+        focused = page.evaluate(FOCUSED)
+        assert focused is not None, f"after {reached[-1:]}"
+        assert focused["outlined"], f"{focused['name']} does not show that it has the focus"
+        assert focused["shown"], focused["name"]
+        reached.append(focused["name"])
+    assert reached == wanted
+
+
+def test_the_first_tab_skips_to_the_page_and_slash_finds_an_order(busy_desk: Desk) -> None:
+    page = busy_desk.tab()
+    page.goto("/agents")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+    page.keyboard.press("/")
+    page.keyboard.type("ord-2000")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/orders/ord-2000")
+    assert "Undone" in page.locator("h1").inner_text()
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_axe_finds_no_fault_of_accessibility(busy_desk: Desk, dark: bool) -> None:
+    page = busy_desk.tab(dark=dark)
+    script = axe_script().read_text(encoding="utf-8")
+    for name, address in addresses(busy_desk).items():
+        page.goto(address)
+        page.evaluate(script)
+        assert faults(page) == [], name
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_a_state_has_one_colour_and_one_shape_on_every_page(busy_desk: Desk, dark: bool) -> None:
+    page = busy_desk.tab(dark=dark)
+    colours: dict[str, dict[str, str]] = {}
+    shapes: dict[str, dict[str, str]] = {}
+    for place, address in addresses(busy_desk).items():
+        page.goto(address)
+        for name, colour, shape in page.evaluate(STATES):
+            colours.setdefault(name, {}).setdefault(colour, place)
+            if shape is not None:
+                shapes.setdefault(name, {}).setdefault(shape, place)
+    assert {"Completed", "Undone", "Archived", "Retry", "UndoError", "held"} <= {*shapes}
+    assert {name: found for name, found in colours.items() if len(found) > 1} == {}
+    assert {name: found for name, found in shapes.items() if len(found) > 1} == {}
+
+
+def faults(page: "Page") -> list[str]:
+    """What axe finds, each with the first place where it is."""
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    return [
+        f"{one['impact']} {one['id']}: {json.dumps(one['nodes'][0]['html'])[:200]}"
+        for one in found["violations"]
+    ]

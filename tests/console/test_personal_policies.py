@@ -1,0 +1,396 @@
+"""The policies for people against the calls of the commands, both ways.
+
+Each command is typed at a stack on moto, and each of its calls to AWS is held against the policies
+that its users have: none lacks a right, and no right is there that no command uses.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import cast
+
+import boto3
+import pytest
+from starlette.testclient import TestClient
+from typer.testing import Result
+
+from roundsman.client import Client
+from roundsman.inspector import Inspector
+from roundsman.inspector import clock as polling
+from roundsman.inspector.dead_letters import peek
+from roundsman.inspector.read.stack import find_stack
+from roundsman.model.instants import iso
+from roundsman.testing.stack import Clock, Services, Stack
+from roundsman.wire.commands import START, Command
+from roundsman_console.application import application_events
+from roundsman_console.web.application import PAGES, application
+from roundsman_console.web.session import Session
+from tests.console.bulk_stories import archived
+from tests.console.operators import Operator, Patience, in_retry, let_go_is_seen_at_once
+from tests.console.test_answering import waits_for_approval
+from tests.console.test_reconciling import stop_supervisor
+from tests.console.verbs import STACK_VERBS, options_of, split_verb
+from tests.moto.orders import order
+from tests.project import TEMPLATE, deployed_project, of_each_agent
+from tests.support.personal_rights import (
+    BULK,
+    OPERATOR,
+    SUBMITTER,
+    VIEWER,
+    Parameters,
+    RecordedRights,
+    Right,
+    allows,
+    documents_of,
+    grants,
+    is_allowed,
+)
+
+POLICIES_OF = {
+    VIEWER: (VIEWER,),
+    OPERATOR: (VIEWER, OPERATOR),
+    BULK: (VIEWER, OPERATOR, BULK),
+    SUBMITTER: (SUBMITTER,),
+}
+"""The policies of each kind of user, named by the one that makes the difference."""
+
+READING = {
+    *(
+        "agents",
+        "alerts",
+        "bulk ls",
+        "bulk show",
+        "bulk watch",
+        "dlq ls",
+        "dlq show",
+        "doctor",
+        "export",
+    ),
+    *("groups ls", "groups show", "ls", "rejected ls", "rejected show", "show", "stats"),
+    *("timeline", "watch", "why"),
+}
+ON_ONE = {
+    *("answer", "cancel", "dlq drop", "dlq redrive", "erase", "extend", "hold", "rejected drop"),
+    *("rejected resend", "release", "resolve", "resubmit", "run", "smoke", "submit", "undo"),
+}
+ON_MANY = {"bulk pause", "bulk resume", "bulk stop", "reconcile"}
+OF_DEPLOYERS = {"rollback"}
+"""Commands of those who deploy: they have the policies of `pipeline/deployer.yaml`."""
+
+NEVER_CALLED = {
+    "ListsTheResourcesOfTheStack: cloudformation:ListStackResources on"
+    " arn:aws:cloudformation:us-east-1:123456789012:stack/roundsman-*": (
+        "the stack on moto has no nested stacks, whose resources `doctor` lists too"
+    ),
+    "ChecksTheSchedules: scheduler:GetSchedule on"
+    " arn:aws:scheduler:us-east-1:123456789012:schedule/default/roundsman-*": (
+        "moto makes no schedule of a template, which `doctor` would read"
+    ),
+}
+"""What no recorded call uses, with the reason."""
+CALLED_BY_AWS = {"kms:Decrypt", "kms:DescribeKey", "kms:GenerateDataKey"}
+"""Actions that a service calls for the user, by the condition of their statements."""
+
+
+@dataclass
+class Users:
+    """The users of one stack on moto, and the rights that their calls needed."""
+
+    operator: Operator
+    rights: dict[str, RecordedRights] = field(default_factory=dict)
+    typed: dict[str, set[str]] = field(default_factory=dict)
+
+    def types(self, user: str, *words: str, code: int = 0) -> Result:
+        """One command of that kind of user, which must end with this exit code."""
+        verb, _ = split_verb(words)
+        self.typed.setdefault(user, set()).add(verb)
+        asked = "--reason" in options_of(verb) and "--reason" not in words
+        reason = ("--reason", "told to") if asked else ()
+        with self.rights[user].recording():
+            result = self.operator.types(*words, *reason)
+        assert result.exit_code == code, (words, result.output)
+        return result
+
+    def reads(self, user: str, field: str, *words: str) -> list[dict[str, object]]:
+        """The rows of a list as a command says them in JSON."""
+        self.typed.setdefault(user, set()).add(split_verb(words)[0])
+        with self.rights[user].recording():
+            found = self.operator.reads(*words)
+        return cast("list[dict[str, object]]", found[field])
+
+    def calls(self, user: str, call: Callable[[], object]) -> None:
+        """Anything else that this kind of user does."""
+        with self.rights[user].recording():
+            call()
+
+
+@pytest.fixture(scope="module")
+def users(
+    roundsman_services: Services, roundsman_clock: Clock, session_without_real_aws: None
+) -> Iterator[Users]:
+    """All commands have been typed once, each by the least of the users that may use it."""
+    parameters = of_each_agent("BreakerFailures", "100")
+    with (
+        deployed_project(roundsman_services, roundsman_clock, parameters) as world,
+        let_go_is_seen_at_once(world),
+        pytest.MonkeyPatch.context() as patched,
+    ):
+        works = [False]
+
+        def run() -> None:
+            works[0] = True
+            world.run()
+            works[0] = False
+
+        patched.setattr(polling, "time", patience := Patience(run))
+        patched.setattr(peek, "LONG_POLL", 0)
+        patched.chdir(TEMPLATE.parent)
+        found = Users(Operator(world, patience))
+        for user in POLICIES_OF:
+            found.rights[user] = RecordedRights(lambda: works[0] or bool(world.running))
+        of_submitter(found, world)
+        world.start_over()
+        of_orders(found, world)
+        of_messages(found, world)
+        of_groups(found, world)
+        of_doctors(found, world)
+        yield found
+
+
+def of_submitter(users: Users, world: Stack) -> None:
+    token = waits_for_approval(users.operator)
+
+    def call() -> None:
+        client = Client.of_stack("roundsman")
+        client.submit({"orderId": "ord-2"})
+        client.cancel("ord-2")
+        client.answer(token, {"chargeId": "ch_7"})
+        client.status("ord-1")
+
+    users.calls(SUBMITTER, call)
+    world.run()
+
+
+def of_orders(users: Users, world: Stack) -> None:
+    token = waits_for_approval(users.operator)
+    users.types(OPERATOR, "answer", token, "--result", '{"chargeId": "ch_7"}')
+    in_retry_again(users, world, "ord-2")
+    for verb in ("show", "timeline", "why"):
+        users.types(VIEWER, verb, "ord-2")
+    for listing in ("agents", "ls", "stats"):
+        users.types(VIEWER, listing)
+    users.types(VIEWER, "watch", "--times", "1")
+    users.types(VIEWER, "export", "--state", "Completed")
+    users.types(OPERATOR, "extend", "ord-2", "--by", "10m", "--yes")
+    users.types(OPERATOR, "run", "ord-2", "--yes")
+    users.types(OPERATOR, "resolve", "ord-2", "charge_card", "--did", "--yes", code=1)
+    users.types(OPERATOR, "cancel", "ord-2", "--yes", code=1)
+    users.types(OPERATOR, "undo", "ord-2", "--yes", code=1)
+    users.types(OPERATOR, "smoke", "--event", "events/good.json")
+    users.types(OPERATOR, "submit", "events/good.json")
+    users.types(OPERATOR, "hold", "payment", "--for", "10m", "--yes")
+    users.types(OPERATOR, "release", "payment")
+    world.run()
+    users.types(OPERATOR, "erase", "ord-1", "--yes")
+
+
+def in_retry_again(users: Users, world: Stack, name: str) -> None:
+    world.faults({"operation": "POST /charges", "status": 503, "retryAfter": 600, "times": 1})
+    world.submit(order(name))
+    world.run()
+
+
+def of_messages(users: Users, world: Stack) -> None:
+    body = Command("ord-2", START).body()
+    queues = [
+        *("SubmissionDeadLetterQueue", "SchedulerDeadLetterQueue"),
+        *("PaymentRequestDeadLetterQueue", "PaymentReplyDeadLetterQueue"),
+    ]
+    for queue in queues:
+        url = world.stack.resources[queue]
+        for _ in range(2):
+            world.sqs.send_message(QueueUrl=url, MessageBody=body)
+    users.types(VIEWER, "dlq", "ls")
+    for queue in queues:
+        name = queue.replace("DeadLetter", "")
+        users.types(VIEWER, "dlq", "show", name)
+        users.types(OPERATOR, "dlq", "redrive", name, "--limit", "1", "--anyway")
+        (left,) = users.reads(OPERATOR, "messages", "dlq", "ls", name)
+        users.types(OPERATOR, "dlq", "drop", str(left["messageId"]), "--yes")
+    world.run()
+    wrong = {**order("ord-8"), "currency": "euro"}
+    world.submit(wrong, {**wrong, "orderId": "ord-9"})
+    world.run()
+    for message in users.reads(VIEWER, "messages", "rejected", "ls"):
+        which = str(message["messageId"])
+        users.types(VIEWER, "rejected", "show", which)
+        if message["orderId"] == "ord-8":
+            users.types(OPERATOR, "rejected", "resend", which, "--set", "currency=EUR")
+    users.types(VIEWER, "rejected", "ls")
+    rest = users.reads(OPERATOR, "messages", "rejected", "ls")
+    users.types(OPERATOR, "rejected", "drop", str(rest[-1]["messageId"]), "--yes")
+    world.run()
+
+
+def of_groups(users: Users, world: Stack) -> None:
+    world.start_over()
+    group = archived(users.operator, 4)
+    users.types(VIEWER, "groups", "ls")
+    users.types(VIEWER, "groups", "show", group)
+    users.types(VIEWER, "alerts")
+    newest = ("resubmit", "ord-1", "--plan", "newest", "--yes")
+    users.types(OPERATOR, *newest)
+    users.types(BULK, "resubmit", "--group", group, "--go", "--no-wait", "--yes")
+    (run,) = users.reads(VIEWER, "runs", "bulk", "ls")
+    run_id = str(run["runId"])
+    users.types(BULK, "bulk", "pause", run_id)
+    world.pass_time(70)
+    users.types(VIEWER, "bulk", "show", run_id, "--orders")
+    users.types(VIEWER, "bulk", "watch", run_id, code=4)
+    users.types(BULK, "bulk", "resume", run_id)
+    world.pass_time(70)
+    users.types(BULK, "bulk", "stop", run_id)
+    users.calls(VIEWER, lambda: every_page(group, run_id))
+    stop_supervisor(world)
+    at = iso(world.clock() - 60_000)
+    users.types(BULK, "reconcile", "--restored-to", at, "--as", "ops", "--go")
+
+
+def every_page(group: str, run: str) -> None:
+    session = Session(8901)
+    app = application(Inspector(find_stack(None, application_events())), session)
+    with TestClient(app, base_url=session.address) as browser:
+        browser.get(session.link)
+        for page in PAGES:
+            address = page.path.format(
+                order="ord-1", group=group, run=run, plan="0" * 64, work="w-1"
+            )
+            assert browser.get(address).status_code in (200, 404), address
+
+
+def of_doctors(users: Users, world: Stack) -> None:
+    world.start_over()
+    in_retry(users.operator)
+    world.dynamodb.update_item(
+        TableName=world.stack.outputs["TasksTableName"],
+        Key={"TaskId": {"S": "ord-1"}},
+        UpdateExpression="SET DueAt = DueAt + :later",
+        ExpressionAttributeValues={":later": {"N": "3600000"}},
+    )
+    users.types(VIEWER, "doctor", "--deep", code=1)
+    with users.rights[BULK].recording():
+        users.operator.types("doctor", "--fix", "--yes")
+
+
+@pytest.fixture(scope="module")
+def documents(users: Users) -> dict[str, Parameters]:
+    return documents_of(users.operator.world.stack)
+
+
+def test_each_command_is_one_for_a_kind_of_user_and_was_typed(users: Users) -> None:
+    kinds = (READING, ON_ONE, ON_MANY, OF_DEPLOYERS)
+    assert sorted(verb for kind in kinds for verb in kind) == sorted(STACK_VERBS)
+    assert users.typed[VIEWER] == READING
+    assert users.typed[OPERATOR] == ON_ONE | {"dlq ls", "rejected ls"}
+    assert users.typed[BULK] >= ON_MANY
+
+
+@pytest.mark.parametrize("user", POLICIES_OF)
+def test_no_call_of_a_user_lacks_a_right(
+    users: Users, documents: dict[str, Parameters], user: str
+) -> None:
+    own = [documents[name] for name in POLICIES_OF[user]]
+    assert users.rights[user].rights
+    assert [
+        str(right)
+        for right in sorted(users.rights[user].rights, key=str)
+        if not is_allowed(own, right)
+    ] == []
+
+
+@pytest.mark.parametrize("policy", POLICIES_OF)
+def test_no_right_is_there_that_no_command_uses(
+    users: Users, documents: dict[str, Parameters], policy: str
+) -> None:
+    called = users.rights[policy].rights
+    unused = {
+        str(grant)
+        for grant, statement in grants(documents[policy])
+        if grant.action not in CALLED_BY_AWS
+        and not any(allows(grant, statement, right) for right in called)
+    }
+    assert unused == (set(NEVER_CALLED) if policy == VIEWER else set())
+
+
+def test_a_call_beyond_the_policies_is_refused(
+    documents: dict[str, Parameters], users: Users
+) -> None:
+    outputs = users.operator.world.stack.outputs
+    control = f"arn:aws:dynamodb:us-east-1:123456789012:table/{outputs['ControlTableName']}"
+    tasks = f"arn:aws:dynamodb:us-east-1:123456789012:table/{outputs['TasksTableName']}"
+    queues = "arn:aws:sqs:us-east-1:123456789012"
+    everybody = [documents[name] for name in POLICIES_OF]
+    for right in (
+        Right("dynamodb:UpdateItem", control, frozenset({"breaker#payment"})),
+        Right("dynamodb:UpdateItem", control, frozenset({"plan#1"})),
+        Right("dynamodb:PutItem", control, frozenset({"holds"})),
+        Right("dynamodb:GetItem", control, frozenset({"rate#payment"})),
+        Right("dynamodb:DeleteItem", tasks, frozenset({"ord-1"})),
+        Right("dynamodb:PutItem", tasks, frozenset({"ord-1"})),
+        Right("dynamodb:UpdateItem", tasks, frozenset({"ord-1"}), frozenset({"TaskId", "State"})),
+        Right("dynamodb:UpdateItem", tasks, frozenset({"o"}), frozenset({"TaskId"}), "ALL_OLD"),
+        Right("sqs:ReceiveMessage", f"{queues}:roundsman-SubmissionQueue"),
+        Right("sqs:DeleteMessage", f"{queues}:roundsman_PaymentReplyQueue"),
+        Right("sqs:SendMessage", f"{queues}:roundsman-RejectedQueue"),
+        Right("sqs:SendMessage", f"{queues}:other-SchedulerQueue"),
+        Right("sqs:PurgeQueue", f"{queues}:roundsman-RejectedQueue"),
+        Right(
+            "lambda:InvokeFunction", "arn:aws:lambda:us-east-1:123456789012:function:roundsman-x"
+        ),
+    ):
+        assert not is_allowed(everybody, right), right
+    changes = Right("sqs:SendMessage", f"{queues}:roundsman-SchedulerQueue")
+    for name in (VIEWER, BULK, SUBMITTER):
+        assert not is_allowed([documents[name]], changes), name
+    assert is_allowed([documents[OPERATOR]], changes)
+
+
+def test_a_bulk_run_is_started_and_stopped_in_ones_own_name_only(
+    documents: dict[str, Parameters], users: Users
+) -> None:
+    name_of_table = users.operator.world.stack.outputs["ControlTableName"]
+    table = f"arn:aws:dynamodb:us-east-1:123456789012:table/{name_of_table}"
+    own_id = boto3.client("sts").get_caller_identity()["UserId"]
+
+    def put(key: str) -> Right:
+        return Right("dynamodb:PutItem", table, frozenset({key}))
+
+    own = f"bulk-by#{own_id}#b-00000001"
+    assert is_allowed([documents[BULK]], put(own))
+    assert is_allowed([documents[BULK]], put(f"{own}#request"))
+    for name in (VIEWER, OPERATOR, SUBMITTER):
+        assert not is_allowed([documents[name]], put(own)), name
+    for foreign in (
+        "bulk-by#AROAOTHER:eve#b-00000001",
+        f"bulk-by#{own_id}x#b-00000001",
+        "bulk#b-00000001",  # the supervisor's
+        "leases",
+    ):
+        assert not is_allowed([*documents.values()], put(foreign)), foreign
+
+
+def test_without_a_key_of_ones_own_no_policy_names_one(documents: dict[str, Parameters]) -> None:
+    named = {
+        name: [
+            one["Sid"]
+            for one in cast("list[Parameters]", document["Statement"])
+            if "kms:" in json.dumps(one["Action"])
+        ]
+        for name, document in documents.items()
+    }
+    assert named == {
+        VIEWER: [],
+        OPERATOR: ["EncryptsTheAlertsItPublishes"],
+        BULK: [],
+        SUBMITTER: [],
+    }

@@ -1,0 +1,660 @@
+"""`roundsman preflight`: each check with what it finds wrong, its words and the exit code.
+
+The account is a fake that answers each call of AWS; what a deployment needs is read from the
+project's own template.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, TypeAlias
+
+import boto3
+import pytest
+from typer.testing import CliRunner, Result
+
+from roundsman.inspector.preflight.checks import run_checks
+from roundsman.inspector.preflight.facts import AccountFacts, PlannedStack
+from roundsman_console.local.parameters import read_template
+from roundsman_console.main import app
+from roundsman_console.project import planned
+from tests.console.schemas import assert_schema
+
+PROJECT = Path(__file__).parents[2]
+ADDRESSES = [
+    word
+    for name in ("InventoryUrl", "PaymentUrl", "ShippingUrl", "MailUrl")
+    for word in ("--param", f"{name}=https://{name.lower()}.test")
+]
+ACCOUNT, REGION = "123456789012", "eu-west-1"
+ROLE = f"arn:aws:iam::{ACCOUNT}:role/ci/deployer"
+KEY = f"arn:aws:kms:{REGION}:{ACCOUNT}:key/1a2b"
+NO_STACK: Mapping[str, object] = {
+    "Error": {"Code": "ValidationError", "Message": "Stack roundsman does not exist"}
+}
+DENIED: Mapping[str, object] = {"Error": {"Code": "AccessDenied", "Message": "not yours"}}
+ENOUGH = 200
+
+Answer: TypeAlias = Mapping[str, object]
+
+
+def deployed(status: str = "UPDATE_COMPLETE", **parameters: str) -> dict[str, Any]:
+    """The answer of DescribeStacks for a stack of Roundsman."""
+    stack = {
+        "StackName": "roundsman",
+        "CreationTime": "2026-01-01T00:00:00Z",
+        "StackStatus": status,
+        "Outputs": [
+            {"OutputKey": "TasksTableName", "OutputValue": "tasks"},
+            {"OutputKey": "AlertTopicArn", "OutputValue": f"arn:aws:sns:{REGION}:{ACCOUNT}:a"},
+        ],
+        "Parameters": [
+            {"ParameterKey": name, "ParameterValue": value} for name, value in parameters.items()
+        ],
+    }
+    return {"Stacks": [stack]}
+
+
+def allowed(parameters: Mapping[str, object]) -> dict[str, Any]:
+    """The answer of a simulation that allows all."""
+    actions = parameters["ActionNames"]
+    assert isinstance(actions, list)
+    return {
+        "EvaluationResults": [
+            {"EvalActionName": action, "EvalDecision": "allowed"} for action in actions
+        ]
+    }
+
+
+def no_stack(asked: Mapping[str, object]) -> Answer:
+    """The answer of DescribeStacks in an account without stacks."""
+    return NO_STACK if asked.get("StackName") else {"Stacks": []}
+
+
+@dataclass
+class Account:
+    """A fake AWS account: an answer, an error or a function for each operation."""
+
+    answers: dict[str, Answer | Callable[[Mapping[str, object]], Answer]] = field(
+        default_factory=lambda: {
+            "GetCallerIdentity": {
+                "Account": ACCOUNT,
+                "Arn": f"arn:aws:sts::{ACCOUNT}:assumed-role/deployer/run-1",
+            },
+            "GetRole": {"Role": {"Arn": ROLE}},
+            "DescribeStacks": no_stack,
+            "GetAccountSettings": {
+                "AccountLimit": {
+                    "ConcurrentExecutions": 2000,
+                    "UnreservedConcurrentExecutions": 1000,
+                }
+            },
+            "DescribeAccountLimits": {"AccountLimits": [{"Name": "StackLimit", "Value": ENOUGH}]},
+            "GetAccountSummary": {"SummaryMap": {"Roles": 10, "RolesQuota": ENOUGH}},
+            "ListTables": {"TableNames": ["a"]},
+            "ListServiceQuotas": {
+                "Quotas": [{"QuotaName": "Maximum number of tables", "Value": ENOUGH}]
+            },
+            "SimulatePrincipalPolicy": allowed,
+        }
+    )
+    simulated: list[Mapping[str, object]] = field(default_factory=list)
+
+    def answer(self, model: object, **_: object) -> Any:  # noqa: ANN401  # what botocore makes of it
+        name = str(getattr(model, "name", ""))
+        asked = self.asked
+        if name == "SimulatePrincipalPolicy":
+            self.simulated.append(asked)
+        found = self.answers.get(name, DENIED)
+        answer = found(asked) if callable(found) else found
+        status = 400 if "Error" in answer else 200
+        return SimpleNamespace(status_code=status), {
+            "ResponseMetadata": {"HTTPStatusCode": status},
+            **answer,
+        }
+
+    asked: Mapping[str, object] = field(default_factory=dict)
+
+    def remember(self, params: dict[str, object], **_: object) -> None:
+        self.asked = dict(params)
+
+
+@pytest.fixture(scope="module")
+def session() -> boto3.Session:
+    """One session, since each reads the descriptions of services anew."""
+    return boto3.Session(aws_access_key_id="test", aws_secret_access_key="test", region_name=REGION)
+
+
+@pytest.fixture
+def account(session: boto3.Session, monkeypatch: pytest.MonkeyPatch) -> Iterator[Account]:
+    """The account that every call of boto3 goes to."""
+    monkeypatch.setenv("AWS_DEFAULT_REGION", REGION)
+    monkeypatch.chdir(PROJECT)
+    monkeypatch.setattr(boto3, "DEFAULT_SESSION", session)
+    found = Account()
+    session.events.register("provide-client-params", found.remember)
+    session.events.register("before-call", found.answer)
+    yield found
+    session.events.unregister("provide-client-params", found.remember)
+    session.events.unregister("before-call", found.answer)
+
+
+def types(*arguments: str) -> Result:
+    """What the command does, in the project's own folder."""
+    return CliRunner(env={"COLUMNS": "200"}).invoke(app, ["preflight", *arguments])
+
+
+def checked(*arguments: str) -> tuple[int, dict[str, dict[str, object]]]:
+    """The exit code, and each check by its name."""
+    result = types(*ADDRESSES, *arguments, "--json")
+    found = json.loads(result.stdout)
+    assert_schema("preflight", found)
+    assert found["ready"] is (result.exit_code == 0)
+    return result.exit_code, {one["check"]: one for one in found["checks"]}
+
+
+@cache
+def read_once(path: Path, _: str) -> dict[str, object]:
+    return read_template(path)
+
+
+@pytest.fixture
+def plain_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Takes it that the template is right, and reads each file once: both take seconds."""
+    monkeypatch.setattr("roundsman_console.cli.preflight.check_project", lambda _: [])
+    monkeypatch.setattr(planned, "read_template", lambda path: read_once(path, path.read_text()))
+
+
+def test_an_account_with_room_for_the_stack_is_ready(account: Account) -> None:
+    code, found = checked()
+    assert code == 0
+    status = {name: one["status"] for name, one in found.items()}
+    assert status.pop("alerts") == "warning", "no address is given"
+    assert set(status.values()) == {"ok"}
+    assert "they are" not in str(found["concurrency"]["sentence"])
+
+
+@pytest.mark.usefixtures("plain_check")
+class TestChecks:
+    """Each check with what it finds."""
+
+    def test_the_rights_are_simulated_for_the_role_on_resources_of_the_stack(
+        self, account: Account
+    ) -> None:
+        _, found = checked()
+        assert found["rights"]["status"] == "ok"
+        assert {str(one["PolicySourceArn"]) for one in account.simulated} == {ROLE}
+        by_arn = {str(one["ResourceArns"]): one for one in account.simulated}
+        queue = by_arn[f"['arn:aws:sqs:{REGION}:{ACCOUNT}:roundsman_preflight']"]
+        assert "sqs:CreateQueue" in queue["ActionNames"]  # type: ignore[operator]
+        passed = {
+            str(entry["ContextKeyValues"])
+            for one in account.simulated
+            for entry in one["ContextEntries"]  # type: ignore[attr-defined]
+        }
+        assert passed == {"['lambda.amazonaws.com']", "['scheduler.amazonaws.com']"}
+
+    def test_a_right_that_is_denied_is_a_fault(self, account: Account) -> None:
+        def simulate(asked: Mapping[str, object]) -> Answer:
+            answer = allowed(asked)
+            for one in answer["EvaluationResults"]:
+                if one["EvalActionName"] == "sqs:CreateQueue":
+                    one["EvalDecision"] = "implicitDeny"
+            return answer
+
+        account.answers["SimulatePrincipalPolicy"] = simulate
+        code, found = checked()
+        assert (code, found["rights"]["status"]) == (1, "fault")
+        assert found["rights"]["details"] == [
+            f"sqs:CreateQueue on arn:aws:sqs:{REGION}:{ACCOUNT}:roundsman{between}preflight: "
+            "not allowed by any statement."
+            for between in "-_"
+        ]
+
+    def test_a_right_that_depends_on_an_unknown_value_is_not_checked(
+        self, account: Account
+    ) -> None:
+        def simulate(asked: Mapping[str, object]) -> Answer:
+            answer = allowed(asked)
+            for one in answer["EvaluationResults"]:
+                one |= {
+                    "EvalDecision": "implicitDeny",
+                    "MissingContextValues": ["aws:RequestTag/a"],
+                }
+            return answer
+
+        account.answers["SimulatePrincipalPolicy"] = simulate
+        code, found = checked()
+        assert (code, found["rights"]["status"]) == (0, "unchecked")
+        assert "depends on aws:RequestTag/a" in str(found["rights"]["details"])
+
+    def test_what_the_caller_may_not_read_is_not_checked_and_names_the_action(
+        self, account: Account
+    ) -> None:
+        for name in ("SimulatePrincipalPolicy", "GetAccountSettings", "GetAccountSummary"):
+            account.answers[name] = DENIED
+        code, found = checked()
+        assert code == 0
+        for name, action in (
+            ("rights", "SimulatePrincipalPolicy"),
+            ("concurrency", "GetAccountSettings"),
+            ("quotas", "GetAccountSummary"),
+        ):
+            assert found[name]["status"] == "unchecked"
+            assert f"AWS refused {action} with these credentials" in str(found[name]["details"])
+        assert checked("--strict")[0] == 1
+
+    @pytest.mark.parametrize(
+        ("free", "status", "code"),
+        [(131, "ok", 0), (130, "warning", 0), (105, "fault", 1)],
+    )
+    def test_the_concurrency_is_compared_with_the_sum_of_all_caps(
+        self, account: Account, free: int, status: str, code: int
+    ) -> None:
+        # The mappings of the example, and the supervisor, which no queue starts.
+        needed = 4 * (10 + 5 + 10) + 10 + 10 + 1
+        free = {131: needed * 2, 130: needed, 105: needed - 1}[free]
+        account.answers["GetAccountSettings"] = {
+            "AccountLimit": {"ConcurrentExecutions": 1000, "UnreservedConcurrentExecutions": free}
+        }
+        found_code, found = checked()
+        assert (found_code, found["concurrency"]["status"]) == (code, status)
+        assert f"at most {needed} instances" in str(found["concurrency"]["sentence"])
+
+    @pytest.mark.parametrize(
+        ("operation", "answer", "said"),
+        [
+            (
+                "DescribeAccountLimits",
+                {"AccountLimits": [{"Name": "StackLimit", "Value": 5}]},
+                "stacks: 0 are used, 6 are added, and the quota is 5.",
+            ),
+            (
+                "GetAccountSummary",
+                {"SummaryMap": {"Roles": 195, "RolesQuota": ENOUGH}},
+                "roles: 195 are used, ",
+            ),
+            (
+                "ListServiceQuotas",
+                {"Quotas": [{"QuotaName": "Maximum number of tables", "Value": 4.0}]},
+                "tables: 1 are used, 4 are added, and the quota is 4.",
+            ),
+        ],
+    )
+    def test_a_quota_that_is_too_low_is_a_fault(
+        self, account: Account, operation: str, answer: Answer, said: str
+    ) -> None:
+        account.answers[operation] = answer
+        code, found = checked()
+        assert (code, found["quotas"]["status"]) == (1, "fault")
+        assert said in str(found["quotas"]["details"])
+
+    def test_a_stack_that_exists_adds_nothing_to_the_quotas(self, account: Account) -> None:
+        account.answers["DescribeStacks"] = deployed()
+        account.answers["ListSubscriptionsByTopic"] = {"Subscriptions": []}
+        account.answers["DescribeAccountLimits"] = {
+            "AccountLimits": [{"Name": "StackLimit", "Value": 1}]
+        }
+        assert checked()[1]["quotas"]["status"] == "ok"
+
+    @pytest.mark.parametrize(
+        ("status", "wanted", "does"),
+        [
+            ("UPDATE_COMPLETE", "ok", None),
+            ("UPDATE_ROLLBACK_COMPLETE", "ok", None),
+            ("REVIEW_IN_PROGRESS", "ok", None),
+            ("UPDATE_IN_PROGRESS", "fault", "Wait until the other deployment has ended."),
+            ("ROLLBACK_COMPLETE", "fault", "Delete the stack, whose first deployment failed"),
+            ("UPDATE_ROLLBACK_FAILED", "fault", "Continue its rollback"),
+            ("DELETE_FAILED", "fault", "Delete the stack"),
+        ],
+    )
+    def test_a_stack_that_cannot_be_updated_is_a_fault(
+        self, account: Account, status: str, wanted: str, does: str | None
+    ) -> None:
+        account.answers["DescribeStacks"] = deployed(status)
+        account.answers["ListSubscriptionsByTopic"] = {"Subscriptions": []}
+        found = checked()[1]["stack"]
+        assert found["status"] == wanted
+        assert str(found["do"]).startswith(str(does))
+
+    @pytest.mark.parametrize(
+        ("given", "kept", "status"),
+        [
+            ("later", None, "warning"),
+            (None, "later", "warning"),
+            ("true", "later", "ok"),
+            (None, "true", "ok"),
+            ("false", "later", "ok"),
+        ],
+    )
+    def test_tables_that_should_be_protected_by_now_are_a_warning(
+        self, account: Account, given: str | None, kept: str | None, status: str
+    ) -> None:
+        kept_values = {} if kept is None else {"DeletionProtection": kept}
+        account.answers["DescribeStacks"] = deployed(**kept_values)
+        account.answers["ListSubscriptionsByTopic"] = {"Subscriptions": []}
+        options = () if given is None else ("--param", f"DeletionProtection={given}")
+        found = checked(*options)[1]["stack"]
+        assert found["status"] == status
+        if status == "warning":
+            assert found["do"] == "Set DeletionProtection to true, now that the stack exists."
+
+    @pytest.mark.parametrize(
+        ("given", "status"), [("true", "warning"), ("later", "ok"), ("false", "ok"), (None, "ok")]
+    )
+    def test_a_new_stack_whose_creation_could_not_be_undone_is_a_warning(
+        self, account: Account, given: str | None, status: str
+    ) -> None:
+        options = () if given is None else ("--param", f"DeletionProtection={given}")
+        found = checked(*options)[1]["stack"]
+        assert found["status"] == status
+        if status == "warning":
+            assert "its tables cannot be removed, because they are protected" in str(
+                found["sentence"]
+            )
+
+    def test_a_stack_that_was_only_planned_is_created_by_its_first_deployment(
+        self, account: Account
+    ) -> None:
+        account.answers["DescribeStacks"] = deployed("REVIEW_IN_PROGRESS")
+        account.answers["ListSubscriptionsByTopic"] = {"Subscriptions": []}
+        found = checked("--param", "DeletionProtection=true")[1]["stack"]
+        assert str(found["do"]).startswith("Set DeletionProtection to later")
+        assert checked("--param", "DeletionProtection=later")[1]["stack"]["status"] == "ok"
+
+    def test_another_stack_of_this_name_is_a_fault(self, account: Account) -> None:
+        answer = deployed()
+        answer["Stacks"][0]["Outputs"] = []
+        account.answers["DescribeStacks"] = answer
+        assert "is not a stack of Roundsman" in str(checked()[1]["stack"]["sentence"])
+
+    @pytest.mark.parametrize(
+        ("subscriptions", "status", "said"),
+        [
+            ([], "warning", "Nobody is subscribed to the alerts."),
+            (
+                [
+                    {
+                        "SubscriptionArn": "PendingConfirmation",
+                        "Protocol": "email",
+                        "Endpoint": "a@b",
+                    }
+                ],
+                "warning",
+                "1 subscription to the alerts not confirmed.",
+            ),
+            ([{"SubscriptionArn": "arn:aws:sns:x"}], "ok", "1 subscription to the alerts confir"),
+        ],
+    )
+    def test_the_subscriptions_of_a_deployed_stack_must_be_confirmed(
+        self, account: Account, subscriptions: list[object], status: str, said: str
+    ) -> None:
+        account.answers["DescribeStacks"] = deployed()
+        account.answers["ListSubscriptionsByTopic"] = {"Subscriptions": subscriptions}
+        found = checked()[1]["alerts"]
+        assert found["status"] == status
+        assert str(found["sentence"]).startswith(said)
+
+    def test_an_address_for_alerts_is_asked_to_confirm(self, account: Account) -> None:
+        found = checked("--param", "AlertEmail=ops@shop.test")[1]["alerts"]
+        assert found["status"] == "ok"
+
+    def test_a_parameter_without_value_or_with_a_wrong_one_is_a_fault(
+        self, account: Account
+    ) -> None:
+        result = types("--param", "LogLevel=LOUD", "--param", "Colour=red", "--json")
+        found = {one["check"]: one for one in json.loads(result.stdout)["checks"]}["parameters"]
+        assert (result.exit_code, found["status"]) == (1, "fault")
+        said = " ".join(found["details"])
+        assert "InventoryUrl has no default and no value." in said
+        assert "template.yaml has no parameter Colour; it has: AlertEmail, " in said
+        assert "LogLevel cannot be 'LOUD': it must be one of " in said
+        assert "(Engine.LogLevel)" in said
+
+    def test_a_deployed_stack_keeps_its_values_and_tells_those_that_change(
+        self, account: Account
+    ) -> None:
+        names = ("InventoryUrl", "PaymentUrl", "ShippingUrl", "MailUrl")
+        account.answers["DescribeStacks"] = deployed(
+            **dict.fromkeys(names, "https://a.test"), LogLevel="INFO"
+        )
+        account.answers["ListSubscriptionsByTopic"] = {"Subscriptions": []}
+        result = types("--param", "LogLevel=DEBUG", "--json")
+        found = {one["check"]: one for one in json.loads(result.stdout)["checks"]}["parameters"]
+        assert found["status"] == "ok"
+        assert found["details"] == ["LogLevel changes from INFO to DEBUG."]
+
+    def test_an_address_of_the_documentation_is_a_warning(self, account: Account) -> None:
+        code, found = checked("--param", "AlertEmail=on-call@example.com")
+        assert (code, found["parameters"]["status"]) == (0, "warning")
+        assert found["parameters"]["details"] == ["AlertEmail is on-call@example.com."]
+
+    def test_the_root_user_is_warned(self, account: Account) -> None:
+        account.answers["GetCallerIdentity"] = {
+            "Account": ACCOUNT,
+            "Arn": f"arn:aws:iam::{ACCOUNT}:root",
+        }
+        found = checked()[1]
+        assert found["account"]["status"] == "warning"
+        assert found["rights"]["details"] == ["The root user may do everything."]
+
+    def test_without_credentials_or_region_nothing_else_is_asked(
+        self, account: Account, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        account.answers["GetCallerIdentity"] = DENIED
+        code, found = checked()
+        assert (code, found["account"]["status"]) == (1, "fault")
+        assert found["concurrency"]["status"] == "unchecked"
+        assert account.simulated == []
+        monkeypatch.delenv("AWS_DEFAULT_REGION")
+        monkeypatch.setattr(boto3, "DEFAULT_SESSION", boto3.Session())
+        monkeypatch.setattr(
+            boto3, "Session", lambda: SimpleNamespace(region_name=None), raising=True
+        )
+        assert checked()[1]["account"]["sentence"] == "No region is set."
+
+    def test_the_text_has_a_line_for_each_check_and_a_summary(self, account: Account) -> None:
+        result = types(*ADDRESSES)
+        assert result.exit_code == 0, result.output
+        lines = result.stdout.splitlines()
+        assert lines[0] == "ok           template  The template fits the workflows and the agents."
+        assert lines[-1] == ("Ready to deploy roundsman: 9 ok, 1 warning, 0 fault, 0 not checked.")
+        account.answers["GetAccountSettings"] = {"AccountLimit": {"ConcurrentExecutions": 10}}
+        refused = types(*ADDRESSES)
+        assert refused.exit_code == 1
+        assert "- SubmissionQueue: 10" in refused.stdout
+        assert refused.stdout.splitlines()[-1].startswith("Not ready to deploy roundsman: ")
+
+
+def test_a_problem_of_the_template_is_a_fault(
+    account: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("roundsman_console.cli.preflight.check_project", lambda _: ["it is wrong"])
+    code, found = checked()
+    assert (code, found["template"]["status"]) == (1, "fault")
+    assert found["template"]["details"] == ["it is wrong"]
+
+
+CONFIG = """
+[default.deploy.parameters]
+stack_name = "a-name-that-is-longer-than-32-characters"
+capabilities = "CAPABILITY_IAM"
+[prod.global.parameters]
+stack_name = "shop"
+region = "us-east-2"
+[prod.deploy.parameters]
+capabilities = ["CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND"]
+role_arn = "arn:aws:iam::123456789012:role/cloudformation"
+parameter_overrides = "file://prod.yaml"
+[bare.deploy.parameters]
+capabilities = "CAPABILITY_IAM"
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, account: Account, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The project's templates with another samconfig.toml."""
+    for name in ("template.yaml", "stacks", "layers", "functions"):
+        (tmp_path / name).symlink_to(PROJECT / name)
+    (tmp_path / "samconfig.toml").write_text(CONFIG)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.usefixtures("plain_check")
+def test_the_configuration_is_checked_before_sam_reads_it(project: Path) -> None:
+    code, found = checked()
+    assert (code, found["configuration"]["status"]) == (1, "fault")
+    details = found["configuration"]["details"]
+    assert isinstance(details, list)
+    assert len(details) == 2
+    assert "must be a stack name of at most 32 characters" in details[0]
+    assert details[1].startswith("capabilities lacks CAPABILITY_AUTO_EXPAND")
+
+
+@pytest.mark.usefixtures("plain_check")
+def test_an_environment_has_its_stack_region_role_and_parameters(
+    project: Path, account: Account
+) -> None:
+    (project / "prod.yaml").write_text("LogLevel: DEBUG\n")
+    code, found = checked("--config-env", "prod")
+    assert (code, found["configuration"]["status"]) == (0, "ok")
+    assert "in us-east-2" in str(found["account"]["sentence"])
+    principals = {str(one["PolicySourceArn"]) for one in account.simulated}
+    assert principals == {ROLE, "arn:aws:iam::123456789012:role/cloudformation"}
+    assert str(found["parameters"]["sentence"]).startswith("5 values given")
+    account.answers["GetCallerIdentity"] = {
+        "Account": "210987654321",
+        "Arn": "arn:aws:iam::210987654321:user/amy",
+    }
+    assert "role_arn is of another" in str(
+        checked("--config-env", "prod")[1]["account"]["sentence"]
+    )
+
+
+@pytest.mark.usefixtures("plain_check")
+@pytest.mark.parametrize(
+    ("environment", "said"),
+    [
+        ("none", "samconfig.toml has no environment none; it has: default, prod, bare."),
+        ("bare", "samconfig.toml sets no stack_name in the environment bare."),
+        ("prod", "file://prod.yaml was not found"),
+    ],
+)
+def test_a_configuration_that_names_no_stack_is_one_sentence(
+    project: Path, environment: str, said: str
+) -> None:
+    result = types("--config-env", environment)
+    assert result.exit_code == 1
+    assert said in " ".join(result.stderr.split())
+
+
+# --- keys --------------------------------------------------------------------------------------
+
+POLICY = {
+    "Statement": [
+        {
+            "Effect": "Allow",
+            "Principal": {"AWS": f"arn:aws:iam::{ACCOUNT}:root"},
+            "Action": "kms:*",
+        },
+        {
+            "Effect": "Allow",
+            "Principal": {"Service": "cloudwatch.amazonaws.com"},
+            "Action": ["kms:Decrypt", "kms:GenerateDataKey*"],
+        },
+    ]
+}
+
+
+@pytest.fixture
+def with_key(project: Path, account: Account) -> Account:
+    """A template whose topic and tables have a key that a parameter names."""
+    template = (PROJECT / "template.yaml").read_text()
+    (project / "template.yaml").unlink()
+    (project / "template.yaml").write_text(
+        template.replace("Parameters:\n", "Parameters:\n  Key: {Type: String}\n", 1).replace(
+            "\nResources:\n",
+            "\nResources:\n"
+            "  Other: {Type: 'AWS::SNS::Topic', Properties: {KmsMasterKeyId: !Ref Key}}\n",
+            1,
+        )
+    )
+    account.answers["DescribeKey"] = {
+        "KeyMetadata": {
+            "KeyId": "1a2b",
+            "Arn": KEY,
+            "KeyState": "Enabled",
+            "KeyUsage": "ENCRYPT_DECRYPT",
+        }
+    }
+    account.answers["GetKeyPolicy"] = {"Policy": json.dumps(POLICY)}
+    return account
+
+
+def keys() -> dict[str, object]:
+    return checked("--param", f"Key={KEY}")[1]["keys"]
+
+
+@pytest.mark.usefixtures("plain_check")
+def test_a_key_that_is_enabled_and_lets_alarms_use_it_is_ok(with_key: Account) -> None:
+    assert keys()["status"] == "ok"
+
+
+@pytest.mark.usefixtures("plain_check")
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"KeyState": "PendingDeletion"}, "is PendingDeletion."),
+        ({"KeyUsage": "SIGN_VERIFY"}, "is for SIGN_VERIFY, not for encryption."),
+        ({"Arn": KEY.replace(REGION, "us-east-1")}, "is in another region"),
+    ],
+)
+def test_a_key_that_cannot_be_used_is_a_fault(
+    with_key: Account, change: dict[str, str], said: str
+) -> None:
+    described = with_key.answers["DescribeKey"]
+    assert isinstance(described, Mapping)
+    described["KeyMetadata"] |= change  # type: ignore[index,operator]
+    found = keys()
+    assert found["status"] == "fault"
+    assert said in str(found["details"])
+
+
+@pytest.mark.usefixtures("plain_check")
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        (0, "does not let the account's IAM policies allow its use"),
+        (1, "so no alarm reaches its topic"),
+    ],
+)
+def test_a_key_policy_that_lacks_a_statement_is_a_fault(
+    with_key: Account, statement: int, said: str
+) -> None:
+    left = [one for place, one in enumerate(POLICY["Statement"]) if place != statement]
+    with_key.answers["GetKeyPolicy"] = {"Policy": json.dumps({"Statement": left})}
+    found = keys()
+    assert found["status"] == "fault"
+    assert said in str(found["details"])
+
+
+@pytest.mark.usefixtures("plain_check")
+def test_a_key_that_may_not_be_read_is_not_checked(with_key: Account) -> None:
+    with_key.answers["DescribeKey"] = DENIED
+    found = keys()
+    assert found["status"] == "unchecked"
+    assert "AWS refused DescribeKey" in str(found["details"])
+
+
+def test_a_mapping_without_a_cap_and_an_unknown_type_are_told() -> None:
+    plan = PlannedStack(
+        stack="s", environment="default", uncapped=["MailQueue"], resources={"AWS::X::Y": 1}
+    )
+    found = {one.check.value: one for one in run_checks(plan, AccountFacts(region="r"))}
+    assert found["concurrency"].status.value == "fault"
+    assert list(found["rights"].details) == ["The rights for AWS::X::Y are not known."]

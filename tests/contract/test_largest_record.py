@@ -1,0 +1,61 @@
+"""The largest record that the limits allow is stored: DynamoDB's own limit is not reached."""
+
+import random
+from collections.abc import Callable
+from dataclasses import fields, replace
+
+import pytest
+
+from roundsman.aws.dynamodb.codec import plain_task_item, task_item
+from roundsman.aws.dynamodb.packed import item_bytes
+from roundsman.model.record_limits import RECORD_LIMIT
+from roundsman.model.task import StepRecord
+from roundsman.ports import Created, Saved
+from tests.contract.samples import NOW, born, order_row
+from tests.contract.worlds import World
+from tests.support.item_size import item_size
+from tests.support.largest_record import (
+    Text,
+    control_characters,
+    full_step,
+    ideographs,
+    largest_task,
+    letters,
+)
+
+KINDS = [control_characters, ideographs, letters]
+
+
+@pytest.fixture
+def dice() -> random.Random:
+    return random.Random(7)  # noqa: S311 - the same at every run
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_largest_record_is_below_the_limit_even_if_it_is_not_packed(
+    kind: Callable[[random.Random], Text], dice: random.Random
+) -> None:
+    task = largest_task(kind(dice))
+    plain = item_size(plain_task_item(task))
+    assert plain < RECORD_LIMIT
+    assert item_bytes(task_item(task)) <= plain
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_largest_record_is_stored_and_read_back(
+    kind: Callable[[random.Random], Text], dice: random.Random, world: World
+) -> None:
+    task = largest_task(kind(dice))
+    assert world.store.create(order_row(task.task_id), born(task.task_id)) == Created()
+    assert world.store.save(task, seen=1) == Saved()
+    found = world.store.load(task.task_id, NOW)
+    assert found is not None
+    assert replace(found, order_expires=True) == task
+
+
+def test_the_largest_record_has_every_field_of_a_step(dice: random.Random) -> None:
+    full, empty = full_step(letters(dice)), StepRecord()
+    unset = {
+        one.name for one in fields(full) if getattr(full, one.name) == getattr(empty, one.name)
+    }
+    assert unset == {"result", "error"}, "which largest_task sets"

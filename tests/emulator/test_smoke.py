@@ -1,0 +1,52 @@
+"""`roundsman preflight` and `roundsman smoke` at the deployed stack."""
+
+import json
+from pathlib import Path
+
+import boto3
+import pytest
+from typer.testing import CliRunner, Result
+
+from roundsman_console.main import app
+from tests.console.schemas import assert_schema
+from tests.emulator.conftest import DeployedStack
+from tests.emulator.helpers import faults, types
+from tests.moto.orders import ALL_EFFECTS, effects_of
+
+pytestmark = pytest.mark.stack
+
+SMOKE = Path(__file__).parents[2] / "events" / "smoke" / "order_fulfilment.json"
+HANGS = {"operation": "POST /charges", "status": 503, "retryAfter": 3600}
+
+
+def preflight(stack: DeployedStack) -> Result:
+    """Check the project of the stack, whose name is in its samconfig.toml."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in stack.aws.environment.items():
+            patch.setenv(name, value)
+        patch.setattr(boto3, "DEFAULT_SESSION", None)
+        return CliRunner().invoke(app, ["preflight", "--json"])
+
+
+def test_an_account_is_checked_and_an_order_sent_and_another_undone(stack: DeployedStack) -> None:
+    checked = preflight(stack)
+    found = json.loads(checked.stdout)
+    assert_schema("preflight", found)
+    status = {one["check"]: one["status"] for one in found["checks"]}
+    assert checked.exit_code == 0, checked.output
+    assert status["template"] == status["parameters"] == status["stack"] == "ok"
+
+    completed = types(stack, "smoke", "--event", str(SMOKE))
+    told = json.loads(completed.stdout)
+    assert_schema("smoke", told)
+    assert (completed.exit_code, told["outcome"]) == (0, "asExpected"), completed.output
+    assert effects_of(stack.services, told["orderId"]) == ALL_EFFECTS
+
+    with faults(stack, HANGS):  # so that it is still on its way when it is cancelled
+        undone = types(stack, "smoke", "--event", str(SMOKE), "--undo")
+    told = json.loads(undone.stdout)
+    assert (undone.exit_code, told["state"], told["left"]) == (0, "Cancelled", []), undone.output
+    assert effects_of(stack.services, told["orderId"]) == {
+        "inventory perform": 1,
+        "inventory undo": 1,
+    }

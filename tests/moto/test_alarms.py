@@ -1,0 +1,126 @@
+"""Alarms watch metrics that the functions write, and two stacks of one account share none."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+from moto import mock_aws
+
+from roundsman.testing.stack import Stack
+from roundsman.testing.stack.resources import StackOnMoto, create_stack_on_moto
+from roundsman.testing.stack.template import Template
+from tests.console.operators import at_each_call
+from tests.moto.orders import order
+from tests.moto.test_bad_messages import request
+from tests.project import SERVICE_URLS, TEMPLATE, translate
+from tests.support.alarms import MetricKey, emitted, resolved_alarms
+
+OF_THE_ACCOUNT = {"AccountConcurrencyAlarm"}
+"""Alarms that watch the whole account on purpose."""
+
+
+@pytest.fixture
+def troubles(world: Stack, capsys: pytest.CaptureFixture[str]) -> dict[MetricKey, list[float]]:
+    """The metrics of functions that met everything for which they have an alarm."""
+    world.faults({"orderId": "unwritten", "service": "mail", "status": 400})
+    world.submit(order("unwritten"), order("spoiled"))
+    world.run_one_batch("SubmissionQueue")
+    world.dynamodb.update_item(
+        TableName=world.stack.outputs["TasksTableName"],
+        Key={"TaskId": {"S": "spoiled"}},
+        UpdateExpression="REMOVE CompleteBy",
+    )
+    unknown = request(step="paint_it", idempotencyKey="ord-1/paint_it/perform")
+    world.send("InventoryRequestQueue", unknown)
+
+    def refuse(**_: object) -> None:
+        raise ClientError({"Error": {"Code": "AuthorizationError", "Message": "no"}}, "Publish")
+
+    with at_each_call("sns.Publish", refuse):
+        world.pass_time(400)
+    found: dict[MetricKey, list[float]] = defaultdict(list)
+    for key, values in emitted(json.loads(line) for line in capsys.readouterr().out.splitlines()):
+        found[key] += values
+    return found
+
+
+def test_each_alarm_on_the_stacks_own_metrics_watches_what_its_functions_write(
+    world: Stack, troubles: dict[MetricKey, list[float]]
+) -> None:
+    found = [
+        alarm
+        for alarm in resolved_alarms(world.stack, translate())
+        if alarm.metric.namespace.startswith("Roundsman")
+    ]
+    assert {alarm.logical for alarm in found} == {
+        "ArchivedTasksAlarm",
+        "TroubledTasksAlarm",
+        "HandlerErrorsAlarm",
+        "StepsWithoutHandlerAlarm",
+        "AlertsFailedAlarm",
+        "SupervisorLagAlarm",
+    }
+    for alarm in found:
+        assert alarm.metric in troubles, alarm
+        assert max(troubles[alarm.metric]) > 0, alarm
+
+
+def test_a_metric_of_all_functions_counts_what_each_of_them_counts(
+    troubles: dict[MetricKey, list[float]],
+) -> None:
+    for name in ("HandlerErrors", "TasksArchived", "AlertsFailed", "StepsWithoutHandler"):
+        by_service = sum(
+            sum(values) for key, values in troubles.items() if key.name == name and key.dimensions
+        )
+        [together] = [
+            sum(values)
+            for key, values in troubles.items()
+            if key.name == name and not key.dimensions
+        ]
+        assert together == by_service > 0, name
+
+
+@pytest.fixture
+def two_stacks() -> Iterator[tuple[StackOnMoto, StackOnMoto]]:
+    """Two deployments of the template in one account and region."""
+    with mock_aws():
+        shop, stage = (
+            create_stack_on_moto(Template.read(TEMPLATE), SERVICE_URLS, stack_name=name)
+            for name in ("shop", "shop-stage")
+        )
+        yield shop, stage
+
+
+def test_two_stacks_in_one_account_share_no_metric_and_no_alarm(
+    two_stacks: tuple[StackOnMoto, StackOnMoto],
+) -> None:
+    template = translate()
+    shop, stage = (resolved_alarms(stack, template) for stack in two_stacks)
+    assert len(shop) == len(stage) > 50
+    assert not {alarm.name for alarm in shop} & {alarm.name for alarm in stage}
+    shared = {alarm.metric for alarm in shop} & {alarm.metric for alarm in stage}
+    named = {alarm.logical for alarm in shop if alarm.metric in shared}
+    assert named == OF_THE_ACCOUNT
+    namespaces = [
+        {each["POWERTOOLS_METRICS_NAMESPACE"] for each in stack.function_environments.values()}
+        for stack in two_stacks
+    ]
+    assert namespaces == [{"Roundsman/shop"}, {"Roundsman/shop-stage"}]
+    client = boto3.client("cloudwatch")
+    for alarm in (*shop, *stage):  # CloudWatch replaces an alarm by another of the same name
+        client.put_metric_alarm(
+            AlarmName=alarm.name,
+            Namespace=alarm.metric.namespace,
+            MetricName=alarm.metric.name,
+            Dimensions=[{"Name": k, "Value": v} for k, v in sorted(alarm.metric.dimensions)],
+            Statistic="Sum",
+            ComparisonOperator="GreaterThanThreshold",
+            Threshold=0,
+            Period=60,
+            EvaluationPeriods=1,
+        )
+    pages = client.get_paginator("describe_alarms").paginate()
+    assert sum(len(page["MetricAlarms"]) for page in pages) == 2 * len(shop)

@@ -1,0 +1,150 @@
+"""The largest record that the limits of the engine allow, of text that cannot be compressed."""
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+
+from roundsman.engine.operator import KEPT_COMMANDS
+from roundsman.model.corrections import Change, corrections_size
+from roundsman.model.json import size_in_bytes
+from roundsman.model.record_limits import (
+    ERRORS_LIMIT,
+    LONGEST_DETAIL,
+    LONGEST_MESSAGE,
+    LONGEST_WHY,
+    MOST_AGENTS,
+    MOST_OWED,
+    MOST_RECORDS,
+    MOST_USED_ROUNDS,
+    RESULTS_LIMIT,
+    SHORT_MESSAGE,
+)
+from roundsman.model.senders import LONGEST_SENDER
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import (
+    AfterUndo,
+    Effect,
+    Owed,
+    StepError,
+    StepRecord,
+    Task,
+    Termination,
+)
+from roundsman.model.workflow import MOST_STEPS
+from roundsman.submission.processing import LONGEST_URL
+from roundsman.wire.commands import LONGEST_COMMAND_ID, LONGEST_REASON
+from tests.contract.samples import NOW, born
+
+Text = Callable[[int], str]
+"""Makes a text of so many bytes of UTF-8."""
+
+LATE = 10**13 - 1  # an instant with as many digits as any in this millennium
+MANY = 10**8 - 1  # a count that no task reaches
+
+
+def control_characters(dice: random.Random) -> Text:
+    """Text that is seven times as long as JSON, and hardly compresses."""
+    return lambda size: "".join(chr(dice.randrange(1, 32)) for _ in range(size))
+
+
+def ideographs(dice: random.Random) -> Text:
+    """Text of three bytes a character."""
+    return lambda size: "".join(chr(dice.randrange(0x4E00, 0x9FA5)) for _ in range(size // 3))
+
+
+def letters(dice: random.Random) -> Text:
+    return lambda size: "".join(chr(dice.randrange(33, 127)) for _ in range(size))
+
+
+def largest_task(text: Text) -> Task:
+    """The task. Each limit is used up, also where two of them exclude each other."""
+    names = [f"s{number:039d}[{number % 100:02d}]" for number in range(MOST_RECORDS)]
+    whole = ERRORS_LIMIT // (LONGEST_MESSAGE + 100)
+    steps = {}
+    for place, name in enumerate(names[:MOST_STEPS]):
+        message = text(LONGEST_MESSAGE if place <= whole else SHORT_MESSAGE)
+        steps[name] = replace(full_step(text), error=StepError(text(100), message, unexpected=True))
+    former = StepRecord(process_state=ProcessState.SKIPPED, round=MANY, finished_at=LATE)
+    steps |= dict.fromkeys(names[MOST_STEPS:], former)
+    corrections = ((Change(("note",), text(2_000)),),)
+    room = RESULTS_LIMIT - corrections_size(corrections)
+    part = room // MOST_STEPS - 64
+    for name in names[:MOST_STEPS]:
+        # A character of a result may take up to six bytes of JSON, which count.
+        result = text(part)
+        while size_in_bytes(result) > part:
+            result = result[: len(result) * part // size_in_bytes(result) - 1]
+        steps[name] = replace(steps[name], result=result)
+    return replace(
+        born("x" * 128),
+        workflow="w" * 40,
+        state=TaskState.ARCHIVED,
+        version=MANY,
+        start_at=NOW + 1,
+        retain_for=LATE,
+        lane="archived#255",
+        due_at=LATE,
+        steps=steps,
+        owed=tuple(
+            Owed("alert", "unexpected_error", MANY, LATE, text(LONGEST_DETAIL))
+            for _ in range(MOST_OWED)
+        ),
+        ending=Termination(
+            TaskState.ARCHIVED,
+            text(LONGEST_WHY),
+            names[0],
+            undo=True,
+            error=StepError(text(100), text(LONGEST_MESSAGE), unexpected=True),
+        ),
+        ended_at=LATE,
+        expires_at=None,
+        priority="urgent",
+        tenant="t" * 128,
+        reply_to="u" * LONGEST_URL,
+        correlation_id="\U0001f600" * 128,
+        command_ids=tuple("\U0001f600" * LONGEST_COMMAND_ID for _ in range(KEPT_COMMANDS)),
+        fan_outs={f"f{number:039d}": 99 for number in range(MOST_STEPS)},
+        held_until=LATE,
+        corrections=corrections,
+        used_rounds={f"r{number:039d}[99]": MANY for number in range(MOST_USED_ROUNDS)},
+        order_expires=True,
+        erased_at=LATE,
+        erased_by="\U0001f600" * (LONGEST_SENDER + LONGEST_REASON),
+        failure="f-1a2b3c4d",
+    )
+
+
+def full_step(text: Text) -> StepRecord:
+    """A record with every field, also those that exclude each other."""
+    return StepRecord(
+        process_state=ProcessState.PROCESSING,
+        locked_by=f"{text(8)}-0123456789.{MANY}.{MANY}",
+        complete_by=LATE,
+        failure_count=MANY,
+        not_before=LATE,
+        started_at=LATE,
+        finished_at=LATE,
+        agent="a" * 40,
+        round=MANY,
+        acts_until=LATE,
+        outcome_unknown=True,
+        held_since=LATE,
+        heartbeat_by=LATE,
+        heard_at=LATE,
+        waiting=True,
+        remind_every=LATE,
+        remind_at=LATE,
+        reminders=MANY,
+        reminded_by=f"{text(8)}-0123456789.{MANY}.{MANY}",
+        uncounted_timeouts=MANY,
+        uncounted_calls=MANY,
+        tried=tuple("a" * 40 for _ in range(MOST_AGENTS - 1)),
+        after_undo=AfterUndo.NEXT_AGENT,
+        effect=Effect.STANDS,
+        extra=MANY,
+        granted=MANY,
+        corrections=MANY,
+        retry_until=LATE,
+        unexpected_since=LATE,
+        waits=MANY,
+    )

@@ -1,0 +1,81 @@
+"""Which command runs which tests: none falls between those that CI and `make verify` run."""
+
+import os
+import re
+import subprocess
+import tomllib
+from collections.abc import Iterator
+from itertools import chain, combinations
+from pathlib import Path
+
+import pytest
+from _pytest.mark.expression import Expression
+
+ROOT = Path(__file__).parents[2]
+SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
+MARKERS = [line.partition(":")[0] for line in SETTINGS["markers"]]
+
+
+def runs_of(*goals: str) -> list[str]:
+    """The expression of markers of each pytest run that make would start."""
+    told = subprocess.run(
+        ["make", "--dry-run", *goals],
+        cwd=ROOT,
+        # Without the settings of a make that may be running this test.
+        env={name: value for name, value in os.environ.items() if not name.startswith("MAKE")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found = re.findall(r' -m pytest .*?-m (?:"([^"]+)"|(\w+)) ', told.stdout)
+    return [quoted or word for quoted, word in found]
+
+
+def every_set_of_markers() -> Iterator[frozenset[str]]:
+    sizes = range(len(MARKERS) + 1)
+    return map(frozenset, chain.from_iterable(combinations(MARKERS, size) for size in sizes))
+
+
+def times_run(expressions: list[str], markers: frozenset[str]) -> int:
+    """How many of the runs have a test with these markers."""
+
+    def has(name: str, /, **_: object) -> bool:
+        return name in markers
+
+    return sum(Expression.compile(expression).evaluate(has) for expression in expressions)
+
+
+def test_make_check_runs_each_test_once_but_the_long_proofs() -> None:
+    runs = runs_of("check")
+    assert len(runs) == 3
+    for markers in every_set_of_markers():
+        assert times_run(runs, markers) == (not markers & {"verify", "long"}), markers
+
+
+def test_make_verify_runs_each_test_once_but_what_make_long_runs() -> None:
+    runs = runs_of("verify")
+    assert len(runs) == 3
+    for markers in every_set_of_markers():
+        assert times_run(runs, markers) == ("long" not in markers), markers
+    assert runs_of("long") == ["long"]
+
+
+def test_make_test_is_a_part_of_make_check_that_needs_no_server() -> None:
+    [run] = runs_of("test")
+    [whole] = [run for run in runs_of("check") if times_run([run], frozenset())]
+    for markers in every_set_of_markers():
+        assert times_run([run], markers) == (not markers), markers
+        assert times_run([whole], markers) == (markers <= {"exhaustive"}), markers
+    told = runs_of("test", "WHOLE=1")
+    assert told == [whole]
+
+
+def test_ci_runs_what_a_change_must_pass() -> None:
+    commands = (ROOT / ".ci/run").read_text().splitlines()
+    assert "make check" in commands
+    assert "set -euo pipefail" in commands
+
+
+@pytest.mark.parametrize("expression", ["stack", "not stack"])
+def test_an_expression_is_read_as_pytest_reads_it(expression: str) -> None:
+    assert times_run([expression], frozenset({"stack"})) == (expression == "stack")

@@ -1,0 +1,54 @@
+"""Every message of the AlertTopic is as docs/schemas/alert-message.json says."""
+
+import json
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from roundsman.inspector.operate import hold_alerts
+from roundsman.inspector.read.stack import DeployedStack
+from roundsman.model.holds import Hold
+from roundsman.wire.alert import (
+    Alert,
+    breaker_closed_alert,
+    breaker_opened_alert,
+    foreign_command_alert,
+)
+from tests.console.schemas import assert_schema
+
+T0 = 1_795_000_000_000
+NOWHERE = DeployedStack("shop", {}, {})
+
+ALERTS: Mapping[str, Callable[[], Alert]] = {
+    "opened": lambda: breaker_opened_alert("payment", "503", opened_at=T0, until=T0 + 30_000),
+    "closed": lambda: breaker_closed_alert("payment", since=T0, now=T0 + 60_000),
+    "closed, of unknown age": lambda: breaker_closed_alert("payment", since=None, now=T0),
+    "foreign": lambda: foreign_command_alert("cancel", "ord-1", "ops", "AROA:somebody"),
+    "foreign, of nobody": lambda: foreign_command_alert("cancel", "ord-1", "ops", None),
+}
+
+
+@pytest.mark.parametrize("make", ALERTS.values(), ids=ALERTS.keys())
+def test_an_alert_is_as_its_schema_says(make: Callable[[], Alert]) -> None:
+    assert_schema("alert-message", json.loads(make().body))
+
+
+def test_the_alerts_of_a_hold_are_as_their_schema_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[Alert] = []
+
+    def tell(_: DeployedStack, alert: Alert) -> None:
+        told.append(alert)
+
+    monkeypatch.setattr(hold_alerts, "_tell", tell)
+    hold = Hold("payment", "operator", T0, T0 + 60_000, "told to", "ops")
+    hold_alerts.tell_held(NOWHERE, hold)
+    hold_alerts.tell_released(NOWHERE, "payment", "ops", "", T0)
+    assert len(told) == 2
+    for alert in told:
+        assert_schema("alert-message", json.loads(alert.body))
+
+
+def test_a_message_of_another_kind_is_not_as_the_schema_says() -> None:
+    document = json.loads(breaker_closed_alert("payment", since=None, now=T0).body)
+    with pytest.raises(AssertionError, match=r"not as docs/schemas/alert-message\.json says"):
+        assert_schema("alert-message", {**document, "alert": "other"})

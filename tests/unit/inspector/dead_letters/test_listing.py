@@ -1,0 +1,56 @@
+"""The reason of a dead letter is that of its last death."""
+
+from typing import TYPE_CHECKING
+
+import boto3
+from botocore.stub import Stubber
+
+from roundsman.inspector.dead_letters.listing import NO_REASON, dead_letters
+from roundsman.inspector.dead_letters.peek import QueuePeek
+from roundsman.inspector.dead_letters.queues import Source
+from roundsman.wire.dead_letters import ATTRIBUTE, DeadLetter
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+
+URL = "https://sqs.test/1/SchedulerDeadLetterQueue"
+SAID = DeadLetter(
+    queue="SchedulerQueue",
+    message_id="m-1",
+    reason="the record ord-1 cannot be read",
+    error_type="UnreadableRecord",
+    error_at=(),
+    receives=5,
+    sent_at=1,
+    died_at=2,
+    function="scheduler",
+)
+
+
+def reason_of(system: dict[str, str]) -> str:
+    """The reason of a letter with the attribute of an earlier death, as SQS would return it."""
+    sqs: SQSClient = boto3.client(
+        "sqs", region_name="us-east-1", aws_access_key_id="x", aws_secret_access_key="x"
+    )
+    attribute = {"DataType": "String", "StringValue": SAID.text()}
+    with Stubber(sqs) as stub:
+        message = {
+            "MessageId": "m-2",
+            "ReceiptHandle": "r",
+            "Body": "{}",
+            "Attributes": {"SentTimestamp": "3", **system},
+            "MessageAttributes": {ATTRIBUTE: attribute},
+        }
+        stub.add_response("receive_message", {"Messages": [message]})
+        [letter] = QueuePeek(sqs, URL).letters(1)
+    [dead] = dead_letters(Source("SchedulerQueue", URL, sqs), [letter])
+    return dead.reason
+
+
+def test_the_reason_is_what_the_function_gave_as_it_sent_the_letter() -> None:
+    assert reason_of({}) == SAID.reason
+
+
+def test_a_letter_that_sqs_moved_has_no_reason_of_its_last_death() -> None:
+    arn = "arn:aws:sqs:us-east-1:1:SchedulerQueue"
+    assert reason_of({"DeadLetterQueueSourceArn": arn}) == NO_REASON

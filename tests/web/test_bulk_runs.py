@@ -1,0 +1,368 @@
+"""Bulk runs in the browser: tried out, started, watched, paused, resumed and stopped."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from starlette.testclient import TestClient
+
+from roundsman.inspector import Inspector
+from roundsman.inspector.read.stack import find_stack
+from roundsman.model.states import TaskState
+from roundsman.testing.stack import Clock, Services, Stack
+from roundsman_console.application import application_events
+from roundsman_console.web.application import application
+from roundsman_console.web.commands.kept import LONGEST
+from roundsman_console.web.session import Session
+from tests.console.bulk.conftest import PARAMETERS
+from tests.console.operators import Operator, let_go_is_seen_at_once, operator_of
+from tests.moto.orders import order
+from tests.project import deployed_project
+from tests.web.browsers import PORT, Browser, text_of
+
+DECLINES = {"operation": "POST /charges", "status": 402, "body": {"error": "CardDeclined"}}
+NAMES = [f"ord-{n}" for n in range(8)]
+
+
+@pytest.fixture(scope="module")
+def one_world(roundsman_services: Services, roundsman_clock: Clock) -> Iterator[Stack]:
+    """One deployment for all tests of a module, with few shards."""
+    with deployed_project(roundsman_services, roundsman_clock, PARAMETERS) as world:
+        yield world
+
+
+@pytest.fixture
+def browser(monkeypatch: pytest.MonkeyPatch, one_world: Stack) -> Iterator[Browser]:
+    """A browser before a stack with a group of orders that were declined by mistake."""
+    with let_go_is_seen_at_once(one_world):
+        operator = operator_of(one_world, monkeypatch)
+        one_world.faults(DECLINES)
+        one_world.submit(*map(order, NAMES))
+        one_world.run()
+        one_world.faults()
+        session = Session(PORT)
+        inspector = Inspector(find_stack(None, application_events()))
+        app = application(inspector, session)
+        with TestClient(app, base_url=session.address) as client:
+            client.get(session.link)
+            yield Browser(client, session, operator, inspector)
+
+
+def group_of(operator: Operator) -> str:
+    return str(operator.world.task(NAMES[0]).failure)
+
+
+def started(browser: Browser, **fields: str) -> str:
+    """The id of a run that was started over the group."""
+    browser.carries_out(
+        "resubmit-all", group=group_of(browser.operator), reason="mistake", again="yes", **fields
+    )
+    runs = browser.operator.reads("bulk", "ls")["runs"]
+    assert isinstance(runs, list)
+    return str(runs[0]["runId"])
+
+
+def test_a_run_is_tried_out_first_and_says_who_is_eligible(browser: Browser) -> None:
+    group = group_of(browser.operator)
+    assert "Resubmit all" in browser.page(f"/groups/{group}")
+    fields = {"group": group, "reason": "declined by mistake"}
+    said = browser.sends("resubmit-all", **fields)
+    assert "0 of 8 orders are eligible; nothing was sent." in said
+    assert "8 orders ord-0, ord-1, ord-2 not eligible" in said
+    said = browser.sends("resubmit-all", **fields, again="yes")
+    assert "8 of 8 orders are eligible; nothing was sent. The first 5 are sent" in said
+    assert "8 orders ord-0, ord-1, ord-2 eligible" in said
+    assert browser.operator.reads("bulk", "ls")["runs"] == []
+
+
+def test_a_run_is_carried_out_by_the_stack_and_its_page_follows(browser: Browser) -> None:
+    assert "No bulk run was started" in browser.page("/bulk")
+    run = started(browser)
+    page = browser.page(f"/bulk/{run}")
+    assert "Resubmit of 8 orders running" in page
+    assert "0 of 8 orders with a result" in page
+    browser.operator.world.pass_time(300)
+    page = browser.page(f"/bulk/{run}")
+    assert "finished" in page
+    assert "8 of 8 orders with a result" in page
+    assert "Completed 8" in page
+    assert run in browser.page("/bulk")
+    assert browser.operator.world.task(NAMES[7]).state is TaskState.COMPLETED
+    assert "There is no bulk run" in browser.page("/bulk/b-00000000", 404)
+
+
+def test_a_run_is_stopped_and_resumed_with_a_reason(browser: Browser) -> None:
+    run = started(browser, canary="1", rate="0.1")
+    stop = {"run": run, "reason": "the carrier asked us to"}
+    assert f"{run} is running. It would be stopped." in browser.sends("bulk-stop", **stop)
+    assert "is stopped within a minute" in browser.carries_out("bulk-stop", **stop)
+    browser.operator.world.pass_time(90)
+    page = browser.page(f"/bulk/{run}")
+    assert "Stopped: by" in page
+    assert "the carrier asked us to" in page
+    assert browser.operator.world.task(NAMES[7]).state is TaskState.UNDONE
+    said = browser.sends("bulk-pause", run=run, reason="x", go="yes")
+    typed = browser.operator.types("bulk", "pause", run, "--reason", "x").stderr
+    assert f"{run} cannot be paused: it is stopped." in said
+    assert f"{run} cannot be paused: it is stopped." in " ".join(typed.split())
+    resume = {"run": run, "reason": "the carrier is back"}
+    assert "is resumed within a minute" in browser.carries_out("bulk-resume", **resume)
+    browser.operator.world.pass_time(400)
+    assert "finished" in browser.page(f"/bulk/{run}")
+
+
+def test_what_failed_again_is_listed(browser: Browser) -> None:
+    browser.operator.world.faults(DECLINES)
+    run = started(browser, canary="8")
+    browser.operator.world.pass_time(300)
+    page = browser.page(f"/bulk/{run}")
+    assert "Failed again" in page
+    assert "CardDeclined: POST answered 402" in page
+    assert "Each of these orders (8)" in page
+    assert "ord-7 failed again" in page
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "option"),
+    [
+        ("canary", "101", "--canary"),
+        ("rate", "26", "--rate"),
+        ("rate", "nan", "--rate"),
+        ("at_once", "0", "--at-once"),
+        ("stop_at", "half", "--stop-at"),
+        ("canary_wait", "soon", "--canary-wait"),
+    ],
+)
+def test_limits_that_are_not_possible_are_refused_in_the_words_of_the_command_line(
+    browser: Browser, field: str, text: str, option: str
+) -> None:
+    group = group_of(browser.operator)
+    said = browser.sends("resubmit-all", 400, group=group, reason="x", **{field: text})
+    typed = browser.operator.types(
+        "resubmit", "--group", group, "--reason", "x", option, text
+    ).stderr
+    assert " ".join(typed.split()) in said
+    wrong = {"group": group, "reason": "x", "canary": "many"}
+    assert "The canary and the orders in flight" in browser.sends("resubmit-all", 400, **wrong)
+
+
+def test_the_orders_page_offers_what_the_filter_can_be_acted_on_with(browser: Browser) -> None:
+    offered = browser.html("/orders?state=Undone&step=charge_card&error=CardDeclined")
+    about = "state=Undone&amp;at_step=charge_card&amp;error=CardDeclined"
+    assert f'href="/commands/resubmit-all?{about}"' in offered
+    assert "cancel-all" not in offered
+    assert "cancel-all" in browser.html("/orders?state=Retry")
+    assert "run-all" in browser.html("/orders?state=Retry")
+    assert "-all" not in browser.html("/orders?state=Completed")
+    assert "can be acted on as a whole" in browser.page("/orders?workflow=order_fulfilment")
+    browser.session.read_only = True
+    assert "-all" not in browser.html("/orders?state=Undone")
+
+
+def rows_of(tried: object) -> list[tuple[int, str]]:
+    """The groups of orders of a dry run on the command line."""
+    assert isinstance(tried, list)
+    return [(one["orders"], one["reason"]) for one in tried]
+
+
+def eligible(typed: dict[str, object]) -> object:
+    """The number of eligible orders of a dry run on the command line."""
+    found = typed["eligible"]
+    assert isinstance(found, dict)
+    return found["orders"]
+
+
+def test_a_dry_run_over_a_filter_is_that_of_the_command_line(browser: Browser) -> None:
+    world = browser.operator.world
+    world.submit(order("ord-8"))
+    world.run()
+    fields = {"state": "Undone", "at_step": "charge_card", "error": "CardDeclined"}
+    options = ("--state", "Undone", "--at-step", "charge_card", "--error", "CardDeclined")
+    typed = browser.operator.reads("resubmit", *options, "--reason", "x")
+    said = browser.sends("resubmit-all", **fields, reason="x")
+    assert said.count("ord-8") == 0
+    assert eligible(typed) == 0
+    assert "0 of 8 orders are eligible" in said
+    for orders, why in rows_of(typed["refused"]):
+        assert f"{orders} orders" in said
+        assert why in said
+    typed = browser.operator.reads("resubmit", *options, "--reason", "x", "--again")
+    assert eligible(typed) == 8
+    assert "8 of 8 orders are eligible" in browser.sends(
+        "resubmit-all", **fields, reason="x", again="yes"
+    )
+
+
+def test_a_run_over_a_filter_corrects_inputs_and_shows_the_difference(browser: Browser) -> None:
+    fields = {
+        "state": "Undone",
+        "workflow": "order_fulfilment",
+        "reason": "a new contract",
+        "again": "yes",
+        "sets": "customerId=c-77",
+        "stop_at": "50%",
+    }
+    said = browser.sends("resubmit-all", **fields)
+    assert "Resubmit all Undone, of order_fulfilment" in said
+    assert "8 of 8 orders are eligible; nothing was sent. The first 5 are sent" in said
+    assert "The run stops if more than 50% fail again." in said
+    for name in NAMES[:3]:
+        assert f"Correction of the input of {name}" in said
+    assert "customerId" in said
+    assert "c-77" in said
+    assert browser.operator.reads("bulk", "ls")["runs"] == []
+    assert "is stored" in browser.carries_out("resubmit-all", **fields)
+    browser.operator.world.pass_time(300)
+    runs = browser.operator.reads("bulk", "ls")["runs"]
+    assert isinstance(runs, list)
+    page = browser.page(f"/bulk/{runs[0]['runId']}")
+    assert "Completed 8" in page
+    assert "--state Undone --workflow order_fulfilment" in page
+    for name in NAMES:
+        row, task = browser.operator.world.store.order(name), browser.operator.world.task(name)
+        assert row is not None
+        assert task.state is TaskState.COMPLETED
+        assert "c-77" in str(task.input(row.content))
+
+
+def test_a_correction_that_is_not_valid_refuses_every_order_with_the_reason(
+    browser: Browser,
+) -> None:
+    fields = {"state": "Undone", "reason": "x", "again": "yes", "sets": "currency=euro"}
+    options = ("--state", "Undone", "--again", "--set", "currency=euro", "--reason", "x")
+    said = browser.sends("resubmit-all", **fields)
+    typed = browser.operator.reads("resubmit", *options)
+    [(orders, why)] = rows_of(typed["refused"])
+    assert orders == 8
+    assert f"8 orders ord-0, ord-1, ord-2 not eligible {why}" in said
+    assert 'name="go"' not in browser.posts("resubmit-all", **fields).text
+
+
+def test_the_run_is_over_what_was_shown_whatever_matches_later(browser: Browser) -> None:
+    world = browser.operator.world
+    fields = {"state": "Undone", "reason": "mistake", "again": "yes"}
+    shown = re.search(r'name="shown" value="([^"]+)"', browser.posts("resubmit-all", **fields).text)
+    assert shown is not None
+    world.faults(DECLINES)
+    world.submit(order("ord-later"))
+    world.run()
+    world.faults()
+    sent = {**fields, "go": "yes", "shown": shown[1]}
+    assert "Nothing was sent" in browser.sends("resubmit-all", **{**sent, "sets": "customerId=c"})
+    assert "is stored" in browser.sends("resubmit-all", **sent)
+    assert "Nothing was sent" in browser.sends("resubmit-all", **sent)
+    world.pass_time(300)
+    assert world.task("ord-7").state is TaskState.COMPLETED
+    assert world.task("ord-later").state is TaskState.UNDONE
+
+
+def test_what_was_shown_too_long_ago_is_shown_again(browser: Browser) -> None:
+    fields = {"state": "Undone", "reason": "mistake", "again": "yes"}
+    shown = re.search(r'name="shown" value="([^"]+)"', browser.posts("resubmit-all", **fields).text)
+    assert shown is not None
+    browser.operator.world.clock.now += LONGEST + 1
+    said = browser.sends("resubmit-all", **fields, go="yes", shown=shown[1])
+    assert "Nothing was sent" in said
+    assert browser.operator.reads("bulk", "ls")["runs"] == []
+
+
+def test_a_filter_that_selects_too_much_is_refused(browser: Browser) -> None:
+    refused = "To select many orders, give a failure group or a state."
+    assert refused in browser.page("/commands/resubmit-all?older=2h", 400)
+    assert refused in browser.sends("undo-all", 400, workflow="order_fulfilment", reason="x")
+    completed = {"state": "Completed", "reason": "x"}
+    typed = browser.operator.types("undo", "--state", "Completed", "--reason", "x").stderr
+    assert " ".join(typed.split()) in browser.sends("undo-all", 400, **completed)
+    typed = browser.operator.types("undo", "--state", "Archived", "--reason", "x").stderr
+    assert " ".join(typed.split()).partition(".")[0] in browser.sends(
+        "undo-all", 404, state="Archived", reason="x"
+    )
+
+
+def test_a_held_agent_keeps_a_run_back_with_the_sentence_of_the_command_line(
+    browser: Browser,
+) -> None:
+    browser.operator.asks("hold", "inventory", "--for", "30m")
+    fields = {"state": "Undone", "reason": "x", "again": "yes"}
+    options = ("resubmit", "--state", "Undone", "--again", "--reason", "x", "--go", "--yes")
+    said = browser.sends("resubmit-all", **fields)
+    assert "would wait" in said
+    assert "Also send to orders that would wait" in said
+    said = browser.carries_out("resubmit-all", **fields)
+    typed = " ".join(browser.operator.types(*options).stderr.split())
+    assert typed.removesuffix("To send to these orders nevertheless, add --anyway.").strip() in said
+    assert browser.operator.reads("bulk", "ls")["runs"] == []
+    assert "is stored" in browser.carries_out("resubmit-all", **fields, anyway="yes")
+
+
+def test_the_newest_plan_of_many_orders_is_shown(browser: Browser) -> None:
+    fields = {"state": "Undone", "reason": "x", "again": "yes", "newest_plan": "yes"}
+    said = browser.sends("resubmit-all", **fields)
+    assert "8 orders: the plan" in said
+    assert "is the newest." in said
+    said = browser.sends("resubmit-all", 400, **fields, step="charge_card")
+    assert "--step cannot be combined with --plan" in said
+
+
+@pytest.mark.parametrize(
+    ("command", "more", "words"),
+    [
+        ("extend-all", {"by_time": "10m"}, "4 of 4 orders are eligible"),
+        ("extend-all", {"by_time": "10m", "step": "no_step"}, "0 of 4 orders are eligible"),
+        ("run-all", {}, "4 of 4 orders are eligible"),
+        ("cancel-all", {"keep": "yes"}, "4 of 4 orders are eligible"),
+        ("resolve-all", {"step": "charge_card", "did": "no"}, "of 4 orders are eligible"),
+    ],
+)
+def test_the_other_commands_act_on_all_that_match(
+    browser: Browser, command: str, more: dict[str, str], words: str
+) -> None:
+    world = browser.operator.world
+    world.faults({"operation": "POST /charges", "status": 503, "retryAfter": 600})
+    world.submit(*(order(f"wait-{n}") for n in range(4)))
+    world.run()
+    assert words in browser.sends(command, state="Retry", reason="x", **more)
+
+
+def test_a_run_over_orders_that_are_named(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert 'href="/commands/resubmit-all"' in browser.html("/bulk")
+    assert "Resubmit all the orders that you name" in browser.page("/commands/resubmit-all")
+    fields = {"reason": "x", "again": "yes"}
+    ids = {"orders": "ord-1, ord-2\r\nord-1 ord-3"}
+    typed = browser.operator.reads("resubmit", *NAMES[1:4], "--again", "--reason", "x")
+    assert eligible(typed) == 3
+    said = browser.sends("resubmit-all", **fields, **ids)
+    assert "Resubmit all 3 orders" in said
+    assert "3 of 3 orders are eligible" in said
+    for wrong, options in (
+        ({}, ()),
+        ({**ids, "state": "Undone"}, ("ord-1", "ord-2", "--state", "Undone")),
+        ({"orders": "none"}, ("ord-1", "none")),
+    ):
+        typed_wrong = browser.operator.types("resubmit", *options, "--reason", "x")
+        answer = browser.posts("resubmit-all", **fields, **wrong)
+        assert answer.status_code in (400, 404)
+        typed_words = " ".join(typed_wrong.stderr.partition("See:")[0].split())
+        assert typed_words
+        assert typed_words in text_of(answer.text)
+    assert "is stored" in browser.carries_out("resubmit-all", **fields, **ids)
+    browser.operator.world.pass_time(300)
+    states = {name: browser.operator.world.task(name).state for name in NAMES}
+    assert [name for name, state in states.items() if state is TaskState.COMPLETED] == NAMES[1:4]
+    monkeypatch.setattr("roundsman_console.web.commands.bulk.MOST_NAMED", 2)
+    assert "At most 2 orders can be named." in browser.sends("resubmit-all", 400, **fields, **ids)
+
+
+def test_a_result_is_for_one_order_only(browser: Browser) -> None:
+    fields = {"state": "Archived", "step": "charge_card", "did": "yes", "result": "1"}
+    said = browser.sends("resolve-all", 400, reason="x", **fields)
+    assert "--result works for one order only. Resolve the orders one by one." in said
+    assert 'name="result"' not in browser.html("/commands/resolve-all?state=Archived")
+
+
+def test_text_of_a_filter_is_inert(browser: Browser) -> None:
+    address = "/commands/undo-all?state=Archived&workflow=%3Cb%3Ex%1b%22"
+    assert "<b>x" not in browser.html(address)
+    assert "\x1b" not in browser.page(address)

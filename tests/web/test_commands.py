@@ -1,0 +1,192 @@
+"""Commands in the browser: the decision first, then the same command as on the command line."""
+
+import re
+from html import unescape
+
+import pytest
+
+from roundsman.model.states import TaskState
+from roundsman_console.web.work import WorkResult
+from tests.console.operators import DECLINED, in_retry
+from tests.moto.orders import order
+from tests.web.browsers import Browser
+
+
+def test_a_command_is_shown_first_and_sends_nothing(browser: Browser) -> None:
+    in_retry(browser.operator)
+    said = browser.sends("run", order="ord-1", reason="the acquirer is back")
+    assert "run of ord-1 is possible; nothing was sent." in said
+    assert "What would change" in said
+    assert browser.operator.world.task("ord-1").state is TaskState.RETRY
+
+
+def test_a_command_is_carried_out_and_confirmed_by_its_row(browser: Browser) -> None:
+    in_retry(browser.operator)
+    said = browser.carries_out("run", order="ord-1", reason="the acquirer is back")
+    assert "Back to ord-1" in said
+    browser.operator.world.run()
+    assert browser.operator.world.task("ord-1").state is TaskState.COMPLETED
+    history = browser.operator.reads("show", "ord-1")["history"]
+    assert isinstance(history, list)
+    assert "the acquirer is back" in next(row["reason"] for row in history if row["by"])
+
+
+def test_an_undone_order_begins_again_only_if_that_is_said(browser: Browser) -> None:
+    browser.operator.world.submit({**order("ord-1"), **DECLINED})
+    browser.operator.world.run()
+    assert "refused, nothing was sent" in browser.sends("resubmit", order="ord-1", reason="x")
+    said = browser.sends("resubmit", order="ord-1", reason="x", again="yes")
+    assert "resubmit of ord-1 is possible" in said
+
+
+def test_a_correction_is_shown_with_masked_fields_masked(browser: Browser) -> None:
+    browser.operator.world.submit({**order("ord-1"), **DECLINED})
+    browser.operator.world.run()
+    fields = {"order": "ord-1", "reason": "a new card", "again": "yes"}
+    said = browser.sends("resubmit", **fields, sets="customerId=c-77")
+    assert "Correction of the input" in said
+    assert "c-77" in said
+
+
+def edited(browser: Browser, before: str, after: str) -> str:
+    """The whole input of ord-1 as its form has it, with one text replaced."""
+    html = browser.html("/commands/resubmit?order=ord-1")
+    text = unescape(html.partition('name="input"')[2].partition(">")[2].partition("</textarea>")[0])
+    assert before in text
+    return text.strip().replace(before, after)
+
+
+def test_the_whole_input_is_edited_and_masked_values_keep_what_they_stand_for(
+    browser: Browser,
+) -> None:
+    browser.operator.world.submit({**order("ord-1"), **DECLINED, "customerId": "c-1"})
+    browser.operator.world.run()
+    fields = {"order": "ord-1", "reason": "a new customer", "again": "yes"}
+    unchanged = edited(browser, "c-1", "c-1")
+    assert "(masked)" in unchanged
+    assert "tok_" not in unchanged
+    assert "Correction of the input" not in browser.sends("resubmit", **fields, input=unchanged)
+    text = edited(browser, "c-1", "c-77").replace("\n", "\r\n")
+    said = browser.sends("resubmit", **fields, input=text)
+    assert "customerId" in said.partition("Correction of the input")[2].partition("Reason")[0]
+    assert "Back to ord-1" in browser.carries_out("resubmit", **fields, input=text)
+    world = browser.operator.world
+    world.run()
+    row = world.store.order("ord-1")
+    assert row is not None
+    now = world.task("ord-1").input(row.content)
+    assert "c-77" in str(now)
+    assert str(DECLINED["paymentToken"]) in str(now)
+
+
+def test_an_edited_input_that_is_not_possible_is_refused(browser: Browser) -> None:
+    browser.operator.world.submit({**order("ord-1"), **DECLINED, "customerId": "c-1"})
+    browser.operator.world.run()
+    fields = {"order": "ord-1", "reason": "x", "again": "yes"}
+    changed = edited(browser, "c-1", "c-77")
+    for more, words in (
+        ({"input": "[]"}, "The corrected input is not a JSON object."),
+        ({"input": "no"}, "is not JSON"),
+        ({"input": '{"other": "(masked)"}'}, "The field other is masked"),
+        ({"input": changed, "sets": "a=1"}, "Give either --input, or --set and --remove."),
+        ({"used": "yes"}, "--used requires --input, --set or --remove."),
+        ({"not_done": "charge_card"}, "--not-done requires a correction or --fresh-key."),
+    ):
+        assert words in browser.sends("resubmit", 400, **fields, **more)
+    text = edited(browser, '"USD"' if '"USD"' in changed else '"EUR"', '"euro"')
+    assert "the corrected input is not valid" in browser.sends("resubmit", **fields, input=text)
+    many = {"state": "Undone", "reason": "x", "input": "{}"}
+    assert "it works for one order only" in browser.sends("resubmit-all", 400, **many)
+
+
+def test_the_change_of_the_plan_is_shown(browser: Browser) -> None:
+    browser.operator.world.submit({**order("ord-1"), **DECLINED})
+    browser.operator.world.run()
+    fields = {"order": "ord-1", "reason": "x", "again": "yes", "newest_plan": "yes"}
+    said = browser.sends("resubmit", **fields)
+    assert "The order would continue under the newest plan." in said
+    plan = browser.operator.world.task("ord-1").plan
+    assert f"Its plan {plan[:12]} is the newest." in said
+
+
+@pytest.mark.parametrize(
+    ("command", "fields", "words"),
+    [
+        ("run", {"reason": ""}, "--reason is empty."),
+        ("extend", {"reason": "x", "by_time": "soon"}, "is not a duration"),
+        ("resolve", {"reason": "x"}, "Choose the step whose outcome you know."),
+        ("resolve", {"reason": "x", "step": "charge_card"}, "Choose whether the step happened."),
+    ],
+)
+def test_a_wrong_field_is_named_and_nothing_is_sent(
+    browser: Browser, command: str, fields: dict[str, str], words: str
+) -> None:
+    in_retry(browser.operator)
+    assert words in browser.sends(command, 400, order="ord-1", **fields)
+
+
+def test_an_unknown_order_command_or_agent_is_not_found(browser: Browser) -> None:
+    assert "There is no order none" in browser.sends("run", 404, order="none", reason="x")
+    assert "There is no such command." in browser.page("/commands/destroy?order=ord-1", 404)
+    assert "No agent 'none'" in browser.page("/commands/hold?agent=none", 404)
+
+
+def test_an_agent_is_held_and_released(browser: Browser) -> None:
+    fields = {"agent": "mail", "reason": "maintenance"}
+    assert "would begin nothing new for 30 min" in browser.sends("hold", **fields, **{"for": "30m"})
+    assert "takes work" in browser.page("/agents")
+    assert "mail is held for 30 min" in browser.carries_out("hold", **fields, **{"for": "30m"})
+    assert "maintenance" in browser.page("/agents")
+    released = browser.work("release", agent="mail", reason="").result
+    assert released == WorkResult("mail is released.", good=True, notes=["No task waits for it."])
+    assert "maintenance" not in browser.page("/agents")
+
+
+def test_a_release_wakes_the_orders_that_wait_for_the_agent(browser: Browser) -> None:
+    world = browser.operator.world
+    assert browser.operator.asks("hold", "payment", "--for", "30m").exit_code == 0
+    world.submit(order("ord-1"))
+    world.run()
+    assert world.waiting("SchedulerQueue") == 0
+    released = browser.work("release", agent="payment", reason="it is back").result
+    assert released is not None
+    assert (released.sentence, released.good) == ("payment is released.", True)
+    [woken] = released.notes
+    assert woken.startswith("1 task that waits: woken from ")
+    world.pass_time(60)
+    world.run()
+    assert world.task("ord-1").state is TaskState.COMPLETED
+
+
+def test_a_release_beside_too_much_other_work_is_still_a_release(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert browser.operator.asks("hold", "mail", "--for", "30m").exit_code == 0
+    monkeypatch.setattr("roundsman_console.web.work.MOST_AT_ONCE", 0)
+    said = browser.carries_out("release", agent="mail", reason="")
+    assert "mail is released. The orders that wait for it continue within minutes." in said
+    assert "held by" not in browser.page("/agents")
+
+
+def test_only_what_was_shown_is_carried_out_and_only_once(browser: Browser) -> None:
+    in_retry(browser.operator)
+    fields = {"order": "ord-1", "reason": "slow", "by_time": "10m"}
+    before = browser.operator.world.task("ord-1").complete_by
+    assert "Nothing was sent" in browser.sends("extend", **fields, go="yes")
+    shown = re.search(r'name="shown" value="([^"]+)"', browser.posts("extend", **fields).text)
+    assert shown is not None
+    changed = {**fields, "by_time": "60m", "go": "yes", "shown": shown[1]}
+    assert "Nothing was sent" in browser.sends("extend", **changed)
+    sent = {**fields, "go": "yes", "shown": shown[1]}
+    assert "Back to ord-1" in browser.sends("extend", **sent)
+    assert "Nothing was sent" in browser.sends("extend", **sent)
+    assert browser.operator.world.task("ord-1").complete_by == before + 600_000
+
+
+def test_an_order_that_has_changed_since_is_shown_again(browser: Browser) -> None:
+    in_retry(browser.operator)
+    fields = {"order": "ord-1", "reason": "back"}
+    shown = re.search(r'name="shown" value="([^"]+)"', browser.posts("run", **fields).text)
+    assert shown is not None
+    browser.operator.asks("extend", "ord-1", "--by", "10m")
+    assert "Nothing was sent" in browser.sends("run", **fields, go="yes", shown=shown[1])

@@ -1,0 +1,76 @@
+"""Commands on the whole stack in the browser: a new order, an answer, the way back to versions."""
+
+import json
+
+import pytest
+
+from roundsman.inspector.errors import InspectorError
+from roundsman.inspector.operate.rollback import VersionChange
+from roundsman.model.states import TaskState
+from roundsman_console.web.commands import stacks
+from tests.console.verbs import typed_example
+from tests.moto.orders import order
+from tests.web.browsers import Browser
+
+
+def test_an_order_is_assessed_before_it_is_sent(browser: Browser) -> None:
+    body = json.dumps(order("ord-1"))
+    said = browser.sends("submit", body=body)
+    assert "order ord-1: it would take effect, it would be accepted." in said
+    assert browser.operator.world.waiting("SubmissionQueue") == 0
+    assert "Sent." in browser.carries_out("submit", body=body)
+    browser.operator.world.run()
+    assert browser.operator.world.task("ord-1").state is TaskState.COMPLETED
+
+
+def test_an_order_that_would_be_rejected_is_not_sent(browser: Browser) -> None:
+    wrong = json.dumps({**order("ord-1"), "currency": "euro"})
+    said = browser.sends("submit", body=wrong, go="yes")
+    assert "Nothing was sent: it would be rejected." in said
+    assert "currency: must be three capital letters" in said
+    assert "Nothing was sent" in browser.sends("submit", body="")
+    assert browser.operator.world.waiting("SubmissionQueue") == 0
+
+
+def test_an_answer_is_checked_and_refused_with_the_sentence_of_the_command_line(
+    browser: Browser,
+) -> None:
+    browser.operator.world.submit(order("ord-1001"))
+    browser.operator.world.run()
+    token = typed_example("answer")[1]
+    assert "Give either a result or a failure" in browser.sends("answer", 400, token=token)
+    assert "reads no files" in browser.sends("answer", 400, token=token, result="@/etc/hosts")
+    assert "token" in browser.sends("answer", 400, token="none", result="1")
+    assert "The step would succeed." in browser.sends("answer", token=token, result="null")
+    said = browser.carries_out("answer", token=token, result="null")
+    typed = browser.operator.types("answer", token, "--result", "null")
+    assert typed.exit_code == 1
+    assert " ".join(typed.stderr.split()) in said
+
+
+def test_functions_that_go_back_are_shown_first(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changes = [VersionChange("Payment", "shop-payment", "7", "6")]
+    gone: list[object] = []
+    monkeypatch.setattr(stacks, "find_changes", lambda _: changes)
+    monkeypatch.setattr(stacks, "go_back", lambda _, found: gone.extend(found))
+    said = browser.sends("rollback")
+    assert "Payment version 7 version 6" in said
+    assert gone == []
+    assert "went back. The stack's template still names the newer" in browser.carries_out(
+        "rollback"
+    )
+    assert gone == changes
+    monkeypatch.setattr(stacks, "find_changes", lambda _: [])
+    assert "Every function runs the version from before" in browser.sends("rollback")
+
+
+def test_a_stack_that_was_deployed_once_cannot_go_back(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(_: object) -> None:
+        raise InspectorError("The stack was deployed once.")
+
+    monkeypatch.setattr(stacks, "find_changes", refused)
+    assert "The stack was deployed once." in browser.sends("rollback", 502)

@@ -1,0 +1,208 @@
+"""Each page shows what the command line shows of the same stack, and never runs what it shows."""
+
+from urllib.parse import quote
+
+import boto3
+import pytest
+
+from roundsman.model.states import ProcessState, TaskState
+from roundsman_console.web.drawings.shapes import SHAPES
+from roundsman_console.web.live import event_of
+from tests.console.operators import DECLINED, in_retry
+from tests.moto.orders import order
+from tests.web.browsers import Browser, text_of
+
+PAGES = (
+    "/",
+    "/orders",
+    "/groups",
+    "/bulk",
+    "/dead-letters",
+    "/rejected",
+    "/agents",
+    "/workflows",
+    "/cost",
+    "/export",
+    "/doctor",
+)
+HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'\x1b[31m\u202e{{ 7 * 7 }}"
+
+
+@pytest.fixture
+def declined(browser: Browser) -> Browser:
+    """An order that was undone, and one that completed."""
+    browser.operator.world.submit({**order("ord-1"), **DECLINED}, order("ord-2"))
+    browser.operator.world.run()
+    return browser
+
+
+def test_the_pages_of_an_empty_stack_say_what_is_not_there(browser: Browser) -> None:
+    told = {address: browser.page(address) for address in PAGES}
+    assert "Nothing needs attention: no failure group is open" in told["/"]
+    assert "There is no order yet" in told["/orders"]
+    assert "No failure group is open." in told["/groups"]
+    assert "No bulk run was started" in told["/bulk"]
+    assert "No queue has dead letters." in told["/dead-letters"]
+    assert "No message is rejected." in told["/rejected"]
+    assert "payment takes work" in told["/agents"]
+    assert "no workflow is in use" in told["/workflows"]
+    for address, page in told.items():
+        assert "None" not in page, address
+
+
+def test_an_order_is_explained_with_its_steps_times_and_history(declined: Browser) -> None:
+    page = declined.page("/orders/ord-1")
+    assert page.count("charge_card: failed for good: CardDeclined: POST answered 402") >= 2
+    assert "Undone" in page
+    assert "charge_card: its undo begins" in page
+    assert "Show the input of the order" in page
+    shown = str(declined.operator.reads("why", "ord-1")["sentence"])
+    before, _, after = shown.partition("since 2027-01-15T")
+    assert before in page, "the sentence is that of the command line, with relative times"
+    assert after.partition(")")[2] in page
+    assert "2027-01-15T" not in page, "an instant is shown on hover only"
+
+
+def test_an_order_is_found_by_its_id(declined: Browser) -> None:
+    assert declined.page("/orders?find=%20ord-1 ").startswith("ord-1 ")
+    assert "There is no order nothing in" in declined.page("/orders?find=nothing", 404)
+    assert "an order id is 1 to 128" in declined.page("/orders/a%20b", 404)
+
+
+def test_the_search_finds_the_group_that_an_email_names_and_a_bulk_run(declined: Browser) -> None:
+    group = declined.operator.world.task("ord-1").failure
+    assert "1 order of order_fulfilment at charge_card" in declined.page(f"/orders?find={group}")
+    assert "There is no bulk run b-0123abcd" in declined.page("/orders?find=b-0123abcd", 404)
+    assert "There is no order f-0123" in declined.page("/orders?find=f-0123", 404)
+
+
+def test_orders_are_filtered_as_on_the_command_line(declined: Browser) -> None:
+    assert "ord-2" not in declined.page("/orders?state=undone")
+    assert "ord-1" in declined.page("/orders?state=undone&workflow=&step=")
+    assert "No order matches these filters." in declined.page("/orders?state=Archived")
+    assert "There is no such state." in declined.page("/orders?state=Odd", 400)
+    assert "is not a duration" in declined.page("/orders?older=soon", 400)
+
+
+def test_a_list_goes_on_with_its_next_page(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("roundsman_console.web.pages.orders.ON_A_PAGE", 2)
+    browser.operator.world.submit(*(order(f"ord-{n}") for n in range(3)))
+    browser.operator.world.run()
+    first = browser.html("/orders?state=Completed")
+    (_, _, rest) = first.partition('<a href="/orders?state=Completed&amp;after=')
+    cursor, _, _ = rest.partition('"')
+    second = browser.html(f"/orders?state=Completed&after={cursor}")
+    shown = [f"ord-{n}" for n in range(3) if f'/orders/ord-{n}"' in first]
+    others = [f"ord-{n}" for n in range(3) if f'/orders/ord-{n}"' in second]
+    assert (len(shown), len(others)) == (2, 1)
+    assert {*shown, *others} == {"ord-0", "ord-1", "ord-2"}
+
+
+def test_a_failure_group_has_its_cause_count_and_samples(browser: Browser) -> None:
+    browser.operator.world.faults({"operation": "POST /refunds", "status": 400})
+    browser.operator.world.submit({**order("ord-1"), **DECLINED}, {**order("ord-2"), **DECLINED})
+    browser.operator.world.run()
+    browser.operator.world.faults()
+    groups = browser.operator.reads("groups", "ls")["groups"]
+    assert isinstance(groups, list)
+    for group in groups:
+        page = browser.page(f"/groups/{group['group']}")
+        assert group["error"]["message"] in page
+        assert "ord-1" in page
+    assert "There is no such failure group" in browser.page("/groups/f-00000000", 404)
+
+
+def test_a_held_agent_says_by_whom_and_why(browser: Browser) -> None:
+    browser.operator.asks("hold", "mail", "--for", "30m")
+    assert "held for another 30 min by ops: told to" in browser.page("/agents")
+    assert "mail is held by ops" in browser.page("/")
+
+
+def test_a_workflow_is_drawn_with_its_orders(declined: Browser) -> None:
+    page = declined.page("/workflows")
+    assert "order_fulfilment" in page
+    assert "50 %" in page
+    task = declined.operator.world.task("ord-1")
+    assert "<svg" in declined.html(f"/workflows/{task.plan}")
+    assert "There is no such plan." in declined.page("/workflows/none", 404)
+
+
+def test_hostile_text_is_shown_and_never_runs(browser: Browser) -> None:
+    browser.operator.world.submit(
+        {**order("ord-1"), "customerId": HOSTILE[:60]}, {"orderId": HOSTILE}
+    )
+    browser.operator.world.run()
+    browser.operator.types(
+        "hold", "mail", "--for", "30m", "--as", HOSTILE[:90], "--reason", HOSTILE, "--yes"
+    )
+    for address in (*PAGES, "/orders/ord-1", f"/orders/{quote(HOSTILE, safe='')}"):
+        answer = browser.client.get(address)
+        assert "<script>alert" not in answer.text, address
+        assert "<img" not in answer.text, address
+        assert "\x1b" not in answer.text, address
+        assert "\u202e" not in answer.text, address
+        assert "49" not in text_of(answer.text).split(), address
+    assert "<script>alert(1)</script>" in browser.page("/agents")
+
+
+def test_a_part_that_cannot_be_read_says_so_and_the_rest_is_shown(
+    declined: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        client = boto3.client("sqs")
+        raise client.exceptions.ClientError(
+            {"Error": {"Code": "AccessDenied", "Message": "not for viewers"}},
+            "GetQueueAttributes",
+        )
+
+    monkeypatch.setattr("roundsman.inspector.inspector.read_stats", refused)
+    page = declined.page("/")
+    assert "AWS refused GetQueueAttributes with these credentials: not for viewers" in page
+    assert "Needs attention" in page
+
+
+def test_a_read_only_console_shows_no_buttons(browser: Browser) -> None:
+    in_retry(browser.operator)
+    assert "Run now" in browser.page("/orders/ord-1")
+    browser.session.read_only = True
+    assert "Run now" not in browser.page("/orders/ord-1")
+    assert "--read-only" in browser.page("/commands/run?order=ord-1")
+
+
+def test_an_event_of_a_live_page_has_each_of_its_lines() -> None:
+    assert event_of("<p>\n</p>") == "event: page\ndata: <p>\ndata: </p>\n\n"
+
+
+def test_only_pages_that_are_live_are_streamed(browser: Browser) -> None:
+    assert "There is no such live page." in browser.page("/live?page=/doctor", 404)
+    assert "There is no such live page." in browser.page("/live?page=//evil.example/orders", 404)
+
+
+def test_every_state_has_a_colour_and_a_shape_of_its_own(browser: Browser) -> None:
+    page = browser.html("/")
+    for state in TaskState:
+        assert f'class="state state-{state.lower()}"' in page
+        assert SHAPES[state] in page
+    assert len({SHAPES[state] for state in TaskState}) == len(TaskState)
+    assert {*TaskState, *ProcessState} <= {*SHAPES}
+
+
+def test_masked_fields_are_in_no_page(declined: Browser) -> None:
+    token = DECLINED["paymentToken"]
+    for address in (*PAGES, "/orders/ord-1", "/commands/resubmit?order=ord-1"):
+        assert token not in declined.html(address), address
+    assert "(masked)" in declined.html("/orders/ord-1")
+
+
+def test_an_erased_order_says_so_and_offers_no_command(declined: Browser) -> None:
+    before = declined.page("/orders/ord-1")
+    assert "Resubmit" in before
+    assert "1 Main St" in before
+    typed = ("erase", "ord-1", "--why", "request 17", "--as", "ops", "--yes")
+    assert declined.operator.types(*typed).exit_code == 0
+    page = declined.page("/orders/ord-1")
+    assert "Its contents were erased just now by ops: request 17." in page
+    assert "Resubmit" not in page
+    assert "1 Main St" not in page

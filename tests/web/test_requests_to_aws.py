@@ -1,0 +1,61 @@
+"""How many requests to AWS a page makes, as docs/how-to/open-the-console.md says."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from unittest.mock import patch
+
+from botocore.client import BaseClient
+
+from roundsman_console.web.live import LIVE_SECONDS
+from roundsman_console.web.work import WorkResult, works_of
+from tests.console.operators import DECLINED
+from tests.moto.orders import order
+from tests.web.browsers import Browser
+
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "open-the-console.md"
+ROW = re.compile(r"^\| `([^`]+)` \| ([0-9]+) \| (?:every ([0-9]+) s|once) \|$", re.MULTILINE)
+
+
+@contextmanager
+def requests_counted() -> Iterator[Counter[str]]:
+    found: Counter[str] = Counter()
+    make = BaseClient._make_api_call  # type: ignore[attr-defined]  # what every call goes through
+
+    def counted(self: BaseClient, operation: str, arguments: object) -> object:
+        found[operation] += 1
+        return make(self, operation, arguments)
+
+    with patch.object(BaseClient, "_make_api_call", counted):
+        yield found
+
+
+def test_the_page_has_the_requests_of_each_page_of_the_example(browser: Browser) -> None:
+    browser.operator.world.submit({**order("ord-1"), **DECLINED})
+    browser.operator.world.run()
+    group = browser.operator.world.task("ord-1").failure
+    start = ("resubmit", "--group", str(group), "--reason", "x", "--go", "--yes", "--no-wait")
+    browser.operator.types(*start)
+    runs = browser.operator.reads("bulk", "ls")["runs"]
+    assert isinstance(runs, list)
+    work = works_of(browser.inspector).start("x", "/", lambda _: WorkResult("Done.", good=True))
+    addresses = {
+        "/progress/{work}": f"/progress/{work.id}",
+        "/orders/{order}": "/orders/ord-1",
+        "/groups/{group}": "/groups/f-00000000",
+        "/workflows/{plan}": f"/workflows/{browser.operator.world.task('ord-1').plan}",
+        "/bulk/{run}": f"/bulk/{runs[0]['runId']}",
+    }
+    told = {
+        path: (int(many), float(every) if every else None)
+        for path, many, every in ROW.findall(PAGE.read_text(encoding="utf-8"))
+    }
+    seen = {}
+    for path in told:
+        with requests_counted() as found:
+            browser.client.get(addresses.get(path, path))
+        seen[path] = (found.total(), LIVE_SECONDS.get(path))
+    assert seen == told
+    assert {*LIVE_SECONDS} <= {*told}

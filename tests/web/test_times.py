@@ -1,0 +1,80 @@
+"""Instants on pages: in relative words, with the instant on hover, also inside of sentences."""
+
+import re
+
+import pytest
+
+from roundsman.model.instants import MINUTE, SECOND, iso
+from roundsman_console.web import times
+from roundsman_console.web.times import HOUR, ago, elapsed, left, sentence, until, words
+from tests.support.machine_world import T0
+from tests.web.browsers import text_of
+
+
+@pytest.fixture(autouse=True)
+def stopped_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(times, "now", lambda: T0)
+
+
+def at(away: int) -> str:
+    return f"{iso(T0 + away)[:19]}Z"
+
+
+def said(text: str) -> str:
+    """The text of a sentence, as it is read."""
+    return re.sub(r"<[^>]*>", "", sentence(text))
+
+
+def test_an_instant_is_relative_and_has_itself_on_hover() -> None:
+    shown = ago(T0 - 90 * SECOND)
+    assert text_of(shown) == "90 s ago"
+    assert f'title="{iso(T0 - 90 * SECOND)}"' in shown
+    assert text_of(until(T0 + 5 * MINUTE)) == "in 5 min"
+    assert text_of(until(T0 - 5 * MINUTE)) == "5 min ago"
+    assert text_of(left(T0 + 5 * MINUTE)) == "for another 5 min"
+    assert ago(None) == until(None) == ""
+
+
+def test_a_long_time_has_no_more_digits_than_are_of_use() -> None:
+    assert words("ago", -400) == "just now"
+    assert words("until", 400) == "in 0 s"
+    assert words("ago", -(9 * HOUR + 5 * MINUTE)) == "9 h 5 min ago"
+    assert words("ago", -(10 * HOUR + 5 * MINUTE)) == "10 h ago"
+    assert words("until", 89 * 24 * HOUR) == "in 89 days"
+
+
+def test_an_instant_in_a_sentence_becomes_words_that_fit_the_word_before_it() -> None:
+    two = 2 * MINUTE
+    for text, wanted in {
+        f"held since {at(-two)}: tests": "held for 2 min: tests",
+        f"it needs a person since {at(-two)} (2 min ago): no": "it needs a person for 2 min: no",
+        f"attempt 2, at {at(two)} (in 2 min).": "attempt 2, in 2 min.",
+        f"complete at {at(two)}, in 2 min": "complete in 2 min",
+        f"complete by {at(-two)}, 2 min ago": "complete (due 2 min ago)",
+        f"its next pass, by {at(two)}.": "its next pass, within 2 min.",
+        f"held by amy until {at(two)}: tests": "held by amy for another 2 min: tests",
+        f"held until {at(-two)}": "held until 2 min ago",
+        f"erased on {iso(T0 - two)} by ops": "erased 2 min ago by ops",
+        f"counted {at(-two)}, 3 of 4 failed": "counted 2 min ago, 3 of 4 failed",
+    }.items():
+        assert said(text) == wanted
+
+
+def test_text_around_an_instant_is_inert() -> None:
+    shown = sentence(f"<b>\x1b[31m at {at(0)} <script>")
+    assert shown.startswith("&lt;b&gt;?[31m <time ")
+    assert shown.endswith("</time> &lt;script&gt;")
+
+
+def test_what_only_looks_like_an_instant_stays() -> None:
+    assert said("at 2027-13-45T99:00:00Z") == "at 2027-13-45T99:00:00Z"
+    assert said("no instant in it") == "no instant in it"
+
+
+def test_the_time_between_two_entries_is_exact_while_it_is_short() -> None:
+    assert [elapsed(one) for one in (0, 4_040, 99_999, 100_000)] == [
+        "0.0 s",
+        "4.0 s",
+        "100.0 s",
+        "100 s",
+    ]

@@ -1,0 +1,1 @@
+"""Installs what tests run against: DynamoDB Local, Chromium, and Java and Node if missing."""

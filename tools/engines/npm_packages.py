@@ -1,0 +1,47 @@
+"""Installs packages of npm into a folder, and hashes what they brought."""
+
+import hashlib
+import re
+import subprocess
+from pathlib import Path
+
+from tools.engines.runtimes import ToolError, find_npm, last_line
+
+
+def npm_install(prefix: Path, *packages: str) -> None:
+    """Install packages (`name@version`) into `prefix`; no script of theirs is run.
+
+    Raises ToolError with the reason as a sentence.
+    """
+    npm = find_npm()
+    done = subprocess.run(
+        [
+            *npm.command,
+            *("install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund"),
+            *("--prefix", str(prefix), *packages),
+        ],
+        env=npm.environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        names = " and ".join(package.rpartition("@")[0] for package in packages)
+        raise ToolError(f"npm could not install {names} ({npm_reason(done.stderr)}).")
+
+
+def npm_reason(said: str) -> str:
+    """Return the first error line of npm that is a sentence and not an error code."""
+    errors = re.findall(r"^npm (?:error|ERR!) (.+)$", said, re.MULTILINE)
+    codes = ("code ", "syscall ", "errno ", "path ")
+    reason = next((line for line in errors if not line.startswith(codes)), last_line(said))
+    return reason.rstrip(".")
+
+
+def tree_hash(folder: Path) -> str:
+    """Return one SHA-256 over the names and the contents of all files under `folder`."""
+    total = hashlib.sha256()
+    for path in sorted(item for item in folder.rglob("*") if item.is_file()):
+        content = hashlib.sha256(path.read_bytes()).hexdigest()
+        total.update(f"{path.relative_to(folder).as_posix()} {content}\n".encode())
+    return total.hexdigest()
