@@ -21,8 +21,12 @@ def runs_of(*goals: str) -> list[str]:
     told = subprocess.run(
         ["make", "--dry-run", *goals],
         cwd=ROOT,
-        # Without the settings of a make that may be running this test.
-        env={name: value for name, value in os.environ.items() if not name.startswith("MAKE")},
+        # Without the settings of a make that may be running this test: make hands them on.
+        env={
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith("MAKE") and name != "WHOLE"
+        },
         capture_output=True,
         text=True,
         check=True,
