@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from roundsman.inspector.operate.commands import LONGEST_EXTENSION, LONGEST_NAME, LONGEST_REASON
+from roundsman.inspector.operate.limits import LONGEST_EXTENSION, LONGEST_NAME, LONGEST_REASON
 from roundsman.inspector.read.masks import MASK
 from roundsman.model.corrections import Correction, changes_of
 from roundsman.model.instants import EPOCH

@@ -18,9 +18,9 @@ def results() -> Console:
 
     So a program that reads a table finds each id whole. COLUMNS sets another width.
     """
-    console = Console(highlight=False)
+    console = Console(highlight=False, emoji=False)
     if not console.is_terminal and "COLUMNS" not in os.environ:
-        return Console(highlight=False, width=UNLIMITED)
+        return Console(highlight=False, emoji=False, width=UNLIMITED)
     return console
 
 

@@ -30,6 +30,7 @@ from roundsman.inspector.operate.corrections import (
     check_correction,
     corrects,
 )
+from roundsman.inspector.operate.limits import LONGEST_NAME, LONGEST_REASON
 from roundsman.inspector.operate.missing_statements import (
     MissingStatements,
     missing_statements,
@@ -56,18 +57,8 @@ from roundsman.model.events import (
 from roundsman.model.json import Json
 from roundsman.model.plan import Plan
 from roundsman.model.task import Task
-from roundsman.wire import commands as wire_commands
 from roundsman.wire.commands import command_of, read_command
 from roundsman.wire.limits import MESSAGE_LIMIT, wire_text
-
-LONGEST_EXTENSION = wire_commands.LONGEST_EXTENSION
-"""The maximum number of seconds by which one command `extend` moves a time."""
-
-LONGEST_REASON = 500
-"""Characters; the reason is stored in the task's record and shown in lists."""
-
-LONGEST_NAME = 100
-"""Characters."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ from botocore.exceptions import BotoCoreError
 
 from roundsman.aws.clock import now
 from roundsman.aws.dynamodb.control import DynamoAgentBoard, DynamoLeases, DynamoPlans
-from roundsman.aws.dynamodb.groups import DynamoGroups
 from roundsman.aws.dynamodb.holds import DynamoHolds
 from roundsman.aws.dynamodb.tasks import DynamoStore
 from roundsman.aws.outputs import describe_stack
@@ -23,15 +22,18 @@ from roundsman.inspector.errors import InspectorError, StackNotFound
 from roundsman.inspector.read.task_records import Records
 from roundsman.model.task import Task
 from roundsman.ports import Member
-from roundsman.submission.events import EventReader
 from roundsman.wire.tracing import is_sampled, trace_id
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient
     from mypy_boto3_cloudwatch import CloudWatchClient
+    from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_lambda import LambdaClient
     from mypy_boto3_sns import SNSClient
     from mypy_boto3_sqs import SQSClient
+
+    from roundsman.aws.dynamodb.groups import DynamoGroups
+    from roundsman.submission.events import EventReader
 
 CONNECT_WITHIN = 5  # timeout in seconds for each try, so that a missing network is reported soon
 
@@ -43,7 +45,7 @@ class DeployedStack:
     name: str
     outputs: dict[str, str]
     parameters: dict[str, str]
-    events: EventReader | None = None
+    events: "EventReader | None" = None
     """How the stack's submission reads an event; None if it is not known here."""
 
     def output(self, name: str) -> str:
@@ -72,10 +74,16 @@ class DeployedStack:
         return range(max(self.shards, self.leases.read().shards))
 
     @cached_property
+    def dynamodb(self) -> "DynamoDBClient":
+        """The client for the stack's tables. To create one takes as long as some requests."""
+        client: DynamoDBClient = boto3.client("dynamodb")
+        return client
+
+    @cached_property
     def tasks(self) -> DynamoStore:
         """The store of the stack's orders and tasks."""
         return DynamoStore(
-            boto3.client("dynamodb"),
+            self.dynamodb,
             tasks_table=self.output("TasksTableName"),
             orders_table=self.output("OrdersTableName"),
             history_table=self.output("HistoryTableName"),
@@ -97,12 +105,12 @@ class DeployedStack:
     @cached_property
     def records(self) -> Records:
         """The tasks as lists read them: many at a time."""
-        return Records(boto3.client("dynamodb"), tasks_table=self.output("TasksTableName"))
+        return Records(self.dynamodb, tasks_table=self.output("TasksTableName"))
 
     @cached_property
     def plans(self) -> DynamoPlans:
         """The stack's stored plans."""
-        return DynamoPlans(boto3.client("dynamodb"), control_table=self.output("ControlTableName"))
+        return DynamoPlans(self.dynamodb, control_table=self.output("ControlTableName"))
 
     @cached_property
     def unreadable(self) -> list[UnreadableRecord]:
@@ -113,7 +121,7 @@ class DeployedStack:
     def holds(self) -> DynamoHolds:
         """The holds on the stack's agents."""
         return DynamoHolds(
-            boto3.client("dynamodb"),
+            self.dynamodb,
             control_table=self.output("ControlTableName"),
             clock=now,
             on_unreadable=self.unreadable.append,
@@ -123,17 +131,19 @@ class DeployedStack:
     def board(self) -> DynamoAgentBoard:
         """The views of the agents' request queues."""
         return DynamoAgentBoard(
-            boto3.client("dynamodb"),
+            self.dynamodb,
             control_table=self.output("ControlTableName"),
             clock=now,
             on_unreadable=self.unreadable.append,
         )
 
     @cached_property
-    def groups(self) -> DynamoGroups:
+    def groups(self) -> "DynamoGroups":
         """The open failure groups."""
+        from roundsman.aws.dynamodb.groups import DynamoGroups
+
         return DynamoGroups(
-            boto3.client("dynamodb"),
+            self.dynamodb,
             control_table=self.output("ControlTableName"),
             on_unreadable=self.unreadable.append,
         )
@@ -142,7 +152,7 @@ class DeployedStack:
     def leases(self) -> DynamoLeases:
         """The supervisors' leases, which say when each shard was last visited."""
         return DynamoLeases(
-            boto3.client("dynamodb"),
+            self.dynamodb,
             control_table=self.output("ControlTableName"),
             on_unreadable=self.unreadable.append,
         )
@@ -172,7 +182,7 @@ class DeployedStack:
         return client
 
 
-def find_stack(name: str | None, events: EventReader | None = None) -> DeployedStack:
+def find_stack(name: str | None, events: "EventReader | None" = None) -> DeployedStack:
     """Return the stack with this name; None selects the name in samconfig.toml.
 
     Raises StackNotFound if there is no such stack or no name, and InspectorError if samconfig.toml

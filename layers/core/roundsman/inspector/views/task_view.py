@@ -1,6 +1,7 @@
 """Presenting a task as one JSON document, with instants in ISO 8601."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from roundsman.engine.effects import may_have_taken_effect, without_compensation
 from roundsman.inspector.documents.tasks import (
@@ -12,12 +13,14 @@ from roundsman.inspector.documents.tasks import (
     TaskPageDocument,
     TaskSummaryDocument,
 )
-from roundsman.inspector.read.selection import Page
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import iso
 from roundsman.model.plan import Plan
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepRecord, Task, operation_of
+
+if TYPE_CHECKING:
+    from roundsman.inspector.read.selection import Page
 
 
 def step_names(task: Task, plan: Plan | None) -> list[str]:
@@ -181,7 +184,7 @@ def _iso(instant: int | None) -> str | None:
     return None if instant is None else iso(instant)
 
 
-def page_document(page: Page) -> TaskPageDocument:
+def page_document(page: "Page") -> TaskPageDocument:
     """Return a page of tasks as JSON for scripts."""
     return {
         "tasks": [task_summary(task) for task in page.tasks],

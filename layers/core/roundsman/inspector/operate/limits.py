@@ -1,0 +1,12 @@
+"""The limits of what an operator may say in a command. They import little, for the command line."""
+
+from roundsman.wire import commands
+
+LONGEST_EXTENSION = commands.LONGEST_EXTENSION
+"""The maximum number of seconds by which one command `extend` moves a time."""
+
+LONGEST_REASON = 500
+"""Characters; the reason is stored in the task's record and shown in lists."""
+
+LONGEST_NAME = 100
+"""Characters."""
