@@ -14,14 +14,16 @@ from roundsman_console.cost.prices import load_prices
 
 BY_STEPS = tuple(Shape(steps) for steps in (1, 2, 4, 10, 20, 50, 100))
 BY_RESULTS = tuple(Shape(4, result_bytes=size) for size in (250, 1000, 4000))
+BY_LONG_RESULTS = tuple(Shape(steps, result_bytes=1000) for steps in (10, 20, 50, 100))
 BY_WIDTH = tuple(Shape(1, width) for width in (2, 5, 10, 20, 50))
-SHAPES = (*BY_STEPS, *BY_RESULTS, *BY_WIDTH)
+SHAPES = (*BY_STEPS, *BY_RESULTS, *BY_LONG_RESULTS, *BY_WIDTH)
 BATCHED = "By width, one stage, agents with batches of 10"
 
 HEADINGS = ("", "record, bytes", "writes", "reads", "SQS", "invocations", "USD a million *")
 TABLES = {
     "By steps, one after the other": BY_STEPS,
     "By bytes of each result, four steps": BY_RESULTS,
+    "By steps, one after the other, with results of 1,000 bytes": BY_LONG_RESULTS,
     "By width, one stage": BY_WIDTH,
 }
 
@@ -79,7 +81,7 @@ def measure(setting: Setting) -> Report:
 def _row(each: Grown) -> list[str]:
     shape, figures = each.shape, _figures(each)
     name = f"{shape.steps} steps" if shape.width == 1 else f"{shape.width} side by side"
-    if shape.width == 1 and shape.result_bytes != BY_STEPS[0].result_bytes:
+    if shape in BY_RESULTS:
         name = f"{shape.result_bytes:,} bytes"
     return [name, *(amount(value) for value in figures.values())]
 

@@ -14,7 +14,7 @@ from benchmarks.meter import Counts, Meter, metered
 from benchmarks.orders import counted, order
 from benchmarks.report import Report, Setting, Table, amount
 from benchmarks.stack import stack_on_the_engine
-from roundsman.aws.dynamodb.codec import whole_item
+from roundsman.aws.dynamodb.codec import unpacked_item
 from roundsman.model.instants import MINUTE, SECOND
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def _others(ended: Item, stopped: Item, now: int, count: int) -> Iterator[Item]:
 
 def _overdue(stopped: Item, now: int) -> Iterator[Item]:
     """Yield the overdue records; the request of their first step is 5 s late."""
-    stopped = whole_item(stopped)
+    stopped = unpacked_item(stopped)
     steps = stopped["Steps"].get("M", {})
     late = {
         name: {"M": {**step.get("M", {}), "CompleteBy": {"N": str(now - 5 * SECOND)}}}

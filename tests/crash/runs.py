@@ -11,6 +11,7 @@ from typing import cast
 import boto3
 
 from roundsman.aws.dynamodb.groups import DynamoGroups
+from roundsman.aws.dynamodb.settled import row_ids
 from roundsman.model.states import TaskState
 from roundsman.testing.stack import AwsCall, AwsFault, InjectedFault, Stack
 from tests.crash.scenarios import ORDER, Scenario, ended
@@ -147,11 +148,22 @@ class Stage:
         task = self.stack.task(order_id)
         assert not task.owed
         assert not task.lane.startswith("open#")
+        self._check_rows(order_id)
         for entry in self.stack.services.application.effects(order_id):
             assert isinstance(entry, dict)
             assert entry["effects"] in (0, 1), f"an effect happened twice: {entry}"
             if task.state is TaskState.UNDONE and entry["operation"] == "perform":
                 assert entry["undone"] or not entry["effects"], f"it stands: {entry}"
+
+    def _check_rows(self, order_id: str) -> None:
+        """There are the rows of settled steps that the record lists; they expire with it."""
+        table = self.stack.stack.outputs["TasksTableName"]
+        found = self.stack.dynamodb.scan(TableName=table)["Items"]
+        items = {item["TaskId"]["S"]: item for item in found}
+        rows = {key: item for key, item in items.items() if key.startswith(f"{order_id}#")}
+        assert set(rows) == set(row_ids(items[order_id]))
+        expiry = items[order_id].get("ExpiresAt")
+        assert all(row.get("ExpiresAt") == expiry for row in rows.values())
 
     def _outcome(self) -> Outcome:
         task = self.stack.task(ORDER)

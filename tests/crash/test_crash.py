@@ -10,11 +10,13 @@ to a port meets each fault: tests/world.) A failure says how to repeat its run a
 
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 
 import pytest
 
+from roundsman.aws.dynamodb import settled, tasks
+from roundsman.model.task import Task
 from tests.crash.conftest import COUNTED, Open
 from tests.crash.runs import FAULTS, Run, Stage, runs_of
 from tests.crash.scenarios import SCENARIOS, Scenario
@@ -93,6 +95,23 @@ def crash_everywhere(
     )
 
 
+@pytest.fixture
+def divided(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Each settled step is moved to a row of its own at once, as those of long tasks are."""
+    for name in ("FEW_STEPS", "ROW_FROM", "ROW_UP_TO"):
+        monkeypatch.setattr(settled, name, 0)
+    rows = []
+
+    def divide(task: Task) -> settled.Division:
+        division = settled.divide(task)
+        rows.append(division.added)
+        return division
+
+    monkeypatch.setattr(tasks, "divide", divide)
+    yield
+    assert any(rows), "no row was ever written"
+
+
 def id_of(name: str) -> str:
     return name.replace(" ", "-")
 
@@ -104,6 +123,17 @@ def test_every_order_comes_to_its_end_whatever_call_to_aws_fails(
 ) -> None:
     faults = [*DEATHS, *FAILURES]
     crash_everywhere(open_stage, record_property, name, faults, turns=list(SCENARIOS).index(name))
+
+
+@pytest.mark.verify
+@pytest.mark.usefixtures("divided")
+@pytest.mark.parametrize("name", SCENARIOS, ids=id_of)
+def test_every_divided_order_comes_to_its_end_whatever_call_to_aws_fails(
+    open_stage: Open, record_property: Record, name: str
+) -> None:
+    faults = [*DEATHS, *FAILURES]
+    turns = list(SCENARIOS).index(name) + 1
+    crash_everywhere(open_stage, record_property, name, faults, turns=turns)
 
 
 @pytest.mark.long
@@ -134,4 +164,13 @@ def test_an_order_that_is_refused_comes_to_its_end_wherever_a_process_dies(
 ) -> None:
     """The shortest of the scenarios, and the two worst of the faults, which take turns."""
     name = "a permanent fault of the first step"
+    crash_everywhere(open_stage, record_property, name, DEATHS, turns=0, every=every)
+
+
+@pytest.mark.usefixtures("divided")
+@pytest.mark.parametrize("every", [7, pytest.param(1, marks=pytest.mark.exhaustive)])
+def test_a_divided_order_is_undone_wherever_a_process_dies(
+    open_stage: Open, record_property: Record, every: int
+) -> None:
+    name = "an undo"
     crash_everywhere(open_stage, record_property, name, DEATHS, turns=0, every=every)

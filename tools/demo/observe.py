@@ -11,7 +11,8 @@ import boto3
 import jmespath
 from botocore.config import Config
 
-from roundsman.aws.dynamodb.codec import read_order, read_task
+from roundsman.aws.dynamodb.codec import read_order
+from roundsman.aws.dynamodb.settled import is_row, read_divided
 from roundsman.model.task import Task
 from roundsman.ports import OrderRow
 from roundsman.testing.remote_services import RemoteServices
@@ -85,8 +86,10 @@ class Bench:
 
     def tasks(self) -> dict[str, Task]:
         """Return all tasks in the table, by task ID."""
-        items = self._items(self._outputs["TasksTableName"])
-        return {task.task_id: task for task in map(read_task, items)}
+        items = list(self._items(self._outputs["TasksTableName"]))
+        rows = {item["TaskId"]["S"]: item for item in items if is_row(item)}
+        tasks = (read_divided(item, rows) for item in items if not is_row(item))
+        return {task.task_id: task for task in tasks}
 
     def new_alerts(self) -> list[AlertSeen]:
         """Return the alerts that arrived since the last call."""

@@ -76,6 +76,9 @@ class Exists:
 class Saved:
     """The record was stored as given."""
 
+    moved: bool = False
+    """Whether the store has moved parts of the record: load it before the next `save`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Superseded:

@@ -17,15 +17,15 @@ ROWS_A_VERSION = 1_000
 """How many range keys of the history are reserved for the rows of one version."""
 
 
-def fitting(rows: Sequence[HistoryRow]) -> tuple[HistoryRow, ...]:
-    """At most ROWS_A_DECISION of the rows; the last one joins the reasons of the rest.
+def fitting(rows: Sequence[HistoryRow], most: int = ROWS_A_DECISION) -> tuple[HistoryRow, ...]:
+    """At most `most` of the rows; the last one joins the reasons of the rest.
 
     The rows are stored in one transaction with their decision, and no reason is lost. A decision
     about a hundred steps at once is rare.
     """
-    if len(rows) <= ROWS_A_DECISION:
+    if len(rows) <= most:
         return tuple(rows)
-    kept, rest = rows[: ROWS_A_DECISION - 1], rows[ROWS_A_DECISION - 1 :]
+    kept, rest = rows[: most - 1], rows[most - 1 :]
     reasons = "; ".join(row.reason for row in rest)
     return (*kept, replace(rest[0], step=None, attempt=None, reason=reasons))
 

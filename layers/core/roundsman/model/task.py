@@ -15,7 +15,7 @@ from roundsman.model.json import Json
 from roundsman.model.record_limits import LONGEST_MESSAGE, cut
 from roundsman.model.states import DONE, END_STATES, ProcessState, TaskState
 
-SCHEMA = 4
+SCHEMA = 5
 """The newest record format that this code reads. It does not change a record with a higher one."""
 CHANGED_SCHEMA = 2
 """The format of a record with corrections or `used_rounds`. Code that reads only format 1 would
@@ -25,6 +25,9 @@ ERASED_SCHEMA = 3
 a task again, without its input."""
 PACKED_SCHEMA = 4
 """The format of a packed record. Code that does not know of it would see no steps."""
+DIVIDED_SCHEMA = 5
+"""The format of a record with rows of settled steps beside it. Code that does not know of them
+would begin those steps again."""
 
 ERASED = "(erased)"
 """Stands for every text that was erased, whatever it was."""
@@ -179,6 +182,20 @@ UNTOUCHED = StepRecord()
 
 
 @dataclass(frozen=True, slots=True)
+class SettledRow:
+    """Steps of a task that the store has in a row beside the task's record."""
+
+    version: int
+    """The version of the task that was stored together with the row. It identifies the row."""
+    size: int
+    """The size of the packed steps in bytes."""
+    steps: Mapping[str, StepRecord]
+    """The records of the steps by name. `Task.steps` has the present ones."""
+    expires_at: int | None = None
+    """When the row may be removed; None if it does not expire."""
+
+
+@dataclass(frozen=True, slots=True)
 class Owed:
     """A status or alert that was stored with a decision and is not known to be sent."""
 
@@ -282,6 +299,9 @@ class Task:
     failure: str | None = None
     """The id of the failure group (`roundsman.model.failure`): of a task that has failed, or of an
     open task with an unexpected error; None for any other task."""
+    settled: tuple[SettledRow, ...] = field(default=(), compare=False, repr=False)
+    """The rows that the store has for steps of this task, as they were when it was loaded. Only the
+    store reads and sets them."""
 
     @property
     def ended(self) -> bool:

@@ -356,7 +356,10 @@ class Scheduler:
         saved = self._tasks.save(task, seen=seen, history=decision.history)
         if isinstance(saved, Superseded):
             return False
-        self._stored.keep(task)
+        if saved.moved:
+            self._stored.drop(task.task_id)
+        else:
+            self._stored.keep(task)
         return True
 
     def _gone(self, task_id: str, event: Event) -> Handled:

@@ -41,6 +41,10 @@ class TaskCache:
             if len(self._kept) > MAX_TASKS:
                 self._kept.popitem(last=False)
 
+    def drop(self, task_id: str) -> None:
+        """Remove the task, if it is kept."""
+        self._kept.pop(task_id, None)
+
     def take(self, task_id: str, event: Event) -> Task | None:
         """Remove the task and return it if the event is the reply that it waits for, else None."""
         task = self._kept.pop(task_id, None)

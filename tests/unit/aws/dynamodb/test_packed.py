@@ -93,7 +93,7 @@ def test_a_task_below_one_kilobyte_is_written_plainly() -> None:
     assert "Packed" in task_item(replace(task, tenant="x" * (room + 1)))
 
 
-def test_a_packed_task_has_the_newest_format_whatever_is_in_it() -> None:
+def test_a_packed_task_has_its_own_format_whatever_is_in_it() -> None:
     for task in (chain(20), TASK, ERASED_TASK):
         item = task_item(task)
         assert item["Schema"] == {"N": "4"}

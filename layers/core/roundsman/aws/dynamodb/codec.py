@@ -16,7 +16,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
 
 from roundsman.aws.dynamodb.item_reader import ItemReader
 from roundsman.aws.dynamodb.packed import NotPacked, is_larger, item_bytes, packed, unpacked
@@ -212,11 +212,12 @@ def _steps(reader: ItemReader, name: str) -> Mapping[str, StepRecord]:
     return {step: STEP.read(inner) for step, inner in reader.maps(name).items()}
 
 
-STEPS: "Kind[ItemReader, Value, Mapping[str, StepRecord]]" = Kind(
-    "map of steps",
-    _steps,
-    lambda steps: {"M": {name: {"M": _step_item(step)} for name, step in steps.items()}},
-)
+def steps_map(steps: Mapping[str, StepRecord]) -> "Value":
+    """The `Steps` attribute: the records of steps by name."""
+    return {"M": {name: {"M": _step_item(step)} for name, step in steps.items()}}
+
+
+STEPS: "Kind[ItemReader, Value, Mapping[str, StepRecord]]" = Kind("map of steps", _steps, steps_map)
 
 
 def owed_list(owed: tuple[Owed, ...]) -> "Value":
@@ -342,19 +343,22 @@ def due_attributes(task: Task) -> Item:
     return DUE.written(task)
 
 
-def read_task(item: "Mapping[str, Value]") -> Task:
-    """The task stored in an item.
+def read_task(item: "Mapping[str, Value]", beside: Mapping[str, StepRecord] | None = None) -> Task:
+    """The task stored in an item. `beside` has the steps that are in rows of their own.
 
-    Raises SchemaTooNew if newer code wrote the record, and UnreadableRecord, which names the field.
+    Raises SchemaTooNew if newer code wrote the record, and UnreadableRecord, which names the field;
+    also if the item lists rows and `beside` is None (`settled.read_divided` reads rows).
     """
+    refuse_newer(item)
     task_id = item.get("TaskId", {}).get("S", "?")
     reader = ItemReader(item, task_id)
-    schema = reader.optional_number("Schema")
-    if schema is not None and schema > SCHEMA:
-        raise SchemaTooNew(f"{task_id} has the record format {schema}; this code reads {SCHEMA}")
     if "Packed" in item:
-        reader = ItemReader(whole_item(item), task_id)
+        reader = ItemReader(unpacked_item(item), task_id)
+    if "Settled" in item and beside is None:
+        raise UnreadableRecord(task_id, "Settled", "lists rows that were not read")
     values = TASK.values(reader)
+    if beside:
+        values["steps"] = {**beside, **cast("Mapping[str, StepRecord]", values["steps"])}
     if values["start_at"] is None:
         values["start_at"] = values["created_at"]
     task = TASK.make(**values)
@@ -362,7 +366,15 @@ def read_task(item: "Mapping[str, Value]") -> Task:
     return task if failure is None else replace(task, failure=failure)
 
 
-def whole_item(item: "Mapping[str, Value]") -> Item:
+def refuse_newer(item: "Mapping[str, Value]") -> None:
+    """Raise SchemaTooNew if newer code wrote the record of a task."""
+    task_id = item.get("TaskId", {}).get("S", "?")
+    schema = ItemReader(item, task_id).optional_number("Schema")
+    if schema is not None and schema > SCHEMA:
+        raise SchemaTooNew(f"{task_id} has the record format {schema}; this code reads {SCHEMA}")
+
+
+def unpacked_item(item: "Mapping[str, Value]") -> Item:
     """The item of a task with each packed attribute on its own. Raises UnreadableRecord."""
     if "Packed" not in item:
         return dict(item)

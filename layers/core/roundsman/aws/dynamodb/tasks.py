@@ -29,6 +29,9 @@ An order row has an expiry only while its task is over. If orders are not kept f
 that moves the task to the done lane, or deletes it, is one transaction with the write of the
 expiry; so is the write of a decision that begins such a task again, with the removal of the expiry.
 A crash leaves both or neither, and an open task never loses its order.
+
+A long task has rows of settled steps beside its record (`roundsman.aws.dynamodb.settled`). What a
+write of the record changes about them is in one transaction with it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,6 +40,7 @@ from typing import TYPE_CHECKING
 from roundsman.aws.dynamodb.codec import (
     Item,
     due_attributes,
+    epoch_seconds,
     expiry,
     failure_attributes,
     failure_key,
@@ -48,9 +52,17 @@ from roundsman.aws.dynamodb.codec import (
     read_history,
     read_member,
     read_order,
-    read_task,
     task_item,
     text,
+)
+from roundsman.aws.dynamodb.settled import (
+    Division,
+    divide,
+    lacks_rows,
+    read_divided,
+    row_ids,
+    row_item,
+    row_key,
 )
 from roundsman.aws.errors import ConditionFailed, aws_errors
 from roundsman.engine.due import (
@@ -61,7 +73,7 @@ from roundsman.engine.due import (
     with_order_expiry,
 )
 from roundsman.engine.erasure import keeps_reason
-from roundsman.engine.history import fitting
+from roundsman.engine.history import ROWS_A_DECISION, fitting
 from roundsman.errors import TryAgain
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import SECOND
@@ -73,6 +85,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef as Value
     from mypy_boto3_dynamodb.type_defs import (
         DeleteTypeDef,
+        KeysAndAttributesTypeDef,
         QueryInputTypeDef,
         TransactWriteItemTypeDef,
         UpdateTypeDef,
@@ -82,6 +95,9 @@ DUE_INDEX = "due"
 FAILURES_INDEX = "failures"
 PAGE = 250
 """Index entries per page: few, because a pass that runs out of time has paid for all of them."""
+
+TRIES_OF_ROWS = 8
+"""Reads of rows of settled steps in a row, each of those that DynamoDB left out before."""
 
 NO_SUCH_ORDER = "attribute_not_exists(OrderID)"
 ORDER_EXISTS = "attribute_exists(OrderID)"
@@ -173,16 +189,47 @@ class DynamoStore:
         """The task; None if there is none, or if its retention is over.
 
         The read is strongly consistent if `latest`, else eventually consistent. Raises
-        SchemaTooNew, and UnreadableRecord if the record is not a task.
+        SchemaTooNew, and UnreadableRecord if the record is not a task, or lacks a row that it
+        lists.
         """
+        item = self._record(task_id, latest=latest)
+        rows = self._rows(item, latest=latest)
+        while item and lacks_rows(item, rows):
+            # Another decision may have removed the row, or this read is not consistent.
+            again = self._record(task_id, latest=True)
+            rows = self._rows(again, latest=True)
+            item, seen = again, item
+            if latest and item.get("Version") == seen.get("Version"):
+                break
+            latest = True
+        if not item:
+            return None
+        task = read_divided(item, rows)
+        return None if task.expires_at is not None and task.expires_at <= now else task
+
+    def _record(self, task_id: str, *, latest: bool) -> Item:
+        """The item of a task; empty if there is none."""
         with aws_errors(f"reading the task {task_id}"):
             found = self._client.get_item(
                 TableName=self._tasks, Key={"TaskId": text(task_id)}, ConsistentRead=latest
             )
-        if "Item" not in found:
-            return None
-        task = read_task(found["Item"])
-        return None if task.expires_at is not None and task.expires_at <= now else task
+        return found.get("Item", {})
+
+    def _rows(self, item: Item, *, latest: bool) -> dict[str, Item]:
+        """The rows of settled steps that an item lists, by hash key; those that are found."""
+        rows: dict[str, Item] = {}
+        left = [{"TaskId": text(one)} for one in row_ids(item)]
+        for _ in range(TRIES_OF_ROWS):
+            if not left:
+                break
+            wanted: KeysAndAttributesTypeDef = {"Keys": left, "ConsistentRead": latest}
+            with aws_errors(f"reading the settled steps of the task {item['TaskId']['S']}"):
+                page = self._client.batch_get_item(RequestItems={self._tasks: wanted})
+            rows |= {row["TaskId"]["S"]: row for row in page["Responses"].get(self._tasks, [])}
+            left = list(page.get("UnprocessedKeys", {}).get(self._tasks, {"Keys": []})["Keys"])
+        if left:
+            raise TryAgain(f"rows of settled steps were left out {TRIES_OF_ROWS} times")
+        return rows
 
     def save(
         self, task: Task, *, seen: int, history: Sequence[HistoryRow] = ()
@@ -199,11 +246,14 @@ class DynamoStore:
         condition = {":seen": number(seen), ":created": number(task.created_at)}
         of_order = self._order_write(task)
         task = with_order_expiry(task, self._retention)
+        division = divide(task)
+        of_rows = self._row_writes(task, division)
+        beside = [*of_rows, *self._history_writes(task, history, ROWS_A_DECISION - len(of_rows))]
         doing = f"storing the task {task.task_id}"
         try:
             with aws_errors(doing):
-                if history or of_order:
-                    self._save_together(task, condition, history, of_order)
+                if beside or of_order:
+                    self._save_together(task, division, condition, [*of_order, *beside])
                 elif removed_at_once(task):
                     self._client.delete_item(
                         TableName=self._tasks,
@@ -214,7 +264,7 @@ class DynamoStore:
                 else:
                     self._client.put_item(
                         TableName=self._tasks,
-                        Item=task_item(task),
+                        Item=division.record,
                         ConditionExpression=TASK_IS_AS_SEEN,
                         ExpressionAttributeValues=condition,
                     )
@@ -223,10 +273,39 @@ class DynamoStore:
                 return Superseded()
             try:
                 with aws_errors(doing):
-                    self._save_together(task, condition, history, [])
+                    self._save_together(task, division, condition, beside)
             except ConditionFailed:
                 return Superseded()
-        return Saved()
+        return Saved(moved=division.changes_rows)
+
+    def _row_writes(self, task: Task, division: Division) -> "list[TransactWriteItemTypeDef]":
+        """The writes of rows of settled steps that belong to a write of the task.
+
+        They add and remove rows, and give those that stay the expiry of the task.
+        """
+        kept, removed, added = division.kept, division.removed, division.added
+        if removed_at_once(task):
+            kept, removed, added = (), task.settled, None
+        writes: list[TransactWriteItemTypeDef] = [
+            {"Delete": {"TableName": self._tasks, "Key": row_key(task.task_id, row)}}
+            for row in removed
+        ]
+        for row in kept:
+            if _seconds(row.expires_at) == _seconds(task.expires_at):
+                continue
+            update: UpdateTypeDef = {
+                "TableName": self._tasks,
+                "Key": row_key(task.task_id, row),
+                "UpdateExpression": "REMOVE ExpiresAt",
+                "ConditionExpression": TASK_EXISTS,
+            }
+            if task.expires_at is not None:
+                update["UpdateExpression"] = "SET ExpiresAt = :at"
+                update["ExpressionAttributeValues"] = {":at": expiry(task.expires_at)}
+            writes.append({"Update": update})
+        if added is not None:
+            writes.append({"Put": {"TableName": self._tasks, "Item": row_item(task, added)}})
+        return writes
 
     def _order_write(self, task: Task) -> "list[TransactWriteItemTypeDef]":
         """The write of the order row that belongs to a write of the task; empty if there is none.
@@ -310,13 +389,10 @@ class DynamoStore:
     def _save_together(
         self,
         task: Task,
+        division: Division,
         condition: Item,
-        history: Sequence[HistoryRow],
-        of_order: "Sequence[TransactWriteItemTypeDef]",
+        beside: "Sequence[TransactWriteItemTypeDef]",
     ) -> None:
-        table = self._history or ""
-        if history and not table:
-            raise ValueError("this store has no history table")
         write: TransactWriteItemTypeDef
         if removed_at_once(task):
             write = {
@@ -331,16 +407,22 @@ class DynamoStore:
             write = {
                 "Put": {
                     "TableName": self._tasks,
-                    "Item": task_item(task),
+                    "Item": division.record,
                     "ConditionExpression": TASK_IS_AS_SEEN,
                     "ExpressionAttributeValues": condition,
                 }
             }
-        rows: list[TransactWriteItemTypeDef] = [
-            {"Put": {"TableName": table, "Item": history_item(task.task_id, row)}}
-            for row in fitting(history)
+        self._client.transact_write_items(TransactItems=[write, *beside])
+
+    def _history_writes(
+        self, task: Task, history: Sequence[HistoryRow], most: int
+    ) -> "list[TransactWriteItemTypeDef]":
+        if history and not self._history:
+            raise ValueError("this store has no history table")
+        return [
+            {"Put": {"TableName": self._history or "", "Item": history_item(task.task_id, row)}}
+            for row in fitting(history, most)
         ]
-        self._client.transact_write_items(TransactItems=[write, *of_order, *rows])
 
     def clear_owed(self, task: Task) -> Saved | Superseded:
         """Store that what this version owed was sent; the version does not change.
@@ -351,8 +433,9 @@ class DynamoStore:
         """
         of_order = self._order_write(task)
         task = with_order_expiry(task, self._retention)
+        rows = [] if _is_open(task.lane) else self._row_writes(task, Division({}, task.settled))
         if removed_at_once(task):
-            return self._remove(task, of_order)
+            return self._remove(task, of_order, rows)
         changes = failure_attributes(task) | ({} if _is_open(task.lane) else due_attributes(task))
         if task.order_expires:
             changes["OrderExpires"] = {"BOOL": True}
@@ -370,10 +453,14 @@ class DynamoStore:
             f"{VERSION_IS_AS_SEEN} AND {SOMETHING_IS_OWED}",
             {**values, ":seen": number(task.version)},
             of_order,
+            rows,
         )
 
     def _remove(
-        self, task: Task, of_order: "Sequence[TransactWriteItemTypeDef]"
+        self,
+        task: Task,
+        of_order: "Sequence[TransactWriteItemTypeDef]",
+        rows: "Sequence[TransactWriteItemTypeDef]",
     ) -> Saved | Superseded:
         delete: DeleteTypeDef = {
             "TableName": self._tasks,
@@ -383,13 +470,15 @@ class DynamoStore:
         }
         try:
             with aws_errors(f"removing the task {task.task_id}"):
-                if of_order:
-                    self._client.transact_write_items(TransactItems=[{"Delete": delete}, *of_order])
+                if of_order or rows:
+                    self._client.transact_write_items(
+                        TransactItems=[{"Delete": delete}, *of_order, *rows]
+                    )
                 else:
                     self._client.delete_item(**delete)
         except ConditionFailed:
             if self._is_without_order(task.task_id, of_order):
-                return self._remove(task, [])
+                return self._remove(task, [], rows)
             return Superseded()
         return Saved()
 
@@ -450,6 +539,7 @@ class DynamoStore:
         condition: str,
         values: "Mapping[str, Value]",
         of_order: "Sequence[TransactWriteItemTypeDef]" = (),
+        rows: "Sequence[TransactWriteItemTypeDef]" = (),
     ) -> Saved | Superseded:
         write: UpdateTypeDef = {
             "TableName": self._tasks,
@@ -460,13 +550,15 @@ class DynamoStore:
         }
         try:
             with aws_errors(f"updating the task {task_id}"):
-                if of_order:
-                    self._client.transact_write_items(TransactItems=[{"Update": write}, *of_order])
+                if of_order or rows:
+                    self._client.transact_write_items(
+                        TransactItems=[{"Update": write}, *of_order, *rows]
+                    )
                 else:
                     self._client.update_item(**write)
         except ConditionFailed:
             if self._is_without_order(task_id, of_order):
-                return self._update(task_id, update, condition, values)
+                return self._update(task_id, update, condition, values, rows=rows)
             return Superseded()
         return Saved()
 
@@ -551,3 +643,8 @@ class DynamoStore:
 
 def _is_open(lane: str) -> bool:
     return lane.startswith(f"{Lane.OPEN}#")
+
+
+def _seconds(instant: int | None) -> int | None:
+    """The instant as `ExpiresAt` has it."""
+    return None if instant is None else epoch_seconds(instant)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from roundsman.aws.clock import now
+from roundsman.aws.dynamodb.settled import is_row
 from roundsman.aws.errors import aws_errors
 from roundsman.inspector.doctor.checks import findings_of_tasks
 from roundsman.inspector.doctor.facts import Finding, OrphanOrder, StackFacts, TaskSeen
@@ -19,7 +20,7 @@ from roundsman.inspector.doctor.gather_tasks import (
     dynamodb_client,
     is_over,
     read_plans,
-    task_seen,
+    tasks_seen,
 )
 from roundsman.inspector.doctor.readings import Looking
 from roundsman.inspector.read.stack import DeployedStack
@@ -49,9 +50,11 @@ def look_deep(stack: DeployedStack, facts: StackFacts, rate: int, looking: Looki
     found = Deep()
     plans, broken = dict(facts.plans), dict(facts.unreadable_plans)
     client = dynamodb_client()
+    tasks_table = stack.output("TasksTableName")
     with looking.at("the rows of the tasks table"):
-        for page in _pages(client, stack.output("TasksTableName"), None, rate):
-            tasks = _with_orders(client, stack, [task_seen(item) for item in page])
+        for page in _pages(client, tasks_table, None, rate):
+            records = [item for item in page if not is_row(item)]
+            tasks = _with_orders(client, stack, tasks_seen(client, tasks_table, records))
             there = [seen for seen in tasks if not is_over(seen, now())]
             named = [s for s in there if s.task and s.task.plan not in (*plans, *broken)]
             more, worse = read_plans(stack, named, looking)

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 
 import boto3
 
-from roundsman.aws.dynamodb.codec import read_task, text
+from roundsman.aws.dynamodb.codec import text
+from roundsman.aws.dynamodb.settled import StoredItem, read_divided
 from roundsman.aws.errors import aws_errors
 from roundsman.engine.due import Lane, lane_key
 from roundsman.errors import SchemaTooNew, TryAgain, UnreadableRecord
 from roundsman.inspector.doctor.facts import TaskSeen
 from roundsman.inspector.doctor.readings import Looking
+from roundsman.inspector.read.settled_rows import with_rows
 from roundsman.inspector.read.stack import DeployedStack
 from roundsman.inspector.read.task_records import END_OF_TIME
 from roundsman.model.plan import Plan
@@ -94,14 +96,16 @@ def read_tasks(
     Tasks that do not exist or are past their retention at `now` (epoch ms) are left out.
     """
     table = stack.output("TasksTableName")
-    found = []
-    for first in range(0, len(ids), AT_ONCE):
-        keys = list(dict.fromkeys(ids[first : first + AT_ONCE]))
-        for item in batch_get(client, table, "TaskId", keys):
-            seen = task_seen(item)
-            if not is_over(seen, now):
-                found.append(seen)
-    return found
+    items = batch_get(client, table, "TaskId", list(dict.fromkeys(ids)))
+    return [seen for seen in tasks_seen(client, table, items) if not is_over(seen, now)]
+
+
+def tasks_seen(
+    client: "DynamoDBClient", table: str, items: "Sequence[StoredItem]"
+) -> list[TaskSeen]:
+    """Parse items of the tasks table, with the rows that they list."""
+    items, rows = with_rows(items, lambda keys: batch_get(client, table, "TaskId", keys))
+    return [task_seen(item, rows) for item in items]
 
 
 def is_over(seen: TaskSeen, now: int) -> bool:
@@ -110,12 +114,12 @@ def is_over(seen: TaskSeen, now: int) -> bool:
     return expires_at is not None and expires_at <= now
 
 
-def task_seen(item: "Mapping[str, Value]") -> TaskSeen:
+def task_seen(item: StoredItem, rows: "Mapping[str, StoredItem]") -> TaskSeen:
     """Parse an item of the tasks table; a record that cannot be read becomes a `problem`."""
     task_id = item["TaskId"]["S"]
     trouble = int(item.get("Trouble", {}).get("N", "0"))
     try:
-        return TaskSeen(task_id, read_task(item), trouble=trouble)
+        return TaskSeen(task_id, read_divided(item, rows), trouble=trouble)
     except SchemaTooNew as newer:
         return TaskSeen(task_id, None, str(newer), newer=True, trouble=trouble)
     except UnreadableRecord as broken:
@@ -125,29 +129,36 @@ def task_seen(item: "Mapping[str, Value]") -> TaskSeen:
 def batch_get(
     client: "DynamoDBClient", table: str, key: str, ids: Sequence[str], *, only: str | None = None
 ) -> "list[Mapping[str, Value]]":
-    """Return the items with these ids (at most AT_ONCE), by consistent reads.
+    """Return the items with these ids, by consistent reads, AT_ONCE in a request.
 
     `key` is the name of the hash key. `only` is the one attribute to read; None for all. Raises
     TryAgain if DynamoDB still leaves keys unprocessed after TRIES reads.
     """
-    wanted: KeysAndAttributesTypeDef = {
-        "Keys": [{key: text(one)} for one in ids],
-        "ConsistentRead": True,
-    }
-    if only is not None:
-        wanted["ProjectionExpression"] = only
     found: list[Mapping[str, Value]] = []
+    for first in range(0, len(ids), AT_ONCE):
+        part = ids[first : first + AT_ONCE]
+        wanted: KeysAndAttributesTypeDef = {
+            "Keys": [{key: text(one)} for one in part],
+            "ConsistentRead": True,
+        }
+        if only is not None:
+            wanted["ProjectionExpression"] = only
+        found += _batch(client, table, wanted)
+    return found
+
+
+def _batch(
+    client: "DynamoDBClient", table: str, wanted: "KeysAndAttributesTypeDef"
+) -> "Iterator[Mapping[str, Value]]":
     for _ in range(TRIES):
-        if not wanted["Keys"]:
-            return found
         with aws_errors(f"reading {table}"):
             answer = client.batch_get_item(RequestItems={table: wanted})
-        found += answer["Responses"].get(table, [])
+        yield from answer["Responses"].get(table, [])
         unread = answer.get("UnprocessedKeys", {}).get(table)
-        wanted = {**wanted, "Keys": unread["Keys"] if unread else []}
-    if wanted["Keys"]:
-        raise TryAgain(f"items of {table} were left out {TRIES} times")
-    return found
+        if not unread:
+            return
+        wanted = {**wanted, "Keys": unread["Keys"]}
+    raise TryAgain(f"items of {table} were left out {TRIES} times")
 
 
 def read_plans(

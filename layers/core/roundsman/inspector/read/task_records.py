@@ -8,11 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from roundsman.aws.dynamodb.codec import failure_key, number, read_task, text
+from roundsman.aws.dynamodb.codec import failure_key, number, text
+from roundsman.aws.dynamodb.settled import read_divided
 from roundsman.aws.dynamodb.tasks import DUE_INDEX, FAILURES_INDEX
 from roundsman.aws.errors import aws_errors
 from roundsman.errors import SchemaTooNew, TryAgain, UnreadableRecord
 from roundsman.inspector.clock import pause
+from roundsman.inspector.read.settled_rows import with_rows
 from roundsman.model.instants import SECOND
 from roundsman.model.states import TaskState
 from roundsman.model.task import Task
@@ -128,9 +130,11 @@ class Records:
         tasks: dict[str, Task] = {}
         unreadable: dict[str, str] = {}
         how: KeysAndAttributesUnionTypeDef = {"Keys": [], "ConsistentRead": True}
-        for item in self._items(list(dict.fromkeys(task_ids)), how):
+        found = list(self._items(list(dict.fromkeys(task_ids)), how))
+        items, rows = with_rows(found, lambda keys: self._items(keys, how))
+        for item in items:
             try:
-                task = read_task(item)
+                task = read_divided(item, rows)
             except (SchemaTooNew, UnreadableRecord) as error:
                 unreadable[item["TaskId"]["S"]] = str(error)
                 continue

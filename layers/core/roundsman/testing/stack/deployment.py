@@ -22,8 +22,9 @@ import boto3
 from boto3.dynamodb.types import TypeDeserializer
 from moto import mock_aws
 
-from roundsman.aws.dynamodb.codec import whole_item
+from roundsman.aws.dynamodb.codec import Item
 from roundsman.aws.dynamodb.control import DynamoPlans
+from roundsman.aws.dynamodb.settled import row_ids, whole_item
 from roundsman.aws.dynamodb.tasks import DynamoStore
 from roundsman.errors import UnreadableRecord
 from roundsman.model.instants import MINUTE, SECOND
@@ -321,14 +322,16 @@ class Stack(Driver):
 
     def item(self, task_id: str) -> dict[str, object]:
         """The stored item of the task as plain values, unpacked, even if its retention is over."""
+        plain = TypeDeserializer()
+        item = self._stored_item(task_id)
+        rows = {key: self._stored_item(key) for key in row_ids(item)}
+        return {name: plain.deserialize(value) for name, value in whole_item(item, rows).items()}
+
+    def _stored_item(self, task_id: str) -> Item:
         found = self.dynamodb.get_item(
             TableName=self.stack.outputs["TasksTableName"], Key={"TaskId": {"S": task_id}}
         )
-        plain = TypeDeserializer()
-        return {
-            name: plain.deserialize(value)
-            for name, value in whole_item(found.get("Item", {})).items()
-        }
+        return found.get("Item", {})
 
     def has_order(self, order_id: str) -> bool:
         """Whether the order is stored."""

@@ -1,0 +1,247 @@
+"""Rows of settled steps: what a long task does not write again with each decision.
+
+Every decision writes the record of its task, and DynamoDB bills each started KB. A step that has
+ended mostly stays as it is, and its result with it. So once the settled steps of a record take more
+than ROW_FROM bytes, they are moved to a row of their own in the same table, with the hash key
+`<TaskId>#settled#<Version>`. The record lists its rows in `Settled`. Each row is written once, so
+the writes of a task grow with its steps and not with their square.
+
+- A row is written, removed and given its expiry in one transaction with the record, on the
+  conditions of the record. So a row never exists without a record that lists it.
+- A row is never changed. If a step in it changes, as by an undo, the record has the step again,
+  and the record counts. Of two rows with one step, the younger counts. A row of which no step
+  counts any more is removed.
+- A row is as large as all rows before it, from ROW_FROM to ROW_UP_TO bytes: a few rows are read
+  quickly, and DynamoDB bills reads by 4 KB.
+- There are at most MOST_ROWS, because a transaction has at most 100 writes, history included.
+  Beyond that, all of them are written again as one.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from roundsman.aws.dynamodb.codec import (
+    STEPS,
+    Item,
+    expiry,
+    number,
+    read_task,
+    refuse_newer,
+    steps_map,
+    task_item,
+    text,
+    unpacked_item,
+)
+from roundsman.aws.dynamodb.item_reader import ItemReader
+from roundsman.aws.dynamodb.packed import NotPacked, is_larger, packed, unpacked
+from roundsman.errors import UnreadableRecord
+from roundsman.model.instants import SECOND
+from roundsman.model.states import ProcessState
+from roundsman.model.task import DIVIDED_SCHEMA, SettledRow, StepRecord, Task
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef as Value
+
+StoredItem: TypeAlias = "Mapping[str, Value]"
+
+ROW_FROM = 1024
+"""The size in bytes from which the packed settled steps get their first row."""
+ROW_UP_TO = 3 * 1024
+"""The size in bytes from which they get a row however large the earlier rows are."""
+MOST_ROWS = 48
+"""The maximum number of rows of a task."""
+FEW_STEPS = 8
+"""A task with so many records of steps or fewer gets no rows: too few writes would follow, since
+one that adds a row costs twice as much."""
+
+SETTLED = frozenset({ProcessState.PROCESSED, ProcessState.SKIPPED, ProcessState.UNDONE})
+"""The states of steps that are moved to a row: they change only by an undo or a command."""
+
+_MARK = "#settled#"
+
+
+@dataclass(frozen=True, slots=True)
+class Division:
+    """How a task is stored: in its record, and in rows beside it."""
+
+    record: Item
+    """The item of the task itself."""
+    kept: tuple[SettledRow, ...] = ()
+    """The rows that stay as they are."""
+    removed: tuple[SettledRow, ...] = ()
+    """The rows of which no step counts any more."""
+    added: SettledRow | None = None
+    """The new row; None if there is none."""
+
+    @property
+    def changes_rows(self) -> bool:
+        """Whether the task has other rows after this write."""
+        return self.added is not None or bool(self.removed)
+
+
+def divide(task: Task) -> Division:
+    """Decide which steps of the task its record has, and which are in rows."""
+    rows = _rows_in_use(task)
+    inside = {name: one for name, one in task.steps.items() if name not in _counting(task, rows)}
+    record = _record(task, inside, rows)
+    added = _new_row(task, inside, rows, record)
+    if added is not None:
+        left = {name: one for name, one in inside.items() if name not in added.steps}
+        record = _record(task, left, (*rows, added))
+    removed = tuple(row for row in task.settled if row not in rows)
+    return Division(record, rows, removed, added)
+
+
+def row_key(task_id: str, row: SettledRow) -> Item:
+    """The key of a row in the tasks table. No order has such an id."""
+    return {"TaskId": text(_row_id(task_id, row.version))}
+
+
+def row_item(task: Task, row: SettledRow) -> Item:
+    """The item of a new row of the task."""
+    item = row_key(task.task_id, row)
+    item["Schema"] = number(DIVIDED_SCHEMA)
+    item["CreatedAt"] = number(task.created_at)
+    item["Packed"] = {"B": _packed_steps(row.steps)}
+    if task.expires_at is not None:
+        item["ExpiresAt"] = expiry(task.expires_at)
+    return item
+
+
+def _row_id(task_id: str, version: int) -> str:
+    return f"{task_id}{_MARK}{version}"
+
+
+# --- Dividing ------------------------------------------------------------------------------------
+
+
+def _rows_in_use(task: Task) -> tuple[SettledRow, ...]:
+    """The rows that are kept: each has a step that counts, and none that the task has lost."""
+    rows = tuple(row for row in task.settled if row.steps.keys() <= task.steps.keys())
+    if len(rows) > MOST_ROWS:
+        return ()
+    counting = _counting(task, rows)
+    return tuple(row for row in rows if any(counting.get(name) is row for name in row.steps))
+
+
+def _counting(task: Task, rows: Sequence[SettledRow]) -> dict[str, SettledRow]:
+    """The steps that the record need not have, each with the row that it is in."""
+    youngest = {name: row for row in rows for name in row.steps}
+    return {name: row for name, row in youngest.items() if row.steps[name] == task.steps[name]}
+
+
+def _record(task: Task, steps: Mapping[str, StepRecord], rows: Sequence[SettledRow]) -> Item:
+    item = task_item(replace(task, steps=steps))
+    if rows:
+        item["Settled"] = {"L": [text(str(row.version)) for row in rows]}
+        item["Schema"] = number(DIVIDED_SCHEMA)
+    return item
+
+
+def _new_row(
+    task: Task, inside: Mapping[str, StepRecord], rows: Sequence[SettledRow], record: Item
+) -> SettledRow | None:
+    """The row that this write adds; None if the settled steps in the record are too few for one."""
+    if task.ended or len(task.steps) <= FEW_STEPS:
+        return None
+    enough = max(ROW_FROM, min(ROW_UP_TO, sum(row.size for row in rows)))
+    if not is_larger(record, enough):
+        return None
+    steps = {name: one for name, one in inside.items() if one.process_state in SETTLED}
+    size = len(_packed_steps(steps)) if steps else 0
+    return SettledRow(task.version, size, steps, task.expires_at) if size > enough else None
+
+
+def _packed_steps(steps: Mapping[str, StepRecord]) -> bytes:
+    return packed({"Steps": steps_map(steps)})
+
+
+# --- Reading -------------------------------------------------------------------------------------
+
+
+def row_ids(item: "StoredItem") -> list[str]:
+    """The hash keys of the rows that an item of a task lists; empty for most tasks.
+
+    Raises UnreadableRecord.
+    """
+    if "Settled" not in item:
+        return []
+    task_id = _task_id(item)
+    return [_row_id(task_id, version) for version in _versions(item, task_id)]
+
+
+def is_row(item: "StoredItem") -> bool:
+    """Whether an item of the tasks table is a row of settled steps, and not a task."""
+    return _MARK in _task_id(item)
+
+
+def lacks_rows(item: "StoredItem", rows: "Mapping[str, StoredItem]") -> bool:
+    """Whether a row that the item lists is not among `rows`, by hash key, or is of another task.
+
+    Another decision may have removed it since the item was read, or DynamoDB after its expiry.
+    """
+    return any(_row_of(item, one, rows) is None for one in row_ids(item))
+
+
+def read_divided(item: "StoredItem", rows: "Mapping[str, StoredItem]") -> Task:
+    """The task stored in an item and in its rows, which are by hash key.
+
+    Raises SchemaTooNew, and UnreadableRecord, also if a row is missing. DynamoDB removes what has
+    an expiry in any order, so of a task with an expiry a row may be missing.
+    """
+    if "Settled" not in item:
+        return read_task(item)
+    task_id, found, steps = _task_id(item), list[SettledRow](), dict[str, StepRecord]()
+    refuse_newer(item)
+    for version in _versions(item, task_id):
+        row = _row_of(item, _row_id(task_id, version), rows)
+        if row is not None:
+            found.append(_read_row(row, version, task_id))
+            steps |= found[-1].steps
+        elif "ExpiresAt" not in item:
+            raise UnreadableRecord(task_id, "Settled", f"lists the row {version}, which is missing")
+    return replace(read_task(item, steps), settled=tuple(found))
+
+
+def whole_item(item: "StoredItem", rows: "Mapping[str, StoredItem]") -> Item:
+    """The item of a task with each attribute on its own, and all steps. Raises UnreadableRecord."""
+    found = unpacked_item(item)
+    if "Settled" not in item:
+        return found
+    task = read_divided(item, rows)
+    del found["Settled"]
+    return {**found, "Steps": steps_map(task.steps)}
+
+
+def _task_id(item: "StoredItem") -> str:
+    return item.get("TaskId", {}).get("S", "?")
+
+
+def _versions(item: "StoredItem", task_id: str) -> list[int]:
+    found = ItemReader(item, task_id).texts("Settled")
+    if not all(one.isdecimal() for one in found):
+        raise UnreadableRecord(task_id, "Settled", "is not a list of versions")
+    return sorted(map(int, found))
+
+
+def _row_of(item: "StoredItem", key: str, rows: "Mapping[str, StoredItem]") -> "StoredItem | None":
+    """The row with this key; None if it is missing, or of a former task with the same id."""
+    row = rows.get(key)
+    return row if row is not None and row.get("CreatedAt") == item.get("CreatedAt") else None
+
+
+def _read_row(row: "StoredItem", version: int, task_id: str) -> SettledRow:
+    data = row.get("Packed", {}).get("B")
+    if not isinstance(data, bytes):
+        raise UnreadableRecord(task_id, "Settled", f"has a row {version} without Packed")
+    try:
+        inner = unpacked(data)
+    except NotPacked as problem:
+        raise UnreadableRecord(
+            task_id, "Settled", f"has a row {version} that {problem}"
+        ) from problem
+    reader = ItemReader(row, task_id)
+    seconds = reader.optional_number("ExpiresAt")
+    steps = STEPS.read(ItemReader(inner, task_id), "Steps")
+    return SettledRow(version, len(data), steps, None if seconds is None else seconds * SECOND)

@@ -1,0 +1,386 @@
+"""Rows of settled steps: nothing is lost, the writes grow linearly, and faulty rows are refused."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from roundsman.aws.dynamodb import settled
+from roundsman.aws.dynamodb.codec import Item, plain_task_item, read_task, task_item
+from roundsman.aws.dynamodb.settled import (
+    FEW_STEPS,
+    MOST_ROWS,
+    ROW_FROM,
+    ROW_UP_TO,
+    Division,
+    divide,
+    is_row,
+    lacks_rows,
+    read_divided,
+    row_ids,
+    row_item,
+    row_key,
+    whole_item,
+)
+from roundsman.errors import SchemaTooNew, UnreadableRecord
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import PACKED_SCHEMA, SettledRow, StepRecord, Task
+from tests.contract.samples import NOW, born
+from tests.support.item_size import item_size
+from tests.unit.aws.dynamodb.test_packed import chain
+
+KB = 1024
+
+
+@dataclass
+class Table:
+    """What is stored of one task, and the write units of it."""
+
+    items: dict[str, Item] = field(default_factory=dict)
+    units: int = 0
+    record: str = ""
+
+    def save(self, task: Task) -> Division:
+        """Store the task as `DynamoStore.save` does; a transaction costs twice as much."""
+        division = divide(task)
+        writes = [division.record]
+        if division.added is not None:
+            writes.append(row_item(task, division.added))
+        removed = [
+            self.items.pop(str(row_key(task.task_id, one)["TaskId"]["S"]))
+            for one in division.removed
+        ]
+        for item in writes:
+            self.items[item["TaskId"]["S"]] = item
+        times = 2 if division.changes_rows else 1
+        self.units += times * sum(-(-item_size(item) // KB) for item in [*writes, *removed])
+        self.record = task.task_id
+        return division
+
+    def load(self) -> Task:
+        """Load the task, and check that there are no other rows than it lists."""
+        item = self.items[self.record]
+        assert {*row_ids(item), self.record} == set(self.items)
+        assert not lacks_rows(item, self.items)
+        return read_divided(item, self.items)
+
+    def rows(self) -> list[Item]:
+        return [item for item in self.items.values() if is_row(item)]
+
+
+def lives(steps: int, result: int) -> list[Task]:
+    """A task of steps in a row after each decision, which settles a step and claims the next."""
+    whole = chain(steps, result=result)
+    names = list(whole.steps)
+    found = []
+    for done in range(1, steps):
+        kept = {name: whole.steps[name] for name in names[:done]}
+        claim = replace(
+            whole.steps[names[done]], process_state=ProcessState.PROCESSING, result=None
+        )
+        kept[names[done]] = replace(claim, finished_at=None)
+        found.append(replace(whole, version=done + 1, steps=kept))
+    end = replace(whole, state=TaskState.COMPLETED, version=steps + 1, ended_at=NOW)
+    return [*found, end]
+
+
+def carried(steps: int, result: int) -> Table:
+    """The table after a task of so many steps; each decision is made on what was stored before."""
+    table, seen = Table(), born("ord-2026-11-21-000123")
+    for after in lives(steps, result):
+        # As the engine changes a task: what did not change stays the same object.
+        kept = {name: one for name, one in seen.steps.items() if after.steps.get(name) == one}
+        task = replace(after, steps={**after.steps, **kept}, settled=seen.settled)
+        table.save(task)
+        seen = table.load()
+        assert seen == after
+    return table
+
+
+# --- Cost ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("result", "most"), [(15, 1.8), (250, 2.9), (1000, 3.7), (2000, 5.5)])
+def test_writes_grow_with_the_steps_and_not_with_their_square(result: int, most: float) -> None:
+    units = {steps: carried(steps, result).units for steps in (50, 100)}
+    first, second = units[50], units[100] - units[50]
+    assert second <= 1.4 * first  # three times in the square
+    assert first <= most * 50
+    assert second <= most * 50
+
+
+def test_a_hundred_steps_with_large_results_cost_a_third_of_one_record() -> None:
+    divided = carried(100, 1000).units
+    together = sum(-(-item_size(task_item(task)) // KB) for task in lives(100, 1000))
+    assert divided * 2.5 < together
+
+
+def test_a_task_with_few_steps_has_no_rows_however_large_they_are() -> None:
+    assert not carried(FEW_STEPS, 4000).rows()
+    assert carried(FEW_STEPS + 1, 4000).rows()
+
+
+def test_steps_that_take_less_than_a_row_stay_in_the_record() -> None:
+    assert not carried(12, 15).rows()
+
+
+def test_rows_become_larger_up_to_a_limit() -> None:
+    sizes = [len(row["Packed"]["B"]) for row in carried(150, 250).rows()]
+    assert ROW_FROM < sizes[0] < 2 * ROW_FROM
+    assert all(
+        size > min(sum(sizes[:place]), ROW_UP_TO) for place, size in enumerate(sizes) if place
+    )
+    assert all(size < 2 * ROW_UP_TO for size in sizes)
+
+
+def test_a_task_that_has_ended_gets_no_row() -> None:
+    task = chain(40)
+    assert divide(task).added is not None
+    assert divide(replace(task, state=TaskState.COMPLETED, ended_at=NOW)).added is None
+
+
+def test_steps_that_are_under_way_stay_in_the_record() -> None:
+    task = chain(60)
+    open_ones = {
+        name: replace(one, process_state=ProcessState.PROCESSING)
+        for name, one in task.steps.items()
+    }
+    assert divide(replace(task, steps=open_ones)).added is None
+    first = next(iter(task.steps))
+    added = divide(replace(task, steps={**task.steps, first: open_ones[first]})).added
+    assert added is not None
+    assert set(added.steps) == set(task.steps) - {first}
+
+
+def test_so_many_rows_become_one() -> None:
+    whole = chain(150, result=15)
+    names = list(whole.steps)
+    rows = tuple(
+        SettledRow(place + 2, 30, {name: whole.steps[name]})
+        for place, name in enumerate(names[: MOST_ROWS + 1])
+    )
+    many = replace(whole, settled=rows)
+    division = divide(many)
+    assert division.removed == rows
+    assert division.kept == ()
+    assert division.added is not None
+    assert dict(division.added.steps) == dict(whole.steps)
+    assert divide(replace(whole, settled=rows[:-1])).kept == rows[:-1]
+
+
+# --- Nothing is lost -----------------------------------------------------------------------------
+
+CHANGES = st.lists(st.tuples(st.integers(0, 11), st.integers(0, 5)), min_size=1, max_size=40)
+
+
+@pytest.fixture
+def small_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each settled step gets a row at once."""
+    monkeypatch.setattr(settled, "FEW_STEPS", 0)
+    monkeypatch.setattr(settled, "ROW_FROM", 0)
+    monkeypatch.setattr(settled, "ROW_UP_TO", 0)
+
+
+def changed(task: Task, place: int, how: int) -> Task:
+    """The next version: a step begins, settles, is undone, fails, is removed, or all are erased."""
+    name, steps = f"step_{place}", dict(task.steps)
+    record = steps.get(name, StepRecord())
+    match how:
+        case 0:
+            steps[name] = replace(record, process_state=ProcessState.PROCESSING, result=None)
+        case 1:
+            steps[name] = replace(
+                record, process_state=ProcessState.PROCESSED, result={"of": task.version}
+            )
+        case 2:
+            steps[name] = replace(record, process_state=ProcessState.UNDONE)
+        case 3:
+            steps[name] = replace(record, failure_count=record.failure_count + 1)
+        case 4:
+            steps.pop(name, None)
+        case _:
+            steps = {each: replace(one, result=None) for each, one in steps.items()}
+    return replace(task, version=task.version + 1, steps=steps)
+
+
+@given(changes=CHANGES)
+def test_whatever_happens_to_steps_the_task_is_read_as_it_was_stored(
+    changes: list[tuple[int, int]],
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("FEW_STEPS", "ROW_FROM", "ROW_UP_TO"):
+            patch.setattr(settled, name, 0)
+        patch.setattr(settled, "MOST_ROWS", 6)
+        table, seen = Table(), born()
+        for place, how in changes:
+            task = changed(seen, place, how)
+            division = table.save(task)
+            seen = table.load()
+            assert seen == task
+            assert len(seen.settled) <= 7
+            assert (seen.settled != task.settled) == division.changes_rows
+
+
+@pytest.mark.usefixtures("small_rows")
+def test_a_row_is_removed_when_none_of_its_steps_counts() -> None:
+    table = Table()
+    table.save(changed(born(), 1, 1))
+    [row] = table.rows()
+    undone = changed(table.load(), 1, 2)
+    division = table.save(undone)
+    assert [one.version for one in division.removed] == [2]
+    assert row not in table.rows()
+    assert table.load() == undone
+
+
+@pytest.mark.usefixtures("small_rows")
+def test_erased_contents_are_in_no_row() -> None:
+    table = Table()
+    table.save(changed(born(), 1, 1))
+    table.save(changed(table.load(), 2, 1))
+    assert len(table.rows()) == 2
+    erased = changed(table.load(), 0, 5)
+    table.save(erased)
+    assert all(one.result is None for one in table.load().steps.values())
+    assert all(one.result is None for row in table.load().settled for one in row.steps.values())
+
+
+@pytest.mark.usefixtures("small_rows")
+def test_a_step_that_the_task_has_lost_does_not_come_back() -> None:
+    table = Table()
+    both = changed(changed(born(), 1, 1), 2, 1)
+    table.save(both)
+    assert len(table.rows()) == 1
+    table.save(changed(table.load(), 1, 4))
+    assert set(table.load().steps) == {"step_2"}
+
+
+# --- What is stored ------------------------------------------------------------------------------
+
+
+def stored(task: Task) -> tuple[Item, dict[str, Item]]:
+    division = divide(task)
+    assert division.added is not None
+    row = row_item(task, division.added)
+    return division.record, {row["TaskId"]["S"]: row}
+
+
+def test_a_divided_record_has_a_format_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    item, rows = stored(chain(60))
+    assert item["Schema"] == {"N": "5"}
+    assert all(row["Schema"] == {"N": "5"} for row in rows.values())
+    assert row_ids(item) == list(rows) == ["ord-2026-11-21-000123#settled#62"]
+    monkeypatch.setattr("roundsman.aws.dynamodb.codec.SCHEMA", PACKED_SCHEMA)
+    with pytest.raises(SchemaTooNew):
+        read_divided(item, rows)
+
+
+def test_a_row_expires_with_its_task() -> None:
+    task = replace(chain(60), expires_at=NOW + 1)
+    item, rows = stored(task)
+    assert [row["ExpiresAt"] for row in rows.values()] == [item["ExpiresAt"]]
+    [row] = read_divided(item, rows).settled
+    assert row.expires_at == read_divided(item, rows).expires_at
+    item, rows = stored(replace(task, expires_at=None))
+    assert not any("ExpiresAt" in row for row in rows.values())
+    [row] = read_divided(item, rows).settled
+    assert row.expires_at is None
+
+
+def test_a_row_says_its_size() -> None:
+    item, rows = stored(chain(60))
+    [row] = read_divided(item, rows).settled
+    [data] = [one["Packed"]["B"] for one in rows.values()]
+    assert row.size == len(data)
+    assert divide(chain(60)).added == replace(row, steps=divide(chain(60)).added.steps)  # type: ignore[union-attr]
+
+
+def test_a_record_without_rows_is_the_record_as_before() -> None:
+    for task in (born(), chain(3), chain(20)):
+        assert divide(task) == Division(task_item(task))
+        assert read_divided(task_item(task), {}) == task
+        assert read_divided(task_item(task), {}).settled == ()
+
+
+def test_the_whole_item_has_all_steps() -> None:
+    task = chain(60)
+    item, rows = stored(task)
+    whole = whole_item(item, rows)
+    plain = plain_task_item(task)
+    assert {**whole, "Schema": None} == {**plain, "Schema": None}
+    assert whole_item(plain, {}) == plain
+
+
+def test_the_record_of_a_divided_task_is_not_read_without_its_rows() -> None:
+    item, _ = stored(chain(60))
+    with pytest.raises(UnreadableRecord, match="Settled lists rows that were not read"):
+        read_task(item)
+
+
+def of_another_task(rows: Mapping[str, Item]) -> dict[str, Item]:
+    return {key: {**row, "CreatedAt": {"N": "1"}} for key, row in rows.items()}
+
+
+def test_a_missing_row_makes_the_task_unreadable() -> None:
+    item, rows = stored(chain(60))
+    for found in ({}, of_another_task(rows)):
+        assert lacks_rows(item, found)
+        with pytest.raises(UnreadableRecord, match="Settled lists the row 62, which is missing"):
+            read_divided(item, found)
+
+
+def test_of_a_task_that_expires_a_row_may_be_gone() -> None:
+    """DynamoDB removes what has expired in any order, and a person can still erase the rest."""
+    item, _ = stored(replace(chain(60), expires_at=NOW))
+    found = read_divided(item, {})
+    assert found.settled == ()
+    assert found.steps == {}
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        ({}, "has a row 62 without Packed"),
+        ({"Packed": {"S": "x"}}, "has a row 62 without Packed"),
+        ({"Packed": {"B": b"x"}}, "has a row 62 that is not complete"),
+    ],
+)
+def test_a_broken_row_makes_the_task_unreadable(row: Item, problem: str) -> None:
+    item, rows = stored(chain(60))
+    [key] = rows
+    broken: dict[str, Item] = {
+        key: {"TaskId": {"S": key}, "CreatedAt": item["CreatedAt"], **row}
+    }
+    with pytest.raises(UnreadableRecord, match=f"Settled {problem}"):
+        read_divided(item, broken)
+
+
+@pytest.mark.parametrize("versions", [{"S": "62"}, {"L": [{"N": "62"}]}, {"L": [{"S": "-1"}]}])
+def test_a_broken_list_of_rows_makes_the_task_unreadable(versions: "Item") -> None:
+    item, rows = stored(chain(60))
+    with pytest.raises(UnreadableRecord, match="Settled"):
+        read_divided({**item, "Settled": versions}, rows)  # type: ignore[dict-item]
+    with pytest.raises(UnreadableRecord, match="Settled"):
+        row_ids({**item, "Settled": versions})  # type: ignore[dict-item]
+
+
+def test_rows_are_told_from_tasks() -> None:
+    item, rows = stored(chain(60))
+    assert not is_row(item)
+    assert all(is_row(row) for row in rows.values())
+    assert not row_ids(task_item(born()))
+
+
+def test_rows_count_by_age_and_not_by_their_place_in_the_list() -> None:
+    """Version 10 is younger than version 9, whatever the order of their texts."""
+    task = born()
+    rows = {}
+    for version, result in ((9, "old"), (10, "new")):
+        record = StepRecord(process_state=ProcessState.PROCESSED, result=result)
+        row = row_item(task, SettledRow(version, 1, {"a": record}))
+        rows[row["TaskId"]["S"]] = row
+    for order in (("9", "10"), ("10", "9")):
+        item: Item = {**task_item(task), "Settled": {"L": [{"S": one} for one in order]}}
+        assert read_divided(item, rows).step("a").result == "new"
