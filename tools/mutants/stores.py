@@ -124,12 +124,102 @@ STORES = (
     Mutant(
         name="an-order-of-a-task-that-is-begun-again-stays",
         file="layers/core/roundsman/aws/dynamodb/tasks.py",
-        old='"UpdateExpression": "REMOVE ExpiresAt",',
-        new='"UpdateExpression": "REMOVE Expires",',
+        old='"UpdateExpression": "REMOVE ExpiresAt",\n            "ConditionExpression": ORDER',
+        new='"UpdateExpression": "REMOVE Expires",\n            "ConditionExpression": ORDER',
         tests=(
             "tests/contract/test_order_retention.py::test_a_task_that_is_begun_again_has_its_order_for_as_long_as_it_takes[moto]",
         ),
         why="an open task loses its order",
+    ),
+    Mutant(
+        name="a-removed-row-is-deleted",
+        file="layers/core/roundsman/aws/dynamodb/tasks.py",
+        old="            for row in removed\n",
+        new="            for row in removed[:0]\n",
+        tests=(
+            "tests/contract/test_settled_rows.py::test_the_store_says_when_it_has_moved_steps[moto]",
+        ),
+        why="contents that were erased stay in a row that no record lists",
+    ),
+    Mutant(
+        name="rows-go-with-a-task-that-is-not-retained",
+        file="layers/core/roundsman/aws/dynamodb/tasks.py",
+        old="kept, removed, added = (), task.settled, None",
+        new="kept, removed, added = (), (), None",
+        tests=(
+            "tests/contract/test_settled_rows.py::test_rows_are_removed_with_a_task_that_is_not_retained[moto]",
+        ),
+        why="rows without a task stay for ever",
+    ),
+    Mutant(
+        name="a-row-expires-when-its-task-does",
+        file="layers/core/roundsman/aws/dynamodb/tasks.py",
+        old="if _seconds(row.expires_at) == _seconds(task.expires_at):",
+        new="if task.settled:",
+        tests=(
+            "tests/contract/test_settled_rows.py::test_rows_expire_with_the_task_and_stay_while_it_goes_on[moto]",
+        ),
+        why="rows stay for ever, or expire while their task goes on",
+    ),
+    Mutant(
+        name="the-expiry-of-a-row-that-is-gone-is-not-stored",
+        file="layers/core/roundsman/aws/dynamodb/tasks.py",
+        old='                "ConditionExpression": TASK_EXISTS,\n            }\n            if task.expires_at',
+        new='                "ConditionExpression": f"{TASK_EXISTS} OR {NO_SUCH_TASK}",\n            }\n            if task.expires_at',
+        tests=(
+            "tests/contract/test_settled_rows.py::test_clearing_by_a_task_of_before_the_rows_moved_is_made_again[moto]",
+        ),
+        why="an empty row is made that no record lists",
+    ),
+    Mutant(
+        name="a-row-that-another-decision-removed-is-no-fault",
+        file="layers/core/roundsman/aws/dynamodb/tasks.py",
+        old="        while item and lacks_rows(item, rows):",
+        new="        while not item and lacks_rows(item, rows):",
+        tests=(
+            "tests/contract/test_settled_rows.py::test_a_row_that_a_decision_removes_in_between_is_no_fault[True-moto]",
+        ),
+        why="a healthy task is reported as unreadable",
+    ),
+    Mutant(
+        name="rows-and-history-fit-into-one-transaction",
+        file="layers/core/roundsman/aws/dynamodb/tasks.py",
+        old="ROWS_A_DECISION - len(of_rows)",
+        new="ROWS_A_DECISION",
+        tests=(
+            "tests/contract/test_settled_rows.py::test_rows_and_history_share_a_transaction[dynamodb_local]",
+        ),
+        why="DynamoDB refuses the write for ever",
+    ),
+    Mutant(
+        name="a-task-whose-rows-moved-is-not-kept",
+        file="layers/core/roundsman/scheduler/scheduler.py",
+        old="        if saved.moved:",
+        new="        if not saved.moved and saved.moved:",
+        tests=(
+            "tests/unit/scheduler/test_task_cache.py::test_a_task_whose_rows_have_moved_is_read_again",
+        ),
+        why="a row is forgotten, and stays for ever",
+    ),
+    Mutant(
+        name="a-row-of-a-former-task-does-not-count",
+        file="layers/core/roundsman/aws/dynamodb/settled.py",
+        old='row.get("CreatedAt") == item.get("CreatedAt")',
+        new='row.get("CreatedAt") != ""',
+        tests=(
+            "tests/unit/aws/dynamodb/test_settled.py::test_a_missing_row_makes_the_task_unreadable",
+        ),
+        why="a task takes the steps of a former one with its id",
+    ),
+    Mutant(
+        name="a-step-that-was-removed-does-not-come-back",
+        file="layers/core/roundsman/aws/dynamodb/settled.py",
+        old="if row.steps.keys() <= task.steps.keys())",
+        new="if row.steps)",
+        tests=(
+            "tests/unit/aws/dynamodb/test_settled.py::test_a_step_that_the_task_has_lost_does_not_come_back",
+        ),
+        why="a step of a former plan is performed",
     ),
     Mutant(
         name="an-order-is-created-once",

@@ -1,12 +1,15 @@
 """The scheduler reads no task that it has just stored, and stores nothing over another write."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
+import pytest
+
 from roundsman.engine.new_task import ProcessingOptions, new_task
-from roundsman.model.events import Claimant, Outcome, Replied
+from roundsman.model.events import Claimant, HistoryRow, Outcome, Replied
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import PERFORM, Owed, StepRecord, Task
-from roundsman.ports import OrderRow
+from roundsman.ports import OrderRow, Saved, Superseded
 from roundsman.scheduler.task_cache import MAX_BYTES, MAX_STEPS, MAX_TASKS, TaskCache
 from roundsman.testing import Faults
 from roundsman.wire.commands import START, Command
@@ -103,6 +106,24 @@ def test_an_instance_reads_a_task_once_and_decides_each_reply_on_what_it_stored(
     assert faults.calls.count("load_eventually") == 1
     assert faults.calls.count("load") == 0
     assert faults.calls.count("save") == 3
+
+
+def test_a_task_whose_rows_have_moved_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The task in hand does not know the rows that the store has just written or removed."""
+    shells, faults = line(), Faults()
+    save = shells.store.save
+
+    def moving(task: Task, *, seen: int, history: Sequence[HistoryRow] = ()) -> Saved | Superseded:
+        saved = save(task, seen=seen, history=history)
+        return replace(saved, moved=True) if isinstance(saved, Saved) else saved
+
+    monkeypatch.setattr(shells.store, "save", moving)
+    scheduler = shells.scheduler(faults)
+    scheduler.command(Command(START, ORDER_ID), "m-start")
+    for name in ("first", "second"):
+        scheduler.reply(shells.reply_to(name), f"m-{name}")
+    assert shells.task().ended
+    assert faults.calls.count("load_eventually") == 3
 
 
 def test_a_reply_that_another_instance_has_handled_is_decided_on_the_record() -> None:

@@ -350,9 +350,7 @@ def test_of_a_task_that_expires_a_row_may_be_gone() -> None:
 def test_a_broken_row_makes_the_task_unreadable(row: Item, problem: str) -> None:
     item, rows = stored(chain(60))
     [key] = rows
-    broken: dict[str, Item] = {
-        key: {"TaskId": {"S": key}, "CreatedAt": item["CreatedAt"], **row}
-    }
+    broken: dict[str, Item] = {key: {"TaskId": {"S": key}, "CreatedAt": item["CreatedAt"], **row}}
     with pytest.raises(UnreadableRecord, match=f"Settled {problem}"):
         read_divided(item, broken)
 

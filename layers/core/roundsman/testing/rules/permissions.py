@@ -46,7 +46,7 @@ REPLY_QUEUES_OF_APPLICATIONS = (
 )
 READ_A_QUEUE = {"ReceiveMessage", "DeleteMessage", "GetQueueAttributes"}
 SEND = {"SendMessage"}
-CHANGE_A_TASK = {"GetItem", "PutItem", "UpdateItem", "DeleteItem"}
+CHANGE_A_TASK = {"BatchGetItem", "GetItem", "PutItem", "UpdateItem", "DeleteItem"}
 """An ended task is deleted if its retention is zero; nothing else is ever deleted."""
 TABLE_RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
     "SubmissionRole": {
