@@ -164,8 +164,8 @@ STORES = (
     Mutant(
         name="the-expiry-of-a-row-that-is-gone-is-not-stored",
         file="layers/core/roundsman/aws/dynamodb/tasks.py",
-        old='                "ConditionExpression": TASK_EXISTS,\n            }\n            if task.expires_at',
-        new='                "ConditionExpression": f"{TASK_EXISTS} OR {NO_SUCH_TASK}",\n            }\n            if task.expires_at',
+        old='"ConditionExpression": TASK_EXISTS,\n            }\n            if task',
+        new='"ConditionExpression": "attribute_not_exists(Never)",\n            }\n            if task',
         tests=(
             "tests/contract/test_settled_rows.py::test_clearing_by_a_task_of_before_the_rows_moved_is_made_again[moto]",
         ),
@@ -177,7 +177,7 @@ STORES = (
         old="        while item and lacks_rows(item, rows):",
         new="        while not item and lacks_rows(item, rows):",
         tests=(
-            "tests/contract/test_settled_rows.py::test_a_row_that_a_decision_removes_in_between_is_no_fault[True-moto]",
+            "tests/contract/test_settled_rows.py::test_a_row_that_a_decision_removes_in_between_is_no_fault[moto-True]",
         ),
         why="a healthy task is reported as unreadable",
     ),
