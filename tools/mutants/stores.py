@@ -164,8 +164,8 @@ STORES = (
     Mutant(
         name="the-expiry-of-a-row-that-is-gone-is-not-stored",
         file="layers/core/roundsman/aws/dynamodb/tasks.py",
-        old='"ConditionExpression": TASK_EXISTS,\n            }\n            if task',
-        new='"ConditionExpression": "attribute_not_exists(Never)",\n            }\n            if task',
+        old='"ConditionExpression": TASK_EXISTS,\n            }\n            if',
+        new='"ConditionExpression": "attribute_not_exists(No)",\n            }\n            if',
         tests=(
             "tests/contract/test_settled_rows.py::test_clearing_by_a_task_of_before_the_rows_moved_is_made_again[moto]",
         ),
