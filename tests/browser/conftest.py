@@ -29,6 +29,12 @@ FAST = dict.fromkeys(
 """Seconds from one reading of a live page to the next, so that no test waits for one."""
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A dry run of a few orders is shown at once, however slow the machine is."""
+    monkeypatch.setattr("roundsman_console.web.commands.dry_runs.PATIENCE", 600)
+
+
 @pytest.fixture(scope="package")
 def chromium(session_without_real_aws: None) -> "Iterator[Browser]":
     """One Chromium for all of these tests; each tab has a profile of its own."""

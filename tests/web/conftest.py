@@ -16,6 +16,12 @@ from tests.project import deployed_project, of_each_agent
 from tests.web.browsers import PORT, Browser
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A dry run of a few orders is shown at once, however slow the machine is."""
+    monkeypatch.setattr("roundsman_console.web.commands.dry_runs.PATIENCE", 600)
+
+
 @pytest.fixture(scope="module")
 def one_world(roundsman_services: Services, roundsman_clock: Clock) -> Iterator[Stack]:
     """One deployment for all tests of a module."""

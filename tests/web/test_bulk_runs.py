@@ -1,12 +1,15 @@
 """Bulk runs in the browser: tried out, started, watched, paused, resumed and stopped."""
 
 import re
+import threading
 from collections.abc import Iterator
 
 import pytest
 from starlette.testclient import TestClient
 
+from roundsman.errors import TryAgain
 from roundsman.inspector import Inspector
+from roundsman.inspector.bulk.dry_run import choose_for
 from roundsman.inspector.read.stack import find_stack
 from roundsman.model.states import TaskState
 from roundsman.testing.stack import Clock, Services, Stack
@@ -14,6 +17,7 @@ from roundsman_console.application import application_events
 from roundsman_console.web.application import application
 from roundsman_console.web.commands.kept import LONGEST
 from roundsman_console.web.session import Session
+from roundsman_console.web.work import MOST_KEPT, Work, WorkResult, works_of
 from tests.console.bulk.conftest import PARAMETERS
 from tests.console.operators import Operator, let_go_is_seen_at_once, operator_of
 from tests.moto.orders import order
@@ -254,6 +258,81 @@ def test_the_run_is_over_what_was_shown_whatever_matches_later(browser: Browser)
     world.pass_time(300)
     assert world.task("ord-7").state is TaskState.COMPLETED
     assert world.task("ord-later").state is TaskState.UNDONE
+
+
+def progress_of(browser: Browser, command: str, **fields: str) -> tuple[str, Work]:
+    """The address of the progress that a form goes to, and its work."""
+    [moved] = browser.posts(command, **fields).history
+    assert moved.status_code == 303
+    address = moved.headers["Location"]
+    return address, works_of(browser.inspector).find(address.rpartition("/")[2])
+
+
+def test_a_dry_run_that_takes_long_shows_its_progress_and_then_a_link_to_its_page(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told, goes_on = threading.Event(), threading.Event()
+
+    def slowly(*arguments: object, **more: object) -> object:
+        tell = arguments[4]
+        assert callable(tell)
+        tell("5000 tasks examined, 3 orders found")
+        told.set()
+        goes_on.wait()
+        return choose_for(*arguments, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("roundsman_console.web.commands.bulk.choose_for", slowly)
+    monkeypatch.setattr("roundsman_console.web.commands.dry_runs.PATIENCE", 0)
+    fields = {"state": "Undone", "reason": "mistake", "again": "yes"}
+    address, work = progress_of(browser, "resubmit-all", **fields)
+    told.wait()
+    assert "It runs: 5000 tasks examined, 3 orders found." in browser.page(address)
+    assert "data-live" in browser.html(address)
+    goes_on.set()
+    assert work.thread is not None
+    work.thread.join()
+    ended = browser.html(address)
+    assert "8 of 8 orders are eligible; nothing was sent." in ended
+    assert "data-live" not in ended
+    link = re.search(r'href="(/dry-runs/[^"]+)">Show what it would do<', ended)
+    assert link is not None
+    html = browser.html(link[1])
+    assert "8 orders ord-0, ord-1, ord-2 eligible" in text_of(html)
+    shown = re.search(r'name="shown" value="([^"]+)"', html)
+    assert shown is not None
+    assert browser.operator.reads("bulk", "ls")["runs"] == []
+    assert "is stored" in browser.sends("resubmit-all", **fields, go="yes", shown=shown[1])
+    browser.operator.world.clock.now += LONGEST + 1
+    assert "This dry run is not known any more." in browser.page(link[1], 404)
+
+
+def test_a_dry_run_that_takes_long_and_fails_says_why_on_the_page_of_its_progress(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    goes_on = threading.Event()
+
+    def refused(*_: object, **__: object) -> object:
+        goes_on.wait()
+        raise TryAgain("reading the tasks: throttled")
+
+    monkeypatch.setattr("roundsman_console.web.commands.bulk.choose_for", refused)
+    monkeypatch.setattr("roundsman_console.web.commands.dry_runs.PATIENCE", 0)
+    address, work = progress_of(browser, "undo-all", state="Undone", reason="x")
+    goes_on.set()
+    assert work.thread is not None
+    work.thread.join()
+    page = browser.html(address)
+    assert "reading the tasks: throttled." in page
+    assert "problem" in page
+    assert "/dry-runs/" not in page
+
+
+def test_a_dry_run_that_is_shown_at_once_leaves_no_work(browser: Browser) -> None:
+    works = works_of(browser.inspector)
+    kept = works.start("Smoke test", "/doctor", lambda _: WorkResult("Done.", good=True))
+    for _ in range(MOST_KEPT + 1):
+        browser.sends("resubmit-all", state="Undone", reason="x")
+    assert works.find(kept.id) is kept
 
 
 def test_what_was_shown_too_long_ago_is_shown_again(browser: Browser) -> None:

@@ -8,6 +8,7 @@ import pytest
 from roundsman.model.instants import iso
 from roundsman.model.states import TaskState
 from roundsman_console.web.commands import checks
+from roundsman_console.web.work import Work
 from tests.console.operators import CHARGED_LATER, DECLINED
 from tests.console.test_reconciling import not_at_all, restored, stop_supervisor
 from tests.moto.orders import ALL_EFFECTS, order
@@ -148,6 +149,19 @@ def test_the_supervisor_is_stopped_first_with_the_sentence_of_the_command_line(
     assert "The supervisor is running. Stop it first: aws lambda" in again.text
     assert 'name="go"' not in again.text
     assert world.waiting("SchedulerQueue") == waiting
+
+
+def test_the_dry_run_of_reconcile_counts_the_orders(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    browser.operator.world.faults(CHARGED_LATER)
+    browser.operator.world.submit(order("ord-1"))
+    browser.operator.world.run()
+    told: list[str] = []
+    monkeypatch.setattr(Work, "counts", lambda _, words: told.append(words))
+    at = iso(browser.operator.world.clock.now)
+    assert "Nothing was sent." in browser.sends("reconcile", restored_to=at)
+    assert told == ["reading the orders", "1 orders read"]
 
 
 @pytest.mark.parametrize(

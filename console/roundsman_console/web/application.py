@@ -23,7 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from roundsman.inspector import Inspector
 from roundsman.inspector.errors import InvalidArgument, NotFound, sentence_of
 from roundsman_console.cli_errors import USAGE, ConsoleError
-from roundsman_console.web.commands import registry
+from roundsman_console.web.commands import dry_runs, registry
 from roundsman_console.web.live import LIVE_SECONDS, live_events
 from roundsman_console.web.pages import (
     agents,
@@ -89,6 +89,7 @@ PAGES = (
     PageRoute("/workflows/{plan}", workflows.read, "workflow.html"),
     PageRoute("/cost", cost.read, "cost.html"),
     PageRoute("/progress/{work}", work.read, "work.html"),
+    PageRoute("/dry-runs/{work}", dry_runs.read, "command.html"),
     PageRoute("/doctor", doctor.read, "doctor.html"),
 )
 """The pages that only show. Those that are live are read again every LIVE_SECONDS."""

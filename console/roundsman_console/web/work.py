@@ -37,6 +37,7 @@ class WorkResult:
     """The command to run next; None if there is nothing to do."""
     page: str = ""
     """The address of the page to look at next; empty if there is none."""
+    page_title: str = "Show the order"
 
 
 @dataclass(eq=False)
@@ -103,6 +104,11 @@ class Works:
                 del self._works[forgotten]
         work.thread.start()
         return work
+
+    def forget(self, work: Work) -> None:
+        """Forget a work whose page nobody has seen."""
+        with self._lock:
+            self._works.pop(work.id, None)
 
     def find(self, work_id: str) -> Work:
         """Return the work with this id. Raises NotFound if it is not known, or not any more."""

@@ -1,10 +1,15 @@
 """Acting on many orders at once: shown first, then a canary, then the rest, and a report."""
 
+import io
 import json
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
+from roundsman.inspector.bulk.dry_run import choose
+from roundsman.inspector.read.selection import Selection
+from roundsman.inspector.read.stack import find_stack
 from roundsman.model.holds import OPERATOR, Hold
 from roundsman_console import confirm
 from roundsman_console.main import app
@@ -55,6 +60,33 @@ def test_many_orders_are_only_shown_unless_go_is_said(operator: Operator) -> Non
     assert told["refused"] == [{"reason": why, "orders": 1, "samples": ["ord-9"]}]
     assert commands(operator) == []
     assert runs(operator) == []
+
+
+def test_a_dry_run_shows_its_progress_on_a_terminal_apart_from_what_it_prints(
+    operator: Operator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archived(operator, 3)
+    terminal = io.StringIO()
+
+    def console(*, stderr: bool, quiet: bool) -> Console:
+        assert stderr
+        return Console(file=terminal, force_terminal=True, quiet=quiet)
+
+    monkeypatch.setattr("roundsman_console.cli._act.Console", console)
+    words = ("resubmit", "--state", "Archived", "--reason", "mail is back", "--dry-run")
+    printed = operator.types(*words).stdout
+    assert "3 of 3 orders checked" in terminal.getvalue()
+    assert "checked" not in printed
+    terminal.truncate(0)
+    operator.reads(*words)
+    assert terminal.getvalue() == ""
+
+
+def test_orders_that_are_named_are_counted_while_they_are_found(operator: Operator) -> None:
+    archived(operator, 2)
+    told: list[str] = []
+    choose(find_stack(None), Selection(), ["ord-1", "ord-2", "ord-1"], told.append)
+    assert told == ["1 of 2 orders found", "2 of 2 orders found"]
 
 
 def test_the_canary_goes_first_then_the_rest_at_the_rate_and_all_of_it_is_told(

@@ -35,6 +35,7 @@ from roundsman_console.run_limits import (
     STOP_AT,
     read_terms,
 )
+from roundsman_console.web.commands.dry_runs import shown_or_followed
 from roundsman_console.web.commands.kept import Kept
 from roundsman_console.web.commands.order_forms import ORDER_COMMANDS, Form, FormField
 from roundsman_console.web.commands.page import CommandPage, FormCommand, Item, not_sent
@@ -45,6 +46,7 @@ from roundsman_console.web.selections import (
     selection_of,
 )
 from roundsman_console.web.session import GO, Session
+from roundsman_console.web.work import Work
 
 MOST_NAMED = 1_000
 """The number of orders that can be named in a form. Each is read on its own."""
@@ -254,24 +256,35 @@ def _start(
     run = new_run(spec.event, by, reason, selected, terms, now())
     if corrects(run.event):
         known_workflows(stack)
-    run, orders = choose_for(
-        stack, run, selection_of(asked), named, _unheard, newest_plan_asked=spec.newest_plan
-    )
-    tried = try_out(stack, run, orders, _unheard)
-    shown = ""
-    if tried.eligible:
-        chosen = Chosen(run, orders)
-        shown = session.sign(given, chosen.version)
-        CHOSEN.keep(shown, chosen)
-    return replace(
-        page,
-        sentence=not_sent(given, False) + _words(run, tried),
-        problems=_notes(run, tried),
-        items=_items(run, tried),
-        inputs=tried.inputs or (),
-        asks=tried.eligible > 0,
-        shown=shown,
-    )
+
+    def try_run(work: Work) -> CommandPage:
+        work.counts("finding the orders")
+        chosen = Chosen(
+            *choose_for(
+                stack,
+                run,
+                selection_of(asked),
+                named,
+                work.counts,
+                newest_plan_asked=spec.newest_plan,
+            )
+        )
+        tried = try_out(stack, chosen.run, chosen.orders, work.counts)
+        shown = ""
+        if tried.eligible:
+            shown = session.sign(given, chosen.version)
+            CHOSEN.keep(shown, chosen)
+        return replace(
+            page,
+            sentence=not_sent(given, False) + _words(chosen.run, tried),
+            problems=_notes(chosen.run, tried),
+            items=_items(chosen.run, tried),
+            inputs=tried.inputs or (),
+            asks=tried.eligible > 0,
+            shown=shown,
+        )
+
+    return shown_or_followed(inspector, page, try_run)
 
 
 def _begun(inspector: Inspector, page: CommandPage, chosen: Chosen) -> CommandPage:
@@ -376,4 +389,4 @@ def _asks(name: str) -> FormCommand:
 
 
 def _unheard(_progress: str) -> None:
-    """The progress of a search is not shown: the page appears when it has ended."""
+    """The progress of storing a run is not shown: the page appears when it is stored."""

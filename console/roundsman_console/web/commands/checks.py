@@ -46,6 +46,7 @@ from roundsman_console.smoke_events import (
     read_event,
     with_new_id,
 )
+from roundsman_console.web.commands.dry_runs import shown_or_followed
 from roundsman_console.web.commands.edits import laid_out
 from roundsman_console.web.commands.kept import Kept
 from roundsman_console.web.commands.order_forms import Form, FormField
@@ -206,23 +207,30 @@ def _reconcile(inspector: Inspector, given: Form, session: Session) -> CommandPa
             f"Reconcile {stack.name}", "/doctor", lambda work: _send(stack, kept, rate, work)
         )
         return replace(page, goes_to=f"/progress/{work.id}")
-    found = look_at_restored(stack, at, by=by, reason=reason)
-    going = sum(one.goes for one in found.orders)
-    shown = ""
-    if going and found.supervisor_stopped:
-        shown = session.sign(given, _version(found))
-        RESTORED.keep(shown, found)
-    first, *rest = summary(found)
-    running = f" The supervisor is running. Stop it first: {stop_command(stack)}"
-    return replace(
-        page,
-        sentence=f"{not_sent(given, False)}{count_of_orders(going)} would go on as of {iso(at)}. "
-        f"Nothing was sent.{running if going and not found.supervisor_stopped else ''}",
-        problems=[line.removeprefix("- ") for line in (first, *rest)],
-        items=_items(found),
-        asks=bool(shown),
-        shown=shown,
-    )
+
+    def look(work: Work) -> CommandPage:
+        work.counts("reading the orders")
+        found = look_at_restored(
+            stack, at, by=by, reason=reason, tell=lambda n: work.counts(f"{n} orders read")
+        )
+        going = sum(one.goes for one in found.orders)
+        shown = ""
+        if going and found.supervisor_stopped:
+            shown = session.sign(given, _version(found))
+            RESTORED.keep(shown, found)
+        running = f" The supervisor is running. Stop it first: {stop_command(stack)}"
+        return replace(
+            page,
+            sentence=f"{not_sent(given, False)}{count_of_orders(going)} would go on as of "
+            f"{iso(at)}. Nothing was sent."
+            f"{running if going and not found.supervisor_stopped else ''}",
+            problems=[line.removeprefix("- ") for line in summary(found)],
+            items=_items(found),
+            asks=bool(shown),
+            shown=shown,
+        )
+
+    return shown_or_followed(inspector, page, look)
 
 
 def _send(stack: DeployedStack, found: Reconciliation, rate: float, work: Work) -> WorkResult:

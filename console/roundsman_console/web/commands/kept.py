@@ -29,14 +29,14 @@ class _Entry(Generic[T]):
 
 
 class Kept(Generic[T]):
-    """The newest MOST values by the form's field SHOWN, each for LONGEST."""
+    """The newest MOST values by name, such as the form's field SHOWN, each for LONGEST."""
 
     def __init__(self) -> None:
         self._entries: OrderedDict[str, _Entry[T]] = OrderedDict()
         self._lock = Lock()
 
     def keep(self, shown: str, value: T) -> None:
-        """Keep the value of the decision that was shown with this value of SHOWN."""
+        """Keep the value under this name: of a decision, the value of SHOWN in its form."""
         with self._lock:
             self._entries[shown] = _Entry(now(), value)
             while len(self._entries) > MOST:
@@ -44,6 +44,10 @@ class Kept(Generic[T]):
 
     def of(self, form: Form) -> T | None:
         """Return the value of the decision that the form carries out; None if it is not kept."""
+        return self.get(form.get(SHOWN, ""))
+
+    def get(self, shown: str) -> T | None:
+        """Return the value that is kept under this name; None if it is not kept any more."""
         with self._lock:
-            found = self._entries.get(form.get(SHOWN, ""))
+            found = self._entries.get(shown)
         return None if found is None or now() - found.at > LONGEST else found.value

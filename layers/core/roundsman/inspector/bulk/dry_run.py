@@ -66,7 +66,7 @@ def choose(
     called with the progress of the search, in words. Raises NotFound if no order is selected, and
     InspectorError if more than MOST orders are, or if more than MOST_LOOKED_AT tasks were examined.
     """
-    found = dict(_named(stack, named) if named else _found(stack, selection, tell))
+    found = dict(_named(stack, named, tell) if named else _found(stack, selection, tell))
     if not found:
         if _is_group(selection):
             raise NotFound(
@@ -101,8 +101,13 @@ def choose_for(  # each says which orders, or how they are chosen
     return run, orders
 
 
-def _named(stack: DeployedStack, orders: Sequence[str]) -> list[tuple[str, int]]:
-    return [(order, find_task(stack, order)[0].complete_by) for order in dict.fromkeys(orders)]
+def _named(stack: DeployedStack, orders: Sequence[str], tell: Tell) -> list[tuple[str, int]]:
+    found: list[tuple[str, int]] = []
+    named = list(dict.fromkeys(orders))
+    for order in named:
+        found.append((order, find_task(stack, order)[0].complete_by))
+        tell(f"{len(found)} of {len(named)} orders found")
+    return found
 
 
 def _found(stack: DeployedStack, selection: Selection, tell: Tell) -> list[tuple[str, int]]:
