@@ -2,6 +2,7 @@
 
 from roundsman.aws.dynamodb.control import DynamoLeases
 from roundsman.model.leases import Lease, Leases
+from roundsman.model.task import SCHEMA
 from tests.console.operators import DECLINED, Operator, holds_of, in_retry
 from tests.console.schemas import assert_schema
 from tests.console.step_samples import HOLD
@@ -58,7 +59,7 @@ def test_an_order_that_is_over_gone_or_of_newer_code_says_so(operator: Operator)
     )
     found = operator.reads("why", "ord-1")
     assert (found["case"], found["state"]) == ("unreadable", None)
-    assert "this code reads 4" in str(found["sentence"])
+    assert f"this code reads {SCHEMA}" in str(found["sentence"])
     listed = operator.reads("ls")
     assert [one["orderId"] for one in _list(listed["unreadable"])] == ["ord-1"]
     assert [one["orderId"] for one in _list(listed["tasks"])] == ["ord-2"]
