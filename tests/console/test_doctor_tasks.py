@@ -11,7 +11,7 @@ from roundsman.inspector.doctor.checks import findings
 from roundsman.inspector.doctor.facts import InspectRepair, OrphanOrder, Rearm, StackFacts, TaskSeen
 from roundsman.inspector.documents.doctor import Severity
 from roundsman.model.holds import OPERATOR, Hold
-from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.instants import MINUTE, SECOND, iso
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Owed, StepRecord, Task
 from tests.console.doctor_samples import (
@@ -54,6 +54,15 @@ def test_a_step_that_is_overdue_by_more_than_two_rounds_is_stuck() -> None:
     assert found.evidence.startswith("reserve_stock overdue since 14:13:50 (2 min); shard 8 last")
     assert found.command == "roundsman show ord-1001"
     assert found.fix == InspectRepair("ord-1001")
+
+
+def test_an_instant_of_another_day_has_its_date() -> None:
+    task = claimed(born())
+    facts = replace(with_tasks(task, now=NOW + 48 * HOUR), leases=visited(NOW + 24 * HOUR))
+    said = of(facts)["task-stuck"].evidence
+    date, overdue = iso(NOW + 24 * HOUR), iso(NOW + 30 * SECOND)
+    assert said.startswith(f"reserve_stock overdue since {overdue} (47 h 59 min)")
+    assert said.endswith(f"shard {task.shard} last visited {date}")
 
 
 def test_a_task_whose_start_was_lost_is_stuck_by_its_stored_entry() -> None:

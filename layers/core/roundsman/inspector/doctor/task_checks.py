@@ -11,7 +11,6 @@ from roundsman.inspector.doctor.facts import Finding, InspectRepair, Rearm, Stac
 from roundsman.inspector.doctor.text import clock, when
 from roundsman.inspector.documents.doctor import FindingKind
 from roundsman.model.instants import MINUTE, format_duration
-from roundsman.model.leases import Leases
 from roundsman.model.plan import Plan, StepPlan
 from roundsman.model.states import DONE, ProcessState, TaskState
 from roundsman.model.task import StepRecord, Task
@@ -52,10 +51,7 @@ def stuck_tasks(facts: StackFacts) -> Iterator[Finding]:
         if since is None or facts.now - since <= late_by(facts):
             continue
         what = ", ".join(_overdue_steps(task, facts.now)) or "it"
-        evidence = (
-            f"{what} overdue since {clock(since)} ({format_duration(facts.now - since)}); "
-            f"{_visited(facts.leases, task.shard)}"
-        )
+        evidence = f"{what} overdue {_since(since, facts.now)}; {_visited(facts, task.shard)}"
         known = facts.plans.get(task.plan) is not None and not seen.trouble
         fix = InspectRepair(task.task_id) if known else None
         yield Finding(FindingKind.TASK_STUCK, task.task_id, evidence, _show(task), fix)
@@ -75,12 +71,17 @@ def _overdue_steps(task: Task, now: int) -> list[str]:
     ]
 
 
-def _visited(leases: Leases | None, shard: int) -> str:
-    if leases is None:
+def _since(at: int, now: int) -> str:
+    return f"since {clock(at, now)} ({format_duration(now - at)})"
+
+
+def _visited(facts: StackFacts, shard: int) -> str:
+    if facts.leases is None:
         return f"shard {shard}"
-    lease = leases.of(shard)
-    visited = f"last visited {clock(lease.visited_at)}" if lease.visited_at else "never visited"
-    held = f", held by {lease.owner} until {clock(lease.until)}" if lease.owner else ""
+    lease, now = facts.leases.of(shard), facts.now
+    at = lease.visited_at
+    visited = f"last visited {clock(at, now)}" if at else "never visited"
+    held = f", held by {lease.owner} until {clock(lease.until, now)}" if lease.owner else ""
     return f"shard {shard} {visited}{held}"
 
 
@@ -102,7 +103,7 @@ def unsent_owed(facts: StackFacts) -> Iterator[Finding]:
             continue
         since = min(owed.at for owed in old)
         names = ", ".join(f"{owed.kind} {owed.name}" for owed in old[:5])
-        evidence = f"{names}, since {clock(since)} ({format_duration(facts.now - since)})"
+        evidence = f"{names}, {_since(since, facts.now)}"
         fix = None if seen.trouble else InspectRepair(task.task_id)
         yield Finding(FindingKind.OWED_UNSENT, task.task_id, evidence, _show(task), fix)
 

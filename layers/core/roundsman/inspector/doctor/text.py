@@ -1,6 +1,6 @@
 """Formats instants for people. A broken record may hold an instant that is no valid date."""
 
-from roundsman.model.instants import clock_time, iso
+from roundsman.model.instants import DAY, clock_time, iso
 
 
 def when(instant: int) -> str:
@@ -11,9 +11,8 @@ def when(instant: int) -> str:
         return f"{instant} ms"
 
 
-def clock(instant: int) -> str:
-    """Format the time of day of a recent instant (epoch ms), or a number of ms as in `when`."""
-    try:
-        return clock_time(instant)
-    except OverflowError:
-        return f"{instant} ms"
+def clock(instant: int, now: int) -> str:
+    """Format an instant (epoch ms): the time alone if it is of today, else as in `when`."""
+    if instant // DAY != now // DAY:
+        return when(instant)
+    return clock_time(instant)
