@@ -116,6 +116,15 @@ def test_the_last_status_of_an_older_version_removes_nothing_that_was_decided_si
     assert world.store.load("ord-1001", NOW) == again
 
 
+def test_the_last_status_of_another_task_with_that_id_removes_nothing(world: World) -> None:
+    stored(world)
+    over = ended(owed=("completed",))
+    world.store.save(over, seen=1)
+    other = replace(over, created_at=over.created_at - 1)
+    assert world.store.clear_owed(without_owed(other, NOW)) == Superseded()
+    assert world.store.load("ord-1001", NOW) == over
+
+
 def test_a_duplicate_of_an_order_whose_task_was_removed_makes_nothing(world: World) -> None:
     stored(world)
     world.store.save(ended(), seen=1)

@@ -171,6 +171,14 @@ def test_a_decision_on_another_task_with_that_id_changes_nothing(world: World) -
     assert world.store.history("ord-1001") == []
 
 
+def test_a_late_write_about_another_task_with_that_id_changes_nothing(world: World) -> None:
+    task = saved(world, owing(stored(world), "started"))
+    other = replace(task, created_at=task.created_at - 1)
+    assert world.store.clear_owed(without_owed(other, NOW)) == Superseded()
+    assert world.store.rearm(other, NOW + SECOND) == Superseded()
+    assert loaded(world) == task
+
+
 def test_a_decision_on_a_task_that_is_gone_does_not_bring_it_back(world: World) -> None:
     task = stored(world)
     world.remove_task("ord-1001")

@@ -16,8 +16,8 @@ STORES = (
     Mutant(
         name="version-condition-memory",
         file="layers/core/roundsman/testing/memory.py",
-        old="return stored is not None and stored.version == version",
-        new="return stored is not None",
+        old="return stored.version == version",
+        new="return True",
         tests=(
             "tests/contract/test_task_store.py::test_a_decision_on_another_version_changes_nothing[memory-0]",
         ),
@@ -36,7 +36,7 @@ STORES = (
     Mutant(
         name="same-task-condition-memory",
         file="layers/core/roundsman/testing/memory.py",
-        old="if stored is not None and stored.created_at != task.created_at:",
+        old="if stored is None or stored.created_at != task.created_at:",
         new="if stored is None:",
         tests=(
             "tests/contract/test_task_store.py::test_a_decision_on_another_task_with_that_id_changes_nothing[memory]",
@@ -67,8 +67,8 @@ STORES = (
     Mutant(
         name="rearm-condition",
         file="layers/core/roundsman/aws/dynamodb/tasks.py",
-        old='f"{VERSION_IS_AS_SEEN} AND {STILL_IN_THAT_LANE}"',
-        new='f"Version >= :seen AND {STILL_IN_THAT_LANE}"',
+        old='f"{TASK_IS_AS_SEEN} AND {STILL_IN_THAT_LANE}"',
+        new='f"Version >= :seen AND CreatedAt = :created AND {STILL_IN_THAT_LANE}"',
         tests=(
             "tests/contract/test_task_store.py::test_rearming_after_a_newer_decision_leaves_its_earlier_deadline[moto]",
         ),
@@ -77,8 +77,11 @@ STORES = (
     Mutant(
         name="clear-owed-condition",
         file="layers/core/roundsman/aws/dynamodb/tasks.py",
-        old=('            f"{VERSION_IS_AS_SEEN} AND {SOMETHING_IS_OWED}",\n            {**values'),
-        new=('            f"Version >= :seen AND {SOMETHING_IS_OWED}",\n            {**values'),
+        old=('            f"{TASK_IS_AS_SEEN} AND {SOMETHING_IS_OWED}",\n            {**values'),
+        new=(
+            '            f"Version >= :seen AND CreatedAt = :created AND {SOMETHING_IS_OWED}",\n'
+            "            {**values"
+        ),
         tests=(
             "tests/contract/test_task_store.py::test_clearing_changes_nothing_about_a_newer_decision[moto]",
         ),
@@ -104,8 +107,11 @@ STORES = (
     Mutant(
         name="retention-zero-clear",
         file="layers/core/roundsman/aws/dynamodb/tasks.py",
-        old='"ConditionExpression": f"{VERSION_IS_AS_SEEN} AND {SOMETHING_IS_OWED}",',
-        new='"ConditionExpression": f"Version >= :seen AND {SOMETHING_IS_OWED}",',
+        old='"ConditionExpression": f"{TASK_IS_AS_SEEN} AND {SOMETHING_IS_OWED}",',
+        new=(
+            '"ConditionExpression": '
+            'f"Version >= :seen AND CreatedAt = :created AND {SOMETHING_IS_OWED}",'
+        ),
         tests=(
             "tests/contract/test_removal.py::test_the_last_status_of_an_older_version_removes_nothing_that_was_decided_since[moto]",
         ),

@@ -10,6 +10,7 @@ from roundsman.engine.transitions import StepEvent, TaskEvent
 from roundsman.errors import Refused
 from roundsman.model.corrections import Change, corrections_size
 from roundsman.model.events import Outcome
+from roundsman.model.failure import failure_of
 from roundsman.model.json import Json, size_in_bytes
 from roundsman.model.record_limits import (
     ERRORS_LIMIT,
@@ -59,6 +60,36 @@ def test_errors_are_kept_whole_until_they_fill_their_part_and_short_after_that()
         for number in range(60)
     ]
     assert error.cut().message in world.decisions[-1][2].history[0].reason
+
+
+def test_a_short_error_is_of_the_same_failure_group_as_the_whole_one() -> None:
+    """Tasks that failed for one cause are one group, however many other errors they have."""
+    message = (
+        "the warehouse of ord-1001 answered 503 to the request 8f3a2b1c9d after 2.5 s: the shelf "
+        "is locked by another picker; the next try would be in vain before the shelf is released"
+    )
+    error = StepError("ShelfLocked", message * 3, unexpected=True)
+    groups = set[str | None]()
+    for others in (0, 60):
+        other = StepError("E", "m" * LONGEST_MESSAGE)
+        old = {
+            f"s{place}": StepRecord(error=other, process_state=P.ERROR) for place in range(others)
+        }
+        world = World(plan(*(step(name) for name in (*old, "last"))))
+        task = replace(world.task, steps={**old, "last": StepRecord(started_at=T0)})
+        decision = DecisionBuilder(task, T0, world.plan)
+        decision.move("last", StepEvent.CLAIMED)
+        decision.move("last", StepEvent.FAILED, error=error, unexpected_since=T0)
+        found = decision.build(world.plan, TaskEvent.REPLIED).task
+        stored = found.step("last").error
+        assert stored is not None
+        assert stored.unexpected
+        assert (len(stored.message) <= SHORT_MESSAGE) is bool(others)
+        own = failure_of(found)
+        assert own is not None
+        assert found.failure == own.group, "those who read the record derive the same group"
+        groups.add(found.failure)
+    assert len(groups) == 1
 
 
 def test_an_error_that_fits_exactly_is_kept_and_one_byte_more_is_cut() -> None:

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundsman.model.failure import LONGEST_MESSAGE, Failure, failure_of, normalised
+from roundsman.model.failure import LONGEST_MESSAGE, Failure, failure_of, normalised, shortened
+from roundsman.model.record_limits import SHORT_MESSAGE
 from roundsman.model.states import TaskState
 from roundsman.model.task import StepError
 from roundsman.model.workflow import Archive, Compensation, Retry, Undo
@@ -156,3 +157,14 @@ def test_an_archived_record_of_earlier_code_is_still_in_a_group() -> None:
     failure = failure_of(replace(task, ending=replace(ending, error=None)))
     assert failure is not None
     assert failure.error_type == "Unknown"
+
+
+def test_a_short_message_is_kept_as_it_is_and_a_longer_one_without_what_differs() -> None:
+    fits = StepError("E", "ord-1 " + "m" * (SHORT_MESSAGE - 6), unexpected=True)
+    assert shortened(fits, "ord-1") == fits
+    longer = StepError("E" * 200, "order ord-a and 12 parts: " + "m" * SHORT_MESSAGE)
+    assert shortened(longer, "ord-a") == StepError(
+        "E" * 100, ("order * and * parts: " + "m" * SHORT_MESSAGE)[:SHORT_MESSAGE]
+    )
+    wide = StepError("E", "\u00fc" * LONGEST_MESSAGE)
+    assert shortened(wide, "ord-a").message == "\u00fc" * (SHORT_MESSAGE // 2)

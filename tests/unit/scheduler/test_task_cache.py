@@ -7,16 +7,18 @@ import pytest
 
 from roundsman.engine.new_task import ProcessingOptions, new_task
 from roundsman.model.events import Claimant, HistoryRow, Outcome, Replied
+from roundsman.model.instants import MINUTE
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import PERFORM, Owed, StepRecord, Task
 from roundsman.ports import OrderRow, Saved, Superseded
-from roundsman.scheduler.task_cache import MAX_BYTES, MAX_STEPS, MAX_TASKS, TaskCache
+from roundsman.scheduler.task_cache import KEPT_FOR, MAX_BYTES, MAX_STEPS, MAX_TASKS, TaskCache
 from roundsman.testing import Faults
 from roundsman.wire.commands import START, Command
 from tests.support.machine_world import plan, step
 from tests.support.shell_world import ORDER_ID, Shells
 from tests.support.supervision_world import LINE
 
+NOW = 5_000
 PLAN = plan(step("only"))
 CLAIMED = StepRecord(process_state=ProcessState.PROCESSING, locked_by="s1/m1/1", complete_by=9_000)
 DONE = StepRecord(process_state=ProcessState.PROCESSED, result="done")
@@ -33,22 +35,31 @@ def reply(lock: str = "s1/m1/1", name: str = "only") -> Replied:
 
 def kept(task: Task) -> bool:
     cache = TaskCache()
-    cache.keep(task)
-    return cache.take(task.task_id, reply()) is task
+    cache.keep(task, NOW)
+    return cache.take(task.task_id, reply(), NOW) is task
 
 
 def test_the_reply_to_the_stored_claim_finds_the_task_once() -> None:
     cache, task = TaskCache(), waiting()
-    cache.keep(task)
-    assert cache.take("ord-1", reply()) is task
-    assert cache.take("ord-1", reply()) is None
+    cache.keep(task, NOW)
+    assert cache.take("ord-1", reply(), NOW) is task
+    assert cache.take("ord-1", reply(), NOW) is None
 
 
 def test_a_reply_to_another_claim_finds_nothing() -> None:
     for event in (reply("s2/m7/2"), reply(name="other")):
         cache = TaskCache()
-        cache.keep(waiting())
-        assert cache.take("ord-1", event) is None
+        cache.keep(waiting(), NOW)
+        assert cache.take("ord-1", event, NOW) is None
+
+
+def test_a_task_that_was_stored_long_ago_is_not_used() -> None:
+    """The tables may have been restored since; a restore takes longer."""
+    for later, used in ((KEPT_FOR, True), (KEPT_FOR + 1, False)):
+        cache = TaskCache()
+        cache.keep(waiting(), NOW)
+        assert (cache.take("ord-1", reply(), NOW + later) is not None) is used
+    assert KEPT_FOR == MINUTE
 
 
 def test_a_task_is_kept_only_if_one_reply_is_all_it_waits_for() -> None:
@@ -78,16 +89,16 @@ def test_no_large_task_is_kept() -> None:
 def test_the_task_that_was_stored_first_is_forgotten_first() -> None:
     cache = TaskCache()
     for number in range(MAX_TASKS + 1):
-        cache.keep(waiting(f"ord-{number}"))
-    assert cache.take("ord-0", reply()) is None
-    assert cache.take("ord-1", reply()) is not None
+        cache.keep(waiting(f"ord-{number}"), NOW)
+    assert cache.take("ord-0", reply(), NOW) is None
+    assert cache.take("ord-1", reply(), NOW) is not None
 
 
 def test_a_later_version_that_cannot_be_kept_replaces_an_earlier_one() -> None:
     cache = TaskCache()
-    cache.keep(waiting())
-    cache.keep(waiting(only=DONE))
-    assert cache.take("ord-1", reply()) is None
+    cache.keep(waiting(), NOW)
+    cache.keep(waiting(only=DONE), NOW)
+    assert cache.take("ord-1", reply(), NOW) is None
 
 
 def line() -> Shells:
@@ -106,6 +117,15 @@ def test_an_instance_reads_a_task_once_and_decides_each_reply_on_what_it_stored(
     assert faults.calls.count("load_eventually") == 1
     assert faults.calls.count("load") == 0
     assert faults.calls.count("save") == 3
+
+
+def test_a_reply_that_comes_late_is_decided_on_a_read() -> None:
+    shells, faults = line(), Faults()
+    scheduler = shells.scheduler(faults)
+    scheduler.command(Command(START, ORDER_ID), "m-start")
+    shells.now += KEPT_FOR + 1
+    scheduler.reply(shells.reply_to("first"), "m-first")
+    assert faults.calls.count("load_eventually") == 2
 
 
 def test_a_task_whose_rows_have_moved_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,7 +32,7 @@ from roundsman.model.events import (
     Replied,
     Start,
 )
-from roundsman.model.failure import failure_of
+from roundsman.model.failure import failure_of, shortened
 from roundsman.model.instants import SECOND
 from roundsman.model.json import Json
 from roundsman.model.plan import Plan, StepPlan
@@ -41,7 +41,6 @@ from roundsman.model.record_limits import (
     LONGEST_DETAIL,
     LONGEST_WHY,
     MOST_OWED,
-    SHORT_MESSAGE,
     cut,
 )
 from roundsman.model.states import DONE, END_STATES, ProcessState, TaskState
@@ -459,7 +458,10 @@ class DecisionBuilder:
         )
 
     def _fitting_steps(self) -> dict[str, StepRecord]:
-        """The steps with each new error cut to what fits in the record."""
+        """The steps with each new error cut to what fits in the record.
+
+        The failure group stays the same: everybody derives it from the error in the record.
+        """
         before = self.before.steps
         new = {
             name: record.error
@@ -474,7 +476,7 @@ class DecisionBuilder:
         steps = dict(self.steps)
         for name, error in new.items():
             whole = error.cut()
-            fitting = whole if whole.size <= room else whole.cut(SHORT_MESSAGE)
+            fitting = whole if whole.size <= room else shortened(error, self.task.task_id)
             room -= fitting.size
             steps[name] = replace(steps[name], error=fitting)
         return steps

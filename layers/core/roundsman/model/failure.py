@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 from roundsman.model.json import canonical_json, sha256
+from roundsman.model.record_limits import SHORT_MESSAGE
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError, Task, step_of
 
@@ -74,6 +75,19 @@ def failure_of(task: Task) -> Failure | None:
         if record.process_state is ProcessState.UNDO_ERROR:
             return _failure(task, UNDO_FAILED, name, record.error or _unknown(task))
     return _failure(task, ARCHIVED, task.ending.step, task.ending.error or _unknown(task))
+
+
+def shortened(error: StepError, task_id: str) -> StepError:
+    """Return the error with a message of at most SHORT_MESSAGE bytes, in the same failure group.
+
+    A longer message is replaced by what the group is made from: the message without the parts that
+    differ between orders. Only a few unusual messages, with quotes inside of words or with much
+    text that is not ASCII, come into another group.
+    """
+    whole = error.cut()
+    if whole.cut(SHORT_MESSAGE) == whole:
+        return whole
+    return replace(whole, message=normalised(_without(task_id, whole.message))).cut(SHORT_MESSAGE)
 
 
 def retried_step(task: Task) -> str | None:

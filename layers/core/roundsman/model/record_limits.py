@@ -6,7 +6,7 @@ their sum counts; `tests/unit/aws/dynamodb/test_largest_record.py` builds the la
 they allow, with text that cannot be compressed:
 
 - the results and the corrections: RESULTS_LIMIT, and the corrections 32 KB of it;
-- the errors of steps: ERRORS_LIMIT, and 200 bytes for each further one;
+- the errors of steps: ERRORS_LIMIT, and 300 bytes for each further one;
 - the records of steps: MOST_RECORDS, each with MOST_AGENTS at most;
 - the used rounds: MOST_USED_ROUNDS; the statuses and alerts that are owed: MOST_OWED;
 - texts of people and of the engine: LONGEST_WHY, LONGEST_DETAIL, and the limits of
@@ -21,12 +21,12 @@ RESULTS_LIMIT: Final = 200 * 1024
 """The maximum size of all results of a task, with its corrections, in bytes of JSON."""
 ERRORS_LIMIT: Final = 32 * 1024
 """The size of all errors in the records of steps, in bytes, above which the messages of further
-ones are cut to SHORT_MESSAGE."""
+ones are shortened to SHORT_MESSAGE."""
 LONGEST_MESSAGE: Final = 1_000
 """The maximum length of the message of an error, in bytes of UTF-8."""
-SHORT_MESSAGE: Final = 100
-"""The maximum length of a message, in bytes of UTF-8, if the record has many errors. The history
-and the alerts have the whole message."""
+SHORT_MESSAGE: Final = 200
+"""The maximum length of a message, in bytes of UTF-8, if the record has many errors: the parts that
+differ between orders are left out. The history has the whole message."""
 MOST_RECORDS: Final = 150
 """The maximum number of records of steps: those of the plan, with its items, and those of items
 that a former run of the task had."""

@@ -325,7 +325,7 @@ class Scheduler:
         that. Also returns None if the conditional write failed.
         """
         try:
-            task = self._stored.take(task_id, event) or self._tasks.load(
+            task = self._stored.take(task_id, event, self._clock()) or self._tasks.load(
                 task_id, self._clock(), latest=False
             )
             if task is None:
@@ -359,7 +359,7 @@ class Scheduler:
         if saved.moved:
             self._stored.drop(task.task_id)
         else:
-            self._stored.keep(task)
+            self._stored.keep(task, self._clock())
         return True
 
     def _gone(self, task_id: str, event: Event) -> Handled:

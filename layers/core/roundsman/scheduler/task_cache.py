@@ -6,11 +6,15 @@ task, like on an eventually consistent read: the decision is stored only if the 
 that task and at that version. If another write came first, the decision is made again on a
 consistent read, and has cost a refused write. A task is therefore cached only while nobody else is
 likely to write it, and is used only for the reply to the claim that was stored with it.
+
+A task is used for at most KEPT_FOR. Tables that are restored may hold another history of the same
+task at the same version, and a restore takes longer.
 """
 
 from collections import OrderedDict
 
 from roundsman.model.events import Event, Replied
+from roundsman.model.instants import MINUTE
 from roundsman.model.json import size_in_bytes
 from roundsman.model.task import Task
 
@@ -26,18 +30,21 @@ MAX_BYTES = 8 * 1024
 An instance needs its memory for the batch that it handles, and parsed values take up to 25 times as
 much."""
 
+KEPT_FOR = MINUTE
+"""How long a task is used after it was stored, in ms. To restore a table takes several minutes."""
+
 
 class TaskCache:
     """Keeps the most recently stored tasks that wait for one reply, at most MAX_TASKS."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[str, Task] = OrderedDict()
+        self._kept: OrderedDict[str, tuple[Task, int]] = OrderedDict()
 
-    def keep(self, task: Task) -> None:
-        """Keep a task that was just stored, in place of its earlier version."""
+    def keep(self, task: Task, now: int) -> None:
+        """Keep a task that was stored at `now` (epoch ms), in place of its earlier version."""
         self._kept.pop(task.task_id, None)
         if _only_waits_for_a_reply(task):
-            self._kept[task.task_id] = task
+            self._kept[task.task_id] = (task, now)
             if len(self._kept) > MAX_TASKS:
                 self._kept.popitem(last=False)
 
@@ -45,10 +52,13 @@ class TaskCache:
         """Remove the task, if it is kept."""
         self._kept.pop(task_id, None)
 
-    def take(self, task_id: str, event: Event) -> Task | None:
-        """Remove the task and return it if the event is the reply that it waits for, else None."""
-        task = self._kept.pop(task_id, None)
-        if task is None or not isinstance(event, Replied):
+    def take(self, task_id: str, event: Event, now: int) -> Task | None:
+        """Remove the task and return it if the event is the reply that it waits for, else None.
+
+        Also None if it was stored longer than KEPT_FOR before `now` (epoch ms).
+        """
+        task, stored_at = self._kept.pop(task_id, (None, now))
+        if task is None or now - stored_at > KEPT_FOR or not isinstance(event, Replied):
             return None
         record = task.step(event.step)
         return task if record.under_way and record.locked_by == event.lock else None

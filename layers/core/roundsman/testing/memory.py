@@ -110,10 +110,7 @@ class MemoryStore:
         A record that is `removed_at_once` is removed instead of stored.
         """
         with self._lock:
-            stored = self._tasks.get(task.task_id)
-            if stored is not None and stored.created_at != task.created_at:
-                return Superseded()
-            if not self._is_at(task.task_id, seen):
+            if not self._is_at(task, seen):
                 return Superseded()
             self._put(task)
             self._troubles.pop(task.task_id, None)
@@ -148,7 +145,7 @@ class MemoryStore:
         A record that is then `removed_at_once` is removed.
         """
         with self._lock:
-            if not self._is_at(task.task_id, task.version):
+            if not self._is_at(task, task.version):
                 return Superseded()
             stored = self._tasks[task.task_id]
             if not stored.owed:
@@ -165,7 +162,7 @@ class MemoryStore:
     def rearm(self, task: Task, due_at: int) -> Saved | Superseded:
         """Move the due entry of an open task to `due_at`, if its version is unchanged."""
         with self._lock:
-            if not self._is_at(task.task_id, task.version):
+            if not self._is_at(task, task.version):
                 return Superseded()
             stored = self._tasks[task.task_id]
             if stored.lane != lane_key(Lane.OPEN, task.shard):
@@ -264,9 +261,12 @@ class MemoryStore:
             self._orders[task.task_id] = replace(row, expires_at=expires_at)
         return found
 
-    def _is_at(self, task_id: str, version: int) -> bool:
-        stored = self._tasks.get(task_id)
-        return stored is not None and stored.version == version
+    def _is_at(self, task: Task, version: int) -> bool:
+        """Whether the stored record is of this very task, and at `version`."""
+        stored = self._tasks.get(task.task_id)
+        if stored is None or stored.created_at != task.created_at:
+            return False
+        return stored.version == version
 
 
 def _kept(task: Task | None, now: int) -> Task | None:

@@ -450,8 +450,8 @@ class DynamoStore:
         return self._update(
             task.task_id,
             update.strip(),
-            f"{VERSION_IS_AS_SEEN} AND {SOMETHING_IS_OWED}",
-            {**values, ":seen": number(task.version)},
+            f"{TASK_IS_AS_SEEN} AND {SOMETHING_IS_OWED}",
+            {**values, **_as_seen(task)},
             of_order,
             rows,
         )
@@ -465,8 +465,8 @@ class DynamoStore:
         delete: DeleteTypeDef = {
             "TableName": self._tasks,
             "Key": {"TaskId": text(task.task_id)},
-            "ConditionExpression": f"{VERSION_IS_AS_SEEN} AND {SOMETHING_IS_OWED}",
-            "ExpressionAttributeValues": {":seen": number(task.version)},
+            "ConditionExpression": f"{TASK_IS_AS_SEEN} AND {SOMETHING_IS_OWED}",
+            "ExpressionAttributeValues": _as_seen(task),
         }
         try:
             with aws_errors(f"removing the task {task.task_id}"):
@@ -490,11 +490,11 @@ class DynamoStore:
         return self._update(
             task.task_id,
             f"SET DueAt = :at{changes}{gone}",
-            f"{VERSION_IS_AS_SEEN} AND {STILL_IN_THAT_LANE}",
+            f"{TASK_IS_AS_SEEN} AND {STILL_IN_THAT_LANE}",
             {
                 **{f":{name}": value for name, value in own.items()},
                 ":at": number(due_at),
-                ":seen": number(task.version),
+                **_as_seen(task),
                 ":lane": text(lane_key(Lane.OPEN, task.shard)),
             },
         )
@@ -639,6 +639,11 @@ class DynamoStore:
             "ConsistentRead": True,
         }
         return self._pages(query, f"reading the history of the task {task_id}")
+
+
+def _as_seen(task: Task) -> Item:
+    """The values of TASK_IS_AS_SEEN for a write that keeps the task's version."""
+    return {":seen": number(task.version), ":created": number(task.created_at)}
 
 
 def _is_open(lane: str) -> bool:
