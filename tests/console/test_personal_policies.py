@@ -14,6 +14,7 @@ import pytest
 from starlette.testclient import TestClient
 from typer.testing import Result
 
+from roundsman.aws.dynamodb import settled
 from roundsman.client import Client
 from roundsman.inspector import Inspector
 from roundsman.inspector import clock as polling
@@ -144,6 +145,8 @@ def users(
 
         patched.setattr(polling, "time", patience := Patience(run))
         patched.setattr(peek, "LONG_POLL", 0)
+        for limit in ("FEW_STEPS", "ROW_FROM", "ROW_UP_TO"):  # every task has rows of steps
+            patched.setattr(settled, limit, 0)
         patched.chdir(TEMPLATE.parent)
         found = Users(Operator(world, patience))
         for user in POLICIES_OF:

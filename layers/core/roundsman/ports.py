@@ -77,7 +77,7 @@ class Saved:
     """The record was stored as given."""
 
     moved: bool = False
-    """Whether the store has moved parts of the record: load it before the next `save`."""
+    """Whether the store has written rows beside the record: load it before the next `save`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -248,6 +248,22 @@ def test_erased_contents_are_in_no_row() -> None:
 
 
 @pytest.mark.usefixtures("small_rows")
+def test_contents_are_erased_beside_a_step_that_has_none() -> None:
+    bare = StepRecord(process_state=ProcessState.SKIPPED)
+    table = Table()
+    task = changed(born(), 1, 1)
+    table.save(replace(task, steps={**task.steps, "step_2": bare}))
+    task = changed(replace(table.load(), steps={**table.load().steps, "step_3": bare}), 9, 4)
+    table.save(task)
+    assert len(table.rows()) == 2
+    erased = replace(changed(table.load(), 0, 5), state=TaskState.COMPLETED, erased_at=NOW)
+    table.save(erased)
+    assert table.load() == erased
+    [(kept, steps)] = [(row.version, row.steps) for row in table.load().settled]
+    assert (kept, steps) == (task.version, {"step_3": bare})
+
+
+@pytest.mark.usefixtures("small_rows")
 def test_a_step_that_the_task_has_lost_does_not_come_back() -> None:
     table = Table()
     both = changed(changed(born(), 1, 1), 2, 1)

@@ -10,7 +10,7 @@ the writes of a task grow with its steps and not with their square.
   conditions of the record. So a row never exists without a record that lists it.
 - A row is never changed. If a step in it changes, as by an undo, the record has the step again,
   and the record counts. Of two rows with one step, the younger counts. A row of which no step
-  counts any more is removed.
+  counts any more is removed; of an erased task, also one of which some steps do not count.
 - A row is as large as all rows before it, from ROW_FROM to ROW_UP_TO bytes: a few rows are read
   quickly, and DynamoDB bills reads by 4 KB.
 - There are at most MOST_ROWS, because a transaction has at most 100 writes, history included.
@@ -117,12 +117,16 @@ def _row_id(task_id: str, version: int) -> str:
 
 
 def _rows_in_use(task: Task) -> tuple[SettledRow, ...]:
-    """The rows that are kept: each has a step that counts, and none that the task has lost."""
+    """The rows that are kept: each has a step that counts, and none that the task has lost.
+
+    Of an erased task, all steps of a row must count: another one would still have its contents.
+    """
     rows = tuple(row for row in task.settled if row.steps.keys() <= task.steps.keys())
     if len(rows) > MOST_ROWS:
         return ()
     counting = _counting(task, rows)
-    return tuple(row for row in rows if any(counting.get(name) is row for name in row.steps))
+    needed = any if task.erased_at is None else all
+    return tuple(row for row in rows if needed(counting.get(name) is row for name in row.steps))
 
 
 def _counting(task: Task, rows: Sequence[SettledRow]) -> dict[str, SettledRow]:

@@ -276,7 +276,7 @@ class DynamoStore:
                     self._save_together(task, division, condition, beside)
             except ConditionFailed:
                 return Superseded()
-        return Saved(moved=division.changes_rows)
+        return Saved(moved=bool(of_rows))
 
     def _row_writes(self, task: Task, division: Division) -> "list[TransactWriteItemTypeDef]":
         """The writes of rows of settled steps that belong to a write of the task.
