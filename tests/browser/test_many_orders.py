@@ -105,6 +105,7 @@ def test_the_orders_of_a_filter_are_downloaded(desk: Desk, tmp_path: Path) -> No
 def test_the_cost_is_read_when_the_button_is_pressed(desk: Desk) -> None:
     page = desk.tab(width=NARROW)
     page.goto("/")
+    page.locator("header summary").locator("visible=true").click()
     page.get_by_role("link", name="Cost", exact=True).click()
     assert "metrics," not in page.locator("main").inner_text().partition("AWS nothing.")[2]
     page.get_by_label("The last").fill("1d")

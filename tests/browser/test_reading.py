@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from roundsman_console.web.live import LIVE_SECONDS
+from roundsman_console.web.templates import NAVIGATION
 from tests.browser.desk import MIDDLE, NARROW, WIDE, Desk
 from tests.browser.pages import addresses
 from tools.engines.chromium import axe_script
@@ -33,6 +34,7 @@ CUT_OFF = """() => [...document.querySelectorAll("td, dd, p, li, h1, h2, .button
 REACHABLE = """() => [...document.querySelectorAll(
     "a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex='0']")]
   .filter((one) => !one.closest("details:not([open]) > :not(summary)"))
+  .filter((one) => one.checkVisibility())
   .map((one, place) => { one.dataset.place = place; return `${one.tagName} ${place}`; })"""
 FOCUSED = """() => {
   const one = document.activeElement, style = getComputedStyle(one);
@@ -130,6 +132,35 @@ def test_the_tab_key_reaches_everything_in_its_order_and_shows_where_it_is(
         assert focused["shown"], focused["name"]
         reached.append(focused["name"])
     assert reached == wanted
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_on_a_narrow_window_the_pages_are_one_row_until_it_is_opened(
+    busy_desk: Desk, scripts: bool
+) -> None:
+    page = busy_desk.tab(width=NARROW, scripts=scripts)
+    page.goto("/doctor")
+    menu = page.get_by_role("navigation", name="Pages")
+    closed = menu.bounding_box()
+    assert closed is not None
+    assert closed["height"] <= 48
+    assert not menu.get_by_role("link").count()
+    menu.get_by_text("Pages", exact=True).click()
+    assert menu.get_by_role("link").all_inner_texts() == [name for _, name in NAVIGATION]
+    heights = [link.bounding_box() for link in menu.get_by_role("link").all()]
+    assert all(one is not None and one["height"] >= 24 for one in heights)
+    assert menu.locator("[aria-current=page]").inner_text() == "Doctor"
+    menu.get_by_role("link", name="Agents").click()
+    page.wait_for_url("**/agents")
+
+
+def test_on_a_wide_window_the_pages_are_a_row_of_links(busy_desk: Desk) -> None:
+    page = busy_desk.tab(width=WIDE)
+    page.goto("/doctor")
+    menu = page.get_by_role("navigation", name="Pages")
+    assert menu.get_by_role("link").all_inner_texts() == [name for _, name in NAVIGATION]
+    boxes = [link.bounding_box() for link in menu.get_by_role("link").all()]
+    assert len({box["y"] for box in boxes if box is not None}) == 1
 
 
 def test_the_first_tab_skips_to_the_page_and_slash_finds_an_order(busy_desk: Desk) -> None:
