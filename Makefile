@@ -4,6 +4,9 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-builtin-rules --no-print-directory
+# Python keeps what it compiles, as it does by default: the tests are hundreds of files, each of which
+# pytest would rewrite anew in each of its workers, and they start Python a hundred times.
+unexport PYTHONDONTWRITEBYTECODE
 
 # Name an interpreter (make install PYTHON=python3.12), or the first new enough is taken.
 PYTHON ?=

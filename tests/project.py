@@ -21,6 +21,9 @@ SERVICE_URLS: Mapping[str, str] = {
 AGENTS = ("Inventory", "Payment", "Shipping", "Mail")
 """The blocks of the agents in the template."""
 
+FEW_SHARDS: Mapping[str, str] = {"Engine.DueShards": "2"}
+"""More than one, and not the sixteen that each pass of a supervisor would ask DynamoDB for."""
+
 
 def of_each_agent(parameter: str, value: str) -> Mapping[str, str]:
     """A parameter of the agents' stacks, with the same value for each agent."""
@@ -46,7 +49,7 @@ def create_stack(parameters: Mapping[str, str] | None = None) -> StackOnMoto:
 def deployed_project(
     services: Services, clock: Clock, parameters: Mapping[str, str] | None = None
 ) -> Iterator[Stack]:
-    """A deployment of its own whose agents call these services."""
-    values = {**dict.fromkeys(SERVICE_URLS, services.url), **(parameters or {})}
+    """A deployment of its own, of few shards, whose agents call these services."""
+    values = {**dict.fromkeys(SERVICE_URLS, services.url), **FEW_SHARDS, **(parameters or {})}
     with deployed(TEMPLATE, values, services=services, clock=clock) as stack:
         yield stack

@@ -1,6 +1,6 @@
 """An operator before a deployment of its own."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -14,13 +14,21 @@ from tests.support.forked import CommandLine, command_line
 
 
 @pytest.fixture
+def stack_parameters() -> Mapping[str, str]:
+    """The parameters of the operator's stack."""
+    # An order whose service always fails would be held for good, and never need its operator.
+    return of_each_agent("BreakerFailures", "100")
+
+
+@pytest.fixture
 def operator(
-    monkeypatch: pytest.MonkeyPatch, roundsman_services: Services, roundsman_clock: Clock
+    monkeypatch: pytest.MonkeyPatch,
+    roundsman_services: Services,
+    roundsman_clock: Clock,
+    stack_parameters: Mapping[str, str],
 ) -> Iterator[Operator]:
     """Someone at the command line of a stack on moto, whose scheduler works as they wait."""
-    # An order whose service always fails would be held for good, and never need its operator.
-    parameters = of_each_agent("BreakerFailures", "100")
-    with deployed_project(roundsman_services, roundsman_clock, parameters) as world:
+    with deployed_project(roundsman_services, roundsman_clock, stack_parameters) as world:
         patience = Patience(world.run)
         monkeypatch.setattr(polling, "time", patience)
         monkeypatch.setattr(peek, "LONG_POLL", 0)  # on a clock that stands, it would never end

@@ -32,7 +32,7 @@ NO_MAIL = {"operation": "POST /messages", "status": 422}
 @pytest.fixture(scope="module")
 def one_world(roundsman_services: Services, roundsman_clock: Clock) -> Iterator[Stack]:
     """One deployment for all of these, in good order."""
-    parameters = {**of_each_agent("BreakerFailures", "100"), "Engine.DueShards": "2"}
+    parameters = of_each_agent("BreakerFailures", "100")
     with deployed_project(roundsman_services, roundsman_clock, parameters) as world:
         put_in_order(world)
         yield world

@@ -3,6 +3,7 @@
 import os
 import random
 import re
+from collections.abc import Mapping
 
 import pytest
 
@@ -30,6 +31,12 @@ EVENTS = {
     "run": TaskEvent.RUN_NOW,
     "erase": TaskEvent.ERASE,
 }
+
+
+@pytest.fixture
+def stack_parameters(stack_parameters: Mapping[str, str]) -> Mapping[str, str]:
+    """With as many shards as an application has whose template says nothing of them."""
+    return {**stack_parameters, "Engine.DueShards": "16"}
 
 
 @pytest.mark.parametrize("story", STORIES)

@@ -237,7 +237,7 @@ def test_archived_orders_are_counted_and_left_to_a_person(operator: Operator) ->
     world.submit(order("ord-1"))
     world.run()
     task = world.task("ord-1")
-    archived = replace(task, version=task.version + 1, lane="archived#3", expires_at=None)
+    archived = replace(task, version=task.version + 1, lane="archived#1", expires_at=None)
     world.store.save(archived, seen=task.version)
     shown = operator.types("reconcile", "--restored-to", at)
     assert "- 1 archived: a person may have repaired them since" in shown.stdout
@@ -252,7 +252,7 @@ def test_an_order_that_has_ended_and_owes_a_status_is_inspected(operator: Operat
     world.run()
     task = world.task("ord-1")
     owed = Owed("status", "completed", task.version + 1, world.clock.now, "")
-    again = replace(task, version=task.version + 1, owed=(owed,), lane="open#3", expires_at=None)
+    again = replace(task, version=task.version + 1, owed=(owed,), lane="open#1", expires_at=None)
     world.store.save(again, seen=task.version)
     world.clock.now += 60_000
     purge(world)

@@ -7,16 +7,26 @@ from contextlib import contextmanager
 from pathlib import Path
 from unittest.mock import patch
 
+import pytest
 from botocore.client import BaseClient
 
+from roundsman.testing.stack import Clock, Services, Stack
 from roundsman_console.web.live import LIVE_SECONDS
 from roundsman_console.web.work import WorkResult, works_of
 from tests.console.operators import DECLINED
 from tests.moto.orders import order
+from tests.project import deployed_project
 from tests.web.browsers import Browser
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "open-the-console.md"
 ROW = re.compile(r"^\| `([^`]+)` \| ([0-9]+) \| (?:every ([0-9]+) s|once) \|$", re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def one_world(roundsman_services: Services, roundsman_clock: Clock) -> Iterator[Stack]:
+    """A deployment with as many shards as the page has: some pages ask each of them."""
+    with deployed_project(roundsman_services, roundsman_clock, {"Engine.DueShards": "16"}) as world:
+        yield world
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from tests.console.operators import Operator, operator_of
 from tests.project import deployed_project, of_each_agent
 
 # An order whose service always fails would be held for good, and never need its operator.
-PARAMETERS = {**of_each_agent("BreakerFailures", "100"), "Engine.DueShards": "2"}
+PARAMETERS = of_each_agent("BreakerFailures", "100")
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,6 @@
 """What is computed once is the same as what botocore and moto compute each time."""
 
+import copy
 from collections import Counter
 from collections.abc import Callable
 
@@ -101,6 +102,34 @@ def test_an_emitter_with_other_aliases_has_its_own_names() -> None:
     own.emit("before-call.mine.Invoke")
     usual.emit("before-call.mine.Invoke")
     assert seen == ["usual", "own", "own"]
+
+
+def test_an_emitter_is_copied_with_its_handlers_and_shares_no_list_of_them(
+    as_botocore_does: Callable[[], None],
+) -> None:
+    seen: list[str] = []
+
+    def handler(name: str) -> Callable[..., None]:
+        return lambda **_: seen.append(name)
+
+    def heard(emitter: HierarchicalEmitter) -> list[str]:
+        seen.clear()
+        emitter.emit("before-call.sqs.SendMessage")
+        return list(seen)
+
+    original = HierarchicalEmitter()
+    original.register_last("before-call", handler("last"))
+    original.register("before-call.sqs", handler("service"))
+    original.register_first("before-call.*.SendMessage", handler("first"))
+    ours = copy.copy(original)
+    original.register("before-call.sqs.SendMessage", handler("added to the original"))
+    ours.register_first("before-call.sqs", handler("added to the copy"))
+    after = heard(ours)
+    as_botocore_does()
+    theirs = copy.copy(ours)
+    assert heard(theirs) == after
+    assert sorted(after) == ["added to the copy", "first", "last", "service"]
+    assert "added to the copy" not in heard(original)
 
 
 def test_each_value_of_each_answer_to_an_orders_calls_is_the_one_that_moto_finds(

@@ -11,7 +11,13 @@ from unittest.mock import patch
 
 from botocore.client import ClientCreator
 from botocore.endpoint_provider import EndpointProvider
-from botocore.hooks import EVENT_ALIASES, BaseEventHooks, EventAliaser
+from botocore.hooks import (  # type: ignore[attr-defined]  # private
+    EVENT_ALIASES,
+    BaseEventHooks,
+    EventAliaser,
+    NodeList,
+    _PrefixTrie,
+)
 from botocore.loaders import create_loader
 from botocore.model import ServiceModel
 from moto.core.model import StructureShape
@@ -21,13 +27,14 @@ from moto.core.serialize import (
     AttributePickerContext,
     BaseJSONSerializer,
 )
-from moto.core.utils import method_names_from_class
+from moto.core.utils import camelcase_to_underscores, method_names_from_class
 
 _NOT_THERE = object()
 _init_aliaser = EventAliaser.__init__
 # botocore's types leave out what is private.
 _load_service_model = ClientCreator._load_service_model  # type: ignore[attr-defined]
 _create_methods = ClientCreator._create_methods  # type: ignore[attr-defined]
+_copy_handlers = _PrefixTrie._recursive_copy
 pick = AttributePicker.__call__
 write_structure = BaseJSONSerializer._serialize_type_structure
 
@@ -88,6 +95,22 @@ def _with_known_aliases(
     _init_aliaser(self, event_emitter, event_aliases)
     if event_aliases is None or event_aliases == EVENT_ALIASES:
         self._alias_name_cache = _aliases  # type: ignore[attr-defined]  # private
+
+
+def _copied_handlers(self: object, node: Mapping[str, object]) -> dict[str, object]:
+    """A copy of what handles events, which each client has of its own.
+
+    Without asking `copy` about each of hundreds of lists.
+    """
+    copied: dict[str, object] = {}
+    for key, value in node.items():
+        if type(value) is NodeList:
+            copied[key] = NodeList(*map(list, value))
+        elif isinstance(value, dict):
+            copied[key] = _copied_handlers(self, value)
+        else:
+            copied[key] = value
+    return copied
 
 
 def picked(self: AttributePicker, context: AttributePickerContext) -> object:
@@ -153,6 +176,12 @@ REPLACED: Mapping[str, tuple[object, object]] = {
     "botocore.client.ClientCreator._create_methods": (_create_methods, _methods_of),
     "botocore.regions.EndpointProvider": (EndpointProvider, _endpoint_provider),
     "botocore.hooks.EventAliaser.__init__": (_init_aliaser, _with_known_aliases),
+    "botocore.hooks._PrefixTrie._recursive_copy": (_copy_handlers, _copied_handlers),
+    # For each attribute of a queue, whenever a message is read from it.
+    "moto.sqs.models.camelcase_to_underscores": (
+        camelcase_to_underscores,
+        cache(camelcase_to_underscores),
+    ),
     "moto.core.responses.method_names_from_class": (
         method_names_from_class,
         cache(method_names_from_class),

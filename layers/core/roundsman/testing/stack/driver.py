@@ -123,8 +123,13 @@ class Driver:
             yield
         finally:
             self.aws.running = ""
-            os.environ.clear()
-            os.environ.update(before)
+            # What the function has left as it was stays: each write encodes the name and the value.
+            after = dict(os.environ)
+            for name in after.keys() - before.keys():
+                del os.environ[name]
+            os.environ.update(
+                {name: value for name, value in before.items() if after.get(name) != value}
+            )
 
     # ---- queues -----------------------------------------------------------------------------
 
