@@ -1,8 +1,10 @@
 """What tests of the deployed stack read, break and ask, beside the stack's own clients."""
 
 import json
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from decimal import Decimal
 from typing import cast
 
 import boto3
@@ -10,6 +12,7 @@ import pytest
 from boto3.dynamodb.types import TypeDeserializer
 from typer.testing import CliRunner, Result
 
+from roundsman.model.queue_lag import MARK_INTERVAL, queue_key
 from roundsman_console.main import app
 from tests.emulator.conftest import DeployedStack
 
@@ -152,6 +155,24 @@ def rows(stack: DeployedStack, table: str) -> list[dict[str, object]]:
         for page in pages
         for item in page["Items"]
     ]
+
+
+def read_mark(stack: DeployedStack, agent: str) -> dict[str, object]:
+    """What an agent has noted of the last normal request whose read it noted."""
+    [marks] = [row for row in rows(stack, "ControlTableName") if row["ControlId"] == "marks"]
+    return cast("dict[str, object]", marks[queue_key(agent, "normal")])
+
+
+def note_the_next_read(stack: DeployedStack, agent: str) -> None:
+    """Wait until each instance of an agent, which does nothing now, notes its next read.
+
+    An instance notes at most one read every MARK_INTERVAL. An agent that dies over a request whose
+    read it has not noted leaves nothing that shows that the request was sent, and the engine does
+    not count the attempt.
+    """
+    noted = int(cast("Decimal", read_mark(stack, agent)["ReadAt"]))
+    what = f"the {agent} agent to note its next read"
+    stack.wait_for(what, lambda: time.time() * 1000 - noted >= MARK_INTERVAL)
 
 
 def types(stack: DeployedStack, *arguments: str) -> Result:
