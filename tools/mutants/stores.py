@@ -65,6 +65,51 @@ STORES = (
         why="each reply that another instance's claim is for costs a refused write",
     ),
     Mutant(
+        name="kept-tasks-are-used-for-a-minute",
+        file="layers/core/roundsman/scheduler/task_cache.py",
+        old="now - stored_at > KEPT_FOR or ",
+        new="",
+        tests=(
+            "tests/unit/scheduler/test_task_cache.py::test_a_task_that_was_stored_long_ago_is_not_used",
+            "tests/unit/scheduler/test_task_cache.py::test_a_reply_that_comes_late_is_decided_on_a_read",
+        ),
+        why="a task is decided on the history that it had before its table was restored",
+    ),
+    Mutant(
+        name="rearm-of-the-same-task",
+        file="layers/core/roundsman/aws/dynamodb/tasks.py",
+        old='f"{TASK_IS_AS_SEEN} AND {STILL_IN_THAT_LANE}"',
+        new='f"CreatedAt >= :created AND Version = :seen AND {STILL_IN_THAT_LANE}"',
+        tests=(
+            "tests/contract/test_task_store.py::test_a_late_write_about_another_task_with_that_id_changes_nothing[moto]",
+        ),
+        why="the due entry of another task with the same id is moved",
+    ),
+    Mutant(
+        name="removal-of-the-same-task",
+        file="layers/core/roundsman/aws/dynamodb/tasks.py",
+        old='"ConditionExpression": f"{TASK_IS_AS_SEEN} AND {SOMETHING_IS_OWED}",',
+        new=(
+            '"ConditionExpression": '
+            'f"Version = :seen AND CreatedAt >= :created AND {SOMETHING_IS_OWED}",'
+        ),
+        tests=(
+            "tests/contract/test_removal.py::test_the_last_status_of_another_task_with_that_id_removes_nothing[moto]",
+        ),
+        why="another task with the same id is removed before it has told its end",
+    ),
+    Mutant(
+        name="a-short-error-keeps-its-group",
+        file="layers/core/roundsman/model/failure.py",
+        old="message=normalised(_without(task_id, whole.message))",
+        new="message=whole.message",
+        tests=(
+            "tests/unit/engine/test_record_limits.py::test_a_short_error_is_of_the_same_failure_group_as_the_whole_one",
+            "tests/unit/model/test_failure.py::test_a_short_message_is_kept_as_it_is_and_a_longer_one_without_what_differs",
+        ),
+        why="one cause has two failure groups and two alerts",
+    ),
+    Mutant(
         name="rearm-condition",
         file="layers/core/roundsman/aws/dynamodb/tasks.py",
         old='f"{TASK_IS_AS_SEEN} AND {STILL_IN_THAT_LANE}"',
