@@ -167,10 +167,11 @@ def _packed_steps(steps: Mapping[str, StepRecord]) -> bytes:
 def row_ids(item: "StoredItem") -> list[str]:
     """The hash keys of the rows that an item of a task lists; empty for most tasks.
 
-    Raises UnreadableRecord.
+    Raises SchemaTooNew and UnreadableRecord.
     """
     if "Settled" not in item:
         return []
+    refuse_newer(item)
     task_id = _task_id(item)
     return [_row_id(task_id, version) for version in _versions(item, task_id)]
 

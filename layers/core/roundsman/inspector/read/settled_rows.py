@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 
 from roundsman.aws.dynamodb.settled import StoredItem, lacks_rows, row_ids
-from roundsman.errors import UnreadableRecord
+from roundsman.errors import SchemaTooNew, UnreadableRecord
 
 TRIES = 5
 """How often a task is read whose rows another decision removes in the meantime."""
@@ -38,7 +38,7 @@ def with_rows(
 def _row_ids(item: StoredItem) -> list[str]:
     try:
         return row_ids(item)
-    except UnreadableRecord:  # whoever reads the task says so
+    except (SchemaTooNew, UnreadableRecord):  # whoever reads the task says so
         return []
 
 
