@@ -468,6 +468,7 @@ def test_a_template_that_cannot_be_read_gets_no_agent(shop: Path, more: str, sai
     assert texts(shop) == before
 
 
+@pytest.mark.exhaustive
 def test_the_tests_of_an_added_workflow_send_its_own_event(shop: Path) -> None:
     added = types("add", "workflow", "returns", "--agent", "stock")
     assert "make events/returns.json such an order" in added.stdout

@@ -92,23 +92,19 @@ def test_every_rule_has_a_fault_that_it_finds() -> None:
     assert len(BY_LABEL) == len(MUTATIONS)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("value", [None, "text"], ids=["missing", "text"])
-@pytest.mark.parametrize(
-    "deepest",
-    [1, pytest.param(99, marks=pytest.mark.exhaustive)],
-    ids=["of-a-resource", "within-a-property-too"],
-)
 def test_no_rule_raises_whatever_a_resource_has_in_place_of_a_property(
-    other: Application, deepest: int, value: Json
+    other: Application, value: Json
 ) -> None:
-    """Every property of one resource of each type and form, one at a time."""
+    """Every property of one resource of each type and form, one at a time, and what is in it."""
     resources = part(other.template, "Resources")
     forms = {
         (str(mapping_of(resource)["Type"]), *part(mapping_of(resource), "Properties")): name
         for name, resource in resources.items()
     }
     for name in forms.values():
-        for *above, last in paths(mapping_of(resources[name])["Properties"], deepest):
+        for *above, last in paths(mapping_of(resources[name])["Properties"]):
             changed = mapping_of(deepcopy(resources[name]))
             template = {**other.template, "Resources": {**resources, name: changed}}
             mapping = part(changed, "Properties")
@@ -121,11 +117,11 @@ def test_no_rule_raises_whatever_a_resource_has_in_place_of_a_property(
                 rule(replace(other, template=template))
 
 
-def paths(value: Json, deepest: int) -> list[tuple[str, ...]]:
-    """The keys that lead to each value within nested mappings, at most so many to each."""
-    if not isinstance(value, dict) or deepest == 0:
+def paths(value: Json) -> list[tuple[str, ...]]:
+    """The keys that lead to each value within nested mappings."""
+    if not isinstance(value, dict):
         return []
-    return [(key, *rest) for key in value for rest in [(), *paths(value[key], deepest - 1)]]
+    return [(key, *rest) for key in value for rest in [(), *paths(value[key])]]
 
 
 def test_an_empty_template_has_problems_and_makes_no_rule_raise() -> None:

@@ -366,6 +366,7 @@ def test_a_survivor_fails_the_check_until_it_is_listed(project: Path) -> None:
     assert (project / "shop/rules.py").read_text() == RULES
 
 
+@pytest.mark.exhaustive
 def test_an_endless_loop_is_killed_by_its_limit_of_processor_time(project: Path) -> None:
     (project / "shop/rules.py").write_text(RULES + LOOP)
     (project / "tests/test_power.py").write_text(LOOP_CASE)

@@ -33,6 +33,7 @@ def test_the_package_registers_the_plugin() -> None:
     assert found.value == "roundsman.testing.plugin"
 
 
+@pytest.mark.exhaustive
 def test_the_code_on_the_page_runs_as_it_stands(project: pytest.Pytester) -> None:
     blocks = BLOCK.findall(PAGE)
     assert len(blocks) == PAGE.count("```python")

@@ -104,6 +104,14 @@ def of_type(template: Document, kind: str) -> dict[str, Document]:
     }
 
 
+def one_of_type(template: Document, kind: str, name: str) -> Document | None:
+    """The properties of one resource; None if there is none of that name and type."""
+    resource = part(template, "Resources").get(name)
+    if isinstance(resource, dict) and resource.get("Type") == kind:
+        return part(resource, "Properties")
+    return None
+
+
 def parameters(template: Document) -> dict[str, Document]:
     """The parameters of the template, by name."""
     found = part(template, "Parameters").items()
@@ -155,7 +163,8 @@ def aliases(template: Document) -> dict[str, str]:
 def invoked(template: Document, value: Json) -> str:
     """The logical id of the function that a value names, itself or by its alias; empty if none."""
     named = reference(value)
-    return aliases(template).get(named, named)
+    alias = one_of_type(template, "AWS::Lambda::Alias", named)
+    return named if alias is None else reference(at(alias, "FunctionName"))
 
 
 def event_sources(template: Document) -> list[tuple[str, str, Document]]:
@@ -195,12 +204,14 @@ def work_queues(template: Document) -> dict[str, Document]:
 
 def dead_letters_of(template: Document, queue: str) -> str:
     """The dead-letter queue of a queue; empty if it has none."""
-    return reference(at(queues(template).get(queue), "RedrivePolicy", "deadLetterTargetArn"))
+    properties = one_of_type(template, "AWS::SQS::Queue", queue)
+    return reference(at(properties, "RedrivePolicy", "deadLetterTargetArn"))
 
 
 def variables(template: Document, function: str) -> Document:
     """The environment variables of a function, as written."""
-    found = at(functions(template).get(function), "Environment", "Variables")
+    properties = one_of_type(template, "AWS::Lambda::Function", function)
+    found = at(properties, "Environment", "Variables")
     return found if isinstance(found, dict) else {}
 
 
@@ -272,9 +283,8 @@ def allowed_to(template: Document, role: str) -> Iterator[Document]:
 
     Without those that a condition leaves out.
     """
-    own = [
-        at(policy, "PolicyDocument") for policy in items(at(roles(template).get(role), "Policies"))
-    ]
+    properties = one_of_type(template, "AWS::IAM::Role", role)
+    own = [at(policy, "PolicyDocument") for policy in items(at(properties, "Policies"))]
     added = added_policies(template, role).values()
     for document in (*own, *(at(policy, "PolicyDocument") for policy in added)):
         yield from _in_force(template, document)
