@@ -10,7 +10,7 @@ from roundsman import Json, PermanentError, TransientError
 from roundsman.engine import effects
 from roundsman.model.events import Extend, OperatorEvent, Resolve, Resubmit
 from roundsman.model.states import ProcessState
-from roundsman.model.task import StepRecord
+from roundsman.model.task import StepRecord, Task
 from roundsman.testing import World
 from roundsman.testing.invariants.rules import Invariant
 from roundsman.testing.memory import MemoryStore
@@ -48,8 +48,8 @@ def test_a_story_is_the_same_again_from_its_seed() -> None:
     assert traces[0].count("\n") > 30
 
 
-def forgets_versions(store: MemoryStore, task_id: str, _version: int) -> bool:
-    return any(task.task_id == task_id for task in store.tasks())
+def forgets_versions(store: MemoryStore, task: Task, _version: int) -> bool:
+    return any(each.task_id == task.task_id for each in store.tasks())
 
 
 def believes_outcomes(record: StepRecord) -> bool:
