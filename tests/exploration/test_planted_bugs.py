@@ -72,8 +72,8 @@ Patch: TypeAlias = pytest.MonkeyPatch
 
 
 def no_version_condition(patch: Patch) -> None:
-    def exists(store: MemoryStore, task_id: str, version: int) -> bool:
-        return any(task.task_id == task_id for task in store.tasks())
+    def exists(store: MemoryStore, task: Task, version: int) -> bool:
+        return any(each.task_id == task.task_id for each in store.tasks())
 
     patch.setattr(MemoryStore, "_is_at", exists)
 
