@@ -83,7 +83,8 @@ class Division:
 def divide(task: Task) -> Division:
     """Decide which steps of the task its record has, and which are in rows."""
     rows = _rows_in_use(task)
-    inside = {name: one for name, one in task.steps.items() if name not in _counting(task, rows)}
+    elsewhere = _counting(task, rows)
+    inside = {name: one for name, one in task.steps.items() if name not in elsewhere}
     record = _record(task, inside, rows)
     added = _new_row(task, inside, rows, record)
     if added is not None:
