@@ -23,6 +23,9 @@ from tests.crash.scenarios import SCENARIOS, Scenario
 
 Record = Callable[[str, object], None]
 
+DIVIDED = [name for name in SCENARIOS if name != "a permanent fault of the first step"]
+"""In these, a step settles before the end, so a row is written."""
+
 ENGINE = {"SubmissionFunction", "SchedulerFunction", "SupervisorFunction"}
 DEATHS = ("dies-before", "dies-after")
 FAILURES = ("broken",)
@@ -127,7 +130,7 @@ def test_every_order_comes_to_its_end_whatever_call_to_aws_fails(
 
 @pytest.mark.verify
 @pytest.mark.usefixtures("divided")
-@pytest.mark.parametrize("name", SCENARIOS, ids=id_of)
+@pytest.mark.parametrize("name", DIVIDED, ids=id_of)
 def test_every_divided_order_comes_to_its_end_whatever_call_to_aws_fails(
     open_stage: Open, record_property: Record, name: str
 ) -> None:

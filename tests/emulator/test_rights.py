@@ -136,7 +136,7 @@ def test_no_function_can_destroy_create_list_or_look_through_anything(
     may = {f"{call.service}:{call.action}" for call, may in tried.items() if may}
     assert may <= {
         *(f"dynamodb:{verb}Item" for verb in ("Get", "Put", "Update", "Delete")),
-        *("dynamodb:Query", "sns:Publish"),
+        *("dynamodb:BatchGetItem", "dynamodb:Query", "sns:Publish"),
         *(f"sqs:{verb}" for verb in ("SendMessage", "ReceiveMessage", "DeleteMessage")),
         "sqs:GetQueueAttributes",
     }

