@@ -42,6 +42,7 @@ def served_console(stack: DeployedStack) -> Iterator[ServedConsole]:
             page = browser.new_page()
             page.set_default_timeout(PATIENCE * 1000)
             page.goto(link)
+            page.wait_for_url("**/")  # where the link leads on to
             yield ServedConsole(process, page)
     finally:
         process.kill()
