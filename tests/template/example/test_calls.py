@@ -334,9 +334,9 @@ def test_a_bulk_run_is_carried_out_within_every_functions_rights(
         driver.invoke("SupervisorFunction", {})  # it finds the result
         found = runs.find(run.id)
         assert found is not None
-        if not found[1]:
+        record, is_open = found
+        if not is_open:
             break
-    record, is_open = found
     assert (record.state, is_open, record.progress.refusals) == (RunState.FINISHED, False, 1)
     assert record.progress.sent == record.progress.results == 1
     assert record_of(driver, order_id)["State"] == {"S": "Cancelled"}
