@@ -14,12 +14,13 @@ from benchmarks.stand_ins import Shape, stand_ins
 from roundsman.model.instants import SECOND
 from roundsman.testing.stack.template import mapping_of, part
 from roundsman_console.cost.figures import IdleUse, Order, Pass, RecordSize, Role
+from roundsman_console.cost.records import FEW_STEPS
 
-AGE_OF_ALL_THAT_IS_KEPT = 6 * SECOND  # instances cache read marks, holds and circuits for 5 s
+AGE_OF_ALL_THAT_IS_KEPT = 11 * SECOND  # marks are written every 10 s, the rest is cached for 5 s
 # A single order still sends one message at a time.
 BATCHES = {f"{agent}.BatchSize": "10" for agent in ("Inventory", "Payment", "Shipping", "Mail")}
 STEPS = 4
-LONG = 40  # steps of an order whose record is packed
+LONG = 24  # steps of an order whose record is packed, and has no row beside it
 ROLES = {"SubmissionFunction": "submission", "SchedulerFunction": "scheduler"}
 AGENT = "agent"
 
@@ -114,7 +115,7 @@ def count_everything(endpoint: str, say: Say = lambda _: None) -> Everything:
 
 def weigh_records(endpoint: str) -> RecordSize:
     """Return how a task record grows; the results of the stand-in agents have one size."""
-    shape, long, large = Shape(STEPS), Shape(LONG), Shape(LONG, result_bytes=1000)
+    shape, long, large = Shape(STEPS), Shape(LONG), Shape(FEW_STEPS + 1, result_bytes=1000)
     with (
         stack_on_the_engine(endpoint) as stack,
         metered(stack) as meter,
@@ -122,9 +123,9 @@ def weigh_records(endpoint: str) -> RecordSize:
     ):
         counts = counted(meter, order("ord-3000", workflow=shape.name))
         order_row = _order_row(meter, "ord-3000")
-        packed = counted(meter, order("ord-3001", workflow=long.name)).records
-        of_large = counted(meter, order("ord-3002", workflow=large.name)).records
-    each, each_large = _slope(packed), _slope(of_large)
+        packed = counted(meter, order("ord-3001", workflow=long.name)).records[:LONG]
+        of_large = counted(meter, order("ord-3002", workflow=large.name))
+    each, each_large = _slope(packed), _slope(of_large.records[:FEW_STEPS])
     share = (each_large - each) / (large.result_bytes - long.result_bytes)
     first, second, *_, last_but_one, last = counts.records
     return RecordSize(
@@ -133,16 +134,17 @@ def weigh_records(endpoint: str) -> RecordSize:
         first=first,
         step=second - first - shape.result_bytes,
         end=last - last_but_one - shape.result_bytes,
-        packed=round(packed[LONG - 1] - (LONG - 1) * each),
+        packed=round(packed[-1] - (LONG - 1) * each),
         packed_step=ceil(each - share * long.result_bytes),
         packed_share=_tidy(share),
+        row=round(of_large.rows[0] - FEW_STEPS * each_large),
     )
 
 
 def _slope(records: Sequence[int]) -> float:
-    """Return what each step adds to a packed record."""
-    half = LONG // 2
-    return (records[LONG - 1] - records[half - 1]) / half
+    """Return what each step adds to a packed record; the first record is that of the start."""
+    half, last = len(records) // 2 - 1, len(records) - 1
+    return (records[last] - records[half]) / (last - half)
 
 
 def _order_row(meter: Meter, order_id: str) -> int:

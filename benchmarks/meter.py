@@ -20,8 +20,10 @@ from unittest.mock import patch
 import boto3
 
 from benchmarks.sizes import Value, item_bytes
+from roundsman.aws.dynamodb.settled import StoredItem, is_row
 from roundsman.testing.rules.metric_filters import MetricFilter, metric_filters
 from roundsman.testing.stack import Context, Stack
+from roundsman_console.cost.records import KB
 
 if TYPE_CHECKING:
     from botocore.model import OperationModel
@@ -61,6 +63,8 @@ class Counts:
     """The size in bytes of each task record at each write after its creation."""
     births: list[int] = field(default_factory=list)
     """The size in bytes of each task record at its creation."""
+    rows: list[int] = field(default_factory=list)
+    """The size in bytes of each row of settled steps."""
     exchanges: Counter[str] = field(default_factory=Counter)
     """The part of `processor` from sending a DynamoDB request to its parsed response, in ns."""
 
@@ -87,6 +91,8 @@ class Meter:
     metrics: set[tuple[str, ...]] = field(default_factory=set)
     """The name and the dimension values of each custom metric that was sent."""
     _not_ours: int = 0
+    _sizes: dict[str, int] = field(default_factory=dict)
+    """The size in bytes of each item that was put, by its key."""
     _stopped_at: int = 0
     _sent_at: int = 0
 
@@ -123,7 +129,8 @@ class Meter:
         into = self.counts.writes if model.name in WRITES else self.counts.reads
         for each in cast("list[dict[str, object]]", found):
             table = self.stack.stack.logical_id(str(each["TableName"]))
-            into[model.name, table] += _twice(each["Table"])
+            if model.name != "TransactWriteItems":
+                into[model.name, table] += _twice(each["Table"])
             indexes = cast("dict[str, object]", each.get("GlobalSecondaryIndexes", {}))
             for name, index in indexes.items():
                 into[model.name, f"{table}/{name}"] += _twice(index)
@@ -133,13 +140,30 @@ class Meter:
     def _weigh(self, params: Mapping[str, object], **_rest: object) -> None:
         if not self.stack.running:
             return
-        item = cast("Mapping[str, Value]", params.get("Item", {}))
+        self._weigh_put(cast("Mapping[str, Value]", params.get("Item", {})), self.counts.records)
+        writes = cast("list[dict[str, dict[str, object]]]", params.get("TransactItems", []))
+        is_new = any("OrderID" in str(write.get("Put")) for write in writes)
+        for write in writes:
+            ((_, one),) = write.items()
+            item = cast("Mapping[str, Value]", one.get("Item", {}))
+            key = item or cast("Mapping[str, Value]", one.get("Key", {}))
+            before = self._sizes.get(_name(key), 1)
+            self._weigh_put(item, self.counts.births if is_new else self.counts.records)
+            # Counted here: DynamoDB Local adds up distinct numbers of units only, so that of items
+            # of one size in one table it reports one. The larger size is billed, before or after.
+            units = 2 * -(-max(before, self._sizes.get(_name(key), 1)) // KB)
+            table = self.stack.stack.logical_id(str(one["TableName"]))
+            self.counts.writes["TransactWriteItems", table] += 2 * units
+
+    def _weigh_put(self, item: "Mapping[str, Value]", records: list[int]) -> None:
+        """Note the size of an item that is put; `records` gets that of a task's record."""
+        if not item:
+            return
+        size = self._sizes[_name(item)] = item_bytes(item)
         if "Lane" in item:
-            self.counts.records.append(item_bytes(item))
-        for write in cast("list[dict[str, dict[str, object]]]", params.get("TransactItems", [])):
-            item = cast("Mapping[str, Value]", write.get("Put", {}).get("Item", {}))
-            if "Lane" in item:
-                self.counts.births.append(item_bytes(item))
+            records.append(size)
+        elif is_row(cast("StoredItem", item)):
+            self.counts.rows.append(size)
 
     # ---- all calls --------------------------------------------------------------------------
 
@@ -234,6 +258,11 @@ def metrics_of(line: str) -> set[tuple[str, ...]]:
 def billed(size: int) -> int:
     """Return the number of requests that AWS bills for one request of `size` bytes."""
     return max(1, -(-size // BILLED_PART))
+
+
+def _name(key: Mapping[str, Value]) -> str:
+    """A text that identifies an item of TasksTable, OrdersTable or HistoryTable."""
+    return str([key.get(name) for name in ("TaskId", "OrderID", "Seq")])
 
 
 def _twice(units: object) -> int:

@@ -17,7 +17,10 @@ from roundsman_console.cost.figures import (
     save_figures,
 )
 
-SHAPES = (*(Workflow(steps) for steps in (1, 2, 10, 30)), Workflow(4, result_bytes=1000))
+SHAPES = (
+    *(Workflow(steps) for steps in (1, 2, 10, 30, 60)),
+    *(Workflow(steps, result_bytes=1000) for steps in (4, 20)),
+)
 
 
 def record(endpoint: str, say: Callable[[str], None], *, times: bool) -> Figures:

@@ -5,18 +5,23 @@ from pathlib import Path
 
 import pytest
 
+from roundsman.aws.dynamodb import settled
+from roundsman.model.instants import SECOND
+from roundsman.model.queue_lag import PROMPT_MARK_INTERVAL
 from roundsman.scheduler.task_cache import MAX_BYTES, MAX_STEPS
+from roundsman_console.cost import records
 from roundsman_console.cost.alternatives import rivals_of
 from roundsman_console.cost.figures import Shape, load_figures, save_figures
 from roundsman_console.cost.model import (
     KEPT_RESULTS,
     KEPT_STEPS,
+    MARKED_EVERY,
     Bill,
     Wanted,
     bill_of,
     billed_ms,
     message_ms,
-    record_sizes,
+    stored_of,
     units_of,
 )
 from roundsman_console.cost.prices import load_prices
@@ -54,13 +59,16 @@ def test_statuses_cost_what_was_counted() -> None:
     assert units.sqs_requests == pytest.approx(counted.sqs_requests + counted.statuses)
 
 
-def test_tasks_that_no_instance_keeps_are_read_for_each_reply() -> None:
+def test_what_an_instance_does_not_keep_is_read_for_each_reply() -> None:
     assert (KEPT_STEPS, KEPT_RESULTS) == (MAX_STEPS, MAX_BYTES)
-    kept, many = (units_of(replace(MANY, steps=n), FIGURES, PRICES) for n in (32, 33))
-    assert kept.read_units < units_of(MANY, FIGURES, PRICES).read_units + 0.5
-    assert many.read_units > kept.read_units + 16
+    four, kept, forty, longer = (
+        units_of(replace(MANY, steps=steps), FIGURES, PRICES).read_units
+        for steps in (4, 24, 40, 41)
+    )
+    assert kept < four + 0.5
+    assert longer - forty == pytest.approx(1, abs=0.02), "half a unit each for record and row"
     large = units_of(replace(MANY, result_bytes=4_097), FIGURES, PRICES)
-    assert large.read_units > kept.read_units + 0.5
+    assert large.read_units > four + 0.5
 
 
 def test_an_order_that_comes_alone_finds_nothing_kept_in_mind() -> None:
@@ -74,8 +82,11 @@ def test_more_instances_read_more_of_what_each_keeps_for_five_seconds() -> None:
         units_of(replace(MANY, service_ms=ms), FIGURES, PRICES) for ms in (0, 2_000, 60_000)
     )
     busy, quiet = FIGURES.orders["busy"], FIGURES.orders["quiet"]
+    more = quiet.read_units - busy.read_units
+    assert slow.read_units - quick.read_units == pytest.approx(more * 2 / 5, rel=0.01)
+    assert MARKED_EVERY * SECOND == PROMPT_MARK_INTERVAL
     more = quiet.write_units - busy.write_units
-    assert slow.write_units - quick.write_units == pytest.approx(more * 2 / 5)
+    assert slow.write_units - quick.write_units == pytest.approx(more * 2 / 10, rel=0.01)
     assert never_idle.write_units == quiet.write_units
     assert never_idle.read_units == quiet.read_units
 
@@ -124,14 +135,31 @@ def test_log_bytes_in_between_are_those_of_a_batch_of_five() -> None:
 
 
 def test_a_longer_record_costs_a_unit_for_each_kilobyte_that_is_left_when_packed() -> None:
-    assert record_sizes(MANY, FIGURES)[-1] < 1024
+    assert stored_of(MANY, FIGURES)[-1].record < 1024
     short, long = (
         units_of(replace(MANY, result_bytes=size), FIGURES, PRICES).write_units
         for size in (40, 1000)
     )
     assert long - short == pytest.approx(5)
-    sizes = record_sizes(replace(MANY, steps=100), FIGURES)
-    assert sizes[100] - sizes[99] < 40
+    ten = stored_of(replace(MANY, steps=10), FIGURES)
+    assert ten[9].record - ten[8].record < 40
+
+
+def test_the_steps_of_a_long_task_are_written_once_more_in_rows() -> None:
+    """So that twice the steps cost about twice the writes."""
+    assert (records.ROW_FROM, records.ROW_UP_TO) == (settled.ROW_FROM, settled.ROW_UP_TO)
+    assert records.FEW_STEPS == settled.FEW_STEPS
+    eight, fifty, hundred = (
+        stored_of(replace(MANY, steps=steps, result_bytes=1000), FIGURES) for steps in (8, 50, 100)
+    )
+    assert not eight[-1].rows
+    assert max(one.record for one in hundred) == max(one.record for one in fifty)
+    assert sum(fifty[-1].rows) < sum(hundred[-1].rows) < 2.5 * sum(fifty[-1].rows)
+    writes = [
+        units_of(replace(MANY, steps=steps, result_bytes=1000), FIGURES, PRICES).write_units
+        for steps in (25, 50, 100)
+    ]
+    assert writes[2] - writes[1] == pytest.approx(2 * (writes[1] - writes[0]), rel=0.15)
 
 
 def test_each_part_grows_with_what_it_is_for() -> None:

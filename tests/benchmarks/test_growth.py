@@ -5,7 +5,7 @@ import pytest
 from benchmarks.growth import grown
 from benchmarks.stand_ins import Shape
 
-MOST = {4: 13, 10: 19, 20: 30, 50: 85, 100: 175}
+MOST = {4: 13, 10: 19, 20: 30, 50: 85, 100: 180}
 """The most write units of an order, by its steps one after the other."""
 ENDS = 9
 """The write units of an order apart from its replies: of its creation, its start and its end."""
@@ -28,4 +28,4 @@ def test_results_do_not_weigh_on_every_later_write(dynamodb_endpoint: str) -> No
     shapes = [Shape(steps, result_bytes=1000) for steps in (20, 40)]
     units = [each.counts.write_units for each in grown(dynamodb_endpoint, shapes)]
     assert units[1] - units[0] < 1.25 * units[0], "linear: three times in the square"
-    assert units[1] < 40 * 6
+    assert units[1] < 40 * 6.5

@@ -10,7 +10,7 @@ from benchmarks.guard import RISEN, call_complaints, complaints, standing_compla
 from benchmarks.stand_ins import Shape
 from roundsman_console.cost.figures import Order, load_figures
 
-MOST_WRITE_UNITS_OF_FIFTY = 30
+MOST_WRITE_UNITS_OF_FIFTY = 34
 """The write units of an order with fifty steps side by side; a write for each reply makes 85."""
 
 AN_ORDER = Order(

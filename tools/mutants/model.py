@@ -35,6 +35,36 @@ MODEL = (
         why="the queue of a slow service is taken for empty",
     ),
     Mutant(
+        name="a-backlog-is-noted-soon",
+        file="layers/core/roundsman/model/queue_lag.py",
+        old="prompt = self._was_prompt and waited <= PROMPT",
+        new="prompt = self._was_prompt",
+        tests=(
+            "tests/unit/model/test_queue_lag.py::test_a_request_that_has_waited_is_noted_as_soon_as_in_a_backlog",
+        ),
+        why="the begin of a backlog is noticed later",
+    ),
+    Mutant(
+        name="the-mark-of-a-backlog-is-followed-soon",
+        file="layers/core/roundsman/model/queue_lag.py",
+        old="prompt = self._was_prompt and waited <= PROMPT",
+        new="prompt = waited <= PROMPT",
+        tests=(
+            "tests/unit/model/test_queue_lag.py::test_after_the_mark_of_a_backlog_the_next_is_due_as_soon_even_if_its_request_was_prompt",
+        ),
+        why="a request that was read is taken for never read, and its attempt is not counted",
+    ),
+    Mutant(
+        name="a-prompt-mark-is-uncertain-for-longer",
+        file="layers/core/roundsman/model/queue_lag.py",
+        old="PROMPT_UNCERTAINTY if lag <= PROMPT else UNCERTAINTY",
+        new="UNCERTAINTY",
+        tests=(
+            "tests/unit/model/test_queue_lag.py::test_clocks_that_differ_by_seconds_prove_nothing",
+        ),
+        why="a request that was read is taken for never read, and its attempt is not counted",
+    ),
+    Mutant(
         name="a-hold-does-not-say-that-a-queue-was-read",
         file="layers/core/roundsman/model/holds.py",
         old="known = found.get(queue, UNREAD)",

@@ -70,6 +70,8 @@ class RecordSize:
     packed_share: float
     """What is left of the bytes of a result in a packed record. The measured results are random
     digits; texts and names take less."""
+    row: int
+    """A row of settled steps, without the steps."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,15 +13,17 @@ from typing import Final
 from roundsman.aws.sqs.send_buffer import WAITS_FOR
 from roundsman_console.cost.figures import Figures, Role
 from roundsman_console.cost.prices import Prices
+from roundsman_console.cost.records import KB, Stored, stored_after_each
 from roundsman_console.documents import LineKind
 
-KB = 1024
 GB = 1024**3
 READ_AT_ONCE = 4 * KB  # bytes per read unit; an eventually consistent read takes half a unit
 KEPT_STEPS = 32  # an instance of the scheduler keeps no task with more steps
 KEPT_RESULTS = 8 * KB  # nor one with larger results
 KEPT_IN_MIND = 5  # seconds for which instances cache read marks, holds and circuit breakers
+MARKED_EVERY = 10  # seconds between two read marks of an instance whose requests do not wait
 DAYS = 365 / 12  # days of a month
+MOVED = 2  # write units of an index entry that moves: it is removed and put
 TO_AND_FRO = 2  # messages of a step: its request and its reply
 AROUND = 2  # messages of an order without its steps: the order and the start command
 PER_ORDER: Final = "orders"
@@ -112,10 +114,12 @@ def units_of(wanted: Wanted, figures: Figures, prices: Prices) -> Units:
     messages = _messages(wanted)
     count = sum(messages.values())
     busy, quiet = figures.orders["busy"], figures.orders["quiet"]
-    first = _first_of_an_instance(wanted, figures, prices)
-    refreshed = wanted.steps / figures.roles["agent"].messages * first
+    apart = _seconds_apart(wanted, figures, prices)
+    agents = wanted.steps / figures.roles["agent"].messages
+    marked = agents * min(1.0, apart / MARKED_EVERY)
+    refreshed = agents * min(1.0, apart / KEPT_IN_MIND)
     return Units(
-        write_units=_writes(wanted, figures) + refreshed * (quiet.write_units - busy.write_units),
+        write_units=_writes(wanted, figures) + marked * (quiet.write_units - busy.write_units),
         read_units=_reads(wanted, figures) + refreshed * (quiet.read_units - busy.read_units),
         sqs_requests=_sqs_requests(wanted, count),
         invocations=count / wanted.batch,
@@ -220,19 +224,14 @@ def _sends_of_a_reply(wanted: Wanted) -> float:
     return ceil(wanted.batch / together) / wanted.batch
 
 
-def record_sizes(wanted: Wanted, figures: Figures) -> list[int]:
-    """Return the size of the task record in bytes: at its creation and after each decision.
+def stored_of(wanted: Wanted, figures: Figures) -> list[Stored]:
+    """Return what is stored of a task after each decision of its order."""
+    return list(stored_after_each(wanted.steps, wanted.result_bytes, figures.record))
 
-    A record above 1 KB is stored packed.
-    """
-    record = figures.record
-    step = record.step + wanted.result_bytes
-    open_ones = [record.first + done * step for done in range(wanted.steps)]
-    plain = [*open_ones, open_ones[-1] + record.end + wanted.result_bytes]
-    packed_step = record.packed_step + record.packed_share * wanted.result_bytes
-    packed = [ceil(record.packed + done * packed_step) for done in range(len(plain))]
-    sizes = (one if one <= KB else other for one, other in zip(plain, packed, strict=True))
-    return [record.birth, *sizes]
+
+def _started(size: int, unit: int = KB) -> int:
+    """Return how many units of `unit` bytes a size takes, the last one started."""
+    return ceil(size / unit)
 
 
 def _order_row(wanted: Wanted, figures: Figures) -> int:
@@ -243,40 +242,49 @@ def _writes(wanted: Wanted, figures: Figures) -> float:
     """Return the write units of an order.
 
     A write in a transaction takes twice the units, also in the index. The index is written when the
-    task is created and when it ends. Each status adds a write of the task record.
+    task is created and when it ends; a task that ends gives its rows their expiry. Each status adds
+    a write of the task record.
     """
-    birth, *decided = record_sizes(wanted, figures)
-    row = _order_row(wanted, figures)
-    created = 2 * ceil(row / KB) + 2 * ceil(birth / KB) + 2
-    told = wanted.statuses * ceil(decided[-1] / KB)
-    return created + sum(ceil(size / KB) for size in decided) + 2 + told
+    stored = stored_of(wanted, figures)
+    last = stored[-1]
+    created = 2 * _started(_order_row(wanted, figures)) + 2 * _started(figures.record.birth) + 2
+    decided = sum(
+        2 * (_started(one.written) + _started(one.added)) if one.added else _started(one.written)
+        for one in stored
+    )
+    ended = MOVED + sum(2 * _started(row) for row in last.rows)
+    if last.rows:  # a transaction, so its record and its index entry count twice
+        ended += _started(last.written) + MOVED
+    return created + decided + ended + wanted.statuses * _started(last.record)
 
 
 def _reads(wanted: Wanted, figures: Figures) -> float:
     """Return the read units of an order: all reads are eventually consistent (half a unit).
 
     The first decision reads the task record, and the first request reads the order, as measured on
-    one instance, which keeps the order, and the record until the next reply. With many instances,
-    each request may read the order and each reply the record: with four steps, this costs 0.44 USD
-    more per million orders.
+    one instance, which keeps the order, and the record until the next reply. A record that is read
+    is read with its rows. With many instances, each request may read the order and each reply the
+    record: with four steps, this costs 0.44 USD more per million orders.
     """
-    first, *later, _ = record_sizes(wanted, figures)
-    order = ceil(_order_row(wanted, figures) / READ_AT_ONCE)
-    read = [
-        size
-        for done, size in enumerate(later)
-        if wanted.steps > KEPT_STEPS
+    read = [Stored(figures.record.birth)]
+    read += [
+        one
+        for done, one in enumerate(stored_of(wanted, figures)[:-1])
+        if done >= KEPT_STEPS
         or done * wanted.result_bytes > KEPT_RESULTS
         or (done == 0 and wanted.statuses)  # a record that owes a status is not kept
+        or one.added  # nor one that has just got a row
     ]
-    return (sum(ceil(size / READ_AT_ONCE) for size in (first, *read)) + order) / 2
+    sizes = [size for one in read for size in (one.record, *one.rows)]
+    return sum(_started(size, READ_AT_ONCE) for size in [_order_row(wanted, figures), *sizes]) / 2
 
 
 def _stored_gb(wanted: Wanted, figures: Figures) -> float:
     """Return the stored GB in the steady state, when as many orders expire as come."""
     per_day = wanted.orders_per_month / DAYS
-    record = record_sizes(wanted, figures)[-1] * wanted.task_days
-    return per_day * (record + _order_row(wanted, figures) * wanted.order_days) / GB
+    last = stored_of(wanted, figures)[-1]
+    task = (last.record + sum(last.rows)) * wanted.task_days
+    return per_day * (task + _order_row(wanted, figures) * wanted.order_days) / GB
 
 
 def billed_ms(wanted: Wanted, figures: Figures, prices: Prices) -> dict[str, float]:
@@ -298,15 +306,14 @@ def message_ms(role: str, wanted: Wanted, figures: Figures, prices: Prices) -> f
     return own / _share(wanted.memory, prices) + waits + service
 
 
-def _first_of_an_instance(wanted: Wanted, figures: Figures, prices: Prices) -> float:
-    """Return the fraction of orders that an agent's instance handles after its caches expired.
+def _seconds_apart(wanted: Wanted, figures: Figures, prices: Prices) -> float:
+    """Return the time between two messages of an agent's instance.
 
-    Caches expire after KEPT_IN_MIND. The number of instances is that which the rate of orders keeps
-    busy (Little's law), and at least one.
+    The number of instances is that which the rate of orders keeps busy (Little's law), and at least
+    one.
     """
     between_orders = prices.assumed.month_seconds / wanted.orders_per_month
-    busy_for = message_ms("agent", wanted, figures, prices) / 1000
-    return min(1.0, max(between_orders, busy_for) / KEPT_IN_MIND)
+    return max(between_orders, message_ms("agent", wanted, figures, prices) / 1000)
 
 
 def _share(memory: float, prices: Prices) -> float:

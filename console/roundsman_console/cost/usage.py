@@ -6,8 +6,9 @@ The functions are pure; `usage_metrics` reads the sums.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from roundsman_console.cost.model import GB, KB, PER_ORDER, STANDING, Line
+from roundsman_console.cost.model import GB, PER_ORDER, STANDING, Line
 from roundsman_console.cost.prices import Prices
+from roundsman_console.cost.records import KB
 from roundsman_console.documents import LineKind
 
 ACTS_OF_NO_ORDER = ("SupervisorFunction",)

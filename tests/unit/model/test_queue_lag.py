@@ -8,6 +8,9 @@ from roundsman.model.holds import OPERATOR, Hold, with_holds
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.queue_lag import (
     MARK_INTERVAL,
+    PROMPT,
+    PROMPT_MARK_INTERVAL,
+    PROMPT_UNCERTAINTY,
     UNCERTAINTY,
     ReadMark,
     ReadMarkWriter,
@@ -27,7 +30,7 @@ def never_read(mark: ReadMark, sent_at: int, now: int) -> bool:
 def test_a_request_read_just_after_a_mark_by_an_agent_that_then_died_may_have_been_read() -> None:
     """The agent wrote a mark, read on unnoted, and was killed; nobody reads since."""
     mark = ReadMark(sent_at=READ - 100, read_at=READ)
-    for sent_at in (READ - 50, READ + SECOND, READ + MARK_INTERVAL - 1):
+    for sent_at in (READ - 50, READ + SECOND, READ + PROMPT_MARK_INTERVAL - 1):
         for overdue_at in (sent_at + SECOND, sent_at + 30 * SECOND, sent_at + 60 * MINUTE):
             assert not never_read(mark, sent_at, overdue_at)
 
@@ -40,14 +43,50 @@ def test_a_backlog_that_was_read_unnoted_within_seconds_may_have_been_read() -> 
 
 def test_clocks_that_differ_by_seconds_prove_nothing() -> None:
     mark = ReadMark(sent_at=READ, read_at=READ)
-    ahead = READ + MARK_INTERVAL + 4 * SECOND  # read 4 s before it was sent, by the agent's clock
+    ahead = READ + PROMPT_MARK_INTERVAL + 4 * SECOND  # the agent's clock is 4 s behind
     assert not never_read(mark, ahead, now=ahead + 30 * SECOND)
 
 
 def test_a_queue_that_nobody_reads_any_more_has_its_later_requests_never_read() -> None:
-    mark = ReadMark(sent_at=READ, read_at=READ)
-    assert never_read(mark, READ + UNCERTAINTY + 1, now=READ + MINUTE)
-    assert never_read(mark, READ + UNCERTAINTY + 1, now=READ + 60 * MINUTE)
+    prompt = ReadMark(sent_at=READ - PROMPT, read_at=READ)
+    late = ReadMark(sent_at=READ - PROMPT - 1, read_at=READ)
+    for now in (READ + MINUTE, READ + 60 * MINUTE):
+        assert not never_read(prompt, READ + PROMPT_UNCERTAINTY, now)
+        assert never_read(prompt, READ + PROMPT_UNCERTAINTY + 1, now)
+        assert not never_read(late, READ + UNCERTAINTY, now)
+        assert never_read(late, READ + UNCERTAINTY + 1, now)
+
+
+def test_reads_that_another_instance_did_not_note_are_covered_by_the_mark_of_a_late_one() -> None:
+    """A prompt instance notes its reads, then a late one; the prompt one reads on unnoted."""
+    late = ReadMark(sent_at=READ - MINUTE, read_at=READ)
+    assert not never_read(late, READ + PROMPT_MARK_INTERVAL, now=READ + MINUTE)
+
+
+def test_while_requests_are_read_promptly_a_mark_is_due_half_as_often() -> None:
+    notebook = ReadMarkWriter()
+    notebook.written(ReadMark(READ - PROMPT, READ))
+    just_before = READ + PROMPT_MARK_INTERVAL - 1
+    assert notebook.read(just_before - PROMPT, just_before) is None
+    due = READ + PROMPT_MARK_INTERVAL
+    assert notebook.read(due - PROMPT, due) == ReadMark(due - PROMPT, due)
+
+
+def test_a_request_that_has_waited_is_noted_as_soon_as_in_a_backlog() -> None:
+    notebook = ReadMarkWriter()
+    notebook.written(ReadMark(READ, READ))
+    soon = READ + MARK_INTERVAL
+    assert notebook.read(soon - 1 - PROMPT - 1, soon - 1) is None
+    assert notebook.read(soon - PROMPT - 1, soon) == ReadMark(soon - PROMPT - 1, soon)
+
+
+def test_after_the_mark_of_a_backlog_the_next_is_due_as_soon_even_if_its_request_was_prompt() -> (
+    None
+):
+    notebook = ReadMarkWriter()
+    notebook.written(ReadMark(READ - PROMPT - 1, READ))
+    soon = READ + MARK_INTERVAL
+    assert notebook.read(soon, soon) == ReadMark(soon, soon)
 
 
 def test_what_waits_behind_a_reader_that_is_far_behind_was_never_read() -> None:
@@ -72,9 +111,9 @@ def test_one_old_redelivered_request_does_not_speak_for_its_queue() -> None:
     first = notebook.read(READ, READ)
     assert first is not None
     notebook.written(first)
-    assert notebook.read(READ + 4 * SECOND, READ + 4 * SECOND) is None
-    assert notebook.read(READ - 60 * MINUTE, READ + 5 * SECOND) == ReadMark(
-        READ + 4 * SECOND, READ + 5 * SECOND
+    assert notebook.read(READ + 9 * SECOND, READ + 9 * SECOND) is None
+    assert notebook.read(READ - 60 * MINUTE, READ + 10 * SECOND) == ReadMark(
+        READ + 9 * SECOND, READ + 10 * SECOND
     )
 
 

@@ -1,8 +1,9 @@
 """Read marks: how far the agents have read their queues, and what the engine concludes from that.
 
 Before an agent acts on a request, it stores a read mark: when the request was sent and when it was
-read. Each instance stores at most one mark per queue every MARK_INTERVAL. A mark (sent at S, read
-at R) gives two results.
+read. Each instance stores at most one mark per queue every MARK_INTERVAL. While its requests wait
+for no longer than PROMPT, one every PROMPT_MARK_INTERVAL is enough. A mark (sent at S, read at R)
+gives two results.
 
 *Lag* is R - S: how long the request waited in its queue. The lag is used only for a limited time
 after R (`lag_valid_for`), because the mark of an idle queue gets old although there is no backlog.
@@ -17,18 +18,20 @@ has not failed and is not counted. A wrong "never read" is dangerous: if the age
 attempt and no attempt is counted, the engine sends the step forever. So every doubtful case counts
 as "may have been read":
 
-- The mark is older than UNCERTAINTY. For MARK_INTERVAL after its mark, an instance may read
+- The mark is older than its uncertainty. For one interval after its mark, an instance may read
   requests without storing a new one. Such a request was sent before it was read. So only a request
-  sent after R + UNCERTAINTY was never read. (Reads without a mark by another instance follow an
-  earlier mark of that instance, so they end earlier.)
+  sent after R + the uncertainty was never read. (Reads without a mark by another instance follow an
+  earlier mark of that instance, so they end earlier, or at the latest UNCERTAINTY after R.)
 - The mark is younger. The queue is being read now, and its reader is at about S. The requests that
-  it has read since then without a mark were sent soon after S. So only a request sent after S +
-  UNCERTAINTY was never read. In a backlog, this rule prevents orders from failing because they
+  it has read since then without a mark were sent soon after S. So only a request sent after S + the
+  uncertainty was never read. In a backlog, this rule prevents orders from failing because they
   waited. It can be wrong if a backlog shrinks by more than UNCERTAINTY within MARK_INTERVAL; the
   next attempt then counts.
 - There is no mark. Nothing is known.
 
-UNCERTAINTY is MARK_INTERVAL, plus the same time again for clock differences and slow writes.
+The uncertainty of a mark is the interval that follows it, plus MARK_INTERVAL for clock differences
+and slow writes. It is UNCERTAINTY if its request waited for longer than PROMPT, because the next
+mark then follows after MARK_INTERVAL; else it is PROMPT_UNCERTAINTY.
 """
 
 from dataclasses import dataclass
@@ -40,8 +43,13 @@ from roundsman.model.instants import MINUTE, SECOND
 if TYPE_CHECKING:
     from roundsman.model.plan import Plan
 
+PROMPT = SECOND
+"""The longest wait in a queue, in ms, that is not a backlog. A message is usually received within
+milliseconds, so a request that waited for longer was behind others, or failed before."""
 MARK_INTERVAL = 5 * SECOND
-UNCERTAINTY = 2 * MARK_INTERVAL
+PROMPT_MARK_INTERVAL = 10 * SECOND  # at most UNCERTAINTY: see "another instance" above
+UNCERTAINTY = MARK_INTERVAL + MARK_INTERVAL
+PROMPT_UNCERTAINTY = PROMPT_MARK_INTERVAL + MARK_INTERVAL
 LAG_VALID_FOR = MINUTE
 LAG_VALID_AT_MOST = 30 * MINUTE
 """Twice the longest call that a Lambda function can make (15 minutes)."""
@@ -71,8 +79,8 @@ class ReadNotes(Protocol):
         """Note that a request sent at `sent_at` (epoch ms) was read now.
 
         Call this before you act on the request. A mark is written at most every MARK_INTERVAL for
-        each queue. A transient failure is ignored: the only effect is that a backlog is noticed
-        later. Raises CallRefused if the agent has no permission to write marks.
+        each queue (`ReadMarkWriter`). A transient failure is ignored: the only effect is that a
+        backlog is noticed later. Raises CallRefused if the agent has no permission to write marks.
         """
 
 
@@ -83,14 +91,12 @@ def queue_key(agent: str, priority: str) -> str:
 
 def view_of_mark(mark: ReadMark, now: int) -> AgentView:
     """Return the view of a queue that follows from its mark at `now` (epoch ms)."""
-    age = now - mark.read_at
-    known = mark.sent_at if age <= UNCERTAINTY else mark.read_at
+    age, lag = now - mark.read_at, max(0, mark.read_at - mark.sent_at)
+    uncertainty = PROMPT_UNCERTAINTY if lag <= PROMPT else UNCERTAINTY
+    read_up_to = uncertainty + (mark.sent_at if age <= uncertainty else mark.read_at)
     if age > mark.lag_valid_for:
-        return AgentView(read_up_to=known + UNCERTAINTY, read_lock=mark.lock)
-    lag = max(0, mark.read_at - mark.sent_at)
-    return AgentView(
-        lag=lag, reads=mark.sent_at, read_up_to=known + UNCERTAINTY, read_lock=mark.lock
-    )
+        return AgentView(read_up_to=read_up_to, read_lock=mark.lock)
+    return AgentView(lag=lag, reads=mark.sent_at, read_up_to=read_up_to, read_lock=mark.lock)
 
 
 def with_unread(agents: Agents, plan: "Plan", priority: str) -> Agents:
@@ -105,26 +111,32 @@ class ReadMarkWriter:
 
     def __init__(self) -> None:
         self._written_at: int | None = None
+        self._was_prompt = False
         self._read_at: int | None = None
         self._latest_sent = 0
 
     def read(self, sent_at: int, now: int, lock: str | None = None) -> ReadMark | None:
         """Note a read at `now` (epoch ms). Returns the mark to write; None if none is due yet.
 
+        The next mark is due PROMPT_MARK_INTERVAL after the last one while neither the request of
+        the last mark nor this one waited for longer than PROMPT; else MARK_INTERVAL after it.
         The mark contains the latest send time since the last mark. An earlier send time may be
         that of a redelivered request, which is old because it failed and not because there is a
         backlog. A send time after `now` is taken as `now`: the sender's clock is wrong.
         """
         self._latest_sent = max(self._latest_sent, min(sent_at, now))
+        waited = now - self._latest_sent
         apart = 0 if self._read_at is None else now - self._read_at
         self._read_at = now
-        if self._written_at is not None and now - self._written_at < MARK_INTERVAL:
+        prompt = self._was_prompt and waited <= PROMPT
+        interval = PROMPT_MARK_INTERVAL if prompt else MARK_INTERVAL
+        if self._written_at is not None and now - self._written_at < interval:
             return None
-        waited = now - self._latest_sent
         lag_valid_for = min(max(LAG_VALID_FOR, 2 * min(apart, waited)), LAG_VALID_AT_MOST)
         return ReadMark(self._latest_sent, now, lag_valid_for, lock)
 
     def written(self, mark: ReadMark) -> None:
         """Note that the mark was stored; the next mark covers the reads from now on."""
         self._written_at = mark.read_at
+        self._was_prompt = mark.read_at - mark.sent_at <= PROMPT
         self._latest_sent = 0
