@@ -9,7 +9,7 @@ from roundsman.aws.dynamodb.control import DynamoAgentBoard, DynamoReadNotes
 from roundsman.errors import CallRefused, UnreadableRecord
 from roundsman.model.events import AgentView
 from roundsman.model.instants import MINUTE, SECOND
-from roundsman.model.queue_lag import UNCERTAINTY
+from roundsman.model.queue_lag import PROMPT_UNCERTAINTY, UNCERTAINTY
 from tests.contract.samples import NOW
 from tests.contract.test_lost_answers import answered, error, unreachable
 from tests.contract.worlds import DynamoWorld, World
@@ -61,7 +61,7 @@ def test_the_mark_of_an_idle_queue_is_no_news_after_a_minute(world: World) -> No
     clock.now = NOW + MINUTE
     assert board.agents()["payment/normal"].lag == 40 * SECOND
     clock.now = NOW + MINUTE + 1
-    assert board.agents()["payment/normal"] == AgentView(lag=0, read_up_to=NOW + UNCERTAINTY)
+    assert board.agents()["payment/normal"] == AgentView(lag=0, read_up_to=NOW + PROMPT_UNCERTAINTY)
 
 
 def test_another_instances_newer_mark_replaces_an_older_one_but_not_the_other_way(

@@ -171,7 +171,7 @@ def test_an_order_that_is_refused_comes_to_its_end_wherever_a_process_dies(
 
 
 @pytest.mark.usefixtures("divided")
-@pytest.mark.parametrize("every", [7, pytest.param(1, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize("every", [7, pytest.param(1, marks=pytest.mark.verify)])
 def test_a_divided_order_is_undone_wherever_a_process_dies(
     open_stage: Open, record_property: Record, every: int
 ) -> None:

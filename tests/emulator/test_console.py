@@ -1,4 +1,8 @@
-"""`roundsman ui` as it is typed, on the deployed stack, used from a real Chromium."""
+"""`roundsman ui` as it is typed, on the deployed stack, used from a real Chromium.
+
+A whole night in the browser is in `test_night_in_browser`, which CI runs; the incident here differs
+from it in that a person releases at the command line, and that only one order is begun again.
+"""
 
 import signal
 from collections.abc import Iterator
@@ -27,6 +31,7 @@ def console(stack: DeployedStack) -> Iterator[ServedConsole]:
         yield found
 
 
+@pytest.mark.verify
 def test_an_incident_on_the_deployed_stack_is_ended_in_the_browser(
     stack: DeployedStack, console: ServedConsole
 ) -> None:
@@ -50,7 +55,14 @@ def test_an_incident_on_the_deployed_stack_is_ended_in_the_browser(
     again = {**ALL_EFFECTS, "inventory perform": 2, "inventory undo": 1}
     assert effects_of(stack.services, DECLINED) == again
     correct(stack, page)
-    leave_with_a_live_page_open(console)
+
+
+def test_ctrl_c_ends_the_console_although_a_browser_follows_a_page(console: ServedConsole) -> None:
+    with console.page.expect_request("**/live?**"):
+        console.page.get_by_role("link", name="Overview").click()
+    console.process.send_signal(signal.SIGINT)
+    console.process.wait(PATIENCE)
+    console.page.get_by_text("not live: the console does not answer").wait_for()
 
 
 def hold(page: "Page") -> None:
@@ -105,12 +117,3 @@ def correct(stack: DeployedStack, page: "Page") -> None:
     assert '"EUR"' in page.locator(".diff .added").inner_text()
     do_it(page, "Correct and send now")
     stack.wait_for("its end", is_in(stack, "Completed", "seen-corrected"), PATIENCE)
-
-
-def leave_with_a_live_page_open(console: ServedConsole) -> None:
-    """Ctrl-C ends the console although a browser follows a page."""
-    with console.page.expect_request("**/live?**"):
-        console.page.get_by_role("link", name="Overview").click()
-    console.process.send_signal(signal.SIGINT)
-    console.process.wait(PATIENCE)
-    console.page.get_by_text("not live: the console does not answer").wait_for()

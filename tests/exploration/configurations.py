@@ -211,7 +211,6 @@ SMALL: dict[str, Configuration] = {
     "two steps in a row": A_ROW,
     # Of each of these a request is read twice, and another message handled twice.
     "a step of two agents": repeated(SEVERAL),
-    "a step of two agents, handed over": repeated(HANDED_OVER),
     "a step that a fresh key is asked for": repeated(REPAIRED, "resubmit --fresh-key"),
     "a step whose input is corrected": repeated(REPAIRED, "resubmit --set"),
     "a step without undo that a fresh key is asked for": repeated(FOR_GOOD, "resubmit --fresh-key"),
@@ -221,7 +220,7 @@ SMALL: dict[str, Configuration] = {
     "a step that is given more time": replace(
         extended(briefly), repeats=1, commands=asked("extend a")
     ),
-    "a step whose tables are restored": repeated(A_STEP, "reconcile"),
+    "two steps in a row, their tables restored": replace(fewer(A_ROW), commands=asked("reconcile")),
     "a step whose order is erased": repeated(A_STEP, "erase"),
     "a step that asks outside": repeated(ASKS),
     "a step that asks outside, and reminds": repeated(REMINDS),
@@ -235,13 +234,15 @@ SMALL: dict[str, Configuration] = {
         ITEMS, repeats=1, together=True
     ),
     "a step with heartbeats": repeated(BEATS),
-    "a step with a bug, repaired in time or not": HAS_A_BUG,
     "a step that fails, and is retried for a quarter of an hour": replace(
         HAS_A_BUG, endings=("done", "unavailable")
     ),
     "two steps in a row, the first for good": Configuration(plan=plan(bare, step("b", bare))),
 }
 VERIFY: dict[str, Configuration] = {
+    "a step with a bug, repaired in time or not": HAS_A_BUG,
+    "a step of two agents, handed over": repeated(HANDED_OVER),
+    "a step whose tables are restored": repeated(A_STEP, "reconcile"),
     "one step, a crash and a repeated message": replace(fewer(A_STEP), crashes=1, repeats=1),
     "one step, two schedulers in pieces": replace(A_STEP, schedulers=2),
     "one step, scheduler and supervisor in pieces": replace(
@@ -265,7 +266,6 @@ VERIFY: dict[str, Configuration] = {
     "two steps in a row, a repeated message": replace(fewer(A_ROW), repeats=1),
     "two steps in a row, two supervisors in pieces": replace(fewer(A_ROW), supervisors=2),
     "two steps in a row, resubmitted": replace(A_ROW, commands=asked("resubmit")),
-    "two steps in a row, their tables restored": replace(fewer(A_ROW), commands=asked("reconcile")),
     "two steps in a row, cancelled and erased, and begun again or not": replace(
         fewer(A_ROW), commands=asked("cancel", "erase", "resubmit --again")
     ),

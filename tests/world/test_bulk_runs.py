@@ -18,10 +18,17 @@ from roundsman.model.bulk_run import (
     RunState,
     Terms,
 )
-from roundsman.model.events import CommandSource, HistoryRow, OperatorEvent, Resubmit
+from roundsman.model.events import (
+    Cancel,
+    CommandSource,
+    HistoryRow,
+    OperatorEvent,
+    Resubmit,
+    UndoAsked,
+)
 from roundsman.model.instants import SECOND
 from roundsman.model.states import TaskState
-from roundsman.model.workflow import Archive
+from roundsman.model.workflow import Archive, Step
 from roundsman.testing import Fault, Faults, World, crash_everywhere
 from roundsman.testing.world.queues import COMMANDS, OPERATOR_SENDER
 from tests.world.shop import (
@@ -336,7 +343,7 @@ def _repaired(count: int, terms: Terms) -> Callable[[World], None]:
     return story
 
 
-@pytest.mark.exhaustive
+@pytest.mark.verify
 def test_a_supervisor_may_die_at_every_call_of_a_visit_and_each_order_is_repaired_once() -> None:
     report = crash_everywhere(_repaired(3, Terms(canary=1)), a_patient_world)
     assert {"read_bulk_list", "read_bulk", "write_bulk", "send_commands", "close_bulk"} <= set(
@@ -511,3 +518,39 @@ def test_two_runs_are_carried_side_by_side() -> None:
         STARTER,
         "AROAOPERATOR:eve",
     }
+
+
+def test_orders_under_way_are_all_cancelled_although_each_changes_every_few_seconds() -> None:
+    """A command is delivered up to 20 s after its order was read."""
+    steps = list[Step]()
+    for number in range(30):
+        steps.append(a_step(f"step_{number}", *steps[-1:], agent="mail"))
+    world = World(a_workflow(*steps), interval=timedelta(seconds=10))
+    for step in steps:
+        world.on(step.name).takes(timedelta(seconds=3), times=200)
+    orders = [world.submit() for _ in range(40)]
+    world.run(for_=timedelta(seconds=5))
+    assert states(world, orders) == {"Active": 40}
+    start(world, orders, Terms(canary=0, rate=4), Cancel(CommandSource(RUN, "amy"), undo=False))
+    world.run()
+    assert states(world, orders) == {"Cancelled": 40}
+    found = record(world)
+    assert (found.progress.count(OrderResult.CANCELLED), found.progress.refusals) == (40, 0)
+
+
+@pytest.mark.parametrize(
+    ("event", "result"),
+    [
+        (Cancel(CommandSource(RUN, "amy"), undo=True), OrderResult.CANCELLED),
+        (UndoAsked(CommandSource(RUN, "amy")), OrderResult.UNDONE),
+    ],
+)
+def test_orders_that_are_kept_no_longer_than_their_end_are_counted_as_what_they_became(
+    event: OperatorEvent, result: OrderResult
+) -> None:
+    shop = a_workflow(a_step("mail", retry=ONCE), on_failure=Archive(), retain_for=timedelta())
+    world = World(shop)
+    orders = archived(world, 3)
+    start(world, orders, event=event)
+    world.run()
+    assert dict(record(world).progress.ended) == {result: 3}

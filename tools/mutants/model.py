@@ -65,6 +65,16 @@ MODEL = (
         why="a request that was read is taken for never read, and its attempt is not counted",
     ),
     Mutant(
+        name="reads-of-another-instance-are-uncertain-too",
+        file="layers/core/roundsman/model/queue_lag.py",
+        old="else mark.read_at + PROMPT_UNCERTAINTY",
+        new="else mark.read_at + uncertainty",
+        tests=(
+            "tests/unit/model/test_queue_lag.py::test_reads_that_another_instance_did_not_note_are_covered_by_the_mark_of_a_late_one",
+        ),
+        why="a request that was read is taken for never read, and its attempt is not counted",
+    ),
+    Mutant(
         name="a-hold-does-not-say-that-a-queue-was-read",
         file="layers/core/roundsman/model/holds.py",
         old="known = found.get(queue, UNREAD)",

@@ -507,3 +507,24 @@ def test_orders_groups_and_runs_that_are_not_there_are_one_sentence(operator: Op
             result = operator.types("bulk", verb[0], run_id, *verb[1:])
             assert (result.exit_code, result.stdout) == (3, ""), (verb, run_id)
             assert "\x1b" not in result.stderr
+
+
+def test_the_request_of_another_person_is_not_lost_by_a_later_one(
+    operator: Operator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group = archived(operator, 5)
+    operator.world.clock.now += 1000
+    started = operator.asks(
+        *("resubmit", "--group", group, "--go", "--no-wait", "--json", "--canary", "1")
+    )
+    run_id = str(document(started)["runId"])
+    asked = "roundsman.inspector.bulk.start.own_principal"
+    monkeypatch.setattr(asked, lambda: "AROAOPERATOR:ann")
+    stopped = operator.types("bulk", "stop", run_id, "--reason", "it charges twice")
+    assert stopped.exit_code == 0, stopped.output
+    monkeypatch.setattr(asked, lambda: "AROAOPERATOR:bob")
+    late = operator.types("bulk", "pause", run_id, "--reason", "lunch")
+    assert late.exit_code == 1
+    assert late.stderr.startswith(f"{run_id} cannot be paused yet: AROAOPERATOR:ann has just asked")
+    again = operator.types("bulk", "stop", run_id, "--reason", "stop it")
+    assert again.exit_code == 0, again.output

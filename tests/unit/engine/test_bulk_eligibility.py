@@ -300,8 +300,34 @@ def test_of_a_task_that_is_gone_its_history_says_what_it_came_to() -> None:
         result_of_gone(run, InFlightOrder("ord-1", to_undo=True), undone_after)
         is OrderResult.UNDONE
     )
-    assert result_of_gone(a_run(UndoAsked(ASKED)), sent, undone_after) is OrderResult.UNDONE
-    assert result_of_gone(a_run(Extend(ASKED, 60)), sent, []) is OrderResult.TAKEN
+
+
+@pytest.mark.parametrize(
+    ("event", "kind", "result"),
+    [
+        (Cancel(ASKED, undo=True), "cancel", OrderResult.CANCELLED),
+        (UndoAsked(ASKED), "undo", OrderResult.UNDONE),
+        (Extend(ASKED, 60), "extend", OrderResult.TAKEN),
+    ],
+)
+def test_a_task_that_is_gone_got_the_command_only_if_its_history_says_so(
+    event: OperatorEvent, kind: str, result: OrderResult
+) -> None:
+    run, sent = a_run(event), InFlightOrder("ord-1")
+    assert result_of_gone(run, sent, [row(kind, 3, ID), row("undone", 4)]) is result
+    others = [row(kind, 3, "b-00000002"), row("refused", 4, ID), row("undone", 5)]
+    assert result_of_gone(run, sent, others) is None
+
+
+@pytest.mark.parametrize(
+    "event", [Cancel(ASKED, undo=True), UndoAsked(ASKED), Extend(ASKED, 60), RunNow(ASKED)]
+)
+def test_a_command_for_a_task_in_whatever_state_is_for_any_version(event: OperatorEvent) -> None:
+    """A task under way changes every few seconds, and the command is delivered 20 s later."""
+    assert event_for(a_run(event), ORDER, archived()).asked.seen_version is None
+    pinned = event_for(a_run(event), PlannedOrder("ord-1", 7), archived())
+    assert pinned.asked.seen_version == 7
+    assert event_for(a_run(), ORDER, archived()).asked.seen_version == 7
 
 
 def test_only_what_followed_the_last_try_of_the_command_is_its_result() -> None:

@@ -53,14 +53,15 @@ def test_a_queue_that_nobody_reads_any_more_has_its_later_requests_never_read() 
     for now in (READ + MINUTE, READ + 60 * MINUTE):
         assert not never_read(prompt, READ + PROMPT_UNCERTAINTY, now)
         assert never_read(prompt, READ + PROMPT_UNCERTAINTY + 1, now)
-        assert not never_read(late, READ + UNCERTAINTY, now)
-        assert never_read(late, READ + UNCERTAINTY + 1, now)
+        assert not never_read(late, READ + PROMPT_UNCERTAINTY, now)
+        assert never_read(late, READ + PROMPT_UNCERTAINTY + 1, now)
 
 
 def test_reads_that_another_instance_did_not_note_are_covered_by_the_mark_of_a_late_one() -> None:
     """A prompt instance notes its reads, then a late one; the prompt one reads on unnoted."""
     late = ReadMark(sent_at=READ - MINUTE, read_at=READ)
-    assert not never_read(late, READ + PROMPT_MARK_INTERVAL, now=READ + MINUTE)
+    clocks_differ_by = 4 * SECOND
+    assert not never_read(late, READ + PROMPT_MARK_INTERVAL + clocks_differ_by, now=READ + MINUTE)
 
 
 def test_while_requests_are_read_promptly_a_mark_is_due_half_as_often() -> None:

@@ -24,12 +24,17 @@ SECONDS = timedelta(seconds=1)
 
 LONG = (
     "a breaker that opens before an undo",
+    "a call that is done late",
+    "a callback that its agent reminds of",
     "a scheduled start",
     "a service that hangs for ever",
+    "a start in a day",
     "a step for each item",
     "an agent that did it before another one stands in",
     "an item that is left out",
+    "an undo beside a step",
     "an undo is asked for",
+    "an undo is asked for after a failure",
     "an undo of a call that is done late",
     "an undo of a lost answer",
     "an undo that fails at first",
@@ -41,6 +46,8 @@ LONG = (
     "resolved by a person",
     "resubmitted after an undo that failed",
     "resubmitted again after an undo",
+    "resubmitted under another plan",
+    "three steps side by side, and one behind each",
     "two agents that fail",
 )
 """They take most of the time: the same calls in the same places, a few times more."""

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from operator import methodcaller
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -120,11 +121,8 @@ class Chance:
         return arrived
 
 
-@settings(max_examples=300, deadline=None)
-@given(plans(), st.data())
-def test_replies_that_are_handled_together_give_what_they_give_one_by_one(
-    plan: Plan, data: st.DataObject
-) -> None:
+def check(plan: Plan, data: st.DataObject) -> None:
+    """One random order, with random replies to it, in both stacks."""
     twins, chance = Twins(plan), Chance(data.draw)
     twins.both(methodcaller("submit"))
     twins.both(methodcaller("start"))
@@ -148,3 +146,8 @@ def test_replies_that_are_handled_together_give_what_they_give_one_by_one(
         assert sent(twins.together) == sent(twins.alone)
         assert set(twins.together.inspects()) == set(twins.alone.inspects())
         assert not twins.together.unwatched
+
+
+@pytest.mark.parametrize("examples", [50, pytest.param(300, marks=pytest.mark.verify)])
+def test_replies_that_are_handled_together_give_what_they_give_one_by_one(examples: int) -> None:
+    settings(max_examples=examples)(given(plans(), st.data())(check))()

@@ -24,11 +24,13 @@ from roundsman.model.bulk_run import (
 )
 from roundsman.model.events import CommandSource, HistoryRow, Resubmit
 from roundsman.model.instants import MINUTE, SECOND
-from roundsman.model.states import TaskState
+from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Task
 from roundsman.model.workflow import Archive
 from roundsman.supervisor.bulk_runs import (
     CARRIED_FOR,
+    LONGEST_NOTE,
+    MOST_NOTES,
     SENDS_AHEAD,
     BulkPorts,
     BulkReport,
@@ -432,3 +434,50 @@ def test_each_request_in_each_state(
         assert found.progress.news_at == NOW + 5
     elif after is not state:
         assert found.why == "by eve (AROA:eve): told to"
+
+
+def test_an_order_on_which_the_engine_fails_is_refused_and_holds_up_no_other() -> None:
+    """A step is under way in a task that is Archived: the table of moves has no such pair."""
+    desk = Desk()
+    load = desk.shop.load
+
+    def broken(task_id: str, now: int, *, latest: bool = True) -> Task | None:
+        task = load(task_id, now, latest=latest)
+        if task_id != "ord-3" or task is None:
+            return task
+        ((name, record),) = task.steps.items()
+        under_way = replace(record, process_state=ProcessState.PROCESSING, locked_by="x.1.2.3")
+        return replace(task, steps={name: under_way})
+
+    desk.shop.load = broken  # type: ignore[method-assign]
+    desk.start(20, Terms(canary=0))
+    desk.visit()
+    (refused,) = desk.record.progress.refused
+    assert (refused.said, refused.samples) == (
+        "its record cannot be handled: NoTransition",
+        ("ord-3",),
+    )
+    assert desk.record.progress.sent == 19
+
+
+def test_what_many_orders_failed_with_is_stored_in_several_items_of_a_limited_size() -> None:
+    desk = Desk()
+    desk.shop.fail_again = lambda _: True
+    stored = list[int]()
+    save = desk.runs.save
+
+    def counted(record: BulkRecord, notes: Sequence[OrderNote]) -> BulkRecord | None:
+        stored.append(sum(len(note.said.encode()) for note in notes))
+        assert len(notes) <= 2 * MOST_NOTES
+        return save(record, notes)
+
+    desk.runs.save = counted  # type: ignore[method-assign]
+    desk.start(450, Terms(canary=0, rate=25, at_once=1000, stop_at=1.0))
+    while desk.record.progress.sent < 450:
+        desk.visit()
+        desk.now += VISIT_INTERVAL
+    desk.now += MINUTE
+    desk.visit()
+    assert desk.record.progress.count(OrderResult.FAILED) == 450
+    assert len([size for size in stored if size]) >= 4
+    assert max(stored) <= 2 * MOST_NOTES * LONGEST_NOTE

@@ -188,7 +188,11 @@ class Rounds:
         self.now += self.lasts.pop(0) if self.lasts else 0
         return PassReport()
 
+    visits_end: list[int] = field(default_factory=list)
+    """The second in which each visit must end."""
+
     def visit(self, times: VisitTimes) -> bool:
+        self.visits_end.append((times.stop_at - T0) // SECOND)
         self.visits.append(((self.now - T0) // SECOND, (times.next_at - T0) // SECOND, times.last))
         return self.open_run
 
@@ -204,6 +208,11 @@ class Rounds:
             visit=self.visit,
         )
         return self
+
+
+def test_a_visit_ends_before_the_next_pass_and_the_last_one_with_the_invocation() -> None:
+    rounds = Rounds().keep(interval=20, passes=3, seconds=85)
+    assert rounds.visits_end == [20, 40, 85]
 
 
 def test_a_minutes_interval_is_one_pass_without_any_sleep() -> None:

@@ -4,7 +4,7 @@ Eligibility is the engine's own decision on the task's current record. The sched
 when it handles the command.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from roundsman.engine.eligibility import REFUSED_ROW, decided
@@ -19,6 +19,7 @@ from roundsman.model.events import (
     OperatorEvent,
     Resolve,
     Resubmit,
+    RunNow,
     UndoAsked,
 )
 from roundsman.model.failure import failure_of
@@ -40,6 +41,16 @@ KNOWN_BY_ITSELF = (
     "a step can be marked as done for one order at a time only: each has its own result"
 )
 
+FOR_ANY_VERSION = (Cancel, UndoAsked, Extend, RunNow)
+"""The commands that the scheduler decides afresh, on the task as it then is."""
+
+ENDS_AS: Mapping[type[OperatorEvent], OrderResult] = {
+    Cancel: OrderResult.CANCELLED,
+    UndoAsked: OrderResult.UNDONE,
+    Extend: OrderResult.TAKEN,
+}
+"""The result of a task that got this command and was not Archived after it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Eligible:
@@ -59,8 +70,14 @@ class NotFor:
 
 
 def event_for(run: Run, planned: PlannedOrder, task: Task) -> OperatorEvent:
-    """Return the event of the run's command for one task."""
-    event = run.event_for(task.version)
+    """Return the event of the run's command for one task.
+
+    A command that is for the version that was read only, is refused if the task has changed when it
+    is delivered, up to 20 s later. A task under way changes every few seconds, so the commands that
+    mean the task in whatever state it is by then are for any version.
+    """
+    any_version = planned.version is None and isinstance(run.event, FOR_ANY_VERSION)
+    event = run.event_for(None if any_version else task.version)
     if planned.changes is not None and isinstance(event, Resubmit):
         event = replace(event, changes=planned.changes)
     return event
@@ -185,14 +202,19 @@ def result_of(run: Run, sent: InFlightOrder, task: Task) -> OrderResult | None:
             return None
 
 
-def result_of_gone(run: Run, sent: InFlightOrder, history: Sequence[HistoryRow]) -> OrderResult:
-    """Return the result of a task whose retention is over.
+def result_of_gone(
+    run: Run, sent: InFlightOrder, history: Sequence[HistoryRow]
+) -> OrderResult | None:
+    """Return the result of a task whose retention is over; None if it ended without the command.
 
     The task was not Archived, because an Archived task never expires. Its history is kept longer
-    than the task, and shows whether the task was undone after the command.
+    than the task, and shows whether it got the command, and whether it was undone after that.
     """
-    if isinstance(run.event, Extend):
-        return OrderResult.TAKEN
+    certain = ENDS_AS.get(type(run.event))
+    if certain is not None:
+        kind = COMMAND_KINDS[type(run.event)]
+        carried_out = any(row.command_id == run.id and row.kind == kind for row in history)
+        return certain if carried_out else None
     asked = max((row.seq for row in history if row.command_id == run.id), default=0)
     if not any(row.kind == "undone" and row.seq > asked for row in history):
         return OrderResult.COMPLETED

@@ -22,7 +22,7 @@ from roundsman.model.instants import SECOND, format_duration
 
 LEAST = 3
 PAGE = 100
-"""The maximum number of orders that are assessed, stored and sent together."""
+"""The maximum number of orders that are assessed, stored and sent together, or checked together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ def _move_without_sending(run: Run, progress: RunProgress, now: int) -> NextMove
 
 
 def _due(progress: RunProgress, now: int) -> tuple[InFlightOrder, ...]:
-    return tuple(one for one in progress.on_their_way if one.look_at <= now)
+    return tuple(one for one in progress.on_their_way if one.look_at <= now)[:PAGE]
 
 
 def _slots(run: Run, progress: RunProgress, now: int, send_until: int) -> int:

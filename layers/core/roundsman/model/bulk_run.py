@@ -117,8 +117,10 @@ class Run:
         """The number of orders in one row of the plan."""
         return CHECKED_CHUNK if self.pins_versions else CHUNK
 
-    def event_for(self, seen_version: int) -> OperatorEvent:
+    def event_for(self, seen_version: int | None) -> OperatorEvent:
         """Return the event for one order, whose task was read in version `seen_version`.
+
+        None: the command is for any version of the task.
 
         The command's id is the run's id. A task carries out a command with the same id once, so a
         second command of the same run has no effect.

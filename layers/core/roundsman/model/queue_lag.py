@@ -18,20 +18,21 @@ has not failed and is not counted. A wrong "never read" is dangerous: if the age
 attempt and no attempt is counted, the engine sends the step forever. So every doubtful case counts
 as "may have been read":
 
-- The mark is older than its uncertainty. For one interval after its mark, an instance may read
-  requests without storing a new one. Such a request was sent before it was read. So only a request
-  sent after R + the uncertainty was never read. (Reads without a mark by another instance follow an
-  earlier mark of that instance, so they end earlier, or at the latest UNCERTAINTY after R.)
-- The mark is younger. The queue is being read now, and its reader is at about S. The requests that
-  it has read since then without a mark were sent soon after S. So only a request sent after S + the
+- The mark is old. For PROMPT_MARK_INTERVAL at most after its mark, an instance may read requests
+  without storing a new one. Such a request was sent before it was read. So only a request sent
+  after R + PROMPT_UNCERTAINTY was never read. (Reads without a mark by another instance follow an
+  earlier mark of that instance, so they end earlier.)
+- The mark is young. The queue is being read now, and its reader is at about S. The requests that it
+  has read since then without a mark were sent soon after S. So only a request sent after S + the
   uncertainty was never read. In a backlog, this rule prevents orders from failing because they
   waited. It can be wrong if a backlog shrinks by more than UNCERTAINTY within MARK_INTERVAL; the
   next attempt then counts.
 - There is no mark. Nothing is known.
 
-The uncertainty of a mark is the interval that follows it, plus MARK_INTERVAL for clock differences
-and slow writes. It is UNCERTAINTY if its request waited for longer than PROMPT, because the next
-mark then follows after MARK_INTERVAL; else it is PROMPT_UNCERTAINTY.
+The uncertainty is the interval that follows the mark, plus MARK_INTERVAL for clock differences and
+slow writes. It is UNCERTAINTY if the request of a young mark waited for longer than PROMPT, because
+the next mark then follows after MARK_INTERVAL; else it is PROMPT_UNCERTAINTY. A mark is young for
+as long as its uncertainty.
 """
 
 from dataclasses import dataclass
@@ -47,7 +48,7 @@ PROMPT = SECOND
 """The longest wait in a queue, in ms, that is not a backlog. A message is usually received within
 milliseconds, so a request that waited for longer was behind others, or failed before."""
 MARK_INTERVAL = 5 * SECOND
-PROMPT_MARK_INTERVAL = 10 * SECOND  # at most UNCERTAINTY: see "another instance" above
+PROMPT_MARK_INTERVAL = 10 * SECOND
 UNCERTAINTY = MARK_INTERVAL + MARK_INTERVAL
 PROMPT_UNCERTAINTY = PROMPT_MARK_INTERVAL + MARK_INTERVAL
 LAG_VALID_FOR = MINUTE
@@ -93,7 +94,8 @@ def view_of_mark(mark: ReadMark, now: int) -> AgentView:
     """Return the view of a queue that follows from its mark at `now` (epoch ms)."""
     age, lag = now - mark.read_at, max(0, mark.read_at - mark.sent_at)
     uncertainty = PROMPT_UNCERTAINTY if lag <= PROMPT else UNCERTAINTY
-    read_up_to = uncertainty + (mark.sent_at if age <= uncertainty else mark.read_at)
+    young = age <= uncertainty
+    read_up_to = mark.sent_at + uncertainty if young else mark.read_at + PROMPT_UNCERTAINTY
     if age > mark.lag_valid_for:
         return AgentView(read_up_to=read_up_to, read_lock=mark.lock)
     return AgentView(lag=lag, reads=mark.sent_at, read_up_to=read_up_to, read_lock=mark.lock)

@@ -61,6 +61,7 @@ from roundsman.model.bulk_run import (
 from roundsman.model.events import Resubmit
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.json import Json
+from roundsman.model.record_limits import cut
 from roundsman.model.task import Task
 from roundsman.ports import (
     LONGEST_DELAY,
@@ -87,7 +88,9 @@ invocation releases the run."""
 SENT_AGAIN_AFTER = 2 * MINUTE
 """ms after the delivery of a command without any trace of it, when it is sent again."""
 
-LONGEST_NOTE = 300
+LONGEST_NOTE = 300  # bytes
+MOST_NOTES = 100
+"""The number of orders that failed again or were refused, from which they are stored."""
 """Characters of a sentence in the list of orders that failed again or were refused."""
 
 
@@ -235,6 +238,8 @@ class _Visit:
                     self._send(most)
                 case CheckOrders(orders):
                     self._check(orders)
+                    if len(self._notes) >= MOST_NOTES:  # they are one item, of at most 400 KB
+                        self._save()
                 case WaitUntil():
                     break
                 case Stop(why):
@@ -280,7 +285,8 @@ class _Visit:
     def _judge(self, planned: PlannedOrder) -> tuple[Task | None, Eligible | NotFor]:
         """The order's task, and whether it is eligible for the run's command now.
 
-        An order whose record or plan cannot be read is not eligible; the others are not affected.
+        An order whose record or plan cannot be read, or on which the engine fails, is not eligible;
+        the others are not affected.
         """
         now, run = self._ports.clock(), self._record.run
         event = run.event
@@ -292,9 +298,13 @@ class _Visit:
                 if isinstance(event, Resubmit):
                     next_plan = None if event.plan is None else self._ports.plans.plan(event.plan)
                     order = self._content(event, planned)
+            return task, judged(run, planned, plan, task, now, next_plan, order=order)
         except (SchemaTooNew, UnreadableRecord) as problem:
             return None, NotFor(str(problem))
-        return task, judged(run, planned, plan, task, now, next_plan, order=order)
+        except (TryAgain, CallRefused):
+            raise
+        except Exception as defect:  # noqa: BLE001  # of one record; the run goes on without it
+            return None, NotFor(f"its record cannot be handled: {type(defect).__name__}")
 
     def _content(self, event: Resubmit, planned: PlannedOrder) -> Json:
         """The content of the order row, if the command corrects the input."""
@@ -342,7 +352,8 @@ class _Visit:
     def _check(self, orders: Sequence[InFlightOrder]) -> None:
         """Check these orders for results, and send commands again that were refused or not sent.
 
-        An order whose record or history cannot be read is checked again later.
+        An order whose record or history cannot be read, or on which the engine fails, is checked
+        again later.
         """
         again: list[tuple[PlannedOrder, Task]] = []
         for one in orders:
@@ -357,7 +368,9 @@ class _Visit:
                     self._settle(one, task)
                 else:
                     again += self._without_trace(one, task)
-            except (SchemaTooNew, UnreadableRecord):
+            except (TryAgain, CallRefused, _Overtaken):
+                raise
+            except Exception:  # noqa: BLE001  # of one record; the others are not affected
                 self._set(nothing_new(self._record.progress, one.order, self._ports.clock()))
         if again:
             self._save()
@@ -373,6 +386,9 @@ class _Visit:
     def _settle_gone(self, one: InFlightOrder) -> None:
         rows = self._ports.tasks.history(one.order)
         found = result_of_gone(self._record.run, one, rows)
+        if found is None:
+            self._refuse(one, GONE)
+            return
         words = ("gone", "it was undone, and its retention has ended")
         self._record_result(one, found, words)
 
@@ -383,6 +399,11 @@ class _Visit:
             self._notes.append(_note(one.order, failure[1], failed=True))
         now = self._ports.clock()
         self._set(settled(self._record.progress, one.order, result, failure, now))
+
+    def _refuse(self, one: InFlightOrder, why: str) -> None:
+        self._notes.append(_note(one.order, why, failed=False))
+        now = self._ports.clock()
+        self._set(turned_down(self._record.progress, one.order, why, now))
 
     def _without_trace(self, one: InFlightOrder, task: Task) -> list[tuple[PlannedOrder, Task]]:
         """Return the order if its command is to be sent (again); if not, record its state.
@@ -408,8 +429,7 @@ class _Visit:
         latest, found = self._judge(planned)
         if isinstance(found, NotFor) or latest is None or (said and one.tries >= TRIES):
             why = found.why if isinstance(found, NotFor) else said[-1] if said else GONE
-            self._notes.append(_note(one.order, why, failed=False))
-            self._set(turned_down(record.progress, one.order, why, now))
+            self._refuse(one, why)
             return []
         self._set(
             to_send_again(
@@ -448,4 +468,4 @@ class _Visit:
 
 
 def _note(order: str, said: str, *, failed: bool) -> OrderNote:
-    return OrderNote(order, failed, said[:LONGEST_NOTE])
+    return OrderNote(order, failed, cut(said, LONGEST_NOTE))

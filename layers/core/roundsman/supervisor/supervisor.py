@@ -433,7 +433,9 @@ def keep_passing(
             next_visit = clock() + VISIT_INTERVAL
             between = next_visit < min(next_at, stop_at)
             last = not between and (number == passes or next_at >= stop_at)
-            times = VisitTimes(stop_at, next_visit if between else next_at, last=last)
+            # The next pass does not wait for a run that has much to do.
+            ends_at = stop_at if number == passes else min(stop_at, next_at)
+            times = VisitTimes(ends_at, next_visit if between else next_at, last=last)
             if not visit(times) or not between:
                 break
             sleep(max(0, next_visit - clock()))

@@ -109,6 +109,13 @@ def test_code_that_knows_no_packed_records_leaves_them_alone(
         read_task(task_item(chain(20)))
 
 
+def test_a_packed_record_without_its_contents_is_not_a_task_without_steps() -> None:
+    item = task_item(chain(20))
+    del item["Packed"]
+    with pytest.raises(UnreadableRecord, match="Packed is missing"):
+        read_task(item)
+
+
 def test_what_an_index_a_condition_or_an_update_names_stays_outside() -> None:
     item, plain = task_item(TASK), plain_task_item(TASK)
     outside = {**due_attributes(TASK), **failure_attributes(TASK), "Owed": owed_list(TASK.owed)}

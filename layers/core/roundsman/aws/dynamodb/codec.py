@@ -354,6 +354,8 @@ def read_task(item: "Mapping[str, Value]", beside: Mapping[str, StepRecord] | No
     reader = ItemReader(item, task_id)
     if "Packed" in item:
         reader = ItemReader(unpacked_item(item), task_id)
+    elif reader.optional_number("Schema") == PACKED_SCHEMA:
+        raise UnreadableRecord(task_id, "Packed", "is missing")  # else its steps would begin again
     if "Settled" in item and beside is None:
         raise UnreadableRecord(task_id, "Settled", "lists rows that were not read")
     values = TASK.values(reader)

@@ -147,14 +147,23 @@ def ask(
     """Ask the stack to pause, resume or stop a run, and return what will happen, in words.
 
     `anyway` is for RESUME: also send to orders that would wait for an agent on hold. Raises
-    NotFound, and InspectorError if the run is in another state.
+    NotFound, and InspectorError if the run is in another state, or if another person has asked for
+    something that is not carried out yet: it would be lost. A stop goes before anything else.
     """
     check_sender(by, reason)
     record, _ = find_run(stack, run_id)
     if record.state not in POSSIBLE[action]:
         raise InspectorError(f"{run_id} cannot be {_DONE[action]}: it is {record.state.value}.")
-    request = RunRequest(action, wire_text(by), own_principal(), wire_text(reason), now(), anyway)
-    if not bulk_runs_of(stack).ask(run_id, request):
+    me, runs = own_principal(), bulk_runs_of(stack)
+    others = (one for one in runs.listed() if one.run_id == run_id and one.asked_by != me)
+    waiting = next((one for one in others if one.asked_at > record.asked_at), None)
+    if waiting is not None and action is not RequestAction.STOP:
+        raise InspectorError(
+            f"{run_id} cannot be {_DONE[action]} yet: {waiting.asked_by} has just asked for a "
+            "change that the stack has not carried out. Look at the run again in a minute."
+        )
+    request = RunRequest(action, wire_text(by), me, wire_text(reason), now(), anyway)
+    if not runs.ask(run_id, request):
         raise NotFound(f"There is no bulk run {run_id}: it was removed after 90 days.")
     return f"Requested: {run_id} is {_DONE[action]} within a minute."
 
