@@ -466,7 +466,7 @@ def test_what_many_orders_failed_with_is_stored_in_several_items_of_a_limited_si
     stored = list[int]()
     save = desk.runs.save
 
-    def counted(record: BulkRecord, notes: Sequence[OrderNote]) -> BulkRecord | None:
+    def counted(record: BulkRecord, notes: Sequence[OrderNote] = ()) -> BulkRecord | None:
         stored.append(sum(len(note.said.encode()) for note in notes))
         assert len(notes) <= 2 * MOST_NOTES
         return save(record, notes)
