@@ -20,7 +20,7 @@ from tests.emulator.helpers import (
 )
 from tests.moto.orders import ALL_EFFECTS, effects_of, order
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.verify]
 
 # How often each order's reservation hangs; its agent dies over the first time.
 HANGS = {"overdue-0": 2, "overdue-1": 2, "overdue-2": 1, "overdue-3": 1, "overdue-4": 1}

@@ -442,6 +442,14 @@ STORIES = (
             f"{BULK}::test_two_runs_are_carried_side_by_side",
         ),
     ),
+    Story(
+        "The orders of a bulk run change every few seconds, or are removed with their end: most "
+        "commands are refused, or their results are counted as others.",
+        (
+            f"{BULK}::test_orders_under_way_are_all_cancelled_although_each_changes_every_few_seconds",
+            f"{BULK}::test_orders_that_are_kept_no_longer_than_their_end_are_counted_as_what_they_became",
+        ),
+    ),
 )
 
 
