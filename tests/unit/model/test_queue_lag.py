@@ -64,6 +64,12 @@ def test_reads_that_another_instance_did_not_note_are_covered_by_the_mark_of_a_l
     assert not never_read(late, READ + PROMPT_MARK_INTERVAL + clocks_differ_by, now=READ + MINUTE)
 
 
+def test_a_request_that_is_read_unnoted_before_the_next_prompt_mark_may_have_been_read() -> None:
+    mark = ReadMark(sent_at=READ - PROMPT, read_at=READ)
+    just_before = READ + PROMPT_MARK_INTERVAL - 1
+    assert not never_read(mark, just_before, now=just_before)
+
+
 def test_while_requests_are_read_promptly_a_mark_is_due_half_as_often() -> None:
     notebook = ReadMarkWriter()
     notebook.written(ReadMark(READ - PROMPT, READ))
