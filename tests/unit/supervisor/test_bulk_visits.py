@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from roundsman.errors import CallRefused, TryAgain, UnreadableRecord
+from roundsman.errors import CallRefused, NoTransition, TryAgain, UnreadableRecord
 from roundsman.model.bulk_run import (
     BulkRecord,
     ListedRun,
@@ -458,6 +458,7 @@ def test_an_order_on_which_the_engine_fails_is_refused_and_holds_up_no_other() -
         ("ord-3",),
     )
     assert desk.record.progress.sent == 19
+    assert [(run, type(why)) for run, why in desk.troubles] == [(RUN, NoTransition)]
 
 
 def test_what_many_orders_failed_with_is_stored_in_several_items_of_a_limited_size() -> None:

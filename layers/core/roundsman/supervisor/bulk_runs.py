@@ -174,7 +174,7 @@ class BulkRuns:
             return False
         if record.carrier != self._instance and record.carried_until > now:
             return True
-        visit = _Visit(self._ports, self._instance, record, times, report)
+        visit = _Visit(self._ports, self._instance, record, times, report, self._on_trouble)
         request = runs.request(one) if one.asked_at > record.asked_at else None
         if request is not None:
             visit.change(requested(record, request, now))
@@ -205,12 +205,14 @@ class _Visit:
         record: BulkRecord,
         times: VisitTimes,
         report: BulkReport,
+        on_trouble: Callable[[str, Exception], None],
     ) -> None:
         self._ports = ports
         self._instance = instance
         self._record = record
         self._times = times
         self._report = report
+        self._on_trouble = on_trouble
         self._notes: list[OrderNote] = []
         self._changed = False
         self.refused: CallRefused | None = None
@@ -304,6 +306,7 @@ class _Visit:
         except (TryAgain, CallRefused):
             raise
         except Exception as defect:  # noqa: BLE001  # of one record; the run goes on without it
+            self._on_trouble(run.id, defect)
             return None, NotFor(f"its record cannot be handled: {type(defect).__name__}")
 
     def _content(self, event: Resubmit, planned: PlannedOrder) -> Json:
@@ -368,9 +371,12 @@ class _Visit:
                     self._settle(one, task)
                 else:
                     again += self._without_trace(one, task)
-            except (TryAgain, CallRefused, _Overtaken):
+            except (SchemaTooNew, UnreadableRecord):
+                self._set(nothing_new(self._record.progress, one.order, self._ports.clock()))
+            except (TryAgain, CallRefused):
                 raise
-            except Exception:  # noqa: BLE001  # of one record; the others are not affected
+            except Exception as defect:  # noqa: BLE001  # of one record, as above
+                self._on_trouble(self._record.run.id, defect)
                 self._set(nothing_new(self._record.progress, one.order, self._ports.clock()))
         if again:
             self._save()
