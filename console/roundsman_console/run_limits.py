@@ -3,15 +3,13 @@
 An invalid limit raises ConsoleError with one sentence for the user.
 """
 
-from roundsman.model.bulk_run import WINDOW, Terms
+from roundsman.model.bulk_run import FASTEST, LONGEST_PATIENCE, MOST_AT_ONCE, WINDOW, Terms
 from roundsman.model.instants import SECOND
 from roundsman_console.arguments import read_duration
 from roundsman_console.cli_errors import USAGE, ConsoleError
 
 CANARY, CANARY_WAIT, RATE, AT_ONCE, STOP_AT = 5, "5m", 10.0, 500, "20%"
 """The defaults."""
-FASTEST, MOST_AT_ONCE = 25.0, 1_000
-LONGEST_PATIENCE = 24 * 3600  # seconds
 LONGEST_SELECTION = 500  # characters; the selection is stored in the run's record
 
 
@@ -36,7 +34,7 @@ def read_terms(
         at_once=at_once,
         canary=canary,
         stop_at=_share(stop_at),
-        patience=read_duration(canary_wait, most=LONGEST_PATIENCE) * SECOND,
+        patience=read_duration(canary_wait, most=LONGEST_PATIENCE // SECOND) * SECOND,
         anyway=anyway,
     )
 

@@ -1,6 +1,6 @@
 """Bulk runs as stored: each write on the version that was read, and all of it read back."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -152,13 +152,14 @@ def test_the_plan_is_read_in_its_parts(world: World) -> None:
 
 
 def test_what_was_checked_of_each_order_is_in_the_plan(world: World) -> None:
-    store, run = world.bulk_runs(clock), replace(a_run(), pins_versions=True)
+    store, count = world.bulk_runs(clock), CHECKED_CHUNK + 4
+    run = replace(a_run(selected=count), pins_versions=True)
     changes = changes_of({"lines[0].sku": "b-2"}, ("note",))
     orders = [
         PlannedOrder("ord-1", 7, changes),
         PlannedOrder("ord-2", 3, refused="its input is not valid"),
         PlannedOrder("ord-3"),
-        *(PlannedOrder(f"ord-{n}", n) for n in range(4, CHECKED_CHUNK + 5)),
+        *(PlannedOrder(f"ord-{n}", n) for n in range(4, count + 1)),
     ]
     store.begin(run, orders)
     assert store.orders(run, 0, 3) == orders[:3]
@@ -170,6 +171,41 @@ def test_a_part_of_the_plan_that_is_lost_is_named(dynamo_world: DynamoWorld) -> 
     store.begin(run, planned("ord-1"))
     with pytest.raises(UnreadableRecord, match=f"bulk-by#{AMY}#{ID}#1 cannot be read: Orders"):
         store.orders(run, CHUNK, 1)
+
+
+@pytest.mark.parametrize("selected", [2, 4, CHUNK + 1])
+def test_a_plan_with_another_number_of_orders_than_it_says_is_named(
+    dynamo_world: DynamoWorld, selected: int
+) -> None:
+    store, run = dynamo_world.bulk_runs(clock), a_run(selected=selected)
+    store.begin(run, planned("ord-1", "ord-2", "ord-3"))
+    with pytest.raises(UnreadableRecord, match=f"bulk-by#{AMY}#{ID}#0 cannot be read: Orders"):
+        store.orders(run, 0, 1)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"rate": 0.0},
+        {"rate": -1.0},
+        {"rate": 25.1},
+        {"at_once": 0},
+        {"at_once": 1_001},
+        {"canary": -1},
+        {"canary": 101},
+        {"stop_at": -0.1},
+        {"stop_at": 1.1},
+        {"patience": -1},
+        {"patience": 24 * 3_600_000 + 1},
+    ],
+)
+def test_a_run_with_limits_that_no_run_may_have_cannot_be_read(
+    moto_world: DynamoWorld, changed: Mapping[str, float]
+) -> None:
+    run = a_run()
+    terms = replace(run.terms, **changed)  # type: ignore[arg-type]  # two of the fields are int
+    with pytest.raises(UnreadableRecord, match=f"bulk-by#{AMY}#{ID} cannot be read: Run"):
+        begun(moto_world.bulk_runs(clock), replace(run, terms=terms))
 
 
 def test_who_comes_second_stores_nothing(world: World) -> None:

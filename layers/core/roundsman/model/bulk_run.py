@@ -13,7 +13,7 @@ from enum import StrEnum
 from roundsman.model.corrections import Correction
 from roundsman.model.events import CommandSource, OperatorEvent
 from roundsman.model.failure import normalised
-from roundsman.model.instants import SECOND, iso
+from roundsman.model.instants import MINUTE, SECOND, iso
 
 SAMPLES = 3
 """The maximum number of orders that an `OrderGroup` names."""
@@ -36,6 +36,15 @@ row has at most 400 KB."""
 
 TRIES = 3
 """The maximum number of sends to an order whose task changes before the command is handled."""
+
+FASTEST = 25.0
+"""The highest rate of a run, in orders per second."""
+
+MOST_AT_ONCE = 1_000
+"""The largest number of orders in flight that a run may ask for."""
+
+LONGEST_PATIENCE = 24 * 60 * MINUTE
+"""The longest time in ms without news of the orders in flight that a run may ask for."""
 
 MOST_REQUESTS = 50
 """The maximum number of sentences in `BulkRecord.requests`; the oldest are removed first."""
@@ -86,6 +95,17 @@ class Terms:
     """The maximum time in ms without news of the orders in flight."""
     anyway: bool = False
     """Also send to orders with a step that would be parked because its agents are on hold."""
+
+    @property
+    def allowed(self) -> bool:
+        """Whether each limit is one that a run may have."""
+        return (
+            0 < self.rate <= FASTEST  # also false for NaN
+            and 1 <= self.at_once <= MOST_AT_ONCE
+            and 0 <= self.canary <= WINDOW
+            and 0 <= self.stop_at <= 1
+            and 0 <= self.patience <= LONGEST_PATIENCE
+        )
 
 
 @dataclass(frozen=True, slots=True)

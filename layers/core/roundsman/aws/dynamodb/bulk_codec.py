@@ -54,12 +54,23 @@ def run_text(run: Run) -> str:
 
 
 def read_run(text: str, record: str, run_id: str, starter: str) -> Run:
-    """Return the run in the row `record`. Raises UnreadableRecord if it is not in this format."""
+    """Return the run in the row `record`.
+
+    Raises UnreadableRecord if it is not in this format, or has limits that no run may have.
+    """
     try:
         found = _object(parse_json(text))
         event = read_command(_one(found["command"], str)).event
         rate, at_once, canary, stop_at, patience, anyway = _list(found["terms"])
-        if event is None:
+        terms = Terms(
+            rate=_number(rate),
+            at_once=_one(at_once, int),
+            canary=_one(canary, int),
+            stop_at=_number(stop_at),
+            patience=_one(patience, int),
+            anyway=_one(anyway, bool),
+        )
+        if event is None or not terms.allowed:
             raise _NotOne
         return Run(
             id=run_id,
@@ -71,14 +82,7 @@ def read_run(text: str, record: str, run_id: str, starter: str) -> Run:
             started_at=_one(found["startedAt"], int),
             selected=_one(found["selected"], int),
             pins_versions=_one(found["pinsVersions"], bool),
-            terms=Terms(
-                rate=_number(rate),
-                at_once=_one(at_once, int),
-                canary=_one(canary, int),
-                stop_at=_number(stop_at),
-                patience=_one(patience, int),
-                anyway=_one(anyway, bool),
-            ),
+            terms=terms,
         )
     except (ValueError, KeyError, InvalidMessage) as error:
         raise UnreadableRecord(record, "Run", "cannot be read by this version") from error

@@ -230,7 +230,7 @@ class DynamoBulkRuns:
         """Return at most `most` orders of the plan, from index `first` on.
 
         The result ends at the end of a part, so it may be shorter. Raises UnreadableRecord if the
-        part is missing.
+        part is missing or has another number of orders.
         """
         place = first // run.chunk
         row = _part_id(run, place)
@@ -240,6 +240,8 @@ class DynamoBulkRuns:
             if reader is None:
                 raise UnreadableRecord(row, "Orders", "is missing")
             part = read_orders(reader.text("Orders").split(" "), reader.text("Checked", ""), row)
+            if len(part) != min(run.chunk, run.selected - place * run.chunk):
+                raise UnreadableRecord(row, "Orders", "has another number of orders than the plan")
             _keep(self._parts, row, part)
         start = first - place * run.chunk
         return part[start : start + most]
