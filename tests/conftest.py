@@ -5,8 +5,10 @@ import os
 from collections.abc import Iterator
 
 import pytest
+from botocore.config import Config
 from hypothesis import HealthCheck, settings
 
+from roundsman.aws import clients
 from roundsman.testing.stack.computed_once import computed_once
 
 pytest_plugins = ["tests.support.dynamodb_local", "pytester"]
@@ -67,6 +69,15 @@ def session_without_real_aws() -> Iterator[None]:
 def aws_described_once() -> Iterator[None]:
     """botocore reads the descriptions of services once, and not again in each test."""
     with computed_once():
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def parameters_are_validated() -> Iterator[None]:
+    """A function leaves the validation of its requests to AWS; in tests botocore validates them."""
+    validating = clients.FUNCTION_CONFIG.merge(Config(parameter_validation=True))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(clients, "FUNCTION_CONFIG", validating)
         yield
 
 

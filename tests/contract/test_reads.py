@@ -6,6 +6,8 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from roundsman.aws.dynamodb.control import DynamoAgentBoard
+from roundsman.aws.guard.guard import OperatorsHold
 from roundsman.ports import DueEntry, Exists
 from tests.contract.samples import NOW, born, order_row
 from tests.contract.worlds import DynamoWorld
@@ -62,6 +64,25 @@ def test_what_is_in_the_way_of_an_order_is_read_consistently(dynamo_world: Dynam
     with calls_of(dynamo_world.client, "GetItem") as calls:
         assert dynamo_world.store.create(order_row(), born()) == Exists(order_row(), born())
     assert consistency(calls) == [("OrdersTable", True), ("TasksTable", True)]
+
+
+def test_holds_that_are_kept_for_seconds_cost_the_cheap_read(dynamo_world: DynamoWorld) -> None:
+    world, table = dynamo_world, dynamo_world.tables.control
+    holds = world.holds(lambda: NOW)
+    with calls_of(world.client, "GetItem") as calls:
+        DynamoAgentBoard(world.client, control_table=table, clock=lambda: NOW).agents()
+        OperatorsHold("payment", holds, clock=lambda: NOW).check()
+    assert consistency(calls) == [
+        ("ControlTable", True),  # the marks
+        ("ControlTable", False),
+        ("ControlTable", False),
+    ]
+
+
+def test_holds_that_somebody_asks_for_are_read_consistently(dynamo_world: DynamoWorld) -> None:
+    with calls_of(dynamo_world.client, "GetItem") as calls:
+        dynamo_world.holds(lambda: NOW).holds()
+    assert consistency(calls) == [("ControlTable", True)]
 
 
 def test_a_lane_is_read_page_by_page_as_far_as_it_is_asked_for(dynamo_world: DynamoWorld) -> None:

@@ -27,9 +27,6 @@ USER_AGENT = f"Boto3/{boto3.__version__} Roundsman"
 
 TRIES = 3  # then SQS redelivers
 
-# Parameter validation stays on, although AWS validates as well and it takes a twelfth of a call:
-# without it, a runtime whose botocore does not know the name of a condition parameter would
-# silently leave the condition out of a write.
 CONFIG = Config(
     user_agent=USER_AGENT,
     connect_timeout=2,  # seconds; within a region a connection takes milliseconds
@@ -47,7 +44,11 @@ LONGEST_TRY = (CONNECT_TIMEOUT + READ_TIMEOUT) * SECOND
 RESERVE = SECOND // 2
 """ms of an invocation that are left for its answer."""
 
-FUNCTION_CONFIG = CONFIG.merge(Config(connect_timeout=CONNECT_TIMEOUT, read_timeout=READ_TIMEOUT))
+# AWS validates each request itself, and a parameter whose name botocore does not know is a KeyError
+# without its validation too: so no runtime can leave a condition out of a write.
+FUNCTION_CONFIG = CONFIG.merge(
+    Config(connect_timeout=CONNECT_TIMEOUT, read_timeout=READ_TIMEOUT, parameter_validation=False)
+)
 """For a function, whose shortest timeout is 5 s: it takes a try that hangs, and the answer."""
 
 

@@ -104,6 +104,8 @@ def _plan_id(plan_hash: str) -> str:
 class DynamoAgentBoard:
     """AgentBoard from the read marks and the holds. Its data is at most `keep_for` ms old.
 
+    The holds are read eventually consistently, so they may be a second older.
+
     If either row cannot be read, nothing is decided and the message is redelivered. A hold means
     that an operator wants a service left alone, or that the circuit breaker found it down. If it
     is unknown whether there is a hold, the service must not be called. Both rows are in the same
@@ -141,7 +143,8 @@ class DynamoAgentBoard:
         """
         now = self._clock()
         if self._read_at is None or now - self._read_at >= self._keep_for:
-            self._marks, self._holds = self._read_marks(), self._hold_store.stored()
+            self._marks = self._read_marks()
+            self._holds = self._hold_store.stored(latest=False)
             self._read_at = now
         views = {queue: view_of_mark(mark, now) for queue, mark in self._marks.items()}
         return with_holds(views, self._holds, now)

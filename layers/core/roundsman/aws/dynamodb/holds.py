@@ -55,11 +55,15 @@ class DynamoHolds:
         """The holds in force now, sorted by agent and kind."""
         return in_force(self.stored(), self._clock())
 
-    def stored(self) -> list[Hold]:
-        """All stored holds, including those that have ended; for callers that cache them."""
+    def stored(self, *, latest: bool = True) -> list[Hold]:
+        """All stored holds, including those that have ended.
+
+        The read is strongly consistent if `latest`, else eventually consistent, at half the price:
+        for callers that keep the holds for seconds.
+        """
         with aws_errors("reading the holds on agents"):
             found = self._client.get_item(
-                TableName=self._table, Key={ID: text(HOLDS)}, ConsistentRead=True
+                TableName=self._table, Key={ID: text(HOLDS)}, ConsistentRead=latest
             )
         item = found.get("Item", {})
         read = (self._read(name, value) for name, value in item.items() if name != ID)

@@ -34,6 +34,7 @@ KEEP_HOLDS_FOR = 5 * SECOND
 class OperatorsHold:
     """Checks whether an operator holds the agent; the data is at most `keep_for` ms old.
 
+    The read is eventually consistent, so the data may be a second older.
     If the holds cannot be read, the last known ones stay in force, each until its own end.
     """
 
@@ -59,7 +60,7 @@ class OperatorsHold:
 
     def _read(self) -> None:
         try:
-            self._known = self._holds.stored()
+            self._known = self._holds.stored(latest=False)
         except Exception as error:  # noqa: BLE001  # the guard must not cause an outage
             count("HoldsFailed")
             logger().warning("the holds could not be read", extra=where(error))
