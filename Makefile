@@ -212,7 +212,7 @@ dist: $(BIN)/python ## Build the wheel into dist/: the engine, the test kit, the
 	@if $(BIN)/python -c 'import hatchling' 2>/dev/null; then isolation=--no-build-isolation; else isolation=; fi; \
 	  $(PIP) wheel --quiet --no-deps $$isolation --wheel-dir dist .
 	@wheel=$$(echo dist/roundsman-*.whl); echo "Built $$wheel. In a virtual environment of your own:"; \
-	  echo "  pip install \"$(CURDIR)/$$wheel[cli,local,testing]\""
+	  echo "  pip install \"$(CURDIR)/$$wheel[cli,local,testing,ui]\""
 
 .PHONY: demo
 demo: $(INSTALLED) ## Send the orders in events/ through a local stack (ARGS=--json for scripts)

@@ -28,6 +28,7 @@ def test_a_program_has_about_ten_lines(program: str) -> None:
     assert len([line for line in program.splitlines() if line]) <= SHORT
 
 
+@pytest.mark.exhaustive
 def test_an_application_submits_and_follows_an_order(
     world: Stack, capsys: pytest.CaptureFixture[str]
 ) -> None:
