@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import get_args
 
 import boto3
+import pytest
 
 from roundsman.inspector.documents.alerts import AlertSeverity
 from roundsman.inspector.views.standing_alerts import (
@@ -132,6 +133,7 @@ def test_all_that_stands_is_listed_with_what_to_run_next(operator: Operator) -> 
     assert operator.reads("alerts", "--limit", "1")["more"] is True
 
 
+@pytest.mark.exhaustive
 def test_orders_are_counted_when_the_alerts_are_listed(operator: Operator) -> None:
     operator.world.faults(NO_MAIL)
     operator.world.submit(*(order(name) for name in ("ord-1", "ord-2", "ord-3")))

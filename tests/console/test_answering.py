@@ -92,6 +92,7 @@ def test_an_application_answers_with_the_client(operator: Operator) -> None:
     assert operator.world.task("ord-1").state is TaskState.COMPLETED
 
 
+@pytest.mark.exhaustive
 def test_show_and_timeline_say_which_principal_answered(operator: Operator) -> None:
     token = waits_for_approval(operator)
     Client.of_stack("roundsman").answer(token, {"chargeId": "ch_7"})
@@ -111,6 +112,7 @@ def test_show_and_timeline_say_which_principal_answered(operator: Operator) -> N
         assert MOTO_SENDER in operator.types(verb, "ord-1").stdout.replace("\n", "")
 
 
+@pytest.mark.exhaustive
 def test_an_application_reports_a_failure_with_the_client(operator: Operator) -> None:
     token = waits_for_approval(operator)
     client = Client.of_stack("roundsman")
@@ -140,6 +142,7 @@ def test_an_answer_that_it_failed_ends_the_step_for_good(operator: Operator) -> 
     assert "Refused: by the approver" in operator.types("show", "ord-1").stdout.replace("\n", " ")
 
 
+@pytest.mark.exhaustive
 def test_a_step_that_waits_for_a_callback_can_be_resolved(operator: Operator) -> None:
     waits_for_approval(operator)
     result = operator.asks("resolve", "ord-1", "charge_card", "--did", "--result", '"ch_8"')
@@ -161,7 +164,10 @@ def asked_again(operator: Operator, **changes: object) -> str:
 
 @pytest.mark.parametrize(
     ("answer", "state"),
-    [(("--result", '{"chargeId": "ch_7"}'), "Completed"), (("--failed", "Refused"), "Undone")],
+    [
+        (("--result", '{"chargeId": "ch_7"}'), "Completed"),
+        pytest.param(("--failed", "Refused"), "Undone", marks=pytest.mark.exhaustive),
+    ],
 )
 def test_an_answer_by_the_token_of_an_earlier_attempt_counts_be_it_yes_or_no(
     operator: Operator, answer: tuple[str, ...], state: str
@@ -171,7 +177,10 @@ def test_an_answer_by_the_token_of_an_earlier_attempt_counts_be_it_yes_or_no(
     assert (told["outcome"], told["state"]) == ("done", state), result.output
 
 
-@pytest.mark.parametrize("answer", [("--result", "{}"), ("--failed", "Refused")])
+@pytest.mark.parametrize(
+    "answer",
+    [("--result", "{}"), pytest.param(("--failed", "Refused"), marks=pytest.mark.exhaustive)],
+)
 def test_an_answer_by_an_earlier_token_to_an_order_that_ends_and_does_not_wait_is_not_sent(
     operator: Operator, answer: tuple[str, ...]
 ) -> None:
@@ -184,6 +193,7 @@ def test_an_answer_by_an_earlier_token_to_an_order_that_ends_and_does_not_wait_i
     assert operator.world.waiting("PaymentReplyQueue") == 0
 
 
+@pytest.mark.exhaustive
 def test_show_why_and_timeline_say_when_the_next_reminder_is_due(operator: Operator) -> None:
     waits_for_approval(operator, remind_every=20 * 60_000)
     operator.world.pass_time(21 * 60)
@@ -245,6 +255,7 @@ def test_ctrl_c_during_the_wait_for_an_answer_is_unconfirmed(operator: Operator)
     assert "is sent, but the wait for the scheduler was interrupted." in result.stderr
 
 
+@pytest.mark.exhaustive
 def test_an_item_of_a_fan_out_is_shown_and_resolved_by_its_name(operator: Operator) -> None:
     world, at = operator.world, operator.world.clock()
     pick = replace(PICK, agent="inventory")

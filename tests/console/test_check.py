@@ -41,6 +41,7 @@ def edit(shop: Path, agent: str, old: str, new: str) -> None:
     path.write_text(text.replace(old, new))
 
 
+@pytest.mark.exhaustive
 def test_a_new_application_has_no_problem(shop: Path, check: Callable[[], tuple[int, str]]) -> None:
     assert check() == (0, "No problem.")
     alone = subprocess.run(
@@ -53,6 +54,7 @@ def test_a_new_application_has_no_problem(shop: Path, check: Callable[[], tuple[
     assert (alone.returncode, alone.stdout, alone.stderr) == (0, "No problem.\n", "")
 
 
+@pytest.mark.exhaustive
 def test_each_command_finds_the_code_of_its_own_application_only(
     tmp_path: Path, forked: CommandLine
 ) -> None:
@@ -86,6 +88,7 @@ def test_each_agent_that_lacks_a_function_is_named(
     )
 
 
+@pytest.mark.exhaustive
 def test_an_error_without_a_type_is_found(shop: Path, check: Callable[[], tuple[int, str]]) -> None:
     helper = shop / "functions/agents/stock/bank.py"
     helper.write_text(
@@ -114,6 +117,7 @@ def change(path: Path, old: str, new: str) -> None:
     path.write_text(text.replace(old, new, 1))
 
 
+@pytest.mark.exhaustive
 def test_a_workflow_that_the_registry_lacks_is_found(
     shop: Path, check: Callable[[], tuple[int, str]]
 ) -> None:
@@ -136,6 +140,7 @@ def test_a_registry_without_workflows_is_one_sentence(
     )
 
 
+@pytest.mark.exhaustive
 def test_a_module_that_no_other_imports_and_is_not_python_is_one_sentence(
     shop: Path, check: Callable[[], tuple[int, str]]
 ) -> None:

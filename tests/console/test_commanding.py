@@ -41,6 +41,7 @@ def test_each_verb_is_refused_at_once_where_the_state_does_not_allow_it(operator
     assert operator.world.store.history("ord-1") == []
 
 
+@pytest.mark.exhaustive
 def test_each_verb_of_an_order_that_is_not_there_is_one_sentence(operator: Operator) -> None:
     for verb, _, *rest in ALL_VERBS:
         for name in ("ord-2", "no such id!", "", "\udcff\x1b[31m"):
@@ -65,6 +66,7 @@ def test_a_step_that_does_not_exist_is_told_with_those_that_do(operator: Operato
         )
 
 
+@pytest.mark.exhaustive
 def test_what_changed_since_the_look_is_refused_by_the_scheduler_and_told(
     operator: Operator,
 ) -> None:
@@ -88,6 +90,7 @@ def test_what_changed_since_the_look_is_refused_by_the_scheduler_and_told(
     assert world.task("ord-1").complete_by == seen.complete_by
 
 
+@pytest.mark.exhaustive
 def test_a_scheduler_that_does_not_answer_is_told_and_the_command_still_acts_later(
     operator: Operator,
 ) -> None:
@@ -131,6 +134,7 @@ def test_an_outcome_that_may_not_be_read_is_told_as_not_confirmed(operator: Oper
     assert "The command is sent, but its outcome cannot be read" in result.stderr
 
 
+@pytest.mark.exhaustive
 def test_a_look_that_is_throttled_is_repeated(operator: Operator) -> None:
     in_retry(operator)
     throttles = iter([True])
@@ -162,6 +166,7 @@ def test_a_stack_that_is_not_there_is_one_sentence(operator: Operator) -> None:
     assert result.stderr.startswith("There is no stack nowhere in this account and region")
 
 
+@pytest.mark.exhaustive
 def test_without_waiting_it_is_sent_and_that_is_all(operator: Operator) -> None:
     in_retry(operator)
     result = operator.asks("run", "ord-1", "--no-wait")
@@ -207,11 +212,13 @@ def test_at_a_terminal_the_person_is_asked_and_may_say_no(
     assert document(agreed)["state"] == "Cancelled"
 
 
+@pytest.mark.exhaustive
 def test_what_is_not_irreversible_is_never_asked_about(operator: Operator) -> None:
     in_retry(operator)
     assert operator.types("run", "ord-1", "--reason", "told to").exit_code == 0
 
 
+@pytest.mark.exhaustive
 def test_the_users_name_stands_in_where_none_is_given(
     operator: Operator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -231,6 +238,7 @@ def test_text_that_no_message_can_carry_is_refused_in_a_sentence(operator: Opera
     assert commands(operator) == []
 
 
+@pytest.mark.exhaustive
 def test_a_reason_that_would_act_on_a_terminal_is_shown_inert(operator: Operator) -> None:
     in_retry(operator)
     reason = "\x1b[2J[red]wiped\u202e"

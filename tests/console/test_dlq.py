@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 
+import pytest
 from botocore.exceptions import ClientError
 
 from roundsman.testing.stack import Killed, Stack
@@ -87,6 +88,7 @@ def test_one_is_shown_with_what_would_come_of_it_and_where_its_log_is(operator: 
     assert shown_of(again)["verdict"] == "acts"
 
 
+@pytest.mark.exhaustive
 def test_what_killed_its_function_says_what_is_known(operator: Operator) -> None:
     world = operator.world
     world.submit(order("poison"))
@@ -109,6 +111,7 @@ def test_what_killed_its_function_says_what_is_known(operator: Operator) -> None
     assert world.effects("poison") == ALL_EFFECTS
 
 
+@pytest.mark.exhaustive
 def test_more_than_one_are_only_told_until_a_person_says_yes(operator: Operator) -> None:
     world = operator.world
     spoiled(operator, "ord-1", "ord-2", "ord-3")
@@ -135,6 +138,7 @@ def test_more_than_one_are_only_told_until_a_person_says_yes(operator: Operator)
     assert [message["orderId"] for message in listed(operator)] == ["ord-3"]
 
 
+@pytest.mark.exhaustive
 def test_what_comes_back_is_seen_to_have_come_back(operator: Operator) -> None:
     world = operator.world
     spoiled(operator, "ord-1")
@@ -153,6 +157,7 @@ def test_what_comes_back_is_seen_to_have_come_back(operator: Operator) -> None:
     assert operator.reads("dlq", "redrive", "SchedulerQueue", "--anyway")["cameBack"] == 1
 
 
+@pytest.mark.exhaustive
 def test_a_letter_and_its_copy_are_one(operator: Operator) -> None:
     world = operator.world
     operator.world.kill("SchedulerFunction", at="SendMessage", done=True)
@@ -167,6 +172,7 @@ def test_a_letter_and_its_copy_are_one(operator: Operator) -> None:
     assert world.effects("ord-1") == ALL_EFFECTS
 
 
+@pytest.mark.exhaustive
 def test_what_is_interrupted_loses_nothing(operator: Operator) -> None:
     spoiled(operator, "ord-1", "ord-2")
     mend(operator.world, "ord-1")
@@ -183,6 +189,7 @@ def test_what_is_interrupted_loses_nothing(operator: Operator) -> None:
         assert len(listed(operator)) == 2, "let go at once"
 
 
+@pytest.mark.exhaustive
 def test_what_aws_breaks_off_says_how_far_it_came(operator: Operator) -> None:
     spoiled(operator, "ord-1", "ord-2", "ord-3")
     for name in ("ord-1", "ord-2", "ord-3"):
@@ -203,6 +210,7 @@ def test_what_aws_breaks_off_says_how_far_it_came(operator: Operator) -> None:
     assert len(listed(operator)) == 2, "let go at once"
 
 
+@pytest.mark.exhaustive
 def test_letters_stay_hidden_until_the_last_of_many_can_have_been_sent(operator: Operator) -> None:
     spoiled(operator, "ord-1")
     hidden: list[object] = []
@@ -217,6 +225,7 @@ def test_letters_stay_hidden_until_the_last_of_many_can_have_been_sent(operator:
     assert set(hidden) == {320}
 
 
+@pytest.mark.exhaustive
 def test_that_there_are_more_than_the_limit_is_told(operator: Operator) -> None:
     spoiled(operator, "ord-1", "ord-2", "ord-3")
     for name in ("ord-1", "ord-2", "ord-3"):
@@ -230,6 +239,7 @@ def test_that_there_are_more_than_the_limit_is_told(operator: Operator) -> None:
     assert listed(operator) == []
 
 
+@pytest.mark.exhaustive
 def test_a_dead_letter_is_dropped_when_a_person_says_so(operator: Operator) -> None:
     spoiled(operator, "ord-1")
     [message] = listed(operator)

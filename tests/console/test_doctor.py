@@ -98,6 +98,7 @@ def run_is_left(world: Stack) -> None:
     runs.begin(run, [PlannedOrder("ord-4")])
 
 
+@pytest.mark.exhaustive
 def test_of_a_stack_at_its_ordinary_work_nothing_is_found(operator: Operator) -> None:
     world = operator.world
     world.faults(NO_MAIL)
@@ -136,6 +137,7 @@ def test_the_caps_of_all_mappings_are_compared_with_the_concurrency_of_the_accou
     assert findings(visit(operator))["concurrency-too-low"] == "account"
 
 
+@pytest.mark.exhaustive
 def test_after_a_supervisor_died_what_stands_still_is_found_and_moved_on(
     operator: Operator,
 ) -> None:
@@ -159,6 +161,7 @@ def test_after_a_supervisor_died_what_stands_still_is_found_and_moved_on(
     assert operator.world.task("ord-1").state in ("Retry", "Completed", "Active")
 
 
+@pytest.mark.exhaustive
 def test_an_entry_pushed_far_ahead_is_moved_back_after_asking(operator: Operator) -> None:
     operator.world.supervise()
     in_retry(operator)
@@ -182,6 +185,7 @@ def test_an_entry_pushed_far_ahead_is_moved_back_after_asking(operator: Operator
     assert operator.world.task("ord-1").due_at == operator.world.clock() + 10 * MINUTE
 
 
+@pytest.mark.exhaustive
 def test_a_task_that_moves_on_meanwhile_keeps_its_entry(operator: Operator) -> None:
     operator.world.supervise()
     in_retry(operator)
@@ -243,6 +247,7 @@ def test_what_was_damaged_by_hand_is_found_each_by_itself(operator: Operator) ->
     assert found["group-not-open"] == group
 
 
+@pytest.mark.exhaustive
 def test_a_deep_look_finds_what_no_lane_shows(operator: Operator) -> None:
     world = operator.world
     world.submit(*(order(f"ord-{n}", processIn=86_400) for n in range(1, 5)))

@@ -46,6 +46,7 @@ def test_the_contents_of_an_order_are_erased_and_its_end_stays(operator: Operato
     assert SECRET not in repr((task, row, operator.world.store.history("ord-1")))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("write", ["erase_order", "erase_history"])
 def test_it_is_not_confirmed_before_the_order_and_the_history_are_erased_too(
     operator: Operator, monkeypatch: pytest.MonkeyPatch, write: str
@@ -73,6 +74,7 @@ def check_nothing_is_left(operator: Operator) -> None:
     assert {one.reason for one in history if one.kind != "erase"} == {ERASED}
 
 
+@pytest.mark.exhaustive
 def test_whoever_looks_is_told_when_it_was_erased_by_whom_and_why(operator: Operator) -> None:
     undone(operator)
     operator.types(*ERASE, "--yes")
@@ -91,6 +93,7 @@ def test_whoever_looks_is_told_when_it_was_erased_by_whom_and_why(operator: Oper
     assert operator.reads("why", "ord-1")["next"] is None
 
 
+@pytest.mark.exhaustive
 def test_an_export_has_no_contents_of_it(operator: Operator) -> None:
     undone(operator)
     operator.types(*ERASE, "--yes")
@@ -144,6 +147,7 @@ def test_an_order_that_needs_its_contents_is_refused_before_anything_is_sent(
     assert waiting(operator) == []
 
 
+@pytest.mark.exhaustive
 def test_an_order_that_is_erased_already_says_so(operator: Operator) -> None:
     undone(operator)
     operator.types(*ERASE, "--yes")
@@ -156,12 +160,14 @@ def test_an_order_that_is_erased_already_says_so(operator: Operator) -> None:
     "typed",
     [
         ("resubmit", "ord-1", "--again"),
-        ("resubmit", "ord-1", "--again", "--plan", "newest"),
-        ("undo", "ord-1"),
-        ("cancel", "ord-1"),
-        ("resolve", "ord-1", "charge_card", "--did"),
-        ("extend", "ord-1", "--by", "10m"),
-        ("run", "ord-1"),
+        pytest.param(
+            ("resubmit", "ord-1", "--again", "--plan", "newest"), marks=pytest.mark.exhaustive
+        ),
+        pytest.param(("undo", "ord-1"), marks=pytest.mark.exhaustive),
+        pytest.param(("cancel", "ord-1"), marks=pytest.mark.exhaustive),
+        pytest.param(("resolve", "ord-1", "charge_card", "--did"), marks=pytest.mark.exhaustive),
+        pytest.param(("extend", "ord-1", "--by", "10m"), marks=pytest.mark.exhaustive),
+        pytest.param(("run", "ord-1"), marks=pytest.mark.exhaustive),
     ],
 )
 def test_every_other_command_is_refused_in_words(
@@ -178,6 +184,7 @@ def test_every_other_command_is_refused_in_words(
     assert waiting(operator) == []
 
 
+@pytest.mark.exhaustive
 def test_after_its_retention_what_is_left_is_erased(operator: Operator) -> None:
     undone(operator)
     boto3.client("dynamodb").delete_item(
@@ -204,6 +211,7 @@ def test_an_order_that_is_not_there_is_one_sentence(operator: Operator) -> None:
         assert result.stderr.startswith("There is no order ")
 
 
+@pytest.mark.exhaustive
 def test_the_library_erases_an_order(operator: Operator) -> None:
     undone(operator)
     inspector = Inspector(find_stack(None))
@@ -212,6 +220,7 @@ def test_the_library_erases_an_order(operator: Operator) -> None:
     assert operator.world.task("ord-1").erased_by == "ops: request 17"
 
 
+@pytest.mark.exhaustive
 def test_an_event_that_comes_again_makes_no_new_order(operator: Operator) -> None:
     undone(operator)
     operator.types(*ERASE, "--yes")

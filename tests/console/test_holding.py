@@ -157,6 +157,7 @@ def test_a_hold_without_a_reason_is_refused(operator: Operator) -> None:
     assert holds_of(operator.world).holds() == []
 
 
+@pytest.mark.exhaustive
 def test_what_people_say_of_a_hold_is_inert_wherever_it_is_shown(operator: Operator) -> None:
     evil = "\x1b[31m[red]gone\udcff\n"
     result = operator.types(
@@ -236,6 +237,7 @@ def test_release_of_another_agent_wakes_nothing(operator: Operator) -> None:
     assert "No task waits for it." in operator.types("release", "mail").stdout
 
 
+@pytest.mark.exhaustive
 def test_release_as_json_says_how_many_were_woken(operator: Operator) -> None:
     hold(operator)
     waits_for_payment(operator, "ord-2")
@@ -312,6 +314,7 @@ def test_what_cannot_be_read_is_counted_and_the_rest_is_woken(operator: Operator
     )
 
 
+@pytest.mark.exhaustive
 def test_more_than_the_ramp_holds_are_left_to_their_own_timers(
     operator: Operator, monkeypatch: pytest.MonkeyPatch
 ) -> None:

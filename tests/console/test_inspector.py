@@ -49,6 +49,7 @@ def undone(operator: Operator, order_id: str = "ord-1") -> None:
     operator.world.run()
 
 
+@pytest.mark.exhaustive
 def test_tasks_are_found_explained_and_shown_as_the_command_line_shows_them(
     operator: Operator, inspector: Inspector
 ) -> None:
@@ -67,6 +68,7 @@ def test_tasks_are_found_explained_and_shown_as_the_command_line_shows_them(
     assert [one.what for one in inspector.timeline("ord-1")] == [one["what"] for one in told]
 
 
+@pytest.mark.exhaustive
 def test_the_stack_is_read_as_the_command_line_reads_it(
     operator: Operator, inspector: Inspector
 ) -> None:
@@ -115,6 +117,7 @@ def test_commands_are_sent_and_their_outcome_is_returned(
     assert sent.outcome is CommandOutcome.REFUSED
 
 
+@pytest.mark.exhaustive
 def test_the_outcome_of_a_step_is_recorded(operator: Operator, inspector: Inspector) -> None:
     in_retry(operator)
     result = inspector.resolve(
@@ -220,6 +223,7 @@ def test_arguments_that_no_message_can_carry_are_refused_before_any_call(
         inspector.resolve("ord-1", "a", by="amy", reason="try", did=True, result="x" * 1_048_576)
 
 
+@pytest.mark.exhaustive
 def test_no_error_of_the_library_names_an_option_of_the_command_line() -> None:
     files = list(Path(inspector_package.__path__[0]).rglob("*.py"))
     raised = [
@@ -252,6 +256,7 @@ def test_ctrl_c_during_the_wait_raises_what_was_sent(
     assert result.sentence == str(caught.value)
 
 
+@pytest.mark.exhaustive
 def test_ctrl_c_while_tasks_are_woken_raises_how_many_were(
     operator: Operator, inspector: Inspector
 ) -> None:

@@ -75,6 +75,7 @@ def overrides(tools: Tools) -> list[str]:
     return call.command[call.command.index("--parameter-overrides") + 1 :]
 
 
+@pytest.mark.exhaustive
 def test_an_update_keeps_the_parameters_and_takes_new_ones(project: Path) -> None:
     with up(project, Interval="20", Name="one") as local:
         tools = Tools()
@@ -86,6 +87,7 @@ def test_an_update_keeps_the_parameters_and_takes_new_ones(project: Path) -> Non
         assert instance_of(local, project).read() == done.record
 
 
+@pytest.mark.exhaustive
 def test_an_update_keeps_the_address_of_the_services_or_takes_a_new_one(project: Path) -> None:
     with LocalAws.up(port=0, services="https://a", project=project, runner=Tools()) as local:
         tools = Tools()
@@ -189,6 +191,7 @@ def test_a_saved_file_replaces_its_copy_and_is_recorded(
         assert putter.put([Path("template.yaml")]) is None
 
 
+@pytest.mark.exhaustive
 def test_a_file_that_is_not_python_stays_out(project: Path, functions: type[Functions]) -> None:
     with up(project) as local:
         instance = instance_of(local, project)
@@ -232,6 +235,7 @@ def test_two_updates_at_once_are_refused(project: Path) -> None:
             deploy(project, instance, runner=Tools())
 
 
+@pytest.mark.exhaustive
 def test_where_none_or_several_run_the_sentence_says_what_to_do(project: Path) -> None:
     with pytest.raises(ConsoleError, match=r"^No local AWS runs here; `roundsman local up` starts"):
         running_instance(project, None)

@@ -72,7 +72,11 @@ def test_one_services_url_serves_all_four_and_a_parameter_wins(
 
 
 @pytest.mark.parametrize(
-    ("asked", "found"), [({}, "false"), ({"DeletionProtection": "true"}, "true")]
+    ("asked", "found"),
+    [
+        ({}, "false"),
+        pytest.param({"DeletionProtection": "true"}, "true", marks=pytest.mark.exhaustive),
+    ],
 )
 def test_the_tables_of_a_local_stack_are_protected_only_if_that_is_asked(
     asked: dict[str, str], found: str

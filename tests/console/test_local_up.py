@@ -83,6 +83,7 @@ def test_the_emulator_gets_the_variables_asked_for(project: Path) -> None:
         assert json.loads((folder / "tmp/environment.json").read_text())["AUTH"] == "true"
 
 
+@pytest.mark.exhaustive
 def test_two_run_side_by_side_with_builds_of_their_own(project: Path) -> None:
     tools = Tools()
     with up(project, tools) as one, up(project, tools) as other:
@@ -94,6 +95,7 @@ def test_two_run_side_by_side_with_builds_of_their_own(project: Path) -> None:
     assert len(tools.named("venv")) == 2, "the emulator is installed once for both"
 
 
+@pytest.mark.exhaustive
 def test_a_second_on_the_same_port_is_refused_and_the_first_lives_on(project: Path) -> None:
     with up(project, Tools()) as local:
         with pytest.raises(ConsoleError, match=f"already runs on port {local.record.port}"):
@@ -192,6 +194,7 @@ def test_an_emulator_that_dies_as_it_starts_is_told_with_its_last_line(project: 
     assert_nothing_is_left(project)
 
 
+@pytest.mark.exhaustive
 def test_a_changed_lock_makes_a_new_environment(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -46,6 +46,7 @@ def test_what_is_shown_of_an_order_has_no_masked_value(undone: Operator, tmp_pat
     assert line["order"]["lines"] == order("ord-1")["lines"]
 
 
+@pytest.mark.exhaustive
 def test_an_erasure_that_has_not_reached_the_history_shows_no_masked_value(
     undone: Operator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -70,11 +71,13 @@ def test_an_erasure_that_has_not_reached_the_history_shows_no_masked_value(
     assert "(masked)" not in undone.types("show", "ord-1").stdout
 
 
+@pytest.mark.exhaustive
 def test_a_person_who_asks_for_them_is_shown_the_masked_values(undone: Operator) -> None:
     assert f"{TOKEN} is right" in undone.types("show", "ord-1", "--reveal").stdout
     assert f"{TOKEN} is right" in undone.types("show", "ord-1", "--reveal", "--json").stdout
 
 
+@pytest.mark.exhaustive
 def test_the_inspector_masks_without_the_code_of_the_workflow(undone: Operator) -> None:
     inspector = Inspector.of_stack()
     assert inspector.stack.events is None

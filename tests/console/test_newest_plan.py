@@ -103,6 +103,7 @@ def test_a_dry_run_shows_what_differs_and_sends_nothing(failed: Operator, deploy
     assert failed.world.task("ord-1") == before
 
 
+@pytest.mark.exhaustive
 def test_without_a_change_the_plan_is_the_newest_already(failed: Operator) -> None:
     result = failed.asks("resubmit", "ord-1", "--plan", "newest")
     assert result.stdout.startswith(f"Its plan {plan_of(OLD).hash[:12]} is the newest.\n")
@@ -110,6 +111,7 @@ def test_without_a_change_the_plan_is_the_newest_already(failed: Operator) -> No
     assert failed.world.task("ord-1").state == "Completed"
 
 
+@pytest.mark.exhaustive
 def test_a_plan_in_which_a_finished_step_is_another_is_refused_with_what_differs(
     failed: Operator, deploy: Deploy
 ) -> None:
@@ -129,6 +131,7 @@ class Loyal(TypedDict):
     loyaltyNumber: str
 
 
+@pytest.mark.exhaustive
 def test_an_order_whose_input_the_new_plan_does_not_accept_is_refused(
     failed: Operator, deploy: Deploy
 ) -> None:
@@ -140,6 +143,7 @@ def test_an_order_whose_input_the_new_plan_does_not_accept_is_refused(
     assert failed.world.task("ord-1").state == "Archived"
 
 
+@pytest.mark.exhaustive
 def test_a_person_is_asked_before_the_plan_changes(
     failed: Operator, deploy: Deploy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -150,6 +154,7 @@ def test_a_person_is_asked_before_the_plan_changes(
     assert failed.world.task("ord-1").state == "Archived"
 
 
+@pytest.mark.exhaustive
 def test_many_orders_are_shown_what_differs_and_continue(
     operator: Operator, deploy: Deploy
 ) -> None:
@@ -185,6 +190,7 @@ def test_many_orders_are_shown_what_differs_and_continue(
     assert {failed.world.task(name).plan for name in orders} == {plan_of(FIXED).hash}
 
 
+@pytest.mark.exhaustive
 def test_orders_whose_input_is_not_valid_are_refused_and_the_others_go_on(
     operator: Operator, deploy: Deploy
 ) -> None:
@@ -227,6 +233,7 @@ def test_options_that_make_no_sense_are_a_sentence(
     assert sentence in result.stderr
 
 
+@pytest.mark.exhaustive
 def test_a_workflow_that_was_removed_is_a_sentence(
     failed: Operator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -239,6 +246,7 @@ def test_a_workflow_that_was_removed_is_a_sentence(
     assert "The deployed application has no workflow order_fulfilment" in result.stderr
 
 
+@pytest.mark.exhaustive
 def test_a_function_that_does_not_know_the_question_is_a_sentence(
     failed: Operator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -248,6 +256,7 @@ def test_a_function_that_does_not_know_the_question_is_a_sentence(
     assert "did not answer which plan is its newest: it is of an older version" in result.stderr
 
 
+@pytest.mark.exhaustive
 def test_a_function_that_fails_is_a_sentence(
     failed: Operator, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -28,12 +28,14 @@ def test_resubmit_goes_on_with_the_failed_step_and_says_so(operator: Operator) -
     assert operator.patience.slept == [0.25]
 
 
+@pytest.mark.exhaustive
 def test_resubmit_can_name_the_steps(operator: Operator) -> None:
     archived(operator)
     assert operator.asks("resubmit", "ord-1", "--step", "send_confirmation").exit_code == 0
     assert operator.world.task("ord-1").state == "Completed"
 
 
+@pytest.mark.exhaustive
 def test_resubmit_of_a_step_that_did_not_fail_is_refused(operator: Operator) -> None:
     archived(operator)
     result = operator.asks("resubmit", "ord-1", "--step", "charge_card")
@@ -41,6 +43,7 @@ def test_resubmit_of_a_step_that_did_not_fail_is_refused(operator: Operator) -> 
     assert "charge_card: not among the failed steps" in result.stderr
 
 
+@pytest.mark.exhaustive
 def test_a_fresh_key_is_given_by_a_persons_word_that_nothing_happened(operator: Operator) -> None:
     archived(operator)
     operator.world.clock.now += 60_000  # no copy of the request may act any more
@@ -50,6 +53,7 @@ def test_a_fresh_key_is_given_by_a_persons_word_that_nothing_happened(operator: 
     assert operator.world.effects("ord-1") == ALL_EFFECTS
 
 
+@pytest.mark.exhaustive
 def test_a_fresh_key_is_refused_where_the_effect_may_stand_and_nothing_undoes_it(
     operator: Operator,
 ) -> None:
@@ -60,6 +64,7 @@ def test_a_fresh_key_is_refused_where_the_effect_may_stand_and_nothing_undoes_it
     assert "it may have had its effect under its key, and has no compensation" in result.stderr
 
 
+@pytest.mark.exhaustive
 def test_a_fresh_key_is_refused_while_a_copy_of_the_request_may_still_act(
     operator: Operator,
 ) -> None:
@@ -69,6 +74,7 @@ def test_a_fresh_key_is_refused_while_a_copy_of_the_request_may_still_act(
     assert "a copy of its request may act under its key until 08:00:35" in result.stderr
 
 
+@pytest.mark.exhaustive
 def test_what_happened_keeps_its_key(operator: Operator) -> None:
     archived(operator)
     result = operator.asks("resolve", "ord-1", "send_confirmation", "--did", "--fresh-key")
@@ -76,6 +82,7 @@ def test_what_happened_keeps_its_key(operator: Operator) -> None:
     assert "--fresh-key requires --did-not." in result.stderr
 
 
+@pytest.mark.exhaustive
 def test_a_task_cancelled_as_it_was_begins_all_over_only_after_its_undo(
     operator: Operator,
 ) -> None:
@@ -92,6 +99,7 @@ def test_a_task_cancelled_as_it_was_begins_all_over_only_after_its_undo(
     assert operator.world.task("ord-1").state == "Completed"
 
 
+@pytest.mark.exhaustive
 def test_an_undone_task_begins_all_over_only_where_again_is_said(operator: Operator) -> None:
     operator.world.submit({**order("ord-1"), **DECLINED})
     operator.world.run()
@@ -147,6 +155,7 @@ def test_resolve_as_done_takes_the_result_and_the_task_completes(operator: Opera
     assert "mail perform" not in operator.world.effects("ord-1")
 
 
+@pytest.mark.exhaustive
 def test_resolve_reads_a_result_from_a_file(
     operator: Operator, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -158,6 +167,7 @@ def test_resolve_reads_a_result_from_a_file(
     assert operator.world.task("ord-1").step("send_confirmation").result == ["é"]
 
 
+@pytest.mark.exhaustive
 def test_resolve_as_not_done_has_the_step_made_again(operator: Operator) -> None:
     archived(operator)
     result = operator.asks("resolve", "ord-1", "send_confirmation", "--did-not")
@@ -166,6 +176,7 @@ def test_resolve_as_not_done_has_the_step_made_again(operator: Operator) -> None
     assert operator.world.effects("ord-1") == ALL_EFFECTS
 
 
+@pytest.mark.exhaustive
 def test_a_failed_undo_is_resolved_as_done_by_hand(operator: Operator) -> None:
     operator.world.faults({"operation": "DELETE /reservations", "status": 422})
     operator.world.submit({**order("ord-1"), **DECLINED})
@@ -182,6 +193,7 @@ def test_a_failed_undo_is_resolved_as_done_by_hand(operator: Operator) -> None:
     assert result.stdout == "Done: resolve by ops: told to.\nord-1 is Undone.\n"
 
 
+@pytest.mark.exhaustive
 def test_a_result_larger_than_the_plan_allows_is_refused(operator: Operator) -> None:
     archived(operator)
     large = json.dumps("x" * 5000)
@@ -212,6 +224,7 @@ def test_extend_gives_a_step_at_its_agent_more_time(operator: Operator) -> None:
     assert "reserve_stock has no attempt in progress" in refused.stderr
 
 
+@pytest.mark.exhaustive
 def test_run_starts_a_scheduled_task_at_once(operator: Operator) -> None:
     operator.world.submit(order("ord-1", processIn=86_400))
     operator.world.run()
@@ -227,6 +240,7 @@ def test_run_makes_the_next_attempt_at_once(operator: Operator) -> None:
     assert operator.world.task("ord-1").state == "Completed"
 
 
+@pytest.mark.exhaustive
 def test_a_command_told_as_json_is_one_object(operator: Operator) -> None:
     in_retry(operator)
     told = document(operator.asks("run", "ord-1", "--json"))

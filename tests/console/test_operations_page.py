@@ -39,7 +39,38 @@ def stack_parameters(stack_parameters: Mapping[str, str]) -> Mapping[str, str]:
     return {**stack_parameters, "Engine.DueShards": "16"}
 
 
-@pytest.mark.parametrize("story", STORIES)
+LONG = (
+    "circuit-open",
+    "extended",
+    "held",
+    "undo-by-hand",
+    "again",
+    "archived",
+    "dead-letters",
+    "dead-of-a-crash",
+    "did",
+    "did-not",
+    "doctor",
+    "fresh-key-refused",
+    "look",
+    "many-orders",
+    "overdue",
+    "refused",
+    "refused-for-good",
+    "released",
+    "undo-failed",
+    "waits",
+)
+"""They take most of the time; what each shows has tests of its own, with smaller stories."""
+
+
+@pytest.mark.parametrize(
+    "story",
+    [
+        pytest.param(story, marks=[pytest.mark.exhaustive] if story in LONG else [])
+        for story in STORIES
+    ],
+)
 def test_what_the_page_shows_is_what_is_printed(
     operator: Operator, monkeypatch: pytest.MonkeyPatch, story: str
 ) -> None:

@@ -118,6 +118,7 @@ def test_actions_have_a_full_version_and_no_key_is_stored(jobs: Mapping[str, Any
     assert "aws-access-key-id" not in text
 
 
+@pytest.mark.exhaustive
 def test_the_template_of_the_deployer_is_clean(shop: Path) -> None:
     found = lint_all((shop / "pipeline/deployer.yaml").read_text())
     assert [str(one) for one in found if not one.rule.id.startswith("I")] == []

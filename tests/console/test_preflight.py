@@ -168,6 +168,7 @@ def plain_check(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planned, "read_template", lambda path: read_once(path, path.read_text()))
 
 
+@pytest.mark.exhaustive
 def test_an_account_with_room_for_the_stack_is_ready(account: Account) -> None:
     code, found = checked()
     assert code == 0
@@ -304,12 +305,21 @@ class TestChecks:
         ("status", "wanted", "does"),
         [
             ("UPDATE_COMPLETE", "ok", None),
-            ("UPDATE_ROLLBACK_COMPLETE", "ok", None),
-            ("REVIEW_IN_PROGRESS", "ok", None),
             ("UPDATE_IN_PROGRESS", "fault", "Wait until the other deployment has ended."),
-            ("ROLLBACK_COMPLETE", "fault", "Delete the stack, whose first deployment failed"),
-            ("UPDATE_ROLLBACK_FAILED", "fault", "Continue its rollback"),
-            ("DELETE_FAILED", "fault", "Delete the stack"),
+            *(
+                pytest.param(*case, marks=pytest.mark.exhaustive)
+                for case in (
+                    ("UPDATE_ROLLBACK_COMPLETE", "ok", None),
+                    ("REVIEW_IN_PROGRESS", "ok", None),
+                    (
+                        "ROLLBACK_COMPLETE",
+                        "fault",
+                        "Delete the stack, whose first deployment failed",
+                    ),
+                    ("UPDATE_ROLLBACK_FAILED", "fault", "Continue its rollback"),
+                    ("DELETE_FAILED", "fault", "Delete the stack"),
+                )
+            ),
         ],
     )
     def test_a_stack_that_cannot_be_updated_is_a_fault(
@@ -325,10 +335,10 @@ class TestChecks:
         ("given", "kept", "status"),
         [
             ("later", None, "warning"),
-            (None, "later", "warning"),
+            pytest.param(None, "later", "warning", marks=pytest.mark.exhaustive),
             ("true", "later", "ok"),
-            (None, "true", "ok"),
-            ("false", "later", "ok"),
+            pytest.param(None, "true", "ok", marks=pytest.mark.exhaustive),
+            pytest.param("false", "later", "ok", marks=pytest.mark.exhaustive),
         ],
     )
     def test_tables_that_should_be_protected_by_now_are_a_warning(
@@ -470,6 +480,7 @@ class TestChecks:
         assert refused.stdout.splitlines()[-1].startswith("Not ready to deploy roundsman: ")
 
 
+@pytest.mark.exhaustive
 def test_a_problem_of_the_template_is_a_fault(
     account: Account, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -516,6 +527,7 @@ def test_the_configuration_is_checked_before_sam_reads_it(project: Path) -> None
     assert details[1].startswith("capabilities lacks CAPABILITY_AUTO_EXPAND")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("plain_check")
 def test_an_environment_has_its_stack_region_role_and_parameters(
     project: Path, account: Account
@@ -600,6 +612,7 @@ def keys() -> dict[str, object]:
     return checked("--param", f"Key={KEY}")[1]["keys"]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("plain_check")
 def test_a_key_that_is_enabled_and_lets_alarms_use_it_is_ok(with_key: Account) -> None:
     assert keys()["status"] == "ok"
@@ -610,8 +623,16 @@ def test_a_key_that_is_enabled_and_lets_alarms_use_it_is_ok(with_key: Account) -
     ("change", "said"),
     [
         ({"KeyState": "PendingDeletion"}, "is PendingDeletion."),
-        ({"KeyUsage": "SIGN_VERIFY"}, "is for SIGN_VERIFY, not for encryption."),
-        ({"Arn": KEY.replace(REGION, "us-east-1")}, "is in another region"),
+        pytest.param(
+            {"KeyUsage": "SIGN_VERIFY"},
+            "is for SIGN_VERIFY, not for encryption.",
+            marks=pytest.mark.exhaustive,
+        ),
+        pytest.param(
+            {"Arn": KEY.replace(REGION, "us-east-1")},
+            "is in another region",
+            marks=pytest.mark.exhaustive,
+        ),
     ],
 )
 def test_a_key_that_cannot_be_used_is_a_fault(
@@ -630,7 +651,7 @@ def test_a_key_that_cannot_be_used_is_a_fault(
     ("statement", "said"),
     [
         (0, "does not let the account's IAM policies allow its use"),
-        (1, "so no alarm reaches its topic"),
+        pytest.param(1, "so no alarm reaches its topic", marks=pytest.mark.exhaustive),
     ],
 )
 def test_a_key_policy_that_lacks_a_statement_is_a_fault(
@@ -643,6 +664,7 @@ def test_a_key_policy_that_lacks_a_statement_is_a_fault(
     assert said in str(found["details"])
 
 
+@pytest.mark.exhaustive
 @pytest.mark.usefixtures("plain_check")
 def test_a_key_that_may_not_be_read_is_not_checked(with_key: Account) -> None:
     with_key.answers["DescribeKey"] = DENIED

@@ -241,7 +241,16 @@ def test_the_origin_of_the_installed_package_decides_what_an_application_needs(
     assert (release.NO_WHEEL in made.stdout) is on_no_index
 
 
-@pytest.mark.parametrize("name", ["service", "create", "delete", "workflows", "json"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "service",
+        *(
+            pytest.param(name, marks=pytest.mark.exhaustive)
+            for name in ("create", "delete", "workflows", "json")
+        ),
+    ],
+)
 def test_an_agent_may_have_a_name_that_its_code_does_not_use(
     folder: Path, forked: CommandLine, name: str
 ) -> None:
@@ -280,6 +289,7 @@ SORTED = (
 )
 
 
+@pytest.mark.exhaustive
 def test_the_code_of_an_application_is_sorted_and_formatted(shop: Path) -> None:
     agents = [f"agent_with_a_long_name_{n}" for n in range(6)]
     for agent in agents:

@@ -115,6 +115,7 @@ def restored(world: Stack, goes_on: Callable[[Stack], None]) -> tuple[list[str],
     return names, at
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("goes_on", [to_the_end, a_little, not_at_all])
 def test_every_order_of_the_instant_ends_and_nothing_happens_twice(
     operator: Operator, goes_on: Callable[[Stack], None]
@@ -136,6 +137,7 @@ def test_every_order_of_the_instant_ends_and_nothing_happens_twice(
     assert again["sent"] == 0
 
 
+@pytest.mark.exhaustive
 def test_without_it_the_supervisor_ends_what_is_overdue_since_the_instant(
     operator: Operator,
 ) -> None:
@@ -146,6 +148,7 @@ def test_without_it_the_supervisor_ends_what_is_overdue_since_the_instant(
     assert {world.task(name).state for name in names} == {TaskState.UNDONE}
 
 
+@pytest.mark.exhaustive
 def test_what_was_not_reached_is_sent_when_the_command_runs_again(operator: Operator) -> None:
     world = operator.world
     names, at = restored(world, not_at_all)
@@ -228,6 +231,7 @@ def test_each_order_is_counted_by_what_is_done_about_it(operator: Operator) -> N
     assert counts(reconciles(operator, at)) == {"unreadable": 1}  # the other is archived
 
 
+@pytest.mark.exhaustive
 def test_archived_orders_are_counted_and_left_to_a_person(operator: Operator) -> None:
     world = operator.world
     stop_supervisor(world)
@@ -244,6 +248,7 @@ def test_archived_orders_are_counted_and_left_to_a_person(operator: Operator) ->
     assert reconciles(operator, world.clock.now, "--go")["archived"] == 1
 
 
+@pytest.mark.exhaustive
 def test_an_order_that_has_ended_and_owes_a_status_is_inspected(operator: Operator) -> None:
     world = operator.world
     stop_supervisor(world)
@@ -284,6 +289,7 @@ def test_the_id_of_the_command_is_that_of_the_instant_and_the_order() -> None:
     assert len({one, command_id_of(MORNING + 1, "ord-1"), command_id_of(MORNING, "ord-2")}) == 3
 
 
+@pytest.mark.exhaustive
 def test_a_message_from_before_the_restore_is_refused_or_changes_nothing(
     operator: Operator,
 ) -> None:

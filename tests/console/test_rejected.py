@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import boto3
+import pytest
 from botocore.exceptions import EndpointConnectionError
 
 from roundsman.testing.stack import Stack
@@ -25,6 +26,7 @@ def ids(operator: Operator) -> list[str]:
     return [message["messageId"] for message in messages]
 
 
+@pytest.mark.exhaustive
 def test_what_was_put_aside_is_listed_and_stays_where_it_is(operator: Operator) -> None:
     assert "No rejected messages" in operator.types("rejected", "ls").stdout
     rejected(operator.world, WRONG)
@@ -74,6 +76,7 @@ def test_a_corrected_one_is_sent_and_done_and_gone_from_here(operator: Operator)
     assert ids(operator) == []
 
 
+@pytest.mark.exhaustive
 def test_one_that_would_be_rejected_again_is_not_sent_and_says_all_that_is_wrong(
     operator: Operator,
 ) -> None:
@@ -92,6 +95,7 @@ def test_one_that_would_be_rejected_again_is_not_sent_and_says_all_that_is_wrong
     assert operator.world.waiting("SubmissionQueue") == 1
 
 
+@pytest.mark.exhaustive
 def test_an_id_that_is_taken_by_another_order_is_refused_as_submission_would(
     operator: Operator, tmp_path: Path
 ) -> None:
@@ -112,6 +116,7 @@ def test_an_id_that_is_taken_by_another_order_is_refused_as_submission_would(
     assert "the same order is already stored" in again.stdout
 
 
+@pytest.mark.exhaustive
 def test_it_is_sent_before_it_is_deleted(operator: Operator) -> None:
     rejected(operator.world, WRONG)
     [message] = ids(operator)
@@ -129,6 +134,7 @@ def test_it_is_sent_before_it_is_deleted(operator: Operator) -> None:
     assert operator.world.effects("ord-1") == ALL_EFFECTS, "sent twice, done once"
 
 
+@pytest.mark.exhaustive
 def test_all_that_would_be_taken_now_are_sent_together(operator: Operator) -> None:
     world = operator.world
     rejected(world, WRONG, {"orderId": "ord-3", "cancel": {}})
@@ -141,6 +147,7 @@ def test_all_that_would_be_taken_now_are_sent_together(operator: Operator) -> No
     assert len(ids(operator)) == 1
 
 
+@pytest.mark.exhaustive
 def test_all_that_are_sent_together_say_how_far_they_came_and_that_there_are_more(
     operator: Operator,
 ) -> None:
@@ -179,6 +186,7 @@ def test_one_is_dropped_when_a_person_says_so(operator: Operator) -> None:
     assert ids(operator) == []
 
 
+@pytest.mark.exhaustive
 def test_more_than_one_receive_takes_are_read_and_let_go(operator: Operator) -> None:
     operator.world.send("RejectedQueue", *(f"none of the stack's {n}" for n in range(23)))
     assert len(ids(operator)) == 23

@@ -77,6 +77,7 @@ def test_a_document_with_a_field_too_many_or_too_few_is_not_as_its_schema_says()
         assert_schema("nothing", good)
 
 
+@pytest.mark.exhaustive
 def test_what_each_verb_prints_is_as_its_schema_says(operator: Operator, tmp_path: Path) -> None:
     file = tmp_path / "order.json"
     file.write_text('{"orderId": "ord-2"}')

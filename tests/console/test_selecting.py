@@ -41,6 +41,7 @@ def test_what_needs_a_person_comes_first_then_what_is_open_each_by_age() -> None
     assert (ids(page), page.whole, page.looked_at) == (["a", "b", "open"], True, 3)
 
 
+@pytest.mark.exhaustive
 @given(
     ages=st.lists(st.integers(0, 3), max_size=12),
     limit=st.integers(1, 4),

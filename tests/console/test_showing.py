@@ -1,5 +1,7 @@
 """What `roundsman show` and `roundsman ls` tell of tasks that met trouble, by their real ends."""
 
+import pytest
+
 from tests.console.operators import DECLINED, Operator
 from tests.moto.orders import MOTO_SENDER, order
 
@@ -25,6 +27,7 @@ def test_show_tells_the_history_newest_last_and_what_was_undone(operator: Operat
     ]
 
 
+@pytest.mark.exhaustive
 def test_show_as_json_has_the_history_the_ending_and_each_steps_undo(operator: Operator) -> None:
     operator.world.submit(UNDONE)
     operator.world.run()
@@ -69,6 +72,7 @@ def test_show_as_json_has_the_history_the_ending_and_each_steps_undo(operator: O
     assert steps[1]["round"] == 1
 
 
+@pytest.mark.exhaustive
 def test_show_tells_an_undo_that_failed(operator: Operator) -> None:
     operator.world.faults({"operation": "DELETE /reservations", "status": 422})
     operator.world.submit(UNDONE)
@@ -79,6 +83,7 @@ def test_show_tells_an_undo_that_failed(operator: Operator) -> None:
     assert operator.reads("show", "ord-1")["undoFailed"] == ["reserve_stock"]
 
 
+@pytest.mark.exhaustive
 def test_show_tells_what_nothing_undoes(operator: Operator) -> None:
     operator.world.faults({"operation": "POST /messages", "status": 422})
     operator.world.submit(order("ord-1"))
@@ -124,6 +129,7 @@ def test_show_of_an_unknown_order_is_one_sentence(operator: Operator) -> None:
     )
 
 
+@pytest.mark.exhaustive
 def test_show_of_an_order_past_its_retention_says_so(operator: Operator) -> None:
     operator.world.submit(order("ord-1", retention=0))
     operator.world.run()
@@ -132,6 +138,7 @@ def test_show_of_an_order_past_its_retention_says_so(operator: Operator) -> None
     assert "its task has ended, and its retention too" in result.stderr
 
 
+@pytest.mark.exhaustive
 def test_ls_lists_undoing_undone_and_cancelled_tasks_each_by_its_state(operator: Operator) -> None:
     world = operator.world
     world.submit(UNDONE, order("ord-2", processIn=3600))

@@ -53,6 +53,7 @@ def test_an_order_that_completes_is_as_expected(operator: Operator) -> None:
     assert found["next"] is None
 
 
+@pytest.mark.exhaustive
 def test_each_run_has_an_order_of_its_own_whose_id_is_put_into_the_event(
     operator: Operator, event: Path
 ) -> None:
@@ -65,6 +66,7 @@ def test_each_run_has_an_order_of_its_own_whose_id_is_put_into_the_event(
     assert f"of-{first}" in json.dumps(stored.content)
 
 
+@pytest.mark.exhaustive
 def test_the_way_of_the_order_is_shown_in_words(operator: Operator) -> None:
     result = operator.types("smoke")
     assert result.exit_code == 0, result.output
@@ -76,6 +78,7 @@ def test_the_way_of_the_order_is_shown_in_words(operator: Operator) -> None:
     assert "is Completed after 0.2 s, as expected. Left behind: the effects of reserve_" in words
 
 
+@pytest.mark.exhaustive
 def test_with_undo_an_order_is_cancelled_on_its_way_and_leaves_no_effect(
     operator: Operator,
 ) -> None:
@@ -90,6 +93,7 @@ def test_with_undo_an_order_is_cancelled_on_its_way_and_leaves_no_effect(
     }
 
 
+@pytest.mark.exhaustive
 def test_an_order_that_completes_before_it_is_cancelled_is_a_failure(operator: Operator) -> None:
     # Here every function runs to the end between two looks.
     result = operator.types("smoke", "--undo", "--json")
@@ -103,6 +107,7 @@ def test_an_order_that_completes_before_it_is_cancelled_is_a_failure(operator: O
     assert found["left"] != []
 
 
+@pytest.mark.exhaustive
 def test_an_order_that_a_service_refuses_may_be_expected_to_be_undone(
     operator: Operator, event: Path
 ) -> None:
@@ -117,6 +122,7 @@ def test_an_order_that_a_service_refuses_may_be_expected_to_be_undone(
     assert "charge_card" in words
 
 
+@pytest.mark.exhaustive
 def test_an_archived_order_is_explained_and_with_undo_undone(operator: Operator) -> None:
     operator.world.faults(NO_MAIL)
     plain = operator.types("smoke", "--json")
@@ -133,6 +139,7 @@ def test_an_archived_order_is_explained_and_with_undo_undone(operator: Operator)
     assert any(change.endswith("undo asked") for change in changes)
 
 
+@pytest.mark.exhaustive
 def test_an_order_that_is_stuck_says_where_and_what_is_left(operator: Operator) -> None:
     operator.world.faults(CHARGED_LATER)
     result = operator.types("smoke", "--within", "5", "--json")
@@ -148,6 +155,7 @@ def test_an_order_that_is_stuck_says_where_and_what_is_left(operator: Operator) 
     assert "Left behind: the order smoke-" in shown.stdout
 
 
+@pytest.mark.exhaustive
 def test_an_agent_that_does_not_run_is_seen_by_its_queue(operator: Operator) -> None:
     world = operator.world
 

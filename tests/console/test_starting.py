@@ -88,7 +88,7 @@ class Answers:
                 pass
 
         server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
         server.server_close()
@@ -107,6 +107,7 @@ def answers(operator: Operator) -> Answers:
     return found
 
 
+@pytest.mark.exhaustive
 def test_show_imports_nothing_that_only_other_commands_need(answers: Answers) -> None:
     with answers.at_an_address() as address:
         ran = subprocess.run(

@@ -39,6 +39,7 @@ def troubled(operator: Operator) -> None:
     holds_of(world).hold(Hold("payment", BREAKER, at, at + 60_000, EVIL, EVIL))
 
 
+@pytest.mark.exhaustive
 def test_what_people_and_services_say_is_plain_text_in_every_verb_and_fits_the_terminal(
     operator: Operator, examples_folder: Path
 ) -> None:

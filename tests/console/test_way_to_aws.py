@@ -71,7 +71,8 @@ def aws(monkeypatch: pytest.MonkeyPatch, examples_folder: Path) -> Iterator[OneA
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    # It looks this often, in seconds, whether it is to end: half a second by default.
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.server_port}")
     monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
     monkeypatch.setattr("boto3.DEFAULT_SESSION", None)
@@ -140,6 +141,7 @@ def test_no_verb_can_do_without_a_stack_and_says_why(aws: OneAnswer, trouble: st
         assert sentence in told(types(*typed_example(verb)), verb), verb
 
 
+@pytest.mark.exhaustive
 def test_a_throttled_call_is_made_again_before_it_is_told(
     aws: OneAnswer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -182,7 +184,11 @@ ELSEWHERE = ("rollback",)
     ("answer", "said"),
     [
         (refuse, "AWS refused ThatCall with these credentials: User: arn:aws:iam::1:user/amy is"),
-        (throttle, "AWS is throttling ThatCall. Try again in a moment"),
+        pytest.param(
+            throttle,
+            "AWS is throttling ThatCall. Try again in a moment",
+            marks=pytest.mark.exhaustive,
+        ),
     ],
 )
 def test_where_the_tables_and_queues_say_no_each_verb_tells_which_call(

@@ -1,5 +1,7 @@
 """`roundsman why` over the real functions."""
 
+import pytest
+
 from roundsman.aws.dynamodb.control import DynamoLeases
 from roundsman.model.leases import Lease, Leases
 from roundsman.model.task import SCHEMA
@@ -35,6 +37,7 @@ def test_an_order_whose_agent_is_held_says_who_holds_it(operator: Operator) -> N
     assert (found["case"], found["next"]) == ("held", "roundsman release payment")
 
 
+@pytest.mark.exhaustive
 def test_an_order_that_is_over_gone_or_of_newer_code_says_so(operator: Operator) -> None:
     world = operator.world
     world.faults({"operation": "POST /messages", "status": 422, "orderId": "ord-1"})

@@ -259,6 +259,7 @@ def test_an_agent_held_for_two_reasons_is_held_as_long_as_the_longer_one(world: 
     assert board.agents() == {}
 
 
+@pytest.mark.exhaustive
 def test_holds_are_read_with_the_marks_at_most_every_five_seconds(
     dynamo_world: DynamoWorld,
 ) -> None:

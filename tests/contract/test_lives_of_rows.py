@@ -138,8 +138,15 @@ class Life:
         assert not [one for one in steps if one.result is not None]
 
 
-@pytest.mark.parametrize("most_rows", [3, 48])
-@pytest.mark.parametrize("seed", [0, 1, pytest.param(range(2, 12), marks=pytest.mark.verify)])
+@pytest.mark.parametrize("most_rows", [3, pytest.param(48, marks=pytest.mark.exhaustive)])
+@pytest.mark.parametrize(
+    "seed",
+    [
+        pytest.param(0, marks=pytest.mark.exhaustive),
+        1,
+        pytest.param(range(2, 12), marks=pytest.mark.verify),
+    ],
+)
 def test_rows_and_record_agree_in_every_life(
     dynamo_world: DynamoWorld, seed: int | range, most_rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -190,6 +190,7 @@ def test_rows_and_history_share_a_transaction(dynamo_world: DynamoWorld) -> None
     assert found[-1].reason == f"reason {ROWS_A_DECISION - 2}; reason {ROWS_A_DECISION - 1}"
 
 
+@pytest.mark.exhaustive
 def test_a_task_can_have_any_number_of_rows_in_its_life(dynamo_world: DynamoWorld) -> None:
     names = [f"step_{number}" for number in range(MOST_ROWS + 5)]
     task = with_steps(dynamo_world, *names)

@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 RECORDED = Path(__file__).with_name("states.json")
 RECORDS_ANEW = "EXPLORATION_RECORD"
 AT_MOST = 1_000_000
-FEW = 13_000
+FEW = 5_000
 """Transitions: `make test` explores the configurations with as many, `make check` all of SMALL."""
 LONGEST = 10 * MINUTE
 """ms from any state to the task's end, once faults stop: what a person would not call stuck."""

@@ -68,6 +68,7 @@ def test_each_alarm_on_the_stacks_own_metrics_watches_what_its_functions_write(
         assert max(troubles[alarm.metric]) > 0, alarm
 
 
+@pytest.mark.exhaustive
 def test_a_metric_of_all_functions_counts_what_each_of_them_counts(
     troubles: dict[MetricKey, list[float]],
 ) -> None:
@@ -94,6 +95,7 @@ def two_stacks() -> Iterator[tuple[StackOnMoto, StackOnMoto]]:
         yield shop, stage
 
 
+@pytest.mark.exhaustive
 def test_two_stacks_in_one_account_share_no_metric_and_no_alarm(
     two_stacks: tuple[StackOnMoto, StackOnMoto],
 ) -> None:

@@ -117,6 +117,7 @@ def run_in_one_batch_with(world: Stack, queue: str, wrong: Mapping[str, str]) ->
     world.run()
 
 
+@pytest.mark.exhaustive
 def test_a_command_that_is_none_is_put_aside_and_its_neighbours_start(world: Stack) -> None:
     world.submit(order("ord-1"), order("ord-2"))
     world.run_one_batch("SubmissionQueue")
@@ -137,7 +138,11 @@ def test_a_command_for_a_task_that_never_was_makes_nothing(world: Stack) -> None
 
 
 @pytest.mark.parametrize(
-    ("agent", "before"), [("Inventory", ()), ("Mail", ("Inventory", "Payment", "Shipping"))]
+    ("agent", "before"),
+    [
+        ("Inventory", ()),
+        pytest.param("Mail", ("Inventory", "Payment", "Shipping"), marks=pytest.mark.exhaustive),
+    ],
 )
 def test_a_reply_that_is_none_is_put_aside_and_its_neighbours_count(
     world: Stack, agent: str, before: tuple[str, ...]
@@ -178,7 +183,10 @@ def test_replies_that_fit_no_claim_change_nothing(world: Stack) -> None:
     world.assert_nothing_is_stuck()
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize(
+    "agent",
+    [AGENTS[0], *(pytest.param(agent, marks=pytest.mark.exhaustive) for agent in AGENTS[1:])],
+)
 def test_a_request_that_is_none_is_put_aside_by_every_agent_and_its_neighbours_are_answered(
     world_of_batches: Stack, agent: str
 ) -> None:
@@ -217,6 +225,7 @@ def test_a_request_for_a_step_that_the_agents_code_does_not_know_is_transient(
     }
 
 
+@pytest.mark.exhaustive
 def test_an_order_that_comes_to_an_agent_of_the_former_version_waits_for_the_new_one(
     world: Stack,
 ) -> None:
@@ -237,6 +246,7 @@ def test_an_order_that_comes_to_an_agent_of_the_former_version_waits_for_the_new
     world.assert_nothing_is_stuck()
 
 
+@pytest.mark.exhaustive
 def test_a_task_whose_record_was_spoiled_goes_to_the_dead_letters_alone_and_a_person_is_told(
     world: Stack,
 ) -> None:

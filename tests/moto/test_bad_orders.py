@@ -100,7 +100,13 @@ TOO_LARGE = [
 
 @pytest.mark.parametrize(
     "found",
-    [MALFORMED, WRONG_FIELDS, WRONG_LINES, WRONG_WISHES, TOO_LARGE],
+    [
+        pytest.param(MALFORMED, marks=pytest.mark.exhaustive),
+        WRONG_FIELDS,
+        pytest.param(WRONG_LINES, marks=pytest.mark.exhaustive),
+        pytest.param(WRONG_WISHES, marks=pytest.mark.exhaustive),
+        pytest.param(TOO_LARGE, marks=pytest.mark.exhaustive),
+    ],
     ids=["malformed", "fields", "lines", "wishes", "too large"],
 )
 def test_what_is_no_order_is_put_aside_with_every_reason_and_its_neighbours_complete(

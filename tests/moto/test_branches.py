@@ -117,6 +117,7 @@ def test_a_branch_that_fails_for_good_waits_for_the_other_before_the_task_is_arc
     world.assert_nothing_is_stuck()
 
 
+@pytest.mark.exhaustive
 def test_a_branch_that_dies_while_the_task_fails_is_found_by_the_supervisor(
     world: Stack, deploy: Deploy
 ) -> None:
@@ -132,6 +133,7 @@ def test_a_branch_that_dies_while_the_task_fails_is_found_by_the_supervisor(
     assert world.effects("ord-1") == {"inventory perform": 1}
 
 
+@pytest.mark.exhaustive
 def test_a_deployment_that_takes_a_workflow_away_strands_no_order_that_runs_by_it(
     world: Stack, deploy: Deploy, monkeypatch: pytest.MonkeyPatch
 ) -> None:

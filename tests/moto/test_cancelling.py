@@ -105,6 +105,7 @@ def test_an_order_that_is_over_is_not_cancelled_and_its_history_says_why(world: 
     assert world.rejected() == []
 
 
+@pytest.mark.exhaustive
 def test_a_cancellation_that_is_delivered_again_acts_once(world: Stack) -> None:
     world.submit(order("ord-1", processIn=60))
     world.run()

@@ -3,6 +3,8 @@
 import json
 from typing import cast
 
+import pytest
+
 from roundsman.testing.stack import Stack
 from tests.moto.orders import ALL_EFFECTS, order
 from tests.moto.test_recovery import failure_counts, steps_of
@@ -40,6 +42,7 @@ def kinds(world: Stack, alerts: str) -> list[str]:
     return [str(body["alert"]) for body in bodies]
 
 
+@pytest.mark.exhaustive
 def test_a_service_down_for_two_minutes_costs_no_order_an_attempt_once_its_circuit_is_open(
     world: Stack,
 ) -> None:

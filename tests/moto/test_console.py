@@ -90,6 +90,7 @@ def test_what_cannot_be_sent_is_a_sentence(world: Stack, tmp_path: Path) -> None
     )
 
 
+@pytest.mark.exhaustive
 def test_tasks_are_listed_by_state_and_those_that_need_a_person_come_first(world: Stack) -> None:
     world.faults({"service": "mail", "orderId": "unwritten", "status": 400})
     declined = {**order("declined"), "paymentToken": "tok_declined"}

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
+import pytest
+
 from roundsman.testing.stack import Stack
 from roundsman.wire.commands import START, Command
 from roundsman.wire.dead_letters import ATTRIBUTE, DeadLetter, read_dead_letter
@@ -69,6 +71,7 @@ def test_a_dead_letter_says_why_and_keeps_what_its_sender_gave_it(world: Stack) 
     assert world.waiting("SchedulerQueue") == 0
 
 
+@pytest.mark.exhaustive
 def test_a_death_on_the_way_to_the_dead_letters_loses_nothing(world: Stack) -> None:
     for operation in ("GetQueueAttributes", "SendMessage"):
         for done in (False, True):

@@ -56,6 +56,7 @@ def test_an_order_and_its_steps_are_measured_by_their_lines(
     assert not [name for name, _ in found if name == "StepFailures"]
 
 
+@pytest.mark.exhaustive
 def test_an_attempt_that_fails_and_an_undo_have_no_time_of_their_step(
     world: Stack, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -26,6 +26,7 @@ def expires_in(world: Stack, order_id: str) -> int | None:
     return None if row.expires_at is None else round((row.expires_at - world.clock()) / DAY)
 
 
+@pytest.mark.exhaustive
 def test_an_order_expires_after_its_task_is_over_and_not_while_a_person_begins_it_again(
     world: Stack,
 ) -> None:

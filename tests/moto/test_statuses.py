@@ -44,6 +44,7 @@ def test_an_application_is_told_received_started_and_completed_with_rising_numbe
     world.assert_nothing_is_stuck()
 
 
+@pytest.mark.exhaustive
 def test_an_application_is_told_why_its_order_failed(world: Stack) -> None:
     queue = world.reply_queue("web")
     world.faults({"operation": "POST /messages", "status": 422, "body": {"error": "NoMailbox"}})
@@ -54,6 +55,7 @@ def test_an_application_is_told_why_its_order_failed(world: Stack) -> None:
     assert statuses[-1].text("detail").endswith("failed for good: NoMailbox: POST answered 422")
 
 
+@pytest.mark.exhaustive
 def test_an_application_is_told_undone_alone_and_why(world: Stack) -> None:
     queue = world.reply_queue("web")
     world.submit({**order("ord-1", replyTo=queue), "paymentToken": "tok_declined"})
@@ -63,6 +65,7 @@ def test_an_application_is_told_undone_alone_and_why(world: Stack) -> None:
     assert statuses[-1].text("detail").endswith("CardDeclined: POST answered 402")
 
 
+@pytest.mark.exhaustive
 def test_an_undo_that_fails_is_told_as_failed(world: Stack) -> None:
     queue = world.reply_queue("web")
     world.faults({"operation": "POST /refunds", "status": 400})
@@ -81,6 +84,7 @@ def test_an_order_cancelled_before_its_time_was_never_started(world: Stack) -> N
     assert statuses[-1].text("detail") == "cancelled by application: ordered twice"
 
 
+@pytest.mark.exhaustive
 def test_an_order_cancelled_at_work_is_told_cancelled_once_it_is_undone(world: Stack) -> None:
     queue = world.reply_queue("web")
     world.submit(order("ord-1", replyTo=queue))
@@ -94,6 +98,7 @@ def test_an_order_cancelled_at_work_is_told_cancelled_once_it_is_undone(world: S
     assert world.effects("ord-1")["inventory undo"] == 1
 
 
+@pytest.mark.exhaustive
 def test_a_resubmitted_order_is_told_of_each_end_and_of_its_start_once(world: Stack) -> None:
     queue = world.reply_queue("web")
     world.faults({"operation": "POST /messages", "status": 422, "times": 1})
@@ -116,8 +121,8 @@ def test_a_resubmitted_order_is_told_of_each_end_and_of_its_start_once(world: St
         None,
         {"operation": "POST /charges", "status": 402, "body": {"error": "CardDeclined"}},
         {"operation": "POST /charges", "status": 503, "times": 2},
-        {"operation": "POST /messages", "status": 422},
-        {"operation": "undo", "status": 400},
+        pytest.param({"operation": "POST /messages", "status": 422}, marks=pytest.mark.exhaustive),
+        pytest.param({"operation": "undo", "status": 400}, marks=pytest.mark.exhaustive),
     ],
 )
 def test_the_numbers_of_the_statuses_rise_whatever_becomes_of_an_order(
@@ -148,6 +153,7 @@ def test_an_application_is_told_everything_that_is_wrong_with_its_event(world: S
     assert "lines[0].quantity: must be a whole number" in status.text("detail")
 
 
+@pytest.mark.exhaustive
 def test_an_order_with_a_taken_id_is_told_rejected_on_its_own_queue(world: Stack) -> None:
     first, second = world.reply_queue("first"), world.reply_queue("second")
     world.submit(order("ord-1", replyTo=first))
@@ -160,6 +166,7 @@ def test_an_order_with_a_taken_id_is_told_rejected_on_its_own_queue(world: Stack
     assert "an order with this id and different content exists" in status.text("detail")
 
 
+@pytest.mark.exhaustive
 def test_the_same_order_again_is_told_received_again_and_changes_nothing(world: Stack) -> None:
     queue = world.reply_queue("web")
     world.submit(order("ord-1", replyTo=queue))
@@ -201,6 +208,7 @@ def test_a_queue_that_is_not_the_stacks_to_send_to_is_refused_and_gets_nothing(
     world.assert_nothing_is_stuck()
 
 
+@pytest.mark.exhaustive
 def test_a_reply_queue_that_was_deleted_harms_no_order(world: Stack) -> None:
     queue = world.reply_queue("web")
     world.submit(order("ord-1", replyTo=queue), order("ord-2"))
@@ -215,6 +223,7 @@ def test_a_reply_queue_that_was_deleted_harms_no_order(world: Stack) -> None:
     world.assert_nothing_is_stuck()
 
 
+@pytest.mark.exhaustive
 def test_a_scheduler_that_dies_before_it_says_completed_has_it_said_by_another(
     world: Stack,
 ) -> None:

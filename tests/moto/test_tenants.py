@@ -22,7 +22,9 @@ def groups(world: Stack, queue: str) -> dict[str, str | None]:
     }
 
 
-@pytest.mark.parametrize("priority", ["normal", "urgent"])
+@pytest.mark.parametrize(
+    "priority", ["normal", pytest.param("urgent", marks=pytest.mark.exhaustive)]
+)
 def test_the_requests_of_a_tenants_orders_are_in_its_group(world: Stack, priority: str) -> None:
     world.submit(
         order("ord-1", tenant="shop-1", priority=priority),

@@ -1,5 +1,7 @@
 """Orders that wait for their time, and what is left of them when theirs is over."""
 
+import pytest
+
 from roundsman.engine.due import settled
 from roundsman.model.instants import iso
 from roundsman.testing.stack import MORNING, Stack
@@ -8,6 +10,7 @@ from tests.moto.orders import ALL_EFFECTS, order
 HOUR = 3_600
 
 
+@pytest.mark.exhaustive
 def test_an_order_for_later_is_not_started_before_its_time(world: Stack) -> None:
     world.submit(
         order("at", processAt=iso(MORNING + 2 * HOUR * 1000)), order("in", processIn=2 * HOUR)
@@ -45,6 +48,7 @@ def test_the_same_scheduled_order_again_does_not_start_it_early(world: Stack) ->
     assert world.effects("ord-1") == {}
 
 
+@pytest.mark.exhaustive
 def test_an_order_whose_time_has_passed_runs_now(world: Stack) -> None:
     world.submit(order("ord-1", processAt="2020-01-01T00:00:00Z"))
     world.run()
@@ -52,6 +56,7 @@ def test_an_order_whose_time_has_passed_runs_now(world: Stack) -> None:
     assert world.effects("ord-1") == ALL_EFFECTS
 
 
+@pytest.mark.exhaustive
 def test_an_order_that_is_not_complete_in_its_own_time_is_undone(world: Stack) -> None:
     world.faults({"operation": "POST /charges", "status": 503, "retryAfter": 600})
     world.submit(order("ord-1", completeWithin=60))
@@ -63,6 +68,7 @@ def test_an_order_that_is_not_complete_in_its_own_time_is_undone(world: Stack) -
     assert world.effects("ord-1") == {"inventory perform": 1, "inventory undo": 1}
 
 
+@pytest.mark.exhaustive
 def test_with_no_retention_the_task_is_gone_once_it_is_done_and_a_late_duplicate_makes_nothing(
     world: Stack,
 ) -> None:
@@ -81,6 +87,7 @@ def test_with_no_retention_the_task_is_gone_once_it_is_done_and_a_late_duplicate
     world.assert_nothing_is_stuck()
 
 
+@pytest.mark.exhaustive
 def test_a_short_retention_counts_from_the_end_and_late_messages_find_nothing(
     world: Stack,
 ) -> None:

@@ -85,6 +85,7 @@ def test_one_order_is_one_trace_across_all_functions(traced: Stack) -> None:
     assert {each["outcome"] for each in attempts} == {"succeeded"}
 
 
+@pytest.mark.exhaustive
 def test_a_retry_and_an_undo_are_in_the_trace(traced: Stack) -> None:
     traced.faults({"service": "inventory", "status": 503, "times": 1})
     traced.submit({**order("ord-1"), "paymentToken": "tok_declined"})
@@ -99,6 +100,7 @@ def test_a_retry_and_an_undo_are_in_the_trace(traced: Stack) -> None:
     assert all(each["error"] for each in found if "'permanent'" in str(each["annotations"]))
 
 
+@pytest.mark.exhaustive
 def test_a_visit_of_the_supervisor_and_a_persons_command_are_in_the_trace(traced: Stack) -> None:
     traced.submit(order("ord-1"))
     traced.run_one_batch("SubmissionQueue")
@@ -115,6 +117,7 @@ def test_a_visit_of_the_supervisor_and_a_persons_command_are_in_the_trace(traced
     assert is_a_tree(found, trace)
 
 
+@pytest.mark.exhaustive
 def test_show_names_the_trace_of_a_traced_order(traced: Stack) -> None:
     traced.submit(order("ord-1"))
     traced.run()
@@ -125,6 +128,7 @@ def test_show_names_the_trace_of_a_traced_order(traced: Stack) -> None:
     assert found["traceId"] == trace
 
 
+@pytest.mark.exhaustive
 def test_show_names_no_trace_where_tracing_is_off(world: Stack) -> None:
     world.submit(order("ord-1"))
     world.run()
@@ -141,6 +145,7 @@ def test_segments_have_nothing_that_a_customer_ordered(traced: Stack) -> None:
         assert secret not in found
 
 
+@pytest.mark.exhaustive
 def test_where_tracing_is_off_a_message_and_a_call_are_as_ever(
     roundsman_services: Services, roundsman_clock: Clock
 ) -> None:

@@ -23,6 +23,7 @@ def writes(world: Stack) -> int:
     )
 
 
+@pytest.mark.exhaustive
 def test_each_reply_of_a_write_has_a_line_and_counts_and_the_task_ends_once(
     world_of_batches: Stack, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -42,7 +43,9 @@ def test_each_reply_of_a_write_has_a_line_and_counts_and_the_task_ends_once(
     assert [line["decisions"] for line in lines if "decisions" in line] == [task.version]
 
 
-@pytest.mark.parametrize("number", [1, 2, 3])
+@pytest.mark.parametrize(
+    "number", [1, *(pytest.param(number, marks=pytest.mark.exhaustive) for number in (2, 3))]
+)
 def test_a_scheduler_that_dies_at_a_write_of_several_replies_loses_none(
     world_of_batches: Stack, number: int
 ) -> None:

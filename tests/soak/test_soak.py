@@ -60,7 +60,12 @@ def believes_outcomes(record: StepRecord) -> bool:
     ("guarded", "guard", "without"),
     [
         (MemoryStore, "_is_at", forgets_versions),
-        (effects, "may_have_taken_effect", believes_outcomes),
+        pytest.param(
+            effects,
+            "may_have_taken_effect",
+            believes_outcomes,
+            marks=pytest.mark.exhaustive,
+        ),
     ],
 )
 def test_what_lacks_a_guard_is_found(
@@ -74,6 +79,7 @@ def test_what_lacks_a_guard_is_found(
     assert any(invariant.name in why for invariant in Invariant)
 
 
+@pytest.mark.exhaustive
 def test_it_stops_at_a_limit_and_runs_each_seed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tools.soak.IN_ONE_GO", 4)
     *_, total = soak(7, Limits(stories=9), workers=2)
@@ -81,6 +87,7 @@ def test_it_stops_at_a_limit_and_runs_each_seed_once(monkeypatch: pytest.MonkeyP
     assert total.account.orders == run_stories(range(7, 16)).account.orders
 
 
+@pytest.mark.exhaustive
 def test_the_command_says_what_it_found(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--stories", "3", "--workers", "1"]) == 0
     assert "0 violations" in capsys.readouterr().out
@@ -89,6 +96,7 @@ def test_the_command_says_what_it_found(capsys: pytest.CaptureFixture[str]) -> N
     assert (document["stories"], document["broken"]) == (3, [])
 
 
+@pytest.mark.exhaustive
 def test_the_report_has_each_count_as_one_number(tmp_path: Path) -> None:
     report = tmp_path / "soak.json"
     assert main(["--stories", "3", "--workers", "1", "--report", str(report)]) == 0

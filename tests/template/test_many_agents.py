@@ -29,6 +29,11 @@ def one(tmp_path_factory: pytest.TempPathFactory) -> Application:
     return of_agents(tmp_path_factory.mktemp("one"), 1)
 
 
+def test_one_agent_keeps_every_rule(one: Application) -> None:
+    assert [problem for rule in RULES for problem in rule(one)] == []
+
+
+@pytest.mark.exhaustive
 def test_forty_agents_keep_every_rule(many: Application) -> None:
     assert [problem for rule in RULES for problem in rule(many)] == []
 

@@ -3,7 +3,9 @@
 import json
 import re
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -19,8 +21,14 @@ from tests.template.parameter_rules import RULES, ParameterRule
 STACKS = Path(__file__).parents[2] / "stacks"
 
 
-def read(name: str) -> Document:
+@cache
+def parsed(name: str) -> Document:
     return mapping_of(yaml_parse((STACKS / name).read_text(encoding="utf-8")))
+
+
+def read(name: str) -> Document:
+    """A copy of its own, which a test may change."""
+    return deepcopy(parsed(name))
 
 
 @pytest.mark.parametrize("name", ["engine.yaml", "agent.yaml"])

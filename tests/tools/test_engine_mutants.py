@@ -353,6 +353,7 @@ def checked(project: Path, *arguments: str) -> tuple[bool, list[str], dict[str, 
     return done, problems, counts
 
 
+@pytest.mark.exhaustive
 def test_a_survivor_fails_the_check_until_it_is_listed(project: Path) -> None:
     done, problems, counts = checked(project)
     assert done
@@ -375,6 +376,7 @@ def test_an_endless_loop_is_killed_by_its_limit_of_processor_time(project: Path)
     assert problems == []
 
 
+@pytest.mark.exhaustive
 def test_an_entry_whose_mutant_is_killed_fails_the_check(project: Path) -> None:
     cases = project / "tests/test_rules.py"
     cases.write_text(CASES.replace("not may(4)", "not may(3)"))
@@ -383,6 +385,7 @@ def test_an_entry_whose_mutant_is_killed_fails_the_check(project: Path) -> None:
     assert "test_one_and_two kills it" in problems[0]
 
 
+@pytest.mark.exhaustive
 def test_nothing_is_checked_with_a_test_that_fails_as_it_is(project: Path) -> None:
     (project / "tests/test_rules.py").write_text(CASES.replace("may(2)", "may(3)"))
     done, problems, counts = checked(project)

@@ -75,12 +75,14 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Judged]:
     return {each.mutant.name: each for each in found}
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["held", "held by one parameter"])
 def test_a_guard_whose_test_fails_without_it_is_held(judged: dict[str, Judged], name: str) -> None:
     assert judged[name].verdict is Verdict.KILLED, judged[name].said
     assert summed_up([judged[name]], 1.0) == 0
 
 
+@pytest.mark.exhaustive
 def test_a_guard_whose_test_passes_without_it_has_survived(
     judged: dict[str, Judged], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -89,6 +91,7 @@ def test_a_guard_whose_test_passes_without_it_has_survived(
     assert "survives (three would pass)" in capsys.readouterr().out
 
 
+@pytest.mark.exhaustive
 def test_the_report_says_how_many_of_each_there_are(
     judged: dict[str, Judged], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -99,11 +102,13 @@ def test_the_report_says_how_many_of_each_there_are(
     assert json.loads(report.read_text()) == {"killed": 1, "survived": 1, "no longer applies": 1}
 
 
+@pytest.mark.exhaustive
 def test_each_of_the_named_tests_must_fail(judged: dict[str, Judged]) -> None:
     assert judged["survives one test"].verdict is Verdict.SURVIVED
     assert "test_one_is_well did not fail" in judged["survives one test"].said
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["text is gone", "text is there twice", "no Python"])
 def test_a_text_that_is_not_there_just_once_or_makes_no_python_no_longer_applies(
     judged: dict[str, Judged], name: str
@@ -112,9 +117,16 @@ def test_a_text_that_is_not_there_just_once_or_makes_no_python_no_longer_applies
     assert summed_up([judged[name]], 1.0) == 1
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["not collected", "error before the test", "strange name"])
 def test_an_error_of_another_kind_proves_nothing(judged: dict[str, Judged], name: str) -> None:
     assert judged[name].verdict is Verdict.SURVIVED
+
+
+def test_a_single_guard_is_held_where_its_test_fails_without_it(tmp_path: Path) -> None:
+    found = check(project(tmp_path / "p"), MADE[:1], list[str]().append)
+    assert found is not None
+    assert [each.verdict for each in found] == [Verdict.KILLED]
 
 
 def test_nothing_is_judged_by_a_test_that_fails_as_it_is(tmp_path: Path) -> None:

@@ -296,5 +296,6 @@ def test_the_command_fails_for_a_finding(
     assert "stacks/agent.yaml (default): MailRole.Sends: RESOURCE_STAR: too much\n" in told
 
 
+@pytest.mark.exhaustive
 def test_the_command_fails_if_the_linters_find_nothing(tmp_path: Path) -> None:
     assert command.main([linter(tmp_path, [])]) == 1

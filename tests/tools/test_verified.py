@@ -85,7 +85,7 @@ def part(project: Path, name: str, report: str, code: int = 0) -> int:
     script = (
         f"import pathlib, sys; pathlib.Path({str(file)!r}).write_text({report!r}); sys.exit({code})"
     )
-    return main(["part", name, str(file), "--", sys.executable, "-c", script], project)
+    return main(["part", name, str(file), "--", sys.executable, "-S", "-c", script], project)
 
 
 def xml(failed: int = 0, skipped: int = 0) -> str:
@@ -129,7 +129,13 @@ def test_when_all_parts_have_passed_the_account_has_the_sources_and_each_parts_c
     assert all(each["seconds"] >= 0 for each in parts)
 
 
-@pytest.mark.parametrize("name", PARTS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        "proof",
+        *(pytest.param(part, marks=pytest.mark.exhaustive) for part in PARTS if part != "proof"),
+    ],
+)
 def test_without_one_of_its_parts_nothing_is_written_and_it_is_named(
     project: Path, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
@@ -141,7 +147,14 @@ def test_without_one_of_its_parts_nothing_is_written_and_it_is_named(
 
 @pytest.mark.parametrize(
     ("report", "code"),
-    [(xml(), 1), (xml(failed=1), 0), (xml(skipped=1), 0), ("{}", 0), ("<broken off", 0), ("{", 0)],
+    [
+        (xml(), 1),
+        (xml(failed=1), 0),
+        *(
+            pytest.param(report, 0, marks=pytest.mark.exhaustive)
+            for report in (xml(skipped=1), "{}", "<broken off", "{")
+        ),
+    ],
 )
 def test_a_part_that_failed_or_reports_no_success_is_named_and_nothing_is_written(
     project: Path, capsys: pytest.CaptureFixture[str], report: str, code: int
@@ -198,7 +211,10 @@ def test_a_smaller_run_may_pass_but_verifies_nothing(
     assert not (project / ACCOUNT).exists()
 
 
-@pytest.mark.parametrize("name", NARROWING)
+@pytest.mark.parametrize(
+    "name",
+    [NARROWING[0], *(pytest.param(name, marks=pytest.mark.exhaustive) for name in NARROWING[1:])],
+)
 def test_a_run_whose_environment_leaves_tests_out_is_a_smaller_one(
     project: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -208,6 +224,7 @@ def test_a_run_whose_environment_leaves_tests_out_is_a_smaller_one(
     assert not (project / ACCOUNT).exists()
 
 
+@pytest.mark.exhaustive
 def test_what_was_verified_before_stays_known_with_its_date(project: Path) -> None:
     verify(project)
     first, date = hash_here(project), account(project)["date"]
@@ -340,6 +357,7 @@ def test_before_the_first_verification_all_commits_are_unverified(
     assert "make verify has never passed whole; unverified: 2 commits" in said
 
 
+@pytest.mark.exhaustive
 def test_a_shallow_clone_says_that_it_does_not_know_more(
     checkout: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

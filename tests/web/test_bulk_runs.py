@@ -36,20 +36,27 @@ def one_world(roundsman_services: Services, roundsman_clock: Clock) -> Iterator[
 
 
 @pytest.fixture
-def browser(monkeypatch: pytest.MonkeyPatch, one_world: Stack) -> Iterator[Browser]:
-    """A browser before a stack with a group of orders that were declined by mistake."""
+def before_none(monkeypatch: pytest.MonkeyPatch, one_world: Stack) -> Iterator[Browser]:
+    """A browser before a stack that has no orders, for what is said whatever there is."""
     with let_go_is_seen_at_once(one_world):
         operator = operator_of(one_world, monkeypatch)
-        one_world.faults(DECLINES)
-        one_world.submit(*map(order, NAMES))
-        one_world.run()
-        one_world.faults()
         session = Session(PORT)
         inspector = Inspector(find_stack(None, application_events()))
         app = application(inspector, session)
         with TestClient(app, base_url=session.address) as client:
             client.get(session.link)
             yield Browser(client, session, operator, inspector)
+
+
+@pytest.fixture
+def browser(before_none: Browser) -> Browser:
+    """A browser before a stack with a group of orders that were declined by mistake."""
+    world = before_none.operator.world
+    world.faults(DECLINES)
+    world.submit(*map(order, NAMES))
+    world.run()
+    world.faults()
+    return before_none
 
 
 def group_of(operator: Operator) -> str:
@@ -95,6 +102,14 @@ def test_a_run_is_carried_out_by_the_stack_and_its_page_follows(browser: Browser
     assert "There is no bulk run" in browser.page("/bulk/b-00000000", 404)
 
 
+def test_a_run_is_stopped_when_that_was_shown_first(browser: Browser) -> None:
+    run = started(browser)
+    stop = {"run": run, "reason": "the carrier asked us to"}
+    assert f"{run} is running. It would be stopped." in browser.sends("bulk-stop", **stop)
+    assert "is stopped within a minute" in browser.carries_out("bulk-stop", **stop)
+
+
+@pytest.mark.exhaustive
 def test_a_run_is_stopped_and_resumed_with_a_reason(browser: Browser) -> None:
     run = started(browser, canary="1", rate="0.1")
     stop = {"run": run, "reason": "the carrier asked us to"}
@@ -115,6 +130,7 @@ def test_a_run_is_stopped_and_resumed_with_a_reason(browser: Browser) -> None:
     assert "finished" in browser.page(f"/bulk/{run}")
 
 
+@pytest.mark.exhaustive
 def test_what_failed_again_is_listed(browser: Browser) -> None:
     browser.operator.world.faults(DECLINES)
     run = started(browser, canary="8")
@@ -131,36 +147,36 @@ def test_what_failed_again_is_listed(browser: Browser) -> None:
     [
         ("canary", "101", "--canary"),
         ("rate", "26", "--rate"),
-        ("rate", "nan", "--rate"),
+        pytest.param("rate", "nan", "--rate", marks=pytest.mark.exhaustive),
         ("at_once", "0", "--at-once"),
-        ("stop_at", "half", "--stop-at"),
-        ("canary_wait", "soon", "--canary-wait"),
+        pytest.param("stop_at", "half", "--stop-at", marks=pytest.mark.exhaustive),
+        pytest.param("canary_wait", "soon", "--canary-wait", marks=pytest.mark.exhaustive),
     ],
 )
 def test_limits_that_are_not_possible_are_refused_in_the_words_of_the_command_line(
-    browser: Browser, field: str, text: str, option: str
+    before_none: Browser, field: str, text: str, option: str
 ) -> None:
-    group = group_of(browser.operator)
-    said = browser.sends("resubmit-all", 400, group=group, reason="x", **{field: text})
-    typed = browser.operator.types(
+    group = "f-00000000"
+    said = before_none.sends("resubmit-all", 400, group=group, reason="x", **{field: text})
+    typed = before_none.operator.types(
         "resubmit", "--group", group, "--reason", "x", option, text
     ).stderr
     assert " ".join(typed.split()) in said
     wrong = {"group": group, "reason": "x", "canary": "many"}
-    assert "The canary and the orders in flight" in browser.sends("resubmit-all", 400, **wrong)
+    assert "The canary and the orders in flight" in before_none.sends("resubmit-all", 400, **wrong)
 
 
-def test_the_orders_page_offers_what_the_filter_can_be_acted_on_with(browser: Browser) -> None:
-    offered = browser.html("/orders?state=Undone&step=charge_card&error=CardDeclined")
+def test_the_orders_page_offers_what_the_filter_can_be_acted_on_with(before_none: Browser) -> None:
+    offered = before_none.html("/orders?state=Undone&step=charge_card&error=CardDeclined")
     about = "state=Undone&amp;at_step=charge_card&amp;error=CardDeclined"
     assert f'href="/commands/resubmit-all?{about}"' in offered
     assert "cancel-all" not in offered
-    assert "cancel-all" in browser.html("/orders?state=Retry")
-    assert "run-all" in browser.html("/orders?state=Retry")
-    assert "-all" not in browser.html("/orders?state=Completed")
-    assert "can be acted on as a whole" in browser.page("/orders?workflow=order_fulfilment")
-    browser.session.read_only = True
-    assert "-all" not in browser.html("/orders?state=Undone")
+    assert "cancel-all" in before_none.html("/orders?state=Retry")
+    assert "run-all" in before_none.html("/orders?state=Retry")
+    assert "-all" not in before_none.html("/orders?state=Completed")
+    assert "can be acted on as a whole" in before_none.page("/orders?workflow=order_fulfilment")
+    before_none.session.read_only = True
+    assert "-all" not in before_none.html("/orders?state=Undone")
 
 
 def rows_of(tried: object) -> list[tuple[int, str]]:
@@ -176,6 +192,7 @@ def eligible(typed: dict[str, object]) -> object:
     return found["orders"]
 
 
+@pytest.mark.exhaustive
 def test_a_dry_run_over_a_filter_is_that_of_the_command_line(browser: Browser) -> None:
     world = browser.operator.world
     world.submit(order("ord-8"))
@@ -197,6 +214,7 @@ def test_a_dry_run_over_a_filter_is_that_of_the_command_line(browser: Browser) -
     )
 
 
+@pytest.mark.exhaustive
 def test_a_run_over_a_filter_corrects_inputs_and_shows_the_difference(browser: Browser) -> None:
     fields = {
         "state": "Undone",
@@ -229,6 +247,7 @@ def test_a_run_over_a_filter_corrects_inputs_and_shows_the_difference(browser: B
         assert "c-77" in str(task.input(row.content))
 
 
+@pytest.mark.exhaustive
 def test_a_correction_that_is_not_valid_refuses_every_order_with_the_reason(
     browser: Browser,
 ) -> None:
@@ -242,6 +261,7 @@ def test_a_correction_that_is_not_valid_refuses_every_order_with_the_reason(
     assert 'name="go"' not in browser.posts("resubmit-all", **fields).text
 
 
+@pytest.mark.exhaustive
 def test_the_run_is_over_what_was_shown_whatever_matches_later(browser: Browser) -> None:
     world = browser.operator.world
     fields = {"state": "Undone", "reason": "mistake", "again": "yes"}
@@ -268,6 +288,7 @@ def progress_of(browser: Browser, command: str, **fields: str) -> tuple[str, Wor
     return address, works_of(browser.inspector).find(address.rpartition("/")[2])
 
 
+@pytest.mark.exhaustive
 def test_a_dry_run_that_takes_long_shows_its_progress_and_then_a_link_to_its_page(
     browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -307,7 +328,7 @@ def test_a_dry_run_that_takes_long_shows_its_progress_and_then_a_link_to_its_pag
 
 
 def test_a_dry_run_that_takes_long_and_fails_says_why_on_the_page_of_its_progress(
-    browser: Browser, monkeypatch: pytest.MonkeyPatch
+    before_none: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     goes_on = threading.Event()
 
@@ -317,16 +338,17 @@ def test_a_dry_run_that_takes_long_and_fails_says_why_on_the_page_of_its_progres
 
     monkeypatch.setattr("roundsman_console.web.commands.bulk.choose_for", refused)
     monkeypatch.setattr("roundsman_console.web.commands.dry_runs.PATIENCE", 0)
-    address, work = progress_of(browser, "undo-all", state="Undone", reason="x")
+    address, work = progress_of(before_none, "undo-all", state="Undone", reason="x")
     goes_on.set()
     assert work.thread is not None
     work.thread.join()
-    page = browser.html(address)
+    page = before_none.html(address)
     assert "reading the tasks: throttled." in page
     assert "problem" in page
     assert "/dry-runs/" not in page
 
 
+@pytest.mark.exhaustive
 def test_a_dry_run_that_is_shown_at_once_leaves_no_work(browser: Browser) -> None:
     works = works_of(browser.inspector)
     kept = works.start("Smoke test", "/doctor", lambda _: WorkResult("Done.", good=True))
@@ -335,6 +357,7 @@ def test_a_dry_run_that_is_shown_at_once_leaves_no_work(browser: Browser) -> Non
     assert works.find(kept.id) is kept
 
 
+@pytest.mark.exhaustive
 def test_what_was_shown_too_long_ago_is_shown_again(browser: Browser) -> None:
     fields = {"state": "Undone", "reason": "mistake", "again": "yes"}
     shown = re.search(r'name="shown" value="([^"]+)"', browser.posts("resubmit-all", **fields).text)
@@ -345,19 +368,20 @@ def test_what_was_shown_too_long_ago_is_shown_again(browser: Browser) -> None:
     assert browser.operator.reads("bulk", "ls")["runs"] == []
 
 
-def test_a_filter_that_selects_too_much_is_refused(browser: Browser) -> None:
+def test_a_filter_that_selects_too_much_is_refused(before_none: Browser) -> None:
     refused = "To select many orders, give a failure group or a state."
-    assert refused in browser.page("/commands/resubmit-all?older=2h", 400)
-    assert refused in browser.sends("undo-all", 400, workflow="order_fulfilment", reason="x")
+    assert refused in before_none.page("/commands/resubmit-all?older=2h", 400)
+    assert refused in before_none.sends("undo-all", 400, workflow="order_fulfilment", reason="x")
     completed = {"state": "Completed", "reason": "x"}
-    typed = browser.operator.types("undo", "--state", "Completed", "--reason", "x").stderr
-    assert " ".join(typed.split()) in browser.sends("undo-all", 400, **completed)
-    typed = browser.operator.types("undo", "--state", "Archived", "--reason", "x").stderr
-    assert " ".join(typed.split()).partition(".")[0] in browser.sends(
+    typed = before_none.operator.types("undo", "--state", "Completed", "--reason", "x").stderr
+    assert " ".join(typed.split()) in before_none.sends("undo-all", 400, **completed)
+    typed = before_none.operator.types("undo", "--state", "Archived", "--reason", "x").stderr
+    assert " ".join(typed.split()).partition(".")[0] in before_none.sends(
         "undo-all", 404, state="Archived", reason="x"
     )
 
 
+@pytest.mark.exhaustive
 def test_a_held_agent_keeps_a_run_back_with_the_sentence_of_the_command_line(
     browser: Browser,
 ) -> None:
@@ -374,6 +398,7 @@ def test_a_held_agent_keeps_a_run_back_with_the_sentence_of_the_command_line(
     assert "is stored" in browser.carries_out("resubmit-all", **fields, anyway="yes")
 
 
+@pytest.mark.exhaustive
 def test_the_newest_plan_of_many_orders_is_shown(browser: Browser) -> None:
     fields = {"state": "Undone", "reason": "x", "again": "yes", "newest_plan": "yes"}
     said = browser.sends("resubmit-all", **fields)
@@ -387,22 +412,38 @@ def test_the_newest_plan_of_many_orders_is_shown(browser: Browser) -> None:
     ("command", "more", "words"),
     [
         ("extend-all", {"by_time": "10m"}, "4 of 4 orders are eligible"),
-        ("extend-all", {"by_time": "10m", "step": "no_step"}, "0 of 4 orders are eligible"),
-        ("run-all", {}, "4 of 4 orders are eligible"),
-        ("cancel-all", {"keep": "yes"}, "4 of 4 orders are eligible"),
-        ("resolve-all", {"step": "charge_card", "did": "no"}, "of 4 orders are eligible"),
+        pytest.param(
+            "extend-all",
+            {"by_time": "10m", "step": "no_step"},
+            "0 of 4 orders are eligible",
+            marks=pytest.mark.exhaustive,
+        ),
+        pytest.param("run-all", {}, "4 of 4 orders are eligible", marks=pytest.mark.exhaustive),
+        pytest.param(
+            "cancel-all",
+            {"keep": "yes"},
+            "4 of 4 orders are eligible",
+            marks=pytest.mark.exhaustive,
+        ),
+        pytest.param(
+            "resolve-all",
+            {"step": "charge_card", "did": "no"},
+            "of 4 orders are eligible",
+            marks=pytest.mark.exhaustive,
+        ),
     ],
 )
 def test_the_other_commands_act_on_all_that_match(
-    browser: Browser, command: str, more: dict[str, str], words: str
+    before_none: Browser, command: str, more: dict[str, str], words: str
 ) -> None:
-    world = browser.operator.world
+    world = before_none.operator.world
     world.faults({"operation": "POST /charges", "status": 503, "retryAfter": 600})
     world.submit(*(order(f"wait-{n}") for n in range(4)))
     world.run()
-    assert words in browser.sends(command, state="Retry", reason="x", **more)
+    assert words in before_none.sends(command, state="Retry", reason="x", **more)
 
 
+@pytest.mark.exhaustive
 def test_a_run_over_orders_that_are_named(
     browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -434,14 +475,14 @@ def test_a_run_over_orders_that_are_named(
     assert "At most 2 orders can be named." in browser.sends("resubmit-all", 400, **fields, **ids)
 
 
-def test_a_result_is_for_one_order_only(browser: Browser) -> None:
+def test_a_result_is_for_one_order_only(before_none: Browser) -> None:
     fields = {"state": "Archived", "step": "charge_card", "did": "yes", "result": "1"}
-    said = browser.sends("resolve-all", 400, reason="x", **fields)
+    said = before_none.sends("resolve-all", 400, reason="x", **fields)
     assert "--result works for one order only. Resolve the orders one by one." in said
-    assert 'name="result"' not in browser.html("/commands/resolve-all?state=Archived")
+    assert 'name="result"' not in before_none.html("/commands/resolve-all?state=Archived")
 
 
-def test_text_of_a_filter_is_inert(browser: Browser) -> None:
+def test_text_of_a_filter_is_inert(before_none: Browser) -> None:
     address = "/commands/undo-all?state=Archived&workflow=%3Cb%3Ex%1b%22"
-    assert "<b>x" not in browser.html(address)
-    assert "\x1b" not in browser.page(address)
+    assert "<b>x" not in before_none.html(address)
+    assert "\x1b" not in before_none.page(address)

@@ -15,6 +15,7 @@ from tests.moto.orders import ALL_EFFECTS, order
 from tests.web.browsers import Browser
 
 
+@pytest.mark.exhaustive
 def test_a_smoke_test_shows_what_it_sends_and_sends_nothing(browser: Browser) -> None:
     assert 'href="/commands/smoke"' in browser.html("/doctor")
     assert "order_fulfilment" in browser.page("/commands/smoke")
@@ -38,6 +39,7 @@ def test_a_smoke_test_is_followed_to_its_end_as_on_the_command_line(browser: Bro
     assert browser.operator.world.effects(sent) == ALL_EFFECTS
 
 
+@pytest.mark.exhaustive
 def test_a_smoke_test_may_be_undone_on_its_way(browser: Browser) -> None:
     browser.operator.world.faults(CHARGED_LATER)
     said = browser.sends("smoke", undo="yes")
@@ -48,6 +50,7 @@ def test_a_smoke_test_may_be_undone_on_its_way(browser: Browser) -> None:
     assert "is Cancelled" in work.result.sentence
 
 
+@pytest.mark.exhaustive
 def test_an_order_that_ends_otherwise_is_not_good(browser: Browser) -> None:
     event = json.dumps({**order("any"), **DECLINED})
     work = browser.work("smoke", body=event)
@@ -102,6 +105,7 @@ def test_masked_values_of_the_event_are_not_shown(browser: Browser) -> None:
     assert "tok_" not in said
 
 
+@pytest.mark.exhaustive
 def test_restored_orders_are_shown_and_then_go_on(browser: Browser) -> None:
     world = browser.operator.world
     names, at = restored(world, not_at_all)
@@ -201,6 +205,7 @@ def test_an_order_is_erased_only_with_its_id_and_a_reason(browser: Browser) -> N
     assert " ".join(typed.stderr.split()) in said
 
 
+@pytest.mark.exhaustive
 def test_an_order_that_has_not_ended_is_not_erased(browser: Browser) -> None:
     world = browser.operator.world
     world.faults(CHARGED_LATER)

@@ -12,6 +12,7 @@ from tests.moto.orders import order
 from tests.web.browsers import Browser
 
 
+@pytest.mark.exhaustive
 def test_a_command_is_shown_first_and_sends_nothing(browser: Browser) -> None:
     in_retry(browser.operator)
     said = browser.sends("run", order="ord-1", reason="the acquirer is back")
@@ -31,6 +32,7 @@ def test_a_command_is_carried_out_and_confirmed_by_its_row(browser: Browser) -> 
     assert "the acquirer is back" in next(row["reason"] for row in history if row["by"])
 
 
+@pytest.mark.exhaustive
 def test_an_undone_order_begins_again_only_if_that_is_said(browser: Browser) -> None:
     browser.operator.world.submit({**order("ord-1"), **DECLINED})
     browser.operator.world.run()
@@ -39,6 +41,7 @@ def test_an_undone_order_begins_again_only_if_that_is_said(browser: Browser) -> 
     assert "resubmit of ord-1 is possible" in said
 
 
+@pytest.mark.exhaustive
 def test_a_correction_is_shown_with_masked_fields_masked(browser: Browser) -> None:
     browser.operator.world.submit({**order("ord-1"), **DECLINED})
     browser.operator.world.run()
@@ -56,6 +59,7 @@ def edited(browser: Browser, before: str, after: str) -> str:
     return text.strip().replace(before, after)
 
 
+@pytest.mark.exhaustive
 def test_the_whole_input_is_edited_and_masked_values_keep_what_they_stand_for(
     browser: Browser,
 ) -> None:
@@ -79,6 +83,7 @@ def test_the_whole_input_is_edited_and_masked_values_keep_what_they_stand_for(
     assert str(DECLINED["paymentToken"]) in str(now)
 
 
+@pytest.mark.exhaustive
 def test_an_edited_input_that_is_not_possible_is_refused(browser: Browser) -> None:
     browser.operator.world.submit({**order("ord-1"), **DECLINED, "customerId": "c-1"})
     browser.operator.world.run()
@@ -99,6 +104,7 @@ def test_an_edited_input_that_is_not_possible_is_refused(browser: Browser) -> No
     assert "it works for one order only" in browser.sends("resubmit-all", 400, **many)
 
 
+@pytest.mark.exhaustive
 def test_the_change_of_the_plan_is_shown(browser: Browser) -> None:
     browser.operator.world.submit({**order("ord-1"), **DECLINED})
     browser.operator.world.run()
@@ -113,8 +119,18 @@ def test_the_change_of_the_plan_is_shown(browser: Browser) -> None:
     ("command", "fields", "words"),
     [
         ("run", {"reason": ""}, "--reason is empty."),
-        ("extend", {"reason": "x", "by_time": "soon"}, "is not a duration"),
-        ("resolve", {"reason": "x"}, "Choose the step whose outcome you know."),
+        pytest.param(
+            "extend",
+            {"reason": "x", "by_time": "soon"},
+            "is not a duration",
+            marks=pytest.mark.exhaustive,
+        ),
+        pytest.param(
+            "resolve",
+            {"reason": "x"},
+            "Choose the step whose outcome you know.",
+            marks=pytest.mark.exhaustive,
+        ),
         ("resolve", {"reason": "x", "step": "charge_card"}, "Choose whether the step happened."),
     ],
 )
@@ -142,6 +158,7 @@ def test_an_agent_is_held_and_released(browser: Browser) -> None:
     assert "maintenance" not in browser.page("/agents")
 
 
+@pytest.mark.exhaustive
 def test_a_release_wakes_the_orders_that_wait_for_the_agent(browser: Browser) -> None:
     world = browser.operator.world
     assert browser.operator.asks("hold", "payment", "--for", "30m").exit_code == 0
@@ -158,6 +175,7 @@ def test_a_release_wakes_the_orders_that_wait_for_the_agent(browser: Browser) ->
     assert world.task("ord-1").state is TaskState.COMPLETED
 
 
+@pytest.mark.exhaustive
 def test_a_release_beside_too_much_other_work_is_still_a_release(
     browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -183,6 +201,7 @@ def test_only_what_was_shown_is_carried_out_and_only_once(browser: Browser) -> N
     assert browser.operator.world.task("ord-1").complete_by == before + 600_000
 
 
+@pytest.mark.exhaustive
 def test_an_order_that_has_changed_since_is_shown_again(browser: Browser) -> None:
     in_retry(browser.operator)
     fields = {"order": "ord-1", "reason": "back"}

@@ -4,6 +4,8 @@ import json
 import re
 from html import unescape
 
+import pytest
+
 from roundsman.model.states import TaskState
 from roundsman.testing.stack import Killed, Stack
 from tests.console.operators import DECLINED, Operator, at_each_call
@@ -60,6 +62,7 @@ def test_a_rejected_event_that_is_hostile_is_text_in_its_form(browser: Browser) 
             assert "\u202e" not in html
 
 
+@pytest.mark.exhaustive
 def test_all_that_would_be_accepted_are_listed_and_sent(browser: Browser) -> None:
     world = browser.operator.world
     rejected(world, WRONG, {"orderId": "ord-7", "cancel": {"undo": True, "reason": "twice"}})
@@ -84,6 +87,7 @@ def test_a_rejected_message_is_shown_before_it_is_deleted(browser: Browser) -> N
     assert "No message" in browser.sends("drop-rejected", 404, message=message)
 
 
+@pytest.mark.exhaustive
 def test_a_dead_letter_is_assessed_before_it_is_sent_back(browser: Browser) -> None:
     spoiled(browser.operator, "ord-1", "ord-2")
     mend(browser.operator.world, "ord-1")
@@ -120,6 +124,7 @@ def test_what_was_assessed_otherwise_since_is_shown_again(browser: Browser) -> N
     assert "2 messages would be sent back" in said
 
 
+@pytest.mark.exhaustive
 def test_a_dead_letter_is_shown_before_it_is_deleted(browser: Browser) -> None:
     spoiled(browser.operator, "ord-1")
     [message] = dead_ids(browser.operator)
@@ -131,6 +136,7 @@ def test_a_dead_letter_is_shown_before_it_is_deleted(browser: Browser) -> None:
     assert dead_ids(browser.operator) == []
 
 
+@pytest.mark.exhaustive
 def test_a_dead_order_event_is_corrected_and_a_command_is_not(browser: Browser) -> None:
     dead_event(browser.operator.world, {**order("ord-9"), "customerId": "c-1"})
     [message] = dead_ids(browser.operator)

@@ -26,6 +26,7 @@ def test_the_page_asks_aws_nothing_until_a_period_is_asked_for(browser: Browser)
     assert "0.01 USD for each thousand metrics" in page
 
 
+@pytest.mark.exhaustive
 def test_the_figures_are_those_of_the_command_line(used: Browser) -> None:
     page = used.page("/cost?since=2h")
     spent = used.operator.reads("cost", "--since", "2h")["spent"]

@@ -52,6 +52,7 @@ def test_the_page_before_it_says_what_is_selected_and_asks_nothing(declined: Bro
     assert "There is no such state." in declined.page("/export?state=Odd", 400)
 
 
+@pytest.mark.exhaustive
 def test_the_file_is_an_attachment_that_no_cache_keeps(declined: Browser) -> None:
     headers = declined.client.get("/export/orders").headers
     assert headers["Cache-Control"] == "no-store"
@@ -67,12 +68,14 @@ def test_the_name_of_the_file_cannot_be_used_to_write_a_header_or_a_path() -> No
     assert set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789TZ.-")
 
 
+@pytest.mark.exhaustive
 def test_a_read_only_console_downloads_too(declined: Browser) -> None:
     declined.session.read_only = True
     assert "Download these orders" in declined.page("/orders")
     assert declined.client.get("/export/orders").text == typed(declined)
 
 
+@pytest.mark.exhaustive
 def test_what_is_wrong_is_a_page_and_no_file(declined: Browser) -> None:
     assert "There is no such state." in declined.page("/export/orders?state=Odd", 400)
     assert "is not a cursor" in declined.page("/export/orders?after=x", 400)
@@ -82,6 +85,7 @@ def lines_of(text: str) -> list[dict[str, object]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
+@pytest.mark.exhaustive
 def test_a_download_that_is_cut_says_so_in_its_last_line_and_can_go_on(
     declined: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -102,8 +106,12 @@ def test_a_download_that_is_cut_says_so_in_its_last_line_and_can_go_on(
 @pytest.mark.parametrize(
     ("error", "words"),
     [
-        (TryAgain("throttled"), "throttled"),
-        (CallRefused("listing done#0: AccessDenied", "AccessDenied"), "listing done#0"),
+        pytest.param(TryAgain("throttled"), "throttled", marks=pytest.mark.exhaustive),
+        pytest.param(
+            CallRefused("listing done#0: AccessDenied", "AccessDenied"),
+            "listing done#0",
+            marks=pytest.mark.exhaustive,
+        ),
     ],
 )
 def test_a_download_that_aws_stops_says_so_in_its_last_line(

@@ -36,6 +36,7 @@ def declined(browser: Browser) -> Browser:
     return browser
 
 
+@pytest.mark.exhaustive
 def test_the_pages_of_an_empty_stack_say_what_is_not_there(browser: Browser) -> None:
     told = {address: browser.page(address) for address in PAGES}
     assert "Nothing needs attention: no failure group is open" in told["/"]
@@ -63,12 +64,14 @@ def test_an_order_is_explained_with_its_steps_times_and_history(declined: Browse
     assert "2027-01-15T" not in page, "an instant is shown on hover only"
 
 
+@pytest.mark.exhaustive
 def test_an_order_is_found_by_its_id(declined: Browser) -> None:
     assert declined.page("/orders?find=%20ord-1 ").startswith("ord-1 ")
     assert "There is no order nothing in" in declined.page("/orders?find=nothing", 404)
     assert "an order id is 1 to 128" in declined.page("/orders/a%20b", 404)
 
 
+@pytest.mark.exhaustive
 def test_the_search_finds_the_group_that_an_email_names_and_a_bulk_run(declined: Browser) -> None:
     group = declined.operator.world.task("ord-1").failure
     assert "1 order of order_fulfilment at charge_card" in declined.page(f"/orders?find={group}")
@@ -76,6 +79,7 @@ def test_the_search_finds_the_group_that_an_email_names_and_a_bulk_run(declined:
     assert "There is no order f-0123" in declined.page("/orders?find=f-0123", 404)
 
 
+@pytest.mark.exhaustive
 def test_orders_are_filtered_as_on_the_command_line(declined: Browser) -> None:
     assert "ord-2" not in declined.page("/orders?state=undone")
     assert "ord-1" in declined.page("/orders?state=undone&workflow=&step=")
@@ -84,6 +88,7 @@ def test_orders_are_filtered_as_on_the_command_line(declined: Browser) -> None:
     assert "is not a duration" in declined.page("/orders?older=soon", 400)
 
 
+@pytest.mark.exhaustive
 def test_a_list_goes_on_with_its_next_page(
     browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -114,12 +119,14 @@ def test_a_failure_group_has_its_cause_count_and_samples(browser: Browser) -> No
     assert "There is no such failure group" in browser.page("/groups/f-00000000", 404)
 
 
+@pytest.mark.exhaustive
 def test_a_held_agent_says_by_whom_and_why(browser: Browser) -> None:
     browser.operator.asks("hold", "mail", "--for", "30m")
     assert "held for another 30 min by ops: told to" in browser.page("/agents")
     assert "mail is held by ops" in browser.page("/")
 
 
+@pytest.mark.exhaustive
 def test_a_workflow_is_drawn_with_its_orders(declined: Browser) -> None:
     page = declined.page("/workflows")
     assert "order_fulfilment" in page
@@ -147,6 +154,7 @@ def test_hostile_text_is_shown_and_never_runs(browser: Browser) -> None:
     assert "<script>alert(1)</script>" in browser.page("/agents")
 
 
+@pytest.mark.exhaustive
 def test_a_part_that_cannot_be_read_says_so_and_the_rest_is_shown(
     declined: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -189,6 +197,7 @@ def test_every_state_has_a_colour_and_a_shape_of_its_own(browser: Browser) -> No
     assert {*TaskState, *ProcessState} <= {*SHAPES}
 
 
+@pytest.mark.exhaustive
 def test_masked_fields_are_in_no_page(declined: Browser) -> None:
     token = DECLINED["paymentToken"]
     for address in (*PAGES, "/orders/ord-1", "/commands/resubmit?order=ord-1"):
@@ -196,6 +205,7 @@ def test_masked_fields_are_in_no_page(declined: Browser) -> None:
     assert "(masked)" in declined.html("/orders/ord-1")
 
 
+@pytest.mark.exhaustive
 def test_an_erased_order_says_so_and_offers_no_command(declined: Browser) -> None:
     before = declined.page("/orders/ord-1")
     assert "Resubmit" in before

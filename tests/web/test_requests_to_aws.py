@@ -42,6 +42,7 @@ def requests_counted() -> Iterator[Counter[str]]:
         yield found
 
 
+@pytest.mark.exhaustive
 def test_the_page_has_the_requests_of_each_page_of_the_example(browser: Browser) -> None:
     browser.operator.world.submit({**order("ord-1"), **DECLINED})
     browser.operator.world.run()

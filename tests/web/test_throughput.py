@@ -78,6 +78,7 @@ def measured(browser: Browser, name: str, service: str | None, value: float, ago
     )
 
 
+@pytest.mark.exhaustive
 def test_the_overview_has_the_orders_of_the_day(browser: Browser) -> None:
     browser.operator.world.clock.now += 24 * HOUR  # away from the figures of other tests
     assert "CloudWatch has no order that ended." in browser.page("/")

@@ -144,6 +144,7 @@ def completed(browser: Browser) -> Browser:
     return browser
 
 
+@pytest.mark.exhaustive
 def test_without_figures_of_cloudwatch_the_records_are_shown_and_named(completed: Browser) -> None:
     page = completed.page("/workflows")
     assert "CloudWatch has no order that ended in this period." in page
@@ -201,6 +202,7 @@ def test_the_workflows_show_how_the_orders_of_a_period_ended(completed: Browser)
     assert "no order that ended in this period" in completed.page("/workflows?period=24h")
 
 
+@pytest.mark.exhaustive
 def test_a_viewer_who_may_not_read_metrics_sees_the_records_and_why(
     completed: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -217,6 +219,7 @@ def test_a_viewer_who_may_not_read_metrics_sees_the_records_and_why(
     assert "From the records of all 1 orders." in page
 
 
+@pytest.mark.exhaustive
 def test_a_stack_without_the_metrics_shows_the_records(
     completed: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -49,6 +49,7 @@ def test_an_undone_order_is_erased() -> None:
     check_erased(world)
 
 
+@pytest.mark.exhaustive
 def test_whatever_call_fails_it_is_erased_in_the_end() -> None:
     def story(world: World) -> None:
         declined(world)

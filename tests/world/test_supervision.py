@@ -169,7 +169,11 @@ CONTROL = ("read_board", "plan", "read_leases", "read_groups")
 """What a supervisor reads in ControlTable."""
 
 
-@pytest.mark.parametrize("calls", [CONTROL, ("load",), ("due",), ("save",)], ids=" ".join)
+@pytest.mark.parametrize(
+    "calls",
+    [CONTROL, ("load",), ("due",), pytest.param(("save",), marks=pytest.mark.exhaustive)],
+    ids=" ".join,
+)
 def test_a_right_that_was_lost_for_hours_delays_no_order_once_it_is_given_back(
     calls: tuple[str, ...],
 ) -> None:

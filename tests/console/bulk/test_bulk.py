@@ -62,6 +62,7 @@ def test_many_orders_are_only_shown_unless_go_is_said(operator: Operator) -> Non
     assert runs(operator) == []
 
 
+@pytest.mark.exhaustive
 def test_a_dry_run_shows_its_progress_on_a_terminal_apart_from_what_it_prints(
     operator: Operator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -82,6 +83,7 @@ def test_a_dry_run_shows_its_progress_on_a_terminal_apart_from_what_it_prints(
     assert terminal.getvalue() == ""
 
 
+@pytest.mark.exhaustive
 def test_orders_that_are_named_are_counted_while_they_are_found(operator: Operator) -> None:
     archived(operator, 2)
     told: list[str] = []
@@ -89,6 +91,7 @@ def test_orders_that_are_named_are_counted_while_they_are_found(operator: Operat
     assert told == ["1 of 2 orders found", "2 of 2 orders found"]
 
 
+@pytest.mark.exhaustive
 def test_the_canary_goes_first_then_the_rest_at_the_rate_and_all_of_it_is_told(
     operator: Operator,
 ) -> None:
@@ -131,6 +134,7 @@ def test_the_canary_goes_first_then_the_rest_at_the_rate_and_all_of_it_is_told(
     assert f"Failure group {group} has no orders" in empty.stderr
 
 
+@pytest.mark.exhaustive
 def test_a_canary_that_fails_again_stops_it_and_after_the_repair_the_rest_is_carried_on(
     operator: Operator,
 ) -> None:
@@ -200,6 +204,7 @@ def test_the_command_need_not_wait_and_the_stack_carries_the_run_out(operator: O
     assert operator.reads("bulk", "show", str(told["runId"]))["state"] == "finished"
 
 
+@pytest.mark.exhaustive
 def test_ctrl_c_ends_the_watch_and_not_the_run(operator: Operator) -> None:
     group = archived(operator, 3)
     operator.world.clock.now += 1000
@@ -221,6 +226,7 @@ def test_ctrl_c_ends_the_watch_and_not_the_run(operator: Operator) -> None:
     assert states(operator, names(3)) == ["Completed"] * 3
 
 
+@pytest.mark.exhaustive
 def test_a_run_is_paused_resumed_and_stopped_by_whoever_may_write_requests(
     operator: Operator,
 ) -> None:
@@ -280,6 +286,7 @@ def plan_of_run(operator: Operator, run_id: object) -> tuple[int, list[object] |
     return version, changes, refused
 
 
+@pytest.mark.exhaustive
 def test_a_corrected_input_is_checked_for_each_order_before_the_run_begins(
     operator: Operator,
 ) -> None:
@@ -296,6 +303,7 @@ def test_a_corrected_input_is_checked_for_each_order_before_the_run_begins(
         assert operator.world.task(name).corrections
 
 
+@pytest.mark.exhaustive
 def test_a_correction_that_is_not_valid_for_an_order_is_refused_for_that_order(
     operator: Operator,
 ) -> None:
@@ -309,6 +317,7 @@ def test_a_correction_that_is_not_valid_for_an_order_is_refused_for_that_order(
     assert told["refused"] == [{"reason": why, "orders": 2, "samples": names(2)}]
 
 
+@pytest.mark.exhaustive
 def test_what_would_only_wait_for_a_held_agent_is_told_and_not_sent(operator: Operator) -> None:
     group = archived(operator, 2)
     world = operator.world
@@ -337,6 +346,7 @@ def test_what_would_only_wait_for_a_held_agent_is_told_and_not_sent(operator: Op
     assert states(operator, names(2)) == ["Retry"] * 2
 
 
+@pytest.mark.exhaustive
 def test_an_agent_that_is_held_midway_stops_it_before_the_next_is_sent(operator: Operator) -> None:
     group = archived(operator, 2)
     world = operator.world
@@ -362,6 +372,7 @@ def test_an_agent_that_is_held_midway_stops_it_before_the_next_is_sent(operator:
     assert operator.reads("bulk", "show", run_id)["sent"] == 2
 
 
+@pytest.mark.exhaustive
 def test_what_cannot_be_taken_back_is_asked_once_with_the_count(
     operator: Operator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -383,6 +394,7 @@ def test_what_cannot_be_taken_back_is_asked_once_with_the_count(
     assert states(operator, names(2)) == ["Undone"] * 2
 
 
+@pytest.mark.exhaustive
 def test_undone_orders_begin_all_over_together_only_where_again_is_said(
     operator: Operator,
 ) -> None:
@@ -408,6 +420,7 @@ def test_undone_orders_begin_all_over_together_only_where_again_is_said(
     ]
 
 
+@pytest.mark.exhaustive
 def test_a_failed_undo_that_is_made_again_ends_well_where_it_ends_undone(
     operator: Operator,
 ) -> None:
@@ -425,6 +438,7 @@ def test_a_failed_undo_that_is_made_again_ends_well_where_it_ends_undone(
     assert (told["undone"], told["failedAgain"]) == (2, 0)
 
 
+@pytest.mark.exhaustive
 def test_that_a_step_happened_is_said_of_many_only_where_it_has_no_result(
     operator: Operator,
 ) -> None:
@@ -445,6 +459,7 @@ def test_that_a_step_happened_is_said_of_many_only_where_it_has_no_result(
     assert document(operator.asks(*command))["completed"] == 2
 
 
+@pytest.mark.exhaustive
 def test_many_orders_are_given_more_time_and_run_by_a_filter(operator: Operator) -> None:
     in_retry(operator)
     before = operator.world.task("ord-1").complete_by
@@ -509,6 +524,7 @@ def test_orders_groups_and_runs_that_are_not_there_are_one_sentence(operator: Op
             assert "\x1b" not in result.stderr
 
 
+@pytest.mark.exhaustive
 def test_the_request_of_another_person_is_not_lost_by_a_later_one(
     operator: Operator, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from tests.console.bulk_stories import archived, names, states
 from tests.console.operators import Operator, document
 
@@ -18,6 +20,7 @@ def with_a_plan_that_cannot_be_read(operator: Operator, name: str) -> None:
     )
 
 
+@pytest.mark.exhaustive
 def test_an_order_whose_plan_cannot_be_read_is_refused_and_holds_up_no_other(
     operator: Operator,
 ) -> None:

@@ -128,6 +128,7 @@ def test_an_order_that_fails_for_good_is_undone_within_their_rights(
     assert_permitted(driver, document)
 
 
+@pytest.mark.exhaustive
 def test_an_order_that_cannot_be_undone_is_archived_with_an_alert_within_their_rights(
     driver: Driver, services: RemoteServices, document: Document
 ) -> None:
@@ -140,6 +141,7 @@ def test_an_order_that_cannot_be_undone_is_archived_with_an_alert_within_their_r
     assert_permitted(driver, document)
 
 
+@pytest.mark.exhaustive
 def test_a_service_that_is_down_and_back_is_spared_and_called_again_within_their_rights(
     services: RemoteServices, document: Document, fresh_circuits: None
 ) -> None:
@@ -206,6 +208,7 @@ def open_the_way(driver: Driver, agent: str) -> None:
     dynamodb.delete_item(TableName=table, Key={"ControlId": {"S": "holds"}})
 
 
+@pytest.mark.exhaustive
 def test_what_cannot_be_handled_is_put_aside_within_every_functions_rights(
     driver: Driver, document: Document
 ) -> None:
@@ -219,6 +222,7 @@ def test_what_cannot_be_handled_is_put_aside_within_every_functions_rights(
     assert_permitted(driver, document)
 
 
+@pytest.mark.exhaustive
 def test_what_fails_its_last_delivery_goes_to_the_dead_letters_within_every_functions_rights(
     driver: Driver, document: Document
 ) -> None:
@@ -236,6 +240,7 @@ def test_what_fails_its_last_delivery_goes_to_the_dead_letters_within_every_func
     assert_permitted(driver, document)
 
 
+@pytest.mark.exhaustive
 def test_a_lost_request_is_recovered_by_the_supervisor_within_its_rights(
     driver: Driver, document: Document
 ) -> None:
@@ -252,6 +257,7 @@ def test_a_lost_request_is_recovered_by_the_supervisor_within_its_rights(
     assert_permitted(driver, document)
 
 
+@pytest.mark.exhaustive
 def test_a_task_that_is_too_late_is_ended_by_the_supervisor_within_its_rights(
     driver: Driver, document: Document
 ) -> None:
@@ -262,6 +268,7 @@ def test_a_task_that_is_too_late_is_ended_by_the_supervisor_within_its_rights(
     assert_permitted(driver, document)
 
 
+@pytest.mark.exhaustive
 def test_a_task_without_its_plan_is_archived_by_the_supervisor_within_its_rights(
     driver: Driver, document: Document
 ) -> None:
@@ -273,6 +280,7 @@ def test_a_task_without_its_plan_is_archived_by_the_supervisor_within_its_rights
     assert_permitted(driver, document)
 
 
+@pytest.mark.exhaustive
 def test_an_application_cancels_its_order_within_every_functions_rights(
     driver: Driver, document: Document
 ) -> None:
@@ -283,6 +291,7 @@ def test_an_application_cancels_its_order_within_every_functions_rights(
     assert_permitted(driver, document)
 
 
+@pytest.mark.exhaustive
 def test_an_order_that_is_over_is_erased_by_the_scheduler_within_its_rights(
     driver: Driver, document: Document
 ) -> None:
@@ -313,6 +322,7 @@ def test_an_order_that_is_over_is_erased_by_the_scheduler_within_its_rights(
     assert_permitted(driver, document)
 
 
+@pytest.mark.exhaustive
 def test_a_bulk_run_is_carried_out_within_every_functions_rights(
     driver: Driver, document: Document, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -308,6 +308,7 @@ class Counting(MemoryGroups):
         return super().change(group, seen=seen)
 
 
+@pytest.mark.exhaustive
 def test_ten_thousand_failures_alike_cost_one_instance_a_read_every_few_seconds() -> None:
     shells = archived(Faults())
     groups = Counting()

@@ -47,7 +47,9 @@ def test_elsewhere_the_collector_is_left_alone() -> None:
     assert gc.get_freeze_count() == 0
 
 
-@pytest.mark.parametrize("function", ["scheduler", "agents.mail"])
+@pytest.mark.parametrize(
+    "function", ["scheduler", pytest.param("agents.mail", marks=pytest.mark.exhaustive)]
+)
 def test_it_is_off_before_a_function_imports_anything_of_aws(function: str) -> None:
     code = f"""
 import builtins, gc

@@ -143,6 +143,7 @@ def test_an_agent_that_dies_at_every_attempt_is_found_where_nothing_waits() -> N
     assert all(record.uncounted_timeouts == 0 for record in world.records())
 
 
+@pytest.mark.exhaustive
 def test_an_agent_that_dies_at_every_attempt_is_found_in_a_backlog_too() -> None:
     world = Overload(60, 1, 2_000, 30 * SECOND, dies=True).run()
     assert {w.task_state() for w in world.worlds.values()} == {TaskState.ARCHIVED}

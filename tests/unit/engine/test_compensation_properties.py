@@ -62,11 +62,8 @@ def world_of(made: Plan, data: st.DataObject) -> UndoWorld:
     return UndoWorld(world, lambda most: data.draw(st.integers(0, most)))
 
 
-@settings(max_examples=300, deadline=None)
-@given(plans(), st.data())
-def test_whatever_happens_and_whatever_is_asked_nothing_undone_stands(
-    made: Plan, data: st.DataObject
-) -> None:
+def check_story(made: Plan, data: st.DataObject) -> None:
+    """Whatever happens and is asked, the task ends; the world checks the effects at each event."""
     story = world_of(made, data)
     story.live(data.draw(st.integers(5, 40)))
     story.bring_to_its_end()
@@ -74,15 +71,23 @@ def test_whatever_happens_and_whatever_is_asked_nothing_undone_stands(
     story.deliver_all_once_more()
 
 
-@settings(max_examples=150, deadline=None)
-@given(plans(), st.data())
-def test_the_supervisor_alone_brings_every_task_to_its_end(made: Plan, data: st.DataObject) -> None:
+@pytest.mark.parametrize("examples", [15, pytest.param(300, marks=pytest.mark.exhaustive)])
+def test_whatever_happens_and_whatever_is_asked_nothing_undone_stands(examples: int) -> None:
+    settings(max_examples=examples)(given(plans(), st.data())(check_story))()
+
+
+def check_supervisor(made: Plan, data: st.DataObject) -> None:
     """Every message is lost from some moment on, but for the Starts that its own looks cause."""
     story = world_of(made, data)
     for _ in range(data.draw(st.integers(0, 25))):
         story.happen()
     story.bring_to_its_end(inspections_only=True)
     assert story.world.task.state in END_STATES
+
+
+@pytest.mark.parametrize("examples", [15, pytest.param(150, marks=pytest.mark.exhaustive)])
+def test_the_supervisor_alone_brings_every_task_to_its_end(examples: int) -> None:
+    settings(max_examples=examples)(given(plans(), st.data())(check_supervisor))()
 
 
 SHAPES: dict[str, list[Step]] = {

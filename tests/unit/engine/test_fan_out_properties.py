@@ -8,6 +8,7 @@ than its plan tolerates, and each item that was not left out has had its effect.
 from datetime import timedelta
 from fractions import Fraction
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -78,11 +79,7 @@ def in_state(task: Task, step: str, state: ProcessState) -> bool:
     return task.step(step).process_state is state
 
 
-@settings(max_examples=250, deadline=None)
-@given(plans(), st.data())
-def test_whatever_happens_no_more_is_left_out_than_may_and_nothing_of_it_stands(
-    made: Plan, data: st.DataObject
-) -> None:
+def check_story(made: Plan, data: st.DataObject) -> None:
     story = world_of(made, data)
     story.live(data.draw(st.integers(5, 40)))
     story.bring_to_its_end()
@@ -90,13 +87,21 @@ def test_whatever_happens_no_more_is_left_out_than_may_and_nothing_of_it_stands(
     story.deliver_all_once_more()
 
 
-@settings(max_examples=100, deadline=None)
-@given(plans(), st.data())
-def test_the_supervisor_alone_brings_every_fan_out_to_its_end(
-    made: Plan, data: st.DataObject
+@pytest.mark.parametrize("examples", [15, pytest.param(250, marks=pytest.mark.exhaustive)])
+def test_whatever_happens_no_more_is_left_out_than_may_and_nothing_of_it_stands(
+    examples: int,
 ) -> None:
+    settings(max_examples=examples)(given(plans(), st.data())(check_story))()
+
+
+def check_supervisor(made: Plan, data: st.DataObject) -> None:
     story = world_of(made, data)
     for _ in range(data.draw(st.integers(0, 25))):
         story.happen()
     story.bring_to_its_end(inspections_only=True)
     check_end(story)
+
+
+@pytest.mark.parametrize("examples", [15, pytest.param(100, marks=pytest.mark.exhaustive)])
+def test_the_supervisor_alone_brings_every_fan_out_to_its_end(examples: int) -> None:
+    settings(max_examples=examples)(given(plans(), st.data())(check_supervisor))()

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from hashlib import shake_256
 
+import pytest
+
 from roundsman.aws.dynamodb.codec import plain_task_item, read_task, task_item
 from roundsman.engine.history import ROWS_A_DECISION, fitting
 from roundsman.model.events import Outcome
@@ -45,6 +47,7 @@ def test_a_hundred_items_that_answer_with_a_kilobyte_each_fit_in_one_record() ->
     assert read_task(task_item(world.task)) == world.task
 
 
+@pytest.mark.exhaustive
 def test_so_do_the_largest_results_with_the_longest_reasons_for_all_other_items() -> None:
     """200 KiB of results are the most; every item beside them fails in as many words as fit."""
     world = hundred(tolerate=0.99, result_limit=32 * 1024)
@@ -58,6 +61,7 @@ def test_so_do_the_largest_results_with_the_longest_reasons_for_all_other_items(
     assert size(world) < ITEM_LIMIT
 
 
+@pytest.mark.exhaustive
 def test_the_history_of_a_decision_about_all_items_fits_in_its_transaction() -> None:
     world = hundred()
     for number in range(MOST - 1):

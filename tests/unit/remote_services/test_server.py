@@ -121,7 +121,9 @@ def test_the_command_refuses_any_address_but_loopback() -> None:
     assert "127.0.0.1 only" in got.stderr
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.exhaustive)]
+)
 def test_the_command_prints_its_url_as_json_and_stops_cleanly(number: signal.Signals) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", f"{RUN}typer.run(run)", "--port", "0", "--json"],
@@ -142,6 +144,7 @@ def test_the_command_prints_its_url_as_json_and_stops_cleanly(number: signal.Sig
     assert (process.returncode, out, err) == (0, "", "")
 
 
+@pytest.mark.exhaustive
 def test_the_command_has_a_stand_in_for_each_agent_of_the_application(tmp_path: Path) -> None:
     create(tmp_path / "shop", agents=["stock", "payment"], version="0.1.0")
     with subprocess.Popen(

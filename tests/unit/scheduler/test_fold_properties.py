@@ -148,6 +148,13 @@ def check(plan: Plan, data: st.DataObject) -> None:
         assert not twins.together.unwatched
 
 
-@pytest.mark.parametrize("examples", [50, pytest.param(300, marks=pytest.mark.verify)])
+@pytest.mark.parametrize(
+    "examples",
+    [
+        15,
+        pytest.param(50, marks=pytest.mark.exhaustive),
+        pytest.param(300, marks=pytest.mark.verify),
+    ],
+)
 def test_replies_that_are_handled_together_give_what_they_give_one_by_one(examples: int) -> None:
     settings(max_examples=examples)(given(plans(), st.data())(check))()

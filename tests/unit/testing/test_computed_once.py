@@ -132,6 +132,7 @@ def test_an_emitter_is_copied_with_its_handlers_and_shares_no_list_of_them(
     assert "added to the copy" not in heard(original)
 
 
+@pytest.mark.exhaustive
 def test_each_value_of_each_answer_to_an_orders_calls_is_the_one_that_moto_finds(
     roundsman_stack: Stack, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -36,6 +36,7 @@ def test_a_story_is_told_once_for_each_call_and_each_fault_that_passes() -> None
     assert told.runs > 4 * len(told.calls) - len(READS)
 
 
+@pytest.mark.exhaustive
 def test_faults_that_were_asked_for_are_the_only_ones() -> None:
     told = crash_everywhere(well, make, faults=[Fault.CRASH_AFTER])
     assert told.runs == len(told.calls)
@@ -51,6 +52,7 @@ def test_a_read_has_no_effect_that_could_be_unknown_and_only_messages_are_lost()
     assert all(applies(Fault.ANSWER_LOST, call) for call in CONDITIONAL_WRITES)
 
 
+@pytest.mark.exhaustive
 def test_what_breaks_is_named_by_its_call_its_fault_and_all_that_happened(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -65,6 +67,7 @@ def test_what_breaks_is_named_by_its_call_its_fault_and_all_that_happened(
     assert f"call {hit.number}, {hit.name}: {hit.fault}" in said, "the trace says when"
 
 
+@pytest.mark.exhaustive
 def test_a_story_that_says_more_than_the_kit_fails_with_its_own_words() -> None:
     def strict(world: World) -> None:
         well(world)

@@ -75,6 +75,7 @@ def finished(world: World) -> None:
     assert sorted(world.standing(order_id)) == ["book", "greet", "pack[0]", "pack[1]", "quote"]
 
 
+@pytest.mark.exhaustive
 def test_a_new_workflow_of_all_kinds_of_steps_survives_a_crash_at_every_call() -> None:
     assert crash_everywhere(finished, lambda faults: World(TRIP, faults=faults)).runs > 100
 

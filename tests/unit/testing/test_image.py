@@ -70,6 +70,7 @@ def resources_of(stack: Stack) -> dict[str, object]:
     }
 
 
+@pytest.mark.exhaustive
 def test_a_copy_has_all_that_the_first_deployment_had_and_runs_as_it_did(
     services: Services, created: list[str]
 ) -> None:
@@ -97,6 +98,7 @@ def test_what_a_test_changed_is_not_in_the_next_copy(
             copy.sqs.delete_queue(QueueUrl=copy.url("SchedulerQueue"))
 
 
+@pytest.mark.exhaustive
 def test_another_parameter_is_another_stack(services: Services, created: list[str]) -> None:
     for shards in ("1", "2"):
         with deployed_project(services, CLOCK, {"Engine.DueShards": shards}) as stack:
@@ -105,6 +107,7 @@ def test_another_parameter_is_another_stack(services: Services, created: list[st
     assert created == ["stack", "stack"]
 
 
+@pytest.mark.exhaustive
 def test_no_image_is_made_of_or_put_beside_the_resources_of_another(
     services: Services, created: list[str]
 ) -> None:
@@ -118,6 +121,7 @@ def test_no_image_is_made_of_or_put_beside_the_resources_of_another(
     assert len(created) == 2
 
 
+@pytest.mark.exhaustive
 def test_where_moto_has_what_cannot_be_copied_each_deployment_is_made(
     services: Services, created: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

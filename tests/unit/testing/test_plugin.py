@@ -82,6 +82,7 @@ def test_a_template_that_is_not_there_is_said_with_where_it_was_looked_for(
     result.stdout.fnmatch_lines(["*the ini option roundsman_template says where*"])
 
 
+@pytest.mark.exhaustive
 def test_a_parameter_without_a_value_is_named_with_the_fixture_that_gives_it(
     project: pytest.Pytester,
 ) -> None:
@@ -94,6 +95,7 @@ def test_a_parameter_without_a_value_is_named_with_the_fixture_that_gives_it(
     result.stdout.fnmatch_lines(["*asks for LoyaltyProgramme*roundsman_parameters*"])
 
 
+@pytest.mark.exhaustive
 def test_an_output_that_is_missing_is_named(project: pytest.Pytester) -> None:
     template = (project.path / "template.yaml").read_text(encoding="utf-8")
     (project.path / "template.yaml").write_text(template.replace("  TasksTableName:", "  Tasks:"))
@@ -103,6 +105,7 @@ def test_an_output_that_is_missing_is_named(project: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(["*has no output TasksTableName*"])
 
 
+@pytest.mark.exhaustive
 def test_a_package_that_is_missing_is_named_with_what_installs_it(
     project: pytest.Pytester,
 ) -> None:

@@ -51,6 +51,7 @@ def test_all_sessions_have_aws_described_by_one_loader() -> None:
     assert loaders[0] is loaders[1]
 
 
+@pytest.mark.exhaustive
 def test_a_function_that_dies_after_a_call_has_done_it(stack: Stack) -> None:
     stack.kill("SubmissionFunction", at="TransactWriteItems", done=True)
     stack.submit(order("ord-1"))

@@ -102,7 +102,15 @@ def carried(steps: int, result: int) -> Table:
 # --- Cost ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("result", "most"), [(15, 1.8), (250, 2.9), (1000, 3.7), (2000, 5.5)])
+@pytest.mark.parametrize(
+    ("result", "most"),
+    [
+        (15, 1.8),
+        pytest.param(250, 2.9, marks=pytest.mark.exhaustive),
+        pytest.param(1000, 3.7, marks=pytest.mark.exhaustive),
+        pytest.param(2000, 5.5, marks=pytest.mark.exhaustive),
+    ],
+)
 def test_writes_grow_with_the_steps_and_not_with_their_square(result: int, most: float) -> None:
     units = {steps: carried(steps, result).units for steps in (50, 100)}
     first, second = units[50], units[100] - units[50]
@@ -111,6 +119,7 @@ def test_writes_grow_with_the_steps_and_not_with_their_square(result: int, most:
     assert second <= most * 50
 
 
+@pytest.mark.exhaustive
 def test_a_hundred_steps_with_large_results_cost_a_third_of_one_record() -> None:
     divided = carried(100, 1000).units
     together = sum(-(-item_size(task_item(task)) // KB) for task in lives(100, 1000))
@@ -126,6 +135,7 @@ def test_steps_that_take_less_than_a_row_stay_in_the_record() -> None:
     assert not carried(12, 15).rows()
 
 
+@pytest.mark.exhaustive
 def test_rows_become_larger_up_to_a_limit() -> None:
     sizes = [len(row["Packed"]["B"]) for row in carried(150, 250).rows()]
     assert ROW_FROM < sizes[0] < 2 * ROW_FROM
