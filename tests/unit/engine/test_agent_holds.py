@@ -56,6 +56,15 @@ def test_a_hold_of_another_agent_or_one_that_is_over_holds_nothing() -> None:
     assert requests_in(world.start()) == ["a"]
 
 
+def test_a_failure_that_may_be_tried_at_once_counts_though_its_step_is_parked() -> None:
+    world = World(plan(step("a")), jitter=0.0)
+    world.start()
+    world.hold("worker", 60)
+    world.reply("a", Outcome.TRANSIENT)
+    record = world.record("a")
+    assert (record.held_since, record.failure_count) == (T0, 1)
+
+
 def test_a_long_hold_is_looked_at_again_every_few_minutes_and_told_once() -> None:
     world = World(plan(step("a"), complete_within=timedelta(minutes=10)))
     world.hold("worker", 3_600)

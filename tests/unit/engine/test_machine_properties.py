@@ -202,7 +202,10 @@ def check_steps(made: Plan, before: Task, after: Task, event: Event) -> None:
         elsewhere = record.agent != earlier.agent or record.tried != earlier.tried
         if operation_of(record) == operation_of(earlier) and not elsewhere:
             assert record.failure_count - earlier.failure_count in (0, 1)
-        if record.held_since is not None and not elsewhere:
+        # What fails and may be tried at once is parked by the same decision: its failure counts.
+        given_back = isinstance(event, Replied) and event.outcome is Outcome.HELD
+        has_failed = earlier.under_way and not given_back
+        if record.held_since is not None and not elsewhere and not has_failed:
             assert record.failure_count <= earlier.failure_count, "a hold counts nothing"
         check_agents(made, name, earlier, record, event)
         assert record.failure_count <= attempts(made, name, operation_of(record))

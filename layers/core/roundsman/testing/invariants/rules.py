@@ -37,7 +37,7 @@ class Invariant(StrEnum):
     ONCE = "each effect comes about at most once for its key, and stands once for its step"
     ONE_INPUT = "all requests under one key have the same input"
     KNOWN = "no step is said to be without effect while its effect stands"
-    UNDONE = "Undone, and Cancelled with undo, mean that nothing stands"
+    UNDONE = "Undone, and Cancelled with undo, leave no effect of a step with a compensation"
     COMPLETED = "Completed means that every step is Processed or Skipped"
     ALERTED = "every Archived task is in a failure group that is alerted, or owes that"
     CAUSED = "no alert tells of what did not fail, and no all-clear of what stands failed"
