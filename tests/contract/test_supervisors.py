@@ -159,8 +159,8 @@ def costs(world: DynamoWorld, name: str, stored: int) -> Counter[str]:
 def test_a_pass_makes_the_same_requests_over_a_thousand_tasks_as_over_many(
     local_world: DynamoWorld, stored: int
 ) -> None:
-    few = costs(local_world, "few", 1_000)
-    many = costs(local_world, "many", stored)
+    few = costs(local_world, f"few{stored}", 1_000)
+    many = costs(local_world, f"many{stored}", stored)
     assert few == many
     assert few == {
         "Query": SHARDS,
