@@ -313,7 +313,7 @@ def test_a_refused_confirmation_is_archived_and_alerts_without_order_contents(
         "hold": "roundsman hold mail --for 30m --reason '...'",
         "resubmit": f"roundsman resubmit --group {task.failure} --reason '...'",
     }
-    for secret in ("tok_visa", "c-42", "A. Reader", "Main St", "Ghent", "KB-101", "19.90"):
+    for secret in ("tok_visa", "customer-42", "A. Reader", "Main St", "Ghent", "KB-101", "19.90"):
         assert secret not in envelope
     world.assert_nothing_is_stuck()
 

@@ -141,7 +141,7 @@ def test_segments_have_nothing_that_a_customer_ordered(traced: Stack) -> None:
     traced.submit({**order("ord-1"), "paymentToken": "tok_declined"})
     traced.run()
     found = json.dumps(segments(traced, trace_id("ord-1", traced.task("ord-1").created_at)))
-    for secret in ("KB-101", "c-42", "tok_", "Main St", "Ghent", "A. Reader"):
+    for secret in ("KB-101", "customer-42", "tok_", "Main St", "Ghent", "A. Reader"):
         assert secret not in found
 
 
