@@ -27,7 +27,7 @@ def order(order_id: str, **processing: object) -> dict[str, object]:
     """A good order event of one line, processed as wished."""
     event: dict[str, object] = {
         "orderId": order_id,
-        "customerId": "customer-42",  # no part of a random number, unlike c-42
+        "customerId": "c-42",
         "currency": "EUR",
         "lines": [{"sku": "KB-101", "quantity": 2, "unitPrice": "19.90"}],
         "paymentToken": "tok_visa",

@@ -279,7 +279,7 @@ def test_a_refused_confirmation_is_archived_and_alerts_without_order_contents(
 ) -> None:
     alerts = world.alert_queue()
     world.faults({"service": "mail", "status": 400, "body": {"error": "MailboxUnknown"}})
-    world.submit(order("ord-1"))
+    world.submit({**order("ord-1"), "customerId": "customer-42"})
     world.run()
     task = world.task("ord-1")
     assert task.state == "Archived"
