@@ -13,7 +13,7 @@ from benchmarks.stack import stack_on_the_engine
 from benchmarks.stand_ins import Shape, stand_ins
 from roundsman.model.instants import SECOND
 from roundsman.testing.stack.template import mapping_of, part
-from roundsman_console.cost.figures import IdleUse, Order, Pass, RecordSize, Role
+from roundsman_console.cost.figures import IdleUse, OrderUse, Pass, RecordSize, Role
 from roundsman_console.cost.records import FEW_STEPS
 
 AGE_OF_ALL_THAT_IS_KEPT = 11 * SECOND  # marks are written every 10 s, the rest is cached for 5 s
@@ -35,9 +35,9 @@ class Counted:
     orders: int = 1
     """The number of orders in `counts`."""
 
-    def order(self) -> Order:
+    def order(self) -> OrderUse:
         counts, orders = self.counts, self.orders
-        return Order(
+        return OrderUse(
             write_units=_tidy(counts.write_units / orders),
             read_units=_tidy(counts.read_units / orders),
             sqs_requests=_tidy(counts.sqs_requests / orders),
@@ -57,7 +57,7 @@ class Everything:
     standing: IdleUse
 
     @property
-    def orders(self) -> dict[str, Order]:
+    def orders(self) -> dict[str, OrderUse]:
         """The counts for one order, by name."""
         return {name: each.order() for name, each in self.counted.items()}
 

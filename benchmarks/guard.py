@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 
 from benchmarks.counting import Everything
-from roundsman_console.cost.figures import Figures, Order, Role
+from roundsman_console.cost.figures import Figures, OrderUse, Role
 
 SLACK = {"log_bytes": 0.01}
 """The allowed relative difference of a figure; a few bytes in a log line are not relevant."""
@@ -15,7 +15,7 @@ RISEN = (
 )
 
 
-def complaints(recorded: Mapping[str, Order], now: Mapping[str, Order]) -> Iterator[str]:
+def complaints(recorded: Mapping[str, OrderUse], now: Mapping[str, OrderUse]) -> Iterator[str]:
     """Yield a sentence for each figure that differs from the recorded one.
 
     Decreases are reported too, because a later increase would otherwise stay unnoticed.

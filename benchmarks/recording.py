@@ -5,21 +5,21 @@ from datetime import UTC, datetime
 
 from benchmarks.counting import Everything, count_everything, weigh_records
 from benchmarks.growth import Grown, grown
-from benchmarks.stand_ins import Shape as Workflow
+from benchmarks.stand_ins import Shape
 from benchmarks.timing import time_everything
 from roundsman_console.cost.figures import (
     FILE,
     Figures,
     RecordSize,
-    Shape,
+    ShapeUse,
     Times,
     load_figures,
     save_figures,
 )
 
 SHAPES = (
-    *(Workflow(steps) for steps in (1, 2, 10, 30, 60)),
-    *(Workflow(steps, result_bytes=1000) for steps in (4, 20)),
+    *(Shape(steps) for steps in (1, 2, 10, 30, 60)),
+    *(Shape(steps, result_bytes=1000) for steps in (4, 20)),
 )
 
 
@@ -39,7 +39,7 @@ def record(endpoint: str, say: Callable[[str], None], *, times: bool) -> Figures
 
 
 def figures_of(
-    found: Everything, record_sizes: RecordSize, shapes: tuple[Shape, ...], times: Times
+    found: Everything, record_sizes: RecordSize, shapes: tuple[ShapeUse, ...], times: Times
 ) -> Figures:
     """Return all figures, with today's date."""
     return Figures(
@@ -54,10 +54,10 @@ def figures_of(
     )
 
 
-def shape_of(grown_one: Grown) -> Shape:
+def shape_of(grown_one: Grown) -> ShapeUse:
     """Return the counts of a shape, with which the cost model is compared."""
     shape, counts = grown_one.shape, grown_one.counts
-    return Shape(
+    return ShapeUse(
         steps=shape.steps,
         result_bytes=shape.result_bytes,
         write_units=counts.write_units,

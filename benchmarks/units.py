@@ -7,7 +7,7 @@ from dataclasses import asdict
 from benchmarks.counting import Counted, Everything, count_everything
 from benchmarks.report import Report, Setting, Table, amount
 from roundsman.model.json import Json
-from roundsman_console.cost.figures import Order
+from roundsman_console.cost.figures import OrderUse
 
 ORDERS = ("busy", "quiet", "cold", "statuses", "batch_5", "batch_10")
 MEANT = {
@@ -59,7 +59,7 @@ def report(found: Everything) -> Report:
     )
 
 
-def _row(name: str, order: Order) -> list[str]:
+def _row(name: str, order: OrderUse) -> list[str]:
     return [
         name,
         *(
@@ -98,7 +98,7 @@ def _requests(busy: Counted) -> Table:
     return Table("SQS requests, busy", ("", "sends", "receives", "deletes"), rows)
 
 
-def _figures(order: Order) -> dict[str, Json]:
+def _figures(order: OrderUse) -> dict[str, Json]:
     return {**asdict(order)}
 
 

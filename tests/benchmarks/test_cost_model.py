@@ -11,7 +11,7 @@ from roundsman.model.queue_lag import PROMPT_MARK_INTERVAL
 from roundsman.scheduler.task_cache import MAX_BYTES, MAX_STEPS
 from roundsman_console.cost import records
 from roundsman_console.cost.alternatives import rivals_of
-from roundsman_console.cost.figures import Shape, load_figures, save_figures
+from roundsman_console.cost.figures import ShapeUse, load_figures, save_figures
 from roundsman_console.cost.model import (
     KEPT_RESULTS,
     KEPT_STEPS,
@@ -116,7 +116,7 @@ def test_the_time_of_an_order_is_that_of_its_messages_and_costs_by_memory() -> N
 
 
 @pytest.mark.parametrize("shape", FIGURES.shapes, ids=lambda shape: f"{shape.steps} steps")
-def test_orders_of_other_shapes_ask_for_what_was_counted(shape: Shape) -> None:
+def test_orders_of_other_shapes_ask_for_what_was_counted(shape: ShapeUse) -> None:
     wanted = replace(MANY, steps=shape.steps, result_bytes=shape.result_bytes)
     units = units_of(wanted, FIGURES, PRICES)
     assert units.sqs_requests == shape.sqs_requests

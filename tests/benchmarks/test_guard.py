@@ -8,12 +8,12 @@ from benchmarks.counting import BATCHES, Everything, count_everything
 from benchmarks.growth import grown
 from benchmarks.guard import RISEN, call_complaints, complaints, standing_complaints
 from benchmarks.stand_ins import Shape
-from roundsman_console.cost.figures import Order, load_figures
+from roundsman_console.cost.figures import OrderUse, load_figures
 
 MOST_WRITE_UNITS_OF_FIFTY = 34
 """The write units of an order with fifty steps side by side; a write for each reply makes 85."""
 
-AN_ORDER = Order(
+AN_ORDER = OrderUse(
     write_units=13, read_units=7, sqs_requests=30, statuses=0, invocations=10, log_bytes=5_000
 )
 
@@ -39,7 +39,7 @@ def test_fifty_steps_side_by_side_are_few_writes_where_replies_arrive_in_batches
 
 
 def risen(**more: float) -> list[str]:
-    now = Order(**{**asdict(AN_ORDER), **more})
+    now = OrderUse(**{**asdict(AN_ORDER), **more})
     return list(complaints({"busy": AN_ORDER}, {"busy": now}))
 
 

@@ -14,7 +14,7 @@ from roundsman.inspector.errors import Interrupted
 from roundsman.inspector.operate.holds import (
     LONGEST_HOLD,
     SHORTEST_HOLD,
-    Release,
+    HoldRelease,
     hold_agent,
     release_agent,
     wake_after,
@@ -144,7 +144,7 @@ def _held_lines(hold: Hold, before: AgentNow, lasts: str) -> list[str]:
     return found + ([circuit_sentence(circuit)] if circuit else [])
 
 
-def _released_lines(release: Release) -> list[str]:
+def _released_lines(release: HoldRelease) -> list[str]:
     said = f"{release.by}: {release.reason}" if release.reason else release.by
     circuit = release.agent.hold(BREAKER)
     return [

@@ -13,7 +13,7 @@ FILE = Path(__file__).with_name("figures.json")
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class OrderUse:
     """The usage of one order of four steps in sequence, from its submission to its end."""
 
     write_units: float
@@ -75,7 +75,7 @@ class RecordSize:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ShapeUse:
     """The usage of an order with other steps or results; tests compare the model with it."""
 
     steps: int
@@ -130,14 +130,14 @@ class Figures:
 
     recorded_on: str
     """The date of the measurement: `2026-11-22`."""
-    orders: Mapping[str, Order]
+    orders: Mapping[str, OrderUse]
     """The usage of one order, by the condition of the stack: `busy` (all caches are fresh), `quiet`
     (all caches have expired, because no order came for a while), `cold` (new instances), `batch_5`
     and `batch_10` (batches of that size), `statuses` (an order with three statuses)."""
     roles: Mapping[str, Role]
     """By role: `submission`, `scheduler` or `agent`."""
     record: RecordSize
-    shapes: tuple[Shape, ...]
+    shapes: tuple[ShapeUse, ...]
     idle_pass: Pass
     standing: IdleUse
     times: Times
@@ -148,10 +148,10 @@ def load_figures(path: Path = FILE) -> Figures:
     found = json.loads(path.read_text(encoding="utf-8"))
     return Figures(
         recorded_on=found["recorded_on"],
-        orders={name: Order(**each) for name, each in found["orders"].items()},
+        orders={name: OrderUse(**each) for name, each in found["orders"].items()},
         roles={name: Role(**each) for name, each in found["roles"].items()},
         record=RecordSize(**found["record"]),
-        shapes=tuple(Shape(**each) for each in found["shapes"]),
+        shapes=tuple(ShapeUse(**each) for each in found["shapes"]),
         idle_pass=Pass(**found["idle_pass"]),
         standing=IdleUse(**found["standing"]),
         times=Times(**found["times"]),

@@ -6,7 +6,7 @@ from rich.table import Table
 
 from roundsman_console.cost.alternatives import Rival
 from roundsman_console.cost.figures import Figures
-from roundsman_console.cost.model import PER_ORDER, STANDING, Bill, Line, Units
+from roundsman_console.cost.model import PER_ORDER, STANDING, Bill, BillLine, Units
 from roundsman_console.cost.prices import Prices
 from roundsman_console.documents import CostEstimateDocument, CostLineDocument
 from roundsman_console.terminal import results
@@ -112,7 +112,7 @@ def document_of(
     }
 
 
-def line_document(line: Line) -> CostLineDocument:
+def line_document(line: BillLine) -> CostLineDocument:
     """Return one line of a bill as JSON for scripts."""
     return {
         "service": line.service,

@@ -65,7 +65,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class BillLine:
     """One line of a bill."""
 
     service: str
@@ -85,7 +85,7 @@ class Bill:
     """The bill of one month."""
 
     wanted: Wanted
-    lines: tuple[Line, ...]
+    lines: tuple[BillLine, ...]
 
     def usd(self, kind: str | None = None) -> float:
         """Return the sum in USD of the lines of one kind; of all lines if `kind` is None."""
@@ -138,7 +138,7 @@ def bill_of(wanted: Wanted, figures: Figures, prices: Prices) -> Bill:
     )
 
 
-def _for_orders(wanted: Wanted, figures: Figures, prices: Prices) -> Iterator[Line]:
+def _for_orders(wanted: Wanted, figures: Figures, prices: Prices) -> Iterator[BillLine]:
     units, orders = units_of(wanted, figures, prices), wanted.orders_per_month
     stored = _stored_gb(wanted, figures)
     logged = units.log_bytes * orders / GB
@@ -160,7 +160,7 @@ def _for_orders(wanted: Wanted, figures: Figures, prices: Prices) -> Iterator[Li
         yield _line(prices, PER_ORDER, "SQS", "fair queues, at most", "sqs.fair", amount)
 
 
-def _standing(wanted: Wanted, figures: Figures, prices: Prices) -> Iterator[Line]:
+def _standing(wanted: Wanted, figures: Figures, prices: Prices) -> Iterator[BillLine]:
     assumed, stands, one = prices.assumed, figures.standing, figures.idle_pass
     passes = assumed.month_seconds / wanted.interval
     invocations = min(passes, assumed.month_seconds / 60)
@@ -191,9 +191,9 @@ def _standing(wanted: Wanted, figures: Figures, prices: Prices) -> Iterator[Line
 
 def _line(
     prices: Prices, kind: LineKind, service: str, what: str, price: str, amount: float
-) -> Line:
+) -> BillLine:
     unit = prices.prices[price].unit
-    return Line(service, what, amount, unit, prices.usd(price, amount), kind)
+    return BillLine(service, what, amount, unit, prices.usd(price, amount), kind)
 
 
 def _messages(wanted: Wanted) -> dict[str, int]:

@@ -6,7 +6,7 @@ The functions are pure; `usage_metrics` reads the sums.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from roundsman_console.cost.model import GB, PER_ORDER, STANDING, Line
+from roundsman_console.cost.model import GB, PER_ORDER, STANDING, BillLine
 from roundsman_console.cost.prices import Prices
 from roundsman_console.cost.records import KB
 from roundsman_console.documents import LineKind
@@ -40,7 +40,7 @@ class Spent:
     """The length of the period."""
     orders: float
     """The number of orders that were accepted."""
-    lines: tuple[Line, ...]
+    lines: tuple[BillLine, ...]
     workflows: tuple[OfWorkflow, ...]
     """The workflow with the most decisions is first."""
 
@@ -105,7 +105,7 @@ def spent_of(used: Mapping[str, float], days: float, sizes: Sizes, prices: Price
     return Spent(days, used.get("orders", 0.0), lines, tuple(workflows))
 
 
-def _lines(used: Mapping[str, float], sizes: Sizes, prices: Prices) -> list[Line]:
+def _lines(used: Mapping[str, float], sizes: Sizes, prices: Prices) -> list[BillLine]:
     """Return the lines of the bill.
 
     CloudWatch has no metric of the receive and delete requests; each invocation that a queue
@@ -127,7 +127,7 @@ def _lines(used: Mapping[str, float], sizes: Sizes, prices: Prices) -> list[Line
         (PER_ORDER, "CloudWatch", "logs sent", "logs.ingested", _total(used, "logs") / GB),
     ]  # fmt: skip
     return [
-        Line(service, what, amount, prices.prices[price].unit, prices.usd(price, amount), kind)
+        BillLine(service, what, amount, prices.prices[price].unit, prices.usd(price, amount), kind)
         for kind, service, what, price, amount in found
     ]
 

@@ -8,7 +8,7 @@ from roundsman.inspector.errors import InspectorError
 from roundsman.inspector.operate.holds import (
     LONGEST_HOLD,
     SHORTEST_HOLD,
-    Release,
+    HoldRelease,
     hold_agent,
     release_agent,
     wake_after,
@@ -90,7 +90,7 @@ def _agent_command(inspector: Inspector, name: str, given: Form, session: Sessio
     return replace(page, goes_to=f"/progress/{work.id}")
 
 
-def _wake(inspector: Inspector, release: Release, done: str, work: Work) -> WorkResult:
+def _wake(inspector: Inspector, release: HoldRelease, done: str, work: Work) -> WorkResult:
     """Wake the orders that wait for the released agent, as `roundsman release` does."""
     first = release.first_wake
     work.counts(done)

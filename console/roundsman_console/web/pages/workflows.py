@@ -65,7 +65,7 @@ class Version:
 
 
 @dataclass(frozen=True, slots=True)
-class StepRow:
+class StepSummary:
     """One step of a plan, and how it did. Times are in ms."""
 
     name: str
@@ -190,23 +190,23 @@ def versions(tasks: Sequence[Task]) -> list[Version]:
     return sorted(found.values(), key=lambda one: (one.workflow, -one.states.total()))
 
 
-def _measured_steps(plan: Plan, times: Mapping[str, StepTimes]) -> list[StepRow]:
+def _measured_steps(plan: Plan, times: Mapping[str, StepTimes]) -> list[StepSummary]:
     found = []
     for name, step in plan.steps.items():
         took = times.get(name)
         if took is None:
-            found.append(StepRow(name, None, None, 0, None, step.complete_within))
+            found.append(StepSummary(name, None, None, 0, None, step.complete_within))
             continue
         attempts = took.succeeded + took.failed
         share, limit = took.success_share, step.complete_within
-        found.append(StepRow(name, took.half, took.nearly_all, attempts, share, limit))
+        found.append(StepSummary(name, took.half, took.nearly_all, attempts, share, limit))
     return found
 
 
-def _recorded_steps(plan: Plan, version: Version | None) -> list[StepRow]:
+def _recorded_steps(plan: Plan, version: Version | None) -> list[StepSummary]:
     times = version.durations if version else {}
     return [
-        StepRow(
+        StepSummary(
             name,
             round(median(times[name])) if times.get(name) else None,
             limit=step.complete_within,

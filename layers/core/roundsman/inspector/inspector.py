@@ -11,7 +11,7 @@ from roundsman.inspector.doctor.report import Report
 from roundsman.inspector.operate.commands import CommandResult, CommandSpec, send_command
 from roundsman.inspector.operate.corrections import InputCorrection
 from roundsman.inspector.operate.erasure import erase_order
-from roundsman.inspector.operate.holds import HoldResult, Release, hold_agent, release_agent
+from roundsman.inspector.operate.holds import HoldRelease, HoldResult, hold_agent, release_agent
 from roundsman.inspector.read.agents import AgentNow, find_agent, find_agents
 from roundsman.inspector.read.groups import GroupNow, find_group, list_groups
 from roundsman.inspector.read.lookup import find_shown, shown_tasks
@@ -238,7 +238,7 @@ class Inspector:
         """Let the agent take no work for `seconds`: its steps wait, and no attempt is counted."""
         return hold_agent(self.stack, find_agent(self.stack, agent), seconds, by=by, reason=reason)
 
-    def release(self, agent: str, *, by: str, reason: str = "") -> Release:
+    def release(self, agent: str, *, by: str, reason: str = "") -> HoldRelease:
         """End an operator's hold. Waiting tasks continue within minutes."""
         return release_agent(self.stack, agent, by=by, reason=reason)
 

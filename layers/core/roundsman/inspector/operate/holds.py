@@ -55,7 +55,7 @@ class HoldResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Release:
+class HoldRelease:
     """An agent that was released."""
 
     agent: AgentNow
@@ -111,8 +111,8 @@ def hold_agent(
     return HoldResult(hold, agent, tell_held(stack, hold))
 
 
-def release_agent(stack: DeployedStack, name: str, *, by: str, reason: str = "") -> Release:
-    """Release the agent from the operator's hold, and alert the other operators.
+def release_agent(stack: DeployedStack, name: str, *, by: str, reason: str = "") -> HoldRelease:
+    """HoldRelease the agent from the operator's hold, and alert the other operators.
 
     Tasks that wait for the agent continue by themselves within minutes; with `wake_after` they
     continue at once. Raises InvalidArgument if the name is empty, or the name or the reason is too
@@ -129,11 +129,11 @@ def release_agent(stack: DeployedStack, name: str, *, by: str, reason: str = "")
         also = f" {circuit_sentence(circuit)}" if circuit else ""
         raise InspectorError(f"{held.name} is not held by an operator.{also}")
     held = _without_unreadable_circuit(held)
-    return Release(held, by, reason, tell_released(stack, held.name, by, reason, now()))
+    return HoldRelease(held, by, reason, tell_released(stack, held.name, by, reason, now()))
 
 
 def wake_after(
-    stack: DeployedStack, release: Release, first: int, progress: Callable[[Woken], None]
+    stack: DeployedStack, release: HoldRelease, first: int, progress: Callable[[Woken], None]
 ) -> tuple[Woken, str | None]:
     """Wake the tasks that wait for the released agent, the first at `first` (epoch ms).
 
