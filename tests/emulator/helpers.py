@@ -12,7 +12,7 @@ import pytest
 from boto3.dynamodb.types import TypeDeserializer
 from typer.testing import CliRunner, Result
 
-from roundsman.model.queue_lag import MARK_INTERVAL, queue_key
+from roundsman.model.queue_lag import PROMPT_MARK_INTERVAL, queue_key
 from roundsman_console.main import app
 from tests.emulator.conftest import DeployedStack
 
@@ -166,13 +166,13 @@ def read_mark(stack: DeployedStack, agent: str) -> dict[str, object]:
 def note_the_next_read(stack: DeployedStack, agent: str) -> None:
     """Wait until each instance of an agent, which does nothing now, notes its next read.
 
-    An instance notes at most one read every MARK_INTERVAL. An agent that dies over a request whose
-    read it has not noted leaves nothing that shows that the request was sent, and the engine does
-    not count the attempt.
+    An instance notes at most one read every PROMPT_MARK_INTERVAL while no request waits. An agent
+    that dies over a request whose read it has not noted leaves nothing that shows that the request
+    was sent, and the engine does not count the attempt.
     """
     noted = int(cast("Decimal", read_mark(stack, agent)["ReadAt"]))
     what = f"the {agent} agent to note its next read"
-    stack.wait_for(what, lambda: time.time() * 1000 - noted >= MARK_INTERVAL)
+    stack.wait_for(what, lambda: time.time() * 1000 - noted >= PROMPT_MARK_INTERVAL)
 
 
 def types(stack: DeployedStack, *arguments: str) -> Result:
