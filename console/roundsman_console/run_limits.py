@@ -10,6 +10,8 @@ from roundsman_console.cli_errors import USAGE, ConsoleError
 
 CANARY, CANARY_WAIT, RATE, AT_ONCE, STOP_AT = 5, "5m", 10.0, 500, "20%"
 """The defaults."""
+SLOWEST = 0.001
+"""The lowest rate of a run, in orders per second: one in a quarter of an hour."""
 LONGEST_SELECTION = 500  # characters; the selection is stored in the run's record
 
 
@@ -22,10 +24,9 @@ def read_terms(
     """
     if not 0 <= canary <= WINDOW:
         raise ConsoleError(f"--canary must be 0 to {WINDOW} orders, not {canary}.", USAGE)
-    if not 0 < rate <= FASTEST:  # also false for NaN
+    if not SLOWEST <= rate <= FASTEST:  # also false for NaN
         raise ConsoleError(
-            f"--rate must be more than 0 and at most {FASTEST:g} orders per second, not {rate:g}.",
-            USAGE,
+            f"--rate must be {SLOWEST:g} to {FASTEST:g} orders per second, not {rate:g}.", USAGE
         )
     if not 1 <= at_once <= MOST_AT_ONCE:
         raise ConsoleError(f"--at-once must be 1 to {MOST_AT_ONCE} orders, not {at_once}.", USAGE)

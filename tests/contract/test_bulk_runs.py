@@ -333,6 +333,26 @@ def test_a_closed_run_is_opened_by_a_request(world: World) -> None:
     assert store.load(ID, AMY) is not None
 
 
+def test_a_run_that_cannot_be_read_is_reported_and_the_others_are_listed(
+    dynamo_world: DynamoWorld,
+) -> None:
+    store, told = dynamo_world.bulk_runs(clock), list[UnreadableRecord]()
+    for place in range(3):
+        run = replace(a_run(run_id=f"b-0000000{place}"), started_at=NOW + place)
+        store.begin(run, planned("ord-1"))
+    row = f"bulk-by#{AMY}#b-00000001"
+    dynamo_world.client.update_item(
+        TableName=dynamo_world.tables.control,
+        Key={"ControlId": {"S": row}},
+        UpdateExpression="SET #run = :odd",
+        ExpressionAttributeNames={"#run": "Run"},
+        ExpressionAttributeValues={":odd": {"S": "{}"}},
+    )
+    fresh = dynamo_world.bulk_runs(clock)
+    assert [one.run.id for one in fresh.newest(9, told.append)] == ["b-00000002", "b-00000000"]
+    assert [problem.record for problem in told] == [row]
+
+
 def test_runs_are_listed_until_they_are_no_longer_kept(dynamo_world: DynamoWorld) -> None:
     store = dynamo_world.bulk_runs(clock)
     for place in range(3):

@@ -3,6 +3,7 @@
 import re
 import threading
 from collections.abc import Iterator
+from typing import cast
 
 import pytest
 from starlette.testclient import TestClient
@@ -100,6 +101,34 @@ def test_a_run_is_carried_out_by_the_stack_and_its_page_follows(browser: Browser
     assert run in browser.page("/bulk")
     assert browser.operator.world.task(NAMES[7]).state is TaskState.COMPLETED
     assert "There is no bulk run" in browser.page("/bulk/b-00000000", 404)
+
+
+def test_a_run_that_cannot_be_read_is_named_and_hides_no_other(browser: Browser) -> None:
+    spoilt = started(browser)
+    started(browser)
+    runs = cast("list[dict[str, object]]", browser.operator.reads("bulk", "ls")["runs"])
+    [readable] = [str(run["runId"]) for run in runs if run["runId"] != spoilt]
+    stack = browser.operator.world.stack
+    table, client = stack.outputs["ControlTableName"], browser.operator.world.dynamodb
+    [row] = [
+        row["ControlId"]["S"]
+        for row in client.scan(TableName=table)["Items"]
+        if "Run" in row and row["ControlId"]["S"].endswith(spoilt)
+    ]
+    client.update_item(
+        TableName=table,
+        Key={"ControlId": {"S": row}},
+        UpdateExpression="SET #run = :odd",
+        ExpressionAttributeNames={"#run": "Run"},
+        ExpressionAttributeValues={":odd": {"S": "{}"}},
+    )
+    page = browser.page("/bulk")
+    assert readable in page
+    assert f"Not listed: the record {row} cannot be read" in page
+    listed = browser.operator.types("bulk", "ls")
+    assert readable in listed.stdout
+    assert f"Not listed: the record {row} cannot be read" in listed.stderr
+    assert row in browser.operator.types("doctor", "--json").stdout
 
 
 def test_a_run_is_stopped_when_that_was_shown_first(browser: Browser) -> None:

@@ -5,11 +5,13 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from roundsman.errors import UnreadableRecord
 from roundsman.inspector.bulk.documents import run_summary
 from roundsman.inspector.bulk.start import ask, bulk_runs_of, find_run
 from roundsman.inspector.clock import now
 from roundsman.inspector.documents.bulk import BulkRunListDocument, BulkRunRequestDocument
 from roundsman.inspector.read.stack import find_stack
+from roundsman.inspector.sanitize import inert
 from roundsman.model.bulk_run import BulkRecord, OrderResult, RequestAction, RunState
 from roundsman.model.events import COMMAND_KINDS
 from roundsman_console.arguments import StackOption, read_name, read_reason
@@ -45,12 +47,15 @@ def ls_command(
     Example: roundsman bulk ls
     """
     with sentences():
-        found = bulk_runs_of(find_stack(stack)).newest(limit)
+        unreadable = list[UnreadableRecord]()
+        found = bulk_runs_of(find_stack(stack)).newest(limit, unreadable.append)
         if as_json:
             runs = [run_summary(record) for record in found]
             print(hinted_json(BulkRunListDocument(runs=runs)))
         else:
             results().print(_table(found) if found else "No bulk runs.")
+        for problem in unreadable:
+            typer.echo(inert(f"Not listed: {problem}."), err=True)
 
 
 @bulk_app.command("show")

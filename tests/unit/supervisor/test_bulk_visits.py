@@ -315,6 +315,25 @@ def test_a_run_that_cannot_be_read_does_not_delay_the_others() -> None:
     assert len(desk.sent) == 3
 
 
+def test_a_part_of_a_plan_that_cannot_be_read_stops_the_run_and_no_result_is_lost() -> None:
+    desk = Desk()
+    desk.start(30, Terms(canary=0, rate=1.0, at_once=10))
+    inner, problem = desk.runs.orders, UnreadableRecord(f"bulk-by#{RUN}#0", "Orders", "is missing")
+
+    def broken(run: Run, first: int, most: int) -> list[PlannedOrder]:
+        if first >= 10:
+            raise problem
+        return inner(run, first, min(most, 10 - first))
+
+    desk.runs.orders = broken  # type: ignore[method-assign]
+    desk.carry()
+    assert (desk.record.state, desk.record.why) == (RunState.STOPPED, str(problem))
+    assert desk.record.progress.count(OrderResult.COMPLETED) == 10
+    assert len(desk.sent) == 10
+    assert desk.troubles == []
+    assert desk.runs.open_runs() == []
+
+
 @pytest.mark.parametrize(("problem", "is_open"), [(TryAgain("no"), 1), (CallRefused("no", "x"), 0)])
 def test_a_list_of_runs_that_cannot_be_read_harms_nothing(problem: Exception, is_open: int) -> None:
     desk = Desk()

@@ -55,7 +55,7 @@ ANYWAY = FormField("anyway", "Also send to orders that would wait for a held age
 LIMITS_OF_RUN = "Limits of the run"
 LIMITS = (
     FormField("canary", "Orders that are sent first", hint="0 to 100; the rest wait for them."),
-    FormField("rate", "Orders a second", hint="At most 25."),
+    FormField("rate", "Orders a second", hint="0.001 to 25."),
     FormField("at_once", "Orders in flight at most", hint="1 to 1000.", folded=LIMITS_OF_RUN),
     FormField(
         "stop_at", "The run stops if more fail again", hint="0% to 100%.", folded=LIMITS_OF_RUN

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from roundsman.errors import UnreadableRecord
 from roundsman.inspector import Inspector
 from roundsman.inspector.bulk.start import POSSIBLE, bulk_runs_of, find_run
 from roundsman.model.bulk_run import BulkRecord, OrderResult, RequestAction
@@ -16,8 +17,10 @@ MOST_NOTES = 500
 
 def read_all(inspector: Inspector, _given: Mapping[str, str]) -> Mapping[str, object]:
     """Read the newest bulk runs."""
+    unreadable = list[UnreadableRecord]()
     return {
-        "runs": bulk_runs_of(inspector.stack).newest(RUNS),
+        "runs": bulk_runs_of(inspector.stack).newest(RUNS, unreadable.append),
+        "unreadable": unreadable,
         "kind_of": kind_of,
         "commands": [(name, command.title) for name, command in MANY.items()],
         **RESULTS,

@@ -262,11 +262,17 @@ class _Visit:
     def _send(self, most: int) -> None:
         record = self._record
         place = record.progress.reached
+        try:
+            batch = self._ports.runs.orders(record.run, place, most)
+        except UnreadableRecord as problem:
+            # The results of the orders that were sent are stored with it.
+            self.change(replace(record, state=RunState.STOPPED, why=str(problem)))
+            return
         tasks: list[tuple[PlannedOrder, Task]] = []
         to_send: list[InFlightOrder] = []
         refused: list[tuple[str, str]] = []
         eligible: list[Eligible] = []
-        for offset, planned in enumerate(self._ports.runs.orders(record.run, place, most)):
+        for offset, planned in enumerate(batch):
             task, found = self._judge(planned)
             if isinstance(found, NotFor) or task is None:
                 refused.append((planned.order, found.why if isinstance(found, NotFor) else GONE))

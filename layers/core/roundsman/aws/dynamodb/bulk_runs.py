@@ -35,7 +35,7 @@ from roundsman.aws.dynamodb.bulk_codec import (
 )
 from roundsman.aws.dynamodb.bulk_list import INDEX
 from roundsman.aws.dynamodb.codec import Item, epoch_seconds, number, text
-from roundsman.aws.dynamodb.item_reader import ItemReader
+from roundsman.aws.dynamodb.item_reader import ItemReader, OnUnreadable, ignore_unreadable
 from roundsman.aws.errors import ConditionFailed, aws_errors
 from roundsman.errors import UnreadableRecord
 from roundsman.model.bulk_run import (
@@ -178,10 +178,22 @@ class DynamoBulkRuns:
                     runs.append(_entry(name, ItemReader(value["M"], INDEX, f"{name}.")))
         return sorted(runs, key=lambda one: (one.started_at, one.run_id))
 
-    def newest(self, most: int) -> list[BulkRecord]:
-        """Return at most `most` runs, the newest first. Raises UnreadableRecord."""
-        found = (self.load(one.run_id, one.starter) for one in self.listed()[::-1][:most])
-        return [record for record in found if record is not None]
+    def newest(
+        self, most: int, on_unreadable: OnUnreadable = ignore_unreadable
+    ) -> list[BulkRecord]:
+        """Return at most `most` runs, the newest first.
+
+        Those that cannot be read are left out; `on_unreadable` is called for each of them.
+        """
+        found = list[BulkRecord]()
+        for one in self.listed()[::-1][:most]:
+            try:
+                record = self.load(one.run_id, one.starter)
+            except UnreadableRecord as problem:
+                on_unreadable(problem)
+                continue
+            found += [] if record is None else [record]
+        return found
 
     def find(self, run_id: str) -> tuple[BulkRecord, bool] | None:
         """Return the run, and whether a supervisor has to look at it; None if there is no such run.

@@ -123,7 +123,7 @@ def _bulk(stack: DeployedStack, looking: Looking) -> list[BulkFact]:
                 one.run.selected,
                 one.run.by,
             )
-            for one in bulk_runs_of(stack).newest(LAST_RUNS)
+            for one in bulk_runs_of(stack).newest(LAST_RUNS, stack.unreadable.append)
             if one.state is RunState.RUNNING
         ]
     return []
