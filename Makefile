@@ -86,7 +86,10 @@ test: $(INSTALLED) ## Run the tests of an edit, in a few minutes; they need neit
 beside = $(3) $(BIN)/python -m pytest -m "($(2)) and not long and not verify" $(JUNIT)=$(REPORTS)/$(1).xml $(TEST_ARGS) \
 	  > $(REPORTS)/$(1).log 2>&1 || { status=$$?; cat $(REPORTS)/$(1).log; exit $$status; }
 
-.PHONY: test-engines test-stack check-processor
+# $(call logged,NAME,COMMAND): the same for another command.
+logged = $(2) > $(REPORTS)/$(1).log 2>&1 || { status=$$?; cat $(REPORTS)/$(1).log; exit $$status; }
+
+.PHONY: test-engines test-stack check-processor check-stack check-engines
 test-engines:
 	@$(call beside,engines,(engine or browser) and not stack,nice -n 5)
 	@tail -1 $(REPORTS)/engines.log
@@ -191,11 +194,21 @@ docs-serve: $(INSTALLED) ## Show the site of docs/ on 127.0.0.1, anew after each
 # what runs on DynamoDB Local or in a browser, and one after the other what needs the processor only.
 # A finding of the linter ends it at once.
 .PHONY: check
-check: engines lint ## All that a change must pass: the linters, `make test`, and all tests but the long proofs
+check: engines lint ## All that a change must pass: the linters, `make test`, all tests but the long proofs, the demo
 	@mkdir -p $(REPORTS) && rm -f $(REPORTS)/*.xml
-	@$(MAKE) --no-print-directory -j 3 test-stack test-engines check-processor
+	@$(MAKE) --no-print-directory -j 3 check-stack check-engines check-processor
 	@$(BIN)/python -m tools.totals $(REPORTS)
 	@$(VERIFIED) status
+
+check-stack:
+	@$(MAKE) --no-print-directory test-stack
+	@$(call logged,demo,$(MAKE) --no-print-directory demo ARGS=--json)
+	@echo "The demo's orders came to their ends: $(REPORTS)/demo.log"
+
+check-engines:
+	@$(MAKE) --no-print-directory test-engines
+	@$(call logged,soak,$(BEHIND) $(MAKE) --no-print-directory soak ARGS="--orders 5000")
+	@tail -1 $(REPORTS)/soak.log
 
 check-processor:
 	@for part in types template policy template-lint docs "test WHOLE=1"; do $(BEHIND) $(MAKE) --no-print-directory $$part; done
