@@ -66,7 +66,8 @@ class Everything:
         """The requests and log lines for a message, by the role of the function."""
         alone, ten = self.counted["busy"], self.counted["batch_10"]
         messages = by_role(alone.counts.receives)
-        calls = by_role(alone.counts.dynamodb_calls), by_role(alone.counts.sqs_calls)
+        sqs_calls = by_role(alone.counts.sqs_calls)
+        calls = by_role(alone.counts.dynamodb_calls), by_role(ten.counts.dynamodb_calls)
         lines = by_role(alone.counts.log_lines), by_role(ten.counts.log_lines)
         sizes = by_role(alone.counts.log_bytes), by_role(ten.counts.log_bytes)
         return {
@@ -77,7 +78,8 @@ class Everything:
                 log_lines=_tidy(lines[0][role] / count),
                 log_lines_of_ten=_tidy(lines[1][role] / count / ten.orders),
                 dynamodb_calls=_tidy(calls[0][role] / count),
-                sqs_calls=_tidy(calls[1][role] / count),
+                dynamodb_calls_of_ten=_tidy(calls[1][role] / count / ten.orders),
+                sqs_calls=_tidy(sqs_calls[role] / count),
             )
             for role, count in messages.items()
         }

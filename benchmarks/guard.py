@@ -44,7 +44,11 @@ def standing_complaints(recorded: Figures, now: Everything) -> Iterator[str]:
 
 
 def _calls(role: Role) -> dict[str, float]:
-    return {"DynamoDB calls": role.dynamodb_calls, "SQS calls": role.sqs_calls}
+    return {
+        "DynamoDB calls": role.dynamodb_calls,
+        "DynamoDB calls in a batch of ten": role.dynamodb_calls_of_ten,
+        "SQS calls": role.sqs_calls,
+    }
 
 
 def _differ(

@@ -17,9 +17,9 @@ def test_each_function_of_an_order_has_its_first_event_and_what_dynamodb_answere
         agents = {"InventoryFunction", "PaymentFunction", "ShippingFunction", "MailFunction"}
         assert found.events.keys() == {"SubmissionFunction", "SchedulerFunction", *agents}
         scheduler = found.events["SchedulerFunction"]
-        read = [json.loads(each).get("Item", {}) for each in scheduler.answers["GetItem"]]
-        assert [item["TaskId"] for item in read if "TaskId" in item] == [{"S": "ord-cold"}]
-        assert [item["OrderID"] for item in read if "OrderID" in item] == [{"S": "ord-cold"}]
+        [together] = [json.loads(each)["Responses"] for each in scheduler.answers["BatchGetItem"]]
+        [[task], [order]] = [together[table] for table in sorted(together, reverse=True)]
+        assert (task["TaskId"], order["OrderID"]) == ({"S": "ord-cold"}, {"S": "ord-cold"})
         assert scheduler.answers["PutItem"] == ["{}"]
         assert len(found.events["SubmissionFunction"].answers["TransactWriteItems"]) == 1
 

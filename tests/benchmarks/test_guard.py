@@ -88,5 +88,5 @@ def test_a_call_to_aws_more_for_each_message_is_told() -> None:
     more = replace(scheduler, dynamodb_calls=scheduler.dynamodb_calls + 0.2)
     assert list(call_complaints(recorded, recorded)) == []
     assert list(call_complaints(recorded, {**recorded, "scheduler": more})) == [
-        "scheduler: 1.6 DynamoDB calls a message, recorded are 1.4"
+        "scheduler: 1.4 DynamoDB calls a message, recorded are 1.2"
     ]

@@ -277,12 +277,16 @@ def test_a_message_that_kills_the_function_takes_none_of_its_batch_with_it(world
     world.run_one_batch("SubmissionQueue")
 
     def die_of_it(params: Mapping[str, object], **_rest: object) -> None:
-        if world.running and params.get("Key") == {"TaskId": {"S": "poison"}}:
+        """Whichever call reads the task, alone or with those of the batch."""
+        wanted = json.dumps([params.get("Key"), params.get("RequestItems")])
+        if world.running and json.dumps({"TaskId": {"S": "poison"}}) in wanted:
             raise Killed("poison")
 
     session = boto3.DEFAULT_SESSION
     assert session is not None
-    session.events.register_last("provide-client-params.dynamodb.GetItem", die_of_it)
+    reads = [f"provide-client-params.dynamodb.{name}" for name in ("GetItem", "BatchGetItem")]
+    for event in reads:
+        session.events.register_last(event, die_of_it)
     # The supervisor would die of it as well and is left out: here it is the queue that is shown.
     for _ in range(8):
         world.run()
@@ -290,7 +294,8 @@ def test_a_message_that_kills_the_function_takes_none_of_its_batch_with_it(world
     dead = world.messages(world.url("SchedulerDeadLetterQueue"))
     assert [message["taskId"] for message in dead] == ["poison"]
     # What was decided in front of it was sent with the redelivery, which was too late: an attempt.
-    session.events.unregister("provide-client-params.dynamodb.GetItem", die_of_it)
+    for event in reads:
+        session.events.unregister(event, die_of_it)
     world.pass_time_until(lambda: world.task("poison").ended, within=600)
     for order_id in [*healthy, "poison"]:
         assert world.task(order_id).state == "Completed", order_id

@@ -445,4 +445,54 @@ SENDING = (
         ),
         why="a reply is gone before the request that it caused was accepted",
     ),
+    Mutant(
+        name="what-a-batch-read-ahead-ends-with-it",
+        file="layers/core/roundsman/scheduler/scheduler.py",
+        old="        self._ahead.clear()\n",
+        new="",
+        tests=(
+            "tests/unit/scheduler/test_read_ahead.py::test_what_one_batch_has_read_ahead_no_later_batch_uses",
+        ),
+        why="a start is decided on a record that is minutes old, and its write is refused",
+    ),
+    Mutant(
+        name="a-start-without-what-was-read-ahead-reads",
+        file="layers/core/roundsman/scheduler/scheduler.py",
+        old="        except (TryAgain, CallRefused) as problem:\n            return str(problem)\n",
+        new="        except TryAgain as problem:\n            return str(problem)\n",
+        tests=(
+            "tests/unit/scheduler/test_read_ahead.py::test_a_right_that_is_missing_costs_only_what_it_saves",
+        ),
+        why="a stack whose roles are older than its code starts no order",
+    ),
+    Mutant(
+        name="nothing-is-read-ahead-for-a-batch-that-came-before",
+        file="layers/core/roundsman/aws/sqs/batch.py",
+        old="_read_ahead(together, records if came_before == 1 else [])",
+        new="_read_ahead(together, records)",
+        tests=(
+            "tests/unit/aws/sqs/test_batch_together.py::test_a_batch_whose_read_ahead_ends_the_process_is_handled_without_it_when_it_comes_again",
+        ),
+        why="a record that ends the process takes its batch to the dead letters",
+    ),
+    Mutant(
+        name="a-failure-to-read-ahead-fails-no-message",
+        file="layers/core/roundsman/aws/sqs/batch.py",
+        old='        logger().error("nothing was read ahead", extra=where(problem))\n',
+        new="        raise\n",
+        tests=(
+            "tests/unit/aws/sqs/test_batch_together.py::test_messages_are_handled_although_nothing_could_be_read_ahead",
+        ),
+        why="one odd record fails nine other messages",
+    ),
+    Mutant(
+        name="one-odd-record-of-many-is-left-out",
+        file="layers/core/roundsman/aws/dynamodb/tasks.py",
+        old='            if order is None or "Settled" in item:',
+        new="            if order is None or row_ids(item):",
+        tests=(
+            "tests/contract/test_reads.py::test_a_record_with_rows_keeps_no_other_from_being_read_ahead",
+        ),
+        why="a newer record in a batch keeps nine tasks from being read ahead",
+    ),
 )

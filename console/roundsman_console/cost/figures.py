@@ -34,8 +34,8 @@ class OrderUse:
 class Role:
     """The usage of one message by the functions of one role: alone, and in a batch of ten.
 
-    Values are per message. A batch makes the same calls to DynamoDB as its messages alone, one
-    after the other, and one call to SQS for all. An agent's call to its service is not included.
+    Values are per message. A batch makes one call to SQS for all its messages. An agent's call to
+    its service is not included.
     """
 
     messages: int
@@ -46,6 +46,8 @@ class Role:
     log_lines_of_ten: float
     dynamodb_calls: float
     """Calls to DynamoDB, for a message alone."""
+    dynamodb_calls_of_ten: float
+    """Fewer in a batch, whose starts read their tasks and orders together."""
     sqs_calls: float
     """Calls to SQS by the function, for a message alone."""
 

@@ -300,7 +300,8 @@ def message_ms(role: str, wanted: Wanted, figures: Figures, prices: Prices) -> f
     assumed, times, calls = prices.assumed, figures.times, figures.roles[role]
     share = _sends_of_a_reply(wanted) if role == "agent" else 1 / wanted.batch
     sends = calls.sqs_calls * share  # a batch sends its messages in one request
-    waits = calls.dynamodb_calls * assumed.dynamodb_ms + sends * assumed.sqs_ms
+    stored = between(calls.dynamodb_calls, calls.dynamodb_calls_of_ten, wanted.batch)
+    waits = stored * assumed.dynamodb_ms + sends * assumed.sqs_ms
     own = between(times.alone[role], times.of_ten[role], wanted.batch)
     service = wanted.service_ms if role == "agent" else 0.0
     return own / _share(wanted.memory, prices) + waits + service

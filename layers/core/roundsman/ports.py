@@ -132,6 +132,16 @@ class TaskStore(Protocol):
         cannot be read.
         """
 
+    def load_with_orders(
+        self, task_ids: Sequence[str], now: int
+    ) -> Sequence[tuple[Task, OrderRow]]:
+        """Return these tasks with their orders, read together; `now` is as for `load`.
+
+        The read is eventually consistent, like `load` with `latest=False`. It is best effort: a
+        task may be left out, also one that can be read, and one is always left out whose record or
+        order cannot be read. Raises TryAgain and CallRefused if nothing was read.
+        """
+
     def save(
         self, task: Task, *, seen: int, history: Sequence[HistoryRow] = ()
     ) -> Saved | Superseded:

@@ -70,6 +70,10 @@ def needed(call: AwsCall, resources: Mapping[str, str]) -> Iterator[tuple[str, s
             for kind, write in item.items():
                 yield "dynamodb", PARTS_OF_A_TRANSACTION[kind], resources[str(write["TableName"])]
         return
+    if call.operation == "BatchGetItem":
+        for table in cast("Mapping[str, object]", call.parameters["RequestItems"]):
+            yield "dynamodb", call.operation, resources[table]
+        return
     where = str(
         next(
             call.parameters[k]

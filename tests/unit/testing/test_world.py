@@ -100,8 +100,8 @@ def test_a_message_whose_handler_died_is_hidden_first_and_comes_again() -> None:
     world.run()
     assert world.now - MORNING > 60_000, "the visibility time-out of the scheduler's queue"
     assert world.task("ord-1").state is TaskState.COMPLETED
-    assert world.faults.happened == [(9, "send_requests", Fault.CRASH_BEFORE)]
-    assert "call 9, send_requests: the process dies before the call" in str(world.trace)
+    assert world.faults.happened == [(8, "send_requests", Fault.CRASH_BEFORE)]
+    assert "call 8, send_requests: the process dies before the call" in str(world.trace)
 
 
 def test_a_message_that_kills_its_handler_each_time_is_dead_until_it_is_put_back() -> None:

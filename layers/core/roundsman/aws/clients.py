@@ -45,7 +45,7 @@ RESERVE = SECOND // 2
 """ms of an invocation that are left for its answer."""
 
 # AWS validates each request itself, and a parameter whose name botocore does not know is a KeyError
-# without its validation too: so no runtime can leave a condition out of a write.
+# without its validation too: so no runtime can leave a condition out of a write by its name.
 FUNCTION_CONFIG = CONFIG.merge(
     Config(connect_timeout=CONNECT_TIMEOUT, read_timeout=READ_TIMEOUT, parameter_validation=False)
 )

@@ -43,14 +43,15 @@ class OrderCache:
             row = self._orders.order(task.task_id)
             if row is None:
                 raise TryAgain(f"{task.task_id}: its order row is missing")
-            self._keep(task.task_id, row)
+            self.keep(row)
         self._kept.move_to_end(task.task_id)
         return row.content
 
-    def _keep(self, task_id: str, row: OrderRow) -> None:
-        self._kept[task_id] = row
-        self._kept.move_to_end(task_id)
-        self._lengths[task_id] = size_in_bytes(row.content)
+    def keep(self, row: OrderRow) -> None:
+        """Keep a row that was read."""
+        self._kept[row.order_id] = row
+        self._kept.move_to_end(row.order_id)
+        self._lengths[row.order_id] = size_in_bytes(row.content)
         while len(self._kept) > 1 and self._is_too_much():
             oldest, _ = self._kept.popitem(last=False)
             del self._lengths[oldest]

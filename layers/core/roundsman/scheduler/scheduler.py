@@ -14,6 +14,7 @@ from roundsman.engine.history import refusal
 from roundsman.engine.machine import decide
 from roundsman.engine.requests import agent_of, request_for
 from roundsman.errors import (
+    CallRefused,
     InvalidMessage,
     NoTransition,
     Problem,
@@ -48,6 +49,7 @@ from roundsman.ports import (
     AgentBoard,
     Clock,
     GroupStore,
+    OrderRow,
     OrderStore,
     Outbox,
     PlanStore,
@@ -154,6 +156,7 @@ class Scheduler:
         self._order_rows = orders
         self._orders = OrderCache(orders)
         self._stored = TaskCache()
+        self._ahead = dict[str, tuple[Task, OrderRow]]()
         self._plans = plans
         self._board = board
         self._outbox = outbox
@@ -161,6 +164,20 @@ class Scheduler:
         self._jitter = jitter
         self._instance = instance
         self._reporter = Reporter(groups=groups, outbox=outbox, board=board, clock=clock)
+
+    def read_ahead(self, task_ids: Sequence[str]) -> str | None:
+        """Read the tasks that `start` commands will begin, and their orders, by one call.
+
+        The commands that follow are then decided without a read. Returns why nothing could be read,
+        or None; each command then reads for itself.
+        """
+        self._ahead.clear()
+        try:
+            found = self._tasks.load_with_orders(task_ids, self._clock()) if task_ids else ()
+        except (TryAgain, CallRefused) as problem:
+            return str(problem)
+        self._ahead.update((task.task_id, (task, order)) for task, order in found)
+        return None
 
     def command(self, command: Command, message_id: str) -> Handled:
         """Handle a command. Idempotent. Raises TryAgain if it must be delivered again."""
@@ -319,15 +336,18 @@ class Scheduler:
     def _by_a_cheap_read(self, task_id: str, event: Event, claimant: Claimant) -> Handled | None:
         """Decide on an eventually consistent read, at half the price of a consistent one.
 
-        A reply to what this instance has just stored needs no read (`TaskCache`). A stored decision
-        is safe, because its write is conditional on the version that was read. Returns None if the
-        event changes nothing, is refused or cannot be handled: only a consistent read can establish
-        that. Also returns None if the conditional write failed.
+        A reply to what this instance has just stored needs no read (`TaskCache`), nor does the
+        start of a task that was read ahead. A stored decision is safe, because its write is
+        conditional on the version that was read. Returns None if the event changes nothing, is
+        refused or cannot be handled: only a consistent read can establish that. Also returns None
+        if the conditional write failed.
         """
+        kept = self._stored.take(task_id, event, self._clock())
+        if isinstance(event, Start) and task_id in self._ahead:
+            kept, order = self._ahead.pop(task_id)
+            self._orders.keep(order)
         try:
-            task = self._stored.take(task_id, event, self._clock()) or self._tasks.load(
-                task_id, self._clock(), latest=False
-            )
+            task = kept or self._tasks.load(task_id, self._clock(), latest=False)
             if task is None:
                 return None
             plan = self._plans.plan(task.plan)

@@ -66,10 +66,11 @@ MESSAGES = (
     "reply",
 )
 READS = (
-    *("load", "load_eventually", "order", "plan", "due", "members", "history"),
+    *("load", "load_eventually", "load_with_orders", "order", "plan", "due", "members", "history"),
     *("read_board", "read_holds", "read_leases", "read_groups"),
     *("read_bulk_list", "read_bulk", "read_bulk_plan", "read_bulk_request"),
 )
+STALE_READS = ("load_eventually", "load_with_orders")
 CONDITIONAL_WRITES = ("create", "save", "clear_owed", "rearm", "write_leases", "note_call")
 CALLS = (
     *CONDITIONAL_WRITES,
@@ -86,7 +87,7 @@ CALLS = (
 ABLE = {
     Fault.ANSWER_LOST: CONDITIONAL_WRITES,
     Fault.SWALLOWED: MESSAGES,
-    Fault.STALE: ("load_eventually",),
+    Fault.STALE: STALE_READS,
 }
 """The calls that a fault can hit. A fault that is not listed can hit every call."""
 
@@ -246,6 +247,16 @@ class FaultyStore:
                 stale=lambda: self._inner.load_before(task_id, now),
             )
         self._on_load(task_id)
+        return found
+
+    def load_with_orders(self, task_ids: Sequence[str], now: int) -> list[tuple[Task, OrderRow]]:
+        found = self._faults.around(
+            "load_with_orders",
+            lambda: self._inner.load_with_orders(task_ids, now),
+            stale=lambda: self._inner.load_with_orders_before(task_ids, now),
+        )
+        for task, _ in found:
+            self._on_load(task.task_id)
         return found
 
     def save(

@@ -6,6 +6,7 @@ inject faults.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from threading import RLock
 
@@ -20,7 +21,7 @@ from roundsman.engine.due import (
 )
 from roundsman.engine.erasure import keeps_reason
 from roundsman.engine.history import fitting
-from roundsman.errors import RoundsmanError, TryAgain
+from roundsman.errors import RoundsmanError, SchemaTooNew, TryAgain, UnreadableRecord
 from roundsman.model.bulk_run import BulkRecord, ListedRun, OrderNote, PlannedOrder, Run, RunRequest
 from roundsman.model.events import Agents, HistoryRow
 from roundsman.model.failure import Group
@@ -96,6 +97,27 @@ class MemoryStore:
             if task_id in self._tasks and task_id in self._unreadable:
                 raise self._unreadable[task_id]
             return _kept(self._tasks.get(task_id), now)
+
+    def load_with_orders(self, task_ids: Sequence[str], now: int) -> list[tuple[Task, OrderRow]]:
+        """These tasks with their orders, without those that cannot be read."""
+        return self._with_orders(task_ids, lambda task_id: self.load(task_id, now, latest=False))
+
+    def load_with_orders_before(
+        self, task_ids: Sequence[str], now: int
+    ) -> list[tuple[Task, OrderRow]]:
+        """The result of a stale read: the tasks before their last writes, with their orders."""
+        return self._with_orders(task_ids, lambda task_id: self.load_before(task_id, now))
+
+    def _with_orders(
+        self, task_ids: Sequence[str], load: Callable[[str], Task | None]
+    ) -> list[tuple[Task, OrderRow]]:
+        found = list[tuple[Task, OrderRow]]()
+        for task_id in dict.fromkeys(task_ids):
+            with suppress(SchemaTooNew, UnreadableRecord):
+                task, order = load(task_id), self.order(task_id)
+                if task is not None and order is not None:
+                    found.append((task, order))
+        return found
 
     def load_before(self, task_id: str, now: int) -> Task | None:
         """The result of a stale read: the task before its last write."""

@@ -33,11 +33,18 @@ class Groups:
         self.ended: list[str] = []
         self.before_ends: Callable[[], None] = lambda: None
         self.fails: dict[str, Exception] = {}
+        self.ahead: list[list[str]] = []
+        self.before_all: Callable[[], None] = lambda: None
         self.batch = Batch(
             self._alone,
             Queue({f"id-{n}": body for n, body in enumerate(bodies)}),
-            together=Together(self._read, self._handle),
+            together=Together(self._read, self._handle, self._read_ahead),
         )
+
+    def _read_ahead(self, messages: Sequence[Message]) -> None:
+        assert not (messages and self.groups), "it comes before any message is handled"
+        self.ahead.append([message.message_id for message in messages])
+        self.before_all()
 
     def _alone(self, message: Message) -> None:
         word = self._word(message)
@@ -160,3 +167,44 @@ def test_the_same_message_twice_in_a_batch_is_handled_twice() -> None:
     assert isinstance(records, list)
     assert groups.batch.handle_these({"Records": [*records, *records]}) == []
     assert groups.groups == [["id-0"], ["id-1", "id-1"], ["id-0"]]
+
+
+def test_what_messages_need_is_read_ahead_once_for_all_of_them() -> None:
+    groups = Groups("a 1", "b 1", "a 2")
+    assert groups.batch.invoke() == []
+    assert groups.ahead == [["id-0", "id-1", "id-2"]]
+
+
+def test_a_batch_whose_read_ahead_ends_the_process_is_handled_without_it_when_it_comes_again() -> (
+    None
+):
+    groups = Groups("a 1", "b 1")
+
+    def die() -> None:
+        if len(groups.ahead) == 1:
+            raise Crash
+
+    groups.before_all = die
+    with pytest.raises(Crash):
+        groups.batch.invoke()
+    assert (groups.groups, groups.batch.queue.did) == ([], [])
+    assert groups.batch.invoke() == []
+    assert groups.ahead == [["id-0", "id-1"], []]
+    assert sorted(groups.ended) == ["id-0", "id-1"]
+    assert groups.batch.queue.bodies == {}
+
+
+def test_messages_are_handled_although_nothing_could_be_read_ahead(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    groups = Groups("a 1", "b 1")
+
+    def fail() -> None:
+        raise ValueError("canary-4f1e")
+
+    groups.before_all = fail
+    assert groups.batch.invoke() == []
+    assert sorted(groups.ended) == ["id-0", "id-1"]
+    said = capsys.readouterr().out
+    assert "nothing was read ahead" in said
+    assert "canary" not in said

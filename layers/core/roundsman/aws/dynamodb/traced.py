@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 
 class TracedStore(DynamoStore):
-    """A DynamoStore. The task that a function reads or stores says which order it works for."""
+    """A DynamoStore. The task that a function reads or stores says which order it works for.
+
+    What is read together for several messages says so once it is stored.
+    """
 
     def __init__(
         self,

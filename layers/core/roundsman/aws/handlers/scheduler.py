@@ -2,7 +2,8 @@
 
 import random
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache, partial
 from types import MappingProxyType
 
@@ -23,6 +24,7 @@ from roundsman.aws.sqs.batch import Finish, Message, Together, handle_batch
 from roundsman.aws.sqs.dead_letters import DeadLetters
 from roundsman.aws.tracing import Tracer
 from roundsman.engine.restored import decisions_on
+from roundsman.errors import InvalidMessage
 from roundsman.model.events import Outcome, attempt_of
 from roundsman.model.states import TaskState
 from roundsman.model.task import PERFORM
@@ -85,6 +87,13 @@ def batch_handler(settings: SchedulerSettings) -> Callable[[dict[str, object]], 
                 logger().warning("a foreign principal sent the command", extra=extra)
             _report(command.kind, scheduler.command(command, message.message_id))
 
+    def read_ahead(messages: Sequence[Message]) -> None:
+        problem = scheduler.read_ahead(
+            _started(each for each in messages if each.queue == commands)
+        )
+        if problem is not None:
+            logger().warning("tasks were not read ahead", extra={"why": problem})
+
     def read_one(message: Message) -> tuple[str, ArrivedReply] | None:
         if message.queue == commands:
             return None
@@ -111,8 +120,18 @@ def batch_handler(settings: SchedulerSettings) -> Callable[[dict[str, object]], 
         queue_url_beside=settings.scheduler_queue_url,
         dead_letters=dead_letters,
         tracer=parts.tracer,
-        together=Together(read_one, handle_replies),
+        together=Together(read_one, handle_replies, read_ahead),
     )
+
+
+def _started(commands: Iterable[Message]) -> list[str]:
+    """The tasks that the `start` commands among these begin."""
+    found = list[str]()
+    for message in commands:
+        with suppress(InvalidMessage):  # it is rejected when it is handled
+            command = read_command(message.body)
+            found += [command.task_id] if command.kind == START else []
+    return found
 
 
 def _arrived(message: Message) -> ArrivedReply:

@@ -75,6 +75,11 @@ class Together(Generic[T]):
     handle: Callable[[Sequence[T]], Sequence[Finish]]
     """Handles messages about the same thing, in the order in which they came. Returns the end of
     each. If this raises, none of them was handled."""
+    read_ahead: Callable[[Sequence[Message]], None] = lambda _: None
+    """Reads by one call what several messages need; called before any of them is handled.
+
+    With no messages if one of the batch was received before: if this ends the process, all are
+    redelivered, and then handled without it. So they are if it raises."""
 
 
 def handle_batch(
@@ -116,6 +121,8 @@ def handle_batch(
         beside=queue_url_beside.rpartition("/")[0],
         tracer=tracer,
     )
+    if together is not None:
+        _read_ahead(together, records if came_before == 1 else [])
     with send_buffer.opened():
         if together is not None and came_before == 1 and len(records) > 1:
             batch.handle_groups(records, together)
@@ -128,6 +135,15 @@ def handle_batch(
     tracer.send()
     failed = batch.failed + _never_made([entry for entry, record in read if record is None])
     return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in failed]}
+
+
+def _read_ahead(together: Together[T], records: Sequence[SqsRecord]) -> None:
+    """Read what the messages need. A failure is logged: they then read for themselves."""
+    try:
+        together.read_ahead([_message(record) for record in records])
+    except Exception as problem:  # noqa: BLE001  # it must not affect what they can do without it
+        count("HandlerErrors")
+        logger().error("nothing was read ahead", extra=where(problem))
 
 
 class _Batch:

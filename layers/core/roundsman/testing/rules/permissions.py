@@ -55,7 +55,7 @@ TABLE_RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
         "ControlTable": {"PutItem"},
     },
     "SchedulerRole": {
-        "OrdersTable": {"GetItem", "UpdateItem"},
+        "OrdersTable": {"BatchGetItem", "GetItem", "UpdateItem"},
         "TasksTable": CHANGE_A_TASK,
         "ControlTable": {"GetItem", "UpdateItem"},
         "HistoryTable": {"PutItem", "Query", "UpdateItem"},

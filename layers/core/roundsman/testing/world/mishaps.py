@@ -8,7 +8,7 @@ from random import Random
 from roundsman.errors import PermanentError, TransientError
 from roundsman.model.instants import SECOND, milliseconds
 from roundsman.model.task import PERFORM
-from roundsman.testing.faults import CONDITIONAL_WRITES, MESSAGES, Fault, Faults
+from roundsman.testing.faults import CONDITIONAL_WRITES, MESSAGES, STALE_READS, Fault, Faults
 from roundsman.testing.world.services import DOES_IT, CallEnd, ScriptedServices
 
 
@@ -106,8 +106,7 @@ class RandomFaults(Faults):
         lot -= mishaps.lost_answers
         if lot < mishaps.losses and name in MESSAGES:
             return Fault.SWALLOWED
-        eventual = name == "load_eventually"
-        return Fault.STALE if eventual and lot < mishaps.stale_reads else None
+        return Fault.STALE if name in STALE_READS and lot < mishaps.stale_reads else None
 
 
 class RandomServices(ScriptedServices):

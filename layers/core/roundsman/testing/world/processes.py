@@ -73,7 +73,7 @@ from roundsman.testing.world.queues import (
     QueuedMessage,
 )
 from roundsman.testing.world.services import ScriptedServices
-from roundsman.wire.commands import read_command
+from roundsman.wire.commands import START, Command, read_command
 from roundsman.wire.messages import AgentRequest, Reply, read_reply, read_request
 
 T = TypeVar("T")
@@ -190,9 +190,7 @@ class Processes:
                     outbox = FaultyOutbox(post, self.faults)
                     check = SenderCheck(SENDERS, outbox=outbox, clock=self._clock_of("scheduler"))
                     command, _ = check.checked(read_command(mail.body), mail.sender)
-                    return _said(
-                        self._schedule(post, lambda s: s.command(command, mail.message_id))
-                    )
+                    return _said(self._schedule(post, lambda s: _command(s, command, mail)))
                 case queues.REPLIES:
                     reply = read_reply(mail.body)
                     self._note_answer(reply)
@@ -482,6 +480,13 @@ def _where(error: Exception) -> str:
 def _effect_text(effect: EffectKey, fenced: bool) -> str:
     found = {"task": effect.task_id, "step": effect.step, "key": effect.key, "fenced": fenced}
     return json.dumps(found)
+
+
+def _command(scheduler: Scheduler, command: Command, mail: QueuedMessage) -> Handled:
+    """Let the scheduler handle a command as its function does."""
+    ahead = command.kind == START and mail.receives == 1
+    scheduler.read_ahead([command.task_id] if ahead else [])
+    return scheduler.command(command, mail.message_id)
 
 
 def _said(handled: Handled) -> str:
