@@ -11,9 +11,10 @@ from contextlib import redirect_stdout
 from moto.moto_api._internal import mock_random
 
 from roundsman.model.holds import OPERATOR, Hold
-from roundsman.testing.stack import Killed, Stack
-from tests.console.operators import at_each_call, holds_of
+from roundsman.testing.stack import Stack
+from tests.console.operators import holds_of
 from tests.moto.orders import order
+from tests.support.poison import deadly_to_read
 
 ORDER = "ord-1001"
 
@@ -65,11 +66,7 @@ def _mended(world: Stack) -> None:
 def _crashed(world: Stack) -> None:
     _submitted(world)
 
-    def die(params: Mapping[str, object], **_: object) -> None:
-        if world.running and params.get("Key") == {"TaskId": {"S": ORDER}}:
-            raise Killed(ORDER)
-
-    with at_each_call("dynamodb.GetItem", die):
+    with deadly_to_read(world, ORDER):
         _five_deliveries(world)
 
 

@@ -1,17 +1,17 @@
 """`roundsman dlq`: dead letters are listed with their reason, and sent back to their queue."""
 
 import json
-from collections.abc import Mapping
 
 import pytest
 from botocore.exceptions import ClientError
 
-from roundsman.testing.stack import Killed, Stack
+from roundsman.testing.stack import Stack
 from roundsman.wire.commands import START, Command
 from tests.console.operators import Operator, at_each_call, document
 from tests.console.schemas import assert_schema
 from tests.moto.orders import ALL_EFFECTS, order
 from tests.moto.test_dead_letters import redeliver
+from tests.support.poison import deadly_to_read
 
 TASKS = "TasksTableName"
 
@@ -94,11 +94,7 @@ def test_what_killed_its_function_says_what_is_known(operator: Operator) -> None
     world.submit(order("poison"))
     world.run_one_batch("SubmissionQueue")
 
-    def die_of_it(params: Mapping[str, object], **_rest: object) -> None:
-        if world.running and params.get("Key") == {"TaskId": {"S": "poison"}}:
-            raise Killed("poison")
-
-    with at_each_call("dynamodb.GetItem", die_of_it):
+    with deadly_to_read(world, "poison"):
         redeliver(world)
     [message] = listed(operator)
     assert message["reasonKnown"] is False

@@ -3,13 +3,13 @@
 import json
 from collections.abc import Mapping
 
-import boto3
 import pytest
 
 from roundsman import Agent
 from roundsman.model.states import TaskState
-from roundsman.testing.stack import Killed, Stack
+from roundsman.testing.stack import Stack
 from tests.moto.orders import ALL_EFFECTS, order
+from tests.support.poison import deadly_to_read
 
 AGENTS = ("Inventory", "Payment", "Shipping", "Mail")
 NEVER_ANY_MESSAGE = {
@@ -276,26 +276,14 @@ def test_a_message_that_kills_the_function_takes_none_of_its_batch_with_it(world
     world.submit(*map(order, healthy[:5]), order("poison"), *map(order, healthy[5:]))
     world.run_one_batch("SubmissionQueue")
 
-    def die_of_it(params: Mapping[str, object], **_rest: object) -> None:
-        """Whichever call reads the task, alone or with those of the batch."""
-        wanted = json.dumps([params.get("Key"), params.get("RequestItems")])
-        if world.running and json.dumps({"TaskId": {"S": "poison"}}) in wanted:
-            raise Killed("poison")
-
-    session = boto3.DEFAULT_SESSION
-    assert session is not None
-    reads = [f"provide-client-params.dynamodb.{name}" for name in ("GetItem", "BatchGetItem")]
-    for event in reads:
-        session.events.register_last(event, die_of_it)
     # The supervisor would die of it as well and is left out: here it is the queue that is shown.
-    for _ in range(8):
-        world.run()
-        world.clock.now += 61_000
+    with deadly_to_read(world, "poison"):
+        for _ in range(8):
+            world.run()
+            world.clock.now += 61_000
     dead = world.messages(world.url("SchedulerDeadLetterQueue"))
     assert [message["taskId"] for message in dead] == ["poison"]
     # What was decided in front of it was sent with the redelivery, which was too late: an attempt.
-    for event in reads:
-        session.events.unregister(event, die_of_it)
     world.pass_time_until(lambda: world.task("poison").ended, within=600)
     for order_id in [*healthy, "poison"]:
         assert world.task(order_id).state == "Completed", order_id
