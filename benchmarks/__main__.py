@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from functools import cache
-from pathlib import Path
 
 from benchmarks import (
     cold,
+    comparison,
     decisions,
     growth,
     latency,
@@ -26,6 +26,7 @@ from benchmarks import (
     throughput,
     units,
 )
+from benchmarks.comparison import LATEST
 from benchmarks.recording import record
 from benchmarks.report import Report, Setting
 from benchmarks.scale import measure as scale
@@ -35,8 +36,6 @@ from roundsman.model.json import Json
 from tools.engines import dynamodb_local
 from tools.engines.runtimes import ToolError
 
-RESULTS = Path(__file__).parent / "results"
-LATEST = RESULTS / "latest.json"
 RECORD = "record"
 
 PARTS: Mapping[str, tuple[Callable[[Setting], Report], str]] = {
@@ -51,6 +50,7 @@ PARTS: Mapping[str, tuple[Callable[[Setting], Report], str]] = {
     "latency": (latency.measure, "what an order waits for in the system, modelled, by its path"),
     "overload": (overload.measure, "queues longer than their steps' time, simulated"),
     "throughput": (throughput.measure, "orders a second and latency on the emulator (--orders)"),
+    "comparison": (comparison.measure, "the latest of all parts beside results/before.json"),
 }
 
 
@@ -136,7 +136,7 @@ def _run(name: str, setting: Setting) -> None:
     printed[name] = found.text()
     latest |= {**merged(latest, found.document), "tables": printed}
     latest |= {"machine": machine(), "measured_on": datetime.now(tz=UTC).date().isoformat()}
-    RESULTS.mkdir(exist_ok=True)
+    LATEST.parent.mkdir(exist_ok=True)
     LATEST.write_text(json.dumps(latest, indent=2, sort_keys=True) + "\n", encoding="utf-8")
     page.write({part: str(text) for part, text in printed.items()})
 
