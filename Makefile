@@ -89,7 +89,7 @@ beside = $(3) $(BIN)/python -m pytest -m "($(2)) and not long and not verify" $(
 # $(call logged,NAME,COMMAND): the same for another command. Not for a make, which `make -n` would run.
 logged = $(2) > $(REPORTS)/$(1).log 2>&1 || { status=$$?; cat $(REPORTS)/$(1).log; exit $$status; }
 
-.PHONY: test-engines test-stack check-stack check-engines check-tests check-static
+.PHONY: test-engines test-stack check-stack check-engines check-processor
 test-engines:
 	@$(call beside,engines,(engine or browser) and not stack,nice -n 5)
 	@tail -1 $(REPORTS)/engines.log
@@ -191,12 +191,12 @@ docs-serve: $(INSTALLED) ## Show the site of docs/ on 127.0.0.1, anew after each
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve --dev-addr 127.0.0.1:$(or $(PORT),8000)
 
 # What runs on a deployed stack mostly waits for it, so the rest is done beside it, and stands back:
-# what runs on DynamoDB Local or in a browser, the tests in one process, and the static checks one after
-# the other. A finding of the linter ends it at once.
+# what runs on DynamoDB Local or in a browser, and one after the other what needs the processor only.
+# A finding of the linter ends it at once.
 .PHONY: check
 check: engines lint ## All that a change must pass: the linters, `make test`, all tests but the long proofs, the demo
 	@mkdir -p $(REPORTS) && rm -f $(REPORTS)/*.xml
-	@$(MAKE) --no-print-directory -j 4 check-stack check-engines check-tests check-static
+	@$(MAKE) --no-print-directory -j 3 check-stack check-engines check-processor
 	@$(BIN)/python -m tools.totals $(REPORTS)
 	@$(VERIFIED) status
 
@@ -210,11 +210,8 @@ check-engines:
 	@$(call logged,soak,$(BEHIND) $(BIN)/python -m tools.soak --orders 5000)
 	@tail -1 $(REPORTS)/soak.log
 
-check-tests:
-	@$(BEHIND) $(MAKE) --no-print-directory test WHOLE=1
-
-check-static:
-	@for part in types template policy template-lint docs; do $(BEHIND) $(MAKE) --no-print-directory $$part; done
+check-processor:
+	@for part in types template policy template-lint docs "test WHOLE=1"; do $(BEHIND) $(MAKE) --no-print-directory $$part; done
 
 .PHONY: format
 format: $(INSTALLED) ## Format the code and fix what the linter can
