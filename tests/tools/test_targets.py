@@ -80,6 +80,19 @@ def test_ci_runs_what_a_change_must_pass() -> None:
     assert "set -euo pipefail" in commands
 
 
+def test_make_check_runs_the_demo_and_random_stories_and_a_dry_run_leaves_their_logs() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    logged = re.findall(r"\$\(call logged,(\w+),(.*)\)$", makefile, re.MULTILINE)
+    assert {name: re.findall(r"-m (\S+)", command) for name, command in logged} == {
+        "demo": ["tools.demo"],
+        "soak": ["tools.soak"],
+    }
+    # make runs each line that names another make, also where it is told to run nothing.
+    assert not any("$(MAKE)" in command for _, command in logged)
+    [lanes] = re.findall(r"-j 3 (.*)", makefile)
+    assert lanes.split() == ["check-stack", "check-engines", "check-processor"]
+
+
 @pytest.mark.parametrize("expression", ["stack", "not stack"])
 def test_an_expression_is_read_as_pytest_reads_it(expression: str) -> None:
     assert times_run([expression], frozenset({"stack"})) == (expression == "stack")

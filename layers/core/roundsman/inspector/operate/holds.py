@@ -112,7 +112,7 @@ def hold_agent(
 
 
 def release_agent(stack: DeployedStack, name: str, *, by: str, reason: str = "") -> HoldRelease:
-    """HoldRelease the agent from the operator's hold, and alert the other operators.
+    """Release the agent from the operator's hold, and alert the other operators.
 
     Tasks that wait for the agent continue by themselves within minutes; with `wake_after` they
     continue at once. Raises InvalidArgument if the name is empty, or the name or the reason is too
