@@ -10,7 +10,7 @@ from benchmarks.meter import Counts, Meter, metered
 from benchmarks.orders import counted, order
 from benchmarks.sizes import Value, item_bytes
 from benchmarks.stack import stack_on_the_engine
-from benchmarks.stand_ins import Shape, stand_ins
+from benchmarks.stand_ins import WorkflowShape, stand_ins
 from roundsman.model.instants import SECOND
 from roundsman.testing.stack.template import mapping_of, part
 from roundsman_console.cost.figures import IdleUse, OrderUse, Pass, RecordSize, Role
@@ -117,7 +117,11 @@ def count_everything(endpoint: str, say: Say = lambda _: None) -> Everything:
 
 def weigh_records(endpoint: str) -> RecordSize:
     """Return how a task record grows; the results of the stand-in agents have one size."""
-    shape, long, large = Shape(STEPS), Shape(LONG), Shape(FEW_STEPS + 1, result_bytes=1000)
+    shape, long, large = (
+        WorkflowShape(STEPS),
+        WorkflowShape(LONG),
+        WorkflowShape(FEW_STEPS + 1, result_bytes=1000),
+    )
     with (
         stack_on_the_engine(endpoint) as stack,
         metered(stack) as meter,

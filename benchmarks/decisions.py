@@ -6,7 +6,7 @@ from time import thread_time_ns
 
 from benchmarks.report import Report, Setting, Table, amount
 from benchmarks.sizes import item_bytes
-from benchmarks.stand_ins import Shape
+from benchmarks.stand_ins import WorkflowShape
 from roundsman.aws.dynamodb.codec import read_task, task_item
 from roundsman.engine.machine import decide
 from roundsman.engine.new_task import ProcessingOptions, new_task
@@ -29,7 +29,7 @@ def measure(setting: Setting) -> Report:
     rows, document = [], {}
     for steps in STEPS:
         setting.say(f"decisions over {steps} steps")
-        found = [_order(Shape(steps)) for _ in range(max(3, setting.runs * 10 // steps))]
+        found = [_order(WorkflowShape(steps)) for _ in range(max(3, setting.runs * 10 // steps))]
         deciding = min(median(run.deciding) for run in found) / US
         coding = min(median(run.coding) for run in found) / US
         size = found[0].size
@@ -52,7 +52,7 @@ class _Run:
         self.size = 0
 
 
-def _order(shape: Shape) -> _Run:
+def _order(shape: WorkflowShape) -> _Run:
     plan = plan_of(shape.workflow())
     run = _Run()
     task = new_task(plan, "ord-1", ProcessingOptions(), MORNING, shards=16)

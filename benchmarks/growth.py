@@ -8,14 +8,14 @@ from benchmarks.meter import Counts, metered
 from benchmarks.orders import counted, order
 from benchmarks.report import Report, Setting, Table, amount
 from benchmarks.stack import stack_on_the_engine
-from benchmarks.stand_ins import Shape, stand_ins
+from benchmarks.stand_ins import WorkflowShape, stand_ins
 from roundsman.model.json import Json
 from roundsman_console.cost.prices import load_prices
 
-BY_STEPS = tuple(Shape(steps) for steps in (1, 2, 4, 10, 20, 50, 100))
-BY_RESULTS = tuple(Shape(4, result_bytes=size) for size in (250, 1000, 4000))
-BY_LONG_RESULTS = tuple(Shape(steps, result_bytes=1000) for steps in (10, 20, 50, 100))
-BY_WIDTH = tuple(Shape(1, width) for width in (2, 5, 10, 20, 50))
+BY_STEPS = tuple(WorkflowShape(steps) for steps in (1, 2, 4, 10, 20, 50, 100))
+BY_RESULTS = tuple(WorkflowShape(4, result_bytes=size) for size in (250, 1000, 4000))
+BY_LONG_RESULTS = tuple(WorkflowShape(steps, result_bytes=1000) for steps in (10, 20, 50, 100))
+BY_WIDTH = tuple(WorkflowShape(1, width) for width in (2, 5, 10, 20, 50))
 SHAPES = (*BY_STEPS, *BY_RESULTS, *BY_LONG_RESULTS, *BY_WIDTH)
 BATCHED = "By width, one stage, agents with batches of 10"
 
@@ -32,13 +32,13 @@ TABLES = {
 class Grown:
     """The counts of one order of a shape in a busy stack."""
 
-    shape: Shape
+    shape: WorkflowShape
     counts: Counts
 
 
 def grown(
     endpoint: str,
-    shapes: Sequence[Shape] = SHAPES,
+    shapes: Sequence[WorkflowShape] = SHAPES,
     parameters: Mapping[str, str] | None = None,
 ) -> Iterable[Grown]:
     """Count the second order of each shape, so that the caches of the instances are filled.

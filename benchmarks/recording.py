@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from benchmarks.counting import Everything, count_everything, weigh_records
 from benchmarks.growth import Grown, grown
-from benchmarks.stand_ins import Shape
+from benchmarks.stand_ins import WorkflowShape
 from benchmarks.timing import time_everything
 from roundsman_console.cost.figures import (
     FILE,
@@ -18,8 +18,8 @@ from roundsman_console.cost.figures import (
 )
 
 SHAPES = (
-    *(Shape(steps) for steps in (1, 2, 10, 30, 60)),
-    *(Shape(steps, result_bytes=1000) for steps in (4, 20)),
+    *(WorkflowShape(steps) for steps in (1, 2, 10, 30, 60)),
+    *(WorkflowShape(steps, result_bytes=1000) for steps in (4, 20)),
 )
 
 

@@ -27,7 +27,7 @@ AGENTS = ("inventory", "payment", "shipping", "mail")
 
 
 @dataclass(frozen=True)
-class Shape:
+class WorkflowShape:
     """The shape of a workflow."""
 
     steps: int
@@ -81,7 +81,7 @@ def _random_text(key: str, length: int) -> str:
 
 
 @contextmanager
-def stand_ins(meter: Meter, *shapes: Shape) -> Iterator[None]:
+def stand_ins(meter: Meter, *shapes: WorkflowShape) -> Iterator[None]:
     """Add these workflows to the stack, and reply in place of its agents.
 
     Enter the context before the first call of submission, which reads the workflows.

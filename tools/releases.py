@@ -20,7 +20,7 @@ _VERIFIED = re.compile(r"^Verified: `?([0-9a-f]{64})`?$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Release:
+class Section:
     """A section of the changelog."""
 
     version: str
@@ -28,14 +28,14 @@ class Release:
     """The hash in the section; None if it has none."""
 
 
-def releases(changelog: str) -> list[Release]:
+def releases(changelog: str) -> list[Section]:
     """Return the sections of the changelog, newest first, including `Unreleased`."""
     headings = list(_HEADING.finditer(changelog))
     ends = [*(heading.start() for heading in headings[1:]), len(changelog)]
     found = []
     for heading, end in zip(headings, ends, strict=True):
         named = _VERIFIED.search(changelog, heading.end(), end)
-        found.append(Release(heading[1], named[1] if named else None))
+        found.append(Section(heading[1], named[1] if named else None))
     return found
 
 

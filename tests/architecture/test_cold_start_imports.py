@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -35,8 +36,18 @@ for name in sys.argv[1:]:
     if os.fork() == 0:  # each function in a process of its own, and boto3 imported once
         sys.path.insert(0, os.path.join("functions", name))
         import app
+        modules = sorted(set(sys.modules) - before)
+        kinds = {
+            kind for name in modules if name.split(".")[0] in ("roundsman", "workflows", "app")
+            for kind in vars(sys.modules[name]).values() if isinstance(kind, type)
+        }
+        compiled = {
+            kind.__module__ + "." + kind.__qualname__ for kind in kinds
+            if "__dataclass_fields__" in vars(kind) and "__eq__" in vars(kind)
+            and kind.__eq__.__code__.co_filename == "<string>"
+        }
         with open(write, "w") as file:
-            json.dump(sorted(set(sys.modules) - before), file)
+            json.dump({"modules": modules, "compiled": sorted(compiled)}, file)
         os._exit(0)
     os.close(write)
     with open(read) as file:
@@ -46,9 +57,17 @@ print(json.dumps(found))
 """
 
 
+@dataclass(frozen=True)
+class Started:
+    """What a function has done before its first event, besides importing boto3."""
+
+    modules: list[str]
+    compiled: list[str]
+    """The dataclasses whose methods the standard library has compiled."""
+
+
 @pytest.fixture(scope="module")
-def started() -> dict[str, list[str]]:
-    """The modules that each function imports besides boto3, before its first event."""
+def started() -> dict[str, Started]:
     ran = subprocess.run(
         [sys.executable, "-c", STARTS, *LIMITS],
         cwd=ROOT,
@@ -57,25 +76,39 @@ def started() -> dict[str, list[str]]:
         text=True,
         check=True,
     )
-    found: dict[str, list[str]] = json.loads(ran.stdout)
-    return found
+    return {name: Started(**found) for name, found in json.loads(ran.stdout).items()}
 
 
 @pytest.mark.parametrize("function", LIMITS)
-def test_no_function_imports_more_than_it_did(function: str, started: dict[str, list[str]]) -> None:
-    ours = [each for each in started[function] if each.split(".")[0] in ("roundsman", "workflows")]
-    others = [each for each in started[function] if each not in ours and each != "app"]
+def test_no_function_imports_more_than_it_did(function: str, started: dict[str, Started]) -> None:
+    ours = [
+        each
+        for each in started[function].modules
+        if each.split(".")[0] in ("roundsman", "workflows")
+    ]
+    others = [each for each in started[function].modules if each not in ours and each != "app"]
     assert len(ours) <= LIMITS[function], f"{len(ours)} modules: import late what is needed rarely"
     assert len(others) <= LIBRARIES[function], f"{len(others)} modules of libraries: {others}"
 
 
 @pytest.mark.parametrize("function", LIMITS)
 def test_no_function_imports_what_only_others_need(
-    function: str, started: dict[str, list[str]]
+    function: str, started: dict[str, Started]
 ) -> None:
     packages = {
         ".".join(parts[:depth])
-        for parts in (each.split(".") for each in started[function])
+        for parts in (each.split(".") for each in started[function].modules)
         for depth in range(1, len(parts) + 1)
     }
     assert not packages & NEVER
+
+
+@pytest.mark.parametrize("function", LIMITS)
+def test_no_function_compiles_dataclasses_at_its_start(
+    function: str, started: dict[str, Started]
+) -> None:
+    """A millisecond each: the core makes them with `roundsman.lazy_dataclass`."""
+    ours = [
+        each for each in started[function].compiled if each.split(".")[0] in ("roundsman", "app")
+    ]
+    assert ours == []

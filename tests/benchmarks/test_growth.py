@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.growth import grown
-from benchmarks.stand_ins import Shape
+from benchmarks.stand_ins import WorkflowShape
 
 MOST = {4: 13, 10: 19, 20: 30, 50: 85, 100: 180}
 """The most write units of an order, by its steps one after the other."""
@@ -13,7 +13,7 @@ ENDS = 9
 
 @pytest.mark.engine
 def test_a_long_workflow_costs_few_writes_a_step(dynamodb_endpoint: str) -> None:
-    shapes = [Shape(steps) for steps in MOST]
+    shapes = [WorkflowShape(steps) for steps in MOST]
     found = {each.shape.steps: each.counts for each in grown(dynamodb_endpoint, shapes)}
     units = {steps: counts.write_units for steps, counts in found.items()}
     assert not {steps: count for steps, count in units.items() if count > MOST[steps]}
@@ -25,7 +25,7 @@ def test_a_long_workflow_costs_few_writes_a_step(dynamodb_endpoint: str) -> None
 
 @pytest.mark.engine
 def test_results_do_not_weigh_on_every_later_write(dynamodb_endpoint: str) -> None:
-    shapes = [Shape(steps, result_bytes=1000) for steps in (20, 40)]
+    shapes = [WorkflowShape(steps, result_bytes=1000) for steps in (20, 40)]
     units = [each.counts.write_units for each in grown(dynamodb_endpoint, shapes)]
     assert units[1] - units[0] < 1.25 * units[0], "linear: three times in the square"
     assert units[1] < 40 * 6.5

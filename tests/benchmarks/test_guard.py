@@ -7,7 +7,7 @@ import pytest
 from benchmarks.counting import BATCHES, Everything, count_everything
 from benchmarks.growth import grown
 from benchmarks.guard import RISEN, call_complaints, complaints, standing_complaints
-from benchmarks.stand_ins import Shape
+from benchmarks.stand_ins import WorkflowShape
 from roundsman_console.cost.figures import OrderUse, load_figures
 
 MOST_WRITE_UNITS_OF_FIFTY = 34
@@ -33,7 +33,7 @@ def test_no_order_asks_for_more_than_was_recorded(dynamodb_endpoint: str) -> Non
 def test_fifty_steps_side_by_side_are_few_writes_where_replies_arrive_in_batches(
     dynamodb_endpoint: str,
 ) -> None:
-    [fifty, four] = grown(dynamodb_endpoint, [Shape(1, 50), Shape(4)], BATCHES)
+    [fifty, four] = grown(dynamodb_endpoint, [WorkflowShape(1, 50), WorkflowShape(4)], BATCHES)
     assert fifty.counts.write_units <= MOST_WRITE_UNITS_OF_FIFTY
     assert (four.counts.write_units, four.counts.sqs_requests) == (13, 30)
 

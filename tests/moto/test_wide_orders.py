@@ -5,12 +5,12 @@ import json
 import pytest
 
 from benchmarks.meter import Meter
-from benchmarks.stand_ins import Shape, stand_ins
+from benchmarks.stand_ins import WorkflowShape, stand_ins
 from roundsman.model.states import TaskState
 from roundsman.testing.stack import Stack
 from tests.moto.orders import order
 
-WIDE = Shape(2, 8)
+WIDE = WorkflowShape(2, 8)
 """Two stages of eight steps, two at each agent: the last reply of the first claims the second."""
 
 

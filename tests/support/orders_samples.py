@@ -6,7 +6,7 @@ import json
 from roundsman.errors import RejectedOrder
 from roundsman.model.json import Json
 from roundsman.submission.events import EventReader
-from roundsman.submission.submission import CancelAsked, NewOrder
+from roundsman.submission.submission import CancelAsked, ValidOrder
 from workflows.registry import WORKFLOWS
 
 NOW = 1_790_000_000_000  # 2026-09-21T14:13:20Z
@@ -59,16 +59,16 @@ def reply_queue_problem(url: str) -> str | None:
 EVENTS = EventReader(WORKFLOWS)
 
 
-def read_any(event: object) -> NewOrder | CancelAsked:
+def read_any(event: object) -> ValidOrder | CancelAsked:
     """Read an event given as JSON, or as the text that it is."""
     body = event if isinstance(event, str) else json.dumps(event)
     return EVENTS.read(body, NOW, reply_queue_problem)
 
 
-def read(event: object) -> NewOrder:
+def read(event: object) -> ValidOrder:
     """Read an event that must be an order, if it is anything."""
     found = read_any(event)
-    assert isinstance(found, NewOrder)
+    assert isinstance(found, ValidOrder)
     return found
 
 

@@ -17,7 +17,7 @@ from roundsman.model.task import StepError, Task, idempotency_key
 from roundsman.model.workflow import Priority
 from roundsman.ports import Clock, Outbox
 from roundsman.scheduler.scheduler import Scheduler
-from roundsman.submission.submission import NewOrder, Submission, Submitted
+from roundsman.submission.submission import Submission, Submitted, ValidOrder
 from roundsman.supervisor.supervisor import Supervisor, SupervisorConfig
 from roundsman.testing.faults import (
     Faults,
@@ -150,8 +150,8 @@ class Shells:
         *,
         content_hash: str = "hash",
         options: ProcessingOptions | None = None,
-    ) -> NewOrder:
-        return NewOrder(
+    ) -> ValidOrder:
+        return ValidOrder(
             order_id=order_id,
             content={"orderId": order_id, "total": "39.80"},
             content_hash=content_hash,

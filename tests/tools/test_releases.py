@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.releases import BEFORE_THE_RULE, Release, problems, releases
+from tools.releases import BEFORE_THE_RULE, Section, problems, releases
 from tools.sources import hash_here
 from tools.verified import verified
 
@@ -33,9 +33,9 @@ def test_each_release_of_this_project_names_verified_sources() -> None:
 
 def test_a_section_is_known_by_its_heading_and_the_hash_in_it() -> None:
     assert releases(NEW + SECOND + FIRST) == [
-        Release("Unreleased", None),
-        Release("0.2.0", TWO),
-        Release("0.1.0", None),
+        Section("Unreleased", None),
+        Section("0.2.0", TWO),
+        Section("0.1.0", None),
     ]
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from roundsman.model.workflow import Compensation, Retry, Step, Strategy, Undo, Workflow
-from roundsman.submission.submission import CancelAsked, NewOrder
+from roundsman.submission.submission import CancelAsked, ValidOrder
 from roundsman.testing import World
 from roundsman.testing.world.queues import A_FUNCTION, REQUESTS, QueuedMessage
 from roundsman.testing.world.world import MORNING
@@ -83,5 +83,5 @@ def requests_sent(world: World) -> list[str]:
     return sent
 
 
-def _no_orders(body: str) -> NewOrder | CancelAsked:
+def _no_orders(body: str) -> ValidOrder | CancelAsked:
     raise AssertionError("an order does not meet anything in these stories")

@@ -11,7 +11,7 @@ agent's reply queue (to answer), and to read TasksTable (for a status).
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 import boto3
@@ -32,6 +32,7 @@ from roundsman.errors import (
     TryAgain,
     UnreadableRecord,
 )
+from roundsman.lazy_dataclass import dataclass
 from roundsman.model.json import Json, canonical_json, parse_json
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.wire.limits import MESSAGE_LIMIT, wire_text

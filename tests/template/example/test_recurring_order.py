@@ -8,7 +8,7 @@ from samtranslator.yaml_helper import yaml_parse  # type: ignore[import-untyped]
 
 from roundsman.errors import RejectedOrder
 from roundsman.submission.events import EventReader
-from roundsman.submission.submission import NewOrder
+from roundsman.submission.submission import ValidOrder
 from roundsman.testing.rules.reading import allowed_to, of_type, reference, statements
 from roundsman.testing.stack.template import Document, mapping_of
 from tests.project import TEMPLATE, translate
@@ -45,9 +45,9 @@ def allows(engine: Document, parameter: str, value: str) -> bool:
     return len(value) <= most and bool(re.fullmatch(str(found["AllowedPattern"]), value))
 
 
-def submitted(body: str) -> NewOrder:
+def submitted(body: str) -> ValidOrder:
     event = EventReader(WORKFLOWS).read(body, 1_800_000_000_000, lambda _: None)
-    assert isinstance(event, NewOrder)
+    assert isinstance(event, ValidOrder)
     return event
 
 

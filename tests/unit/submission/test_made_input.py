@@ -8,14 +8,14 @@ import pytest
 from roundsman.errors import RejectedOrder
 from roundsman.model.json import Json
 from roundsman.submission.events import DEEPEST_EVENT, LARGEST_EVENT, EventReader
-from roundsman.submission.submission import NewOrder
+from roundsman.submission.submission import ValidOrder
 from tests.support.orders_samples import NOW, reply_queue_problem
 from workflows.registry import WORKFLOWS
 
 NAME, WORKFLOW = next(iter(WORKFLOWS.items()))
 
 
-def read(made: object) -> NewOrder:
+def read(made: object) -> ValidOrder:
     """Read an event of a workflow whose function returns `made`."""
 
     def function(given: object) -> object:
@@ -23,7 +23,7 @@ def read(made: object) -> NewOrder:
 
     events = EventReader({NAME: replace(WORKFLOW, input=function)})
     order = events.read(json.dumps({"orderId": "ord-1"}), NOW, reply_queue_problem)
-    assert isinstance(order, NewOrder)
+    assert isinstance(order, ValidOrder)
     return order
 
 

@@ -7,7 +7,7 @@ import pytest
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.json import Json, canonical_json
 from roundsman.submission.events import EventReader
-from roundsman.submission.submission import NewOrder
+from roundsman.submission.submission import ValidOrder
 from tests.support.orders_samples import (
     GOOD,
     NOW,
@@ -239,7 +239,7 @@ def test_the_workflow_is_one_of_those_that_the_application_has() -> None:
 
     def workflow_of(event: dict[str, Json]) -> str:
         found = events.read(canonical_json(event), NOW, reply_queue_problem)
-        assert isinstance(found, NewOrder)
+        assert isinstance(found, ValidOrder)
         return found.plan.workflow
 
     assert workflow_of(changed("processing.workflow", "slow")) == "slow"

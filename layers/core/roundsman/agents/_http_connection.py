@@ -5,7 +5,7 @@ import io
 import socket
 import ssl
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from http.client import (
     HTTPConnection,
     HTTPException,
@@ -16,6 +16,8 @@ from http.client import (
 )
 from select import select
 from typing import TYPE_CHECKING
+
+from roundsman.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer, WriteableBuffer
@@ -61,7 +63,7 @@ class Unreachable(OSError):
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class ServiceAddress:
     """The address of a service."""
 
     host: str

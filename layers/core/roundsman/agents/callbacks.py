@@ -23,7 +23,6 @@ authorizes nothing: access is controlled by the permission to send to the reply 
 import binascii
 import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from dataclasses import dataclass
 from datetime import timedelta
 
 from roundsman.agents.outcomes import (
@@ -35,6 +34,7 @@ from roundsman.agents.outcomes import (
     wait_of,
 )
 from roundsman.errors import InvalidMessage, InvalidToken, PermanentError, TransientError
+from roundsman.lazy_dataclass import dataclass
 from roundsman.model.json import canonical_json
 from roundsman.ports import Clock
 from roundsman.wire.fields import Fields

@@ -1,9 +1,10 @@
 """Heartbeats: progress replies of long attempts, at a limited rate."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
+from roundsman.lazy_dataclass import dataclass
 from roundsman.model.instants import milliseconds
 from roundsman.model.workflow import Step
 from roundsman.ports import Clock

@@ -38,7 +38,7 @@ import re
 import ssl
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from http.client import HTTPException, HTTPResponse, IncompleteRead
@@ -48,10 +48,10 @@ from urllib.parse import quote, urlsplit
 
 from roundsman.agents._http_connection import (
     DEAD_CONNECTION,
-    Address,
     Connection,
     Deadline,
     HttpRequest,
+    ServiceAddress,
     Unreachable,
     why_broken,
     why_certificate_refused,
@@ -64,6 +64,7 @@ from roundsman.errors import (
     TransientError,
     WrongAddress,
 )
+from roundsman.lazy_dataclass import dataclass
 from roundsman.model.json import Json, parse_json
 
 if TYPE_CHECKING:
@@ -146,7 +147,7 @@ class RemoteService:
                 "the service's address must begin with https://; plain http is allowed only to "
                 "this machine (localhost, 127.0.0.0/8, ::1)"
             )
-        self._address = Address(url.hostname, port, _contexts(url.scheme, tls))
+        self._address = ServiceAddress(url.hostname, port, _contexts(url.scheme, tls))
         self._origin = f"{url.scheme}://{url.netloc}"
         self._base_path = url.path.rstrip("/")
         self._headers = _own_headers(headers or {})

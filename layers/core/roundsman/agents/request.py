@@ -1,10 +1,11 @@
 """The argument of an author's function: one attempt at a step, and the time that it has."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import timedelta
 from typing import TypeAlias, TypeVar
 
+from roundsman.lazy_dataclass import dataclass
 from roundsman.model.input_types import read_input
 from roundsman.model.json import Json
 from roundsman.model.task import item_place

@@ -4,7 +4,7 @@ A step has two operations: perform, and undo if its effect is compensated. Attem
 claim, a complete-by, a failure count and a limit. The operation follows from the step's state.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from roundsman.engine.agent_holds import can_resume, park
 from roundsman.engine.compensation import begin_undo
@@ -21,6 +21,7 @@ from roundsman.engine.routing import (
     tried_after_claim,
 )
 from roundsman.engine.transitions import StepEvent
+from roundsman.lazy_dataclass import dataclass
 from roundsman.model.events import AgentView, Claimant, InspectAt, Outcome, Replied, SendRequest
 from roundsman.model.instants import MINUTE, SECOND, clock_time, format_duration
 from roundsman.model.plan import RetryPlan, StepPlan, WaitPlan

@@ -15,12 +15,13 @@ The command `reconcile` (`reconcile`) makes one decision on each open task:
   state is never taken for one of the new state.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 
 from roundsman.engine.decision import DecisionBuilder, DecisionContext
 from roundsman.engine.transitions import StepEvent
 from roundsman.errors import Refused
+from roundsman.lazy_dataclass import dataclass
 from roundsman.model.events import Reconcile
 from roundsman.model.instants import clock_time
 from roundsman.model.plan import Plan, StepPlan

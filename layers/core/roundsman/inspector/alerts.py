@@ -1,7 +1,7 @@
 """The standing alerts of a stack, read from all their sources."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -22,6 +22,7 @@ from roundsman.inspector.views.standing_alerts import (
     of_holds,
     of_rejected,
 )
+from roundsman.lazy_dataclass import dataclass
 from roundsman.model.failure import Group
 from roundsman.model.instants import SECOND
 

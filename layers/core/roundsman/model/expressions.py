@@ -1,7 +1,6 @@
 """Evaluates a step's `when` and `for_each`: JMESPath expressions over the order and the results."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache, reduce
 from itertools import dropwhile, takewhile
@@ -14,6 +13,7 @@ from jmespath.parser import ParsedResult
 from jmespath.visitor import TreeInterpreter
 
 from roundsman.errors import DefinitionError
+from roundsman.lazy_dataclass import dataclass
 from roundsman.model.json import Json
 
 if TYPE_CHECKING:

@@ -4,8 +4,9 @@
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from roundsman.lazy_dataclass import dataclass
 from roundsman.model.instants import SECOND
 
 LEASE_DURATION = 20 * SECOND

@@ -6,8 +6,9 @@ session, `AIDAEXAMPLE` for an IAM user, the number of the account for its root u
 https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html#identifiers-unique-ids
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from roundsman.lazy_dataclass import dataclass
 from roundsman.model.events import Cancel, OperatorEvent
 
 LONGEST_SENDER = 128

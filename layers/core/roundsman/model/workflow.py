@@ -7,13 +7,14 @@ stored form.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import timedelta
 from enum import StrEnum
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, TypeAlias
 
 from roundsman.errors import DefinitionError
+from roundsman.lazy_dataclass import dataclass
 from roundsman.model.checks import (
     LONGEST_ERROR_TYPE,
     check_attempt_time,

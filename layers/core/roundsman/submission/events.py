@@ -35,7 +35,7 @@ from roundsman.model.json import (
 from roundsman.model.plan import Plan, plan_of
 from roundsman.model.workflow import Workflow
 from roundsman.submission.processing import Processing, read_processing
-from roundsman.submission.submission import CancelAsked, NewOrder
+from roundsman.submission.submission import CancelAsked, ValidOrder
 
 LARGEST_EVENT = LARGEST_INPUT  # bytes; keeps order and task, with results, below 400 KB per item
 DEEPEST_EVENT = DEEPEST_INPUT
@@ -86,7 +86,7 @@ class EventReader:
 
     def read(
         self, body: str, now: int, reply_queue_problem: Callable[[str], str | None]
-    ) -> NewOrder | CancelAsked:
+    ) -> ValidOrder | CancelAsked:
         """Read the text of a message.
 
         `now` is in epoch ms. `reply_queue_problem` takes the URL of a queue and returns None if
@@ -122,7 +122,7 @@ class EventReader:
             problems = problems or _too_long(order_id)
         if problems or processing.workflow is None or order_id is None:
             _reject(problems, order_id, processing)
-        return NewOrder(
+        return ValidOrder(
             order_id=order_id,
             content={**content, ORDER_ID: order_id},
             content_hash=sha256(canonical_json({**given, ORDER_ID: order_id})),

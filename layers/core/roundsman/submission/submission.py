@@ -3,10 +3,11 @@
 It also passes an application's cancellation of an order on to the scheduler.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from roundsman.engine.new_task import RECEIVED, ProcessingOptions, new_task
 from roundsman.errors import Problem, RejectedOrder, TryAgain
+from roundsman.lazy_dataclass import dataclass
 from roundsman.model.events import Cancel, CommandSource
 from roundsman.model.json import Json
 from roundsman.model.plan import Plan
@@ -27,7 +28,7 @@ NO_TASK = Problem(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NewOrder:
+class ValidOrder:
     """A validated order: what to store, and how to process it."""
 
     order_id: str
@@ -84,7 +85,7 @@ class Submission:
         self._shards = shards
         self._order_retention = order_retention
 
-    def submit(self, order: NewOrder) -> Submitted:
+    def submit(self, order: ValidOrder) -> Submitted:
         """Store the order and its task, and start the task. Idempotent.
 
         A repeated order stores nothing, but its `received` status and its commands are sent again:

@@ -12,13 +12,14 @@ task, so the pass visits no more tasks. It still sends look-ahead Inspects, whic
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from roundsman.alerts.census import GroupCensus, GroupsReport
 from roundsman.alerts.reporter import Reporter
 from roundsman.engine.due import Lane, due, lane_key, settled
 from roundsman.engine.machine import decide
 from roundsman.errors import CallRefused, SchemaTooNew, TryAgain, UnreadableRecord
+from roundsman.lazy_dataclass import dataclass
 from roundsman.model.events import Decision, Inspect, InspectAt, StartTask
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.plan import Plan

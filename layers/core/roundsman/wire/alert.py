@@ -7,8 +7,8 @@ filters. The alerts about failures are in `roundsman.alerts.group_alert`.
 import json
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from roundsman.lazy_dataclass import dataclass
 from roundsman.model.instants import clock_time, format_duration, iso
 from roundsman.model.json import Json
 from roundsman.wire.plain_text import AlertText, sanitize

@@ -18,7 +18,7 @@ from roundsman.model.workflow import Workflow
 from roundsman.ports import PlanStore
 from roundsman.submission.events import EventReader
 from roundsman.submission.reply_queues import usable_reply_queue
-from roundsman.submission.submission import CancelAsked, NewOrder, Submission, Submitted
+from roundsman.submission.submission import CancelAsked, Submission, Submitted, ValidOrder
 from roundsman.wire.messages import rejected_status_body
 
 
@@ -64,7 +64,7 @@ def batch_handler(
         try:
             asked = events.read(message.body, now(), problem_of)
             with log_keys(task_id=asked.order_id):
-                if isinstance(asked, NewOrder):
+                if isinstance(asked, ValidOrder):
                     _submit(asked)
                 else:
                     _cancel(asked, message)
@@ -72,7 +72,7 @@ def batch_handler(
             _tell_rejected(rejected)
             raise
 
-    def _submit(order: NewOrder) -> None:
+    def _submit(order: ValidOrder) -> None:
         submitted = submission.submit(order)
         parts.tracer.note("outcome", "accepted" if submitted.created else "repeated")
         _log_order(submitted)

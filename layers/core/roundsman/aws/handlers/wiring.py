@@ -1,6 +1,5 @@
 """Creates each function's adapters from its settings, and logs the results of owed messages."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from roundsman.aws.clients import Clients
@@ -15,6 +14,7 @@ from roundsman.aws.settings import SchedulerSettings, SubmissionSettings, Superv
 from roundsman.aws.sqs.outbox import AwsOutbox
 from roundsman.aws.tracing import OFF, Tracer
 from roundsman.errors import UnreadableRecord
+from roundsman.lazy_dataclass import dataclass
 from roundsman.scheduler.owed import OwedResult
 
 if TYPE_CHECKING:

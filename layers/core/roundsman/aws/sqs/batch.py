@@ -20,7 +20,6 @@ acknowledged (`roundsman.aws.sqs.dead_letters`).
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
@@ -31,6 +30,7 @@ from roundsman.aws.sqs.records import SqsRecord, entries_of, id_of, read_record
 from roundsman.aws.sqs.send_buffer import SendBuffer
 from roundsman.aws.tracing import OFF, Tracer
 from roundsman.errors import CallRefused, InvalidMessage, TryAgain
+from roundsman.lazy_dataclass import dataclass
 from roundsman.model.instants import SECOND
 from roundsman.ports import Outbox
 

@@ -1,8 +1,10 @@
 """Reads the SQS messages of a Lambda event."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import cast
+
+from roundsman.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

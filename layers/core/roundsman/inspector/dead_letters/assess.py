@@ -4,7 +4,6 @@ The message is parsed and checked with the code of the functions, so that the pr
 what they will do.
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from roundsman.engine.transitions import MayBecome, TaskEvent, task_transition
@@ -12,12 +11,13 @@ from roundsman.errors import InvalidMessage, Problem, RoundsmanError, Unreadable
 from roundsman.inspector.dead_letters.queues import MessageKind, Source
 from roundsman.inspector.errors import InspectorError
 from roundsman.inspector.read.stack import DeployedStack
+from roundsman.lazy_dataclass import dataclass
 from roundsman.model.events import Outcome
 from roundsman.model.json import parse_json
 from roundsman.model.states import ProcessState
 from roundsman.model.task import Task, idempotency_key, operation_of
 from roundsman.submission.reply_queues import usable_reply_queue
-from roundsman.submission.submission import NO_TASK, TAKEN, CancelAsked, NewOrder
+from roundsman.submission.submission import NO_TASK, TAKEN, CancelAsked, ValidOrder
 from roundsman.wire.commands import INSPECT, START, read_command
 from roundsman.wire.messages import (
     TASK_ID,
@@ -150,7 +150,7 @@ def _subject(body: str) -> str:
     return f"event of {order}" if order else "event"
 
 
-def _judge_order(stack: DeployedStack, event: NewOrder) -> Judged:
+def _judge_order(stack: DeployedStack, event: ValidOrder) -> Judged:
     stored = stack.tasks.order(event.order_id)
     what = f"order {event.order_id}"
     if stored is None:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
@@ -10,6 +10,7 @@ from botocore.exceptions import ClientError
 from roundsman.inspector.doctor.facts import QueueFact
 from roundsman.inspector.doctor.readings import Looking
 from roundsman.inspector.read.stack import DeployedStack
+from roundsman.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient

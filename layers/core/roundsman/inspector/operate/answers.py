@@ -4,7 +4,7 @@ The reply goes to the agent's reply queue, like a reply from the external system
 names the principal that sent it; the command `resolve` also records a name and a reason.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from botocore.exceptions import HTTPClientError
 
@@ -19,6 +19,7 @@ from roundsman.inspector.operate.commands import CommandOutcome
 from roundsman.inspector.read.lookup import find_task
 from roundsman.inspector.read.stack import DeployedStack
 from roundsman.inspector.sanitize import inert
+from roundsman.lazy_dataclass import dataclass
 from roundsman.model.json import Json
 from roundsman.model.states import ProcessState
 from roundsman.model.task import StepRecord, Task, idempotency_key, operation_of

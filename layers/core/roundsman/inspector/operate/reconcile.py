@@ -10,7 +10,7 @@ The supervisor must be stopped before: it would end the tasks whose time was ove
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from itertools import islice
 
@@ -26,6 +26,7 @@ from roundsman.inspector.errors import InspectorError, Interrupted, InvalidArgum
 from roundsman.inspector.operate.commands import check_sender
 from roundsman.inspector.read.stack import DeployedStack
 from roundsman.inspector.read.task_records import END_OF_TIME
+from roundsman.lazy_dataclass import dataclass
 from roundsman.model.events import CommandSource, Reconcile
 from roundsman.model.instants import iso
 from roundsman.model.json import sha256

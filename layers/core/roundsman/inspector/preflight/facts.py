@@ -1,9 +1,10 @@
 """What a deployment needs, and what the account has, as plain values."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from roundsman.inspector.documents.preflight import PreflightCheck
+from roundsman.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,8 @@ https://docs.aws.amazon.com/cloudformation-cli/latest/userguide/resource-type-sc
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from roundsman.lazy_dataclass import dataclass
 
 ANY = "*"
 

@@ -6,7 +6,7 @@ delay of a minute or two, or, for an agent's request queue, from the agent's rea
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -16,6 +16,7 @@ from roundsman.aws.errors import aws_errors
 from roundsman.inspector.documents.stats import AgeSource
 from roundsman.inspector.read.agents import agent_names
 from roundsman.inspector.read.stack import DeployedStack
+from roundsman.lazy_dataclass import dataclass
 from roundsman.model.events import Agents
 from roundsman.model.instants import EPOCH, MINUTE
 

@@ -8,7 +8,7 @@ does.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Literal
 
 from roundsman.engine.effects import may_have_taken_effect
@@ -16,6 +16,7 @@ from roundsman.inspector.documents.tasks import StepCase, TaskCase
 from roundsman.inspector.views.step_text import span
 from roundsman.inspector.views.step_waits import StepWait, waits_of
 from roundsman.inspector.views.task_view import in_state, nothing_undoes, second, step_names
+from roundsman.lazy_dataclass import dataclass
 from roundsman.model.events import Agents
 from roundsman.model.holds import Hold
 from roundsman.model.instants import MINUTE, format_duration, iso

@@ -6,10 +6,10 @@ a dead letter.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from roundsman.inspector.documents.alerts import AlertDocument, AlertKind, AlertSeverity
 from roundsman.inspector.views.task_view import second
+from roundsman.lazy_dataclass import dataclass
 from roundsman.model.failure import NO_STEP, RETRIED, UNDO_FAILED, UNREADABLE, Group
 from roundsman.model.holds import OPERATOR, Hold
 from roundsman.model.instants import iso

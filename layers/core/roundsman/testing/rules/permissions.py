@@ -12,7 +12,7 @@ from roundsman.testing.rules.reading import (
     NO_VALUE,
     PERSONAL_POLICIES,
     STACK,
-    Agent,
+    TemplateAgent,
     added_policies,
     agents,
     aliases,
@@ -335,7 +335,7 @@ def agent_rows(application: Application) -> list[str]:
     return problems
 
 
-def _rows(agent: Agent) -> dict[str, set[str]]:
+def _rows(agent: TemplateAgent) -> dict[str, set[str]]:
     circuit = f"breaker#{agent.name}"
     rate, calls = f"rate#{agent.name}", f"calls#{agent.name}#*"
     return {

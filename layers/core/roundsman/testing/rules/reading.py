@@ -24,7 +24,7 @@ METRICS_NAMESPACE: Json = {"Fn::Sub": f"Roundsman/{STACK}"}
 
 
 @dataclass(frozen=True)
-class Agent:
+class TemplateAgent:
     """An agent of the template."""
 
     prefix: str
@@ -138,10 +138,12 @@ def roles(template: Document) -> dict[str, Document]:
     return of_type(template, "AWS::IAM::Role")
 
 
-def agents(template: Document) -> list[Agent]:
+def agents(template: Document) -> list[TemplateAgent]:
     """The agents: each function that is not a function of the engine is the function of one."""
     return [
-        Agent(name.removesuffix("Function"), environment(template, name)["POWERTOOLS_SERVICE_NAME"])
+        TemplateAgent(
+            name.removesuffix("Function"), environment(template, name)["POWERTOOLS_SERVICE_NAME"]
+        )
         for name in functions(template)
         if name not in ENGINE_FUNCTIONS
     ]

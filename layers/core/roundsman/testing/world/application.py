@@ -14,7 +14,7 @@ from roundsman.model.task import UNDO, item_place
 from roundsman.model.workflow import Workflow
 from roundsman.ports import Clock
 from roundsman.submission.events import EventReader
-from roundsman.submission.submission import CancelAsked, NewOrder
+from roundsman.submission.submission import CancelAsked, ValidOrder
 
 
 def _as_text(order: Mapping[str, Json]) -> str:
@@ -28,7 +28,7 @@ def _as_text(order: Mapping[str, Json]) -> str:
         raise ValueError(f"an order must be a JSON object: {problem}") from problem
 
 
-class Application:
+class SimulatedApplication:
     """Sends orders and cancellations with `send`, and reads them with `read` for submission."""
 
     def __init__(
@@ -46,7 +46,7 @@ class Application:
         self._events = self._readers()
         self._send = send
         self._clock = clock
-        self._sent: dict[str, Callable[[], NewOrder | CancelAsked]] = {}
+        self._sent: dict[str, Callable[[], ValidOrder | CancelAsked]] = {}
         self._numbers = count(1)
 
     def deploy(self, workflows: Collection[Workflow]) -> None:
@@ -86,10 +86,10 @@ class Application:
         self._send_as(order_id, lambda: self._read_with(text, name, options))
         return order_id
 
-    def _read_with(self, text: str, workflow: str, options: ProcessingOptions | None) -> NewOrder:
+    def _read_with(self, text: str, workflow: str, options: ProcessingOptions | None) -> ValidOrder:
         """The order of an event that runs this workflow with these options."""
         asked = self._events[workflow].read(text, self._clock(), lambda _: None)
-        if not isinstance(asked, NewOrder):
+        if not isinstance(asked, ValidOrder):
             raise ValueError("an event with cancel has no workflow and no options")
         return asked if options is None else replace(asked, options=options)
 
@@ -118,11 +118,11 @@ class Application:
         """Send a cancellation."""
         self._send_as(asked.order_id, lambda: asked)
 
-    def _send_as(self, order_id: str, read: Callable[[], NewOrder | CancelAsked]) -> None:
+    def _send_as(self, order_id: str, read: Callable[[], ValidOrder | CancelAsked]) -> None:
         self._sent[text := f"{order_id} #{len(self._sent)}"] = read
         self._send(text)
 
-    def read(self, body: str) -> NewOrder | CancelAsked:
+    def read(self, body: str) -> ValidOrder | CancelAsked:
         """The order or cancellation of a text in the queue `orders`.
 
         Raises RejectedOrder if the deployed submission would reject it.

@@ -28,7 +28,7 @@ from roundsman.ports import Clock
 from roundsman.scheduler.fold import ArrivedReply
 from roundsman.scheduler.scheduler import Handled, Scheduler
 from roundsman.scheduler.sender_check import SenderCheck
-from roundsman.submission.submission import CancelAsked, NewOrder, Submission, Submitted
+from roundsman.submission.submission import CancelAsked, Submission, Submitted, ValidOrder
 from roundsman.supervisor.bulk_runs import BulkPorts, BulkRuns
 from roundsman.supervisor.supervisor import (
     PassReport,
@@ -87,7 +87,7 @@ LOOKS_AHEAD = MINUTE
 See `roundsman.scheduler.lookahead`.
 """
 
-ReadOrder = Callable[[str], NewOrder | CancelAsked]
+ReadOrder = Callable[[str], ValidOrder | CancelAsked]
 """A function that reads an application's message. It raises RejectedOrder or InvalidMessage."""
 
 
@@ -239,7 +239,7 @@ class Processes:
             shards=SHARDS,
         )
         asked = read(mail.body)
-        if isinstance(asked, NewOrder):
+        if isinstance(asked, ValidOrder):
             return submission.submit(asked)
         return submission.cancel(asked, mail.message_id, mail.sender)
 

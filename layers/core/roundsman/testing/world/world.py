@@ -41,7 +41,7 @@ from roundsman.testing.faults import Crash, Faults, Hit
 from roundsman.testing.invariants.rules import Broken, Invariant, of_open
 from roundsman.testing.tasks import checked
 from roundsman.testing.world.agents import UntypedError, all_agents, check_typed
-from roundsman.testing.world.application import Application
+from roundsman.testing.world.application import SimulatedApplication
 from roundsman.testing.world.mishaps import NONE, Mishaps, RandomFaults, RandomServices, some_delay
 from roundsman.testing.world.operator import Operator
 from roundsman.testing.world.outbox import Status, WorldOutbox
@@ -119,7 +119,7 @@ class World:
         self.mishaps = mishaps
         self.instances = instances
         self.chance = Random(seed)  # noqa: S311  # must be repeatable
-        self._application = Application(workflows, self._send_order, self.clock)
+        self._application = SimulatedApplication(workflows, self._send_order, self.clock)
         self.workflows = self._application.workflows
         self.faults = faults or RandomFaults(self.chance, mishaps)
         self.services = RandomServices(self.chance, mishaps)
