@@ -43,8 +43,8 @@ for name in sys.argv[1:]:
         }
         compiled = {
             kind.__module__ + "." + kind.__qualname__ for kind in kinds
-            if "__dataclass_fields__" in vars(kind) and "__eq__" in vars(kind)
-            and kind.__eq__.__code__.co_filename == "<string>"
+            if "__dataclass_fields__" in vars(kind)
+            and kind.__repr__.__module__ != "roundsman.lazy_dataclass"
         }
         with open(write, "w") as file:
             json.dump({"modules": modules, "compiled": sorted(compiled)}, file)

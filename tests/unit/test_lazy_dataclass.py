@@ -175,7 +175,8 @@ def test_its_signature_is_that_of_the_standard_library() -> None:
             (each.name, each.kind) for each in other.values()
         ]
     hints = typing.get_type_hints(LazyOpen.__init__)
-    assert hints == {"x": int, "other": LazyOpen | None}
+    assert hints == {"x": int, "other": LazyOpen | None, "return": type(None)}
+    assert str(inspect.signature(LazyPoint)) == str(inspect.signature(StandardPoint))
 
 
 @both
@@ -252,6 +253,53 @@ def test_it_is_applied_without_options(decorator: Decorator) -> None:
     assert made(n=1) == made(1)
 
 
+@both
+def test_a_class_that_writes_its_own_equality_keeps_a_hash(decorator: Decorator) -> None:
+    class Nocase:  # noqa: PLW1641  # the decorator adds the hash
+        text: str
+
+        def __eq__(self, other: object) -> bool:
+            return self.text.lower() == getattr(other, "text", "").lower()
+
+    made = decorator(frozen=True)(Nocase)
+    assert made("a") == made("A")  # type: ignore[call-arg]  # a dataclass now
+    assert hash(made("a")) == hash(made("a"))  # type: ignore[call-arg]  # likewise
+
+
+@opens
+def test_a_frozen_class_of_the_standard_library_can_inherit_from_it(of: Open) -> None:
+    @dataclasses.dataclass(frozen=True)
+    class Heir(of):  # type: ignore[misc, valid-type]  # mypy needs a class that is written
+        y: int = 0
+
+    assert Heir(1, x=2) == Heir(1, x=2)
+    with pytest.raises(FrozenInstanceError):
+        Heir(1).x = 3
+    with pytest.raises(TypeError, match="cannot inherit non-frozen dataclass from a frozen one"):
+
+        @dataclasses.dataclass
+        class Open(of):  # type: ignore[misc, valid-type]  # as above
+            y: int = 0
+
+
+@both
+def test_a_value_that_contains_itself_is_shown(decorator: Decorator) -> None:
+    class Node:
+        others: list[object]
+
+    made = typing.cast("Callable[[list[object]], object]", decorator()(Node))
+    others: list[object] = []
+    node = made([others, others])
+    others.append(node)
+    assert repr(node).endswith("Node(others=[[...], [...]])")
+
+
+@points
+def test_pytest_can_say_which_field_differs(point: Point) -> None:
+    """It looks for a comparison that was generated."""
+    assert point.__eq__.__code__.co_filename == "<string>"
+
+
 def test_only_the_first_use_compiles_and_only_once() -> None:
     with patch.object(builtins, "exec", wraps=exec) as compiled:
 
@@ -267,6 +315,9 @@ def test_only_the_first_use_compiles_and_only_once() -> None:
             x: int
 
         assert (theirs, compiled.call_count) == (6, 0)
-        assert Lazy(1) == Lazy(1)
-        assert repr(Standard(1))
-        assert compiled.call_count == 1
+        assert Lazy(1) in [Lazy(1)]
+        assert repr(Lazy(1))
+        assert compiled.call_count == 2  # __init__ and __eq__
+        assert len({Lazy(1), Lazy(2)}) == 2
+        assert Standard(1) == Standard(1)
+        assert compiled.call_count == 3

@@ -18,10 +18,8 @@ MODEL = (
     Mutant(
         name="values-of-two-classes-differ",
         file="layers/core/roundsman/lazy_dataclass.py",
-        old="""        if other.__class__ is not self.__class__:
-            return NotImplemented
-""",
-        new="",
+        old='"if other.__class__ is self.__class__:"',
+        new='"if True:"',
         tests=(
             "tests/unit/test_lazy_dataclass.py::test_values_of_two_classes_are_never_equal[LazyPoint]",
         ),
@@ -40,8 +38,8 @@ MODEL = (
     Mutant(
         name="what-is-left-out-is-not-compared",
         file="layers/core/roundsman/lazy_dataclass.py",
-        old="for field in dataclasses.fields(cls) if field.compare",
-        new="for field in dataclasses.fields(cls)",
+        old="for field in dataclasses.fields(cls) if field.compare]",
+        new="for field in dataclasses.fields(cls)]",
         tests=(
             "tests/unit/test_lazy_dataclass.py::test_equal_values_are_equal_and_have_one_hash[LazyPoint]",
         ),

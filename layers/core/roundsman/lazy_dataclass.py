@@ -1,10 +1,10 @@
-"""Frozen dataclasses that take a tenth of the standard library's time to import.
+"""Dataclasses that take a tenth of the standard library's time to import.
 
 `dataclasses.dataclass(frozen=True)` compiles up to six methods of a class from source text where
 the class is defined. This takes about a millisecond a class, and a function imports some ninety of
 them: more than a quarter of its cold start. Here the standard library collects the fields, and
-compiles nothing. `__init__` is compiled when the class is first used. The other methods are the
-same code for all classes.
+compiles nothing. `__init__`, `__eq__` and `__hash__` are compiled from the same text when they are
+first used, which most of them never are. The other methods need no text of their own.
 
 The classes work as the standard library's do with `fields`, `replace`, `asdict`, `match`, `copy`
 and `pickle`, and a type checker takes them for those. tests/unit/test_lazy_dataclass.py runs the
@@ -13,9 +13,9 @@ same tests on both.
 
 import dataclasses
 import sys
-from collections.abc import Callable, Iterable
-from dataclasses import MISSING, FrozenInstanceError
-from operator import attrgetter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import MISSING, FrozenInstanceError, is_dataclass
+from reprlib import recursive_repr
 from types import MethodType
 from typing import TYPE_CHECKING, TypeVar, cast
 
@@ -38,19 +38,25 @@ def _dataclass(
 ) -> type[T] | Callable[[type[T]], type[T]]:
     """Make a class a dataclass, with options or without, as `dataclasses.dataclass` does.
 
-    There are no other options: a class that needs `order` uses the standard library's. A dataclass
-    that inherits from one that is made here is made here too; the standard library's raises
-    `TypeError`, since it does not know that its base is frozen.
+    There are no other options: a class that needs `order` uses the standard library's. So does one
+    with an `InitVar`, or with `hash` for a field.
     """
 
     def decorate(cls: type[T]) -> type[T]:
+        inherits = any(is_dataclass(base) for base in cls.__mro__[1:])
         collect = dataclasses.dataclass(
-            init=False, repr=False, eq=False, slots=slots, kw_only=kw_only
+            init=False,
+            repr=False,
+            eq=False,
+            frozen=frozen and inherits,  # what the standard library asks of a frozen base's heir
+            slots=slots,
+            kw_only=kw_only,
         )
         made = collect(cls)
+        made.__dataclass_params__.frozen = frozen  # type: ignore[attr-defined]  # for its heirs
         methods = _methods(cast("type[DataclassInstance]", made), eq=eq, frozen=frozen, slots=slots)
         for name, method in methods.items():
-            if name not in cls.__dict__:
+            if cls.__dict__.get(name) is None:  # `__hash__` is None where only `__eq__` is written
                 setattr(made, name, method)
         return made
 
@@ -61,24 +67,43 @@ if not TYPE_CHECKING:
     dataclass = _dataclass
 
 
-class _Init:
-    """An `__init__` that is compiled, and put in the place of this object, when it is looked up."""
+class _AtFirstUse:
+    """A method that is compiled, and put in the place of this object, when it is looked up."""
 
-    def __init__(self, owner: "type[DataclassInstance]") -> None:
+    def __init__(self, owner: "type[DataclassInstance]", compile_for: "_Compile") -> None:
         self._owner = owner
+        self._compile_for = compile_for
+        self._names = vars(sys.modules[owner.__module__])
 
-    def __get__(self, instance: object, _: type[object] | None = None) -> Callable[..., None]:
-        compiled = _compiled_init(self._owner)
-        setattr(self._owner, "__init__", compiled)  # noqa: B010  # a checker refuses to assign it
-        return compiled if instance is None else MethodType(compiled, instance)
+    def __get__(self, instance: object, _: type[object] | None = None) -> Callable[..., object]:
+        method = self._compile_for(self._owner, self._names)
+        setattr(self._owner, method.__name__, method)
+        return method if instance is None else MethodType(method, instance)
+
+
+_Compile = Callable[["type[DataclassInstance]", dict[str, object]], Callable[..., object]]
+
+
+class _Factory:
+    """The default of a parameter whose value is made anew for each instance."""
+
+    def __repr__(self) -> str:
+        return "<factory>"
+
+
+_UNSET = _Factory()
 
 
 def _methods(
     cls: "type[DataclassInstance]", *, eq: bool, frozen: bool, slots: bool
 ) -> dict[str, object]:
-    methods: dict[str, object] = {"__init__": _Init(cls), "__repr__": _repr_of(cls)}
+    methods: dict[str, object] = {
+        "__init__": _AtFirstUse(cls, _compiled_init),
+        "__repr__": _repr_of(cls),
+    }
     if eq:
-        methods |= _comparisons(cls, frozen=frozen)
+        methods["__eq__"] = _AtFirstUse(cls, _compiled_eq)
+        methods["__hash__"] = _AtFirstUse(cls, _compiled_hash) if frozen else None
     if frozen:
         methods |= _protection(cls, slots=slots)
     return methods
@@ -87,25 +112,12 @@ def _methods(
 def _repr_of(cls: "type[DataclassInstance]") -> Callable[[object], str]:
     shown = [field.name for field in dataclasses.fields(cls) if field.repr]
 
+    @recursive_repr()
     def __repr__(self: object) -> str:
         values = ", ".join(f"{name}={getattr(self, name)!r}" for name in shown)
         return f"{self.__class__.__qualname__}({values})"
 
     return __repr__
-
-
-def _comparisons(cls: "type[DataclassInstance]", *, frozen: bool) -> dict[str, object]:
-    values = _values(field.name for field in dataclasses.fields(cls) if field.compare)
-
-    def __eq__(self: object, other: object) -> bool:
-        if other.__class__ is not self.__class__:
-            return NotImplemented
-        return values(self) == values(other)
-
-    def __hash__(self: object) -> int:
-        return hash(values(self))
-
-    return {"__eq__": __eq__, "__hash__": __hash__ if frozen else None}
 
 
 def _protection(cls: "type[DataclassInstance]", *, slots: bool) -> dict[str, object]:
@@ -134,20 +146,10 @@ def _protection(cls: "type[DataclassInstance]", *, slots: bool) -> dict[str, obj
     return methods
 
 
-def _values(names: Iterable[str]) -> Callable[[object], tuple[object, ...]]:
-    """Return a function from an instance to the tuple of these attributes."""
-    match tuple(names):
-        case ():
-            return lambda _: ()
-        case (name,):
-            return lambda instance: (getattr(instance, name),)
-        case several:
-            return attrgetter(*several)
-
-
-def _compiled_init(cls: "type[DataclassInstance]") -> Callable[..., None]:
-    """Return the `__init__` that `dataclasses.dataclass(frozen=True)` would compile for `cls`."""
-    scope: dict[str, object] = {"_set": object.__setattr__, "_UNSET": object()}
+def _compiled_init(
+    cls: "type[DataclassInstance]", names: dict[str, object]
+) -> Callable[..., object]:
+    scope: dict[str, object] = {"_set": object.__setattr__, "_UNSET": _UNSET}
     positional: list[str] = []
     keyword_only: list[str] = []
     lines: list[str] = []
@@ -169,19 +171,55 @@ def _compiled_init(cls: "type[DataclassInstance]") -> Callable[..., None]:
             lines.append(f"_set(self, {field.name!r}, _make_{field.name}())")
     if hasattr(cls, "__post_init__"):
         lines.append("self.__post_init__()")
-    parameters = ["self", *positional, *(["*"] if keyword_only else []), *keyword_only]
+    parameters = [*positional, *(["*"] if keyword_only else []), *keyword_only]
+    init = _compiled(cls, "__init__", parameters, lines or ["pass"], names, scope)
+    init.__annotations__ = {field.name: field.type for field in dataclasses.fields(cls)}
+    init.__annotations__["return"] = None
+    return init
+
+
+def _compiled_eq(cls: "type[DataclassInstance]", names: dict[str, object]) -> Callable[..., object]:
+    lines = [
+        "if other.__class__ is self.__class__:",
+        f"    return {_compared(cls, 'self')} == {_compared(cls, 'other')}",
+        "return NotImplemented",
+    ]
+    return _compiled(cls, "__eq__", ["other"], lines, names)
+
+
+def _compiled_hash(
+    cls: "type[DataclassInstance]", names: dict[str, object]
+) -> Callable[..., object]:
+    return _compiled(cls, "__hash__", [], [f"return hash({_compared(cls, 'self')})"], names)
+
+
+def _compared(cls: "type[DataclassInstance]", instance: str) -> str:
+    """Return the text of a tuple: the fields of this variable's value that are compared."""
+    fields = [field.name for field in dataclasses.fields(cls) if field.compare]
+    return f"({''.join(f'{instance}.{name}, ' for name in fields)})"
+
+
+def _compiled(
+    cls: type[object],
+    name: str,
+    parameters: Iterable[str],
+    lines: Sequence[str],
+    names: dict[str, object],
+    scope: dict[str, object] | None = None,
+) -> Callable[..., object]:
+    """Compile a method. `names` are those of the module of `cls`; `scope` has others for it."""
+    scope = scope or {}
     source = "\n".join(
         (
             f"def define({', '.join(scope)}):",
-            f"    def __init__({', '.join(parameters)}):",
-            *(f"        {line}" for line in lines or ["pass"]),
-            "    return __init__",
+            f"    def {name}({', '.join(('self', *parameters))}):",
+            *(f"        {line}" for line in lines),
+            f"    return {name}",
         )
     )
-    defined: dict[str, Callable[..., Callable[..., None]]] = {}
-    # The names in the source are those of the class's fields, from the same module.
-    exec(source, sys.modules[cls.__module__].__dict__, defined)  # noqa: S102
-    init = defined["define"](**scope)
-    init.__qualname__ = f"{cls.__qualname__}.__init__"
-    init.__annotations__ = {field.name: field.type for field in dataclasses.fields(cls)}
-    return init
+    defined: dict[str, Callable[..., Callable[..., object]]] = {}
+    # The text consists of the names of fields, which are written in a module.
+    exec(source, names, defined)  # noqa: S102
+    method = defined["define"](**scope)
+    method.__qualname__ = f"{cls.__qualname__}.{name}"
+    return method
