@@ -13,25 +13,15 @@ from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from functools import cache
 
-from benchmarks import (
-    cold,
-    comparison,
-    decisions,
-    growth,
-    latency,
-    money,
-    page,
-    passes,
-    profiling,
-    throughput,
-    units,
-)
+from benchmarks import comparison, page
 from benchmarks.comparison import LATEST
-from benchmarks.recording import record
+from benchmarks.cost import growth, money, units
+from benchmarks.cost.recording import record
 from benchmarks.report import Report, Setting
 from benchmarks.scale import measure as scale
 from benchmarks.scale import overload
-from benchmarks.timing import machine
+from benchmarks.speed import cold, decisions, latency, passes, profiling, throughput
+from benchmarks.speed.timing import machine
 from roundsman.model.json import Json
 from tools.engines import dynamodb_local
 from tools.engines.runtimes import ToolError

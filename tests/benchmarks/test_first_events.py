@@ -7,7 +7,7 @@ from hashlib import md5
 import boto3
 from botocore.config import Config
 
-from benchmarks.first_events import Aws, FirstEvent, recorded
+from benchmarks.speed.first_events import Aws, FirstEvent, recorded
 
 KEY = {"TaskId": {"S": "ord-1"}}
 

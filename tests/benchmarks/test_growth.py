@@ -2,8 +2,8 @@
 
 import pytest
 
-from benchmarks.growth import grown
-from benchmarks.stand_ins import WorkflowShape
+from benchmarks.cost.growth import grown
+from benchmarks.harness.stand_ins import WorkflowShape
 
 MOST = {4: 13, 10: 19, 20: 30, 50: 85, 100: 180}
 """The most write units of an order, by its steps one after the other."""

@@ -4,10 +4,10 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from benchmarks.counting import BATCHES, Everything, count_everything
-from benchmarks.growth import grown
-from benchmarks.guard import RISEN, call_complaints, complaints, standing_complaints
-from benchmarks.stand_ins import WorkflowShape
+from benchmarks.cost.counting import BATCHES, Everything, count_everything
+from benchmarks.cost.growth import grown
+from benchmarks.cost.guard import RISEN, call_complaints, complaints, standing_complaints
+from benchmarks.harness.stand_ins import WorkflowShape
 from roundsman_console.cost.figures import OrderUse, load_figures
 
 MOST_WRITE_UNITS_OF_FIFTY = 34

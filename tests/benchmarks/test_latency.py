@@ -2,8 +2,8 @@
 
 import pytest
 
-from benchmarks import latency
-from benchmarks.latency import PICK_UP, RATES, Load, path, recoveries, waits_ms
+from benchmarks.speed import latency
+from benchmarks.speed.latency import PICK_UP, RATES, Load, path, recoveries, waits_ms
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman_console.cost.figures import load_figures
 from roundsman_console.cost.prices import load_prices

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from benchmarks.profiling import NOT_OURS, OTHER, Timings, report, subject_of, subjects_of
+from benchmarks.speed.profiling import NOT_OURS, OTHER, Timings, report, subject_of, subjects_of
 
 ENGINE = ("/x/roundsman/engine/decision.py", 1, "decide")
 CODEC = ("/x/roundsman/aws/dynamodb/codec.py", 1, "task_item")

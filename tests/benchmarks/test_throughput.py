@@ -7,11 +7,11 @@ from typing import cast
 
 import pytest
 
-from benchmarks import processor
-from benchmarks.killing import kill_all, seconds_to_complete_by
-from benchmarks.shop import PATIENCE, Shop, spread, warm_up
-from benchmarks.step_functions import RESOURCES, definition
-from benchmarks.throughput import Found, Records, report
+from benchmarks.harness import processor
+from benchmarks.harness.shop import PATIENCE, Shop, spread, warm_up
+from benchmarks.speed.killing import kill_all, seconds_to_complete_by
+from benchmarks.speed.step_functions import RESOURCES, definition
+from benchmarks.speed.throughput import Found, Records, report
 from roundsman.aws.dynamodb.tasks import DynamoStore
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import SECOND

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from benchmarks.meter import Meter
-from benchmarks.stand_ins import WorkflowShape, stand_ins
+from benchmarks.harness.meter import Meter
+from benchmarks.harness.stand_ins import WorkflowShape, stand_ins
 from roundsman.model.states import TaskState
 from roundsman.testing.stack import Stack
 from tests.moto.orders import order

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from benchmarks.meter import Counts, Meter, metered
-from benchmarks.orders import counted, order
+from benchmarks.harness.meter import Counts, Meter, metered
+from benchmarks.harness.orders import counted, order
+from benchmarks.harness.stack import stack_on_the_engine
 from benchmarks.report import Report, Setting, Table, amount
-from benchmarks.stack import stack_on_the_engine
 from roundsman.aws.dynamodb.codec import unpacked_item
 from roundsman.model.instants import MINUTE, SECOND
 

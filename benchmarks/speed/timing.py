@@ -11,10 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
-from benchmarks.counting import BATCHES, by_role
-from benchmarks.meter import Counts, Meter, metered
-from benchmarks.orders import counted, order
-from benchmarks.stack import stack_on_the_engine
+from benchmarks.cost.counting import BATCHES, by_role
+from benchmarks.harness.meter import Counts, Meter, metered
+from benchmarks.harness.orders import counted, order
+from benchmarks.harness.stack import stack_on_the_engine
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman_console.cost.figures import Times
 

@@ -1,8 +1,8 @@
 """Measures cold starts: a new interpreter up to its first message, compared with a baseline.
 
 Two instants are measured: when the handler and its adapters are made, and when the first message is
-handled: an order, a Start, a request (`benchmarks.first_events`). So nothing is won by work that is
-merely done later. The supervisor has no message, and its first pass is not measured.
+handled: an order, a Start, a request (`benchmarks.speed.first_events`). So nothing is won by work
+that is merely done later. The supervisor has no message, and its first pass is not measured.
 
 The import path is that of Lambda: boto3 of the runtime and the libraries of the layers, not those
 of this machine. boto3 has bytecode, as on Lambda. The layers have bytecode if the Python that
@@ -27,9 +27,9 @@ from importlib.metadata import distribution
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from benchmarks.first_events import Aws, FirstEvent, Recorded, recorded
+from benchmarks.harness.stack import TEMPLATE
 from benchmarks.report import Report, Setting, Table, amount
-from benchmarks.stack import TEMPLATE
+from benchmarks.speed.first_events import Aws, FirstEvent, Recorded, recorded
 from roundsman.testing.stack.template import FunctionCode
 
 ROOT = TEMPLATE.parent

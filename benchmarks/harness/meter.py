@@ -19,7 +19,7 @@ from unittest.mock import patch
 
 import boto3
 
-from benchmarks.sizes import Value, item_bytes
+from benchmarks.harness.sizes import Value, item_bytes
 from roundsman.aws.dynamodb.settled import StoredItem, is_row
 from roundsman.testing.rules.metric_filters import MetricFilter, metric_filters
 from roundsman.testing.stack import Context, Stack

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_dynamodb.type_defs import CreateTableInputTypeDef
 
-TEMPLATE = Path(__file__).parents[1] / "template.yaml"
+TEMPLATE = Path(__file__).parents[2] / "template.yaml"
 SERVICES = ("InventoryUrl", "PaymentUrl", "ShippingUrl", "MailUrl")
 KEPT_OF_A_TABLE = ("TableName", "AttributeDefinitions", "KeySchema")
 KEPT_OF_AN_INDEX = ("IndexName", "KeySchema", "Projection")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import boto3
 
-from benchmarks.orders import order
+from benchmarks.harness.orders import order
 
 if TYPE_CHECKING:
     from mypy_boto3_lambda import LambdaClient

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, cast
 from unittest.mock import patch
 
 import workflows.registry
-from benchmarks.meter import Meter, billed
+from benchmarks.harness.meter import Meter, billed
 from roundsman import Compensation, Step, Workflow
 from roundsman.model.events import Outcome
 from roundsman.wire.messages import Reply, read_request

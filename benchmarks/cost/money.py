@@ -22,7 +22,7 @@ from roundsman_console.cost.model import (
 )
 from roundsman_console.cost.prices import Prices, load_prices
 
-PLOT = Path(__file__).parent / "results" / "usd_per_million.svg"
+PLOT = Path(__file__).parents[1] / "results" / "usd_per_million.svg"
 PLOTTED = ("unbatched", "batch of 5", "batch of 10")
 MONTHLY = 3_000_000.0  # orders per month; a little more than one order per second
 UNBATCHED = Wanted(MONTHLY)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 
-from benchmarks.counting import Everything
+from benchmarks.cost.counting import Everything
 from roundsman_console.cost.figures import Figures, OrderUse, Role
 
 SLACK = {"log_bytes": 0.01}

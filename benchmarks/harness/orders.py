@@ -2,7 +2,7 @@
 
 from math import ceil
 
-from benchmarks.meter import Counts, Meter
+from benchmarks.harness.meter import Counts, Meter
 from roundsman.model.states import TaskState
 
 THE_APPLICATION = "the application"

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from math import ceil
 from typing import cast
 
-from benchmarks.meter import Counts, Meter, metered
-from benchmarks.orders import counted, order
-from benchmarks.sizes import Value, item_bytes
-from benchmarks.stack import stack_on_the_engine
-from benchmarks.stand_ins import WorkflowShape, stand_ins
+from benchmarks.harness.meter import Counts, Meter, metered
+from benchmarks.harness.orders import counted, order
+from benchmarks.harness.sizes import Value, item_bytes
+from benchmarks.harness.stack import stack_on_the_engine
+from benchmarks.harness.stand_ins import WorkflowShape, stand_ins
 from roundsman.model.instants import SECOND
 from roundsman.testing.stack.template import mapping_of, part
 from roundsman_console.cost.figures import IdleUse, OrderUse, Pass, RecordSize, Role

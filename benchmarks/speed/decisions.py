@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from statistics import median
 from time import thread_time_ns
 
+from benchmarks.harness.sizes import item_bytes
+from benchmarks.harness.stand_ins import WorkflowShape
 from benchmarks.report import Report, Setting, Table, amount
-from benchmarks.sizes import item_bytes
-from benchmarks.stand_ins import WorkflowShape
 from roundsman.aws.dynamodb.codec import read_task, task_item
 from roundsman.engine.machine import decide
 from roundsman.engine.new_task import ProcessingOptions, new_task

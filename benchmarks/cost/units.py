@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict
 
-from benchmarks.counting import Counted, Everything, count_everything
+from benchmarks.cost.counting import Counted, Everything, count_everything
 from benchmarks.report import Report, Setting, Table, amount
 from roundsman.model.json import Json
 from roundsman_console.cost.figures import OrderUse
@@ -30,7 +30,7 @@ def measure(setting: Setting) -> Report:
     again = count_everything(setting.engine(), lambda _: None)
     same = found.orders == again.orders and found.idle_pass == again.idle_pass
     if not same:
-        raise AssertionError("two runs counted differently: see benchmarks/counting.py")
+        raise AssertionError("two runs counted differently: see benchmarks/cost/counting.py")
     return report(found)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from benchmarks.shop import Shop
+from benchmarks.harness.shop import Shop
 from roundsman.model.instants import SECOND
 from roundsman.model.task import Task
 from roundsman_console.local.process import end_each

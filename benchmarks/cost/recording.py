@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from benchmarks.counting import Everything, count_everything, weigh_records
-from benchmarks.growth import Grown, grown
-from benchmarks.stand_ins import WorkflowShape
-from benchmarks.timing import time_everything
+from benchmarks.cost.counting import Everything, count_everything, weigh_records
+from benchmarks.cost.growth import Grown, grown
+from benchmarks.harness.stand_ins import WorkflowShape
+from benchmarks.speed.timing import time_everything
 from roundsman_console.cost.figures import (
     FILE,
     Figures,

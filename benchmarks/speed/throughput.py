@@ -16,13 +16,13 @@ from dataclasses import dataclass, field
 
 import boto3
 
-from benchmarks.killing import AfterSigkill, kill_all, seconds_to_complete_by
-from benchmarks.orders import order
-from benchmarks.processor import processor_ms
+from benchmarks.harness.orders import order
+from benchmarks.harness.processor import processor_ms
+from benchmarks.harness.shop import Shop, completed_orders, spread, warm_up
+from benchmarks.harness.stack import TEMPLATE
 from benchmarks.report import Report, Setting, Table, amount
-from benchmarks.shop import Shop, completed_orders, spread, warm_up
-from benchmarks.stack import TEMPLATE
-from benchmarks.step_functions import state_machine
+from benchmarks.speed.killing import AfterSigkill, kill_all, seconds_to_complete_by
+from benchmarks.speed.step_functions import state_machine
 from roundsman.aws.clock import now
 from roundsman.aws.dynamodb.tasks import DynamoStore
 from roundsman.model.instants import SECOND

@@ -16,11 +16,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias, cast
 from unittest.mock import patch
 
-from benchmarks.counting import by_role
-from benchmarks.meter import Meter, metered
-from benchmarks.orders import counted, order
+from benchmarks.cost.counting import by_role
+from benchmarks.harness.meter import Meter, metered
+from benchmarks.harness.orders import counted, order
+from benchmarks.harness.stack import stack_on_the_engine
 from benchmarks.report import Report, Setting, Table, amount
-from benchmarks.stack import stack_on_the_engine
 from roundsman.model.instants import SECOND
 
 if TYPE_CHECKING:

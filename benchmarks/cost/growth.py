@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from benchmarks.counting import BATCHES
-from benchmarks.meter import Counts, metered
-from benchmarks.orders import counted, order
+from benchmarks.cost.counting import BATCHES
+from benchmarks.harness.meter import Counts, metered
+from benchmarks.harness.orders import counted, order
+from benchmarks.harness.stack import stack_on_the_engine
+from benchmarks.harness.stand_ins import WorkflowShape, stand_ins
 from benchmarks.report import Report, Setting, Table, amount
-from benchmarks.stack import stack_on_the_engine
-from benchmarks.stand_ins import WorkflowShape, stand_ins
 from roundsman.model.json import Json
 from roundsman_console.cost.prices import load_prices
 

@@ -22,8 +22,8 @@ from unittest.mock import patch
 
 import boto3
 
-from benchmarks.orders import order
-from benchmarks.stack import SERVICES, TEMPLATE
+from benchmarks.harness.orders import order
+from benchmarks.harness.stack import SERVICES, TEMPLATE
 from roundsman.model.instants import DAY
 from roundsman.testing.remote_services import RemoteServices
 from roundsman.testing.stack import Clock, Context, Stack, deployed

@@ -1,0 +1,1 @@
+"""Counts what an order asks of AWS, and prices it. Two runs count the same."""
