@@ -105,7 +105,7 @@ def test_nothing_moves_while_a_page_is_read_again(desk: Desk, address: str, widt
     page = desk.tab(width=width)
     page.goto(address)
     page.locator(".scripts .copy, .scripts main").first.wait_for()
-    page.get_by_text("· live").wait_for()  # its words are in the layout, too
+    page.get_by_text("· live").wait_for()  # this text takes room, so it must be there before
     begun = desk.operator.world.clock.now
     before = page.evaluate(BOXES)
     page.evaluate(WATCH_SHIFTS)
