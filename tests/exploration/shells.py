@@ -16,6 +16,8 @@ from roundsman.model.events import Agents, AgentView, HistoryRow, OperatorEvent,
 from roundsman.model.failure import RETRIED, Group
 from roundsman.model.instants import MINUTE, SECOND, iso
 from roundsman.model.json import Json, parse_json
+from roundsman.model.queue_lag import ReadMark
+from roundsman.model.scheduler_queues import QueueDepth
 from roundsman.model.task import StepError, StepRecord, Task
 from roundsman.ports import OrderRow, Saved, Superseded
 from roundsman.scheduler.fold import ArrivedReply
@@ -256,6 +258,17 @@ class Board:
     def agents(self) -> Agents:
         """By agent and priority."""
         return self._views
+
+    def marks(self) -> Mapping[str, ReadMark]:
+        """None: no message waits."""
+        return {}
+
+    def depth(self, key: str) -> QueueDepth | None:
+        """Whether replies wait is not explored: every timeout counts."""
+        return None
+
+    def note_read(self, agent: str, priority: str, sent_at: int, lock: str | None = None) -> None:
+        """Nothing is late, and so no mark is stored."""
 
 
 class Desk(MemoryStore):

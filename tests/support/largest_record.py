@@ -147,4 +147,5 @@ def full_step(text: Text) -> StepRecord:
         retry_until=LATE,
         unexpected_since=LATE,
         waits=MANY,
+        late_since=LATE,
     )

@@ -1107,14 +1107,14 @@ OF_PERMISSIONS = (
         permissions.group_rows,
         (
             "a scheduler that updates every row",
-            in_statement("SchedulerRole", "OpensFailureGroups", "Condition", None),
+            in_statement("SchedulerRole", "OpensFailureGroupsAndNotesReads", "Condition", None),
             "SchedulerRole",
         ),
         (
             "a supervisor that updates the holds",
             in_statement(
                 "SupervisorRole",
-                "OpensAndClosesFailureGroups",
+                "OpensAndClosesFailureGroupsAndAsksForMarks",
                 "Condition",
                 {KEYS: {"dynamodb:LeadingKeys": ["groups", "holds"]}},
             ),

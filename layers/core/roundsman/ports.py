@@ -5,7 +5,7 @@ the message is then redelivered. It raises CallRefused if AWS would refuse a ret
 is a return value, not an exception.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from roundsman.errors import Problem
@@ -17,6 +17,8 @@ from roundsman.model.instants import MINUTE
 from roundsman.model.json import Json
 from roundsman.model.leases import Leases
 from roundsman.model.plan import Plan
+from roundsman.model.queue_lag import ReadMark
+from roundsman.model.scheduler_queues import QueueDepth
 from roundsman.model.task import Task
 from roundsman.wire.alert import Alert
 from roundsman.wire.commands import Command
@@ -235,10 +237,28 @@ class PlanStore(Protocol):
 
 
 class AgentBoard(Protocol):
-    """The state of the agents' queues: backlog and holds. It may be some seconds old."""
+    """The state of the queues between scheduler and agents, and the holds.
+
+    What is stored of it may be some seconds old.
+    """
 
     def agents(self) -> Agents:
-        """Return the views, keyed by agent and priority (`payment/normal`)."""
+        """Return the views of the request queues, by agent and priority (`payment/normal`)."""
+
+    def marks(self) -> Mapping[str, ReadMark]:
+        """Return the read marks of the queues that the scheduler reads, by key.
+
+        See `roundsman.model.scheduler_queues`.
+        """
+
+    def depth(self, key: str) -> QueueDepth | None:
+        """Read the depth of a queue that the scheduler reads, by the key of its mark.
+
+        Returns None if this board cannot read depths.
+        """
+
+    def note_read(self, agent: str, priority: str, sent_at: int, lock: str | None = None) -> None:
+        """Store a read mark, as `roundsman.model.queue_lag.ReadNotes` says."""
 
 
 class HoldStore(Protocol):

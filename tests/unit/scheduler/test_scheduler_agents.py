@@ -105,10 +105,11 @@ def test_a_reminder_to_an_agent_without_a_queue_is_given_up_and_its_step_waits_o
     assert SentCommand("inspect", "ord-1", 10 * MINUTE) in outbox.sent, "all else is sent"
 
 
-class Board:
+class Board(MemoryAgentBoard):
     """A board that shows what a test says."""
 
     def __init__(self, **held_until: int) -> None:
+        super().__init__(lambda: NOW)
         self._held = held_until
 
     def agents(self) -> Agents:

@@ -21,6 +21,7 @@ def test_a_task_that_a_pass_ends_stands_in_its_lane_at_the_instant_of_its_end() 
     """It is no open task any more: the lists of what is over go by that instant."""
     kept = plan(first, on_failure=Undo(), retain_for=timedelta(days=1))
     shells = submitted(Shells(kept, ProcessingOptions()))
+    shells.start()
     passed(shells.wait(3_600))
     task = shells.task()
     assert task.state is TaskState.UNDONE

@@ -7,10 +7,9 @@ without a lock, and its agent is checked again at least every RECHECK_INTERVAL. 
 counted, and the task's complete-by moves by the time in which any of its steps was parked.
 """
 
-from dataclasses import replace
-
-from roundsman.engine.decision import DecisionBuilder, DecisionContext
+from roundsman.engine.decision import DecisionContext
 from roundsman.engine.routing import agent_now, candidates, untried
+from roundsman.engine.time_credit import credit
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.events import InspectAt, Replied
 from roundsman.model.instants import MINUTE, SECOND, clock_time
@@ -111,31 +110,6 @@ def can_resume(context: DecisionContext, step: StepPlan) -> bool:
     return not all(context.is_held(agent) for agent in candidates(context, step))
 
 
-def extend_by_holds(decision: DecisionBuilder) -> None:
-    """Extend the task's complete-by by the time for which steps have been parked until now.
-
-    Call it before the deadline is checked, so that a hold cannot make the task fail. A task that is
-    ending gets no more time.
-    """
-    if decision.ending is not None:
-        return
-    since = [r.held_since for r in decision.steps.values() if r.held_since is not None]
-    if since:
-        extend_by_hold(decision, min(since), decision.now)
-
-
-def extend_by_hold(decision: DecisionBuilder, since: int, until: int) -> None:
-    """Extend the task's complete-by by this period, except for what was credited before.
-
-    `since` and `until` are epoch ms.
-    """
-    task = decision.task
-    start = since if task.held_until is None else max(since, task.held_until)
-    if until > start:
-        by = task.complete_by + until - start
-        decision.task = replace(task, complete_by=by, held_until=until)
-
-
 def _park_until(
     context: DecisionContext,
     step: StepPlan,
@@ -150,12 +124,9 @@ def _park_until(
     record = decision.step(step.name)
     unknown = record.outcome_unknown if outcome_unknown is None else outcome_unknown
     undoes = operation_of(record) == UNDO
-    acts_until = decision.acts_until(step.name)  # before `extend_by_hold` moves the complete-by
+    acts_until = decision.acts_until(step.name)  # before `credit` moves the complete-by
     at = max(until, context.now + 1) + int(context.jitter * RESUME_SPREAD)
-    if decision.ending is None:
-        extend_by_hold(
-            decision, context.now if record.held_since is None else record.held_since, at
-        )
+    credit(decision, context.now if record.held_since is None else record.held_since, at)
     decision.move(
         step.name,
         StepEvent.HELD,

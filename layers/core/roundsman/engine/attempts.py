@@ -5,10 +5,13 @@ claim, a complete-by, a failure count and a limit. The operation follows from th
 """
 
 from dataclasses import replace
+from typing import TypedDict
 
+from roundsman.engine import timeouts
 from roundsman.engine.agent_holds import can_resume, park
 from roundsman.engine.compensation import begin_undo
 from roundsman.engine.decision import DecisionContext
+from roundsman.engine.due import start_interval
 from roundsman.engine.on_failure import give_up
 from roundsman.engine.reminders import first_reminder
 from roundsman.engine.request_deadlines import ends_at, patience_behind, time_of
@@ -20,12 +23,14 @@ from roundsman.engine.routing import (
     stored_agent_name,
     tried_after_claim,
 )
+from roundsman.engine.time_credit import credit
 from roundsman.engine.transitions import StepEvent
 from roundsman.lazy_dataclass import dataclass
 from roundsman.model.events import AgentView, Claimant, InspectAt, Outcome, Replied, SendRequest
 from roundsman.model.instants import MINUTE, SECOND, clock_time, format_duration
 from roundsman.model.plan import RetryPlan, StepPlan, WaitPlan
-from roundsman.model.queue_lag import MARK_INTERVAL, UNCERTAINTY
+from roundsman.model.queue_lag import MARK_INTERVAL, PROMPT, UNCERTAINTY
+from roundsman.model.scheduler_queues import QueueView
 from roundsman.model.states import ProcessState
 from roundsman.model.task import (
     PERFORM,
@@ -56,7 +61,7 @@ def claim(context: DecisionContext, step: StepPlan, claimant: Claimant) -> None:
     """Claim an attempt at the agent that `route` chooses, or park the step if there is none.
 
     The complete-by is now, plus the agent's backlog, plus the time limit of the operation. A
-    perform may not act after the task's complete-by; an undo may.
+    perform may not act after the task's complete-by, which moves by the backlog; an undo may.
     """
     agent = route(context, step)
     if agent is None:
@@ -65,6 +70,8 @@ def claim(context: DecisionContext, step: StepPlan, claimant: Claimant) -> None:
     record = context.decision.step(step.name)
     operation = operation_of(record)
     behind = lag(context, agent)
+    if behind > PROMPT and operation == PERFORM:
+        credit(context.decision, context.now, context.now + behind)
     read_at = context.now + behind
     granted = record.granted + record.extra
     complete_by = read_at + time_of(step, operation) + granted
@@ -218,20 +225,24 @@ def waits_for_callback(context: DecisionContext, step: StepPlan, reply: Replied)
 def overdue(context: DecisionContext, step: StepPlan, by: int) -> None:
     """Handle a timeout of the current attempt, which is late by `by` ms.
 
-    The timeout counts as a failed attempt, except in these cases, in this order: an operator has
-    added time, the request may still be in its queue, the queue has a backlog, or the request may
-    never have been sent.
+    The timeout counts as a failed attempt, except in these cases, in this order: its reply may wait
+    in its queue, an operator has added time, the request may still be in its queue, the queue has a
+    backlog, or the request may never have been sent.
     """
     record = context.decision.step(step.name)
     operation = operation_of(record)
     what, count = _what(step, operation), record.failure_count + 1
     if not (context.decision.ending and operation == PERFORM):  # else there is no retry
+        replies = context.queues.replies.get(agent_now(step, record))
+        if not timeouts.counts(replies, context.now - by, context.now):
+            _wait_for_reply(context, step, context.now - by, replies)
+            return
         if record.extra:
             _requeue_with_added_time(context, step)
             return
         until = _queue_extension(context, step)
         if until is not None:
-            _extend_deadline(context, step, until)
+            _extend_for_backlog(context, step, until)
             return
         uncounted_timeouts = _uncounted_timeouts_after(context, step)
         if uncounted_timeouts is not None:
@@ -290,8 +301,13 @@ def make_ready_if_due(context: DecisionContext, step: StepPlan) -> None:
             context.decision.requeue(step.name, StepEvent.RETRY_DUE)
             context.decision.note(f"{what}: its agent accepts work again")
     elif record.complete_by is not None and record.complete_by <= context.now:
-        context.decision.requeue(step.name, StepEvent.UNCLAIMED)
-        context.decision.note(f"{what}: was not started in time; started again")
+        since = context.now if record.late_since is None else record.late_since
+        within = start_interval(context.now - since)
+        if operation_of(record) == PERFORM and context.is_unblocked(step):
+            credit(context.decision, record.complete_by, context.now + within)
+        context.decision.requeue(step.name, StepEvent.UNCLAIMED, within=within, late_since=since)
+        again = "" if context.queues.commands_wait else "; started again"
+        context.decision.note(f"{what}: was not started in time{again}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -476,23 +492,58 @@ def _requeue_with_added_time(context: DecisionContext, step: StepPlan) -> None:
     context.decision.record("requeued", step.name, count, why)
 
 
-def _extend_deadline(context: DecisionContext, step: StepPlan, until: int) -> None:
-    """Extend the attempt's deadlines to `until` (epoch ms); nothing is sent or counted."""
+def _wait_for_reply(
+    context: DecisionContext, step: StepPlan, since: int, replies: QueueView | None
+) -> None:
+    """Extend the attempt, late since `since` (epoch ms): its reply may wait in its queue."""
     record = context.decision.step(step.name)
-    beat = None if record.heartbeat_by is None else until
-    by = until if record.complete_by is None else max(record.complete_by, until)
-    uncounted_timeouts = record.uncounted_timeouts + int(_was_read(record, context.agent(step)))
+    what, agent = _what(step, operation_of(record)), agent_now(step, record)
+    lag = 0 if replies is None else replies.lag(context.now)
+    behind = f"the scheduler is {format_duration(lag)} behind" if lag > PROMPT else ""
+    why = behind or f"the replies of {agent} may not all be read"
+    if record.late_since is not None and (record.overdue_at or 0) > context.now:
+        context.decision.note(f"{what}: {why}; nothing is counted")
+        return
+    until = timeouts.next_check(since, context.now)
+    if operation_of(record) == PERFORM:
+        credit(context.decision, since, until)
+    context.decision.move(
+        step.name, StepEvent.EXTENDED, **_deadlines(record, until), late_since=since
+    )
+    if replies is None or not replies.is_slow(context.now):
+        context.decision.action(InspectAt(until))  # else one more message, for a supervisor's pass
+    said = f"nothing is counted, and it is checked again at {clock_time(until)}"
+    context.decision.note(f"{what}: {why}; {said}")
+
+
+def _extend_for_backlog(context: DecisionContext, step: StepPlan, until: int) -> None:
+    """Extend the attempt to `until` (epoch ms): its request may wait in its queue."""
+    record = context.decision.step(step.name)
+    read = int(_was_read(record, context.agent(step)))
     context.decision.move(
         step.name,
         StepEvent.EXTENDED,
-        complete_by=by,
-        heartbeat_by=beat,
-        uncounted_timeouts=uncounted_timeouts,
+        **_deadlines(record, until),
+        uncounted_timeouts=record.uncounted_timeouts + read,
     )
     what = _what(step, operation_of(record))
     context.decision.note(
         f"{what}: its queue has a backlog; its deadline is moved to {clock_time(until)}"
     )
+
+
+class _Deadlines(TypedDict):
+    """The fields of a step record that say when its attempt is overdue."""
+
+    complete_by: int
+    heartbeat_by: int | None
+
+
+def _deadlines(record: StepRecord, until: int) -> _Deadlines:
+    """The deadlines of an attempt that is extended to `until` (epoch ms)."""
+    beat = None if record.heartbeat_by is None else until
+    by = until if record.complete_by is None else max(record.complete_by, until)
+    return _Deadlines(complete_by=by, heartbeat_by=beat)
 
 
 def _requeue_uncounted(

@@ -44,6 +44,7 @@ from roundsman.model.record_limits import (
     MOST_OWED,
     cut,
 )
+from roundsman.model.scheduler_queues import NOTHING_KNOWN, SchedulerQueues
 from roundsman.model.states import DONE, END_STATES, ProcessState, TaskState
 from roundsman.model.task import (
     PERFORM,
@@ -104,6 +105,7 @@ class StepChanges(TypedDict, total=False):
     retry_until: int | None
     unexpected_since: int | None
     waits: int
+    late_since: int | None
 
 
 KEEPS_HELD_SINCE = frozenset(
@@ -230,6 +232,7 @@ class DecisionBuilder:
         elif record.retry_until is not None:
             excused = self._excused_time(record, event)
             changes.setdefault("retry_until", record.retry_until + excused)
+        changes.setdefault("late_since", None)
         if event not in KEEPS_HEARTBEAT:
             changes.setdefault("heartbeat_by", None)
             changes.setdefault("heard_at", None)
@@ -257,10 +260,18 @@ class DecisionBuilder:
         transition = step_transition(self.step(name).process_state, StepEvent.STALE)
         return "" if isinstance(transition, Move) else transition.why
 
-    def requeue(self, name: str, event: StepEvent, **changes: Unpack[StepChanges]) -> None:
+    def requeue(
+        self,
+        name: str,
+        event: StepEvent,
+        *,
+        within: int = START_WITHIN,
+        **changes: Unpack[StepChanges],
+    ) -> None:
         """Apply the event and make the step ready to be claimed.
 
-        The step has no lock and no wait. Its complete-by is the time by which it should be started.
+        The step has no lock and no wait. Its complete-by is the time by which it should be started:
+        `within` ms from now.
         """
         acts_until = self.acts_until(name)
         self.move(name, event, **changes)
@@ -268,7 +279,7 @@ class DecisionBuilder:
             self.steps[name],
             locked_by=None,
             not_before=None,
-            complete_by=self.start_by(self.now),
+            complete_by=self.start_by(self.now, within),
             acts_until=acts_until,
         )
 
@@ -294,9 +305,9 @@ class DecisionBuilder:
             return record.complete_by
         return ends_at(plan.steps[name], record, record.complete_by, self.task.complete_by)
 
-    def start_by(self, at: int) -> int:
+    def start_by(self, at: int, within: int = START_WITHIN) -> int:
         """The time by which a step that is ready at `at` should be started (epoch ms)."""
-        by = at + START_WITHIN
+        by = at + within
         return by if self.ending else min(by, self.task.complete_by)
 
     def done_before(self, event: Event) -> bool:
@@ -626,6 +637,8 @@ class DecisionContext:
     """A random number in [0, 1)."""
     next_plan: Plan | None = None
     """The plan under which a resubmitted task continues; None if it keeps its plan."""
+    queues: SchedulerQueues = NOTHING_KNOWN
+    """What is known of the queues that the scheduler reads."""
 
     @property
     def plan(self) -> Plan:
@@ -654,6 +667,10 @@ class DecisionContext:
         """Whether the agent is on hold now."""
         view = self.view(agent)
         return view is not None and view.held_until is not None and view.held_until > self.now
+
+    def is_unblocked(self, step: StepPlan) -> bool:
+        """Whether every step that this one comes after is Processed or Skipped."""
+        return all(self.decision.step(name).process_state in DONE for name in step.after)
 
     def all_done(self) -> bool:
         """Whether every step is Processed or Skipped."""

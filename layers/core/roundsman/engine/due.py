@@ -9,13 +9,24 @@ from dataclasses import replace
 from enum import StrEnum
 from zlib import crc32
 
-from roundsman.model.instants import SECOND
+from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Owed, StepRecord, Task
 
 START_WITHIN = 30 * SECOND
 """How long a ready step may stay unclaimed, or an owed status or alert unsent, before a supervisor
 sends again, in ms: twice a scheduler's timeout of 10 s, rounded up."""
+
+LONGEST_START_INTERVAL = 5 * MINUTE
+"""The longest time in ms between two looks at a step that nobody claims."""
+
+
+def start_interval(late_for: int) -> int:
+    """How long to wait for a claim before the next look, if it is late by `late_for` (both ms).
+
+    The intervals double, since a scheduler that does not answer may be behind or down.
+    """
+    return min(max(late_for, START_WITHIN), LONGEST_START_INTERVAL)
 
 
 class Lane(StrEnum):
@@ -41,7 +52,7 @@ def due(task: Task, now: int) -> int:
     instants = [record.overdue_at for record in task.steps.values() if record.under_way]
     if task.ending is None:
         instants += [
-            at if at > now else now + START_WITHIN  # the supervisor has asked for a Start
+            at if at > now else now + start_interval(now - at)  # a Start was asked for
             for record in task.steps.values()
             if (at := record.remind_at) is not None
         ]
@@ -54,7 +65,8 @@ def due(task: Task, now: int) -> int:
     if task.ending is None:
         instants.append(task.complete_by)
         if not task.steps:
-            instants.append(task.start_at if task.start_at > now else now + START_WITHIN)
+            late_for = now - task.start_at
+            instants.append(task.start_at if late_for < 0 else now + start_interval(late_for))
     if task.owed:
         instants.append(now + START_WITHIN)
     return min((at for at in instants if at is not None), default=now + START_WITHIN)

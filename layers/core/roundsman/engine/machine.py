@@ -8,7 +8,9 @@ strategy of a failed step), `compensation` (undo), `operator` (commands) and `er
 that removes the contents).
 """
 
-from roundsman.engine.agent_holds import counts_as_failure, extend_by_holds, returned_by_agent
+from collections.abc import Sequence
+
+from roundsman.engine.agent_holds import counts_as_failure, returned_by_agent
 from roundsman.engine.attempts import (
     claim,
     failed,
@@ -20,6 +22,7 @@ from roundsman.engine.attempts import (
 )
 from roundsman.engine.compensation import begin_undos, ready_to_undo, undone
 from roundsman.engine.decision import DecisionBuilder, DecisionContext
+from roundsman.engine.due import LONGEST_START_INTERVAL, START_WITHIN, start_interval
 from roundsman.engine.erasure import erase
 from roundsman.engine.history import ANSWERED
 from roundsman.engine.on_failure import end_if_overdue
@@ -32,6 +35,8 @@ from roundsman.engine.steps import (
     set_start_deadlines,
     succeeded,
 )
+from roundsman.engine.time_credit import credit, credit_holds
+from roundsman.engine.timeouts import late_since
 from roundsman.engine.transitions import Refusal, Stay, StepEvent, TaskEvent, task_transition
 from roundsman.errors import Refused, TryAgain
 from roundsman.model.events import (
@@ -47,9 +52,11 @@ from roundsman.model.events import (
     Start,
     StartTask,
 )
-from roundsman.model.instants import clock_time
+from roundsman.model.instants import MINUTE, clock_time
 from roundsman.model.json import Json
 from roundsman.model.plan import Plan, StepPlan
+from roundsman.model.queue_lag import PROMPT
+from roundsman.model.scheduler_queues import NOTHING_KNOWN, SchedulerQueues
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import (
     PERFORM,
@@ -64,6 +71,9 @@ from roundsman.model.task import (
 
 NO_AGENTS: Agents = {}
 
+SENT_AGAIN_EVERY = 60 * MINUTE
+"""How often, in ms, a Start is sent again while the SchedulerQueue has messages."""
+
 
 def decide(
     plan: Plan | None,
@@ -75,14 +85,16 @@ def decide(
     agents: Agents = NO_AGENTS,
     jitter: float,
     next_plan: Plan | None = None,
+    queues: SchedulerQueues = NOTHING_KNOWN,
 ) -> Decision:
     """The decision on `task` when `event` happens at `now` (epoch ms).
 
     `plan` is the plan that the task names, or None if it is not stored. `order` is the JSON of the
     order row; only a `when` or a `for_each` of a step reads it. `agents` are the known views of the
     agents' queues. `jitter` is in [0, 1). `next_plan` is the plan that a Resubmit names, or None if
-    it names none or that plan is not stored. If nothing changes, the decision's task is `task`
-    itself; otherwise its version is one higher.
+    it names none or that plan is not stored. `queues` is what is known of the queues that the
+    scheduler reads. If nothing changes, the decision's task is `task` itself; otherwise its version
+    is one higher.
 
     Raises Refused, with a sentence for the operator, if a command is not possible for the task;
     TryAgain if a reply needs a plan that is missing; NoTransition for a defect of the engine.
@@ -106,7 +118,7 @@ def decide(
     if plan is None:
         _without_plan(decision, event)
     else:
-        context = DecisionContext(plan, decision, order, agents, jitter, next_plan)
+        context = DecisionContext(plan, decision, order, agents, jitter, next_plan, queues)
         plan = _with_plan(context, event)
     return decision.build(plan and plan.expanded(decision.task.fan_outs), kind)
 
@@ -117,7 +129,7 @@ def _with_plan(context: DecisionContext, event: Start | Replied | Inspect | Chan
         context.decision.note(why)
         send_own_claims_again(context, event.claimant)  # it may have changed the key itself
         return context.stored_plan
-    extend_by_holds(context.decision)  # before any check of the task's complete-by
+    credit_holds(context.decision)  # before any check of the task's complete-by
     match event:
         case Start():
             _start(context, event)
@@ -187,8 +199,17 @@ def _start(context: DecisionContext, event: Start) -> None:
     if context.decision.waits_for_its_time():
         context.decision.note(f"starts at {clock_time(context.decision.task.start_at)}")
         return
+    if ready_to_perform(context):
+        _credit_wait(context, event.claimant)
     end_if_overdue(context)
     _claim_all_ready(context, event.claimant)
+
+
+def _credit_wait(context: DecisionContext, message: Claimant) -> None:
+    """Give back the time for which the message waited in its queue, if it did not come at once."""
+    sent_at = message.sent_at
+    if sent_at is not None and context.now - sent_at > PROMPT:
+        credit(context.decision, sent_at, context.now)
 
 
 def _claim_all_ready(context: DecisionContext, claimant: Claimant) -> None:
@@ -217,6 +238,8 @@ def _replied(context: DecisionContext, event: Replied) -> None:
     current = timely and record.under_way and record.locked_by == event.lock
     accepts = _accepts_earlier_outcome(context, step) or (record.waiting and event.callback)
     counts = current or (timely and accepts and _counts_for_any_attempt(event))
+    if counts:
+        _credit_wait(context, event.claimant)
     if counts and _answers(record, event):
         _record_answer(decision, record, event)
     if record.waiting and counts and event.callback:
@@ -292,13 +315,13 @@ def _inspect(context: DecisionContext) -> None:
     if decision.waits_for_its_time():
         decision.note(f"starts at {clock_time(decision.task.start_at)}")
         return
+    _credit_late_start(context)
     end_if_overdue(context)
     for step in context.plan.steps.values():
         record = decision.steps.get(step.name)
-        if record is None:
-            continue
-        if record.under_way and record.overdue_at is not None and record.overdue_at <= context.now:
-            overdue(context, step, context.now - record.overdue_at)
+        since = None if record is None else late_since(record, context.now)
+        if since is not None:
+            overdue(context, step, context.now - since)
     _nudge_what_waits(context)
     begin_undos(context)
     set_start_deadlines(context)
@@ -318,9 +341,44 @@ def _waits_to_start(context: DecisionContext, state: ProcessState) -> bool:
     return state is ProcessState.UNDOING
 
 
+def _credit_late_start(context: DecisionContext) -> None:
+    """Keep a task from failing of which nothing has begun: its Start is late, and not its steps."""
+    task = context.decision.task
+    if not task.steps and task.complete_by <= context.now:
+        until = context.now + start_interval(context.now - task.start_at)
+        credit(context.decision, task.start_at, until)
+
+
 def _ask_for_start(context: DecisionContext) -> None:
     """Ask for a Start if a step can be claimed or reminded of; only the scheduler does that."""
-    for step in due_reminders(context):
+    reminders = due_reminders(context)
+    for step in reminders:
         context.decision.note(f"{step.name}: its reminder is due")
-    if ready_to_perform(context) or ready_to_undo(context) or due_reminders(context):
-        context.decision.action(StartTask())
+    ready = [*ready_to_perform(context), *ready_to_undo(context)]
+    if not ready and not reminders:
+        return
+    if context.queues.commands_wait and _start_waits(context, ready, reminders):
+        context.decision.note("its start waits in the scheduler's queue")
+        return
+    context.decision.action(StartTask())
+
+
+def _start_waits(
+    context: DecisionContext, ready: Sequence[StepPlan], reminders: Sequence[StepPlan]
+) -> bool:
+    """Whether a Start was sent before for all that is due, and none is to be sent again."""
+    decision = context.decision
+    since = [decision.step(step.name).remind_at for step in reminders]
+    if decision.steps:
+        since += [decision.step(step.name).late_since for step in ready]
+    else:
+        task = decision.before
+        late = task.state is not TaskState.SCHEDULED and task.start_at + START_WITHIN < context.now
+        since.append(task.start_at if late else None)
+    return all(at is not None and not _is_sent_again(context.now - at) for at in since)
+
+
+def _is_sent_again(late_for: int) -> bool:
+    """Whether a Start is sent again that may wait: once an hour, since it may be lost as well."""
+    first_of_its_hour = late_for % SENT_AGAIN_EVERY < LONGEST_START_INTERVAL
+    return late_for >= SENT_AGAIN_EVERY and first_of_its_hour

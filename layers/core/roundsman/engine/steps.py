@@ -11,7 +11,7 @@ from roundsman.model.expressions import is_true
 from roundsman.model.json import Json, canonical_json, parse_json, size_in_bytes
 from roundsman.model.plan import StepPlan
 from roundsman.model.record_limits import RESULTS_LIMIT
-from roundsman.model.states import DONE, ProcessState
+from roundsman.model.states import ProcessState
 from roundsman.model.task import Effect, StepError
 
 
@@ -93,7 +93,7 @@ def _is_ready(context: DecisionContext, step: StepPlan) -> bool:
         return False
     if record.not_before is not None and record.not_before > context.now:
         return False
-    return all(context.decision.step(name).process_state in DONE for name in step.after)
+    return context.is_unblocked(step)
 
 
 def _condition_holds(context: DecisionContext, step: StepPlan) -> bool:

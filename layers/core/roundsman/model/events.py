@@ -22,6 +22,8 @@ class Claimant:
     nonce: str
     """A hash of the message id. After a redelivery, it identifies the claims that the same message
     made before; only the requests of those claims are sent again."""
+    sent_at: int | None = None
+    """When the message was sent, in epoch ms, if it could be read from then on; else None."""
 
     def token(self, attempt: int, version: int) -> str:
         """Return the lock token of a claim, for example `7f3a-0c1d2e3f4a.1.5`.

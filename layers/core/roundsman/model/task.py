@@ -156,6 +156,9 @@ class StepRecord:
     """When an attempt first failed with an unexpected error; None if none did."""
     waits: int = 0
     """How often the step has waited by the strategy `Wait`, if it is retried for a time."""
+    late_since: int | None = None
+    """While an attempt is under way: since when it is late, if its reply may wait in its queue.
+    While the step is ready: since when Starts of it have been late. Else None."""
 
     @property
     def overdue_at(self) -> int | None:
@@ -283,7 +286,8 @@ class Task:
     """The number of items of each fan-out step for which it is known. The records of the items are
     `name[0]`, `name[1]` and so on."""
     held_until: int | None = None
-    """The end of the hold time that was already added to `complete_by`."""
+    """The end of the time that was already added to `complete_by`, because steps were parked or
+    messages waited."""
     corrections: tuple[Correction, ...] = ()
     """The corrections of the input, the oldest first."""
     used_rounds: Mapping[str, int] = field(default_factory=dict)

@@ -21,6 +21,8 @@ class ArrivedReply:
     """Stays the same on a redelivery."""
     sender: str | None = None
     """The principal that sent the message, as AWS authenticated it; None if it is not known."""
+    sent_at: int | None = None
+    """When the message was sent, in epoch ms; None if it is not known."""
 
 
 class Fold:

@@ -7,6 +7,10 @@ was added since the last pass may be due before the next one. The instance keeps
 it has sent in memory, because the same instance usually runs the next passes. A new instance sends
 them once more; an Inspect that finds nothing to do costs the scheduler one read.
 
+A scheduler that is behind or down must find few messages when it goes on. So a task gets no further
+Inspect while it has one, or a Start, that should have been handled and was not; and no task gets
+one while the SchedulerQueue is behind.
+
 A deadline that is set after a pass may expire before the next pass reads it. The code that sets a
 task's deadline therefore also sends one Inspect for it, if SQS can delay a message that long
 (`delay_until`). The limit is the longest SQS delay (15 minutes), not the supervisor's interval: few
@@ -41,6 +45,14 @@ def delay_until(at: int, now: int) -> int | None:
     return delay if delay <= LONGEST_DELAY else None
 
 
+HANDLED_WITHIN = 10 * SECOND
+"""ms after the due time of an Inspect within which a scheduler that keeps up has handled it."""
+
+UNANSWERED_FOR = 30 * MINUTE
+"""ms after a visit in which a task counts as unanswered: several times the longest time between two
+visits of such a task."""
+
+
 class LookAhead:
     """Sends each due entry as a delayed Inspect, and remembers the entries that it has sent."""
 
@@ -48,17 +60,42 @@ class LookAhead:
         self._outbox = outbox
         self._clock = clock
         self._window = min(interval + TICKS_WITHIN, LONGEST_DELAY - RATHER_LATE)
-        self._sent: set[DueEntry] = set()
+        self._sent: dict[str, int] = {}
+        self._unanswered: dict[str, int] = {}
 
     @property
     def remembered(self) -> int:
-        """The number of entries in memory; `until` removes those that are no longer ahead."""
-        return len(self._sent)
+        """The number of entries in memory; `until` removes those that are over."""
+        return len(self._sent) + len(self._unanswered)
 
     def until(self, now: int) -> int:
         """The instant (epoch ms) up to which a pass that begins at `now` reads the due index."""
-        self._sent = {entry for entry in self._sent if entry.due_at > now}
+        # A late entry is in the index until it was visited, so the last pass has visited it.
+        self._sent = {task: at for task, at in self._sent.items() if at > now - 2 * self._window}
+        kept = now - UNANSWERED_FOR
+        self._unanswered = {task: at for task, at in self._unanswered.items() if at > kept}
         return now + self._window
+
+    def visited(self, task_id: str, *, start_waits: bool, due: bool) -> None:
+        """Note what a visit of a due task has found.
+
+        `due` is whether something of it was due, so that an Inspect that was sent for it was not
+        handled; `start_waits` is whether a Start of it was not handled.
+        """
+        now = self._clock()
+        late = due and self._sent.get(task_id, now) <= now - HANDLED_WITHIN
+        if late or start_waits:
+            self._unanswered[task_id] = now
+        elif not due:
+            self._unanswered.pop(task_id, None)
+
+    def may_send(self, task_id: str) -> bool:
+        """Whether the task has no Inspect and no Start that waits for the scheduler."""
+        return task_id not in self._unanswered
+
+    def sent(self, task_id: str, at: int) -> None:
+        """Note that an Inspect of the task was sent that is due at `at` (epoch ms)."""
+        self._sent[task_id] = at
 
     def send(self, entries: Iterable[DueEntry], go_on: Callable[[], bool]) -> int:
         """Send the entries that were not sent before, and return how many were sent.
@@ -66,7 +103,11 @@ class LookAhead:
         Stops when `go_on` returns False. Raises TryAgain and CallRefused; the next pass finds the
         entries that were not sent.
         """
-        fresh = [entry for entry in entries if entry not in self._sent]
+        fresh = [
+            entry
+            for entry in entries
+            if self._sent.get(entry.task_id) != entry.due_at and self.may_send(entry.task_id)
+        ]
         sent = 0
         while sent < len(fresh) and go_on():
             batch = fresh[sent : sent + AT_ONCE]
@@ -74,6 +115,7 @@ class LookAhead:
             self._outbox.send_inspects(
                 [(entry.task_id, max(0, entry.due_at + RATHER_LATE - now)) for entry in batch]
             )
-            self._sent.update(batch)
+            for entry in batch:
+                self.sent(entry.task_id, entry.due_at)
             sent += len(batch)
         return sent

@@ -43,6 +43,13 @@ from roundsman.model.instants import MINUTE
 from roundsman.model.json import Json, sha256
 from roundsman.model.plan import Plan
 from roundsman.model.queue_lag import with_unread
+from roundsman.model.scheduler_queues import (
+    COMMANDS,
+    NOTHING_KNOWN,
+    is_mark_due,
+    replies_key,
+    wanted_key,
+)
 from roundsman.model.states import TaskState
 from roundsman.model.task import StepError, Task, idempotency_key, operation_of
 from roundsman.ports import (
@@ -62,8 +69,9 @@ from roundsman.scheduler.fold import ArrivedReply, Fold
 from roundsman.scheduler.lookahead import delay_until
 from roundsman.scheduler.order_cache import OrderCache
 from roundsman.scheduler.owed import OwedResult, send_owed
+from roundsman.scheduler.queue_watch import QueueWatch
 from roundsman.scheduler.task_cache import TaskCache
-from roundsman.wire.commands import INSPECT, Command
+from roundsman.wire.commands import INSPECT, START, Command
 from roundsman.wire.messages import AgentRequest, Reply
 
 MAX_WRITE_ATTEMPTS = 30
@@ -160,6 +168,7 @@ class Scheduler:
         self._ahead = dict[str, tuple[Task, OrderRow]]()
         self._plans = plans
         self._board = board
+        self._queues = QueueWatch(board, clock)
         self._outbox = outbox
         self._clock = clock
         self._jitter = jitter
@@ -180,9 +189,19 @@ class Scheduler:
         self._ahead.update((task.task_id, (task, order)) for task, order in found)
         return None
 
-    def command(self, command: Command, message_id: str) -> Handled:
-        """Handle a command. Idempotent. Raises TryAgain if it must be delivered again."""
-        claimant = self._claimant(message_id)
+    def command(self, command: Command, message_id: str, sent_at: int | None = None) -> Handled:
+        """Handle a command. Idempotent. Raises TryAgain if it must be delivered again.
+
+        `sent_at` is when its message was sent (epoch ms); None if it is not known.
+        """
+        if command.kind != START:
+            sent_at = None  # an Inspect is delayed on purpose
+        handled = self._handle_command(command, self._claimant(message_id, sent_at))
+        if sent_at is not None:
+            self._note_read(COMMANDS, sent_at)
+        return handled
+
+    def _handle_command(self, command: Command, claimant: Claimant) -> Handled:
         event = command.event or (Inspect() if command.kind == INSPECT else Start(claimant))
         try:
             return self._handle(command.task_id, event, claimant)
@@ -192,14 +211,44 @@ class Scheduler:
             # The due entry remains, and the supervisor sends an alert when it is due.
             return Handled(f"left to the supervisor, which sends an alert: {type(broken).__name__}")
 
-    def reply(self, reply: Reply, message_id: str, sender: str | None = None) -> Handled:
+    def reply(
+        self,
+        reply: Reply,
+        message_id: str,
+        sender: str | None = None,
+        sent_at: int | None = None,
+    ) -> Handled:
         """Handle a reply. Idempotent. Raises TryAgain if it must be delivered again.
 
         `sender` is the principal that sent the message, as AWS authenticated it. It is stored if
-        the reply answers a callback.
+        the reply answers a callback. `sent_at` is when the message was sent (epoch ms).
         """
-        claimant = self._claimant(message_id)
-        return self._handle(reply.task_id, reply.event(claimant, sender), claimant)
+        claimant = self._claimant(message_id, sent_at)
+        handled = self._handle(reply.task_id, reply.event(claimant, sender), claimant)
+        self._note_reply(reply, handled, sent_at)
+        return handled
+
+    def _note_reply(self, reply: Reply, handled: Handled, sent_at: int | None) -> None:
+        """Note that a reply was read and handled, if its agent is one of the task's plan."""
+        if sent_at is None or handled.task is None:
+            return
+        plan = self._plans.plan(handled.task.plan)
+        if plan is not None and any(reply.agent in step.agents for step in plan.steps.values()):
+            self._note_read(replies_key(reply.agent), sent_at, wanted_key(reply.agent))
+
+    def _note_read(self, key: str, sent_at: int, wanted: str | None = None) -> None:
+        """Store that a message of this queue was read and handled, if such a mark is due.
+
+        `wanted` is the key of the wish for such a mark. Best effort: without the mark, timeouts are
+        counted later, or as if nothing were known.
+        """
+        agent, _, kind = key.partition("/")
+        try:
+            wish = self._board.marks().get(wanted) if wanted else None
+            if is_mark_due(sent_at, self._clock(), wish):
+                self._board.note_read(agent, kind, sent_at)
+        except (TryAgain, CallRefused):
+            return
 
     def replies(self, arrived: Sequence[ArrivedReply]) -> list[Handled | Exception]:
         """Handle replies of one task; those that one write can store are stored by one write.
@@ -209,7 +258,7 @@ class Scheduler:
         """
         events = list[tuple[Replied, Claimant]]()
         for each in arrived:
-            claimant = self._claimant(each.message_id)
+            claimant = self._claimant(each.message_id, each.sent_at)
             events.append((each.reply.event(claimant, each.sender), claimant))
         results = list[Handled | Exception]()
         task_id = arrived[0].reply.task_id if arrived else ""
@@ -219,6 +268,9 @@ class Scheduler:
                 results += self._fold_replies(task_id, rest, first=not results)
             except Exception as problem:  # noqa: BLE001  # as `reply` raises it, for each of them
                 results += [problem] * len(rest)
+        for each, result in zip(arrived, results, strict=True):
+            if not isinstance(result, Exception):
+                self._note_reply(each.reply, result, each.sent_at)
         return results
 
     def _fold_replies(
@@ -303,8 +355,8 @@ class Scheduler:
             handled[-1] = replace(handled[-1], delivered=delivered, unnoted=unnoted)
         return handled
 
-    def _claimant(self, message_id: str) -> Claimant:
-        return Claimant(self._instance, sha256(message_id)[:10])
+    def _claimant(self, message_id: str, sent_at: int | None) -> Claimant:
+        return Claimant(self._instance, sha256(message_id)[:10], sent_at)
 
     def _handle(self, task_id: str, event: Event, claimant: Claimant) -> Handled:
         # Operator commands may be refused, and most Inspects find nothing to do: both would then
@@ -415,6 +467,8 @@ class Scheduler:
         earlier delivery may have died before it sent their requests.
         """
         now, known, jitter = self._clock(), self._board.agents(), self._jitter()
+        inspects = isinstance(event, Inspect)
+        queues = self._queues.known(plan, task) if inspects else NOTHING_KNOWN
 
         def decided(plan: Plan | None, task: Task, event: Event) -> Decision:
             return decide(
@@ -428,6 +482,7 @@ class Scheduler:
                 agents=known if plan is None else with_unread(known, plan, task.priority),
                 jitter=jitter,
                 next_plan=self._next_plan(event),
+                queues=queues,
             )
 
         first = decided(plan, task, event)

@@ -18,6 +18,7 @@ from roundsman.alerts.census import GroupCensus, GroupsReport
 from roundsman.alerts.reporter import Reporter
 from roundsman.engine.due import Lane, due, lane_key, settled
 from roundsman.engine.machine import decide
+from roundsman.engine.timeouts import late_for, starts_late
 from roundsman.errors import CallRefused, SchemaTooNew, TryAgain, UnreadableRecord
 from roundsman.lazy_dataclass import dataclass
 from roundsman.model.events import Decision, Inspect, InspectAt, StartTask
@@ -37,8 +38,9 @@ from roundsman.ports import (
     Superseded,
     TaskStore,
 )
-from roundsman.scheduler.lookahead import LookAhead
+from roundsman.scheduler.lookahead import HANDLED_WITHIN, LookAhead
 from roundsman.scheduler.owed import OwedResult, send_owed
+from roundsman.scheduler.queue_watch import QueueWatch
 from roundsman.supervisor.shard_leases import ShardPass
 
 LONGEST_POSTPONEMENT = 15 * MINUTE
@@ -65,6 +67,8 @@ class PassReport:
     """Shards that other supervisors hold, or have finished since this pass began."""
     unleased: str | None = None
     """Why the pass continued without leases; None if it had them."""
+    behind: int = 0
+    """The longest time in ms for which anything has waited for the scheduler, as far as seen."""
     recovered: int = 0
     """Tasks for which the engine changed the record or returned actions."""
     archived: int = 0
@@ -150,6 +154,7 @@ class Supervisor:
         self._beat = config
         self._on_trouble = on_trouble
         self._ahead = LookAhead(outbox, interval=config.interval, clock=clock)
+        self._queues = QueueWatch(board, clock, in_passes=True)
         self._put_off: set[DueEntry] = set()
         self._reporter = Reporter(groups=groups, outbox=outbox, board=board, clock=clock)
         self._group_rounds = GroupCensus(
@@ -171,6 +176,7 @@ class Supervisor:
         """
         report = PassReport()
         until = self._ahead.until(self._clock())
+        self._queues.forget()
         shard_pass = ShardPass(
             self._beat.leases,
             owner=self._beat.instance,
@@ -227,7 +233,8 @@ class Supervisor:
                     return False
                 ahead += self._visit(entry, shard, report)
             soon = [entry for entry in ahead if entry.due_at <= until]
-            report.ahead += self._ahead.send(soon, go_on)
+            if soon and self._queues.scheduler_lag() <= HANDLED_WITHIN:
+                report.ahead += self._ahead.send(soon, go_on)
         except (TryAgain, CallRefused) as problem:
             report.finished = False  # the other shards may be readable
             report.reasons.append((lane, str(problem)))
@@ -287,8 +294,16 @@ class Supervisor:
             raise
         if plan is not None:
             agents = with_unread(agents, plan, task.priority)
-        now, jitter = self._clock(), self._jitter()
-        decision = decide(plan, task, Inspect(), now, order=None, agents=agents, jitter=jitter)
+        queues, now, jitter = self._queues.known(plan, task), self._clock(), self._jitter()
+        decision = decide(
+            plan, task, Inspect(), now, order=None, agents=agents, jitter=jitter, queues=queues
+        )
+        report.behind = max(report.behind, late_for(decision.task, now))
+        self._ahead.visited(
+            task_id,
+            due=decision.task is not task or bool(decision.actions),
+            start_waits=starts_late(task, now),
+        )
         if decision.task is not task and not self._save(task, decision, now):
             report.superseded += 1
             return None
@@ -328,8 +343,9 @@ class Supervisor:
                 self._outbox.send_start(task_id)
             elif isinstance(command, InspectAt):
                 delay = max(0, command.at - self._clock())
-                if delay <= LONGEST_DELAY:
+                if delay <= LONGEST_DELAY and self._ahead.may_send(task_id):
                     self._outbox.send_inspect(task_id, delay=delay)
+                    self._ahead.sent(task_id, command.at)
         return send_owed(
             decision.task,
             plan,

@@ -4,7 +4,8 @@ Each wrapper passes its calls to a `Faults` object, by name: `save`, `send_reque
 An operation that takes one call to AWS in the real adapters is one call here.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from enum import StrEnum
 from typing import NamedTuple, TypeVar
 
@@ -16,6 +17,8 @@ from roundsman.model.failure import Group
 from roundsman.model.holds import Hold
 from roundsman.model.leases import Leases
 from roundsman.model.plan import Plan
+from roundsman.model.queue_lag import ReadMark
+from roundsman.model.scheduler_queues import QueueDepth
 from roundsman.model.task import Task
 from roundsman.ports import (
     AgentBoard,
@@ -67,7 +70,7 @@ MESSAGES = (
 )
 READS = (
     *("load", "load_eventually", "load_with_orders", "order", "plan", "due", "members", "history"),
-    *("read_board", "read_holds", "read_leases", "read_groups"),
+    *("read_board", "read_depth", "read_holds", "read_leases", "read_groups"),
     *("read_bulk_list", "read_bulk", "read_bulk_plan", "read_bulk_request"),
 )
 STALE_READS = ("load_eventually", "load_with_orders")
@@ -493,6 +496,18 @@ class FaultyBoard:
 
     def agents(self) -> Agents:
         return self._faults.around("read_board", self._inner.agents)
+
+    def marks(self) -> Mapping[str, ReadMark]:
+        return self._inner.marks()  # read together with `agents`
+
+    def depth(self, key: str) -> QueueDepth | None:
+        return self._faults.around("read_depth", lambda: self._inner.depth(key))
+
+    def note_read(self, agent: str, priority: str, sent_at: int, lock: str | None = None) -> None:
+        with suppress(TryAgain):  # as the real one, which writes the mark at a later read
+            self._faults.around(
+                "note_read", lambda: self._inner.note_read(agent, priority, sent_at, lock)
+            )
 
 
 class FaultyCallNotes:

@@ -5,7 +5,7 @@ they are shared and not copied. These stores never fail; `roundsman.testing.faul
 inject faults.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from threading import RLock
@@ -30,6 +30,7 @@ from roundsman.model.instants import SECOND
 from roundsman.model.leases import Leases
 from roundsman.model.plan import Plan
 from roundsman.model.queue_lag import ReadMark, ReadMarkWriter, queue_key, view_of_mark
+from roundsman.model.scheduler_queues import QueueDepth, is_of_scheduler
 from roundsman.model.task import ERASED, Task
 from roundsman.ports import (
     Clock,
@@ -361,9 +362,16 @@ class MemoryHolds:
 class MemoryAgentBoard:
     """AgentBoard and ReadNotes in memory. Read marks and holds are visible immediately."""
 
-    def __init__(self, clock: Clock, holds: HoldStore | None = None) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        holds: HoldStore | None = None,
+        depth_of: Callable[[str], QueueDepth | None] = lambda _: None,
+    ) -> None:
+        """`depth_of` reads the depth of a queue that the scheduler reads."""
         self._clock = clock
         self._holds = holds
+        self._depth_of = depth_of
         self._notebooks: dict[str, ReadMarkWriter] = {}
         self._marks: dict[str, ReadMark] = {}
 
@@ -373,8 +381,20 @@ class MemoryAgentBoard:
         A queue that was never read is missing, unless its agent is on hold.
         """
         now = self._clock()
-        views = {queue: view_of_mark(mark, now) for queue, mark in self._marks.items()}
+        views = {
+            queue: view_of_mark(mark, now)
+            for queue, mark in self._marks.items()
+            if not is_of_scheduler(queue)
+        }
         return with_holds(views, self._holds.holds() if self._holds else (), now)
+
+    def marks(self) -> Mapping[str, ReadMark]:
+        """The read marks of the queues that the scheduler reads, by key."""
+        return {queue: mark for queue, mark in self._marks.items() if is_of_scheduler(queue)}
+
+    def depth(self, key: str) -> QueueDepth | None:
+        """The depth of a queue that the scheduler reads."""
+        return self._depth_of(key)
 
     def note_read(self, agent: str, priority: str, sent_at: int, lock: str | None = None) -> None:
         """Note that a request that was sent at `sent_at` (epoch ms) is read now."""

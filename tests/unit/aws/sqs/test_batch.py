@@ -18,6 +18,7 @@ from tests.support.batch_world import (
     CANARY,
     MAX_RECEIVES,
     QUEUE,
+    SENT_AT,
     Batch,
     Queue,
     letters,
@@ -36,7 +37,7 @@ def test_a_message_is_handed_on_with_its_id_and_the_name_of_its_queue() -> None:
     seen: list[Message] = []
     batch = Batch(seen.append, Queue({"id-0": "text"}))
     assert batch.invoke() == []
-    assert seen == [Message("text", "id-0", QUEUE)]
+    assert seen == [Message("text", "id-0", QUEUE, sent_at=SENT_AT)]
 
 
 @pytest.mark.parametrize(
@@ -67,7 +68,7 @@ def test_a_message_that_comes_again_says_so() -> None:
     assert batch.invoke() == ["id-0"]
     batch.handle = seen.append
     batch.invoke()
-    assert seen == [Message("text", "id-0", QUEUE, redelivered=True)]
+    assert seen == [Message("text", "id-0", QUEUE, redelivered=True, sent_at=SENT_AT)]
 
 
 @pytest.mark.parametrize("event", [{"Records": []}, {}, {"Records": None}])

@@ -194,6 +194,7 @@ STEP: "RecordTable[StepRecord]" = FieldTable(
     Field("RetryUntil", "retry_until", NUMBER, None),
     Field("UnexpectedSince", "unexpected_since", NUMBER, None),
     Field("Waits", "waits", NUMBER, 0),
+    Field("Late", "late_since", NUMBER, None),
 )
 
 

@@ -13,6 +13,7 @@ All leases are in the row `leases`. Each write replaces the whole row, on the ve
 read. With 16 shards the row is under 1 KB, one write unit; a pass writes it five times.
 """
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from roundsman.aws.dynamodb.codec import NUMBER, TEXT, Item, RecordTable, number, text
@@ -33,6 +34,7 @@ from roundsman.model.queue_lag import (
     queue_key,
     view_of_mark,
 )
+from roundsman.model.scheduler_queues import QueueDepth, is_of_scheduler
 from roundsman.ports import Clock
 
 if TYPE_CHECKING:
@@ -104,6 +106,8 @@ def _plan_id(plan_hash: str) -> str:
 class DynamoAgentBoard:
     """AgentBoard from the read marks and the holds. Its data is at most `keep_for` ms old.
 
+    `depth_of` reads the depth of a queue that the scheduler reads, by the key of its mark.
+
     The holds are read eventually consistently, so they may be a second older.
 
     If either row cannot be read, nothing is decided and the message is redelivered. A hold means
@@ -123,12 +127,15 @@ class DynamoAgentBoard:
         clock: Clock,
         keep_for: int = KEEP_MARKS_FOR,
         on_unreadable: OnUnreadable = ignore_unreadable,
+        depth_of: Callable[[str], QueueDepth] | None = None,
     ) -> None:
         self._client = client
         self._table = control_table
         self._clock = clock
         self._keep_for = keep_for
         self._on_unreadable = on_unreadable
+        self._depth_of = depth_of
+        self._notes = DynamoReadNotes(client, control_table=control_table, clock=clock)
         self._hold_store = DynamoHolds(
             client, control_table=control_table, clock=clock, on_unreadable=on_unreadable
         )
@@ -142,12 +149,32 @@ class DynamoAgentBoard:
         A queue that was never read is absent, unless its agent is on hold.
         """
         now = self._clock()
+        self._refresh(now)
+        views = {
+            queue: view_of_mark(mark, now)
+            for queue, mark in self._marks.items()
+            if not is_of_scheduler(queue)
+        }
+        return with_holds(views, self._holds, now)
+
+    def marks(self) -> Mapping[str, ReadMark]:
+        """The read marks of the queues that the scheduler reads, by key."""
+        self._refresh(self._clock())
+        return {queue: mark for queue, mark in self._marks.items() if is_of_scheduler(queue)}
+
+    def depth(self, key: str) -> QueueDepth | None:
+        """The depth of a queue that the scheduler reads, from SQS; None without `depth_of`."""
+        return None if self._depth_of is None else self._depth_of(key)
+
+    def note_read(self, agent: str, priority: str, sent_at: int, lock: str | None = None) -> None:
+        """Store a read mark. Raises CallRefused if the function may not write marks."""
+        self._notes.note_read(agent, priority, sent_at, lock)
+
+    def _refresh(self, now: int) -> None:
         if self._read_at is None or now - self._read_at >= self._keep_for:
             self._marks = self._read_marks()
             self._holds = self._hold_store.stored(latest=False)
             self._read_at = now
-        views = {queue: view_of_mark(mark, now) for queue, mark in self._marks.items()}
-        return with_holds(views, self._holds, now)
 
     def _read_marks(self) -> dict[str, ReadMark]:
         with aws_errors("reading the read marks of the queues"):

@@ -85,7 +85,7 @@ def batch_handler(settings: SchedulerSettings) -> Callable[[dict[str, object]], 
                 count("ForeignCommands")
                 extra = {"event": command.kind, "sender": message.sender}
                 logger().warning("a foreign principal sent the command", extra=extra)
-            _report(command.kind, scheduler.command(command, message.message_id))
+            _report(command.kind, scheduler.command(command, message.message_id, message.sent_at))
 
     def read_ahead(messages: Sequence[Message]) -> None:
         problem = scheduler.read_ahead(
@@ -135,7 +135,9 @@ def _started(commands: Iterable[Message]) -> list[str]:
 
 
 def _arrived(message: Message) -> ArrivedReply:
-    return ArrivedReply(read_reply(message.body), message.message_id, message.sender)
+    return ArrivedReply(
+        read_reply(message.body), message.message_id, message.sender, message.sent_at
+    )
 
 
 def _finish_reply(tracer: Tracer, reply: Reply, result: Handled | Exception) -> None:

@@ -158,6 +158,8 @@ def _report(report: PassReport) -> None:
     count("TasksArchived", report.archived)
     count("TasksTroubled", report.troubled)
     measure("SupervisorLagMs", report.lag)
+    if report.behind:
+        measure("SchedulerBehindMs", report.behind)
     for task_id, reason in report.reasons:
         with log_keys(task_id=task_id):
             logger().info("inspected", extra={"reason": reason})
@@ -189,6 +191,7 @@ def _report(report: PassReport) -> None:
             "groups_counted": report.groups.looked_at,
             "deferred": report.deferred,
             "lag_ms": report.lag,
+            "behind_ms": report.behind,
             "finished": report.finished,
         },
     )

@@ -11,6 +11,7 @@ from roundsman.aws.dynamodb.tasks import DynamoStore
 from roundsman.aws.handlers.tracing import tracer_of
 from roundsman.aws.observability import count, logger
 from roundsman.aws.settings import SchedulerSettings, SubmissionSettings, SupervisorSettings
+from roundsman.aws.sqs.depths import QueueDepths
 from roundsman.aws.sqs.outbox import AwsOutbox
 from roundsman.aws.tracing import OFF, Tracer
 from roundsman.errors import UnreadableRecord
@@ -104,10 +105,17 @@ def _parts(
     outbox: AwsOutbox,
 ) -> Adapters:
     client, table, tell = clients.dynamodb, settings.control_table, ReportOnce(log_unreadable)
+    depths = QueueDepths(clients.sqs, scheduler_queue=settings.scheduler_queue_url)
     return Adapters(
         store=_store(clients, settings, history_table, tracer),
         plans=DynamoPlans(client, control_table=table),
-        board=DynamoAgentBoard(client, control_table=table, clock=now, on_unreadable=tell),
+        board=DynamoAgentBoard(
+            client,
+            control_table=table,
+            clock=now,
+            on_unreadable=tell,
+            depth_of=depths.depth_of,
+        ),
         leases=DynamoLeases(client, control_table=table, on_unreadable=tell),
         groups=DynamoGroups(client, control_table=table, on_unreadable=tell),
         outbox=outbox,

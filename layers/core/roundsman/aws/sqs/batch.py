@@ -58,6 +58,8 @@ class Message:
     """The message was received before. The result of the earlier delivery is unknown."""
     sender: str | None = None
     """The principal that sent it, as AWS authenticated it; None if it is not known."""
+    sent_at: int | None = None
+    """When it was sent, in epoch ms; None if it is not known."""
 
 
 T = TypeVar("T")
@@ -265,7 +267,14 @@ class _Batch:
 
 
 def _message(record: SqsRecord) -> Message:
-    return Message(record.body, record.message_id, record.queue, record.receives > 1, record.sender)
+    return Message(
+        record.body,
+        record.message_id,
+        record.queue,
+        record.receives > 1,
+        record.sender,
+        record.number("SentTimestamp", 0) or None,
+    )
 
 
 def _log_failure(record: SqsRecord, problem: Exception) -> None:

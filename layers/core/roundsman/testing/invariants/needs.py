@@ -7,13 +7,16 @@ not with `roundsman.engine.due`, because that is the code under test.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from roundsman.model.instants import SECOND
+from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.plan import Plan
 from roundsman.model.states import DONE, ProcessState, TaskState
 from roundsman.model.task import StepRecord, Task
 
 SOON = 30 * SECOND
 """How long (ms) a ready step, or an owed status or alert, may wait for a look."""
+
+AT_MOST = 5 * MINUTE
+"""How long (ms) a step that was late before, or a late reminder, may wait for the next look."""
 
 UNDO_IS_OVER = frozenset({ProcessState.UNDONE, ProcessState.UNDO_ERROR, ProcessState.SKIPPED})
 
@@ -47,13 +50,21 @@ def needs(task: Task, now: int, plan: Plan | None = None) -> Iterator[Need]:
             if record.overdue_at is not None:
                 yield Need(f"{name} is overdue", record.overdue_at)
             if record.remind_at is not None and task.ending is None:
-                at = record.remind_at if record.remind_at > now else now + SOON
+                at = record.remind_at
+                at = at if at > now else now + _patience(now - at)
                 yield Need(f"{name} is to be reminded of", at)
         elif _is_to_go_on(task, record) and (record.not_before or 0) > now:
             yield Need(f"{name} waits until then", record.not_before or 0)
     if plan is not None:
         for name in ready(plan.expanded(task.fan_outs), task, now):
-            yield Need(f"{name} can be started", now + SOON, ready=True)
+            since = task.step(name).late_since if task.steps else task.start_at
+            within = SOON if since is None else _patience(now - since)
+            yield Need(f"{name} can be started", now + within, ready=True)
+
+
+def _patience(late_for: int) -> int:
+    """How long what is late may wait for the next look: looks become rarer, down to AT_MOST."""
+    return min(max(SOON, late_for), AT_MOST)
 
 
 def ready(plan: Plan, task: Task, now: int) -> Iterator[str]:

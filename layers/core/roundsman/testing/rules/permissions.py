@@ -285,8 +285,11 @@ def queue_rights(application: Application) -> list[str]:
     - the supervisor to the scheduler and to applications;
     - an agent to its reply queue;
     - each function that reads a queue to its dead-letter queue and to RejectedQueue.
+
+    The supervisor may also count the messages of the queues that the scheduler reads.
     """
     template, problems = application.template, list[str]()
+    counted = queues_read_by(template, "SchedulerFunction")
     requests = {queue for agent in agents(template) for queue in agent.request_queues}
     sends = {
         "SubmissionRole": {"SchedulerQueue", REPLY_QUEUES_OF_APPLICATIONS},
@@ -296,6 +299,8 @@ def queue_rights(application: Application) -> list[str]:
     for function in functions(template):
         role, reads = function_role(function), queues_read_by(template, function)
         expected = {queue: set(READ_A_QUEUE) for queue in reads}
+        if function == "SupervisorFunction":
+            expected = {queue: {"GetQueueAttributes"} for queue in counted}
         set_aside = {dead_letters_of(template, queue) for queue in reads}
         if function != "SupervisorFunction":  # it reads no messages
             set_aside |= {"RejectedQueue"}
@@ -346,12 +351,12 @@ def _rows(agent: TemplateAgent) -> dict[str, set[str]]:
 
 
 def group_rows(application: Application) -> list[str]:
-    """In ControlTable the scheduler may update the failure groups only, and the supervisor also the
-    list of bulk runs."""
+    """In ControlTable the scheduler may update the failure groups and the read marks only, and the
+    supervisor also the list of bulk runs."""
     return _control_rows(
         application,
         "UpdateItem",
-        {"SchedulerRole": ("groups",), "SupervisorRole": ("bulk", "groups")},
+        {"SchedulerRole": ("groups", "marks"), "SupervisorRole": ("bulk", "groups", "marks")},
     )
 
 

@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from itertools import count
 from random import Random
 from traceback import format_exception
@@ -22,6 +23,8 @@ from roundsman.model.failure import Group
 from roundsman.model.holds import Hold
 from roundsman.model.instants import MINUTE
 from roundsman.model.json import sha256
+from roundsman.model.scheduler_queues import COMMANDS as COMMANDS_KEY
+from roundsman.model.scheduler_queues import QueueDepth
 from roundsman.model.senders import Senders
 from roundsman.model.task import step_of
 from roundsman.ports import Clock
@@ -71,6 +74,7 @@ from roundsman.testing.world.queues import (
     SUBMISSION_PRINCIPAL,
     SUPERVISOR_PRINCIPAL,
     QueuedMessage,
+    WorldQueues,
 )
 from roundsman.testing.world.services import ScriptedServices
 from roundsman.wire.commands import START, Command, read_command
@@ -142,6 +146,7 @@ class Processes:
         interval: int,
         skew: Mapping[str, int],
         instances: int | None = None,
+        queues: WorldQueues,
     ) -> None:
         self.faults = faults
         self.services = services
@@ -153,7 +158,7 @@ class Processes:
         )
         self.store = MemoryStore(self.watch.on_write)
         self.holds = MemoryHolds(clock)
-        self.board = MemoryAgentBoard(clock, self.holds)
+        self.board = MemoryAgentBoard(clock, self.holds, partial(_depth, queues))
         self.tokens: dict[tuple[str, str], list[CallbackRequest]] = {}
         self.troubles: list[tuple[str, Exception]] = []
         self.groups = MemoryGroups()
@@ -195,7 +200,10 @@ class Processes:
                     reply = read_reply(mail.body)
                     self._note_answer(reply)
                     return _said(
-                        self._schedule(post, lambda s: s.reply(reply, mail.message_id, mail.sender))
+                        self._schedule(
+                            post,
+                            lambda s: s.reply(reply, mail.message_id, mail.sender, mail.sent_at),
+                        )
                     )
                 case queues.EFFECTS:
                     return self._land(mail)
@@ -226,7 +234,7 @@ class Processes:
         for mail in batch:
             reply = read_reply(mail.body)
             self._note_answer(reply)
-            arrived.append(ArrivedReply(reply, mail.message_id, mail.sender))
+            arrived.append(ArrivedReply(reply, mail.message_id, mail.sender, mail.sent_at))
         results = self._schedule(post, lambda s: s.replies(arrived))
         return [one if isinstance(one, Exception) else _said(one) for one in results]
 
@@ -462,6 +470,21 @@ class Processes:
         return f"{effect.key} is done late" if done else f"{effect.key} comes too late: spent"
 
 
+def _depth(messages: WorldQueues, key: str) -> QueueDepth:
+    """The depth of the SchedulerQueue, or of the part of the replies that is one agent's queue."""
+    if key == COMMANDS_KEY:
+        return messages.depth(queues.COMMANDS, of=lambda _: True)
+    agent = key.partition("/")[0]
+    return messages.depth(REPLIES, of=lambda mail: _agent_of(mail) == agent)
+
+
+def _agent_of(mail: QueuedMessage) -> str | None:
+    try:
+        return read_reply(mail.body).agent
+    except InvalidMessage:
+        return None
+
+
 def effect_of(reply: Reply) -> EffectKey:
     """The effect that the reply is about."""
     return EffectKey(reply.task_id, reply.step, reply.idempotency_key)
@@ -486,7 +509,7 @@ def _command(scheduler: Scheduler, command: Command, mail: QueuedMessage) -> Han
     """Let the scheduler handle a command as its function does."""
     ahead = command.kind == START and mail.receives == 1
     scheduler.read_ahead([command.task_id] if ahead else [])
-    return scheduler.command(command, mail.message_id)
+    return scheduler.command(command, mail.message_id, mail.sent_at)
 
 
 def _said(handled: Handled) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from roundsman.model.instants import SECOND, milliseconds
+from roundsman.model.scheduler_queues import QueueDepth
 
 ORDERS, COMMANDS, REPLIES, REQUESTS = "orders", "commands", "replies", "requests"
 EFFECTS = "effects"
@@ -58,6 +59,8 @@ class QueuedMessage:
     """The principal that sent the message, in the form of the `SenderId` of SQS."""
     receives: int = field(compare=False, default=0)
     """How often the message was received."""
+    sent_at: int = field(compare=False, default=0)
+    """When the message was sent, in epoch ms."""
 
     @property
     def message_id(self) -> str:
@@ -148,9 +151,13 @@ class WorldQueues:
         A copy of a message has the same message id, as in SQS.
         """
         self._numbers += 1
+        sent_at = self._clock() + delay
         for late in self._fate_of(queue, body):
-            at = self._clock() + delay + late
-            self._mail.append(QueuedMessage(at, self._numbers, queue, body, to, sender))
+            self._mail.append(
+                QueuedMessage(
+                    sent_at + late, self._numbers, queue, body, to, sender, sent_at=sent_at
+                )
+            )
 
     def _fate_of(self, queue: str, body: str) -> tuple[int, ...]:
         for about, containing, fate in self._fates:
@@ -166,6 +173,16 @@ class WorldQueues:
         """The messages that are visible now, earliest first."""
         now = self._clock()
         return sorted(mail for mail in self._mail if mail.visible_at <= now)
+
+    def depth(self, queue: str, *, of: Callable[[QueuedMessage], bool]) -> QueueDepth:
+        """How many messages of a queue, of those for which `of` is true, are visible or in flight.
+
+        A message that is delivered late is in its queue, and so counts as visible.
+        """
+        now = self._clock()
+        there = [m for m in self._mail if m.queue == queue and m.sent_at <= now and of(m)]
+        in_flight = sum(m.receives > 0 and m.visible_at > now for m in there)
+        return QueueDepth(len(there) - in_flight, in_flight)
 
     def receive(self, mail: QueuedMessage) -> bool:
         """Hide the message for the visibility timeout of its queue.

@@ -138,6 +138,7 @@ class World:
             interval=milliseconds(interval),
             skew={part: milliseconds(ahead) for part, ahead in (skew or {}).items()},
             instances=instances,
+            queues=self.queues,
         )
         self.processes.watch.on_reopened = self.post.reopened
         self.post.on_alert = self.processes.watch.on_alert

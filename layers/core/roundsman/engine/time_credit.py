@@ -1,0 +1,31 @@
+"""Time that a task gets back: its complete-by moves by the time in which nobody could attempt it.
+
+That is the time for which its steps were parked, and the time for which its messages waited because
+a function was behind or down. `Task.held_until` is the end of what was given back, so that no time
+is given back twice, whatever was the cause. A task that is ending gets no more time.
+"""
+
+from dataclasses import replace
+
+from roundsman.engine.decision import DecisionBuilder
+
+
+def credit(decision: DecisionBuilder, since: int, until: int) -> None:
+    """Give back the time from `since` to `until` (epoch ms), except what was given back before."""
+    if decision.ending is not None:
+        return
+    task = decision.task
+    start = since if task.held_until is None else max(since, task.held_until)
+    if until > start:
+        by = task.complete_by + until - start
+        decision.task = replace(task, complete_by=by, held_until=until)
+
+
+def credit_holds(decision: DecisionBuilder) -> None:
+    """Give back the time for which steps have been parked until now.
+
+    Call it before the deadline is checked, so that a hold cannot make the task fail.
+    """
+    since = [r.held_since for r in decision.steps.values() if r.held_since is not None]
+    if since:
+        credit(decision, min(since), decision.now)

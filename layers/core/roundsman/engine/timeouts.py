@@ -1,0 +1,98 @@
+"""When a timeout counts: only if no reply to the attempt can still wait in its reply queue.
+
+One of these is the evidence:
+
+- A reply was read that was sent later than the attempt's end, by more than REPLY_UNCERTAINTY.
+- The reply queue was seen empty after the attempt's end: once while the scheduler keeps up, and for
+  CONFIRMED_FOR while it may be behind. SQS may say zero wrongly; that costs one attempt.
+- Nothing is known of the queue: no mark exists, and its depth cannot be read, as in a stack whose
+  roles lack the right. The timeout then counts as it always did.
+
+Without evidence the attempt is extended, and it is neither counted nor sent again: a copy of its
+request would only make the queues longer. The intervals grow with the time for which it is late, so
+a scheduler that is behind is given little to do. A dead agent sends nothing, so its queue is seen
+empty. The replies of an agent of which one instance is dead go on, and so do their marks.
+"""
+
+from roundsman.engine.due import START_WITHIN
+from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.plan import Plan
+from roundsman.model.scheduler_queues import REPLY_UNCERTAINTY, UNKNOWN, QueueView
+from roundsman.model.states import ProcessState
+from roundsman.model.task import StepRecord, Task
+
+FIRST_CHECK_AFTER = 2 * SECOND
+"""The shortest time in ms between two checks of an attempt whose reply may wait."""
+
+LONGEST_CHECK_AFTER = 5 * MINUTE
+"""The longest time in ms between two checks of an attempt whose reply may wait. It bounds how late
+a timeout is counted once the scheduler keeps up again."""
+
+CONFIRMED_FOR = MINUTE
+"""How long a reply queue must be seen empty, in ms, while the scheduler may be behind. The numbers
+of SQS are then exact (AWS documentation of GetQueueAttributes)."""
+
+
+def late_since(record: StepRecord, now: int) -> int | None:
+    """Since when the attempt under way is late (epoch ms); None if it is not late."""
+    if not record.under_way:
+        return None
+    if record.late_since is not None:
+        return record.late_since
+    at = record.overdue_at
+    return at if at is not None and at <= now else None
+
+
+def late_agents(plan: Plan, task: Task, now: int) -> tuple[str, ...]:
+    """The agents with a late attempt of the task: what their reply queues hold must be known."""
+    steps = plan.expanded(task.fan_outs).steps
+    found = [
+        record.agent or steps[name].agent
+        for name, record in task.steps.items()
+        if name in steps and late_since(record, now) is not None
+    ]
+    return tuple(dict.fromkeys(found))
+
+
+def starts_late(task: Task, now: int) -> bool:
+    """Whether a Start should have been handled by now: of the task, a step or a reminder."""
+    if task.ended or task.start_at > now:
+        return False
+    records = task.steps.values()
+    return not records or any(_start_is_late(task, record, now) for record in records)
+
+
+def _start_is_late(task: Task, record: StepRecord, now: int) -> bool:
+    goes_on = task.ending is None
+    if record.under_way:
+        return goes_on and record.remind_at is not None and record.remind_at <= now
+    performs = record.process_state is ProcessState.PENDING and goes_on
+    waits = performs or record.process_state is ProcessState.UNDOING
+    return waits and record.complete_by is not None and record.complete_by <= now
+
+
+def late_for(task: Task, now: int) -> int:
+    """How long something of the task has waited for the scheduler, in ms; 0 if nothing has."""
+    if task.ended:
+        return 0
+    since = [task.start_at + START_WITHIN] if not task.steps else []
+    since += [r.late_since for r in task.steps.values() if r.late_since is not None]
+    return max((now - at for at in since if at < now), default=0)
+
+
+def counts(view: QueueView | None, end: int, now: int) -> bool:
+    """Whether the timeout of an attempt that ended at `end` counts, by what is known at `now`."""
+    known = view or UNKNOWN
+    if known.mark is not None and known.mark.sent_at >= end + REPLY_UNCERTAINTY:
+        return True
+    if known.looked_at is None:
+        return not known.is_behind(now)
+    if known.empty_since is None or known.empty_since < end:
+        return False
+    confirmed_for = CONFIRMED_FOR if known.is_behind(now) else known.confirmed_for
+    return known.looked_at - known.empty_since >= confirmed_for
+
+
+def next_check(since: int, now: int) -> int:
+    """When to check an attempt again that is late since `since` (both epoch ms)."""
+    return now + min(max(now - since, FIRST_CHECK_AFTER), LONGEST_CHECK_AFTER)
