@@ -83,8 +83,8 @@ class LookAhead:
         handled; `start_waits` is whether a Start of it was not handled.
         """
         now = self._clock()
-        late = due and self._sent.get(task_id, now) <= now - HANDLED_WITHIN
-        if late or start_waits:
+        late = self._sent.get(task_id, now) <= now - HANDLED_WITHIN
+        if start_waits or (due and (late or task_id in self._unanswered)):
             self._unanswered[task_id] = now
         elif not due:
             self._unanswered.pop(task_id, None)
