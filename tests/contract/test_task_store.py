@@ -76,6 +76,14 @@ def test_corrections_are_stored_with_the_task_and_the_order_row_stays(world: Wor
     assert world.store.order("ord-1001") == order_row()
 
 
+def test_a_deadline_is_stored_until_a_person_lets_the_task_go_on_after_it(world: World) -> None:
+    task = stored(world, replace(born(), deadline=NOW + 30))
+    assert task.deadline == NOW + 30
+    assert saved(world, claimed(task)).deadline == NOW + 30
+    without = replace(claimed(task), version=3, deadline=None)
+    assert saved(world, without) == without
+
+
 def test_a_long_task_is_stored_as_it_is_whatever_the_form(world: World) -> None:
     stored(world)
     result: Json = {"text": 'a \ud83d \u0001 "quote"', "numbers": [1.0, -0.0, 10**30, None]}

@@ -92,6 +92,7 @@ class WorkflowOptions(TypedDict, total=False):
     priority: Priority
     point_of_no_return: Step | None
     masked: tuple[str, ...]
+    deadline: timedelta
 
 
 def workflow(*steps: Step, **options: Unpack[WorkflowOptions]) -> Workflow:

@@ -36,8 +36,8 @@ STEPS = (
     Mutant(
         name="task-complete-by",
         file="layers/core/roundsman/engine/on_failure.py",
-        old="if context.decision.ending or task.complete_by > context.now or context.all_done():",
-        new="if context.decision.ending or task.complete_by or context.all_done():",
+        old="if context.decision.ending or task.perform_by > context.now or context.all_done():",
+        new="if context.decision.ending or task.perform_by or context.all_done():",
         tests=(
             "tests/unit/engine/test_machine_inspect.py::test_a_task_that_is_not_complete_in_time_is_undone_where_its_plan_says_so",
         ),

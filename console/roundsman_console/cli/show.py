@@ -61,7 +61,10 @@ def _print(
 ) -> None:
     console = results()
     console.print(task_line(task))
-    console.print(plain(f"submitted {iso(task.created_at)}, complete by {iso(task.complete_by)}"))
+    deadline = "" if task.deadline is None else f", deadline {iso(task.deadline)}"
+    console.print(
+        plain(f"submitted {iso(task.created_at)}, complete by {iso(task.complete_by)}{deadline}")
+    )
     if task.ending:
         console.print(plain(task.ending.why, "red"))
     if plan is None:

@@ -53,7 +53,7 @@ def forecast(
         if plan is None or task.ended or task.ending is not None:
             continue
         expanded = plan.expanded(task.fan_outs)
-        late = instant + _time_left(task, expanded, typical, instant) - task.complete_by
+        late = instant + _time_left(task, expanded, typical, instant) - task.perform_by
         left = tuple(name for name in expanded.steps if task.step(name).process_state not in DONE)
         if late > 0 and left:
             found.append(LateOrder(task, late, left))

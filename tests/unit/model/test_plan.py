@@ -293,14 +293,26 @@ def broken(change: Callable[[dict[str, Any]], object]) -> str:
     return canonical_json(document)
 
 
+def test_only_a_plan_with_a_deadline_has_the_version_that_older_code_does_not_read() -> None:
+    plan = plan_of(replace(orders, deadline=timedelta(hours=3)))
+    assert plan.deadline == 10_800_000
+    assert json.loads(plan.text)["deadline"] == 10_800_000
+    assert json.loads(plan.text)["planVersion"] == 4
+    assert read_plan(plan.text) == plan
+    without = json.loads(plan_of(orders).text)
+    assert plan_of(orders).deadline is None
+    assert ("deadline" in without, without["planVersion"]) == (False, 1)
+
+
 BROKEN = [
+    (broken(lambda d: d.update(deadline="1")), "'1' where a int is expected"),
     ("", "Expecting value"),
     ("{", "Expecting"),
     ("[]", "where a dict is expected"),
     ("null", "None where a dict is expected"),
     ("NaN", "NaN is not JSON"),
-    ("{}", "plan version None; this code reads 1, 2 and 3"),
-    (broken(lambda d: d.update(planVersion=4)), "plan version 4; this code reads 1, 2 and 3"),
+    ("{}", "plan version None; this code reads 1, 2, 3 and 4"),
+    (broken(lambda d: d.update(planVersion=5)), "plan version 5; this code reads 1, 2, 3 and 4"),
     (broken(lambda d: d.pop("steps")), "the plan has no 'steps'"),
     (broken(lambda d: d.pop("retainFor")), "the plan has no 'retainFor'"),
     (broken(lambda d: d["steps"][0].pop("retry")), "the plan has no 'retry'"),

@@ -112,6 +112,16 @@ REFUSED: list[tuple[str, Callable[[], object], str]] = [
     ),
     ("a number of seconds", lambda: workflow(LISTED, complete_within=60), r"timedelta.*60"),
     (
+        "a step longer than the deadline",
+        lambda: workflow(step(complete_within=2 * MINUTE), deadline=MINUTE),
+        r"step 'charge_card' may take 2 min, but the deadline is 60 s; raise the workflow's",
+    ),
+    (
+        "a deadline of no time",
+        lambda: workflow(LISTED, deadline=timedelta(0)),
+        r"deadline must be a timedelta of at least 1 ms",
+    ),
+    (
         "no time at all",
         lambda: workflow(LISTED, complete_within=timedelta(0)),
         r"complete_within must be a timedelta of at least 1 ms",

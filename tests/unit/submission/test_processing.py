@@ -1,12 +1,15 @@
 """The `processing` part: what an application may wish for, and what is refused."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
 from roundsman.engine.new_task import ProcessingOptions
+from roundsman.model.instants import iso
 from roundsman.model.json import Json, canonical_json
 from roundsman.submission.events import EventReader
+from roundsman.submission.processing import read_processing
 from roundsman.submission.submission import ValidOrder
 from tests.support.orders_samples import (
     GOOD,
@@ -300,3 +303,33 @@ def test_a_rejected_run_is_told_under_its_own_id() -> None:
     event = {**changed("processing.run", "2026-12-01T09:00:00Z"), "currency": "euro"}
 
     assert rejected(event).order_id == "ord-1001-20261201T090000Z"
+
+
+LIMITED = replace(WORKFLOWS["order_fulfilment"], deadline=timedelta(hours=1))
+
+
+def problems_of_limited(**processing: Json) -> list[str]:
+    found = read_processing(
+        processing,
+        now=NOW,
+        workflows={LIMITED.name: LIMITED},
+        reply_queue_problem=reply_queue_problem,
+    )
+    return [str(problem) for problem in found.problems]
+
+
+def test_a_start_later_than_the_deadline_of_the_workflow_is_refused_at_its_path() -> None:
+    said = f"starts later than the deadline of {LIMITED.name}, which is 1 h after submission"
+    late = iso(NOW + 3_600_001)
+    assert problems_of_limited(processAt=late) == [f"processing.processAt: {said}"]
+    assert problems_of_limited(processIn=3_601) == [f"processing.processIn: {said}"]
+
+
+def test_a_start_at_the_deadline_and_a_longer_complete_within_are_accepted() -> None:
+    assert problems_of_limited(processAt=iso(NOW + 3_600_000)) == []
+    assert problems_of_limited(processIn=3_600, completeWithin=86_400) == []
+
+
+def test_a_start_too_far_ahead_is_one_problem() -> None:
+    (said,) = problems_of_limited(processAt=iso(NOW + 2 * YEAR * 1000))
+    assert said == "processing.processAt: is more than 366 days in the future"

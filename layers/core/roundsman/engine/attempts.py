@@ -77,10 +77,10 @@ def claim(context: DecisionContext, step: StepPlan, claimant: Claimant) -> None:
     complete_by = read_at + time_of(step, operation) + granted
     acts_until, heartbeat_by = record.acts_until, None
     if patience := patience_behind(step, operation, behind):
-        ends_by = min(complete_by + patience, context.decision.task.complete_by)
+        ends_by = min(complete_by + patience, context.decision.task.perform_by)
         acts_until = max(acts_until or 0, ends_by)
     if operation == PERFORM:
-        complete_by = min(complete_by, context.decision.task.complete_by)
+        complete_by = min(complete_by, context.decision.task.perform_by)
         if step.heartbeat_within is not None:
             heartbeat_by = min(complete_by, read_at + step.heartbeat_within)
     # The first request under a key: no earlier one had another input.
@@ -202,7 +202,7 @@ def waits_for_callback(context: DecisionContext, step: StepPlan, reply: Replied)
         context.decision.note(f"{step.name}: it already waits for its callback")
         return
     until = context.now if reply.until is None else reply.until
-    by = min(until, context.decision.task.complete_by)
+    by = min(until, context.decision.task.perform_by)
     every, remind_at = first_reminder(context, reply)
     context.decision.move(
         step.name,
@@ -415,7 +415,7 @@ def _try_again_after(
     record = context.decision.step(step.name)
     at = context.now + wait
     if operation_of(record) == PERFORM:
-        at = min(at, context.decision.task.complete_by)
+        at = min(at, context.decision.task.perform_by)
     context.decision.move(
         step.name,
         event,
@@ -439,7 +439,7 @@ def _try_again_after(
         return said
     until = patience.until
     if operation_of(record) == PERFORM:
-        until = min(until, context.decision.task.complete_by)
+        until = min(until, context.decision.task.perform_by)
     return f"{said}, and until {clock_time(until)} at least"
 
 
@@ -462,7 +462,7 @@ def _queue_extension(context: DecisionContext, step: StepPlan) -> int | None:
         return None
     if _was_read(record, view) and record.uncounted_timeouts >= MAX_UNCOUNTED_TIMEOUTS:
         return None
-    operation, task_ends_at = operation_of(record), context.decision.task.complete_by
+    operation, task_ends_at = operation_of(record), context.decision.task.perform_by
     within = time_of(step, operation) + record.granted
     given = within if record.heartbeat_by is None else step.heartbeat_within or within
     by = started_at + within

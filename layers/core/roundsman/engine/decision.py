@@ -303,12 +303,12 @@ class DecisionBuilder:
         plan = self._plan and self._plan.expanded(self.task.fan_outs)
         if record.complete_by is None or plan is None or name not in plan.steps:
             return record.complete_by
-        return ends_at(plan.steps[name], record, record.complete_by, self.task.complete_by)
+        return ends_at(plan.steps[name], record, record.complete_by, self.task.perform_by)
 
     def start_by(self, at: int, within: int = START_WITHIN) -> int:
         """The time by which a step that is ready at `at` should be started (epoch ms)."""
         by = at + within
-        return by if self.ending else min(by, self.task.complete_by)
+        return by if self.ending else min(by, self.task.perform_by)
 
     def done_before(self, event: Event) -> bool:
         """Whether the event is a command that was already executed."""

@@ -63,7 +63,7 @@ def due(task: Task, now: int) -> int:
         if record.process_state in waiting and not record.under_way
     ]
     if task.ending is None:
-        instants.append(task.complete_by)
+        instants.append(task.perform_by)
         if not task.steps:
             late_for = now - task.start_at
             instants.append(task.start_at if late_for < 0 else now + start_interval(late_for))

@@ -58,5 +58,6 @@ def new_task(
         tenant=options.tenant,
         reply_to=options.reply_to,
         correlation_id=options.correlation_id,
+        deadline=None if plan.deadline is None else now + plan.deadline,
     )
     return with_due_entry(task, now)

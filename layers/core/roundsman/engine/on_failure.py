@@ -1,7 +1,8 @@
 """How a task ends that has failed: the strategy of the first failure.
 
 An ending task claims no step to perform and retries none; attempts in progress may finish. The
-failed step's strategy decides, or the workflow's if the task was not complete in time. After the
+failed step's strategy decides, or the workflow's if the task was not complete in time, which is its
+complete-by or its deadline. After the
 point of no return the task is always archived. An operator's command overrides the strategy.
 """
 
@@ -14,6 +15,7 @@ from roundsman.model.states import DONE, ProcessState, TaskState
 from roundsman.model.task import UNDO, Effect, StepError, Termination, operation_of
 
 NOT_COMPLETE = "NotComplete"
+DEADLINE_PASSED = "DeadlinePassed"
 
 
 def give_up(
@@ -49,13 +51,20 @@ def give_up(
 
 
 def end_if_overdue(context: DecisionContext) -> None:
-    """End the task as failed if its complete-by has passed, unless every step is done."""
+    """End the task as failed if its complete-by or its deadline has passed.
+
+    Not if every step is done.
+    """
     task = context.decision.task
-    if context.decision.ending or task.complete_by > context.now or context.all_done():
+    if context.decision.ending or task.perform_by > context.now or context.all_done():
         return
-    late = format_duration(context.now - task.complete_by)
-    why = f"the task was not complete by {clock_time(task.complete_by)} ({late} ago)"
-    error = StepError(NOT_COMPLETE, "the task was not complete in time")
+    by, late = clock_time(task.perform_by), format_duration(context.now - task.perform_by)
+    if task.perform_by == task.deadline:
+        why = f"the task's deadline was {by} ({late} ago)"
+        error = StepError(DEADLINE_PASSED, "the task was not complete by its deadline")
+    else:
+        why = f"the task was not complete by {by} ({late} ago)"
+        error = StepError(NOT_COMPLETE, "the task was not complete in time")
     if context.decision.end(_ending(context, context.plan.on_failure, why, None, error)):
         context.decision.record("failed", None, None, why)
 

@@ -28,10 +28,10 @@ from roundsman.model.events import (
     RunNow,
     UndoAsked,
 )
-from roundsman.model.instants import SECOND, clock_time, format_duration
+from roundsman.model.instants import SECOND, clock_time, format_duration, iso
 from roundsman.model.plan import StepPlan
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import AfterUndo, Effect, Termination
+from roundsman.model.task import AfterUndo, Effect, Task, Termination
 
 KEPT_COMMANDS = 10
 """How many command ids a record keeps, so that a redelivered command acts once. SQS keeps a message
@@ -156,8 +156,7 @@ def _perform_again(context: DecisionContext, event: Resubmit, before: DecisionCo
             f"{', '.join(rest)} failed too: name every failed step, or resolve the others"
         )
     _check_not_done(context, event)
-    context.decision.ending = None
-    _restart_time_limit(context)
+    _go_on(context)
     _perform_changed(context, event, before)
     for step in _in_state(context, ProcessState.ERROR):
         if event.fresh_key:
@@ -255,11 +254,23 @@ def _check_begin_anew(context: DecisionContext, event: Resubmit) -> None:
 
 def _begin_anew(context: DecisionContext) -> None:
     """Begin every step of the task again under new keys: a remote service refuses a used key."""
-    context.decision.ending = None
-    _restart_time_limit(context)
+    _go_on(context)
     for name in list(context.decision.steps):
         context.decision.begin_anew(name)
     context.decision.task = replace(context.decision.task, fan_outs={})
+
+
+def _go_on(context: DecisionContext) -> None:
+    """Let a task that was ending, or has ended, go on with its whole time limit.
+
+    A deadline that has passed does not count any more: the operator has decided knowing of it.
+    """
+    context.decision.ending = None
+    _restart_time_limit(context)
+    task = context.decision.task
+    if task.deadline is not None and task.deadline <= context.now:
+        context.decision.task = replace(task, deadline=None)
+        context.decision.note(f"its deadline was {clock_time(task.deadline)} and does not count")
 
 
 def _restart_time_limit(context: DecisionContext) -> None:
@@ -364,8 +375,7 @@ def _continue_if_last_failure(context: DecisionContext, resolved: StepPlan) -> N
         return
     failed = [*_in_state(context, ProcessState.ERROR), *_in_state(context, ProcessState.UNDO_ERROR)]
     if all(step is resolved for step in failed):
-        context.decision.ending = None
-        _restart_time_limit(context)
+        _go_on(context)
 
 
 # --- Extend and RunNow -------------------------------------------------------------------------
@@ -376,6 +386,7 @@ def _extend(context: DecisionContext, event: Extend) -> None:
     more = event.seconds * SECOND
     task = context.decision.task
     if event.step is None:
+        _check_deadline(task, task.complete_by, more)
         context.decision.task = replace(task, complete_by=task.complete_by + more)
         context.decision.note(f"the task must be complete by {clock_time(task.complete_by + more)}")
         return
@@ -385,6 +396,7 @@ def _extend(context: DecisionContext, event: Extend) -> None:
         raise Refused(f"{step.name} has no attempt in progress: there is nothing to extend")
     by = record.complete_by + record.extra + more
     if record.process_state is ProcessState.PROCESSING:
+        _check_deadline(task, record.complete_by + record.extra, more)
         context.decision.task = replace(task, complete_by=max(task.complete_by, by))
     if record.waiting:
         context.decision.move(step.name, StepEvent.EXTENDED, complete_by=by)
@@ -399,6 +411,15 @@ def _extend(context: DecisionContext, event: Extend) -> None:
         f"{step.name}: {format_duration(more)} added; sent again if there is no reply by "
         f"{clock_time(record.complete_by)}, no attempt counted"
     )
+
+
+def _check_deadline(task: Task, by: int, more: int) -> None:
+    """Raise Refused if what ends at `by` would end after the task's deadline with `more` ms."""
+    if task.deadline is None or by + more <= task.deadline:
+        return
+    room = task.deadline - by
+    most = f"at most {format_duration(room)} can be added" if room > 0 else "no time can be added"
+    raise Refused(f"its deadline is {iso(task.deadline)}, and nothing moves it: {most}")
 
 
 def _run_now(context: DecisionContext) -> None:

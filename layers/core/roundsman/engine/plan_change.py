@@ -70,7 +70,7 @@ def fit_times(context: DecisionContext) -> None:
     A waiting step that the new plan does not let begin yet waits for no time: otherwise a
     supervisor would report again and again that it was not started in time.
     """
-    steps, ends_at = context.decision.steps, context.decision.task.complete_by
+    steps, ends_at = context.decision.steps, context.decision.task.perform_by
     for name, record in steps.items():
         if record.complete_by is not None:
             steps[name] = replace(record, complete_by=min(record.complete_by, ends_at))

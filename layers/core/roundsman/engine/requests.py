@@ -43,7 +43,7 @@ def request_for(plan: Plan, task: Task, step: str, order: Json, now: int) -> Age
         idempotency_key=idempotency_key(task.task_id, step, operation, record),
         perform_key=perform_key if undoes else None,
         attempt=record.failure_count + 1,
-        complete_by=_ends_at(plan.steps[step], record, record.complete_by, task.complete_by),
+        complete_by=_ends_at(plan.steps[step], record, record.complete_by, task.perform_by),
         heartbeat_by=record.heartbeat_by,
         outcome_unknown=record.outcome_unknown,
         input=_fields_read(plan.steps[step], order),

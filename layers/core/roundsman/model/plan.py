@@ -37,10 +37,13 @@ PLAN_VERSION = 1
 RICHER_PLAN_VERSION = 2
 """The version of a plan that uses a field of RICHER_FIELDS. Code that reads only version 1 does not
 know these fields and would run the plan wrongly."""
-NEWEST_PLAN_VERSION = 3
+READS_PLAN_VERSION = 3
 """The version of a plan in which `tolerate` is a number of items, or a step has `reads`. Code that
 reads only version 2 would take the number for a share, and would send the whole input."""
-PLAN_VERSIONS = (PLAN_VERSION, RICHER_PLAN_VERSION, NEWEST_PLAN_VERSION)
+NEWEST_PLAN_VERSION = 4
+"""The version of a plan with a deadline. Code that reads only version 3 would perform steps after
+it."""
+PLAN_VERSIONS = (PLAN_VERSION, RICHER_PLAN_VERSION, READS_PLAN_VERSION, NEWEST_PLAN_VERSION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +180,8 @@ class Plan:
     """The stored text, canonical JSON."""
     masked: tuple[str, ...] = ()
     """The paths of the input fields that are not shown to operators."""
+    deadline: int | None = None
+    """In ms, from submission; None if the workflow has none."""
     stored: "Plan | None" = field(default=None, repr=False, compare=False)
     """The plan that this one was expanded from; None if this plan is not expanded."""
     fan_outs: Mapping[str, int] = field(default_factory=dict)
@@ -285,6 +290,8 @@ def plan_of(workflow: Workflow) -> Plan:
     masked = workflow.masked_paths()
     if masked:  # a plan without masked fields keeps its hash; older code ignores the field
         document["masked"] = sorted(masked)
+    if workflow.deadline is not None:  # a plan without it keeps its hash
+        document["deadline"] = milliseconds(workflow.deadline)
     return read_plan(canonical_json(document))
 
 
@@ -296,7 +303,7 @@ def read_plan(text: str) -> Plan:
     document = _as(dict, parse_json(text))
     version = document.get("planVersion")
     if version not in PLAN_VERSIONS or isinstance(version, bool):
-        raise ValueError(f"plan version {version!r}; this code reads 1, 2 and 3")
+        raise ValueError(f"plan version {version!r}; this code reads 1, 2, 3 and 4")
     try:
         return _read(document, text)
     except KeyError as error:
@@ -310,8 +317,10 @@ that a definition without them keeps its hash."""
 
 def _version(workflow: Workflow, steps: list[dict[str, Json]]) -> int:
     """The lowest version that has everything that the plan uses, so that hashes stay the same."""
-    if any(step.tolerate >= 1 or step.reads is not None for step in workflow.steps):
+    if workflow.deadline is not None:
         return NEWEST_PLAN_VERSION
+    if any(step.tolerate >= 1 or step.reads is not None for step in workflow.steps):
+        return READS_PLAN_VERSION
     richer = any(RICHER_FIELDS & step.keys() for step in steps)
     return RICHER_PLAN_VERSION if richer else PLAN_VERSION
 
@@ -394,7 +403,7 @@ def _as(kind: type[T], value: object) -> T:
 def _read(document: dict[str, Json], text: str) -> Plan:
     steps = [_read_step(_as(dict, step)) for step in _as(list, document["steps"])]
     _check_steps(steps)
-    point = document["pointOfNoReturn"]
+    point, deadline = document["pointOfNoReturn"], document.get("deadline")
     return Plan(
         workflow=_as(str, document["workflow"]),
         steps={step.name: step for step in steps},
@@ -404,6 +413,7 @@ def _read(document: dict[str, Json], text: str) -> Plan:
         priority=Priority(_as(str, document["priority"])).value,
         point_of_no_return=None if point is None else _as(str, point),
         masked=tuple(_as(str, path) for path in _as(list, document.get("masked", []))),
+        deadline=None if deadline is None else _as(int, deadline),
         text=text,
     )
 

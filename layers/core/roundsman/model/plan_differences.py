@@ -67,6 +67,7 @@ def workflow_fields(plan: Plan) -> dict[str, str]:
     """Return the fields of a plan that are compared, in words."""
     return {
         "complete_within": _seconds(plan.complete_within),
+        "deadline": "none" if plan.deadline is None else _seconds(plan.deadline),
         "on_failure": _strategy(plan.on_failure),
         "retain_for": _seconds(plan.retain_for),
         "priority": plan.priority,

@@ -16,7 +16,7 @@ from roundsman.model.json import Json
 from roundsman.model.record_limits import LONGEST_MESSAGE, cut
 from roundsman.model.states import DONE, END_STATES, ProcessState, TaskState
 
-SCHEMA = 5
+SCHEMA = 6
 """The newest record format that this code reads. It does not change a record with a higher one."""
 CHANGED_SCHEMA = 2
 """The format of a record with corrections or `used_rounds`. Code that reads only format 1 would
@@ -29,6 +29,8 @@ PACKED_SCHEMA = 4
 DIVIDED_SCHEMA = 5
 """The format of a record with rows of settled steps beside it. Code that does not know of them
 would begin those steps again."""
+DEADLINE_SCHEMA = 6
+"""The format of a record with a deadline. Code that does not know of it would drop it."""
 
 ERASED = "(erased)"
 """Stands for every text that was erased, whatever it was."""
@@ -304,6 +306,10 @@ class Task:
     failure: str | None = None
     """The id of the failure group (`roundsman.model.failure`): of a task that has failed, or of an
     open task with an unexpected error; None for any other task."""
+    deadline: int | None = None
+    """The instant after which no step is performed, counted from when the task was submitted.
+    Nothing moves it. None if the workflow has none, or once an operator has let the task go on
+    after it."""
     settled: tuple[SettledRow, ...] = field(default=(), compare=False, repr=False)
     """The rows that the store has for steps of this task, as they were when it was loaded. Only the
     store reads and sets them."""
@@ -312,6 +318,13 @@ class Task:
     def ended(self) -> bool:
         """Whether the task is in an end state. An operator may resubmit it from some of them."""
         return self.state in END_STATES
+
+    @property
+    def perform_by(self) -> int:
+        """When the last perform must have ended: `complete_by`, or `deadline` if it is earlier."""
+        if self.deadline is None:
+            return self.complete_by
+        return min(self.complete_by, self.deadline)
 
     @property
     def failed_at(self) -> int | None:

@@ -292,7 +292,8 @@ class Workflow:
     steps: Sequence[Step]
     """1 to 100 steps; their `after` gives the order, which must not contain a cycle."""
     complete_within: timedelta
-    """The time for the whole task, counted from when it may start."""
+    """The time for the whole task, counted from when it may start. It moves by the time for which
+    an agent was on hold, and a person can extend it."""
     on_failure: Strategy = Archive()
     """The strategy if a step fails that has no strategy of its own, or if `complete_within` is
     over."""
@@ -306,6 +307,9 @@ class Workflow:
     point_of_no_return: Step | None = None
     """Once this step is Processed, a failure always archives the task, whatever the strategy says.
     None: the workflow has no such point."""
+    deadline: timedelta | None = None
+    """The time after which no step is performed, counted from submission. Nothing moves it: no hold
+    and no person. Then `on_failure` decides, as if `complete_within` were over. None: none."""
     masked: tuple[str, ...] = ()
     """Paths of input fields whose values are not shown to operators, such as `card.number`,
     `guests[].passport` or `pins.*.pin`. The fields that the input type marks with `Masked()` need
@@ -315,6 +319,8 @@ class Workflow:
         where = f"workflow {self.name!r}"
         check_name(where, self.name)
         check_duration(f"{where}: complete_within", self.complete_within)
+        if self.deadline is not None:
+            check_duration(f"{where}: deadline", self.deadline)
         check_type(f"{where}: retain_for", self.retain_for, timedelta)
         if self.retain_for < timedelta(0):
             raise DefinitionError(f"{where}: retain_for must be zero or more")
@@ -393,6 +399,12 @@ class Workflow:
                 raise DefinitionError(
                     f"{where}: step {step.name!r} may take longer than the whole workflow; "
                     "raise the workflow's complete_within or lower the step's"
+                )
+            if self.deadline is not None and step.complete_within > self.deadline:
+                raise DefinitionError(
+                    f"{where}: step {step.name!r} may take {_words(step.complete_within)}, but "
+                    f"the deadline is {_words(self.deadline)}; raise the workflow's deadline or "
+                    "lower the step's complete_within"
                 )
             self._check_retry(where, step)
 

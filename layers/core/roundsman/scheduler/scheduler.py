@@ -600,17 +600,17 @@ class Scheduler:
                     self._try_inspect(decision.task.task_id, delay)
 
     def _send_end(self, before: Task, task: Task) -> None:
-        """Send an Inspect for the task's `complete_by`, if that was just set or changed.
+        """Send an Inspect for the task's `perform_by`, if that was just set or changed.
 
         That is when a scheduled task begins, or an operator has extended the task. A supervisor may
         not read the due entry in time.
         """
-        changed = task.complete_by != before.complete_by
+        changed = task.perform_by != before.perform_by
         by_command = changed and task.command_ids != before.command_ids
         begins = before.state is TaskState.SCHEDULED and task.state is not TaskState.SCHEDULED
         if task.ending is not None or not (by_command or begins):
             return
-        delay = delay_until(task.complete_by, self._clock())
+        delay = delay_until(task.perform_by, self._clock())
         if delay is not None:
             self._try_inspect(task.task_id, delay)
 

@@ -9,7 +9,7 @@ from roundsman.engine.new_task import ProcessingOptions
 from roundsman.errors import Problem
 from roundsman.lazy_dataclass import dataclass
 from roundsman.model.input_types import Pattern, Range, Text, read_fields
-from roundsman.model.instants import SECOND
+from roundsman.model.instants import SECOND, format_duration, milliseconds
 from roundsman.model.json import Json
 from roundsman.model.workflow import Priority, Workflow
 
@@ -140,6 +140,15 @@ def _checked(
     if start_at is not None and start_at > now + FARTHEST_AHEAD * SECOND:
         sentence = f"is more than {FARTHEST_AHEAD // DAY} days in the future"
         problems.append(Problem("processing.processAt", sentence))
+    elif start_at is not None and workflow is not None and workflow.deadline is not None:
+        deadline = milliseconds(workflow.deadline)
+        if start_at > now + deadline:
+            path = "processing.processAt" if wait is None else "processing.processIn"
+            sentence = (
+                f"starts later than the deadline of {workflow.name}, which is "
+                f"{format_duration(deadline)} after submission"
+            )
+            problems.append(Problem(path, sentence))
     options = ProcessingOptions(
         start_at=start_at,
         complete_within=_milliseconds(_taken(valid, "completeWithin", int)),

@@ -185,12 +185,12 @@ class Submission:
             self._outbox.send_start(task.task_id, delay=delay)
 
     def _send_end(self, task: Task) -> None:
-        """Send an Inspect for `complete_by`, if SQS can delay a message that long.
+        """Send an Inspect for `perform_by`, if SQS can delay a message that long.
 
         A supervisor may read the due entry too late. Best effort: if the Inspect is lost, the
         supervisor finds the due entry.
         """
-        delay = delay_until(task.complete_by, self._clock())
+        delay = delay_until(task.perform_by, self._clock())
         if delay is None:
             return
         try:

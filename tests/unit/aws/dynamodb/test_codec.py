@@ -21,7 +21,7 @@ from roundsman.model.corrections import Change
 from roundsman.model.events import HistoryRow
 from roundsman.model.json import Json
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import Owed, StepError, StepRecord, Task, Termination
+from roundsman.model.task import DIVIDED_SCHEMA, Owed, StepError, StepRecord, Task, Termination
 from roundsman.ports import OrderRow
 from tests.contract.samples import LOCK, NOW, born, claimed, completed
 
@@ -162,8 +162,8 @@ def test_a_step_that_was_never_claimed_says_only_what_became_of_it() -> None:
 
 
 def test_a_newer_format_is_not_read_whatever_else_is_in_it() -> None:
-    with pytest.raises(SchemaTooNew, match="ord-1001 has the record format 6"):
-        read_task({"TaskId": {"S": "ord-1001"}, "Schema": {"N": "6"}})
+    with pytest.raises(SchemaTooNew, match="ord-1001 has the record format 7"):
+        read_task({"TaskId": {"S": "ord-1001"}, "Schema": {"N": "7"}})
 
 
 def test_attributes_of_another_hand_do_not_disturb() -> None:
@@ -260,3 +260,24 @@ def test_only_a_task_with_corrections_or_used_rounds_has_the_newer_format() -> N
     for changed in (fixed, moved):
         assert task_item(changed)["Schema"] == {"N": "2"}
         assert read_task(task_item(changed)) == changed
+
+
+def test_a_task_with_a_deadline_has_the_newest_format_whatever_else_is_in_it() -> None:
+    task = replace(born(), deadline=NOW + 1)
+    assert task_item(task)["Schema"] == {"N": "6"}
+    assert read_task(task_item(task)) == task
+    corrected = replace(task, corrections=((Change(("note",), "x"),),))
+    erased = replace(task, erased_at=NOW, erased_by="ann: request 17")
+    long = replace(task, steps={f"s{n}": StepRecord(started_at=NOW) for n in range(50)})
+    for changed in (corrected, erased, long):
+        assert task_item(changed)["Schema"] == {"N": "6"}
+        assert read_task(task_item(changed)) == changed
+    assert "Schema" not in task_item(replace(task, deadline=None))
+
+
+def test_code_that_knows_no_deadline_does_not_read_the_record(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("roundsman.aws.dynamodb.codec.SCHEMA", DIVIDED_SCHEMA)
+    with pytest.raises(SchemaTooNew):
+        read_task(task_item(replace(born(), deadline=NOW + 1)))

@@ -133,6 +133,7 @@ TASK = Task(
 ERASED_TASK = replace(
     TASK, owed=(), corrections=(), erased_at=NOW + 70, erased_by="ann: request 17"
 )
+TASK_WITH_DEADLINE = replace(born(), deadline=NOW + 80)
 GROUP = Group(
     id="f-1a2b3c4d",
     workflow="story",
@@ -291,6 +292,7 @@ MEMBER: Item = {
 RECORDS = {
     "task": Format(plain_task_item(TASK), task_again),
     "new task": Format(task_item(born()), task_again),
+    "task with a deadline": Format(task_item(TASK_WITH_DEADLINE), task_again),
     "erased task": Format(plain_task_item(ERASED_TASK), task_again),
     "order": Format(
         order_item(OrderRow("ord-1", {"b": 1, "a": "\ud83d"}, "hash", NOW)), order_again
@@ -402,7 +404,7 @@ def test_a_fault_in_a_record_that_is_only_read_keeps_its_problem(name: str) -> N
 def test_attributes_that_only_the_reader_knows_keep_their_meaning() -> None:
     found: dict[str, Json] = {}
     for name in ("Schema", "Trouble"):
-        for value in [*VALUES, *({"N": str(schema)} for schema in range(6))]:
+        for value in [*VALUES, *({"N": str(schema)} for schema in range(7))]:
             said = report_of(task_again)({**RECORDS_AS_JSON["task"], name: value})
             found[f"{name} {json.dumps(value)}"] = (
                 "unchanged" if said == RECORDS_AS_JSON["task"] else said

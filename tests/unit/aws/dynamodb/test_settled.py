@@ -303,6 +303,14 @@ def test_a_divided_record_has_a_format_of_its_own(monkeypatch: pytest.MonkeyPatc
         read_divided(item, rows)
 
 
+def test_a_divided_record_with_a_deadline_has_the_format_of_the_deadline() -> None:
+    task = replace(chain(60), deadline=NOW + 1)
+    item, rows = stored(task)
+    assert item["Schema"] == {"N": "6"}
+    assert all(row["Schema"] == {"N": "5"} for row in rows.values())
+    assert read_divided(item, rows) == task
+
+
 def test_a_row_expires_with_its_task() -> None:
     task = replace(chain(60), expires_at=NOW + 1)
     item, rows = stored(task)

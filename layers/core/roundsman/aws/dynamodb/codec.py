@@ -30,6 +30,7 @@ from roundsman.model.json import Json, canonical_json
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import (
     CHANGED_SCHEMA,
+    DEADLINE_SCHEMA,
     ERASED_SCHEMA,
     PACKED_SCHEMA,
     SCHEMA,
@@ -272,6 +273,7 @@ TASK: "RecordTable[Task]" = FieldTable(
     Field("OrderExpires", "order_expires", FLAG, default=False),
     Field("ErasedAt", "erased_at", NUMBER, None),
     Field("ErasedBy", "erased_by", TEXT, None),
+    Field("Deadline", "deadline", NUMBER, None),
 )
 """All fields of a task except `failure`, which the `failures` index holds."""
 ORDER: "RecordTable[OrderRow]" = FieldTable(
@@ -303,7 +305,7 @@ def task_item(task: Task) -> Item:
     if not is_larger(item, WRITE_UNIT):
         return item
     found = {name: item[name] for name in item if name not in PACKED}
-    found["Schema"] = number(PACKED_SCHEMA)
+    found["Schema"] = number(schema_of(task, PACKED_SCHEMA))
     found["Packed"] = {"B": packed({name: item[name] for name in PACKED if name in item})}
     # Text that cannot be compressed may be larger as JSON: the limits are those of plain items.
     if is_larger(found, WORTH_COMPARING) and is_larger(found, item_bytes(item)):
@@ -316,12 +318,20 @@ def plain_task_item(task: Task) -> Item:
     item = TASK.written(task)
     if task.start_at == task.created_at:
         del item["StartAt"]
-    if task.erased_at is not None:
-        item["Schema"] = number(ERASED_SCHEMA)
-    elif task.corrections or task.used_rounds:
-        item["Schema"] = number(CHANGED_SCHEMA)
+    schema = schema_of(task)
+    if schema > 1:
+        item["Schema"] = number(schema)
     item |= failure_attributes(task)
     return item
+
+
+def schema_of(task: Task, form: int = 1) -> int:
+    """The lowest record format that has everything of the task; `form` is that of its item."""
+    if task.deadline is not None:
+        return DEADLINE_SCHEMA
+    if task.erased_at is not None:
+        return max(form, ERASED_SCHEMA)
+    return max(form, CHANGED_SCHEMA) if task.corrections or task.used_rounds else form
 
 
 def failure_attributes(task: Task) -> Item:

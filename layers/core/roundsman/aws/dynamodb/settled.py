@@ -28,6 +28,7 @@ from roundsman.aws.dynamodb.codec import (
     number,
     read_task,
     refuse_newer,
+    schema_of,
     steps_map,
     task_item,
     text,
@@ -141,7 +142,7 @@ def _record(task: Task, steps: Mapping[str, StepRecord], rows: Sequence[SettledR
     item = task_item(replace(task, steps=steps))
     if rows:
         item["Settled"] = {"L": [text(str(row.version)) for row in rows]}
-        item["Schema"] = number(DIVIDED_SCHEMA)
+        item["Schema"] = number(schema_of(task, DIVIDED_SCHEMA))
     return item
 
 

@@ -136,6 +136,8 @@ class TaskDocument(TaskSummaryDocument):
     priority: str
     startAt: Instant
     completeBy: Instant
+    deadline: Instant | None
+    """After it no step is performed, and nothing moves it; null if it has none."""
     dueAt: Instant
     """When a supervisor inspects the task."""
     lane: str

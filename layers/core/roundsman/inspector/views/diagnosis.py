@@ -282,6 +282,8 @@ def _about(task: Task, facts: TaskFacts) -> Iterator[str]:
     if task.ending is not None:
         yield f"no further steps start: {task.ending.why}"
     yield f"it must be complete {_when(task.complete_by, facts)}"
+    if task.deadline is not None:
+        yield f"its deadline, which nothing moves, is {second(task.deadline)}"
     due = "is" if task.due_at > facts.at else "was"
     yield f"it {due} due for a check at {second(task.due_at)} ({_passed(task.due_at, facts)})"
     if facts.visited_at is None:

@@ -82,7 +82,7 @@ def retry_words(task: Task, record: StepRecord) -> Iterator[str]:
     if until is None or record.error is None or not waits:
         return
     if operation_of(record) == PERFORM:
-        until = min(until, task.complete_by)
+        until = min(until, task.perform_by)
     error = record.error
     why = f"an unexpected error ({error.type}) in the agent's code; " if error.unexpected else ""
     yield f"{why}retried until {second(until)}"

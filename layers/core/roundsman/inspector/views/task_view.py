@@ -42,6 +42,7 @@ def task_document(
         "priority": task.priority,
         "startAt": iso(task.start_at),
         "completeBy": iso(task.complete_by),
+        "deadline": _iso(task.deadline),
         "dueAt": iso(task.due_at),
         "lane": task.lane,
         "ending": _ending(task),

@@ -44,7 +44,7 @@ def needs(task: Task, now: int, plan: Plan | None = None) -> Iterator[Need]:
     if task.state is TaskState.SCHEDULED and task.start_at > now:
         yield Need("its start", task.start_at)
     if task.ending is None:
-        yield Need("its complete-by", task.complete_by)
+        yield Need("its complete-by or deadline", task.perform_by)
     for name, record in task.steps.items():
         if record.under_way:
             if record.overdue_at is not None:

@@ -144,11 +144,11 @@ def _of_locks(task: Task) -> Iterator[Broken]:
 
 
 def _of_times(task: Task) -> Iterator[Broken]:
-    """Check that the scheduler waits for no perform beyond the task's complete-by."""
+    """Check that the scheduler waits for no perform beyond the task's complete-by or deadline."""
     if task.ending is not None:
         return
     for name, record in task.steps.items():
-        late = (record.complete_by or 0) - task.complete_by
+        late = (record.complete_by or 0) - task.perform_by
         if record.process_state is ProcessState.PROCESSING and late > 0:
             yield Broken(
                 Invariant.IN_TIME, task.task_id, f"{name} has {late} ms more than the task"
