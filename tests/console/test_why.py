@@ -91,3 +91,21 @@ def test_an_order_whose_plan_cannot_be_read_says_so(operator: Operator) -> None:
 def _list(value: object) -> list[dict[str, object]]:
     assert isinstance(value, list)
     return value
+
+
+def test_a_deadline_is_shown_beside_the_complete_by(operator: Operator) -> None:
+    in_retry(operator)
+    assert operator.reads("show", "ord-1")["deadline"] is None
+    assert "deadline" not in operator.types("show", "ord-1").stdout
+    assert "deadline" not in operator.types("why", "ord-1").stdout
+    operator.world.dynamodb.update_item(
+        TableName=operator.world.stack.outputs["TasksTableName"],
+        Key={"TaskId": {"S": "ord-1"}},
+        UpdateExpression="SET Deadline = :at",
+        ExpressionAttributeValues={":at": {"N": "1799999400000"}},
+    )
+    assert operator.reads("show", "ord-1")["deadline"] == "2027-01-15T07:50:00.000Z"
+    shown = operator.types("show", "ord-1").stdout.splitlines()
+    assert "deadline 2027-01-15T07:50:00.000Z: no step is performed after it" in shown
+    said = " ".join(operator.types("why", "ord-1").stdout.split())
+    assert "its deadline, which nothing moves, is 2027-01-15T07:50:00Z" in said

@@ -50,6 +50,11 @@ def test_an_order_that_is_ending_or_has_ended_is_left_out() -> None:
     assert late(replace(ended, state=World(PLAN).task.state.COMPLETED), at=T0 + 10**6) == {}
 
 
+def test_an_order_is_late_for_its_deadline_if_that_is_earlier() -> None:
+    early = replace(order("early"), deadline=T0 + SECOND)
+    assert late(early) == {"early": 59 * SECOND}
+
+
 def test_the_latest_order_comes_first() -> None:
     early = replace(order("early"), complete_by=T0 + SECOND)
     assert list(late(order("new"), early)) == ["early", "new"]

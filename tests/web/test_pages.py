@@ -51,6 +51,19 @@ def test_the_pages_of_an_empty_stack_say_what_is_not_there(browser: Browser) -> 
         assert "None" not in page, address
 
 
+def test_an_open_order_shows_its_deadline_if_it_has_one(browser: Browser) -> None:
+    world = browser.operator.world
+    in_retry(browser.operator)
+    assert "Deadline" not in browser.page("/orders/ord-1")
+    world.dynamodb.update_item(
+        TableName=world.stack.outputs["TasksTableName"],
+        Key={"TaskId": {"S": "ord-1"}},
+        UpdateExpression="SET Deadline = :at",
+        ExpressionAttributeValues={":at": {"N": str(world.clock() + 7_200_000)}},
+    )
+    assert "Deadline in 2 h" in browser.page("/orders/ord-1")
+
+
 def test_an_order_is_explained_with_its_steps_times_and_history(declined: Browser) -> None:
     page = declined.page("/orders/ord-1")
     assert page.count("charge_card: failed for good: CardDeclined: POST answered 402") >= 2

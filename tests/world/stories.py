@@ -16,6 +16,7 @@ EFFECTS = "tests/world/test_effects.py"
 MESSAGES = "tests/world/test_messages.py"
 SUPERVISION = "tests/world/test_supervision.py"
 OVERLOAD = "tests/world/test_overload.py"
+DEADLINES = "tests/world/test_deadlines.py"
 RECORDS = "tests/world/test_records.py"
 REPAIRS = "tests/world/test_repairs.py"
 BULK = "tests/world/test_bulk_runs.py"
@@ -258,6 +259,16 @@ STORIES = (
             f"{OVERLOAD}::test_a_held_step_is_woken_by_the_end_of_its_hold_though_nobody_tells_it",
             f"{OVERLOAD}::test_a_task_whose_time_runs_out_while_its_agent_is_held_completes",
             f"{OVERLOAD}::test_an_undo_whose_agent_is_held_is_made_when_the_hold_ends",
+        ),
+    ),
+    Story(
+        "A deadline of the business passes while an agent is on hold, and the order goes on though "
+        "its result has no value any more; or its deadline fails it again once a person has decided.",
+        (
+            f"{DEADLINES}::test_a_hold_that_lasts_past_the_deadline_moves_the_complete_by_and_not_the_deadline",
+            f"{DEADLINES}::test_what_is_resubmitted_after_its_deadline_completes",
+            f"{DEADLINES}::test_a_callback_is_not_waited_for_after_the_deadline",
+            f"{DEADLINES}::test_the_supervisor_finds_a_task_whose_deadline_has_passed_though_no_inspect_arrives",
         ),
     ),
     Story(

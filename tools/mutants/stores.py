@@ -351,6 +351,36 @@ STORES = (
         why="old code misreads what new code wrote",
     ),
     Mutant(
+        name="a-record-with-a-deadline-is-left-by-older-code",
+        file="layers/core/roundsman/aws/dynamodb/codec.py",
+        old="    if task.deadline is not None:\n        return DEADLINE_SCHEMA\n",
+        new="",
+        tests=(
+            "tests/unit/aws/dynamodb/test_codec.py::test_a_task_with_a_deadline_has_the_newest_format_whatever_else_is_in_it",
+        ),
+        why="older code drops the deadline and performs steps after it",
+    ),
+    Mutant(
+        name="a-divided-record-with-a-deadline-is-left-by-older-code",
+        file="layers/core/roundsman/aws/dynamodb/settled.py",
+        old="number(schema_of(task, DIVIDED_SCHEMA))",
+        new="number(DIVIDED_SCHEMA)",
+        tests=(
+            "tests/unit/aws/dynamodb/test_settled.py::test_a_divided_record_with_a_deadline_has_the_format_of_the_deadline",
+        ),
+        why="older code drops the deadline of a long task",
+    ),
+    Mutant(
+        name="a-plan-with-a-deadline-is-left-by-older-code",
+        file="layers/core/roundsman/model/plan.py",
+        old="    if workflow.deadline is not None:\n        return NEWEST_PLAN_VERSION\n",
+        new="",
+        tests=(
+            "tests/unit/model/test_plan.py::test_only_a_plan_with_a_deadline_has_the_version_that_older_code_does_not_read",
+        ),
+        why="older code performs steps after the deadline",
+    ),
+    Mutant(
         name="ttl-in-seconds",
         file="layers/core/roundsman/aws/dynamodb/codec.py",
         old="return number(epoch_seconds(instant))",

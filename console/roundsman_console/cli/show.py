@@ -61,10 +61,9 @@ def _print(
 ) -> None:
     console = results()
     console.print(task_line(task))
-    deadline = "" if task.deadline is None else f", deadline {iso(task.deadline)}"
-    console.print(
-        plain(f"submitted {iso(task.created_at)}, complete by {iso(task.complete_by)}{deadline}")
-    )
+    console.print(plain(f"submitted {iso(task.created_at)}, complete by {iso(task.complete_by)}"))
+    if task.deadline is not None:
+        console.print(plain(f"deadline {iso(task.deadline)}: no step is performed after it"))
     if task.ending:
         console.print(plain(task.ending.why, "red"))
     if plan is None:

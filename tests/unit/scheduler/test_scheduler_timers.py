@@ -1,6 +1,7 @@
 """The scheduler's timers: retries, what is overdue, and what is watched meanwhile."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.events import (
@@ -150,6 +151,15 @@ def test_a_task_of_tomorrow_with_little_time_is_looked_at_when_that_is_over() ->
     shells.inspect()
     assert shells.requested() == ["first"]
     assert shells.inspects() == [(ORDER_ID, 20 * SECOND + RATHER_LATE)]
+
+
+def test_a_task_that_begins_with_a_deadline_is_looked_at_at_the_deadline() -> None:
+    limited = plan(step("first"), deadline=timedelta(minutes=30))
+    shells = Shells(limited, options=ProcessingOptions(start_at=T0 + 1_200 * SECOND))
+    submitted(shells)
+    shells.outbox.sent.clear()
+    shells.wait(1_201).inspect()
+    assert shells.inspects() == [(ORDER_ID, 599 * SECOND + RATHER_LATE)]
 
 
 def test_the_end_of_its_time_is_sent_once_and_not_with_each_decision() -> None:

@@ -1,6 +1,7 @@
 """Submission: an order and its task once, announced until that is known to have happened."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -339,6 +340,15 @@ def test_a_task_that_starts_soon_and_has_little_time_is_looked_at_at_its_start_a
     assert shells.commands() == [
         ("start", ORDER_ID, MINUTE + RATHER_LATE),
         ("inspect", ORDER_ID, MINUTE + SHORT + RATHER_LATE),
+    ]
+
+
+def test_a_task_whose_deadline_is_earlier_is_looked_at_at_its_deadline() -> None:
+    shells = Shells(plan(step("first"), deadline=timedelta(minutes=1)))
+    shells.submit()
+    assert shells.commands() == [
+        ("start", ORDER_ID, 0),
+        ("inspect", ORDER_ID, MINUTE + RATHER_LATE),
     ]
 
 

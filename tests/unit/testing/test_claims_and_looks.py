@@ -199,6 +199,14 @@ def test_what_a_task_needs_first_is_read_from_its_plan_and_record() -> None:
     assert earliest(owes) == NOW + SOON
 
 
+def test_a_task_needs_a_look_at_its_deadline_if_that_is_earlier() -> None:
+    waits = requeued(not_before=NOW + 90 * MINUTE)
+    assert earliest(having(reserve=waits)) == NOW + 60 * MINUTE
+    assert earliest(having(replace(TASK, deadline=NOW + 50 * MINUTE), reserve=waits)) == (
+        NOW + 50 * MINUTE
+    )
+
+
 def test_an_ending_task_needs_its_undos_in_their_order_and_no_performs() -> None:
     undoing = replace(CLAIMED, process_state=ProcessState.UNDOING, locked_by=None)
     ending = replace(TASK, ending=Termination(TaskState.UNDONE, "said", undo=True))
