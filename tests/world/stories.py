@@ -263,7 +263,7 @@ STORIES = (
     ),
     Story(
         "A deadline of the business passes while an agent is on hold, and the order goes on though "
-        "its result has no value any more; or its deadline fails it again once a person has decided.",
+        "its result has no value any more; or it fails again once a person has decided.",
         (
             f"{DEADLINES}::test_a_hold_that_lasts_past_the_deadline_moves_the_complete_by_and_not_the_deadline",
             f"{DEADLINES}::test_what_is_resubmitted_after_its_deadline_completes",

@@ -65,9 +65,7 @@ def test_a_callback_is_not_waited_for_after_the_deadline() -> None:
     assert world.task("ord-1").state is TaskState.UNDONE
 
 
-def test_the_supervisor_finds_a_task_whose_deadline_has_passed_though_every_inspect_is_lost() -> (
-    None
-):
+def test_the_supervisor_finds_a_task_whose_deadline_has_passed_though_no_inspect_arrives() -> None:
     world = World(LIMITED)
     world.mail("commands", '"kind":"inspect"').is_lost(times=1000)
     held_past_its_deadline(world)
