@@ -126,6 +126,8 @@ def test_the_limit_that_passes_first_is_the_reason() -> None:
     world = World(
         plan(step("a"), deadline=TEN_MINUTES), ProcessingOptions(complete_within=5 * MINUTE)
     )
+    world.start()
+    world.fails("a", retry_after=HOUR * SECOND // 2)
     world.wait_until(DEADLINE).inspect()
     assert world.task.ending is not None
     assert world.task.ending.why == "the task was not complete by 08:05:00 (5 min ago)"

@@ -44,7 +44,7 @@ from roundsman.model.instants import SECOND
 from roundsman.model.json import Json
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepRecord
-from roundsman.model.workflow import Archive, Retry, Wait
+from roundsman.model.workflow import Archive, Retry, Undo, Wait
 from tests.support.coping_stories import COPING_STORIES
 from tests.support.erased_stories import ERASED_STORIES
 from tests.support.fan_out_stories import FAN_OUT_STORIES
@@ -200,6 +200,13 @@ def scheduled(then: str, when: str | None = None, wait: int = 60) -> World:
     return world
 
 
+def scheduled_past_its_deadline(on_failure: Archive | Undo) -> World:
+    limited = plan(step("a"), on_failure=on_failure, deadline=timedelta(hours=1))
+    world = World(limited, LATER)
+    world.wait(3700).inspect()
+    return world
+
+
 STORIES: list[Callable[[], World]] = [
     completes,
     is_refused,
@@ -221,7 +228,8 @@ STORIES: list[Callable[[], World]] = [
     lambda: started(FALSE),
     lambda: started(FAILING),
     lambda: scheduled("inspect"),
-    lambda: scheduled("inspect", wait=3700),
+    lambda: scheduled_past_its_deadline(Archive()),
+    lambda: scheduled_past_its_deadline(Undo()),
     lambda: scheduled("start"),
     lambda: scheduled("start", when=FALSE),
     lambda: scheduled("start", when=FAILING),
