@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
+from typing import cast
 
 import pytest
 
@@ -67,6 +68,26 @@ def test_a_reminder_carries_the_token_of_the_wait_and_a_key_of_its_own() -> None
     world.answer_token(two.callback_token, {"by": "ann"})
     assert world.run().task("ord-1").state is TaskState.COMPLETED
     assert numbers(world) == [1, 2], "nothing reminds of what was answered"
+
+
+def test_a_world_shows_reminders_as_they_were_sent_whatever_the_function_did_to_them() -> None:
+    agent = Agent("approve")
+
+    def ask_boss(_: StepRequest) -> Callback:
+        return Callback(within=DAY, remind_every=EIGHT_HOURS)
+
+    def remind(request: StepRequest) -> None:
+        cast("dict[str, Json]", request.input).clear()
+
+    agent.performs(approve)(ask_boss)
+    agent.compensates(approve)(remind)
+    agent.reminds(approve)(remind)
+    world = World(CLAIM, agents=[agent])
+    order = world.submit()
+    world.run(until=lambda: len(world.reminders(order, "approve")) == 2)
+    assert [request.input["orderId"] for request in world.reminders(order, "approve")] == [
+        order
+    ] * 2
 
 
 @pytest.mark.parametrize("number", [1, 2])

@@ -31,7 +31,7 @@ from roundsman.agents.outcomes import (
     wait_of,
     waiting,
 )
-from roundsman.agents.request import Perform, StepRequest
+from roundsman.agents.request import Perform, StepRequest, own_request
 from roundsman.errors import AccessError, Busy, PermanentError, TransientError
 from roundsman.lazy_dataclass import dataclass
 from roundsman.model.instants import MINUTE, SECOND, milliseconds
@@ -160,7 +160,7 @@ class Attempt:
                 raise TurnCameTooLate("no time was left when the call was allowed; not attempted")
             self._calls += function is self.function
             try:
-                return function(request)
+                return function(own_request(request))
             finally:
                 self._took = request.clock() - began
 

@@ -1,13 +1,13 @@
 """The argument of an author's function: one attempt at a step, and the time that it has."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from datetime import timedelta
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar, cast
 
 from roundsman.lazy_dataclass import dataclass
 from roundsman.model.input_types import read_input
-from roundsman.model.json import Json
+from roundsman.model.json import Json, copied
 from roundsman.model.task import item_place
 from roundsman.ports import Clock
 from roundsman.wire.messages import AgentRequest
@@ -117,6 +117,20 @@ def step_request(
         ends_at=ends_at,
         clock=clock,
         show_progress=show_progress,
+    )
+
+
+def own_request(request: StepRequest) -> StepRequest:
+    """Return the request with an `input`, `results` and `item` that nobody else has.
+
+    Each call of an author's function gets one: what the function changes in it stays with that
+    call.
+    """
+    return replace(
+        request,
+        input=cast("Mapping[str, Json]", copied(request.input)),
+        results=cast("Mapping[str, Json]", copied(request.results)),
+        item=copied(request.item),
     )
 
 

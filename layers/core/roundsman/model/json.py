@@ -76,6 +76,18 @@ def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     return found
 
 
+def copied(value: Json) -> Json:
+    """Return a copy that shares no object and no array with the value.
+
+    Code of the application gets a copy of what is used again: it may change what it gets.
+    """
+    if isinstance(value, Mapping):
+        return {name: copied(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [copied(inner) for inner in value]
+    return value
+
+
 def levels(value: Json) -> int:
     """Return how deep the value is nested: 0 for a text, 1 for a list of texts."""
     count, containers = 0, _containers([value])

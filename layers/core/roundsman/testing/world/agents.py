@@ -9,7 +9,7 @@ from roundsman.agents.agent import Agent, Answer, answer_again
 from roundsman.agents.call_notes import CallNotes
 from roundsman.agents.callbacks import Callback
 from roundsman.agents.guard import CallHeld
-from roundsman.agents.request import Perform, StepRequest
+from roundsman.agents.request import Perform, StepRequest, own_request
 from roundsman.errors import PermanentError
 from roundsman.model.holds import Hold, describe_hold, in_force
 from roundsman.model.instants import MINUTE, SECOND, milliseconds
@@ -186,7 +186,7 @@ class RequestRun:
             self._lose(end)
             raise end.raised() or Crash("the call never ends")
         if operation == REMIND:
-            self.services.reminders.append(request)
+            self.services.reminders.append(own_request(request))
         try:
             value = function(request)
         except PermanentError as refusal:
