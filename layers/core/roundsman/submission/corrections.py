@@ -6,12 +6,13 @@ anew.
 """
 
 from collections.abc import Mapping
+from typing import cast
 
 from roundsman.errors import InvalidInput, Problem
 from roundsman.model.checks import ENGINE_FIELDS
 from roundsman.model.corrections import Correction, corrected, differences
 from roundsman.model.input_types import field_names, given_type, is_input_type, valid_input
-from roundsman.model.json import Json
+from roundsman.model.json import Json, copied
 from roundsman.model.workflow import Workflow
 
 
@@ -56,7 +57,9 @@ def changes_to(workflow: Workflow, before: Json, wanted: Json) -> Correction:
         for name, value in wanted.items()
         if name not in ENGINE_FIELDS and name not in kept
     }
-    valid = valid_input(workflow.input, given)
+    # The application's code may change what it gets, and `before` is compared afterwards.
+    own = cast("Mapping[str, Json]", copied(given))
+    valid = valid_input(workflow.input, own)
     computes = workflow.input is not None and not is_input_type(workflow.input)
     rest = {} if computes else {name: wanted[name] for name in kept}
     return tuple(differences(before, {**valid, **rest, **engine}))

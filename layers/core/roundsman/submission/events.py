@@ -27,6 +27,7 @@ from roundsman.model.input_types import (
 from roundsman.model.json import (
     Json,
     canonical_json,
+    copied,
     levels,
     parse_json,
     sha256,
@@ -158,11 +159,13 @@ class EventReader:
             return given, []
         if given_type(workflow.input) is None and (unreadable := _not_text(given)):
             return given, unreadable
+        # The application's code may change what it gets, and the event is hashed as it was sent.
+        own = cast("Mapping[str, Json]", copied(given))
         try:
-            content = valid_input(workflow.input, given, beside=(ORDER_ID, PROCESSING))
+            content = valid_input(workflow.input, own, beside=(ORDER_ID, PROCESSING))
         except InvalidInput as error:
             return given, [*error.problems]
-        return content, [] if content is given else _not_storable(content)
+        return content, [] if content is own else _not_storable(content)
 
 
 def _not_storable(content: Mapping[str, Json]) -> list[Problem]:
