@@ -7,6 +7,7 @@ the modules that are not checked there yet.
 from tools.mutants.agents import AGENTS
 from tools.mutants.calls import CALLS
 from tools.mutants.doctor import DOCTOR
+from tools.mutants.effects import EFFECTS
 from tools.mutants.groups import GROUPS
 from tools.mutants.letters import LETTERS
 from tools.mutants.looking import LOOKING
@@ -28,5 +29,6 @@ MUTANTS: tuple[Mutant, ...] = (
     *DOCTOR,
     *AGENTS,
     *REFUSED,
+    *EFFECTS,
     *STEPS,
 )

@@ -189,12 +189,26 @@ def test_the_connection_is_closed_without_an_answer(partner: Partner, server: Se
 
 
 def test_an_idle_connection_has_died(partner: Partner, server: Server) -> None:
-    """It is replaced at once, with the same key: no failure of the service, and no try."""
+    """It is replaced before anything is sent on it: no failure of the service, and no try."""
+    server.close_after = True
     partner.post_charge("ord-0/charge_card/perform", "5.00")
-    server.answers = [None]
+    assert server.closed.acquire(timeout=20)
     partner.succeeds()
     assert partner.slept == []
-    assert calls(server) == ["POST /charges"] * 3
+    assert calls(server) == ["POST /charges"] * 2
+
+
+def test_a_kept_connection_is_closed_under_a_call(server: Server) -> None:
+    """The answer is lost, as on a new connection: the probe is asked before anything is sent."""
+    partner = Partner(server.url, probed=True)
+    asked = partner.request()
+    partner.post_charge("ord-0/charge_card/perform", "5.00")
+    server.answers = [None, answer("200 OK", b'{"chargeId": "c-1"}')]
+    partner.hear(partner.answer(asked))
+    assert partner.record().result == {"chargeId": "c-1"}
+    probe = "GET /charges/ord-1%2Fcharge_card%2Fperform"
+    assert calls(server) == ["POST /charges", "POST /charges", probe]
+    assert server.connections == 2
 
 
 def test_the_head_of_the_answer_is_cut_off(partner: Partner, server: Server) -> None:

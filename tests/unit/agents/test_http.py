@@ -3,7 +3,8 @@
 import json
 import threading
 from collections.abc import Iterator
-from datetime import timedelta
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -12,6 +13,7 @@ from roundsman.errors import DefinitionError, PermanentError
 from tests.support.remote_server import (
     CREATED,
     PLENTY,
+    RESET,
     SECRET,
     Server,
     answer,
@@ -137,7 +139,7 @@ def test_no_time_left_means_that_nothing_is_sent(server: Server) -> None:
 
 
 def test_calls_share_a_connection(server: Server) -> None:
-    service = RemoteService(server.url)
+    service = Clocks().service(server)
     server.answers = [CREATED, refusal("402 Payment Required", "CardDeclined"), CREATED]
     charge(service)
     permanent(service)
@@ -180,14 +182,53 @@ def test_a_connection_that_was_closed_while_idle_is_replaced(server: Server) -> 
     assert (len(server.requests), server.connections) == (2, 2)
 
 
-def test_a_connection_that_died_idle_is_replaced_with_the_same_key(server: Server) -> None:
-    service = RemoteService(server.url)
+@dataclass
+class Clocks:
+    """The clocks of a process that is frozen between two calls."""
+
+    monotonic: float = 1_000.0
+    now: datetime = datetime(2030, 1, 1, tzinfo=UTC)
+
+    def service(self, server: Server) -> RemoteService:
+        return RemoteService(server.url, now=lambda: self.now, monotonic=lambda: self.monotonic)
+
+
+@pytest.mark.parametrize(
+    ("monotonic", "wall"), [(1.1, 0), (0, 1.1), (0, -1.1), (-1.1, 0), (600, 600)]
+)
+def test_a_connection_that_was_idle_over_a_freeze_is_replaced_before_anything_is_sent_on_it(
+    server: Server, monotonic: float, wall: float
+) -> None:
+    clocks = Clocks()
+    service = clocks.service(server)
     charge(service)
-    server.answers = [None, CREATED]  # it is closed as the next request arrives on it
+    clocks.monotonic += monotonic
+    clocks.now += timedelta(seconds=wall)
+    server.answers = [CREATED]
+    charge(service)
+    assert (len(server.requests), server.connections) == (2, 2)
+    charge(service)
+    assert server.connections == 2
+
+
+def test_a_connection_that_was_idle_for_a_second_is_used_again(server: Server) -> None:
+    clocks = Clocks()
+    service = clocks.service(server)
+    charge(service)
+    clocks.monotonic += 1
+    clocks.now += timedelta(seconds=1)
+    charge(service)
+    assert server.connections == 1
+
+
+def test_what_follows_an_answer_in_one_piece_is_not_taken_for_the_next_answer(
+    server: Server,
+) -> None:
+    server.answers = [CREATED + refusal("402 Payment Required", "CardDeclined")]
+    service = Clocks().service(server)
+    charge(service)
     assert charge(service) == {"chargeId": "c-1"}
     assert server.connections == 2
-    keys = [line for r in server.requests for line in r.splitlines() if b"Idempotency" in line]
-    assert keys == [b"Idempotency-Key: ord-1/charge_card/perform"] * 3
 
 
 def test_a_lost_answer_on_a_new_connection_is_transient_and_not_repeated(server: Server) -> None:
@@ -199,12 +240,24 @@ def test_a_lost_answer_on_a_new_connection_is_transient_and_not_repeated(server:
     assert len(server.requests) == 1
 
 
-def test_a_replaced_connection_that_dies_too_is_transient(server: Server) -> None:
-    service = RemoteService(server.url)
+def test_a_lost_answer_on_a_kept_connection_is_transient_and_not_repeated(
+    server: Server,
+) -> None:
+    service = Clocks().service(server)
     charge(service)
-    server.answers = [None, None]
-    transient(service)
-    assert len(server.requests) == 3
+    server.answers = [None]  # it is closed as the next request arrives on it
+    assert str(transient(service)) == "POST failed: the connection was closed before a response"
+    assert (len(server.requests), server.connections) == (2, 1)
+
+
+def test_a_kept_connection_that_is_reset_under_a_call_is_transient_and_not_repeated(
+    server: Server,
+) -> None:
+    service = Clocks().service(server)
+    charge(service)
+    server.answers = [RESET]
+    assert str(transient(service)) == "POST failed: the connection was reset"
+    assert (len(server.requests), server.connections) == (2, 1)
 
 
 def test_threads_do_not_mix_their_answers(server: Server) -> None:

@@ -1,5 +1,6 @@
 """Connecting: what keeps a call from being sent, each in words; and connections under TLS."""
 
+import io
 import socket
 import ssl
 import threading
@@ -14,7 +15,15 @@ import urllib3
 from roundsman.agents._http_connection import CONNECT_WITHIN
 from roundsman.agents.http import RemoteService
 from tests.support.certificates import server_context
-from tests.support.remote_server import Server, charge, running, transient, unused_url
+from tests.support.remote_server import (
+    Server,
+    answer,
+    charge,
+    refusal,
+    running,
+    transient,
+    unused_url,
+)
 
 
 @pytest.fixture
@@ -95,6 +104,21 @@ def test_calls_share_a_connection_under_tls(
         assert server.connections == 1
         host = server.url.removeprefix("https://").encode()
         assert b"Host: " + host + b"\r\n" in server.requests[0]
+
+
+def test_more_than_the_answer_under_tls_is_not_taken_for_the_next_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The buffer ends with the answer, and what follows in the record is decrypted already."""
+    with running(server_context(tmp_path)) as server:
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "certificate.pem"))
+        body = b'{"chargeId": "c-1"}'
+        padding = io.DEFAULT_BUFFER_SIZE - len(answer("201 Created", body, "X-Pad: "))
+        whole = answer("201 Created", body, "X-Pad: " + "x" * padding)
+        server.answers = [whole + refusal("402 Payment Required", "CardDeclined")]
+        service = RemoteService(server.url, monotonic=lambda: 0.0)
+        assert charge(service) == charge(service) == {"chargeId": "c-1"}
+        assert server.connections == 2
 
 
 def test_all_addresses_of_a_name_share_the_time_for_connecting(
@@ -187,20 +211,6 @@ def test_no_name_is_looked_up_for_a_call_that_is_over(monkeypatch: pytest.Monkey
     error = transient(RemoteService("https://payments.example.com"), timedelta(0))
     assert str(error) == "POST was not answered in 0.0 s"
     assert not asked
-
-
-def test_a_connection_that_died_idle_says_that_it_was_sent_where_it_cannot_be_replaced(
-    server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    service = RemoteService(server.url)
-    charge(service)
-
-    def refused(_: object, __: object) -> None:
-        raise ConnectionRefusedError
-
-    monkeypatch.setattr(socket.socket, "connect", refused)
-    server.answers = [None]
-    assert str(transient(service)) == "POST failed: the connection was closed before a response"
 
 
 def test_a_total_timeout_of_urllib3_does_not_end_an_answer_that_trickles(

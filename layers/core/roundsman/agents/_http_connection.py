@@ -22,6 +22,7 @@ from roundsman.lazy_dataclass import dataclass
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer, WriteableBuffer
 
+IDLE_FOR = 1.0  # seconds; services close an idle connection after 2 s (gunicorn), 5 s (Node.js) ...
 CONNECT_WITHIN = 5.0  # seconds; healthy services accept in far less, and the call needs the rest
 
 # Errors of a connection that the other end closed before it answered.
@@ -155,6 +156,7 @@ class Connection:
         self._http = http
         self._socket = sock
         self._deadline: Deadline | None = None
+        self._said_more = False
         http.auto_open = 0  # http.client must not reconnect: the caller does, within its deadline
         http.sock = self  # http.client uses only the socket methods that this class has
 
@@ -175,6 +177,8 @@ class Connection:
 
     def has_gone(self) -> bool:
         """Whether an idle connection was closed, or has received unexpected data."""
+        if self._said_more or (isinstance(self._socket, ssl.SSLSocket) and self._socket.pending()):
+            return True  # it was read from the socket already, so that select does not see it
         try:
             return bool(select([self._socket], [], [], 0)[0])
         except (OSError, ValueError):
@@ -191,7 +195,11 @@ class Connection:
 
     def makefile(self, _mode: str) -> io.BufferedReader:
         """Return a file that http.client reads the response from."""
-        return io.BufferedReader(_Incoming(self, self._socket))
+        return _Response(self, _Incoming(self, self._socket))
+
+    def said_more(self) -> None:
+        """Note that data came after the end of a response."""
+        self._said_more = True
 
     def close(self) -> None:
         """Close the socket; the connection ends once an open response is closed too."""
@@ -201,6 +209,8 @@ class Connection:
 class _Incoming(io.RawIOBase):
     def __init__(self, connection: Connection, sock: socket.socket) -> None:
         super().__init__()
+        self.over = False
+        """Whether nothing more is to be read."""
         self._connection = connection
         self._socket = sock
         self._raw = sock.makefile("rb", buffering=0)
@@ -209,11 +219,29 @@ class _Incoming(io.RawIOBase):
         return True
 
     def readinto(self, buffer: "WriteableBuffer") -> int | None:
+        if self.over:
+            return 0
         self._socket.settimeout(self._connection.left())
         return self._raw.readinto(buffer)
 
     def close(self) -> None:
         self._raw.close()
+        super().close()
+
+
+class _Response(io.BufferedReader):
+    """What http.client reads a response from; it is closed at the end of the response."""
+
+    def __init__(self, connection: Connection, incoming: _Incoming) -> None:
+        super().__init__(incoming)
+        self._connection = connection
+        self._incoming = incoming
+
+    def close(self) -> None:
+        if not self.closed:
+            self._incoming.over = True  # peek then shows what was read, and waits for nothing
+            if self.peek():
+                self._connection.said_more()
         super().close()
 
 

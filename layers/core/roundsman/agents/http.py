@@ -48,6 +48,7 @@ from urllib.parse import quote, urlsplit
 
 from roundsman.agents._http_connection import (
     DEAD_CONNECTION,
+    IDLE_FOR,
     Connection,
     Deadline,
     HttpRequest,
@@ -113,8 +114,9 @@ class RemoteService:
     ::1): it shows orders and credentials to the network. `headers` are sent with each call; a
     credential belongs in `signer`, and certificates in `tls`.
 
-    Connections stay open between calls, so a warm function need not open one for each call. An
-    instance may be used from several threads. Raises DefinitionError for an invalid URL or header.
+    Connections stay open for the calls that follow within a second. One that was idle for longer,
+    or over a freeze of the function, is replaced before anything is sent on it. An instance may be
+    used from several threads. Raises DefinitionError for an invalid URL or header.
     """
 
     def __init__(
@@ -155,7 +157,7 @@ class RemoteService:
         self._tls = tls
         self._now = now
         self._monotonic = monotonic
-        self._idle: list[Connection] = []
+        self._idle: list[_IdleConnection] = []
 
     @classmethod
     def from_env(
@@ -200,8 +202,9 @@ class RemoteService:
         own timeout.
         Raises TransientError or PermanentError, as described at the top of this module.
 
-        If an idle connection turns out to be closed, the request is sent once more on a new one.
-        The service may receive it twice; the idempotency key makes that harmless.
+        Once a byte was sent, a lost answer is a TransientError and the request is not sent again
+        here: the agent asks the step's probe first. Only a call that was refused for its credential
+        is made a second time, if there is another credential by then.
         """
         if not SAFE_KEY.fullmatch(key):
             raise PermanentError(
@@ -273,31 +276,31 @@ class RemoteService:
         return HttpRequest(request.method, request.target, headers, request.content)
 
     def _exchange(self, request: HttpRequest, deadline: Deadline) -> "_Answer":
-        while self._idle:
-            try:
-                connection = self._idle.pop()
-            except IndexError:  # another thread was faster
-                break
-            if connection.has_gone():
-                connection.close()
-                continue
-            try:
-                response = connection.send(request, deadline)
-            except DEAD_CONNECTION as error:
-                # The service closed the idle connection meanwhile: that is not its failure.
-                return self._exchange_again(request, deadline, error)
-            return self._read(connection, response)
-        connection = self._address.connect(deadline)
+        connection = self._idle_connection() or self._address.connect(deadline)
         return self._read(connection, connection.send(request, deadline))
 
-    def _exchange_again(
-        self, request: HttpRequest, deadline: Deadline, broken: OSError
-    ) -> "_Answer":
-        try:
-            connection = self._address.connect(deadline)
-        except Unreachable:
-            raise broken from None  # the request was sent before, and may have arrived
-        return self._read(connection, connection.send(request, deadline))
+    def _idle_connection(self) -> Connection | None:
+        """An open connection that may be written to; None if a new one is needed.
+
+        Lambda freezes a function between its invocations. The service may close the connection
+        meanwhile, and a thawed process learns of that only after it has sent the request.
+        """
+        while self._idle:
+            try:
+                idle = self._idle.pop()
+            except IndexError:  # another thread was faster
+                break
+            if not self._is_stale(idle) and not idle.connection.has_gone():
+                return idle.connection
+            idle.connection.close()
+        return None
+
+    def _is_stale(self, idle: "_IdleConnection") -> bool:
+        # A frozen process's clocks may both stand still, or jump in either direction, when it
+        # continues: the one that moved tells.
+        by_monotonic = abs(self._monotonic() - idle.monotonic)
+        by_wall = abs((self._now() - idle.now).total_seconds())
+        return max(by_monotonic, by_wall) > IDLE_FOR
 
     def _read(self, connection: Connection, response: HTTPResponse) -> "_Answer":
         """Read the body of the response; keep the connection if it can be used again."""
@@ -309,7 +312,7 @@ class RemoteService:
             reusable = len(content) <= LARGEST_ANSWER and not response.will_close
         finally:
             if reusable and len(self._idle) < MOST_IDLE:
-                self._idle.append(connection)
+                self._idle.append(_IdleConnection(connection, self._monotonic(), self._now()))
             else:
                 connection.close()
         framed = response.chunked or response.length is not None
@@ -412,6 +415,16 @@ class _Answer:
     """The Retry-After header."""
     framed: bool
     """False if only the end of the connection marks the end of the body."""
+
+
+@dataclass(frozen=True, slots=True)
+class _IdleConnection:
+    """A connection that is kept for the next call, and when it was used last."""
+
+    connection: Connection
+    monotonic: float
+    """Seconds of the monotonic clock."""
+    now: datetime
 
 
 def _segment(part: str) -> str:

@@ -1,0 +1,80 @@
+"""The guards of effects: what is sent a second time, and what code of the application gets."""
+
+from tools.mutants.mutant import Mutant
+
+HTTP = "layers/core/roundsman/agents/http.py"
+CONNECTION = "layers/core/roundsman/agents/_http_connection.py"
+CALLS = "tests/unit/agents/test_http.py"
+OWN = "tests/unit/agents/test_own_request.py"
+INPUTS = "tests/unit/submission/test_input_functions.py"
+
+EFFECTS = (
+    Mutant(
+        name="a-connection-that-was-idle-over-a-freeze-is-replaced",
+        file=HTTP,
+        old="not self._is_stale(idle) and ",
+        new="",
+        tests=(
+            f"{CALLS}::test_a_connection_that_was_idle_over_a_freeze_is_replaced_before_anything_is_sent_on_it",
+        ),
+        why="the answer to the first call after a freeze is lost",
+    ),
+    Mutant(
+        name="a-connection-that-was-closed-is-replaced",
+        file=HTTP,
+        old=" and not idle.connection.has_gone()",
+        new="",
+        tests=(f"{CALLS}::test_a_connection_that_was_closed_while_idle_is_replaced",),
+        why="a call is sent to nobody, and its outcome is unknown",
+    ),
+    Mutant(
+        name="what-follows-an-answer-in-one-piece-is-seen",
+        file=CONNECTION,
+        old="if self._said_more or ",
+        new="if ",
+        tests=(
+            f"{CALLS}::test_what_follows_an_answer_in_one_piece_is_not_taken_for_the_next_answer",
+        ),
+        why="the rest of one order's answer may be taken for another's",
+    ),
+    Mutant(
+        name="what-was-decrypted-already-is-seen",
+        file=CONNECTION,
+        old=" and self._socket.pending()",
+        new=" and False",
+        tests=(
+            "tests/unit/agents/test_http_connection.py::test_more_than_the_answer_under_tls_is_not_taken_for_the_next_answer",
+        ),
+        why="the same, under TLS",
+    ),
+    Mutant(
+        name="each-call-of-a-function-gets-the-request-as-it-was",
+        file="layers/core/roundsman/agents/attempt.py",
+        old="return function(own_request(request))",
+        new="return function(request)",
+        tests=(
+            f"{OWN}::test_the_second_and_the_third_try_get_what_the_first_one_got",
+            f"{OWN}::test_what_a_probe_changes_is_not_given_to_the_function",
+            f"{OWN}::test_what_a_function_changes_is_not_given_to_the_probe",
+            f"{OWN}::test_the_second_try_of_a_reminder_gets_what_the_first_one_got",
+            f"{OWN}::test_a_request_is_as_it_was_after_its_answer",
+        ),
+        why="another thing is shipped under the same key",
+    ),
+    Mutant(
+        name="an-input-function-gets-an-event-of-its-own",
+        file="layers/core/roundsman/submission/events.py",
+        old='own = cast("Mapping[str, Json]", copied(given))',
+        new="own = given",
+        tests=(f"{INPUTS}::test_an_event_has_the_same_hash_at_each_delivery",),
+        why="the second delivery of an order is rejected as another order",
+    ),
+    Mutant(
+        name="an-input-function-gets-a-correction-of-its-own",
+        file="layers/core/roundsman/submission/corrections.py",
+        old='own = cast("Mapping[str, Json]", copied(given))',
+        new="own = given",
+        tests=(f"{INPUTS}::test_a_correction_sees_what_the_function_changed_in_place",),
+        why="a correction leaves computed fields as they were",
+    ),
+)
