@@ -5,11 +5,11 @@ from datetime import timedelta
 
 import pytest
 
-from roundsman.aws.dynamodb.control import DynamoPlans
+from roundsman.aws.dynamodb.control import STORED_FOR, DynamoPlans
 from roundsman.errors import UnreadableRecord
 from roundsman.model.json import sha256
 from roundsman.model.plan import plan_of
-from tests.contract.samples import PLAN
+from tests.contract.samples import NOW, PLAN
 from tests.contract.worlds import DynamoWorld, World
 from workflows.order_fulfilment import order_fulfilment
 
@@ -49,6 +49,35 @@ def test_an_instance_stores_and_reads_a_plan_once(dynamo_world: DynamoWorld) -> 
     assert [str(call).rpartition(".")[2].strip("'") for call in calls] == ["PutItem", "GetItem"]
 
 
+def test_a_plan_that_a_restore_removed_is_stored_again_after_five_minutes(
+    dynamo_world: DynamoWorld,
+) -> None:
+    now = [NOW]
+    table = dynamo_world.tables.control
+    plans = DynamoPlans(dynamo_world.client, control_table=table, clock=lambda: now[0])
+    plans.put_plan(PLAN)
+    dynamo_world.client.delete_item(TableName=table, Key={"ControlId": {"S": f"plan#{PLAN.hash}"}})
+    assert plans.plan(PLAN.hash) == PLAN
+    now[0] += STORED_FOR - 1
+    plans.put_plan(PLAN)
+    assert dynamo_world.plans().plan(PLAN.hash) is None
+    now[0] += 1
+    plans.put_plan(PLAN)
+    assert dynamo_world.plans().plan(PLAN.hash) == PLAN
+
+
+def test_a_plan_that_was_read_is_stored_when_it_is_put(dynamo_world: DynamoWorld) -> None:
+    """Who only read it does not know that it is still there."""
+    plans = dynamo_world.plans()
+    dynamo_world.plans().put_plan(PLAN)
+    assert plans.plan(PLAN.hash) == PLAN
+    dynamo_world.client.delete_item(
+        TableName=dynamo_world.tables.control, Key={"ControlId": {"S": f"plan#{PLAN.hash}"}}
+    )
+    plans.put_plan(PLAN)
+    assert dynamo_world.plans().plan(PLAN.hash) == PLAN
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -68,7 +97,7 @@ def test_a_plan_that_was_altered_is_not_run(dynamo_world: DynamoWorld, text: str
 def test_a_plan_of_a_newer_kind_is_not_taken_for_one_of_this(dynamo_world: DynamoWorld) -> None:
     newer = PLAN.text.replace('"planVersion":1', '"planVersion":4')
     store_text(dynamo_world, sha256(newer), newer)
-    plans = DynamoPlans(dynamo_world.client, control_table=dynamo_world.tables.control)
+    plans = dynamo_world.plans()
     with pytest.raises(UnreadableRecord, match="plan version 4; this code reads 1, 2 and 3"):
         plans.plan(sha256(newer))
 

@@ -124,7 +124,7 @@ def counted(client: "DynamoDBClient") -> Iterator[Counter[str]]:
 def cost_of_a_pass(client: "DynamoDBClient", tables: Tables, stored: int) -> Counter[str]:
     overdue = [claimed(born(f"late-{n}")) for n in range(OVERDUE)]
     fill(client, tables.tasks, [*overdue, *map(kept, range(stored - OVERDUE))])
-    plans = DynamoPlans(client, control_table=tables.control)
+    plans = DynamoPlans(client, control_table=tables.control, clock=lambda: NOW)
     plans.put_plan(PLAN)
     sends = Faults()
     supervisor = Supervisor(

@@ -41,6 +41,7 @@ from roundsman.testing.memory import (
     MemoryPlans,
     MemoryStore,
 )
+from tests.contract.samples import NOW
 from tests.contract.tables import Tables
 
 if TYPE_CHECKING:
@@ -174,7 +175,7 @@ class DynamoWorld(World):
         )
 
     def plans(self) -> PlanStore:
-        return DynamoPlans(self.client, control_table=self.tables.control)
+        return DynamoPlans(self.client, control_table=self.tables.control, clock=lambda: NOW)
 
     def board(self, clock: Callable[[], int]) -> tuple[AgentBoard, ReadNotes]:
         table = self.tables.control

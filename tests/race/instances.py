@@ -106,7 +106,8 @@ class Fleet:
     def seed(self, count: int, now: int) -> list[str]:
         """Store so many orders with their tasks, as submission does; their ids."""
         plan: Plan = plan_of(order_fulfilment)
-        DynamoPlans(self.client, control_table=self.tables.control).put_plan(plan)
+        plans = DynamoPlans(self.client, control_table=self.tables.control, clock=lambda: now)
+        plans.put_plan(plan)
         ids = [f"ord-{number}" for number in range(count)]
         for order_id in ids:
             self.store.create(

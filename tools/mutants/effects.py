@@ -1,4 +1,4 @@
-"""The guards of effects: what is sent a second time, and what code of the application gets."""
+"""The guards of effects: what is sent a second time, what user code gets, what is believed."""
 
 from tools.mutants.mutant import Mutant
 
@@ -76,5 +76,15 @@ EFFECTS = (
         new="own = given",
         tests=(f"{INPUTS}::test_a_correction_sees_what_the_function_changed_in_place",),
         why="a correction leaves computed fields as they were",
+    ),
+    Mutant(
+        name="what-is-stored-is-not-believed-for-ever",
+        file="layers/core/roundsman/aws/dynamodb/control.py",
+        old="if stored_at is not None and now - stored_at < STORED_FOR:",
+        new="if stored_at is not None:",
+        tests=(
+            "tests/contract/test_plans.py::test_a_plan_that_a_restore_removed_is_stored_again_after_five_minutes",
+        ),
+        why="after a restore, the orders of a warm instance are archived",
     ),
 )

@@ -24,7 +24,7 @@ from roundsman.errors import TryAgain, UnreadableRecord
 from roundsman.model.events import Agents
 from roundsman.model.field_table import Field, FieldTable
 from roundsman.model.holds import Hold, with_holds
-from roundsman.model.instants import SECOND
+from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.leases import Lease, Leases
 from roundsman.model.plan import Plan, read_plan
 from roundsman.model.queue_lag import (
@@ -52,18 +52,30 @@ MARK_IS_OLDER = "#queue.ReadAt < :read"
 KEEP_MARKS_FOR = 5 * SECOND
 """How old the marks and holds in use may be, in ms; agents write marks no more often."""
 
+STORED_FOR = 5 * MINUTE
+"""How long an instance relies on a plan that it stored, in ms: restoring a table takes longer."""
+
 
 class DynamoPlans:
-    """PlanStore in ControlTable. A plan never changes, so each instance caches its plans."""
+    """PlanStore in ControlTable. A plan never changes, so each instance caches its plans.
 
-    def __init__(self, client: "DynamoDBClient", *, control_table: str) -> None:
+    A restore may remove a plan, so an instance stores its plan again every STORED_FOR.
+    """
+
+    def __init__(self, client: "DynamoDBClient", *, control_table: str, clock: Clock) -> None:
         self._client = client
         self._table = control_table
+        self._clock = clock
         self._known: dict[str, Plan] = {}
+        self._stored_at: dict[str, int] = {}
 
     def put_plan(self, plan: Plan) -> None:
-        """Store the plan under its hash, once per instance. Storing it again is harmless."""
-        if plan.hash in self._known:
+        """Store the plan under its hash, unless this instance did so less than STORED_FOR ago.
+
+        Storing it again is harmless.
+        """
+        now, stored_at = self._clock(), self._stored_at.get(plan.hash)
+        if stored_at is not None and now - stored_at < STORED_FOR:
             return
         with aws_errors(f"storing the plan {plan.hash}"):
             self._client.put_item(
@@ -71,6 +83,7 @@ class DynamoPlans:
                 Item={ID: text(_plan_id(plan.hash)), "Text": text(plan.text)},
             )
         self._known[plan.hash] = plan
+        self._stored_at[plan.hash] = now
 
     def plan(self, plan_hash: str) -> Plan | None:
         """The plan; None if it is not stored. Raises UnreadableRecord if its row was altered."""

@@ -108,7 +108,7 @@ def _parts(
     depths = QueueDepths(clients.sqs, scheduler_queue=settings.scheduler_queue_url)
     return Adapters(
         store=_store(clients, settings, history_table, tracer),
-        plans=DynamoPlans(client, control_table=table),
+        plans=DynamoPlans(client, control_table=table, clock=now),
         board=DynamoAgentBoard(
             client,
             control_table=table,

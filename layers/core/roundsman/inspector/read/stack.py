@@ -110,7 +110,8 @@ class DeployedStack:
     @cached_property
     def plans(self) -> DynamoPlans:
         """The stack's stored plans."""
-        return DynamoPlans(self.dynamodb, control_table=self.output("ControlTableName"))
+        table = self.output("ControlTableName")
+        return DynamoPlans(self.dynamodb, control_table=table, clock=now)
 
     @cached_property
     def unreadable(self) -> list[UnreadableRecord]:

@@ -91,7 +91,8 @@ class Stack(Driver):
     @property
     def plans(self) -> DynamoPlans:
         """The stored plans, without a cache."""
-        return DynamoPlans(self.dynamodb, control_table=self.stack.outputs["ControlTableName"])
+        table = self.stack.outputs["ControlTableName"]
+        return DynamoPlans(self.dynamodb, control_table=table, clock=self.clock)
 
     # ---- running ----------------------------------------------------------------------------
 
