@@ -276,12 +276,12 @@ def test_every_order_that_failed_again_or_was_refused_is_listed(dynamo_world: Dy
 
 def test_a_request_is_read_with_the_principal_that_made_it(world: World) -> None:
     store = world.bulk_runs(clock)
-    assert not store.ask(ID, request())
+    assert not store.ask(ID, request(), seen=0)
     begun(store)
     [entry] = store.open_runs()
     assert entry == ListedRun(ID, AMY, NOW)
     assert store.request(entry) is None
-    assert store.ask(ID, request(at=NOW + 5))
+    assert store.ask(ID, request(at=NOW + 5), seen=0)
     [entry] = store.open_runs()
     assert entry == ListedRun(ID, AMY, NOW, EVE, NOW + 5)
     assert store.request(entry) == request(at=NOW + 5)
@@ -290,12 +290,54 @@ def test_a_request_is_read_with_the_principal_that_made_it(world: World) -> None
 def test_a_later_request_is_later_whatever_the_clock_of_the_person(world: World) -> None:
     store = world.bulk_runs(clock)
     begun(store)
-    store.ask(ID, request(RequestAction.PAUSE, at=NOW + 60_000))
-    store.ask(ID, replace(request(RequestAction.RESUME), sender=AMY, by="amy", anyway=True))
+    store.ask(ID, request(RequestAction.PAUSE, at=NOW + 60_000), seen=0)
+    later = replace(request(RequestAction.RESUME), sender=AMY, by="amy", anyway=True)
+    store.ask(ID, later, seen=NOW + 60_000)
     [entry] = store.open_runs()
     assert store.request(entry) == RunRequest(
         RequestAction.RESUME, "amy", AMY, "not now", NOW + 60_001, anyway=True
     )
+
+
+@pytest.mark.parametrize("asked_before", [0, NOW + 5])
+def test_a_request_that_has_not_seen_the_last_one_is_not_stored(
+    world: World, asked_before: int
+) -> None:
+    """A stop that is taken for older than what was carried out, or is replaced, would be lost."""
+    store = world.bulk_runs(clock)
+    begun(store)
+    if asked_before:
+        assert store.ask(ID, request(RequestAction.PAUSE, at=asked_before), seen=0)
+    seen = asked_before
+    by_amy = replace(request(RequestAction.RESUME, at=NOW + 60_000), sender=AMY, by="amy")
+    assert store.ask(ID, by_amy, seen=seen)
+    [entry] = store.open_runs()
+    assert not store.ask(ID, request(), seen=seen)
+    assert store.open_runs() == [entry]
+    assert store.request(entry) == by_amy
+    assert store.ask(ID, request(), seen=entry.asked_at)
+    [stopped] = store.open_runs()
+    assert store.request(stopped) == request(at=NOW + 60_001)
+
+
+def test_of_eight_people_who_ask_at_once_exactly_one_is_heard(atomic_world: World) -> None:
+    store = atomic_world.bulk_runs(clock)
+    begun(store)
+    asked = [replace(request(at=NOW + 1), sender=f"AROAOPERATOR:{n}") for n in range(8)]
+    heard = together([partial(store.ask, ID, one, seen=0) for one in asked])
+    assert sorted(heard) == [False] * 7 + [True]
+    [entry] = store.open_runs()
+    assert entry.asked_by == asked[heard.index(True)].sender
+
+
+def test_a_request_whose_answer_was_lost_is_heard_once(dynamo_world: DynamoWorld) -> None:
+    store = dynamo_world.bulk_runs(clock)
+    begun(store)
+    with first_answer_lost(dynamo_world.client, "UpdateItem") as attempts:
+        assert store.ask(ID, request(), seen=0)
+    assert attempts == [1, 2]
+    [entry] = store.open_runs()
+    assert store.request(entry) == request()
 
 
 def test_an_instance_sees_at_one_read_whether_there_is_an_open_run(
@@ -309,7 +351,7 @@ def test_an_instance_sees_at_one_read_whether_there_is_an_open_run(
     [entry] = store.open_runs()
     store.close(entry)
     assert not has_open_runs(client, table)
-    store.ask(ID, request())
+    store.ask(ID, request(), seen=0)
     assert has_open_runs(client, table)
 
 
@@ -324,7 +366,7 @@ def test_a_closed_run_is_opened_by_a_request(world: World) -> None:
     [entry] = store.open_runs()
     store.close(entry)
     assert store.open_runs() == []
-    store.ask(ID, request())
+    store.ask(ID, request(), seen=0)
     [again] = store.open_runs()
     store.close(entry)
     assert store.open_runs() == [again], "somebody asked since that entry was read"
@@ -387,7 +429,7 @@ def test_a_run_that_an_earlier_release_listed_is_left_out(moto_world: DynamoWorl
 def test_all_that_is_kept_of_a_run_is_removed_in_the_end(moto_world: DynamoWorld) -> None:
     store = moto_world.bulk_runs(clock)
     store.save(begun(store), [OrderNote("ord-1", failed=True, said="no")])
-    store.ask(ID, request())
+    store.ask(ID, request(), seen=0)
     items = moto_world.client.scan(TableName=moto_world.tables.control)["Items"]
     kept = {item["ControlId"]["S"]: item.get("ExpiresAt", {}).get("N") for item in items}
     seconds = str(-(-(NOW + KEEP_FOR) // 1000))

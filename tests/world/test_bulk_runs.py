@@ -85,7 +85,7 @@ def start(
 
 def asks(world: World, action: RequestAction) -> None:
     request = RunRequest(action, "eve", "AROAOPERATOR:eve", "told to", world.now)
-    assert world.processes.bulk_runs.ask(RUN, request)
+    assert world.processes.bulk_runs.ask(RUN, request, seen=record(world).asked_at)
 
 
 def record(world: World) -> BulkRecord:

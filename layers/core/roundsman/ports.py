@@ -322,8 +322,13 @@ class BulkRunStore(Protocol):
     def begin(self, run: "Run", orders: "Sequence[PlannedOrder]") -> None:
         """Store the plan of a new run, and then add the run to the list of runs."""
 
-    def ask(self, run_id: str, request: "RunRequest") -> bool:
-        """Store a request. Returns False if there is no such run."""
+    def ask(self, run_id: str, request: "RunRequest", *, seen: int) -> bool:
+        """Store a request, if nobody has asked for anything since `seen`.
+
+        `seen` is the `asked_at` of the run as the caller has read it: a request is later than that,
+        whatever the clock of the person. Returns False, and nothing is asked, if somebody has
+        asked since, or if there is no such run.
+        """
 
     def open_runs(self) -> "Sequence[ListedRun]":
         """Return the runs that a supervisor has to look at, the oldest first."""

@@ -2,14 +2,17 @@
 
 import io
 import json
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
+from roundsman.aws.dynamodb.bulk_runs import DynamoBulkRuns
 from roundsman.inspector.bulk.dry_run import choose
 from roundsman.inspector.read.selection import Selection
 from roundsman.inspector.read.stack import find_stack
+from roundsman.model.bulk_run import RequestAction, RunRequest
 from roundsman.model.holds import OPERATOR, Hold
 from roundsman_console import confirm
 from roundsman_console.main import app
@@ -37,6 +40,14 @@ def runs(operator: Operator) -> list[object]:
     listed = found["runs"]
     assert isinstance(listed, list)
     return listed
+
+
+def begun_run(operator: Operator) -> str:
+    """The id of a run over five orders that takes minutes."""
+    group = archived(operator, 5)
+    operator.world.clock.now += 1000
+    slow = ("--go", "--canary", "0", "--rate", "0.02", "--no-wait", "--json")
+    return str(document(operator.asks("resubmit", "--group", group, *slow))["runId"])
 
 
 def test_many_orders_are_only_shown_unless_go_is_said(operator: Operator) -> None:
@@ -545,3 +556,46 @@ def test_the_request_of_another_person_is_not_lost_by_a_later_one(
     assert late.stderr.startswith(f"{run_id} cannot be paused yet: AROAOPERATOR:ann has just asked")
     again = operator.types("bulk", "stop", run_id, "--reason", "stop it")
     assert again.exit_code == 0, again.output
+
+
+def test_a_stop_is_heard_although_another_request_comes_between_its_read_and_its_write(
+    operator: Operator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other's clock is ahead, and the request is carried out before the stop is written."""
+    run_id, ask = begun_run(operator), DynamoBulkRuns.ask
+    overtaken: list[int] = []
+
+    def after_another(runs: DynamoBulkRuns, one: str, request: RunRequest, *, seen: int) -> bool:
+        if not overtaken:
+            overtaken.append(seen)
+            bob = replace(request, action=RequestAction.PAUSE, sender="AROAOPERATOR:bob")
+            assert ask(runs, one, replace(bob, at=request.at + 600_000), seen=seen)
+            operator.world.pass_time(60)
+        return ask(runs, one, request, seen=seen)
+
+    monkeypatch.setattr(DynamoBulkRuns, "ask", after_another)
+    stopped = operator.types("bulk", "stop", run_id, "--reason", "it charges twice")
+    assert stopped.exit_code == 0, stopped.output
+    assert overtaken == [0]
+    operator.world.pass_time(60)
+    shown = operator.reads("bulk", "show", run_id)
+    assert shown["state"] == "stopped"
+
+
+@pytest.mark.exhaustive
+def test_a_request_that_is_overtaken_by_another_persons_is_refused(
+    operator: Operator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_id, ask = begun_run(operator), DynamoBulkRuns.ask
+
+    def after_another(runs: DynamoBulkRuns, one: str, request: RunRequest, *, seen: int) -> bool:
+        ask(runs, one, replace(request, sender="AROAOPERATOR:bob"), seen=seen)
+        return ask(runs, one, request, seen=seen)
+
+    monkeypatch.setattr(DynamoBulkRuns, "ask", after_another)
+    late = operator.types("bulk", "pause", run_id, "--reason", "lunch")
+    assert late.exit_code == 1
+    assert late.stderr.startswith(f"{run_id} cannot be paused yet: AROAOPERATOR:bob has just asked")
+    stop = operator.types("bulk", "stop", run_id, "--reason", "lunch")
+    assert stop.exit_code == 1
+    assert stop.stderr.startswith(f"{run_id} cannot be stopped: others ask for changes of it")

@@ -119,6 +119,10 @@ class Desk:
         run = Run(run_id, event, "amy", STARTER, "", "", self.now, count, terms)
         self.runs.begin(run, [PlannedOrder(f"ord-{place}") for place in range(count)])
 
+    def ask(self, action: RequestAction, reason: str) -> None:
+        request = RunRequest(action, "eve", "AROA:eve", reason, self.now)
+        assert self.runs.ask(RUN, request, seen=self.record.asked_at)
+
     def visit(self, who: BulkRuns | None = None, *, last: bool = False) -> BulkReport:
         times = VisitTimes(self.now + MINUTE, self.now + VISIT_INTERVAL, last=last)
         return (who or self.carrier).visit(times)
@@ -276,14 +280,14 @@ def test_a_paused_run_sends_nothing_and_is_visited_no_more_when_its_orders_have_
     desk.start(1_000, Terms(canary=0, rate=10, at_once=1_000))
     desk.visit()
     sent = len(desk.sent)
-    desk.runs.ask(RUN, RunRequest(RequestAction.PAUSE, "eve", "AROA:eve", "slow", desk.now))
+    desk.ask(RequestAction.PAUSE, "slow")
     desk.carry()
     assert len(desk.sent) == sent
     paused = desk.record
     assert paused.state is RunState.PAUSED
     assert paused.progress.results == sent
     assert desk.runs.open_runs() == []
-    desk.runs.ask(RUN, RunRequest(RequestAction.RESUME, "eve", "AROA:eve", "", desk.now))
+    desk.ask(RequestAction.RESUME, "")
     desk.carry()
     assert desk.record.state is RunState.FINISHED
     assert [one.split(" at ")[0] for one in desk.record.requests] == ["paused", "resumed"]
@@ -378,12 +382,12 @@ def test_a_stopped_run_does_not_send_what_it_could_not_send_before() -> None:
     desk.visit()
     assert len(desk.record.progress.on_their_way) == 3
     desk.outbox.send_commands = works  # type: ignore[method-assign]
-    desk.runs.ask(RUN, RunRequest(RequestAction.STOP, "eve", "AROA:eve", "now", desk.now))
+    desk.ask(RequestAction.STOP, "now")
     desk.carry()
     assert desk.sent == []
     assert desk.record.state is RunState.STOPPED
     assert desk.runs.open_runs() == [], "after the patience"
-    desk.runs.ask(RUN, RunRequest(RequestAction.RESUME, "eve", "AROA:eve", "", desk.now))
+    desk.ask(RequestAction.RESUME, "")
     desk.carry()
     assert len(desk.sent) == 3
 

@@ -407,8 +407,8 @@ class FaultyBulkRuns:
     def begin(self, run: Run, orders: Sequence[PlannedOrder]) -> None:
         self._inner.begin(run, orders)
 
-    def ask(self, run_id: str, request: RunRequest) -> bool:
-        return self._inner.ask(run_id, request)
+    def ask(self, run_id: str, request: RunRequest, *, seen: int) -> bool:
+        return self._inner.ask(run_id, request, seen=seen)
 
     def open_runs(self) -> list[ListedRun]:
         return self._faults.around("read_bulk_list", self._inner.open_runs)

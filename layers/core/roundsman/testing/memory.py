@@ -448,13 +448,13 @@ class MemoryBulkRuns:
             self._plans[run.id] = (run, tuple(orders))
             self._open[run.id] = ListedRun(run.id, run.starter, run.started_at)
 
-    def ask(self, run_id: str, request: RunRequest) -> bool:
-        """Store a request. Returns False if there is no such run."""
+    def ask(self, run_id: str, request: RunRequest, *, seen: int) -> bool:
+        """Store a request, if nobody has asked for anything since `seen`."""
         with self._lock:
             known = self._open.get(run_id)
-            if known is None:
+            if known is None or known.asked_at != seen:
                 return False
-            request = replace(request, at=max(request.at, known.asked_at + 1))
+            request = replace(request, at=max(request.at, seen + 1))
             self._requests[run_id, request.sender] = request
             self._open[run_id] = replace(known, asked_by=request.sender, asked_at=request.at)
             self._closed.discard(run_id)

@@ -126,12 +126,13 @@ class DynamoBulkRuns:
                 ExpressionAttributeValues={":run": {"M": entry}},
             )
 
-    def ask(self, run_id: str, request: RunRequest) -> bool:
-        """Store a request. Returns False if there is no such run."""
-        known = next((one for one in self.listed() if one.run_id == run_id), None)
-        if known is None:
-            return False
-        request = replace(request, at=max(request.at, known.asked_at + 1))
+    def ask(self, run_id: str, request: RunRequest, *, seen: int) -> bool:
+        """Store a request, if nobody has asked for anything since `seen`.
+
+        Without the condition, a stop could replace a later request that is carried out already, and
+        be taken for an older one; or a request could replace a stop that is not carried out.
+        """
+        request = replace(request, at=max(request.at, seen + 1))
         item: Item = {
             ID: text(_request_id(request.sender, run_id)),
             "Action": text(request.action),
@@ -142,6 +143,13 @@ class DynamoBulkRuns:
             "ExpiresAt": _expiry(request.at),
         }
         self._put(item, f"asking to {request.action} the bulk run {run_id}")
+        values: dict[str, Value] = {
+            ":sender": text(request.sender),
+            ":at": number(request.at),
+            ":open": {"BOOL": True},
+        }
+        if seen:
+            values[":asked"] = number(seen)
         try:
             with aws_errors(f"asking to {request.action} the bulk run {run_id}"):
                 self._client.update_item(
@@ -150,16 +158,14 @@ class DynamoBulkRuns:
                     UpdateExpression=(
                         "SET #run.AskedBy = :sender, #run.AskedAt = :at, #run.#open = :open"
                     ),
-                    ConditionExpression=IS_LISTED,
+                    ConditionExpression=_nothing_is_asked_since(seen),
                     ExpressionAttributeNames={"#run": run_id, "#by": "By", "#open": "Open"},
-                    ExpressionAttributeValues={
-                        ":sender": text(request.sender),
-                        ":at": number(request.at),
-                        ":open": {"BOOL": True},
-                    },
+                    ExpressionAttributeValues=values,
                 )
         except ConditionFailed:
-            return False
+            # This write may have succeeded, its response was lost, and the client repeated it.
+            asked = (run_id, request.sender, request.at)
+            return asked in ((one.run_id, one.asked_by, one.asked_at) for one in self.listed())
         return True
 
     def listed(self) -> list[ListedRun]:
@@ -319,7 +325,7 @@ class DynamoBulkRuns:
     def close(self, run: ListedRun) -> None:
         """Remove the run from `open_runs`, unless there is a newer request."""
         values: dict[str, Value] = {":open": {"BOOL": False}}
-        if run.asked_by is not None:
+        if run.asked_at:
             values[":asked"] = number(run.asked_at)
         try:
             with aws_errors(f"ending the bulk run {run.run_id}"):
@@ -327,11 +333,7 @@ class DynamoBulkRuns:
                     TableName=self._table,
                     Key={ID: text(INDEX)},
                     UpdateExpression="SET #run.#open = :open",
-                    ConditionExpression=(
-                        f"{IS_LISTED} AND {NOTHING_NEW_IS_ASKED}"
-                        if run.asked_by is not None
-                        else NOTHING_IS_ASKED
-                    ),
+                    ConditionExpression=_nothing_is_asked_since(run.asked_at),
                     ExpressionAttributeNames={"#run": run.run_id, "#by": "By", "#open": "Open"},
                     ExpressionAttributeValues=values,
                 )
@@ -344,6 +346,10 @@ class DynamoBulkRuns:
                 TableName=self._table, Key={ID: text(row)}, ConsistentRead=True
             )
         return ItemReader(found["Item"], row) if "Item" in found else None
+
+
+def _nothing_is_asked_since(seen: int) -> str:
+    return f"{IS_LISTED} AND {NOTHING_NEW_IS_ASKED}" if seen else NOTHING_IS_ASKED
 
 
 def _entry(run_id: str, reader: ItemReader) -> ListedRun:

@@ -35,6 +35,8 @@ _RUN = re.compile(r"b-[0-9a-f]{8}", re.ASCII)
 
 BETWEEN_READS = 2.0  # seconds; the supervisor stores progress every 10 s or more often
 
+TRIES = 5  # several people ask for changes of one run within the same moment at most by accident
+
 POSSIBLE = {
     RequestAction.PAUSE: (RunState.RUNNING,),
     RequestAction.STOP: (RunState.RUNNING, RunState.PAUSED),
@@ -148,24 +150,32 @@ def ask(
 
     `anyway` is for RESUME: also send to orders that would wait for an agent on hold. Raises
     NotFound, and InspectorError if the run is in another state, or if another person has asked for
-    something that is not carried out yet: it would be lost. A stop goes before anything else.
+    something that is not carried out yet: it would be lost. A stop goes before anything else, also
+    before what others ask for at the same moment.
     """
     check_sender(by, reason)
-    record, _ = find_run(stack, run_id)
-    if record.state not in POSSIBLE[action]:
-        raise InspectorError(f"{run_id} cannot be {_DONE[action]}: it is {record.state.value}.")
     me, runs = own_principal(), bulk_runs_of(stack)
-    others = (one for one in runs.listed() if one.run_id == run_id and one.asked_by != me)
-    waiting = next((one for one in others if one.asked_at > record.asked_at), None)
-    if waiting is not None and action is not RequestAction.STOP:
-        raise InspectorError(
-            f"{run_id} cannot be {_DONE[action]} yet: {waiting.asked_by} has just asked for a "
-            "change that the stack has not carried out. Look at the run again in a minute."
-        )
     request = RunRequest(action, wire_text(by), me, wire_text(reason), now(), anyway)
-    if not runs.ask(run_id, request):
-        raise NotFound(f"There is no bulk run {run_id}: it was removed after 90 days.")
-    return f"Requested: {run_id} is {_DONE[action]} within a minute."
+    for _ in range(TRIES):
+        # The list is read before the record, so that a request in the list which the record does
+        # not know is one that is not carried out.
+        last = next((one for one in runs.listed() if one.run_id == run_id), None)
+        record, _ = find_run(stack, run_id)
+        if record.state not in POSSIBLE[action]:
+            raise InspectorError(f"{run_id} cannot be {_DONE[action]}: it is {record.state.value}.")
+        seen = 0 if last is None else last.asked_at
+        waits = last is not None and last.asked_by != me and seen > record.asked_at
+        if last is not None and waits and action is not RequestAction.STOP:
+            raise InspectorError(
+                f"{run_id} cannot be {_DONE[action]} yet: {last.asked_by} has just asked for a "
+                "change that the stack has not carried out. Look at the run again in a minute."
+            )
+        if runs.ask(run_id, request, seen=seen):
+            return f"Requested: {run_id} is {_DONE[action]} within a minute."
+    raise InspectorError(
+        f"{run_id} cannot be {_DONE[action]}: others ask for changes of it at the same moment. "
+        "Ask again."
+    )
 
 
 _DONE = {
