@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import TypedDict, cast
+from typing import TypeAlias, TypedDict, cast
 
 import pytest
 
@@ -18,6 +18,7 @@ from tests.support.orders_samples import NOW, reply_queue_problem
 from workflows.registry import WORKFLOWS
 
 NAME, WORKFLOW = next(iter(WORKFLOWS.items()))
+Given: TypeAlias = type[object] | Callable[..., object] | None
 EVENT: Json = {"orderId": "ord-1", "lines": [{"sku": "a"}, {"sku": "b"}]}
 numbers = count()
 
@@ -63,11 +64,11 @@ def typed(order: Typed) -> Typed:
     return order
 
 
-def workflow(given: object) -> Workflow:
+def workflow(given: Given) -> Workflow:
     return replace(WORKFLOW, input=given)
 
 
-def read(given: object, event: Json = EVENT) -> ValidOrder:
+def read(given: Given, event: Json = EVENT) -> ValidOrder:
     events = EventReader({NAME: workflow(given)})
     order = events.read(json.dumps(event), NOW, reply_queue_problem)
     assert isinstance(order, ValidOrder)
