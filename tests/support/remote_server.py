@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -89,6 +89,17 @@ class Server:
                     return
             if self.close_after:
                 return
+
+
+@dataclass
+class Clocks:
+    """The clocks of a process, moved by hand: no connection is idle for long unless a test says."""
+
+    monotonic: float = 1_000.0
+    now: datetime = datetime(2030, 1, 1, tzinfo=UTC)
+
+    def service(self, server: Server) -> RemoteService:
+        return RemoteService(server.url, now=lambda: self.now, monotonic=lambda: self.monotonic)
 
 
 def read_request(connection: socket.socket) -> bytes:

@@ -3,8 +3,7 @@
 import json
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 
@@ -15,6 +14,7 @@ from tests.support.remote_server import (
     PLENTY,
     RESET,
     SECRET,
+    Clocks,
     Server,
     answer,
     charge,
@@ -165,7 +165,7 @@ def test_what_nobody_asked_for_is_never_taken_for_the_next_answer(server: Server
         sent.set()
 
     server.answers = [more_than_asked()]
-    service = RemoteService(server.url)
+    service = Clocks().service(server)
     charge(service)
     called.set()
     assert sent.wait(timeout=20)
@@ -175,22 +175,11 @@ def test_what_nobody_asked_for_is_never_taken_for_the_next_answer(server: Server
 
 def test_a_connection_that_was_closed_while_idle_is_replaced(server: Server) -> None:
     server.close_after = True  # without having said so
-    service = RemoteService(server.url)
+    service = Clocks().service(server)
     charge(service)
     assert server.closed.acquire(timeout=20)
     charge(service)
     assert (len(server.requests), server.connections) == (2, 2)
-
-
-@dataclass
-class Clocks:
-    """The clocks of a process that is frozen between two calls."""
-
-    monotonic: float = 1_000.0
-    now: datetime = datetime(2030, 1, 1, tzinfo=UTC)
-
-    def service(self, server: Server) -> RemoteService:
-        return RemoteService(server.url, now=lambda: self.now, monotonic=lambda: self.monotonic)
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from tests.support.remote_server import (
     CREATED,
     PLENTY,
     SECRET,
+    Clocks,
     Server,
     answer,
     bytes_read,
@@ -337,7 +338,7 @@ def test_an_answer_that_is_not_http_is_transient(server: Server, noise: bytes) -
 def test_a_chunked_answer_is_read_to_its_end(server: Server) -> None:
     head = b"HTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\n\r\n"
     server.answers = [head + b'9\r\n{"chargeI\r\n9\r\nd": "c-2"\r\n1\r\n}\r\n0\r\n\r\n']
-    service = RemoteService(server.url)
+    service = Clocks().service(server)
     assert charge(service) == {"chargeId": "c-2"}
     assert charge(service) == {"chargeId": "c-1"}
     assert server.connections == 1

@@ -16,6 +16,7 @@ from roundsman.agents._http_connection import CONNECT_WITHIN
 from roundsman.agents.http import RemoteService
 from tests.support.certificates import server_context
 from tests.support.remote_server import (
+    Clocks,
     Server,
     answer,
     charge,
@@ -99,7 +100,7 @@ def test_calls_share_a_connection_under_tls(
 ) -> None:
     with running(server_context(tmp_path)) as server:
         monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "certificate.pem"))
-        service = RemoteService(server.url)
+        service = Clocks().service(server)
         assert charge(service) == charge(service) == {"chargeId": "c-1"}
         assert server.connections == 1
         host = server.url.removeprefix("https://").encode()
@@ -116,7 +117,7 @@ def test_more_than_the_answer_under_tls_is_not_taken_for_the_next_answer(
         padding = io.DEFAULT_BUFFER_SIZE - len(answer("201 Created", body, "X-Pad: "))
         whole = answer("201 Created", body, "X-Pad: " + "x" * padding)
         server.answers = [whole + refusal("402 Payment Required", "CardDeclined")]
-        service = RemoteService(server.url, monotonic=lambda: 0.0)
+        service = Clocks().service(server)
         assert charge(service) == charge(service) == {"chargeId": "c-1"}
         assert server.connections == 2
 
@@ -197,7 +198,7 @@ def test_sending_takes_no_more_than_the_time_left_also_on_a_connection_that_was_
             super().sendall(data, flags)
 
     monkeypatch.setattr(socket, "socket", Socket)
-    service = RemoteService(server.url, monotonic=lambda: 0.0)
+    service = Clocks().service(server)
     charge(service, timedelta(seconds=30))
     charge(service, timedelta(seconds=2))
     assert given == [30.0, 30.0, 2.0, 2.0]  # head and body of each
