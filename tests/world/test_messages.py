@@ -1,10 +1,13 @@
 """Messages that come twice, at once or not at all, and statuses that cannot be told."""
 
 from datetime import timedelta
+from itertools import count
+from typing import cast
 
 import pytest
 
 from roundsman.engine.new_task import ProcessingOptions
+from roundsman.model.json import Json
 from roundsman.model.states import TaskState
 from roundsman.testing import Fault, World
 from roundsman.testing.world.queues import MOST_RECEIVES, ORDERS, REPLIES
@@ -88,6 +91,22 @@ def test_an_order_event_that_comes_again_when_its_task_is_gone_creates_nothing(
     assert world.processes.store.load(order, world.now) is None
     assert sent == ["charge"]
     assert "its task has ended and was removed" in str(world.trace)
+
+
+def test_an_order_that_comes_twice_is_the_same_though_its_input_function_numbers_it() -> None:
+    numbers = count()
+
+    def numbered(order: dict[str, Json]) -> Json:
+        cast("list[Json]", order["lines"]).append({"number": next(numbers)})
+        return order
+
+    world = World(a_workflow(a_step("charge", compensation=FENCED), input=numbered))
+    world.mail(ORDERS).comes_twice(after=MINUTE)
+    order = world.submit({"orderId": "ord-1", "lines": []})
+    world.run()
+    assert next(numbers) == 2
+    assert world.task(order).state is TaskState.COMPLETED
+    assert world.post.put_aside == []
 
 
 def test_two_copies_of_an_order_at_once_are_one_task_and_both_are_taken() -> None:
