@@ -13,6 +13,8 @@ from tests.moto.orders import ALL_EFFECTS, order
 if TYPE_CHECKING:
     from mypy_boto3_sqs.type_defs import MessageTypeDef
 
+THREE_HOURS = 180
+"""The receives after which SQS moves a command to the dead letters by itself."""
 SPOILED = Command(START, "spoiled").body()
 
 
@@ -97,9 +99,9 @@ def test_where_sqs_refuses_the_letter_it_moves_the_message_itself(world: Stack) 
         world.start_over()
         spoil(world)
         world.send("SchedulerQueue", SPOILED)
-        for _ in range(4):  # asked for at every receive but the first
+        for _ in range(THREE_HOURS - 1):  # asked for at every receive but the first
             world.fail("SchedulerFunction", at=operation)
-        redeliver(world)
+        redeliver(world, THREE_HOURS + 2)
         [letter] = dead(world)
         assert (letter["Body"], reason(letter)) == (SPOILED, None)
 

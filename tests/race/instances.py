@@ -187,6 +187,8 @@ def fleet(patch: pytest.MonkeyPatch, endpoint: str, prefix: str, size: int) -> I
         "REPLY_QUEUE_PREFIX": "reply-",
         "DUE_SHARDS": "16",
         "ORDER_RETENTION_DAYS": "0",
+        "MAX_RECEIVE_COUNT": "5",
+        "VISIBILITY_SECONDS": "60",
     }
     for name, value in environment.items():
         patch.setenv(name, value)

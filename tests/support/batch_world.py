@@ -10,6 +10,7 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 from roundsman.aws.sqs.batch import Message, Together, handle_batch
 from roundsman.aws.sqs.dead_letters import DeadLetters
 from roundsman.aws.sqs.send_buffer import SendBuffer
+from roundsman.aws.sqs.throttled import ThrottledMessages
 from roundsman.testing.faults import Faults, FaultyOutbox
 from roundsman.testing.recording import RecordingOutbox, Rejected
 
@@ -21,6 +22,9 @@ QUEUE = "stack-SchedulerQueue"
 BESIDE = "https://sqs.eu-west-1.amazonaws.com/123456789012/stack-RejectedQueue"
 URL = f"https://sqs.eu-west-1.amazonaws.com/123456789012/{QUEUE}"
 MAX_RECEIVES = 5
+THREE_HOURS = 180
+"""The receives of a queue of an order's progress, at a visibility timeout of a minute."""
+VISIBILITY = 60_000
 DEAD = "stack-SchedulerDeadLetterQueue-1A2B"
 SENT_AT = 1_800_000_000_000
 
@@ -43,6 +47,9 @@ class Queue:
     """What was sent to other queues, the queue and then the bodies of each request, and deleted."""
     refused: dict[str, str] = field(default_factory=dict)
     """The code with which SQS refuses a body."""
+    max_receives: int = MAX_RECEIVES
+    hidden: dict[str, int] = field(default_factory=dict)
+    """For how many seconds a message was hidden by its function."""
 
     @property
     def client(self) -> "SQSClient":
@@ -56,7 +63,9 @@ class Queue:
         self.asked += 1
         policy = {"deadLetterTargetArn": f"arn:aws:sqs:eu-west-1:123456789012:{DEAD}"}
         return {
-            "Attributes": {"RedrivePolicy": json.dumps({**policy, "maxReceiveCount": MAX_RECEIVES})}
+            "Attributes": {
+                "RedrivePolicy": json.dumps({**policy, "maxReceiveCount": self.max_receives})
+            }
         }
 
     def send_message_batch(
@@ -93,12 +102,23 @@ class Queue:
         self.deleted.append(message_id)
         self.did.append(("delete", message_id))
 
+    def change_message_visibility_batch(
+        self, *, QueueUrl: str, Entries: list[dict[str, object]]
+    ) -> None:
+        if self.broken:
+            raise EndpointConnectionError(endpoint_url=QueueUrl)
+        assert QueueUrl == URL
+        for entry in Entries:
+            message_id, receive = str(entry["ReceiptHandle"]).split("|")
+            assert receive == str(self.receives[message_id]), "the handle of this very receive"
+            self.hidden[message_id] = int(str(entry["VisibilityTimeout"]))
+
     def event(self, ids: Iterable[str]) -> dict[str, object]:
         """The batch of a receive; what was received too often goes to the dead-letter queue."""
         records = []
         for message_id in ids:
             self.receives[message_id] = self.receives.get(message_id, 0) + 1
-            if self.receives[message_id] > MAX_RECEIVES:
+            if self.receives[message_id] > self.max_receives:
                 del self.bodies[message_id]
                 self.dead.append(message_id)
                 continue
@@ -140,10 +160,16 @@ class Batch:
     handled: list[str] = field(default_factory=list)
     now: int = SENT_AT + 300_000
     together: Together[str] | None = None
+    gives_up_after: int | None = None
+    drawn: list[float] = field(default_factory=list)
+    """What the jitter draws; half of it when that is used up."""
 
     def __post_init__(self) -> None:
         env = {"POWERTOOLS_SERVICE_NAME": "scheduler", "AWS_LAMBDA_LOG_GROUP_NAME": "/the/log"}
-        self.dead_letters = DeadLetters(self.queue.client, lambda: self.now, env)
+        self.dead_letters = DeadLetters(
+            self.queue.client, lambda: self.now, env, self.gives_up_after
+        )
+        self.throttled = ThrottledMessages(self.queue.client, VISIBILITY, self._draw)
         self.send_buffer = SendBuffer(self.queue.client, clock=lambda: self.now)
 
     def invoke(self, ids: Iterable[str] | None = None) -> list[str]:
@@ -164,12 +190,15 @@ class Batch:
             handle=self._handle,
             outbox=FaultyOutbox(self.outbox, self.faults),
             send_buffer=self.send_buffer,
-            sqs=self.queue.client,
             queue_url_beside=BESIDE,
             dead_letters=self.dead_letters,
             together=self.together,
+            throttled=self.throttled,
         )
         return [str(item["itemIdentifier"]) for item in answer["batchItemFailures"]]
+
+    def _draw(self) -> float:
+        return self.drawn.pop(0) if self.drawn else 0.5
 
     def _handle(self, message: Message) -> None:
         self.handle(message)

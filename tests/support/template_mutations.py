@@ -281,6 +281,24 @@ OF_QUEUES = (
             put(of("LettersRequestQueue", "RedrivePolicy", "maxReceiveCount"), 4),
             "LettersRequestQueue: maxReceiveCount",
         ),
+        (
+            "replies that are given up as soon as requests",
+            put(of("LettersReplyQueue", "RedrivePolicy", "maxReceiveCount"), 5),
+            "LettersReplyQueue: maxReceiveCount must be 180",
+        ),
+    ),
+    *_mutations(
+        queues.known_visibility,
+        (
+            "a scheduler that takes its queues for others",
+            put(of("SchedulerFunction", "Environment", "Variables", "VISIBILITY_SECONDS"), 10),
+            "SchedulerFunction: VISIBILITY_SECONDS",
+        ),
+        (
+            "a queue that hides for longer than submission knows",
+            put(of("SubmissionQueue", "VisibilityTimeout"), 300),
+            "SubmissionFunction: VISIBILITY_SECONDS",
+        ),
     ),
     *_mutations(
         queues.dead_letter_sources,
@@ -998,6 +1016,16 @@ OF_PERMISSIONS = (
             "an agent that empties its queue",
             allow("GiftWrapRole", "sqs:PurgeQueue", arn("GiftWrapRequestQueue")),
             "GiftWrapRole: PurgeQueue on GiftWrapRequestQueue must not be there",
+        ),
+        (
+            "an agent that hides its requests for longer",
+            allow("GiftWrapRole", "sqs:ChangeMessageVisibility", arn("GiftWrapRequestQueue")),
+            "GiftWrapRole: ChangeMessageVisibility on GiftWrapRequestQueue must not be there",
+        ),
+        (
+            "a scheduler that cannot hide what was throttled",
+            in_statement("SchedulerRole", "ReadsCommandsAndReplies", "Action", "sqs:DeleteMessage"),
+            "SchedulerRole: ChangeMessageVisibility on SchedulerQueue is missing",
         ),
         (
             "an agent that cannot read",

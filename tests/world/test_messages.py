@@ -45,7 +45,7 @@ def test_completed_is_told_though_the_function_dies_between_its_write_and_the_st
     assert "completed" not in [status.name for status in world.statuses(order)]
     if dead:
         [reply] = waiting(world, REPLIES)
-        reply.receives = MOST_RECEIVES
+        reply.receives = MOST_RECEIVES[REPLIES]
     world.run()
     assert [status.name for status in world.statuses(order)] == ["received", "started", "completed"]
     assert bool(world.queues.dead) is dead

@@ -158,12 +158,16 @@ class TryAgain(RoundsmanError):
     """No decision was made, or its result is not known; the message must be redelivered."""
 
 
+class Throttled(TryAgain):
+    """AWS refused a call because of too many calls; a redelivery that comes later helps more."""
+
+
 class CallRefused(RoundsmanError):
     """AWS refused a call, and would refuse a retry.
 
     The cause is a missing permission, a missing table or queue, or an invalid request. No decision
-    was made. The message is redelivered and ends in its dead-letter queue, with an alarm, unless
-    somebody repairs the stack first. `code` is the AWS error code.
+    was made. The message is redelivered, and an alarm goes off. Unless somebody repairs the stack
+    first, SQS moves it to its dead-letter queue in the end. `code` is the AWS error code.
     """
 
     def __init__(self, message: str, code: str = "") -> None:

@@ -16,7 +16,7 @@ from botocore.exceptions import (
 from botocore.parsers import ResponseParserError
 
 from roundsman.aws.errors import ConditionFailed, aws_errors
-from roundsman.errors import CallRefused, RoundsmanError, TryAgain
+from roundsman.errors import CallRefused, RoundsmanError, Throttled, TryAgain
 
 PASSING = (
     "ThrottlingException",
@@ -80,6 +80,35 @@ def test_an_answer_of_such_a_status_is_tried_again_whatever_its_name(status: int
     assert isinstance(meaning(client_error("Strange", status)), TryAgain)
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        client_error("ThrottlingException"),
+        client_error("RequestThrottled", 403),
+        client_error("KmsThrottled"),
+        client_error("ProvisionedThroughputExceededException"),
+        client_error("RequestLimitExceeded"),
+        client_error("Strange", 429),
+        client_error("TransactionCanceledException", 400, "None", "ThrottlingError"),
+    ],
+)
+def test_what_aws_throttled_is_known_as_such(error: ClientError) -> None:
+    assert isinstance(meaning(error), Throttled)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        client_error("InternalServerError", 500),
+        client_error("Strange", 408),
+        client_error("TransactionCanceledException", 400, "TransactionConflict"),
+        ReadTimeoutError(endpoint_url="http://x"),
+    ],
+)
+def test_nothing_else_that_may_pass_counts_as_throttled(error: Exception) -> None:
+    assert not isinstance(meaning(error), Throttled)
+
+
 @pytest.mark.parametrize("code", LASTING)
 def test_the_rest_is_refused_under_its_name(code: str) -> None:
     refused = meaning(client_error(code))
@@ -120,8 +149,8 @@ def test_a_condition_that_does_not_hold_is_no_error_of_ours() -> None:
         (("ConditionalCheckFailed", "None"), ConditionFailed),
         (("TransactionConflict", "ConditionalCheckFailed"), ConditionFailed),
         (("None", "TransactionConflict"), TryAgain),
-        (("None", "ThrottlingError"), TryAgain),
-        (("None", "ProvisionedThroughputExceeded"), TryAgain),
+        (("None", "ThrottlingError"), Throttled),
+        (("None", "ProvisionedThroughputExceeded"), Throttled),
         (("None", "ValidationError"), CallRefused),
         ((), CallRefused),
     ],

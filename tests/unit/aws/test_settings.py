@@ -24,6 +24,8 @@ SUBMISSION = {
     "REPLY_QUEUE_PREFIX": "stack-reply-",
     "DUE_SHARDS": "16",
     "ORDER_RETENTION_DAYS": "0",
+    "MAX_RECEIVE_COUNT": "5",
+    "VISIBILITY_SECONDS": "60",
 }
 SCHEDULER = {
     "ORDERS_TABLE": "orders",
@@ -35,6 +37,8 @@ SCHEDULER = {
     "ALERT_TOPIC_ARN": "arn:aws:sns:eu-west-1:123456789012:alerts",
     "REPLY_QUEUE_PREFIX": "stack-reply-",
     "ORDER_RETENTION_DAYS": "30",
+    "MAX_RECEIVE_COUNT": "7",
+    "VISIBILITY_SECONDS": "90",
 }
 SUPERVISOR = {
     "ORDERS_TABLE": "orders",
@@ -97,6 +101,8 @@ def test_each_variable_becomes_the_setting_of_its_name() -> None:
         reply_queue_prefix="stack-reply-",
         due_shards=16,
         order_retention=None,
+        most_receives=5,
+        visibility=60_000,
     )
     assert SchedulerSettings.from_env(SCHEDULER) == SchedulerSettings(
         orders_table="orders",
@@ -108,6 +114,8 @@ def test_each_variable_becomes_the_setting_of_its_name() -> None:
         alert_topic_arn="arn:aws:sns:eu-west-1:123456789012:alerts",
         reply_queue_prefix="stack-reply-",
         order_retention=30 * 86_400_000,
+        most_receives=7,
+        visibility=90_000,
     )
     assert SupervisorSettings.from_env(SUPERVISOR) == SupervisorSettings(
         orders_table="orders",

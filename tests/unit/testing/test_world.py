@@ -11,7 +11,7 @@ from roundsman.model.instants import milliseconds
 from roundsman.model.json import canonical_json
 from roundsman.model.task import Effect, StepError
 from roundsman.testing import FOR_EVER, Fault, Faults, Mishaps, ProcessingOptions, TaskState, World
-from roundsman.testing.world.queues import MOST_RECEIVES, REQUESTS
+from roundsman.testing.world.queues import MOST_RECEIVES, ORDERS, REQUESTS
 from roundsman.testing.world.world import MORNING
 from tests.unit.testing.samples import PICKING, SHOP, charge, mail, pick, reserve
 
@@ -110,7 +110,7 @@ def test_a_message_that_kills_its_handler_each_time_is_dead_until_it_is_put_back
     world.submit()
     world.run()
     assert [letter.queue for letter in world.queues.dead] == ["orders"]
-    assert faults.calls.count("put_plan") == MOST_RECEIVES
+    assert faults.calls.count("put_plan") == MOST_RECEIVES[ORDERS]
     with pytest.raises(LookupError, match="ord-1 was never taken"):
         world.task("ord-1")
     world.all_is_well()

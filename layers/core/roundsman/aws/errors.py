@@ -9,11 +9,12 @@ The first rule that matches applies:
    transaction conflict; a transaction still in progress (it does not mean "already exists"); any
    response with status 5xx, 429 or 408; a connection that could not be made, broke or timed out;
    a response that could not be parsed; credentials that could not be fetched or have just
-   expired. It is then unknown whether the call took effect.
+   expired. It is then unknown whether the call took effect. Of these, throttling and the status
+   429 raise its subclass Throttled.
 3. Every other error raises CallRefused: missing permissions, missing resources, invalid requests.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, cast
 
@@ -28,21 +29,21 @@ from botocore.exceptions import (
 from botocore.exceptions import ConnectionError as BotoConnectionError
 from botocore.parsers import ResponseParserError
 
-from roundsman.errors import CallRefused, TryAgain
+from roundsman.errors import CallRefused, Throttled, TryAgain
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef as Value
 
 CONDITION_FAILED = "ConditionalCheckFailed"
 
-TRANSIENT_STATUSES = frozenset({408, 429})
+TOO_MANY_REQUESTS = 429
+TRANSIENT_STATUSES = frozenset({408, TOO_MANY_REQUESTS})
 
 # Substrings, because each service has its own names: ThrottlingException, RequestThrottled,
 # KmsThrottled, ProvisionedThroughputExceeded (as a cancellation reason, without "Exception").
+THROTTLE_WORDS = ("Throttl", "ThroughputExceeded", "RequestLimitExceeded")
 TRANSIENT_WORDS = (
-    "Throttl",
-    "ThroughputExceeded",
-    "RequestLimitExceeded",
+    *THROTTLE_WORDS,
     "TransactionConflict",
     "TransactionInProgress",
     "ReplicatedWriteConflict",
@@ -86,7 +87,8 @@ def aws_errors(doing: str) -> Iterator[None]:
     """Translate the errors of the AWS calls in the `with` block.
 
     `doing` begins the exception's message with the purpose of the call: `storing the task ord-1`.
-    Raises ConditionFailed, TryAgain or CallRefused; their messages contain no order contents.
+    Raises ConditionFailed, TryAgain (or Throttled) or CallRefused; their messages contain no order
+    contents.
     """
     try:
         yield
@@ -104,14 +106,15 @@ def _meaning(error: ClientError, doing: str) -> Exception:
     if any(code.startswith(CONDITION_FAILED) for code in codes):
         return ConditionFailed(said)
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-    if status >= 500 or status in TRANSIENT_STATUSES or any(map(is_transient, codes)):
+    if status == TOO_MANY_REQUESTS or _name_any(codes, THROTTLE_WORDS):
+        return Throttled(said)
+    if status >= 500 or status in TRANSIENT_STATUSES or _name_any(codes, TRANSIENT_WORDS):
         return TryAgain(said)
     return CallRefused(said, codes[0])
 
 
-def is_transient(code: str) -> bool:
-    """Whether an error with this code may be temporary."""
-    return any(word in code for word in TRANSIENT_WORDS)
+def _name_any(codes: Sequence[str], words: Sequence[str]) -> bool:
+    return any(word in code for code in codes for word in words)
 
 
 def _codes(error: ClientError) -> list[str]:

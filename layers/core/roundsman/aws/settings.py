@@ -29,6 +29,10 @@ class SubmissionSettings:
     """The number of shards of the `due` index."""
     order_retention: int | None
     """ms that an order is kept after its task has ended; None for ever."""
+    most_receives: int
+    """Deliveries after which a message is given up whose failure is its own."""
+    visibility: int
+    """ms that a message that was read is hidden."""
     tracing_percent: float = 0.0
     """The percentage of orders that are traced; 0 for none."""
 
@@ -45,6 +49,8 @@ class SubmissionSettings:
             reply_queue_prefix=_text(env, "REPLY_QUEUE_PREFIX"),
             due_shards=_number(env, "DUE_SHARDS"),
             order_retention=_days(env, "ORDER_RETENTION_DAYS"),
+            most_receives=_number(env, "MAX_RECEIVE_COUNT"),
+            visibility=_number(env, "VISIBILITY_SECONDS") * SECOND,
         )
 
 
@@ -63,6 +69,10 @@ class SchedulerSettings:
     """The prefix of the names of all reply queues."""
     order_retention: int | None
     """ms that an order is kept after its task has ended; None for ever."""
+    most_receives: int
+    """Deliveries after which a message is given up whose failure is its own."""
+    visibility: int
+    """ms that a message that was read is hidden."""
     senders: Senders = ANY_SENDER
     """The principals whose commands need no alert."""
     tracing_percent: float = 0.0
@@ -82,6 +92,8 @@ class SchedulerSettings:
             alert_topic_arn=_text(env, "ALERT_TOPIC_ARN"),
             reply_queue_prefix=_text(env, "REPLY_QUEUE_PREFIX"),
             order_retention=_days(env, "ORDER_RETENTION_DAYS"),
+            most_receives=_number(env, "MAX_RECEIVE_COUNT"),
+            visibility=_number(env, "VISIBILITY_SECONDS") * SECOND,
             senders=Senders(
                 _ids(env, "OPERATOR_ROLE_IDS"),
                 env.get("SUBMISSION_ROLE_ID") or None,

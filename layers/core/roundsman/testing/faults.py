@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import NamedTuple, TypeVar
 
 from roundsman.agents.call_notes import Begun, CallNotes
-from roundsman.errors import CallRefused, Problem, TryAgain
+from roundsman.errors import CallRefused, Problem, Throttled, TryAgain
 from roundsman.model.bulk_run import BulkRecord, ListedRun, OrderNote, PlannedOrder, Run, RunRequest
 from roundsman.model.events import Agents, HistoryRow
 from roundsman.model.failure import Group
@@ -190,7 +190,7 @@ class Faults:
         if fault is Fault.CRASH_BEFORE:
             raise Crash(name)
         if fault is Fault.NOT_DONE:
-            raise TryAgain(f"{name}: throttled")
+            raise Throttled(f"{name}: throttled")
         if fault is Fault.REFUSED:
             raise CallRefused(f"{name}: AccessDenied", "AccessDenied")
         if fault is Fault.SWALLOWED:

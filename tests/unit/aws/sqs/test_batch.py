@@ -19,6 +19,7 @@ from tests.support.batch_world import (
     MAX_RECEIVES,
     QUEUE,
     SENT_AT,
+    THREE_HOURS,
     Batch,
     Queue,
     letters,
@@ -80,7 +81,6 @@ def test_an_event_without_messages_is_answered_and_logged(
         handle=raising(AssertionError(), at=""),
         outbox=RecordingOutbox(),
         send_buffer=SendBuffer(Queue({}).client),
-        sqs=Queue({}).client,
         queue_url_beside=BESIDE,
         dead_letters=DeadLetters(Queue({}).client),
     )
@@ -193,8 +193,8 @@ def test_a_message_that_kills_the_process_takes_no_innocent_along(position: int)
 
 
 def test_the_poison_ends_in_its_dead_letter_queue_alone() -> None:
-    batch = Batch(raising(Crash(), at="id-4"), Queue(letters(10)))
-    for _ in range(MAX_RECEIVES + 1):
+    batch = Batch(raising(Crash(), at="id-4"), Queue(letters(10), max_receives=THREE_HOURS))
+    for _ in range(THREE_HOURS + 1):
         try:
             batch.invoke()
         except Crash:

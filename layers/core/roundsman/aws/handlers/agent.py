@@ -163,7 +163,6 @@ class AgentFunction:
             handle=handle_message,
             outbox=self.outbox,
             send_buffer=self._send_buffer,
-            sqs=self.sqs,
             queue_url_beside=self.reply_queue_url,
             dead_letters=self._dead_letters,
             tracer=self.tracer,

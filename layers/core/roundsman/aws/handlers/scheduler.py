@@ -22,6 +22,7 @@ from roundsman.aws.observability import (
 from roundsman.aws.settings import SchedulerSettings
 from roundsman.aws.sqs.batch import Finish, Message, Together, handle_batch
 from roundsman.aws.sqs.dead_letters import DeadLetters
+from roundsman.aws.sqs.throttled import ThrottledMessages
 from roundsman.aws.tracing import Tracer
 from roundsman.engine.restored import decisions_on
 from roundsman.errors import InvalidMessage
@@ -110,17 +111,18 @@ def batch_handler(settings: SchedulerSettings) -> Callable[[dict[str, object]], 
         ends = zip(arrived, results, strict=True)
         return [partial(_finish_reply, parts.tracer, each.reply, result) for each, result in ends]
 
-    dead_letters = DeadLetters(parts.sqs)
+    dead_letters = DeadLetters(parts.sqs, gives_up_after=settings.most_receives)
+    throttled = ThrottledMessages(parts.sqs, settings.visibility, random.random)
     return lambda event: handle_batch(
         event,
         handle=handle,
         outbox=parts.outbox,
         send_buffer=parts.outbox.send_buffer,
-        sqs=parts.sqs,
         queue_url_beside=settings.scheduler_queue_url,
         dead_letters=dead_letters,
         tracer=parts.tracer,
         together=Together(read_one, handle_replies, read_ahead),
+        throttled=throttled,
     )
 
 

@@ -1,5 +1,6 @@
 """The Lambda function of submission: stores an order and its task for each order event."""
 
+import random
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import cast
@@ -12,6 +13,7 @@ from roundsman.aws.observability import count, log_keys, log_measured, logger, o
 from roundsman.aws.settings import SubmissionSettings
 from roundsman.aws.sqs.batch import Message, handle_batch
 from roundsman.aws.sqs.dead_letters import DeadLetters
+from roundsman.aws.sqs.throttled import ThrottledMessages
 from roundsman.errors import RejectedOrder, TryAgain
 from roundsman.model.json import Json
 from roundsman.model.workflow import Workflow
@@ -92,7 +94,8 @@ def batch_handler(
         except TryAgain:
             logger().warning("rejected status not sent", extra={"order_id": rejected.order_id})
 
-    dead_letters = DeadLetters(parts.sqs)
+    dead_letters = DeadLetters(parts.sqs, gives_up_after=settings.most_receives)
+    throttled = ThrottledMessages(parts.sqs, settings.visibility, random.random)
 
     def handle_event(event: dict[str, object]) -> object:
         if "Records" not in event:
@@ -102,10 +105,10 @@ def batch_handler(
             handle=handle,
             outbox=parts.outbox,
             send_buffer=parts.outbox.send_buffer,
-            sqs=parts.sqs,
             queue_url_beside=settings.scheduler_queue_url,
             dead_letters=dead_letters,
             tracer=parts.tracer,
+            throttled=throttled,
         )
 
     return handle_event

@@ -15,7 +15,8 @@ backwards in turn. After one in each direction, all messages before and after th
 done, and it goes to its dead-letter queue alone. On a redelivery each message is handled by itself.
 
 A message that failed its last delivery is sent to its dead-letter queue with the reason, and then
-acknowledged (`roundsman.aws.sqs.dead_letters`).
+acknowledged (`roundsman.aws.sqs.dead_letters`). A message that failed because AWS throttled a call
+comes again later than others (`roundsman.aws.sqs.throttled`).
 """
 
 from collections import deque
@@ -28,8 +29,9 @@ from roundsman.aws.observability import count, logger, where
 from roundsman.aws.sqs.dead_letters import DeadLetters
 from roundsman.aws.sqs.records import SqsRecord, entries_of, id_of, read_record
 from roundsman.aws.sqs.send_buffer import SendBuffer
+from roundsman.aws.sqs.throttled import ThrottledMessages
 from roundsman.aws.tracing import OFF, Tracer
-from roundsman.errors import CallRefused, InvalidMessage, TryAgain
+from roundsman.errors import CallRefused, InvalidMessage, Throttled, TryAgain
 from roundsman.lazy_dataclass import dataclass
 from roundsman.model.instants import SECOND
 from roundsman.ports import Outbox
@@ -90,11 +92,11 @@ def handle_batch(
     handle: Callable[[Message], None],
     outbox: Outbox,
     send_buffer: SendBuffer,
-    sqs: "SQSClient",
     queue_url_beside: str,
     dead_letters: DeadLetters,
     tracer: Tracer = OFF,
     together: Together[T] | None = None,
+    throttled: ThrottledMessages | None = None,
 ) -> BatchAnswer:
     """Handle each message, and return which of them must be redelivered.
 
@@ -102,7 +104,8 @@ def handle_batch(
     for one that may succeed later. `queue_url_beside` is the URL of any queue in the same account
     and region: the URL of a message's own queue follows from it and from the queue's name. With
     `together`, messages about one thing are handled at the place of the first of them, unless one
-    of the batch was received before.
+    of the batch was received before. Without `throttled`, a message that AWS throttled comes again
+    as any other.
     """
     entries = entries_of(event)
     if not entries:
@@ -119,7 +122,7 @@ def handle_batch(
         outbox=outbox,
         send_buffer=send_buffer,
         dead_letters=dead_letters,
-        delete=partial(_delete, sqs) if crashed else None,
+        delete=partial(_delete, dead_letters.sqs) if crashed else None,
         beside=queue_url_beside.rpartition("/")[0],
         tracer=tracer,
     )
@@ -134,6 +137,9 @@ def handle_batch(
                 if crashed:
                     batch.settle()
         batch.settle()
+    if throttled is not None and batch.throttled:
+        queue = batch.throttled[0].queue  # all messages of an event are of one queue
+        throttled.hide(batch.throttled, f"{batch.beside}/{queue}")
     tracer.send()
     failed = batch.failed + _never_made([entry for entry, record in read if record is None])
     return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in failed]}
@@ -168,12 +174,13 @@ class _Batch:
         tracer: Tracer,
     ) -> None:
         self.failed: list[str] = []
+        self.throttled: list[SqsRecord] = []
+        self.beside = beside
         self._handle = handle
         self._outbox = outbox
         self._send_buffer = send_buffer
         self._dead_letters = dead_letters
         self._delete = delete
-        self._beside = beside
         self._tracer = tracer
         self._unsettled: list[tuple[SqsRecord, Exception | None]] = []
 
@@ -252,9 +259,11 @@ class _Batch:
             logger().warning("message rejected", extra=extra)
 
     def _settle_one(self, record: SqsRecord, problem: Exception | None) -> None:
-        url = f"{self._beside}/{record.queue}"
+        url = f"{self.beside}/{record.queue}"
         if problem is not None and not self._is_put_aside(record, url, problem):
             self.failed.append(record.message_id)
+            if isinstance(problem, Throttled):
+                self.throttled.append(record)
         elif self._delete is not None:
             self._delete(url, record)
 

@@ -8,6 +8,12 @@ is then the one that the first names (`DeadLetter.message_id`).
 
 The queue's redrive policy defines which delivery is the last. The function reads it from SQS,
 because a setting could differ from what SQS does; a function has that permission anyway.
+
+The queues of an order's progress have a policy of three hours, because a table that is throttled,
+or a deployment that fails, says nothing about a message. Their functions give a message up earlier
+(`DeadLetters.gives_up_after`), but only at a failure of its own: any exception except TryAgain and
+CallRefused. SQS counts deliveries and not failures, so that a message which was throttled before is
+given up at its first failure of its own.
 """
 
 import base64
@@ -53,6 +59,9 @@ class DeadLetters:
     sqs: "SQSClient"
     clock: Clock = now
     env: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    gives_up_after: int | None = None
+    """Deliveries after which a message is given up that failed for a reason of its own; None for
+    the deliveries after which SQS moves it."""
     _policies: dict[str, tuple[int, RedrivePolicy]] = field(default_factory=dict)
 
     def take(self, record: SqsRecord, queue_url: str, error: Exception) -> bool:
@@ -67,7 +76,7 @@ class DeadLetters:
         which = {"queue": queue_url.rpartition("/")[2], "message_id": record.message_id}
         try:
             policy = self._policy(queue_url)
-            if policy.url is None or receives < policy.most_receives:
+            if policy.url is None or receives < self._most_receives(policy, error):
                 return False
             self._send(policy.url, record, self._letter(record, receives, error))
         except (TryAgain, CallRefused) as problem:
@@ -77,6 +86,11 @@ class DeadLetters:
         count("DeadLetters")
         logger().error("message sent to the dead-letter queue", extra=which)
         return True
+
+    def _most_receives(self, policy: RedrivePolicy, error: Exception) -> int:
+        if self.gives_up_after is None or isinstance(error, TryAgain | CallRefused):
+            return policy.most_receives
+        return min(self.gives_up_after, policy.most_receives)
 
     def _policy(self, queue_url: str) -> RedrivePolicy:
         known = self._policies.get(queue_url)

@@ -45,6 +45,8 @@ REPLY_QUEUES_OF_APPLICATIONS = (
     "arn:${AWS::Partition}:sqs:${AWS::Region}:${AWS::AccountId}:${AWS::StackName}-reply-*"
 )
 READ_A_QUEUE = {"ReceiveMessage", "DeleteMessage", "GetQueueAttributes"}
+HIDE = {"ChangeMessageVisibility"}
+"""Of the scheduler and submission only: they hide for longer what was throttled."""
 SEND = {"SendMessage"}
 CHANGE_A_TASK = {"BatchGetItem", "GetItem", "PutItem", "UpdateItem", "DeleteItem"}
 """An ended task is deleted if its retention is zero; nothing else is ever deleted."""
@@ -286,7 +288,8 @@ def queue_rights(application: Application) -> list[str]:
     - an agent to its reply queue;
     - each function that reads a queue to its dead-letter queue and to RejectedQueue.
 
-    The supervisor may also count the messages of the queues that the scheduler reads.
+    The supervisor may also count the messages of the queues that the scheduler reads. Submission and
+    the scheduler may also hide what they read for longer.
     """
     template, problems = application.template, list[str]()
     counted = queues_read_by(template, "SchedulerFunction")
@@ -298,7 +301,8 @@ def queue_rights(application: Application) -> list[str]:
     } | {agent.role: {agent.reply_queue} for agent in agents(template)}
     for function in functions(template):
         role, reads = function_role(function), queues_read_by(template, function)
-        expected = {queue: set(READ_A_QUEUE) for queue in reads}
+        hides = HIDE if role in ("SubmissionRole", "SchedulerRole") else set[str]()
+        expected = dict.fromkeys(reads, READ_A_QUEUE | hides)
         if function == "SupervisorFunction":
             expected = {queue: {"GetQueueAttributes"} for queue in counted}
         set_aside = {dead_letters_of(template, queue) for queue in reads}

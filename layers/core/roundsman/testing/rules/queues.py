@@ -14,10 +14,12 @@ from roundsman.testing.rules.reading import (
     mappings_in,
     of_type,
     queues,
+    queues_read_by,
     reference,
     roles,
     statements,
     texts,
+    variables,
     work_queues,
 )
 from roundsman.testing.stack.template import Document, Json, part
@@ -27,6 +29,7 @@ LARGEST_MESSAGE = 1024 * 1024
 LONGEST_STACK_NAME = 32
 ENGINE_QUEUES = ("SubmissionQueue", "SchedulerQueue", "RejectedQueue")
 LONGEST_QUEUE_NAME = 80
+RECEIVES_IN_THREE_HOURS = 180  # at the default visibility timeout of 60 s
 THIS_ACCOUNT: tuple[Json, ...] = (
     {"Fn::Sub": "arn:${AWS::Partition}:*::${AWS::AccountId}:*"},
     {"Fn::Sub": "arn:${AWS::Partition}:iam::${AWS::AccountId}:root"},
@@ -52,13 +55,18 @@ def known_queues(application: Application) -> list[str]:
 
 
 def dead_letters(application: Application) -> list[str]:
-    """Each queue that functions read has a dead-letter queue of its own, after MaxReceiveCount.
+    """Each queue that functions read has a dead-letter queue of its own.
 
     Without one, SQS redelivers a message that cannot be handled until its retention ends, and then
     deletes it. With a shared one, nobody can tell where a dead letter is to be sent back to.
+
+    Requests go there after MaxReceiveCount deliveries. Orders, commands and replies go there after
+    180: three hours, in which a throttled table or a failed deployment ends. The scheduler and
+    submission give up after MaxReceiveCount what fails for a reason of its own.
     """
     template = application.template
-    wanted = at(queues(template).get("SchedulerQueue"), "RedrivePolicy", "maxReceiveCount")
+    requests = {queue for agent in agents(template) for queue in agent.request_queues}
+    count = variables(template, "SchedulerFunction").get("MAX_RECEIVE_COUNT")
     targets = {name: dead_letters_of(template, name) for name in work_queues(template)}
     problems = [
         f"{name} has no dead-letter queue"
@@ -70,9 +78,27 @@ def dead_letters(application: Application) -> list[str]:
         "the dead-letter queues that queues use", used, dead_letter_queues(template)
     )
     for name, queue in work_queues(template).items():
+        wanted = count if name in requests else RECEIVES_IN_THREE_HOURS
         if at(queue, "RedrivePolicy", "maxReceiveCount") != wanted:
-            problems.append(f"{name}: maxReceiveCount must be the engine's MaxReceiveCount")
+            said = "the engine's MaxReceiveCount" if name in requests else wanted
+            problems.append(f"{name}: maxReceiveCount must be {said}")
     return problems
+
+
+def known_visibility(application: Application) -> list[str]:
+    """A function that hides what was throttled for longer knows how long its queues hide a message.
+
+    It hides a message for less than twice that time: a timeout of a step is counted only when no
+    reply can be hidden any more.
+    """
+    template = application.template
+    return [
+        f"{function}: VISIBILITY_SECONDS must be the VisibilityTimeout of {queue}"
+        for function in ("SubmissionFunction", "SchedulerFunction")
+        for queue in queues_read_by(template, function)
+        if variables(template, function).get("VISIBILITY_SECONDS")
+        != at(queues(template).get(queue), "VisibilityTimeout")
+    ]
 
 
 def dead_letter_sources(application: Application) -> list[str]:
@@ -298,6 +324,7 @@ def queue_names(application: Application) -> list[str]:
 RULES: tuple[Rule, ...] = (
     known_queues,
     dead_letters,
+    known_visibility,
     dead_letter_sources,
     longest_retention,
     retention,

@@ -1,7 +1,7 @@
 """In-memory queues that behave like SQS queues, on the clock of a world.
 
 A message that was received is hidden for the visibility timeout of its queue. It is redelivered
-unless it is deleted in that time. After MOST_RECEIVES receives it becomes a dead letter.
+unless it is deleted in that time. After the receives of MOST_RECEIVES it becomes a dead letter.
 """
 
 from collections import deque
@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from roundsman.model.instants import SECOND, milliseconds
+from roundsman.model.redelivery import hidden_for
 from roundsman.model.scheduler_queues import QueueDepth
 
 ORDERS, COMMANDS, REPLIES, REQUESTS = "orders", "commands", "replies", "requests"
@@ -39,8 +40,14 @@ VISIBILITY: Mapping[str, int] = {
 }
 """The visibility timeout of each queue, in ms: the defaults of the template."""
 
-MOST_RECEIVES = 5
-"""The receives after which a message becomes a dead letter: the template's MaxReceiveCount."""
+MOST_RECEIVES: Mapping[str, int] = {
+    ORDERS: 180,
+    COMMANDS: 180,
+    REPLIES: 180,
+    REQUESTS: 5,
+    EFFECTS: 5,
+}
+"""The receives after which a message becomes a dead letter: the template's redrive policies."""
 
 
 @dataclass(order=True, slots=True)
@@ -189,7 +196,7 @@ class WorldQueues:
 
         Returns False if it was received too often and is now a dead letter.
         """
-        if mail.receives >= MOST_RECEIVES:
+        if mail.receives >= MOST_RECEIVES[mail.queue]:
             self._mail.remove(mail)
             self.dead.append(mail)
             return False
@@ -200,6 +207,15 @@ class WorldQueues:
     def delete(self, mail: QueuedMessage) -> None:
         """Delete a message that was handled."""
         self._mail.remove(mail)
+
+    def hide_longer(self, mail: QueuedMessage, drawn: float) -> None:
+        """Hide a message that was throttled, as its function does; `drawn` is from 0 to 1.
+
+        An agent does not, so a request stays hidden for the visibility timeout of its queue.
+        """
+        hidden = hidden_for(VISIBILITY[mail.queue], mail.receives, drawn)
+        if mail.queue in (ORDERS, COMMANDS, REPLIES) and hidden is not None:
+            self.delay(mail, hidden)
 
     def delay(self, mail: QueuedMessage, by: int) -> None:
         """Make the message visible `by` ms from now."""

@@ -24,6 +24,7 @@ from roundsman.errors import (
     CallRefused,
     InvalidInput,
     PermanentError,
+    Throttled,
     TransientError,
     TryAgain,
 )
@@ -53,7 +54,6 @@ from roundsman.testing.world.queues import (
     APPLICATION_SENDER,
     COMMANDS,
     EFFECTS,
-    MOST_RECEIVES,
     ORDERS,
     REPLIES,
     SUBMISSION_SENDER,
@@ -384,10 +384,10 @@ class World:
             self._deliver_together(batch)
             return
         if not self.queues.receive(mail):
-            self.trace.note(self.now, "{} was read {} times and is dead", mail, MOST_RECEIVES)
+            self.trace.note(self.now, "{} was read {} times and is dead", mail, mail.receives)
             return
         self.trace.note(self.now, "{}", mail)
-        if self._survives(lambda: self._handle(mail), mail):
+        if self._survives(lambda: self._handle(mail), mail, [mail]):
             self._delete(mail)
         else:
             self.processes.handling_failed(mail)
@@ -422,9 +422,9 @@ class World:
         def handle() -> None:
             results.extend(self.processes.handle_replies(batch, self.post))
 
-        alive = self._survives(handle, batch[0])
+        alive = self._survives(handle, batch[0], batch)
         for number, mail in enumerate(batch):
-            if alive and self._survives(partial(self._said, mail, results[number]), mail):
+            if alive and self._survives(partial(self._said, mail, results[number]), mail, [mail]):
                 self._delete(mail)
             else:
                 self.processes.handling_failed(mail)
@@ -445,14 +445,19 @@ class World:
             return
         self.queues.delete(mail)
 
-    def _survives(self, act: Callable[[], None], who: object) -> bool:
-        """Run an invocation. Returns False if it died or failed: its message is redelivered."""
+    def _survives(
+        self, act: Callable[[], None], who: object, mails: Sequence[QueuedMessage] = ()
+    ) -> bool:
+        """Run an invocation. Returns False if it died or failed: its messages are redelivered."""
         try:
             act()
         except Crash as crash:
             self.trace.note(self.now, "  the process dies: {}", crash)
             return False
         except (TryAgain, CallRefused) as problem:
+            if isinstance(problem, Throttled):
+                for mail in mails:
+                    self.queues.hide_longer(mail, self.chance.random())
             self.trace.note(self.now, "  it comes again: {}", problem)
             return False
         except UntypedError:
