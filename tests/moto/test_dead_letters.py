@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from roundsman.testing.stack import Stack
+from roundsman.testing.stack import AwsFault, Stack
 from roundsman.wire.commands import START, Command
 from roundsman.wire.dead_letters import ATTRIBUTE, DeadLetter, read_dead_letter
 from tests.moto.orders import ALL_EFFECTS, order
@@ -159,3 +159,34 @@ def test_a_letter_that_sqs_moves_back_and_that_fails_again_says_its_new_reason(
     assert said is not None
     assert said.reason == "the record spoiled cannot be read: CreatedAt is missing"
     assert said.receives == 5
+
+
+@pytest.mark.parametrize(
+    ("function", "operations"),
+    [
+        ("SubmissionFunction", ("TransactWriteItems",)),
+        ("SchedulerFunction", ("BatchGetItem", "GetItem")),
+    ],
+)
+def test_what_is_throttled_more_often_than_a_message_may_fail_is_no_dead_letter(
+    world: Stack, function: str, operations: tuple[str, ...]
+) -> None:
+    """From its second delivery on it is hidden for longer than its queue would: a minute."""
+    world.submit(order("ord-1"))
+    if function == "SchedulerFunction":
+        world.run_one_batch("SubmissionQueue")
+    came_after = []
+    for _ in range(8):
+        for operation in operations:
+            world.fail(function, at=operation, how=AwsFault.THROTTLED)
+        world.run()
+        comes_at = world.next_message_at()
+        assert comes_at is not None
+        came_after.append(comes_at - world.clock.now)
+        world.clock.now = comes_at + 1
+    assert came_after[0] <= 60_000
+    assert all(60_000 <= wait < 120_000 for wait in came_after[1:])
+    assert max(came_after) > 60_000
+    world.pass_time_until(lambda: world.task("ord-1").ended, within=600)
+    assert world.task("ord-1").state == "Completed"
+    world.assert_nothing_is_stuck()

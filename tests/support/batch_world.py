@@ -108,6 +108,7 @@ class Queue:
         if self.broken:
             raise EndpointConnectionError(endpoint_url=QueueUrl)
         assert QueueUrl == URL
+        assert Entries, "SQS refuses a batch of nothing"
         for entry in Entries:
             message_id, receive = str(entry["ReceiptHandle"]).split("|")
             assert receive == str(self.receives[message_id]), "the handle of this very receive"

@@ -97,12 +97,100 @@ SENDING = (
     Mutant(
         name="only-the-last-failure-is-a-dead-letter",
         file="layers/core/roundsman/aws/sqs/dead_letters.py",
-        old="if policy.url is None or receives < policy.most_receives:",
+        old="if policy.url is None or receives < self._most_receives(policy, error):",
         new="if policy.url is None:",
         tests=(
             "tests/unit/aws/sqs/test_dead_letters.py::test_every_earlier_failure_only_comes_again",
         ),
         why="a message that would have succeeded is dead after its second failure",
+    ),
+    Mutant(
+        name="what-says-nothing-about-a-message-gives-it-not-up",
+        file="layers/core/roundsman/aws/sqs/dead_letters.py",
+        old="if self.gives_up_after is None or isinstance(error, TryAgain | CallRefused):",
+        new="if self.gives_up_after is None:",
+        tests=(
+            "tests/unit/aws/sqs/test_throttled.py::test_what_says_nothing_about_the_message_never_makes_it_one_before_sqs_would",
+        ),
+        why="ten minutes of a throttled table make every reply a dead letter",
+    ),
+    Mutant(
+        name="a-call-refused-gives-no-message-up",
+        file="layers/core/roundsman/aws/sqs/dead_letters.py",
+        old="isinstance(error, TryAgain | CallRefused):",
+        new="isinstance(error, TryAgain):",
+        tests=(
+            "tests/unit/aws/sqs/test_throttled.py::test_what_says_nothing_about_the_message_never_makes_it_one_before_sqs_would",
+        ),
+        why="a right that is missing for five minutes makes every reply a dead letter",
+    ),
+    Mutant(
+        name="a-failure-of-its-own-gives-a-message-up-soon",
+        file="layers/core/roundsman/aws/sqs/dead_letters.py",
+        old="        return min(self.gives_up_after, policy.most_receives)\n",
+        new="        return policy.most_receives\n",
+        tests=(
+            "tests/unit/aws/sqs/test_throttled.py::test_the_fifth_failure_of_its_own_makes_a_message_a_dead_letter",
+        ),
+        why="a record that cannot be read fails for three hours before anybody is told",
+    ),
+    Mutant(
+        name="a-limit-above-that-of-sqs-does-not-count",
+        file="layers/core/roundsman/aws/sqs/dead_letters.py",
+        old="        return min(self.gives_up_after, policy.most_receives)\n",
+        new="        return self.gives_up_after\n",
+        tests=(
+            "tests/unit/aws/sqs/test_throttled.py::test_a_limit_above_that_of_sqs_is_that_of_sqs",
+        ),
+        why="SQS moves the message first, without a reason",
+    ),
+    Mutant(
+        name="only-what-was-throttled-is-hidden-for-longer",
+        file="layers/core/roundsman/aws/sqs/batch.py",
+        old="            if isinstance(problem, Throttled):\n",
+        new="            if problem is not None:\n",
+        tests=(
+            "tests/unit/aws/sqs/test_throttled.py::test_any_other_failure_leaves_the_visibility_of_its_queue",
+        ),
+        why="a message that would succeed now waits for a minute more",
+    ),
+    Mutant(
+        name="what-was-throttled-once-comes-again-soon",
+        file="layers/core/roundsman/model/redelivery.py",
+        old="    if receives < 2:\n",
+        new="    if receives < 1:\n",
+        tests=(
+            "tests/unit/aws/sqs/test_throttled.py::test_a_message_that_is_throttled_once_comes_again_before_its_claims_are_overdue",
+        ),
+        why="a claim whose request was not sent is overdue before its message comes again",
+    ),
+    Mutant(
+        name="no-message-is-hidden-for-twice-its-visibility",
+        file="layers/core/roundsman/model/redelivery.py",
+        old="round(drawn * (visibility - LONGEST_RUN))",
+        new="round(drawn * visibility)",
+        tests=(
+            "tests/unit/aws/sqs/test_throttled.py::test_no_message_is_hidden_for_twice_its_visibility_after_it_was_received",
+        ),
+        why="a reply is hidden for longer than whoever counts a timeout knows",
+    ),
+    Mutant(
+        name="what-cannot-be-hidden-for-longer-fails-no-batch",
+        file="layers/core/roundsman/aws/sqs/throttled.py",
+        old="        except (TryAgain, CallRefused) as problem:\n",
+        new="        except KeyError as problem:\n",
+        tests=(
+            "tests/unit/aws/sqs/test_throttled.py::test_what_cannot_be_hidden_for_longer_comes_again_as_usual",
+        ),
+        why="a refused ChangeMessageVisibility redelivers nine messages that were handled",
+    ),
+    Mutant(
+        name="a-429-is-a-throttle",
+        file="layers/core/roundsman/aws/errors.py",
+        old="if status == TOO_MANY_REQUESTS or _name_any(codes, THROTTLE_WORDS):",
+        new="if _name_any(codes, THROTTLE_WORDS):",
+        tests=("tests/unit/aws/test_errors.py::test_what_aws_throttled_is_known_as_such",),
+        why="a throttle under a new name comes again at once with all others",
     ),
     Mutant(
         name="a-dead-letter-is-there-before-its-message-is-gone",
