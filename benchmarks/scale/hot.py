@@ -3,9 +3,9 @@
 A new order is put into its open lane, in a transaction, which uses twice the units. At its end, it
 is removed from the open lane and put into its done lane. If the index's partition has no units
 left, DynamoDB throttles the write to the table and stores nothing. The functions' client retries
-twice within seconds. Then the message is redelivered after its visibility timeout, until it has
-been received MaxReceiveCount times and goes to the dead-letter queue. So no order is lost, but
-orders are late, and the retries add to the load of new orders.
+twice within seconds. Then the message is redelivered after its visibility timeout, for three hours,
+which no simulation lasts. So no order is lost, but orders are late, and the retries add to the load
+of new orders.
 """
 
 from collections import Counter
@@ -22,7 +22,6 @@ BIRTH, LEFT, ENTERED = 2, 1, 1  # units of the index, as counted; see docs/expla
 CLIENT_TRIES = 3
 CLIENT_WAITS = (5, 10)  # ticks before the client's second and third try, on average
 VISIBILITY = 600  # ticks until a message is redelivered
-DELIVERIES = 5
 BEARABLE = 0.001  # the share of writes that may be throttled; the client's retries handle it
 LASTS = 20  # ticks from the creation to the end of an order with four quick steps
 
@@ -32,7 +31,7 @@ Write = tuple[int, int, bool, int]
 
 @dataclass
 class Hot:
-    """The results of a simulation; each order is `stored`, `waiting` or `dead`."""
+    """The results of a simulation; each order is `stored` or `waiting`."""
 
     orders: int = 0
     tries: int = 0
@@ -42,8 +41,6 @@ class Hot:
     stored: int = 0
     ended: int = 0
     """The number of stored orders whose end was written too."""
-    dead: int = 0
-    """The number of orders in the dead-letter queue."""
     waiting: int = 0
     """The number of new orders that wait for a retry."""
     delays: Counter[int] = field(default_factory=Counter)
@@ -56,9 +53,9 @@ class Hot:
     def delay(self, share: float) -> float:
         """Return the delay in s that this share of writes did not exceed.
 
-        Writes that still wait or are dead letters have an infinite delay.
+        Writes that still wait have an infinite delay.
         """
-        left = share * (sum(self.delays.values()) + self.waiting + self.dead)
+        left = share * (sum(self.delays.values()) + self.waiting)
         for ticks, count in sorted(self.delays.items()):
             left -= count
             if left <= 0:
@@ -93,7 +90,7 @@ def simulated(
                 later = agenda.setdefault(tick + LASTS, Counter())
                 later[tick + LASTS, write[1], False, 0] += made
             if count > made:
-                _again(found, agenda, write, tick, count - made)
+                _again(agenda, write, tick, count - made)
     found.waiting = sum(
         count for writes in agenda.values() for write, count in writes.items() if write[2]
     )
@@ -132,15 +129,10 @@ def _note(found: Hot, write: Write, tick: int, made: int, count: int) -> None:
         found.ended += made
 
 
-def _again(
-    found: Hot, agenda: dict[int, Counter[Write]], write: Write, tick: int, count: int
-) -> None:
-    """Schedule a retry by the client or a redelivery; after the last one, it is a dead letter."""
+def _again(agenda: dict[int, Counter[Write]], write: Write, tick: int, count: int) -> None:
+    """Schedule a retry by the client or a redelivery."""
     first, shard, birth, tried = write
     tried += 1
-    if tried == CLIENT_TRIES * DELIVERIES:
-        found.dead += count if birth else 0  # for an end, the supervisor starts the task again
-        return
     wait = VISIBILITY if tried % CLIENT_TRIES == 0 else CLIENT_WAITS[tried % CLIENT_TRIES - 1]
     agenda.setdefault(tick + wait, Counter())[first, shard, birth, tried] += count
 

@@ -31,8 +31,12 @@ def _rejected(world: Stack) -> None:
 
 
 def _five_deliveries(world: Stack) -> None:
+    _deliveries(world, 5)
+
+
+def _deliveries(world: Stack, times: int) -> None:
     """The queues alone work; the supervisor would send commands of its own."""
-    for _ in range(6):
+    for _ in range(times + 1):
         _drawn(2)
         with redirect_stdout(io.StringIO()):
             world.run()
@@ -67,7 +71,7 @@ def _crashed(world: Stack) -> None:
     _submitted(world)
 
     with deadly_to_read(world, ORDER):
-        _five_deliveries(world)
+        _deliveries(world, 180)
 
 
 def _much_stands(world: Stack) -> None:

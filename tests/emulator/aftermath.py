@@ -15,7 +15,7 @@ from tests.emulator.helpers import rows
 Row = dict[str, object]
 Ledger = dict[str, dict[str, int]]
 
-MAX_RECEIVE_COUNT = 5  # the template's own
+MAX_RECEIVE_COUNT = 5  # of requests; an order, a command or a reply is received more often
 LONG = 900  # seconds; only ever used up when something is broken
 WORKING_QUEUES = ("SubmissionQueue", "SchedulerQueue", "RequestQueue", "ReplyQueue")
 ASIDE = ("DeadLetterQueue", "RejectedQueue")
