@@ -9,7 +9,6 @@ from roundsman.aws.sqs.records import SqsRecord
 from roundsman.errors import CallRefused, TryAgain
 from roundsman.lazy_dataclass import dataclass
 from roundsman.model.instants import SECOND
-from roundsman.model.redelivery import hidden_for
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -32,6 +31,8 @@ class ThrottledMessages:
         They are at most ten, of one queue. If this fails, they come again when the visibility
         timeout of their queue is over.
         """
+        from roundsman.model.redelivery import hidden_for  # late: a start does not need it
+
         entries: list[ChangeMessageVisibilityBatchRequestEntryTypeDef] = [
             {
                 "Id": str(number),
