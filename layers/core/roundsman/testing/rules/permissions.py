@@ -288,8 +288,8 @@ def queue_rights(application: Application) -> list[str]:
     - an agent to its reply queue;
     - each function that reads a queue to its dead-letter queue and to RejectedQueue.
 
-    The supervisor may also count the messages of the queues that the scheduler reads. Submission and
-    the scheduler may also hide what they read for longer.
+    The supervisor may also count the messages of the queues that the scheduler reads. Submission
+    and the scheduler may also hide what they read for longer.
     """
     template, problems = application.template, list[str]()
     counted = queues_read_by(template, "SchedulerFunction")
