@@ -258,6 +258,8 @@ def test_the_end_of_the_task_ends_the_retries_of_a_perform_but_not_of_an_undo() 
     assert told(record) == ["charge: retried until 2027-01-15T09:00:00Z"]
     undo = replace(record, process_state=ProcessState.UNDOING)
     assert told(undo) == ["charge: retried until 2027-01-15T10:00:00Z"]
+    limited = replace(task({"charge": record}), deadline=AT + 60_000)
+    assert step_facts(limited, plan(), (), AT) == ["charge: retried until 2027-01-15T08:01:00Z"]
 
 
 def test_a_step_that_is_over_is_not_retried() -> None:

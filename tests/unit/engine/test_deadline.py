@@ -76,6 +76,21 @@ def test_a_queue_that_is_behind_gives_no_time_after_the_deadline() -> None:
     assert world.record("a").acts_until == DEADLINE
 
 
+def test_an_attempt_in_a_backlog_is_extended_to_the_deadline_at_most() -> None:
+    world = limited(compensation=FENCED, complete_within=timedelta(minutes=5))
+    world.start()
+    world.agents = {"worker/normal": AgentView(lag=8 * MINUTE, read_up_to=T0)}
+    world.overdue("a")
+    assert world.record("a").complete_by == DEADLINE
+
+
+def test_no_copy_of_a_request_acts_after_the_deadline() -> None:
+    world = limited(compensation=FENCED, complete_within=timedelta(minutes=5))
+    world.start()
+    world.fails("a")
+    assert world.record("a").acts_until == DEADLINE
+
+
 def test_a_callback_is_waited_for_until_the_deadline() -> None:
     world = limited()
     world.start()
@@ -314,10 +329,12 @@ def test_under_the_newest_plan_a_task_keeps_the_deadline_it_was_submitted_with()
 
 
 def test_under_the_newest_plan_a_step_that_waits_is_cut_to_the_deadline() -> None:
-    world = limited(retry=ONCE)
-    world.start()
-    world.is_refused("a")
-    world.wait_until(DEADLINE - 5 * SECOND).resubmit(under=plan(step("a")))
+    world = World(plan(step("a"), step("b", retry=ONCE), deadline=TEN_MINUTES))
+    world.wait(9 * 60 + 40).start()
+    world.is_refused("b")
+    world.wait(10).gives_back("a")
+    assert world.record("a").complete_by == DEADLINE + 20 * SECOND, "nothing performs it"
+    world.resubmit(under=plan(step("a"), step("b")))
     assert world.record("a").complete_by == DEADLINE
 
 

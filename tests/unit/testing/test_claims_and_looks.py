@@ -22,7 +22,7 @@ from roundsman.testing.faults import FaultyOutbox
 from roundsman.testing.invariants.claims import Claims
 from roundsman.testing.invariants.looks import WITHIN, Looks
 from roundsman.testing.invariants.needs import SOON, needs
-from roundsman.testing.invariants.rules import Broken, of_knowledge, round_of
+from roundsman.testing.invariants.rules import Broken, of_knowledge, of_record, round_of
 from roundsman.testing.ledger import EffectKey
 from roundsman.testing.world.outbox import WorldOutbox
 from roundsman.testing.world.queues import REQUESTS
@@ -204,6 +204,18 @@ def test_a_task_needs_a_look_at_its_deadline_if_that_is_earlier() -> None:
     assert earliest(having(reserve=waits)) == NOW + 60 * MINUTE
     assert earliest(having(replace(TASK, deadline=NOW + 50 * MINUTE), reserve=waits)) == (
         NOW + 50 * MINUTE
+    )
+
+
+def test_a_perform_that_is_waited_for_beyond_the_deadline_is_found() -> None:
+    by = CLAIMED.complete_by
+    assert by is not None
+    limited = replace(having(reserve=CLAIMED), deadline=by, due_at=NOW)
+    assert list(of_record(limited, NOW)) == []
+    (found,) = of_record(replace(limited, deadline=by - 1), NOW)
+    assert (found.invariant, found.what) == (
+        Invariant.IN_TIME,
+        "reserve has 1 ms more than the task",
     )
 
 
