@@ -12,7 +12,7 @@ from tests.console.operators import DECLINED, Operator, at_each_call
 from tests.console.test_dlq import mend, spoiled
 from tests.console.test_rejected import WRONG, ids, rejected
 from tests.moto.orders import order
-from tests.moto.test_dead_letters import redeliver
+from tests.moto.test_dead_letters import THREE_HOURS, redeliver
 from tests.web.browsers import Browser
 
 HOSTILE = "</textarea><script>alert(1)</script>\x1b\u202e"
@@ -170,4 +170,4 @@ def dead_event(world: Stack, event: dict[str, object]) -> None:
 
     world.submit(event)
     with at_each_call("dynamodb.TransactWriteItems", die):
-        redeliver(world)
+        redeliver(world, THREE_HOURS + 2)
