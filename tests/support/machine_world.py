@@ -34,6 +34,7 @@ from roundsman.model.events import (
 from roundsman.model.instants import SECOND
 from roundsman.model.json import Json
 from roundsman.model.plan import Plan, plan_of
+from roundsman.model.scheduler_queues import NOTHING_KNOWN, SchedulerQueues
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect, StepError, StepRecord, Task, idempotency_key, operation_of
 from roundsman.model.workflow import Compensation, Priority, Retry, Step, Strategy, Workflow
@@ -118,6 +119,7 @@ class World:
     options: ProcessingOptions = field(default_factory=lambda: ProcessingOptions(reply_to=REPLY_TO))
     order: Json = None
     agents: Agents = field(default_factory=dict)
+    queues: SchedulerQueues = NOTHING_KNOWN
     jitter: float = 0.5
     now: int = T0
     stored_plan: bool = True
@@ -133,9 +135,9 @@ class World:
 
     # --- events ------------------------------------------------------------------------------
 
-    def claimant(self) -> Claimant:
+    def claimant(self, sent_at: int | None = None) -> Claimant:
         """A message that never came before."""
-        return Claimant("sched", f"{next(self._nonces):06x}")
+        return Claimant("sched", f"{next(self._nonces):06x}", sent_at)
 
     def apply(self, event: Event) -> Decision:
         """Decide, check what holds for every decision, and store."""
@@ -165,6 +167,7 @@ class World:
             agents=self.agents,
             jitter=self.jitter,
             next_plan=self.next_plan,
+            queues=self.queues,
         )
 
     def start(self, claimant: Claimant | None = None) -> Decision:

@@ -30,7 +30,7 @@ from roundsman.model.events import AgentView, Claimant, InspectAt, Outcome, Repl
 from roundsman.model.instants import MINUTE, SECOND, clock_time, format_duration
 from roundsman.model.plan import RetryPlan, StepPlan, WaitPlan
 from roundsman.model.queue_lag import MARK_INTERVAL, PROMPT, UNCERTAINTY
-from roundsman.model.scheduler_queues import QueueView
+from roundsman.model.scheduler_queues import UNKNOWN, QueueView
 from roundsman.model.states import ProcessState
 from roundsman.model.task import (
     PERFORM,
@@ -222,6 +222,21 @@ def waits_for_callback(context: DecisionContext, step: StepPlan, reply: Replied)
     context.decision.note(f"{step.name}: waits for its callback until {clock_time(by)}")
 
 
+def credit_late_replies(context: DecisionContext) -> None:
+    """Give back the time for which replies to performs may have waited in their queues.
+
+    Call it before the task's complete-by is checked, so that a reply that waits cannot make the
+    task fail.
+    """
+    for step in context.plan.steps.values():
+        record = context.decision.step(step.name)
+        since = timeouts.late_since(record, context.now)
+        if since is None or operation_of(record) != PERFORM or _is_extended(context, record):
+            continue
+        if not _counts_as_timeout(context, step, since):
+            credit(context.decision, since, timeouts.next_check(since, context.now))
+
+
 def overdue(context: DecisionContext, step: StepPlan, by: int) -> None:
     """Handle a timeout of the current attempt, which is late by `by` ms.
 
@@ -233,9 +248,8 @@ def overdue(context: DecisionContext, step: StepPlan, by: int) -> None:
     operation = operation_of(record)
     what, count = _what(step, operation), record.failure_count + 1
     if not (context.decision.ending and operation == PERFORM):  # else there is no retry
-        replies = context.queues.replies.get(agent_now(step, record))
-        if not timeouts.counts(replies, context.now - by, context.now):
-            _wait_for_reply(context, step, context.now - by, replies)
+        if not _counts_as_timeout(context, step, context.now - by):
+            _wait_for_reply(context, step, context.now - by)
             return
         if record.extra:
             _requeue_with_added_time(context, step)
@@ -492,25 +506,38 @@ def _requeue_with_added_time(context: DecisionContext, step: StepPlan) -> None:
     context.decision.record("requeued", step.name, count, why)
 
 
-def _wait_for_reply(
-    context: DecisionContext, step: StepPlan, since: int, replies: QueueView | None
-) -> None:
+def _replies(context: DecisionContext, step: StepPlan) -> QueueView:
+    """What is known of the queue that the reply to the current attempt is in."""
+    agent = agent_now(step, context.decision.step(step.name))
+    return context.queues.replies.get(agent, UNKNOWN)
+
+
+def _counts_as_timeout(context: DecisionContext, step: StepPlan, since: int) -> bool:
+    """Whether no reply to the attempt, late since `since` (epoch ms), can wait in its queue."""
+    return timeouts.counts(_replies(context, step), since, context.now)
+
+
+def _is_extended(context: DecisionContext, record: StepRecord) -> bool:
+    """Whether the attempt is late, and is not checked again before a later time."""
+    return record.late_since is not None and (record.overdue_at or 0) > context.now
+
+
+def _wait_for_reply(context: DecisionContext, step: StepPlan, since: int) -> None:
     """Extend the attempt, late since `since` (epoch ms): its reply may wait in its queue."""
     record = context.decision.step(step.name)
     what, agent = _what(step, operation_of(record)), agent_now(step, record)
-    lag = 0 if replies is None else replies.lag(context.now)
+    replies = _replies(context, step)
+    lag = replies.lag(context.now)
     behind = f"the scheduler is {format_duration(lag)} behind" if lag > PROMPT else ""
     why = behind or f"the replies of {agent} may not all be read"
-    if record.late_since is not None and (record.overdue_at or 0) > context.now:
+    if _is_extended(context, record):
         context.decision.note(f"{what}: {why}; nothing is counted")
         return
     until = timeouts.next_check(since, context.now)
-    if operation_of(record) == PERFORM:
-        credit(context.decision, since, until)
     context.decision.move(
         step.name, StepEvent.EXTENDED, **_deadlines(record, until), late_since=since
     )
-    if replies is None or not replies.is_slow(context.now):
+    if not replies.is_slow(context.now):
         context.decision.action(InspectAt(until))  # else one more message, for a supervisor's pass
     said = f"nothing is counted, and it is checked again at {clock_time(until)}"
     context.decision.note(f"{what}: {why}; {said}")

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from roundsman.engine.agent_holds import counts_as_failure, returned_by_agent
 from roundsman.engine.attempts import (
     claim,
+    credit_late_replies,
     failed,
     make_ready_if_due,
     overdue,
@@ -316,6 +317,7 @@ def _inspect(context: DecisionContext) -> None:
         decision.note(f"starts at {clock_time(decision.task.start_at)}")
         return
     _credit_late_start(context)
+    credit_late_replies(context)
     end_if_overdue(context)
     for step in context.plan.steps.values():
         record = decision.steps.get(step.name)

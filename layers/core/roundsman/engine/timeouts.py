@@ -17,7 +17,7 @@ empty. The replies of an agent of which one instance is dead go on, and so do th
 from roundsman.engine.due import START_WITHIN
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.plan import Plan
-from roundsman.model.scheduler_queues import REPLY_UNCERTAINTY, UNKNOWN, QueueView
+from roundsman.model.scheduler_queues import REPLY_UNCERTAINTY, QueueView
 from roundsman.model.states import ProcessState
 from roundsman.model.task import StepRecord, Task
 
@@ -80,9 +80,8 @@ def late_for(task: Task, now: int) -> int:
     return max((now - at for at in since if at < now), default=0)
 
 
-def counts(view: QueueView | None, end: int, now: int) -> bool:
+def counts(known: QueueView, end: int, now: int) -> bool:
     """Whether the timeout of an attempt that ended at `end` counts, by what is known at `now`."""
-    known = view or UNKNOWN
     if known.mark is not None and known.mark.sent_at >= end + REPLY_UNCERTAINTY:
         return True
     if known.looked_at is None:
