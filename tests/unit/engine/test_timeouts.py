@@ -368,7 +368,7 @@ def test_an_undo_is_extended_like_a_perform_and_its_task_gets_no_time() -> None:
     world = started(step("a", compensation=Compensation()), step("b", "a"), on_failure=Undo())
     world.succeeds("a")
     world.is_refused("b")
-    world.wait(1).start()
+    world.wait(40).start()
     by = world.task.complete_by
     until = world.record("a").complete_by
     assert until is not None
