@@ -1,0 +1,265 @@
+"""A task gets back the time in which nobody could attempt it, once, whatever the causes."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from roundsman.engine.decision import DecisionBuilder
+from roundsman.engine.new_task import ProcessingOptions
+from roundsman.engine.time_credit import credit, credit_holds
+from roundsman.model.events import AgentView, Inspect, Outcome
+from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.queue_lag import PROMPT
+from roundsman.model.scheduler_queues import QueueView, SchedulerQueues
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import StepRecord, Task, Termination
+from roundsman.model.workflow import Compensation, Undo
+from tests.support.machine_world import T0, World, plan, step
+
+a = step("a")
+BY = T0 + 60 * MINUTE
+
+
+def builder(**changes: int) -> DecisionBuilder:
+    return DecisionBuilder(replace(World(plan(a)).task, **changes), T0 + MINUTE)
+
+
+def given(task: Task) -> tuple[int, int | None]:
+    return task.complete_by - BY, task.held_until
+
+
+# --- The ledger --------------------------------------------------------------------------------
+
+
+def test_the_complete_by_moves_by_the_time_that_is_given_back() -> None:
+    decision = builder()
+    credit(decision, T0 + 10, T0 + 15)
+    assert given(decision.task) == (5, T0 + 15)
+
+
+def test_no_time_is_given_back_twice() -> None:
+    decision = builder()
+    credit(decision, T0 + 10, T0 + 15)
+    credit(decision, T0 + 10, T0 + 15)
+    assert given(decision.task) == (5, T0 + 15)
+    credit(decision, T0 + 12, T0 + 18)
+    assert given(decision.task) == (8, T0 + 18)
+    credit(decision, T0 + 12, T0 + 17)
+    assert given(decision.task) == (8, T0 + 18)
+    credit(decision, T0 + 20, T0 + 21)
+    assert given(decision.task) == (9, T0 + 21)
+
+
+def test_a_task_that_is_ending_gets_no_time() -> None:
+    decision = builder()
+    decision.ending = Termination(TaskState.ARCHIVED, "failed")
+    credit(decision, T0, T0 + MINUTE)
+    assert given(decision.task) == (0, None)
+
+
+def test_the_time_of_a_hold_is_given_back_since_the_first_step_was_parked() -> None:
+    decision = builder()
+    credit_holds(decision)
+    assert given(decision.task) == (0, None)
+    decision.steps = {
+        "a": StepRecord(held_since=T0 + 20),
+        "b": StepRecord(held_since=T0 + 10),
+        "c": StepRecord(),
+    }
+    credit_holds(decision)
+    assert given(decision.task) == (MINUTE - 10, T0 + MINUTE)
+
+
+# --- Messages that waited ----------------------------------------------------------------------
+
+
+def test_the_time_counts_for_which_a_start_has_waited_that_starts_something() -> None:
+    world = World(plan(a))
+    world.wait(90).start(world.claimant(T0 + 30 * SECOND))
+    assert given(world.task) == (60 * SECOND, T0 + 90 * SECOND)
+    world.wait(90).start(world.claimant(T0 + 90 * SECOND))
+    assert given(world.task) == (60 * SECOND, T0 + 90 * SECOND), "nothing was ready"
+
+
+@pytest.mark.parametrize("waited", [None, 0, PROMPT])
+def test_a_start_that_came_at_once_gives_nothing(waited: int | None) -> None:
+    world = World(plan(a)).wait(90)
+    world.start(world.claimant(None if waited is None else world.now - waited))
+    assert given(world.task) == (0, None)
+    more = World(plan(a)).wait(90)
+    more.start(more.claimant(more.now - PROMPT - 1))
+    assert given(more.task) == (PROMPT + 1, more.now)
+
+
+def test_a_start_before_a_tasks_time_gives_nothing() -> None:
+    world = World(plan(a), ProcessingOptions(start_at=T0 + 60 * MINUTE))
+    before = world.task
+    world.wait(90).start(world.claimant(T0))
+    assert world.task is before
+
+
+def test_a_task_whose_start_waited_until_after_its_complete_by_is_performed() -> None:
+    world = World(plan(a, complete_within=timedelta(seconds=40)))
+    world.wait(90).start(world.claimant(T0))
+    assert world.state("a") is ProcessState.PROCESSING
+    world.wait(20).succeeds("a")
+    assert world.task_state() is TaskState.COMPLETED
+
+
+def test_the_time_counts_for_which_a_reply_has_waited_that_counts() -> None:
+    world = World(plan(a, step("b", "a")))
+    world.start()
+    world.wait(90).succeeds("a", claimant=world.claimant(T0 + 30 * SECOND))
+    assert given(world.task) == (60 * SECOND, T0 + 90 * SECOND)
+
+
+def test_a_failure_that_waited_until_after_the_complete_by_is_tried_again() -> None:
+    world = World(plan(a, complete_within=timedelta(seconds=40)))
+    world.start()
+    world.wait(90).reply("a", Outcome.TRANSIENT, claimant=world.claimant(T0 + 10 * SECOND))
+    assert world.task.ending is None
+    assert world.record("a").failure_count == 1
+
+
+def test_a_reply_that_counts_for_nothing_gives_nothing() -> None:
+    world = World(plan(a))
+    world.start()
+    world.wait(90)
+    world.reply("a", Outcome.TRANSIENT, lock="another", claimant=world.claimant(T0))
+    assert given(world.task) == (0, None)
+
+
+def test_replies_that_waited_at_the_same_time_give_it_once() -> None:
+    world = World(plan(a, step("b"), step("c", "a", "b")))
+    world.start()
+    world.wait(60).succeeds("a", claimant=world.claimant(T0 + 10 * SECOND))
+    world.wait(30).succeeds("b", claimant=world.claimant(T0 + 20 * SECOND))
+    assert given(world.task) == (80 * SECOND, T0 + 90 * SECOND)
+
+
+def test_a_reply_to_a_task_that_is_ending_gives_nothing() -> None:
+    world = World(plan(a, step("b")))
+    world.start()
+    world.is_refused("b")
+    by = world.task.complete_by
+    world.wait(90).succeeds("a", claimant=world.claimant(T0))
+    assert world.task.complete_by == by
+
+
+# --- Queues of agents, extensions and holds ----------------------------------------------------
+
+
+def with_lag(lag: int) -> World:
+    return World(plan(a), agents={"worker/normal": AgentView(lag=lag, read_up_to=T0)})
+
+
+def test_the_time_counts_for_which_a_request_is_expected_to_wait() -> None:
+    world = with_lag(PROMPT + 1)
+    world.start()
+    assert given(world.task) == (PROMPT + 1, T0 + PROMPT + 1)
+    prompt = with_lag(PROMPT)
+    prompt.start()
+    assert given(prompt.task) == (0, None)
+
+
+def undone_on_its_way(*, lag: int = 0) -> World:
+    """A step that is undone to begin at another agent; nobody has claimed its undo yet."""
+    made = step("a", agents=("worker", "other"), compensation=Compensation())
+    world = World(plan(made))
+    world.start()
+    while world.state("a") is not ProcessState.UNDOING:
+        world.fails("a")
+        if world.state("a") is ProcessState.PENDING:
+            world.wait_until(world.record("a").not_before or world.now).start()
+    world.agents = {"worker/normal": AgentView(lag=lag, read_up_to=T0)}
+    assert (world.record("a").locked_by, world.task.ending) == (None, None)
+    return world
+
+
+def test_an_undo_that_is_expected_to_wait_gives_a_task_that_goes_on_nothing() -> None:
+    world = undone_on_its_way(lag=MINUTE)
+    by = world.task.complete_by
+    world.wait(60).start()
+    assert world.record("a").locked_by is not None
+    assert world.task.complete_by == by
+
+
+def test_all_causes_give_the_same_time_once() -> None:
+    world = World(plan(a, step("b", agent="other"), step("c", agent="third")))
+    world.hold("other", 60)
+    world.wait(30).start(world.claimant(T0))  # the Start waited for 30 s
+    until = world.record("b").not_before
+    assert until is not None
+    assert given(world.task) == (until - T0, until), "and then b waits until its hold is over"
+    world.wait(30)
+    world.queues = SchedulerQueues({"worker": QueueView(looked_at=world.now)})
+    world.inspect()  # a is late meanwhile
+    assert world.record("a").late_since == T0 + 60 * SECOND
+    assert given(world.task) == (until - T0, until)
+    world.succeeds("c", claimant=world.claimant(T0 + 31 * SECOND))
+    assert given(world.task) == (until - T0, until)
+
+
+# --- A task of which nothing has begun -----------------------------------------------------------
+
+
+def test_a_task_of_which_nothing_has_begun_does_not_fail_at_its_complete_by() -> None:
+    world = World(plan(a)).wait_until(BY)
+    world.inspect()
+    assert world.task_state() is TaskState.PENDING
+    assert given(world.task) == (65 * MINUTE, BY + 5 * MINUTE), "and it has all its time left"
+    world.wait_until(BY + 5 * MINUTE)
+    world.inspect()
+    assert given(world.task) == (65 * MINUTE, BY + 5 * MINUTE), "its new complete-by is far"
+    world.start(world.claimant(T0))
+    assert world.state("a") is ProcessState.PROCESSING
+
+
+def test_before_its_complete_by_such_a_task_gets_nothing() -> None:
+    world = World(plan(a)).wait_until(BY - 1)
+    world.inspect()
+    assert given(world.task) == (0, None)
+
+
+def test_a_short_task_of_which_nothing_has_begun_waits_in_growing_intervals() -> None:
+    world = World(plan(a, complete_within=timedelta(seconds=30)))
+    world.wait(40).inspect()
+    assert world.task.held_until == T0 + 80 * SECOND
+    assert world.task.complete_by == T0 + 110 * SECOND
+
+
+def test_a_task_of_which_something_has_begun_fails_at_its_complete_by() -> None:
+    world = World(plan(a, step("b", "a"), on_failure=Undo()))
+    world.start()
+    world.succeeds("a")
+    world.wait_until(BY).apply(Inspect())
+    assert world.task.ending is not None
+
+
+# --- A step that nobody starts -------------------------------------------------------------------
+
+
+def ready() -> World:
+    """A step whose first attempt was not answered, and that is to be claimed until T0 + 61 s."""
+    world = World(plan(a))
+    world.start()
+    world.wait(31).inspect()
+    assert world.record("a").complete_by == T0 + 61 * SECOND
+    return world
+
+
+def test_a_step_that_is_not_started_in_time_gives_its_task_the_time() -> None:
+    world = ready().wait_until(T0 + 70 * SECOND)
+    world.inspect()
+    assert given(world.task) == (39 * SECOND, T0 + 100 * SECOND)
+    assert world.record("a").complete_by == T0 + 100 * SECOND
+
+
+def test_an_undo_that_is_not_started_in_time_gives_nothing() -> None:
+    world = undone_on_its_way()
+    by = world.task.complete_by
+    world.wait_until(world.record("a").not_before).inspect()
+    world.wait_until(world.record("a").complete_by).inspect()
+    assert world.record("a").late_since == world.now
+    assert world.task.complete_by == by
