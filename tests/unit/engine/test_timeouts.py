@@ -85,7 +85,13 @@ def test_it_counts_if_the_queue_is_seen_empty_after_its_end() -> None:
 
 
 def test_that_the_queue_was_seen_empty_before_its_end_proves_nothing() -> None:
-    assert not counts(empty(END + SECOND, since=END - 1), END, END + SECOND)
+    assert not counts(QueueView(None, END - 1, END - 1), END, END + SECOND)
+    assert not counts(empty(END + MINUTE - 1, since=T0, confirmed_for=MINUTE), END, END + MINUTE)
+
+
+def test_a_queue_that_was_empty_long_before_its_end_is_evidence_once_it_is_empty_after_it() -> None:
+    assert counts(empty(END, since=T0), END, END)
+    assert counts(empty(END + MINUTE, since=T0, confirmed_for=MINUTE), END, END + MINUTE)
 
 
 def test_it_does_not_count_while_the_queue_has_messages() -> None:

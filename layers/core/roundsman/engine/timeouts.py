@@ -86,10 +86,11 @@ def counts(known: QueueView, end: int, now: int) -> bool:
         return True
     if known.looked_at is None:
         return not known.is_behind(now)
-    if known.empty_since is None or known.empty_since < end:
+    if known.empty_since is None:
         return False
+    # Whoever looks may have seen the queue empty for long before the attempt's end.
     confirmed_for = CONFIRMED_FOR if known.is_behind(now) else known.confirmed_for
-    return known.looked_at - known.empty_since >= confirmed_for
+    return known.looked_at - max(known.empty_since, end) >= confirmed_for
 
 
 def next_check(since: int, now: int) -> int:
