@@ -1,6 +1,6 @@
 """Look-ahead: what falls due before the next pass is looked at then, not at the pass."""
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 import pytest
@@ -11,7 +11,12 @@ from roundsman.errors import NoTransition, RoundsmanError, UnreadableRecord
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.ports import LONGEST_DELAY, DueEntry
-from roundsman.scheduler.lookahead import RATHER_LATE, LookAhead
+from roundsman.scheduler.lookahead import (
+    HANDLED_WITHIN,
+    RATHER_LATE,
+    UNANSWERED_FOR,
+    LookAhead,
+)
 from roundsman.supervisor.supervisor import PassReport, Supervisor
 from roundsman.testing.faults import Fault, Faults
 from roundsman.testing.recording import RecordingOutbox
@@ -262,3 +267,105 @@ def test_an_inspect_of_a_broken_record_is_left_to_the_supervisor_but_a_start_is_
     )
     with pytest.raises(type(broken)):
         shells.start()
+
+
+# --- While the scheduler does not answer -------------------------------------------------------
+
+
+@dataclass
+class Ahead:
+    """One task, and what an instance sends ahead for it."""
+
+    now: int = T0
+    outbox: RecordingOutbox = field(default_factory=RecordingOutbox)
+    ahead: LookAhead = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.ahead = LookAhead(self.outbox, interval=MINUTE, clock=lambda: self.now)
+
+    def send(self, due_at: int) -> int:
+        return self.ahead.send([DueEntry(ORDER_ID, due_at)], lambda: True)
+
+    def visit(self, at: int, *, start_waits: bool = False, due: bool = True) -> bool:
+        """A visit at that instant; whether another Inspect may be sent."""
+        self.now = at
+        self.ahead.visited(ORDER_ID, start_waits=start_waits, due=due)
+        return self.ahead.may_send(ORDER_ID)
+
+
+def test_a_task_whose_inspect_should_have_been_handled_gets_no_further_one() -> None:
+    world = Ahead()
+    assert world.send(T0 + SECOND) == 1
+    assert not world.visit(T0 + SECOND + HANDLED_WITHIN)
+    assert world.send(T0 + 30 * SECOND) == 0
+    early = Ahead()
+    early.send(T0 + SECOND)
+    assert early.visit(T0 + SECOND + HANDLED_WITHIN - 1), "it may be under way"
+    assert HANDLED_WITHIN == 10 * SECOND
+
+
+def test_a_task_without_an_inspect_that_is_late_gets_one() -> None:
+    world = Ahead()
+    assert world.visit(T0 + MINUTE)
+    assert world.send(T0 + 90 * SECOND) == 1
+
+
+def test_a_task_whose_start_was_not_handled_gets_none() -> None:
+    world = Ahead()
+    assert not world.visit(T0, start_waits=True)
+    assert world.send(T0 + 30 * SECOND) == 0
+    assert world.ahead.remembered == 1
+
+
+def test_a_task_stays_unanswered_until_nothing_of_it_is_due() -> None:
+    world = Ahead()
+    world.send(T0)
+    assert not world.visit(T0 + MINUTE)
+    world.ahead.sent(ORDER_ID, T0 + 2 * MINUTE)
+    assert not world.visit(T0 + 2 * MINUTE), "something is due, and nobody has done it"
+    assert world.visit(T0 + 3 * MINUTE, due=False)
+    assert world.send(T0 + 4 * MINUTE) == 1
+
+
+def test_a_task_whose_start_waits_does_so_though_nothing_else_is_due() -> None:
+    world = Ahead()
+    assert not world.visit(T0, start_waits=True)
+    assert not world.visit(T0 + MINUTE, start_waits=True, due=False)
+    assert world.visit(T0 + 2 * MINUTE, due=False)
+
+
+def test_a_task_that_nobody_has_visited_for_long_is_forgotten() -> None:
+    world = Ahead()
+    world.visit(T0, start_waits=True)
+    world.ahead.until(T0 + UNANSWERED_FOR - 1)
+    assert not world.ahead.may_send(ORDER_ID)
+    world.ahead.until(T0 + UNANSWERED_FOR)
+    assert world.ahead.may_send(ORDER_ID)
+    assert world.ahead.remembered == 0
+
+
+def test_a_pass_sends_no_inspect_of_a_task_whose_start_waits_until_it_was_handled() -> None:
+    shells = Shells(plan(step("first", complete_within=timedelta(minutes=1))))
+    shells.submit()
+    shells.outbox.sent.clear()
+    supervisor = shells.supervisor()
+    shells.wait(31)
+    passed(supervisor, shells)
+    assert (shells.starts(), shells.inspects()) == ([ORDER_ID], [])
+    shells.wait(10)
+    passed(supervisor, shells)
+    assert shells.inspects() == []
+    shells.start()
+    shells.wait(20)
+    passed(supervisor, shells)
+    assert shells.inspects() == [(ORDER_ID, 40 * SECOND + RATHER_LATE)]
+
+
+@pytest.mark.parametrize(("lag", "sent"), [(HANDLED_WITHIN, 1), (HANDLED_WITHIN + SECOND, 0)])
+def test_no_inspect_is_sent_ahead_while_the_scheduler_is_behind(lag: int, sent: int) -> None:
+    shells = waiting(30 * SECOND)
+    shells.board.note_read("scheduler", "commands", shells.now - lag)
+    report = passed(shells.supervisor(), shells)
+    assert (len(shells.inspects()), report.ahead) == (sent, sent)
+    shells.wait(90)
+    assert passed(shells.supervisor(), shells).finished
