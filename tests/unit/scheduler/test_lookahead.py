@@ -356,9 +356,9 @@ def test_a_pass_sends_no_inspect_of_a_task_whose_start_waits_until_it_was_handle
     passed(supervisor, shells)
     assert shells.inspects() == []
     shells.start()
-    shells.wait(20)
+    shells.wait(21)
     passed(supervisor, shells)
-    assert shells.inspects() == [(ORDER_ID, 40 * SECOND + RATHER_LATE)]
+    assert shells.inspects() == [(ORDER_ID, 39 * SECOND + RATHER_LATE)]
 
 
 @pytest.mark.parametrize(("lag", "sent"), [(HANDLED_WITHIN, 1), (HANDLED_WITHIN + SECOND, 0)])
