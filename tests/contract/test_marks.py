@@ -9,7 +9,9 @@ from roundsman.aws.dynamodb.control import DynamoAgentBoard, DynamoReadNotes
 from roundsman.errors import CallRefused, UnreadableRecord
 from roundsman.model.events import AgentView
 from roundsman.model.instants import MINUTE, SECOND
-from roundsman.model.queue_lag import PROMPT_UNCERTAINTY, UNCERTAINTY
+from roundsman.model.queue_lag import PROMPT_UNCERTAINTY, UNCERTAINTY, ReadMark
+from roundsman.model.scheduler_queues import QueueDepth
+from roundsman.testing.memory import MemoryAgentBoard
 from tests.contract.samples import NOW
 from tests.contract.test_lost_answers import answered, error, unreachable
 from tests.contract.worlds import DynamoWorld, World
@@ -151,3 +153,89 @@ def test_a_mark_that_is_none_is_passed_over_and_the_next_takes_its_place(
     notes.note_read("mail", "normal", NOW - 2 * SECOND)
     assert board.agents()["mail/normal"].lag == 2 * SECOND
     assert len(told) == 1
+
+
+# --- The queues that the scheduler reads -------------------------------------------------------
+
+
+def test_the_marks_of_what_the_scheduler_reads_are_told_apart_from_those_of_the_agents(
+    world: World,
+) -> None:
+    board, notes = world.board(Clock())
+    assert board.marks() == {}
+    notes.note_read("payment", "normal", NOW - 3 * SECOND)
+    notes.note_read("payment", "replies", NOW - 40 * SECOND)
+    notes.note_read("payment", "wanted", NOW)
+    notes.note_read("scheduler", "commands", NOW - 50 * SECOND)
+    assert board.marks() == {
+        "payment/replies": ReadMark(NOW - 40 * SECOND, NOW),
+        "payment/wanted": ReadMark(NOW, NOW),
+        "scheduler/commands": ReadMark(NOW - 50 * SECOND, NOW),
+    }
+    assert set(board.agents()) == {"payment/normal"}
+
+
+def test_the_board_itself_stores_what_the_scheduler_and_the_supervisor_note(world: World) -> None:
+    board, _ = world.board(Clock())
+    board.note_read("payment", "replies", NOW - MINUTE)
+    board.note_read("scheduler", "commands", NOW - MINUTE)
+    assert set(board.marks()) == {"payment/replies", "scheduler/commands"}
+    assert board.agents() == {}
+
+
+def test_the_board_stores_a_mark_of_a_queue_at_most_every_five_seconds(world: World) -> None:
+    clock = Clock()
+    board, _ = world.board(clock)
+    board.note_read("payment", "replies", NOW - MINUTE)
+    clock.now = NOW + 5 * SECOND - 1
+    board.note_read("payment", "replies", NOW)
+    assert board.marks()["payment/replies"].read_at == NOW
+    clock.now = NOW + 5 * SECOND
+    board.note_read("payment", "replies", NOW)
+    assert board.marks()["payment/replies"] == ReadMark(NOW, clock.now)
+
+
+def test_of_depths_nothing_is_known_unless_something_reads_them(world: World) -> None:
+    board, _ = world.board(Clock())
+    assert board.depth("payment/replies") is None
+
+
+def test_a_depth_is_what_the_function_says_that_reads_it(dynamo_world: DynamoWorld) -> None:
+    asked: list[str] = []
+
+    def depth_of(key: str) -> QueueDepth:
+        asked.append(key)
+        return QueueDepth(3, 1)
+
+    table = dynamo_world.tables.control
+    board = DynamoAgentBoard(
+        dynamo_world.client, control_table=table, clock=Clock(), depth_of=depth_of
+    )
+    assert board.depth("payment/replies") == QueueDepth(3, 1)
+    assert MemoryAgentBoard(Clock(), depth_of=depth_of).depth("scheduler/commands") == QueueDepth(
+        3, 1
+    )
+    assert asked == ["payment/replies", "scheduler/commands"]
+
+
+def test_marks_and_agents_are_one_read(moto_world: DynamoWorld) -> None:
+    clock = Clock()
+    table = moto_world.tables.control
+    board = DynamoAgentBoard(moto_world.client, control_table=table, clock=clock)
+    assert board.marks() == {}
+    moto_world.board(clock)[1].note_read("mail", "replies", NOW - SECOND)
+    clock.now = NOW + 5 * SECOND - 1
+    assert (board.agents(), board.marks()) == ({}, {}), "what was read is kept"
+    clock.now = NOW + 5 * SECOND
+    assert set(board.marks()) == {"mail/replies"}
+    with unreachable(moto_world.client, "GetItem"):
+        assert board.agents() == {}
+
+
+def test_a_board_that_may_not_write_marks_says_so(moto_world: DynamoWorld) -> None:
+    board, _ = moto_world.board(Clock())
+    with (
+        answered(moto_world.client, "UpdateItem", 400, error("AccessDeniedException")),
+        pytest.raises(CallRefused),
+    ):
+        board.note_read("mail", "wanted", NOW)
