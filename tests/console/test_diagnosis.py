@@ -5,8 +5,10 @@ from dataclasses import replace
 import pytest
 
 from roundsman.inspector.views.diagnosis import Diagnosis, TaskFacts, diagnose, missing, unreadable
+from roundsman.inspector.views.step_waits import SchedulerNow
 from roundsman.model.events import AgentView
 from roundsman.model.holds import BREAKER, Hold
+from roundsman.model.queue_lag import ReadMark
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Owed, StepError, StepRecord, Task, Termination
 from roundsman.ports import OrderRow
@@ -53,7 +55,7 @@ def test_a_time_that_has_come_is_the_supervisors_matter() -> None:
 
 def test_a_task_that_is_ready_waits_for_the_scheduler() -> None:
     task = replace(open_task("ord-1"), due_at=AT + 30_000)
-    found = told(task, replace(SEEN, to_scheduler=1_200))
+    found = told(task, replace(SEEN, scheduler=SchedulerNow(waiting=1_200)))
     assert (found.case, found.step) == ("pending", "charge")
     assert "waits for the scheduler to begin charge, pick, with 1200 messages" in found.sentence
     assert "the supervisor sends another at 2027-01-15T08:00:30Z, in 30 s." in found.sentence
@@ -115,6 +117,107 @@ def test_a_step_that_is_long_overdue_is_a_matter_for_the_doctor(
     )
     assert (found.case, found.next) == ("overdue", "roundsman doctor")
     assert found.sentence.endswith(f"{said}.")
+
+
+REPLIES_BEHIND = {"payment/replies": ReadMark(AT - 725_000, AT - 5_000)}
+COMMANDS_BEHIND = {"scheduler/commands": ReadMark(AT - 725_000, AT - 5_000)}
+LATE = replace(AT_AGENT, complete_by=AT + 180_000, late_since=AT - 150_000)
+STARTS_LATE = StepRecord(complete_by=AT + 180_000, late_since=AT - 150_000)
+RUNBOOK = "what to do if it lasts: docs/runbook/backlog.md"
+
+
+def behind(marks: dict[str, ReadMark], waiting: int | None = None) -> TaskFacts:
+    return replace(SEEN, scheduler=SchedulerNow(marks, waiting))
+
+
+@pytest.mark.parametrize("marks", [REPLIES_BEHIND, COMMANDS_BEHIND])
+def test_a_late_step_says_how_far_the_scheduler_is_behind(marks: dict[str, ReadMark]) -> None:
+    found = told(active(LATE), behind(marks))
+    assert (found.case, found.agent, found.next) == ("reply_waits", "payment", "roundsman stats")
+    assert found.sentence == (
+        "ord-1 waits for payment's answer to charge (attempt 1 of 3), late for 2 min: the "
+        "scheduler is 12 min behind; nothing is counted, and the order's time moves; it is checked "
+        "again at 2027-01-15T08:03:00Z (in 3 min)."
+    )
+    assert RUNBOOK in found.evidence
+
+
+@pytest.mark.parametrize(
+    "marks",
+    [
+        {},
+        {"payment/replies": ReadMark(AT - 725_000, AT - 61_000)},
+        {"warehouse/replies": ReadMark(AT - 725_000, AT - 5_000)},
+        {"payment/replies": ReadMark(AT - 6_000, AT - 5_000)},
+        {"payment/wanted": ReadMark(AT - 725_000, AT - 5_000)},
+    ],
+)
+def test_a_late_step_without_a_mark_that_says_so_has_a_reply_that_may_wait(
+    marks: dict[str, ReadMark],
+) -> None:
+    found = told(active(LATE), behind(marks))
+    assert found.case == "reply_waits"
+    assert "late for 2 min: its reply may wait in its queue; nothing is counted" in found.sentence
+
+
+def test_the_time_of_an_order_that_ends_does_not_move() -> None:
+    undo = replace(LATE, process_state=ProcessState.UNDOING)
+    for record, ending in ((LATE, ENDING), (undo, ENDING), (undo, None)):
+        found = told(replace(active(record), ending=ending))
+        assert "nothing is counted; it is checked again at" in found.sentence
+
+
+def test_a_late_step_whose_check_has_passed_is_a_matter_for_the_supervisor() -> None:
+    found = told(active(replace(LATE, complete_by=AT - 5_000)), behind(REPLIES_BEHIND))
+    assert (found.case, found.next) == ("reply_waits", None)
+    assert "the order's time moves; a supervisor handles it in its next pass, by" in found.sentence
+    assert RUNBOOK in found.evidence
+    found = told(active(replace(LATE, complete_by=MINUTES_AGO)), behind(REPLIES_BEHIND))
+    assert found.next == "roundsman doctor"
+
+
+def test_a_ready_step_that_is_late_says_that_its_start_waits() -> None:
+    done = StepRecord(process_state=ProcessState.PROCESSED)
+    found = told(active(done, pick=STARTS_LATE), behind(COMMANDS_BEHIND))
+    assert (found.case, found.step, found.next) == ("start_waits", "pick", "roundsman stats")
+    assert found.sentence == (
+        "ord-1 waits for the scheduler to begin pick: its start waits in the scheduler's queue; "
+        "the scheduler is 12 min behind; nothing is counted; it is checked again at "
+        "2027-01-15T08:03:00Z (in 3 min)."
+    )
+    assert RUNBOOK in found.evidence
+    undo = replace(STARTS_LATE, process_state=ProcessState.UNDOING)
+    found = told(replace(active(undo), ending=ENDING))
+    assert found.case == "start_waits"
+    assert "to begin the undo of charge: its start waits in the scheduler's queue; " in (
+        found.sentence
+    )
+
+
+def test_a_ready_step_does_not_wait_in_an_empty_queue_or_for_a_start_that_does_not_come() -> None:
+    assert told(active(STARTS_LATE), behind({}, 0)).case == "pending_late"
+    assert told(active(STARTS_LATE), behind({}, 1)).case == "start_waits"
+    assert told(active(STARTS_LATE), behind(COMMANDS_BEHIND, 0)).case == "start_waits"
+    assert told(replace(active(STARTS_LATE), ending=ENDING)).case == "pending_late"
+
+
+def test_a_task_of_which_nothing_has_begun_says_that_its_start_waits() -> None:
+    task = replace(open_task("ord-1", AT - 40_000), due_at=AT + 30_000)
+    found = told(task, behind(COMMANDS_BEHIND, 1_200))
+    assert (found.case, found.step, found.next) == ("start_waits", "charge", "roundsman stats")
+    assert found.sentence == (
+        "ord-1 waits for the scheduler to begin charge, pick, with 1200 messages in its queue: its "
+        "start waits in the scheduler's queue; the scheduler is 12 min behind; nothing is counted; "
+        "it is checked again at 2027-01-15T08:00:30Z, in 30 s."
+    )
+    assert RUNBOOK in found.evidence
+    late = told(replace(task, due_at=AT - 5_000), behind(COMMANDS_BEHIND))
+    assert (late.case, late.next) == ("start_waits", None)
+    assert "12 min behind; a supervisor handles it in its next pass" in late.sentence
+    assert RUNBOOK in late.evidence
+    assert told(task, behind({}, 0)).case == "pending"
+    young = replace(open_task("ord-1", AT - 30_000), due_at=AT + 1)
+    assert told(young, behind(COMMANDS_BEHIND, 1_200)).case == "pending"
 
 
 def test_a_missed_heartbeat_is_overdue_before_complete_by() -> None:

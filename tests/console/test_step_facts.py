@@ -222,6 +222,7 @@ def test_scripts_get_the_same_facts_as_fields() -> None:
     record = replace(
         WORKING,
         held_since=AT,
+        late_since=AT - 1,
         heartbeat_by=AT + 1,
         heard_at=AT + 2,
         waiting=True,
@@ -230,9 +231,11 @@ def test_scripts_get_the_same_facts_as_fields() -> None:
     steps = task_document(task({"charge": record}), plan(), ())["steps"]
     assert isinstance(steps, list)
     document = steps[0]
-    found = {name: document[name] for name in ("heldSince", "heartbeatBy", "heardAt")}
+    names = ("heldSince", "lateSince", "heartbeatBy", "heardAt")
+    found = {name: document[name] for name in names}
     assert found == {
         "heldSince": "2027-01-15T08:00:00.000Z",
+        "lateSince": "2027-01-15T07:59:59.999Z",
         "heartbeatBy": "2027-01-15T08:00:00.001Z",
         "heardAt": "2027-01-15T08:00:00.002Z",
     }
@@ -267,6 +270,14 @@ def test_a_step_that_is_over_is_not_retried() -> None:
         process_state=ProcessState.ERROR, retry_until=AT, error=StepError("Unavailable", "503")
     )
     assert told(record) == []
+
+
+def test_a_step_that_waits_for_the_scheduler_says_since_when() -> None:
+    ready = StepRecord(late_since=AT - 5_000)
+    said = "charge: late since 2027-01-15T07:59:55Z: "
+    assert told(ready) == [f"{said}its start waits; nothing is counted"]
+    late = replace(ready, process_state=ProcessState.PROCESSING, locked_by="a-b.1")
+    assert told(late) == [f"{said}its reply may wait in its queue; nothing is counted"]
 
 
 def test_why_says_the_same() -> None:

@@ -84,6 +84,8 @@ class StepDocument(TypedDict):
     """Whether an attempt ended without a definite answer."""
     heldSince: Instant | None
     """Since when the step waits because its agent is on hold."""
+    lateSince: Instant | None
+    """Since when the step waits for the scheduler: its reply or its start may wait in a queue."""
     heartbeatBy: Instant | None
     """When the agent must report progress."""
     heardAt: Instant | None
@@ -213,6 +215,8 @@ class TimelineDocument(TypedDict):
 
 StepCase: TypeAlias = Literal[
     "overdue",
+    "start_waits",
+    "reply_waits",
     "held",
     "circuit_open",
     "callback",

@@ -1,20 +1,28 @@
 """Diagnosing what a task waits for: one sentence, the evidence, and the next command. Pure.
 
 An ended task waits for nothing, or for a person. An open task waits for the step that is the
-furthest from continuing, in this order: an overdue step, a step whose agent is on hold, a step that
-waits for a callback, a step at its agent, a step that waits for its next attempt, a ready step (see
-`views.step_waits.CASES`). This module decides nothing about the task; `roundsman.engine.machine`
-does.
+furthest from continuing, in this order: an overdue step, a step that waits for the scheduler, a
+step whose agent is on hold, a step that waits for a callback, a step at its agent, a step that
+waits for its next attempt, a ready step (see `views.step_waits.CASES`). This module decides nothing
+about the task; `roundsman.engine.machine` does.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Literal
 
+from roundsman.engine.due import START_WITHIN
 from roundsman.engine.effects import may_have_taken_effect
 from roundsman.inspector.documents.tasks import StepCase, TaskCase
 from roundsman.inspector.views.step_text import span
-from roundsman.inspector.views.step_waits import StepWait, waits_of
+from roundsman.inspector.views.step_waits import (
+    NOTHING_KNOWN,
+    RUNBOOK,
+    STATS,
+    SchedulerNow,
+    StepWait,
+    waits_of,
+)
 from roundsman.inspector.views.task_view import in_state, nothing_undoes, second, step_names
 from roundsman.lazy_dataclass import dataclass
 from roundsman.model.events import Agents
@@ -41,8 +49,8 @@ class TaskFacts:
     """When a supervisor last visited the task's shard; None if none ever did."""
     interval: int = MINUTE
     """The time in ms from one pass of the supervisor to the next."""
-    to_scheduler: int | None = None
-    """The number of messages in the scheduler's queue; None if it is not known."""
+    scheduler: SchedulerNow = NOTHING_KNOWN
+    """What is known of the queues that the scheduler reads."""
     order_stored: bool = True
     """Whether the orders table has the order's row."""
 
@@ -91,7 +99,7 @@ def diagnose(task: Task, plan: Plan | None, facts: TaskFacts) -> Diagnosis:
         )
     if task.state is TaskState.SCHEDULED:
         return _scheduled(task, facts)
-    waits = waits_of(task, plan, facts.at, facts.holds, facts.agents)
+    waits = waits_of(task, plan, facts.at, facts.holds, facts.agents, facts.scheduler)
     return _of_step(task, waits, facts) if waits else _ready(task, plan, facts)
 
 
@@ -222,11 +230,13 @@ def _ready(task: Task, plan: Plan, facts: TaskFacts) -> Diagnosis:
         and all(task.step(before).process_state in _OVER for before in step.after)
     ]
     what = f" {span(ready)}" if ready and not task.ending else " the next steps"
-    behind = ""
-    if facts.to_scheduler is not None:
-        count = facts.to_scheduler
+    behind, count = "", facts.scheduler.waiting
+    if count is not None:
         behind = f", with {count} message{'' if count == 1 else 's'} in its queue"
     sentence = f"{task.task_id} waits for the scheduler to begin{what}{behind}"
+    where = facts.scheduler.start_words(facts.at)
+    if where and not task.steps and task.start_at + START_WITHIN < facts.at:
+        return _start_waits(task, f"{sentence}: {where}", ready, facts)
     if task.due_at <= facts.at:
         return _late(task, "pending_late", sentence, task.due_at, facts)
     return Diagnosis(
@@ -234,9 +244,19 @@ def _ready(task: Task, plan: Plan, facts: TaskFacts) -> Diagnosis:
         f"{sentence}; if the message is lost, the supervisor sends another "
         f"{_when(task.due_at, facts)}.",
         tuple(_about(task, facts)),
-        "roundsman stats",
+        STATS,
         ready[0] if ready else None,
     )
+
+
+def _start_waits(task: Task, sentence: str, ready: Sequence[str], facts: TaskFacts) -> Diagnosis:
+    """Diagnose a task of which nothing has begun: its Start waits in the scheduler's queue."""
+    evidence, step = (*_about(task, facts), RUNBOOK), ready[0] if ready else None
+    if task.due_at <= facts.at:
+        found = _late(task, "start_waits", sentence, task.due_at, facts)
+        return replace(found, evidence=evidence, step=step)
+    sentence = f"{sentence}; nothing is counted; it is checked again {_when(task.due_at, facts)}."
+    return Diagnosis("start_waits", sentence, evidence, STATS, step)
 
 
 _OVER = (ProcessState.PROCESSED, ProcessState.SKIPPED)
@@ -256,9 +276,9 @@ def _of_step(task: Task, waits: Sequence[StepWait], facts: TaskFacts) -> Diagnos
         *(f"{wait.step} waits for {wait.what}" for wait in others.values()),
         *_about(task, facts),
     )
-    if first.late_since is None:
+    if first.overdue_since is None:
         return Diagnosis(first.case, f"{sentence}.", evidence, first.next, first.step, first.agent)
-    found = _late(task, first.case, sentence, first.late_since, facts)
+    found = _late(task, first.case, sentence, first.overdue_since, facts)
     return replace(found, evidence=evidence, step=first.step, agent=first.agent)
 
 

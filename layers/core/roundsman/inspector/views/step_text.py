@@ -55,6 +55,9 @@ def _facts(
         yield f"last heartbeat {format_duration(max(0, at - record.heard_at))} ago{_again(record)}"
     elif record.under_way and record.heartbeat_by is not None:
         yield f"no heartbeat yet{_again(record)}"
+    if record.late_since is not None and (record.under_way or task.ending is None):
+        waits = "its reply may wait in its queue" if record.under_way else "its start waits"
+        yield f"late since {second(record.late_since)}: {waits}; nothing is counted"
     if record.uncounted_timeouts:
         times = (
             "1 time-out"

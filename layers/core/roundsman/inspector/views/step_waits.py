@@ -1,6 +1,7 @@
 """What each unfinished step waits for, the most important wait first. Pure."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field, replace
 from typing import get_args
 
 from roundsman.inspector.documents.tasks import StepCase
@@ -11,8 +12,10 @@ from roundsman.model.events import Agents
 from roundsman.model.holds import OPERATOR, Hold, hold_words
 from roundsman.model.instants import format_duration
 from roundsman.model.plan import Plan, StepPlan
+from roundsman.model.queue_lag import PROMPT, ReadMark
+from roundsman.model.scheduler_queues import COMMANDS, QueueView, replies_key
 from roundsman.model.states import ProcessState
-from roundsman.model.task import UNDO, StepRecord, Task, operation_of
+from roundsman.model.task import PERFORM, UNDO, StepRecord, Task, operation_of
 
 CASES: tuple[StepCase, ...] = get_args(StepCase)
 """The values of `StepWait.case`, from the step that is the furthest from continuing to the step
@@ -31,16 +34,56 @@ class StepWait:
     evidence: tuple[str, ...] = ()
     next: str | None = None
     """A command that helps; None if nothing needs to be done."""
-    late_since: int | None = None
+    overdue_since: int | None = None
     """Since when the step is overdue, in epoch ms, so that a supervisor must handle it; None if it
     is not overdue."""
 
 
+@dataclass(frozen=True, slots=True)
+class SchedulerNow:
+    """What is known of the queues that the scheduler reads, at one instant."""
+
+    marks: Mapping[str, ReadMark] = field(default_factory=dict)
+    """The read marks of the queues, by key (`roundsman.model.scheduler_queues`)."""
+    waiting: int | None = None
+    """The number of messages in the SchedulerQueue; None if it is not known."""
+
+    def behind(self, at: int, agent: str | None = None) -> str:
+        """Return how far the scheduler is behind with its commands, or the replies of `agent`.
+
+        `at` is the instant in epoch ms. The sentence is empty if no mark that is in date says so.
+        """
+        keys = [COMMANDS, *([replies_key(agent)] if agent else ())]
+        lag = max(QueueView(self.marks.get(key)).lag(at) for key in keys)
+        return f"the scheduler is {format_duration(lag)} behind" if lag > PROMPT else ""
+
+    def start_words(self, at: int) -> str:
+        """Return where a late Start is at `at` (epoch ms); empty if it does not wait."""
+        behind = self.behind(at)
+        if not behind and self.waiting == 0:
+            return ""
+        return "its start waits in the scheduler's queue" + (f"; {behind}" if behind else "")
+
+
+NOTHING_KNOWN = SchedulerNow()
+
+RUNBOOK = "what to do if it lasts: docs/runbook/backlog.md"
+"""The evidence that names the page for a scheduler that is behind."""
+
+STATS = "roundsman stats"
+"""The command that shows which queue is behind."""
+
+
 def waits_of(
-    task: Task, plan: Plan, at: int, holds: Sequence[Hold], agents: Agents
+    task: Task,
+    plan: Plan,
+    at: int,
+    holds: Sequence[Hold],
+    agents: Agents,
+    scheduler: SchedulerNow = NOTHING_KNOWN,
 ) -> list[StepWait]:
     """Return the waits of the task's steps at `at` (epoch ms), in the order of CASES."""
-    view = _View(task, at, tuple(holds), agents)
+    view = _View(task, at, tuple(holds), agents, scheduler)
     found = [
         wait
         for name in step_names(task, plan)
@@ -55,6 +98,7 @@ class _View:
     at: int
     holds: tuple[Hold, ...]
     agents: Agents
+    scheduler: SchedulerNow
 
     def wait(self, name: str, record: StepRecord, step: StepPlan | None) -> StepWait | None:
         """Return what the step waits for; None if it is finished or has not begun."""
@@ -64,6 +108,10 @@ class _View:
             return None
         if record.held_since is not None:
             return self._held(name, record, step)
+        if record.late_since is not None and record.not_before is None:
+            started = self._start_waits(name, record, step)
+            if started is not None:
+                return started
         if record.process_state is ProcessState.UNDOING:
             return self._to_undo(name, record, step)
         return None if record.not_before is None else self._again(name, record, step)
@@ -72,6 +120,8 @@ class _View:
         agent = _agent(record, step)
         evidence = [*self._lag(agent), *self._last_error(record)]
         by = record.overdue_at
+        if record.late_since is not None and by is not None:
+            return self._reply_waits(name, record, step, by)
         if by is not None and by <= self.at:
             what = f"{self._answer(name, record, step)}, overdue by {format_duration(self.at - by)}"
             return StepWait("overdue", name, agent, what, tuple(evidence), None, by)
@@ -94,6 +144,43 @@ class _View:
         case: StepCase = "undoing" if operation_of(record) == UNDO else "at_agent"
         what = f"{self._answer(name, record, step)}{sent}{until}"
         return StepWait(case, name, agent, what, (*evidence, *self._heard(record)))
+
+    def _reply_waits(
+        self, name: str, record: StepRecord, step: StepPlan | None, by: int
+    ) -> StepWait:
+        """Return the wait of a step whose reply may wait in its queue; it is checked at `by`."""
+        agent, late_for = _agent(record, step), self.at - (record.late_since or self.at)
+        why = self.scheduler.behind(self.at, agent) or "its reply may wait in its queue"
+        moves = operation_of(record) == PERFORM and self.task.ending is None
+        counted = "nothing is counted" + (", and the order's time moves" if moves else "")
+        what = f"{self._answer(name, record, step)}, late for {format_duration(late_for)}: {why}"
+        evidence = (*self._lag(agent), *self._last_error(record), RUNBOOK)
+        return self._checked_at(
+            by, StepWait("reply_waits", name, agent, f"{what}; {counted}", evidence, STATS)
+        )
+
+    def _start_waits(self, name: str, record: StepRecord, step: StepPlan | None) -> StepWait | None:
+        """Return the wait of a ready step that was not started in time; None if it may not start.
+
+        It may not if its task performs no further step, or its Start does not wait in the queue.
+        """
+        undoes = record.process_state is ProcessState.UNDOING
+        where, by = self.scheduler.start_words(self.at), record.complete_by
+        if not where or by is None or (self.task.ending is not None and not undoes):
+            return None
+        of = f"the undo of {name}" if undoes else name
+        what = f"the scheduler to begin {of}: {where}; nothing is counted"
+        evidence = (*self._last_error(record), RUNBOOK)
+        return self._checked_at(
+            by, StepWait("start_waits", name, _agent(record, step), what, evidence, STATS)
+        )
+
+    def _checked_at(self, by: int, wait: StepWait) -> StepWait:
+        """Return the wait with when the step is checked again, or since when that is overdue."""
+        if by <= self.at:
+            return replace(wait, overdue_since=by, next=None)
+        again = f"; it is checked again at {second(by)} (in {format_duration(by - self.at)})"
+        return replace(wait, what=f"{wait.what}{again}")
 
     def _answer(self, name: str, record: StepRecord, step: StepPlan | None) -> str:
         undoes = operation_of(record) == UNDO

@@ -140,6 +140,7 @@ def _step_document(name: str, task: Task, plan: Plan | None) -> StepDocument:
         "round": record.round,
         "outcomeUnknown": record.outcome_unknown,
         "heldSince": _iso(record.held_since),
+        "lateSince": _iso(record.late_since),
         "heartbeatBy": _iso(record.heartbeat_by),
         "heardAt": _iso(record.heard_at),
         "waiting": record.waiting,

@@ -16,6 +16,7 @@ from roundsman.inspector.views.diagnosis import (
     missing,
     unreadable,
 )
+from roundsman.inspector.views.step_waits import SchedulerNow
 from roundsman.model.instants import SECOND
 from roundsman.model.task import Task
 from roundsman.wire.messages import TASK_ID
@@ -59,7 +60,7 @@ def _facts(stack: DeployedStack, task: Task, order_stored: bool) -> TaskFacts:
         agents=stack.board.agents(),
         visited_at=lease.visited_at if lease and lease.visited_at else None,
         interval=seconds * SECOND,
-        to_scheduler=_to_scheduler(stack),
+        scheduler=SchedulerNow(stack.board.marks(), _to_scheduler(stack)),
         order_stored=order_stored,
     )
 
