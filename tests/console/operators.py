@@ -14,10 +14,12 @@ import boto3
 import pytest
 from typer.testing import CliRunner, Result
 
+from roundsman.aws.dynamodb.control import DynamoReadNotes
 from roundsman.aws.dynamodb.holds import DynamoHolds
 from roundsman.inspector import clock as polling
 from roundsman.inspector.bulk.start import BETWEEN_READS
 from roundsman.inspector.dead_letters import peek
+from roundsman.model.scheduler_queues import REPLIES
 from roundsman.testing.stack import Stack
 from roundsman_console.main import app
 from tests.console.schemas import assert_schema
@@ -132,6 +134,13 @@ def let_go_is_seen_at_once(world: Stack) -> Iterator[None]:
     session.events.register("after-call.sqs.ChangeMessageVisibilityBatch", pass_by)
     yield
     session.events.unregister("after-call.sqs.ChangeMessageVisibilityBatch", pass_by)
+
+
+def note_reply_read(world: Stack, agent: str, *, waited: int) -> None:
+    """Note that a reply of the agent was read now that had waited for `waited` ms."""
+    table = world.stack.outputs["ControlTableName"]
+    notes = DynamoReadNotes(world.dynamodb, control_table=table, clock=world.clock)
+    notes.note_read(agent, REPLIES, world.clock() - waited)
 
 
 def holds_of(world: Stack) -> DynamoHolds:

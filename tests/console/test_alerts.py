@@ -9,16 +9,18 @@ import pytest
 from roundsman.inspector.documents.alerts import AlertSeverity
 from roundsman.inspector.views.standing_alerts import (
     Alarm,
+    each_once,
     newest_first,
     of_alarms,
     of_dead_letters,
     of_groups,
     of_holds,
     of_rejected,
+    of_scheduler,
 )
 from roundsman.model.failure import NO_STEP, Group
 from roundsman.model.holds import BREAKER, OPERATOR, Hold
-from tests.console.operators import Operator, at_each_call, document, holds_of
+from tests.console.operators import Operator, at_each_call, document, holds_of, note_reply_read
 from tests.console.schemas import assert_schema
 from tests.moto.orders import order
 from tests.project import load_template
@@ -108,6 +110,36 @@ def test_the_newest_comes_first_and_what_nobody_knows_the_beginning_of_last() ->
     [rejected] = of_rejected(1)
     assert newest_first([rejected, old, dead, new]) == [new, old, dead, rejected]
     assert of_rejected(0) == []
+
+
+def test_a_scheduler_that_is_behind_for_a_minute_is_one_problem() -> None:
+    [found] = of_scheduler({"scheduler/commands": 60_000, "payment/replies": 720_000})
+    assert found.sentence == (
+        "the scheduler is 12 min behind: orders are late, and none fails for that"
+    )
+    assert (found.kind, found.about, found.look) == ("behind", "scheduler", "roundsman stats")
+    assert of_scheduler({"payment/replies": 59_999}) == of_scheduler({}) == []
+
+
+def test_the_alarms_of_the_same_backlog_are_not_listed_again() -> None:
+    names = ("SchedulerBehindAlarm", "SchedulerBacklogAlarm", "SubmissionBacklogAlarm")
+    raised = of_alarms([Alarm(name, "why", 1) for name in names])
+    behind = of_scheduler({"scheduler/commands": 720_000})
+    assert [one.about for one in each_once([*raised, *behind])] == [
+        "SubmissionBacklogAlarm",
+        "scheduler",
+    ]
+    assert each_once(raised) == raised
+    assert {one.severity for one in raised} == {"warning"}
+
+
+def test_what_the_marks_say_stands_until_they_are_out_of_date(operator: Operator) -> None:
+    world = operator.world
+    note_reply_read(world, "payment", waited=720_000)
+    assert "the scheduler is 12 min behind" in operator.types("alerts").stdout
+    found = operator.reads("alerts")
+    assert_schema("alerts", found)
+    assert [one["kind"] for one in alerts(found)] == ["behind"]
 
 
 def test_all_that_stands_is_listed_with_what_to_run_next(operator: Operator) -> None:

@@ -11,10 +11,11 @@ from roundsman.engine.due import Lane, lane_key
 from roundsman.errors import TryAgain
 from roundsman.inspector.read import counts
 from roundsman.inspector.read.counts import Count, count_tasks
-from roundsman.inspector.read.queues import CLOUDWATCH, MARKS, Queue, with_ages
+from roundsman.inspector.read.queues import CLOUDWATCH, MARKS, Queue, lags_of, with_ages
 from roundsman.inspector.read.stack import DeployedStack
 from roundsman.inspector.views.stats import Stats
 from roundsman.model.events import AgentView
+from roundsman.model.queue_lag import ReadMark
 from roundsman.model.states import TaskState
 from roundsman_console.cli import watch
 from roundsman_console.main import app
@@ -75,20 +76,44 @@ def test_the_age_of_a_queue_is_told_by_its_mark_before_by_cloudwatch() -> None:
         Queue("SchedulerQueue", url, waiting=1),
         Queue("RejectedQueue", url, waiting=1),
         Queue("SubmissionQueue", url),
+        Queue("PaymentBackupReplyQueue", url, waiting=1),
+        Queue("MailReplyQueue", url, waiting=1),
+        Queue("InventoryReplyQueue", url),
     ]
     measured = {"PaymentRequestQueue": 1, "SchedulerQueue": 2_000, "SubmissionQueue": 9}
     agents = {
         "payment/normal": AgentView(lag=90_000),
         "payment/urgent": AgentView(lag=0),
     }
-    ages = [(queue.oldest, queue.told_by) for queue in with_ages(queues, measured, agents)]
-    assert ages == [
+    lags = {"payment_backup/replies": 720_000, "inventory/replies": 720_000}
+
+    def ages(lags: dict[str, int]) -> list[tuple[int | None, str | None]]:
+        found = with_ages(queues, measured, agents, lags)
+        return [(queue.oldest, queue.told_by) for queue in found]
+
+    assert ages(lags) == [
         (90_000, MARKS),
         (None, None),
         (2_000, CLOUDWATCH),
         (None, None),
         (None, None),
+        (720_000, MARKS),
+        (None, None),
+        (None, None),
     ]
+    assert ages({"scheduler/commands": 61_000})[2] == (61_000, MARKS)
+
+
+def test_the_scheduler_is_behind_by_marks_that_are_in_date_and_are_no_wishes() -> None:
+    at = 1_800_000_000_000
+    marks = {
+        "scheduler/commands": ReadMark(at - 720_000, at),
+        "payment/replies": ReadMark(at - 62_000, at - 60_000),
+        "mail/replies": ReadMark(at - 720_000, at - 60_001),
+        "inventory/replies": ReadMark(at - 1_000, at),
+        "payment/wanted": ReadMark(at - 720_000, at),
+    }
+    assert lags_of(marks, at) == {"scheduler/commands": 720_000, "payment/replies": 2_000}
 
 
 def test_stats_and_watch_tell_states_queues_agents_and_the_newest_failures(

@@ -8,7 +8,7 @@ import pytest
 from roundsman.model.states import ProcessState, TaskState
 from roundsman_console.web.drawings.shapes import SHAPES
 from roundsman_console.web.live import event_of
-from tests.console.operators import DECLINED, in_retry
+from tests.console.operators import DECLINED, in_retry, note_reply_read
 from tests.moto.orders import order
 from tests.web.browsers import Browser, text_of
 
@@ -182,6 +182,30 @@ def test_a_part_that_cannot_be_read_says_so_and_the_rest_is_shown(
     page = declined.page("/")
     assert "AWS refused GetQueueAttributes with these credentials: not for viewers" in page
     assert "Needs attention" in page
+
+
+def test_the_overview_says_once_that_the_scheduler_is_behind(browser: Browser) -> None:
+    note_reply_read(browser.operator.world, "payment", waited=720_000)
+    page = browser.page("/")
+    assert page.count("the scheduler is 12 min behind: orders are late") == 1
+
+
+def test_the_page_of_an_order_says_that_the_scheduler_is_behind(browser: Browser) -> None:
+    world = browser.operator.world
+    world.submit(order("ord-1"))
+    world.run_one_batch("SubmissionQueue")
+    world.run_one_batch("SchedulerQueue")
+    late = {":late": {"N": str(world.clock() - 150_000)}}
+    world.dynamodb.update_item(
+        TableName=world.stack.outputs["TasksTableName"],
+        Key={"TaskId": {"S": "ord-1"}},
+        UpdateExpression="SET Steps.reserve_stock.Late = :late",
+        ExpressionAttributeValues=late,
+    )
+    note_reply_read(world, "inventory", waited=720_000)
+    page = browser.page("/orders/ord-1")
+    assert "the scheduler is 12 min behind; nothing is counted, and the order's time moves" in page
+    assert browser.operator.reads("why", "ord-1")["case"] == "reply_waits"
 
 
 def test_a_read_only_console_shows_no_buttons(browser: Browser) -> None:

@@ -31,8 +31,8 @@ def alerts_command(
 ) -> None:
     """List the alerts that still apply, newest first, with the next command.
 
-    These are open failure groups, open circuits, holds, alarms, and queues of messages that need a
-    person. SQS counts messages with a delay of up to a minute.
+    These are open failure groups, open circuits, holds, alarms, a scheduler that is behind, and
+    queues of messages that need a person. SQS counts messages with a delay of up to a minute.
 
     Example: roundsman alerts
     """

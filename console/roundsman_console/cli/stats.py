@@ -99,7 +99,7 @@ def _age(queue: Queue) -> str:
 def _ages_told_by(queues: Sequence[Queue]) -> Iterator[Text]:
     said = []
     if any(queue.told_by == MARKS for queue in queues):
-        said.append("* estimated from the request that the agent read last")
+        said.append("* estimated from the message that was read last")
     if any(queue.waiting and queue.oldest is None for queue in queues):
         said.append("? not yet in CloudWatch, which is a minute or two late")
     if said:

@@ -12,15 +12,18 @@ from roundsman.inspector.dead_letters.queues import Source, counts, sources
 from roundsman.inspector.documents.alerts import AlertListDocument
 from roundsman.inspector.errors import aws_sentence
 from roundsman.inspector.read.groups import list_groups
+from roundsman.inspector.read.queues import lags_of
 from roundsman.inspector.read.stack import DeployedStack
 from roundsman.inspector.views.standing_alerts import (
     Alarm,
     StandingAlert,
+    each_once,
     of_alarms,
     of_dead_letters,
     of_groups,
     of_holds,
     of_rejected,
+    of_scheduler,
 )
 from roundsman.lazy_dataclass import dataclass
 from roundsman.model.failure import Group
@@ -55,11 +58,12 @@ def read_standing(stack: DeployedStack) -> StandingAlerts:
     read.add("Failure groups", lambda: of_groups(_counted(stack, at), at))
     read.add("Circuits and holds", lambda: of_holds(stack.holds.holds()))
     read.add("Alarms", lambda: of_alarms(alarms_of(stack)))
+    read.add("Read marks", lambda: of_scheduler(lags_of(stack.board.marks(), at)))
     rejected = stack.output("RejectedQueueUrl")
     read.add("RejectedQueue", lambda: of_rejected(counts(stack.sqs, rejected).all))
     for source in sources(stack):
         read.add(f"Dead letters of {source.name}", partial(_dead_letters_of, source))
-    return read
+    return replace(read, standing=each_once(read.standing))
 
 
 def _counted(stack: DeployedStack, at: int) -> list[Group]:

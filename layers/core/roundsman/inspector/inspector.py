@@ -116,7 +116,7 @@ class Inspector:
 
     def queues(self) -> list[Queue]:
         """Return the queues with the number of their messages and the age of the oldest."""
-        return find_queues(self.stack, self.stack.board.agents(), now())
+        return find_queues(self.stack, now())
 
     def alerts(self) -> StandingAlerts:
         """Return the alerts whose cause still exists."""

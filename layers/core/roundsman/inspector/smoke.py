@@ -350,7 +350,7 @@ def _is_over(task: Task | None) -> bool:
 def _busy(stack: DeployedStack) -> list[Queue]:
     """Return the queues that have messages; none if they cannot be read."""
     try:
-        found = find_queues(stack, stack.board.agents(), now())
+        found = find_queues(stack, now())
     except (RoundsmanError, ClientError, BotoCoreError):
         return []  # only evidence: the result does not depend on it
     return [queue for queue in found if not queue.empty and queue.name != "RejectedQueue"]

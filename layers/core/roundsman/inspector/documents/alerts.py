@@ -4,7 +4,9 @@ from typing import Literal, TypeAlias, TypedDict
 
 from roundsman.inspector.documents.constraints import Count, Instant
 
-AlertKind: TypeAlias = Literal["group", "circuit", "hold", "alarm", "rejected", "dead_letters"]
+AlertKind: TypeAlias = Literal[
+    "group", "circuit", "hold", "alarm", "behind", "rejected", "dead_letters"
+]
 """The source of an alert."""
 
 AlertSeverity: TypeAlias = Literal["critical", "error", "warning", "info"]
@@ -15,7 +17,8 @@ class AlertDocument(TypedDict):
 
     kind: AlertKind
     about: str
-    """The id of the group, the agent, the alarm's name in the template, or the queue."""
+    """The id of the group, the agent, the alarm's name in the template, the queue, or
+    `scheduler`."""
     severity: AlertSeverity
     since: Instant | None
     """When the problem began; null if it is not known."""

@@ -32,7 +32,7 @@ class QueueDocument(TypedDict):
     """The age of the oldest message in seconds; null if the queue is empty or the age is not
     known."""
     oldestToldBy: AgeSource | None
-    """The source of the age: CloudWatch, or the mark of what the agent has read last."""
+    """The source of the age: CloudWatch, or the mark of what was read last."""
 
 
 class StatsDocument(TypedDict):

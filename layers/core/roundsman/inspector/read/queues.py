@@ -1,7 +1,8 @@
 """Reading the stack's queues: the number of messages and the age of the oldest message.
 
 SQS reports approximate numbers of messages, but no ages. The age comes from CloudWatch, with a
-delay of a minute or two, or, for an agent's request queue, from the agent's read mark.
+delay of a minute or two, or from a read mark: an agent's of its request queue, or the scheduler's
+of its own queue or of an agent's replies.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,6 +20,8 @@ from roundsman.inspector.read.stack import DeployedStack
 from roundsman.lazy_dataclass import dataclass
 from roundsman.model.events import Agents
 from roundsman.model.instants import EPOCH, MINUTE
+from roundsman.model.queue_lag import ReadMark
+from roundsman.model.scheduler_queues import COMMANDS, QueueView, is_read_mark
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudwatch.type_defs import MetricDataQueryTypeDef
@@ -51,7 +54,7 @@ class Queue:
         return not (self.waiting or self.in_flight or self.delayed)
 
 
-def find_queues(stack: DeployedStack, agents: Agents, at: int) -> list[Queue]:
+def find_queues(stack: DeployedStack, at: int) -> list[Queue]:
     """Return the queues in the stack's outputs, in the order of the outputs, at `at` (epoch ms)."""
     named = [
         Queue(name.removesuffix("Url"), url)
@@ -60,35 +63,59 @@ def find_queues(stack: DeployedStack, agents: Agents, at: int) -> list[Queue]:
     ]
     with ThreadPoolExecutor(ASKERS) as askers:
         counted = list(askers.map(lambda queue: _counted(stack, queue), named))
-    return with_ages(counted, _measured(stack, counted, at), agents)
+    measured = _measured(stack, counted, at)
+    return with_ages(counted, measured, stack.board.agents(), lags_of(stack.board.marks(), at))
 
 
-def with_ages(queues: Sequence[Queue], measured: Mapping[str, int], agents: Agents) -> list[Queue]:
+def lags_of(marks: Mapping[str, ReadMark], at: int) -> dict[str, int]:
+    """Return how far the scheduler is behind with each of its queues at `at` (epoch ms).
+
+    The lags are in ms, by the key of the queue's mark (`roundsman.model.scheduler_queues`). A queue
+    with which it keeps up, or whose mark is out of date, is missing.
+    """
+    views = {key: QueueView(mark) for key, mark in marks.items() if is_read_mark(key)}
+    return {key: view.lag(at) for key, view in views.items() if view.is_behind(at)}
+
+
+def with_ages(
+    queues: Sequence[Queue],
+    measured: Mapping[str, int],
+    agents: Agents,
+    lags: Mapping[str, int],
+) -> list[Queue]:
     """Return the queues with the age of their oldest messages, from the more recent source.
 
-    `measured` contains CloudWatch's ages in ms, by the queue's name. An agent's read mark is
-    preferred, because it is seconds old and a CloudWatch metric is minutes old. A queue without
-    waiting messages gets no age.
+    `measured` contains CloudWatch's ages in ms, by the queue's name. A read mark is preferred,
+    because it is seconds old and a CloudWatch metric is minutes old: `agents` has those of the
+    agents, `lags` what `lags_of` says of the scheduler's. A queue without waiting messages gets no
+    age.
     """
     noted = {key.partition("/")[0] for key in agents}
-    by_mark: dict[str, int] = {}
+    by_mark = {_queue_of(key): lag for key, lag in lags.items()}
     for queue in queues:
         agent = agent_names({f"{queue.name}Url": queue.url}, noted)
         priority = "urgent" if queue.name.endswith(_URGENT) else "normal"
         view = agents.get(f"{agent[0]}/{priority}") if agent else None
         if view is not None and view.lag > 0:
-            by_mark[queue.name] = view.lag
+            by_mark[queue.name.lower()] = view.lag
     return [_aged(queue, by_mark, measured) for queue in queues]
+
+
+def _queue_of(key: str) -> str:
+    """Return the name in lower case of the queue whose mark has this key: `paymentreplyqueue`."""
+    if key == COMMANDS:
+        return "schedulerqueue"
+    return f"{key.partition('/')[0].replace('_', '')}replyqueue"
 
 
 def _aged(queue: Queue, by_mark: Mapping[str, int], measured: Mapping[str, int]) -> Queue:
     if not queue.waiting:
         return queue
-    sources: tuple[tuple[AgeSource, Mapping[str, int]], ...]
-    sources = ((MARKS, by_mark), (CLOUDWATCH, measured))
-    for told_by, ages in sources:
-        if queue.name in ages:
-            return replace(queue, oldest=ages[queue.name], told_by=told_by)
+    mark = by_mark.get(queue.name.lower())
+    if mark is not None:
+        return replace(queue, oldest=mark, told_by=MARKS)
+    if queue.name in measured:
+        return replace(queue, oldest=measured[queue.name], told_by=CLOUDWATCH)
     return queue
 
 

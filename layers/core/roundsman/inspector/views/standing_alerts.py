@@ -1,8 +1,8 @@
 """The problems that alerts reported and that are not over, with the next command for each. Pure.
 
 An alert is a message that is sent once. The problem behind it is visible in the stack: as an open
-failure group, a hold, an open circuit, a CloudWatch alarm in the state ALARM, a rejected message or
-a dead letter.
+failure group, a hold, an open circuit, a CloudWatch alarm in the state ALARM, a scheduler that is
+behind, a rejected message or a dead letter.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,7 +12,7 @@ from roundsman.inspector.views.task_view import second
 from roundsman.lazy_dataclass import dataclass
 from roundsman.model.failure import NO_STEP, RETRIED, UNDO_FAILED, UNREADABLE, Group
 from roundsman.model.holds import OPERATOR, Hold
-from roundsman.model.instants import iso
+from roundsman.model.instants import MINUTE, format_duration, iso
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class StandingAlert:
 
     kind: AlertKind
     about: str
-    """The id of the group, or the name of the agent, alarm or queue."""
+    """The id of the group, the name of the agent, alarm or queue, or `scheduler`."""
     severity: AlertSeverity
     sentence: str
     look: str
@@ -29,7 +29,7 @@ class StandingAlert:
     since: int | None = None
     """When the problem began, in epoch ms; None if it is not known."""
     count: int | None = None
-    """The number of orders or messages; None for a circuit, hold or alarm."""
+    """The number of orders or messages; None for other kinds."""
 
     def document(self) -> AlertDocument:
         """Return the problem as JSON for scripts."""
@@ -131,6 +131,9 @@ def of_holds(holds: Iterable[Hold]) -> list[StandingAlert]:
     ]
 
 
+STATS = "roundsman stats"
+"""The command that shows which queue is behind."""
+
 # The severity and the next command, by the suffix of the alarm's name. The first match counts.
 _ALARMS: Mapping[str, tuple[AlertSeverity, str]] = {
     "ArchivedTasksAlarm": ("error", "roundsman ls --state Archived"),
@@ -139,7 +142,8 @@ _ALARMS: Mapping[str, tuple[AlertSeverity, str]] = {
     "HasNotRunAlarm": ("critical", "roundsman doctor"),
     "ErrorsAlarm": ("error", "roundsman doctor"),
     "DeadLettersAlarm": ("error", "roundsman dlq ls"),
-    "BacklogAlarm": ("warning", "roundsman stats"),
+    "BacklogAlarm": ("warning", STATS),
+    "BehindAlarm": ("warning", STATS),
 }
 
 
@@ -155,6 +159,28 @@ def of_alarms(alarms: Iterable[Alarm]) -> list[StandingAlert]:
             StandingAlert("alarm", alarm.name, severity, alarm.description, look, alarm.since)
         )
     return found
+
+
+BEHIND_FOR = MINUTE
+"""How far behind the scheduler must be, in ms, before that is a problem: orders are then late."""
+
+_ALARMS_OF_A_BACKLOG = ("SchedulerBehindAlarm", "SchedulerBacklogAlarm")
+
+
+def of_scheduler(lags: Mapping[str, int]) -> list[StandingAlert]:
+    """Return the problem of a scheduler that is behind; `lags` is in ms, by queue."""
+    lag = max(lags.values(), default=0)
+    if lag < BEHIND_FOR:
+        return []
+    sentence = f"the scheduler is {format_duration(lag)} behind: orders are late, and none fails"
+    return [StandingAlert("behind", "scheduler", "warning", f"{sentence} for that", STATS)]
+
+
+def each_once(found: Iterable[StandingAlert]) -> list[StandingAlert]:
+    """Return the problems without the alarms that say again that the scheduler is behind."""
+    all_found = list(found)
+    behind = any(one.kind == "behind" for one in all_found)
+    return [one for one in all_found if not (behind and one.about in _ALARMS_OF_A_BACKLOG)]
 
 
 def of_rejected(count: int) -> list[StandingAlert]:

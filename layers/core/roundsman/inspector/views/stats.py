@@ -49,7 +49,7 @@ def read_stats(stack: DeployedStack) -> Stats:
     at = now()
     tasks = count_tasks(stack)
     agents = find_agents(stack)
-    queues = find_queues(stack, stack.board.agents(), at)
+    queues = find_queues(stack, at)
     visits = [lease.visited_at for lease in stack.leases.read().by_shard.values()]
     return Stats(at, tasks, queues, agents, max(visits, default=0) or None)
 
