@@ -28,6 +28,8 @@ def troubles(world: Stack, capsys: pytest.CaptureFixture[str]) -> dict[MetricKey
     world.faults({"orderId": "unwritten", "service": "mail", "status": 400})
     world.submit(order("unwritten"), order("spoiled"))
     world.run_one_batch("SubmissionQueue")
+    world.clock.sleep(61)
+    world.supervise()  # while the scheduler has not begun what it was sent
     world.dynamodb.update_item(
         TableName=world.stack.outputs["TasksTableName"],
         Key={"TaskId": {"S": "spoiled"}},
@@ -62,6 +64,7 @@ def test_each_alarm_on_the_stacks_own_metrics_watches_what_its_functions_write(
         "StepsWithoutHandlerAlarm",
         "AlertsFailedAlarm",
         "SupervisorLagAlarm",
+        "SchedulerBehindAlarm",
     }
     for alarm in found:
         assert alarm.metric in troubles, alarm

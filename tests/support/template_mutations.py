@@ -1656,6 +1656,11 @@ OF_ALARMS = (
             put("Conditions/BillingHasOwnAge", {"Fn::Not": [{"Fn::Equals": [0, 0]}]}),
             "BillingRequestBacklogAlarm: Threshold is 1200",
         ),
+        (
+            "no alarm on the backlog of the scheduler's commands",
+            drop("Resources/SchedulerBacklogAlarm"),
+            "SchedulerQueue is missing",
+        ),
     ),
     *_mutations(
         alarms.function_alarms,
@@ -1694,6 +1699,11 @@ OF_ALARMS = (
             "no alarm on archived tasks",
             drop("Resources/ArchivedTasksAlarm"),
             "ArchivedTasksAlarm must watch TasksArchived",
+        ),
+        (
+            "no alarm on a scheduler that is behind",
+            drop("Resources/SchedulerBehindAlarm"),
+            "SchedulerBehindAlarm must watch SchedulerBehindMs of the stack for the supervisor",
         ),
         (
             "an alarm on the archived tasks of one function",

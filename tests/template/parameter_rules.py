@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from samtranslator.yaml_helper import yaml_parse  # type: ignore[import-untyped]
 
+from roundsman.model.instants import MINUTE, SECOND
 from roundsman.testing.rules.functions import rate_in_seconds
 from roundsman.testing.rules.reading import at, bounds, items, of_type, parameters, reference
 from roundsman.testing.stack.template import Document, Json, mapping_of, part
@@ -214,19 +215,25 @@ def supervisor_interval(template: Document) -> list[str]:
     SupervisorHasNotRunAlarm are the interval; below a minute they are a minute.
 
     A shorter period would raise the alarm between two rounds. EventBridge knows no shorter rate, so
-    one invocation makes several rounds.
+    one invocation makes several rounds. SchedulerBehindAlarm allows orders to wait for five
+    minutes, and for three intervals at least: the attempt of a dead agent may be found one interval
+    late, and be counted one interval later.
     """
     problems = list[str]()
     resources = part(template, "Resources")
     events = part(part(part(resources, "SupervisorFunction"), "Properties"), "Events")
     rates = [at(event, "Properties", "ScheduleExpression") for event in events.values()]
     period = at(resources, "SupervisorHasNotRunAlarm", "Properties", "Period")
+    behind = at(resources, "SchedulerBehindAlarm", "Properties", "Threshold")
     for value in items(at(parameters(template).get("SupervisorIntervalSeconds"), "AllowedValues")):
         wanted = max(int(str(value)), SHORTEST_RATE)
         if [rate_in_seconds(_looked_up(template, rate, value)) for rate in rates] != [wanted]:
             problems.append(f"the supervisor's schedule must have a rate of {wanted} s at {value}")
         if _looked_up(template, period, value) != wanted:
             problems.append(f"SupervisorHasNotRunAlarm: Period must be {wanted} at {value}")
+        most = max(5 * MINUTE, 3 * wanted * SECOND)
+        if _looked_up(template, behind, value) != most:
+            problems.append(f"SchedulerBehindAlarm: Threshold must be {most} at {value}")
     return problems
 
 

@@ -225,6 +225,13 @@ FAULTS = (
         "Period must be 120",
     ),
     Fault(
+        parameter_rules.supervisor_interval,
+        "an alarm on orders that no supervisor could have counted",
+        ENGINE,
+        put("Mappings", "SupervisorRounds", "120", "BehindMs", value=300000),
+        "SchedulerBehindAlarm: Threshold must be 360000 at 120",
+    ),
+    Fault(
         parameter_rules.published_settings,
         "a setting of an agent that publishes no version",
         AGENT,

@@ -68,6 +68,7 @@ METRICS: Mapping[tuple[str, str], KnownMetric] = {
     (OWN, "TasksArchived"): OF_ALL_FUNCTIONS,
     (OWN, "TasksTroubled"): KnownMetric((SERVICE,), "Sum"),
     (OWN, "SupervisorLagMs"): KnownMetric((SERVICE,), "Maximum"),
+    (OWN, "SchedulerBehindMs"): KnownMetric((SERVICE,), "Maximum"),
 }
 """The metrics that the alarms of an application may watch. An alarm on another name, dimension or
 statistic of these namespaces would never be raised, or mean something else."""
@@ -79,6 +80,11 @@ OF_EVERY_STACK: Mapping[str, tuple[str, str, Json]] = {
     "AlertsFailedAlarm": (OWN, "AlertsFailed", None),
     "TroubledTasksAlarm": (OWN, "TasksTroubled", [{"Name": "service", "Value": "supervisor"}]),
     "SupervisorLagAlarm": (OWN, "SupervisorLagMs", [{"Name": "service", "Value": "supervisor"}]),
+    "SchedulerBehindAlarm": (
+        OWN,
+        "SchedulerBehindMs",
+        [{"Name": "service", "Value": "supervisor"}],
+    ),
     "AccountConcurrencyAlarm": ("AWS/Lambda", "ClaimedAccountConcurrency", None),
 }
 """The alarms that are for the stack as a whole, with what each watches."""
@@ -140,12 +146,18 @@ def messages_put_aside(application: Application) -> list[str]:
 def backlog_alarms(application: Application) -> list[str]:
     """Every queue that functions read has one alarm, on the age of its oldest message.
 
+    A reply queue needs none: SchedulerBehindAlarm is raised once for all of them.
+
     The threshold is more than the queue's VisibilityTimeout: a message whose function died is
     hidden for that long, and is then read again.
     """
     template, problems = application.template, list[str]()
     found = watched(template, "AWS/SQS", "ApproximateAgeOfOldestMessage")
-    problems += compare("the alarms on the oldest message", found, work_queues(template))
+    seen, expected = (
+        [name for name in names if not name.endswith("ReplyQueue")]
+        for names in (found, work_queues(template))
+    )
+    problems += compare("the alarms on the oldest message", seen, expected)
     for name, alarm in alarms(template).items():
         if alarm.get("MetricName") != "ApproximateAgeOfOldestMessage":
             continue
