@@ -148,4 +148,5 @@ def full_step(text: Text) -> StepRecord:
         unexpected_since=LATE,
         waits=MANY,
         late_since=LATE,
+        read_past_at=LATE,
     )

@@ -21,8 +21,8 @@ a = step("a")
 BY = T0 + 60 * MINUTE
 
 
-def builder(**changes: int) -> DecisionBuilder:
-    return DecisionBuilder(replace(World(plan(a)).task, **changes), T0 + MINUTE)
+def builder(held_until: int | None = None) -> DecisionBuilder:
+    return DecisionBuilder(replace(World(plan(a)).task, held_until=held_until), T0 + MINUTE)
 
 
 def given(task: Task) -> tuple[int, int | None]:

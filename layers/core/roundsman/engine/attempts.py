@@ -514,7 +514,8 @@ def _replies(context: DecisionContext, step: StepPlan) -> QueueView:
 
 def _counts_as_timeout(context: DecisionContext, step: StepPlan, since: int) -> bool:
     """Whether no reply to the attempt, late since `since` (epoch ms), can wait in its queue."""
-    return timeouts.counts(_replies(context, step), since, context.now)
+    record = context.decision.step(step.name)
+    return timeouts.counts(record, _replies(context, step), since, context.now)
 
 
 def _is_extended(context: DecisionContext, record: StepRecord) -> bool:
@@ -530,12 +531,19 @@ def _wait_for_reply(context: DecisionContext, step: StepPlan, since: int) -> Non
     lag = replies.lag(context.now)
     behind = f"the scheduler is {format_duration(lag)} behind" if lag > PROMPT else ""
     why = behind or f"the replies of {agent} may not all be read"
-    if _is_extended(context, record):
+    past_at = record.read_past_at
+    if past_at is None and timeouts.is_read_past(replies, since):
+        past_at = context.now
+    elif _is_extended(context, record):
         context.decision.note(f"{what}: {why}; nothing is counted")
         return
     until = timeouts.next_check(since, context.now)
     context.decision.move(
-        step.name, StepEvent.EXTENDED, **_deadlines(record, until), late_since=since
+        step.name,
+        StepEvent.EXTENDED,
+        **_deadlines(record, until),
+        late_since=since,
+        read_past_at=past_at,
     )
     if not replies.is_slow(context.now):
         context.decision.action(InspectAt(until))  # else one more message, for a supervisor's pass

@@ -106,6 +106,7 @@ class StepChanges(TypedDict, total=False):
     unexpected_since: int | None
     waits: int
     late_since: int | None
+    read_past_at: int | None
 
 
 KEEPS_HELD_SINCE = frozenset(
@@ -233,6 +234,7 @@ class DecisionBuilder:
             excused = self._excused_time(record, event)
             changes.setdefault("retry_until", record.retry_until + excused)
         changes.setdefault("late_since", None)
+        changes.setdefault("read_past_at", None)
         if event not in KEEPS_HEARTBEAT:
             changes.setdefault("heartbeat_by", None)
             changes.setdefault("heard_at", None)

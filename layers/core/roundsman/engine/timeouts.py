@@ -2,7 +2,8 @@
 
 One of these is the evidence:
 
-- A reply was read that was sent later than the attempt's end, by more than REPLY_UNCERTAINTY.
+- A reply was read that was sent after the attempt's end, by more than UNCERTAINTY, and since then
+  every reply that was hidden at that time has come again: HIDDEN_FOR is over.
 - The reply queue was seen empty after the attempt's end: once while the scheduler keeps up, and for
   CONFIRMED_FOR while it may be behind. SQS may say zero wrongly; that costs one attempt.
 - Nothing is known of the queue: no mark exists, and its depth cannot be read, as in a stack whose
@@ -17,7 +18,7 @@ empty. The replies of an agent of which one instance is dead go on, and so do th
 from roundsman.engine.due import START_WITHIN
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.plan import Plan
-from roundsman.model.scheduler_queues import REPLY_UNCERTAINTY, QueueView
+from roundsman.model.scheduler_queues import HIDDEN_FOR, UNCERTAINTY, QueueView
 from roundsman.model.states import ProcessState
 from roundsman.model.task import StepRecord, Task
 
@@ -80,9 +81,18 @@ def late_for(task: Task, now: int) -> int:
     return max((now - at for at in since if at < now), default=0)
 
 
-def counts(known: QueueView, end: int, now: int) -> bool:
+def is_read_past(known: QueueView, end: int) -> bool:
+    """Whether a reply was read that was sent after an attempt's end (epoch ms), beyond doubt.
+
+    Every reply to the attempt was read before. It was handled too, or it is hidden and comes again.
+    """
+    return known.mark is not None and known.mark.sent_at >= end + UNCERTAINTY
+
+
+def counts(record: StepRecord, known: QueueView, end: int, now: int) -> bool:
     """Whether the timeout of an attempt that ended at `end` counts, by what is known at `now`."""
-    if known.mark is not None and known.mark.sent_at >= end + REPLY_UNCERTAINTY:
+    lag, past_at = known.lag(now), record.read_past_at
+    if past_at is not None and now - past_at >= HIDDEN_FOR + UNCERTAINTY + lag:
         return True
     if known.looked_at is None:
         return not known.is_behind(now)

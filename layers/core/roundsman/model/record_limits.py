@@ -19,7 +19,7 @@ RECORD_LIMIT: Final = 400 * 1024
 """The maximum size of a DynamoDB item in bytes."""
 RESULTS_LIMIT: Final = 200 * 1024
 """The maximum size of all results of a task, with its corrections, in bytes of JSON."""
-ERRORS_LIMIT: Final = 32 * 1024
+ERRORS_LIMIT: Final = 28 * 1024
 """The size of all errors in the records of steps, in bytes, above which the messages of further
 ones are shortened to SHORT_MESSAGE."""
 LONGEST_MESSAGE: Final = 1_000

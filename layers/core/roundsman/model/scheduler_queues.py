@@ -40,10 +40,9 @@ HIDDEN_FOR = 2 * MINUTE
 """The longest time in ms for which a reply that was read and not handled is hidden: twice the
 visibility timeout of its queue, which a throttled scheduler may use."""
 
-REPLY_UNCERTAINTY = HIDDEN_FOR + MINUTE // 2
-"""How much later than an attempt's end, in ms, a reply must have been sent that was read, so that
-every reply to the attempt was read before: for replies that are hidden, for the order of a standard
-queue, which is best effort, and for different clocks."""
+UNCERTAINTY = MINUTE // 2
+"""How much later than another reply, in ms, a reply must have been sent to be surely read after it:
+the order of a standard queue is best effort, and clocks differ."""
 
 
 def replies_key(agent: str) -> str:

@@ -161,6 +161,9 @@ class StepRecord:
     late_since: int | None = None
     """While an attempt is under way: since when it is late, if its reply may wait in its queue.
     While the step is ready: since when Starts of it have been late. Else None."""
+    read_past_at: int | None = None
+    """While an attempt is late: when it was first known that a reply was read that was sent after
+    the attempt's end; None if it is not known."""
 
     @property
     def overdue_at(self) -> int | None:

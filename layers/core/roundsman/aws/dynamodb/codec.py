@@ -196,6 +196,7 @@ STEP: "RecordTable[StepRecord]" = FieldTable(
     Field("UnexpectedSince", "unexpected_since", NUMBER, None),
     Field("Waits", "waits", NUMBER, 0),
     Field("Late", "late_since", NUMBER, None),
+    Field("Past", "read_past_at", NUMBER, None),
 )
 
 
