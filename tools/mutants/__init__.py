@@ -5,6 +5,7 @@ the modules that are not checked there yet.
 """
 
 from tools.mutants.agents import AGENTS
+from tools.mutants.behind import BEHIND
 from tools.mutants.calls import CALLS
 from tools.mutants.doctor import DOCTOR
 from tools.mutants.effects import EFFECTS
@@ -31,4 +32,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *REFUSED,
     *EFFECTS,
     *STEPS,
+    *BEHIND,
 )

@@ -38,6 +38,13 @@ def test_the_complete_by_moves_by_the_time_that_is_given_back() -> None:
     assert given(decision.task) == (5, T0 + 15)
 
 
+def test_a_period_of_no_length_changes_nothing() -> None:
+    decision = builder()
+    before = decision.task
+    credit(decision, T0, T0)
+    assert decision.task is before
+
+
 def test_no_time_is_given_back_twice() -> None:
     decision = builder()
     credit(decision, T0 + 10, T0 + 15)

@@ -103,6 +103,14 @@ def test_where_nothing_may_keep_up_the_queue_must_be_seen_empty_for_as_long_as_i
         assert counts(empty(now, since=END, confirmed_for=MINUTE), END, now) is proves
 
 
+def test_the_time_counts_from_when_the_queue_was_first_seen_empty_if_that_was_after_the_end() -> (
+    None
+):
+    now = END + 10 * MINUTE
+    assert not counts(empty(now, since=now - MINUTE + 1, confirmed_for=MINUTE), END, now)
+    assert counts(empty(now, since=now - MINUTE, confirmed_for=MINUTE), END, now)
+
+
 def test_where_the_mark_shows_a_backlog_the_queue_must_be_seen_empty_for_a_minute() -> None:
     for now, proves in ((END + CONFIRMED_FOR - 1, False), (END + CONFIRMED_FOR, True)):
         assert counts(QueueView(behind(now), now, END, 0), END, now) is proves
