@@ -323,6 +323,8 @@ def test_a_task_stays_unanswered_until_nothing_of_it_is_due() -> None:
     assert not world.visit(T0 + MINUTE)
     world.ahead.sent(ORDER_ID, T0 + 2 * MINUTE)
     assert not world.visit(T0 + 2 * MINUTE), "something is due, and nobody has done it"
+    world.ahead.until(T0 + MINUTE + UNANSWERED_FOR)
+    assert not world.ahead.may_send(ORDER_ID), "each such visit counts"
     assert world.visit(T0 + 3 * MINUTE, due=False)
     assert world.send(T0 + 4 * MINUTE) == 1
 
