@@ -12,6 +12,7 @@ from roundsman.engine.timeouts import (
     FIRST_CHECK_AFTER,
     LONGEST_CHECK_AFTER,
     counts,
+    is_read_past,
     late_agents,
     late_for,
     late_since,
@@ -22,8 +23,9 @@ from roundsman.model.events import Decision, InspectAt, Outcome
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.queue_lag import PROMPT, ReadMark
 from roundsman.model.scheduler_queues import (
+    HIDDEN_FOR,
     MARK_VALID_FOR,
-    REPLY_UNCERTAINTY,
+    UNCERTAINTY,
     UNKNOWN,
     QueueView,
     SchedulerQueues,
@@ -58,64 +60,84 @@ def of_worker(view: QueueView) -> SchedulerQueues:
     return SchedulerQueues({"worker": view})
 
 
+def counted(view: QueueView, end: int, now: int, past_at: int | None = None) -> bool:
+    return counts(StepRecord(read_past_at=past_at), view, end, now)
+
+
 # --- The evidence ------------------------------------------------------------------------------
 
 
 def test_a_timeout_counts_of_whose_queue_nothing_is_known() -> None:
-    assert counts(UNKNOWN, END, END)
+    assert counted(UNKNOWN, END, END)
 
 
 def test_it_does_not_count_if_the_mark_shows_a_backlog_and_the_depth_is_not_known() -> None:
     now = END + MINUTE
-    assert not counts(QueueView(behind(now)), END, now)
-    assert not counts(QueueView(ReadMark(now - PROMPT - 1, now)), END, now)
-    assert counts(QueueView(ReadMark(now - PROMPT, now)), END, now)
-    assert counts(QueueView(behind(now - MARK_VALID_FOR - 1)), END, now), "it is out of date"
+    assert not counted(QueueView(behind(now)), END, now)
+    assert not counted(QueueView(ReadMark(now - PROMPT - 1, now)), END, now)
+    assert counted(QueueView(ReadMark(now - PROMPT, now)), END, now)
+    assert counted(QueueView(behind(now - MARK_VALID_FOR - 1)), END, now), "it is out of date"
 
 
-def test_it_counts_once_a_reply_was_read_that_was_sent_after_every_reply_to_the_attempt() -> None:
-    read_past, now = END + REPLY_UNCERTAINTY, END + 60 * MINUTE
-    assert counts(QueueView(ReadMark(read_past, now), now), END, now)
-    assert not counts(QueueView(ReadMark(read_past - 1, now), now), END, now)
+def test_it_counts_once_the_replies_that_were_hidden_when_later_ones_were_read_have_come() -> None:
+    past_at = END + MINUTE
+    counts_at = past_at + HIDDEN_FOR + UNCERTAINTY
+    for now, expected in ((counts_at - 1, False), (counts_at, True)):
+        assert counted(waiting(now), END, now, past_at) is expected
+
+
+def test_what_comes_again_waits_as_long_as_all_that_is_in_a_queue_that_is_behind() -> None:
+    past_at, lag = END + MINUTE, 10 * SECOND
+    counts_at = past_at + HIDDEN_FOR + UNCERTAINTY + lag
+    for now, expected in ((counts_at - 1, False), (counts_at, True)):
+        view = QueueView(ReadMark(now - lag, now), now)
+        assert counted(view, END, now, past_at) is expected
+
+
+def test_a_queue_is_read_past_the_end_once_a_reply_was_read_that_was_surely_sent_later() -> None:
+    now = END + MINUTE
+    assert is_read_past(QueueView(ReadMark(END + UNCERTAINTY, now)), END)
+    assert not is_read_past(QueueView(ReadMark(END + UNCERTAINTY - 1, now)), END)
+    assert not is_read_past(UNKNOWN, END)
 
 
 def test_it_counts_if_the_queue_is_seen_empty_after_its_end() -> None:
-    assert counts(empty(END), END, END)
-    assert counts(empty(END + 1), END, END + 1)
+    assert counted(empty(END), END, END)
+    assert counted(empty(END + 1), END, END + 1)
 
 
 def test_that_the_queue_was_seen_empty_before_its_end_proves_nothing() -> None:
-    assert not counts(QueueView(None, END - 1, END - 1), END, END + SECOND)
-    assert not counts(empty(END + MINUTE - 1, since=T0, confirmed_for=MINUTE), END, END + MINUTE)
+    assert not counted(QueueView(None, END - 1, END - 1), END, END + SECOND)
+    assert not counted(empty(END + MINUTE - 1, since=T0, confirmed_for=MINUTE), END, END + MINUTE)
 
 
 def test_a_queue_that_was_empty_long_before_its_end_is_evidence_once_it_is_empty_after_it() -> None:
-    assert counts(empty(END, since=T0), END, END)
-    assert counts(empty(END + MINUTE, since=T0, confirmed_for=MINUTE), END, END + MINUTE)
+    assert counted(empty(END, since=T0), END, END)
+    assert counted(empty(END + MINUTE, since=T0, confirmed_for=MINUTE), END, END + MINUTE)
 
 
 def test_it_does_not_count_while_the_queue_has_messages() -> None:
-    assert not counts(waiting(END + 60 * MINUTE), END, END + 60 * MINUTE)
+    assert not counted(waiting(END + 60 * MINUTE), END, END + 60 * MINUTE)
 
 
 def test_where_nothing_may_keep_up_the_queue_must_be_seen_empty_for_as_long_as_is_asked() -> None:
     for now, proves in ((END + MINUTE - 1, False), (END + MINUTE, True)):
-        assert counts(empty(now, since=END, confirmed_for=MINUTE), END, now) is proves
+        assert counted(empty(now, since=END, confirmed_for=MINUTE), END, now) is proves
 
 
 def test_the_time_counts_from_when_the_queue_was_first_seen_empty_if_that_was_after_the_end() -> (
     None
 ):
     now = END + 10 * MINUTE
-    assert not counts(empty(now, since=now - MINUTE + 1, confirmed_for=MINUTE), END, now)
-    assert counts(empty(now, since=now - MINUTE, confirmed_for=MINUTE), END, now)
+    assert not counted(empty(now, since=now - MINUTE + 1, confirmed_for=MINUTE), END, now)
+    assert counted(empty(now, since=now - MINUTE, confirmed_for=MINUTE), END, now)
 
 
 def test_where_the_mark_shows_a_backlog_the_queue_must_be_seen_empty_for_a_minute() -> None:
     for now, proves in ((END + CONFIRMED_FOR - 1, False), (END + CONFIRMED_FOR, True)):
-        assert counts(QueueView(behind(now), now, END, 0), END, now) is proves
+        assert counted(QueueView(behind(now), now, END, 0), END, now) is proves
     now = END + SECOND
-    assert counts(QueueView(ReadMark(now, now), now, END, 0), END, now), "a prompt mark is none"
+    assert counted(QueueView(ReadMark(now, now), now, END, 0), END, now), "a prompt mark is none"
 
 
 def test_the_checks_become_rarer_from_two_seconds_to_five_minutes() -> None:
@@ -341,14 +363,26 @@ def test_within_an_extension_the_timeout_counts_as_soon_as_there_is_evidence() -
     assert record.error.message == "no answer in time; 11 s late when seen"
 
 
-def test_a_mark_beyond_the_end_counts_it_though_messages_wait() -> None:
+def test_a_mark_beyond_the_end_counts_it_though_messages_wait_once_hidden_ones_came_again() -> None:
     world = started()
     look(world, waiting(END), END)
-    now = END + 10 * MINUTE
-    look(world, QueueView(ReadMark(END + REPLY_UNCERTAINTY - 1, now), now), now)
-    assert world.record("a").failure_count == 0
-    look(world, QueueView(ReadMark(END + REPLY_UNCERTAINTY, now), now), now)
-    assert world.record("a").failure_count == 1
+    now = END + MINUTE
+    look(world, QueueView(ReadMark(END + UNCERTAINTY - 1, now), now), now)
+    assert world.record("a").read_past_at is None
+    look(world, QueueView(ReadMark(END + UNCERTAINTY, now), now), now)
+    assert (world.record("a").failure_count, world.record("a").read_past_at) == (0, now)
+    for wait, failures in ((HIDDEN_FOR, 0), (HIDDEN_FOR + UNCERTAINTY, 1)):
+        then = now + wait
+        look(world, QueueView(ReadMark(then, then), then), then)
+        assert world.record("a").failure_count == failures
+    assert world.record("a").read_past_at is None
+
+
+def test_an_attempt_keeps_the_time_at_which_its_queue_was_first_read_past_its_end() -> None:
+    world = started()
+    for now in (END + MINUTE, END + 2 * MINUTE):
+        look(world, QueueView(ReadMark(now, now), now), now)
+    assert world.record("a").read_past_at == END + MINUTE
 
 
 def test_an_extension_does_not_move_the_end_that_the_evidence_is_about() -> None:

@@ -4,11 +4,11 @@ import pytest
 
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.queue_lag import PROMPT, ReadMark
+from roundsman.model.redelivery import LONGEST_RUN, hidden_for
 from roundsman.model.scheduler_queues import (
     COMMANDS,
     HIDDEN_FOR,
     MARK_VALID_FOR,
-    REPLY_UNCERTAINTY,
     WANTED_FOR,
     QueueDepth,
     QueueView,
@@ -84,6 +84,6 @@ def test_a_mark_is_stored_while_one_is_wanted() -> None:
     assert is_mark_due(NOW, NOW + WANTED_FOR + 1, wanted), "it waited as well"
 
 
-def test_the_uncertainty_is_longer_than_a_reply_that_was_not_handled_is_hidden() -> None:
+def test_a_reply_is_hidden_for_at_most_twice_the_visibility_of_its_queue() -> None:
     assert HIDDEN_FOR == 2 * MINUTE
-    assert REPLY_UNCERTAINTY == HIDDEN_FOR + 30 * SECOND
+    assert hidden_for(MINUTE, 180, 1.0) == HIDDEN_FOR - LONGEST_RUN
