@@ -23,9 +23,12 @@ class Looks:
         self._looked: dict[str, int] = {}
         self._quiet_since = 0
 
-    def failed(self, now: int) -> None:
-        """Note that a call failed: the consequences take time, so the bound starts again."""
-        self._quiet_since = now
+    def failed(self, until: int) -> None:
+        """Note that a call failed, or that nobody looks until then.
+
+        The consequences take time, so the bound starts again.
+        """
+        self._quiet_since = max(self._quiet_since, until)
 
     def written(self, plan: Plan | None, task: Task, now: int, *, is_open: bool) -> None:
         """Note that a record is stored."""

@@ -9,14 +9,14 @@ from roundsman.errors import Problem, UnknownAgent
 from roundsman.testing.world.queues import A_FUNCTION, COMMANDS, REPLIES, REQUESTS
 from roundsman.wire.alert import Alert
 from roundsman.wire.commands import INSPECT, START, Command
-from roundsman.wire.messages import AgentRequest
+from roundsman.wire.messages import AgentRequest, read_reply
 
 
 class Post(Protocol):
     """Puts a text into a queue.
 
     The arguments are the queue, the text, the delay in ms, the agent and priority of a request
-    (`payment/normal`), empty for other messages, and the sender.
+    (`payment/normal`) or the agent of a reply, empty for other messages, and the sender.
     """
 
     def __call__(
@@ -85,7 +85,7 @@ class WorldOutbox:
 
     def send_reply(self, body: str) -> None:
         """Send an agent's reply to the scheduler."""
-        self.post(REPLIES, body, 0, "")
+        self.post(REPLIES, body, 0, read_reply(body).agent)
 
     def send_start(self, task_id: str, *, delay: int = 0) -> None:
         """Send a Start to the scheduler, `delay` ms from now."""

@@ -387,7 +387,7 @@ class Processes:
 
         def say(reply: Reply) -> None:
             body = reply.body()
-            self.faults.around("reply", lambda: post.post(REPLIES, body, visit.spent, ""))
+            self.faults.around("reply", lambda: post.post(REPLIES, body, visit.spent, agent))
 
         try:
             answer = visit.answer(
@@ -405,7 +405,7 @@ class Processes:
             return f"{agent} says nothing of {request.step}: {answer.reason}"
         if answer.outcome is Outcome.WAITING and visit.answers_in is not None:
             body = succeeded_reply(token, {"called": "back"}, clock=visit.clock)
-            post.post(REPLIES, body, visit.spent + visit.answers_in, "", ANSWER_SENDER)
+            post.post(REPLIES, body, visit.spent + visit.answers_in, agent, ANSWER_SENDER)
         say(answer)
         why = f" ({answer.error.type}: {answer.error.message})" if answer.error else ""
         if visit.unforeseen is not None:
@@ -471,18 +471,10 @@ class Processes:
 
 
 def _depth(messages: WorldQueues, key: str) -> QueueDepth:
-    """The depth of the SchedulerQueue, or of the part of the replies that is one agent's queue."""
+    """The depth of a queue that the scheduler reads, by the key of its read mark."""
     if key == COMMANDS_KEY:
-        return messages.depth(queues.COMMANDS, of=lambda _: True)
-    agent = key.partition("/")[0]
-    return messages.depth(REPLIES, of=lambda mail: _agent_of(mail) == agent)
-
-
-def _agent_of(mail: QueuedMessage) -> str | None:
-    try:
-        return read_reply(mail.body).agent
-    except InvalidMessage:
-        return None
+        return messages.depth(queues.COMMANDS)
+    return messages.depth(REPLIES, key.partition("/")[0])
 
 
 def effect_of(reply: Reply) -> EffectKey:

@@ -8,6 +8,8 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from heapq import heappop, heappush, nsmallest
+from itertools import count
 
 from roundsman.model.instants import SECOND, milliseconds
 from roundsman.model.redelivery import hidden_for
@@ -61,13 +63,16 @@ class QueuedMessage:
     queue: str = field(compare=False)
     body: str = field(compare=False)
     to: str = field(compare=False, default="")
-    """The agent and the priority of a request (`payment/normal`); empty for other messages."""
+    """The agent and the priority of a request (`payment/normal`), the agent of a reply, and empty
+    for other messages. A queue of the stack is `queue` and `to` together."""
     sender: str | None = field(compare=False, default=None)
     """The principal that sent the message, in the form of the `SenderId` of SQS."""
     receives: int = field(compare=False, default=0)
     """How often the message was received."""
     sent_at: int = field(compare=False, default=0)
-    """When the message was sent, in epoch ms."""
+    """When the message was sent, in epoch ms: the `SentTimestamp` of SQS."""
+    gone: bool = field(compare=False, default=False)
+    """Whether the message was deleted or is a dead letter."""
 
     @property
     def message_id(self) -> str:
@@ -75,7 +80,7 @@ class QueuedMessage:
         return f"message-{self.number}"
 
     def __str__(self) -> str:
-        return f"{self.message_id} of {self.to or self.queue}"
+        return f"{self.message_id} of {self.to if self.queue == REQUESTS else self.queue}"
 
 
 class DeliveryRule:
@@ -125,6 +130,8 @@ class WorldQueues:
         self._clock = clock
         self._numbers = 0
         self._mail: list[QueuedMessage] = []
+        self._soonest: dict[tuple[str, str], list[tuple[int, int, int, QueuedMessage]]] = {}
+        self._places = count()
         self._fates: list[tuple[str, str, DeliveryRule]] = []
         self.dead: list[QueuedMessage] = []
 
@@ -152,19 +159,25 @@ class WorldQueues:
         delay: int = 0,
         to: str = "",
         sender: str | None = None,
+        sent_at: int | None = None,
     ) -> None:
         """Put a message into a queue; it is visible `delay` ms from now at the earliest.
 
-        A copy of a message has the same message id, as in SQS.
+        `sent_at` is when it is sent (epoch ms); None means now. A copy of a message has the same
+        message id, as in SQS.
         """
         self._numbers += 1
-        sent_at = self._clock() + delay
+        now = self._clock()
         for late in self._fate_of(queue, body):
-            self._mail.append(
-                QueuedMessage(
-                    sent_at + late, self._numbers, queue, body, to, sender, sent_at=sent_at
-                )
-            )
+            mail = QueuedMessage(now + delay + late, self._numbers, queue, body, to, sender)
+            mail.sent_at = now if sent_at is None else sent_at
+            self._mail.append(mail)
+            self._place(mail)
+
+    def _place(self, mail: QueuedMessage) -> None:
+        """Put the message at its place in its queue, by `visible_at`."""
+        places = self._soonest.setdefault((mail.queue, mail.to), [])
+        heappush(places, (mail.visible_at, mail.number, next(self._places), mail))
 
     def _fate_of(self, queue: str, body: str) -> tuple[int, ...]:
         for about, containing, fate in self._fates:
@@ -174,22 +187,45 @@ class WorldQueues:
 
     def first(self) -> QueuedMessage | None:
         """The message that is or becomes visible first; None if all queues are empty."""
-        return min(self._mail, default=None)
+        return min(self.heads(), default=None)
+
+    def heads(self) -> list[QueuedMessage]:
+        """The message of each queue that is or becomes visible first."""
+        return [places[0][-1] for places in self._soonest.values() if self._pruned(places)]
+
+    def _pruned(self, places: list[tuple[int, int, int, QueuedMessage]]) -> bool:
+        """Remove the places that messages have left. Returns False if none is left."""
+        while places and (places[0][-1].gone or places[0][0] != places[0][-1].visible_at):
+            heappop(places)
+        return bool(places)
+
+    def next_of(self, mail: QueuedMessage, most: int) -> list[QueuedMessage]:
+        """Up to `most` visible messages of the queue of this message, the earliest first."""
+        if most < 1:
+            return []
+        place, now = (mail.queue, mail.to), self._clock()
+        found = [each for each in self._mail if (each.queue, each.to) == place]
+        return nsmallest(most, (each for each in found if each.visible_at <= now))
+
+    def depth(self, queue: str, to: str = "") -> QueueDepth:
+        """How many messages of a queue are visible now, and how many are in flight.
+
+        `to` is the agent of a queue of replies, or the agent and priority of one of requests. A
+        message is in flight from when it is received until it is deleted or visible again. A
+        delayed message is neither before its delay is over, nor is a reply before it is sent. A
+        reply that is delivered late is in its queue, and so counts as visible.
+        """
+        now = self._clock()
+        found = [mail for mail in self._mail if (mail.queue, mail.to) == (queue, to)]
+        in_flight = sum(mail.receives > 0 and mail.visible_at > now for mail in found)
+        if queue == REPLIES:
+            return QueueDepth(sum(mail.sent_at <= now for mail in found) - in_flight, in_flight)
+        return QueueDepth(sum(mail.visible_at <= now for mail in found), in_flight)
 
     def visible(self) -> list[QueuedMessage]:
         """The messages that are visible now, earliest first."""
         now = self._clock()
         return sorted(mail for mail in self._mail if mail.visible_at <= now)
-
-    def depth(self, queue: str, *, of: Callable[[QueuedMessage], bool]) -> QueueDepth:
-        """How many messages of a queue, of those for which `of` is true, are visible or in flight.
-
-        A message that is delivered late is in its queue, and so counts as visible.
-        """
-        now = self._clock()
-        there = [m for m in self._mail if m.queue == queue and m.sent_at <= now and of(m)]
-        in_flight = sum(m.receives > 0 and m.visible_at > now for m in there)
-        return QueueDepth(len(there) - in_flight, in_flight)
 
     def receive(self, mail: QueuedMessage) -> bool:
         """Hide the message for the visibility timeout of its queue.
@@ -197,16 +233,18 @@ class WorldQueues:
         Returns False if it was received too often and is now a dead letter.
         """
         if mail.receives >= MOST_RECEIVES[mail.queue]:
-            self._mail.remove(mail)
+            self.delete(mail)
             self.dead.append(mail)
             return False
         mail.receives += 1
         mail.visible_at = self._clock() + VISIBILITY[mail.queue]
+        self._place(mail)
         return True
 
     def delete(self, mail: QueuedMessage) -> None:
         """Delete a message that was handled."""
         self._mail.remove(mail)
+        mail.gone = True
 
     def hide_longer(self, mail: QueuedMessage, drawn: float) -> None:
         """Hide a message that was throttled, as its function does; `drawn` is from 0 to 1.
@@ -220,3 +258,4 @@ class WorldQueues:
     def delay(self, mail: QueuedMessage, by: int) -> None:
         """Make the message visible `by` ms from now."""
         mail.visible_at = self._clock() + by
+        self._place(mail)

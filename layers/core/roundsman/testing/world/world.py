@@ -43,6 +43,14 @@ from roundsman.testing.invariants.rules import Broken, Invariant, of_open
 from roundsman.testing.tasks import checked
 from roundsman.testing.world.agents import UntypedError, all_agents, check_typed
 from roundsman.testing.world.application import SimulatedApplication
+from roundsman.testing.world.capacity import (
+    SCHEDULER,
+    SUBMISSION,
+    SUPERVISOR,
+    Capacity,
+    Functions,
+    reader_of,
+)
 from roundsman.testing.world.mishaps import NONE, Mishaps, RandomFaults, RandomServices, some_delay
 from roundsman.testing.world.operator import Operator
 from roundsman.testing.world.outbox import Status, WorldOutbox
@@ -91,6 +99,8 @@ class World:
     - `skew`: how far the clock of a part is ahead (`submission`, `scheduler`, `supervisor`).
     - `instances`: how many scheduler instances live on from message to message, with their caches,
       until their process dies. Without it, each message has a new instance.
+    - `capacity`: how much `submission` and `scheduler` do at once; without it, all at once and in
+      no time. In a world with a capacity, other events take no time.
     """
 
     def __init__(
@@ -104,6 +114,7 @@ class World:
         interval: timedelta = timedelta(minutes=1),
         skew: Mapping[str, timedelta] | None = None,
         instances: int | None = None,
+        capacity: Mapping[str, Capacity] | None = None,
     ) -> None:
         """Raises ValueError if an argument is invalid, and DefinitionError if a given agent lacks a
         function for one of its steps.
@@ -114,6 +125,10 @@ class World:
         if faults is not None and mishaps.of_calls:
             raise ValueError("mishaps of calls are drawn where no faults are given: give either")
         check_settings(supervisors, interval, skew or {}, instances)
+        self.functions = Functions(capacity or {})
+        self.check_every = 1
+        """The number of events between two checks of all invariants: more for hundreds of orders.
+        The end of a run is always checked."""
         self.now = MORNING
         self.seed = seed
         self.mishaps = mishaps
@@ -262,7 +277,7 @@ class World:
         if error is not None:
             body = failed_reply(token, error, clock=self.clock)
         self.processes.watch.touched(reply.task_id)
-        self._post(REPLIES, body, sender=ANSWER_SENDER)
+        self._post(REPLIES, body, to=reply.agent, sender=ANSWER_SENDER)
 
     def reminders(self, order_id: str, step: str) -> list[StepRequest]:
         """The requests with which the function to remind of a step was called, in their order.
@@ -292,6 +307,21 @@ class World:
         self._check_hold(agent, kind)
         self.processes.holds.release(agent, kind)
         self.trace.note(self.now, "{} is released", agent)
+
+    def down(self, function: str, for_: timedelta) -> None:
+        """Let a function begin no invocation for the time `for_`: its messages wait in order.
+
+        `function` is `submission`, `scheduler`, `supervisor` or an agent. Raises ValueError if
+        there is no such function.
+        """
+        known = (SUBMISSION, SCHEDULER, SUPERVISOR, *self.post.agents)
+        if function not in known:
+            raise ValueError(f"no function {function!r}; there are {', '.join(known)}")
+        until = self.now + milliseconds(for_)
+        self.functions.down(function, until)
+        if function == SUPERVISOR:
+            self.processes.watch.looks.failed(until)
+        self.trace.note(self.now, "{} is down for {}", function, for_)
 
     def _check_hold(self, agent: str, kind: str) -> None:
         if agent not in self.post.agents:
@@ -334,38 +364,62 @@ class World:
                 if until is not None and end is None:
                     raise AssertionError(f"what was waited for never is so\n\n{self.trace}")
                 break
-            self._check()
+            if self.events % self.check_every == 0:
+                self._check()
             if self.events > most:
                 open_tasks = [task.task_id for task in self.processes.watch.open_tasks()]
                 self._break(Invariant.ENDS, " ".join(open_tasks), f"{self.events} events, and on")
         if end is not None:
             self.now = max(self.now, end)
+        if end is not None or self.check_every > 1:
             self._check()
         return self
 
     def _step(self, end: int | None) -> bool:
         """Handle the next event. Returns False if there is none up to `end`."""
-        mail, tick = (
-            self.queues.first(),
-            self.processes.next_tick(self._ticked_at, bounded=end is not None),
-        )
-        comes = mail.visible_at if mail is not None else None
-        at = min((at for at in (comes, tick) if at is not None), default=None)
+        comes, mail = self._next_mail()
+        tick = self.processes.next_tick(self._ticked_at, bounded=end is not None)
+        if tick is not None:
+            tick = max(tick, self.functions.down_until(SUPERVISOR))
+        ends = self.functions.next_end()
+        at = min((at for at in (ends, comes, tick) if at is not None), default=None)
         if at is None or (end is not None and at > end):
             return False
-        self.now = max(self.now + LATENCY, at)
+        self.now = max(self.now + (0 if self.functions.timed else LATENCY), at)
         self.events += 1
-        if mail is not None and mail.visible_at == at:
+        if ends == at:
+            self._handle_batch(self.functions.end())
+        elif mail is not None and comes == at:
             self._deliver(self._overtaking(mail))
         else:
             self._ticked_at = self.now
             self._make_pass()
         return True
 
+    def _next_mail(self) -> tuple[int | None, QueuedMessage | None]:
+        """The message that is delivered next, and when (epoch ms): a function may be busy or down.
+
+        Of the queues that one function reads, the message that was visible first goes first.
+        """
+        if not self.functions.limited:
+            mail = self.queues.first()
+            return (None if mail is None else mail.visible_at), mail
+        heads = [(self.functions.free_at(mail), mail) for mail in self.queues.heads()]
+        free = [(max(at, mail.visible_at), mail) for at, mail in heads if at is not None]
+        return min(free, default=(None, None))
+
+    def _ready(self) -> list[QueuedMessage]:
+        """The messages that are visible now and whose function can read them, earliest first."""
+        visible = self.queues.visible()
+        if not self.functions.limited:
+            return visible
+        heads = [(self.functions.free_at(mail), mail) for mail in visible]
+        return [mail for at, mail in heads if at is not None and at <= self.now]
+
     def _overtaking(self, mail: QueuedMessage) -> QueuedMessage:
         """The message to deliver first: at random any visible one, as in an SQS standard queue."""
         if self.mishaps.overtakes and self.chance.random() < self.mishaps.overtakes:
-            return self.chance.choice(self.queues.visible())
+            return self.chance.choice(self._ready())
         return mail
 
     def _make_pass(self) -> None:
@@ -379,18 +433,44 @@ class World:
             self.trace.note(self.now, "  {}: {}", task_id, reason)
 
     def _deliver(self, mail: QueuedMessage) -> None:
-        batch = self._batch_with(mail)
-        if len(batch) > 1:
-            self._deliver_together(batch)
+        """Let the function of the message read it, with others if it takes a batch."""
+        function = reader_of(mail)
+        capacity = self.functions.capacity_of(function)
+        most = [mail] if capacity else self._batch_with(mail)
+        batch = [each for each in most if self._receive(each)]
+        if capacity is not None and batch:
+            others = self.queues.next_of(mail, capacity.batch - 1)
+            batch += [each for each in others if self._receive(each)]
+        if not batch:
             return
-        if not self.queues.receive(mail):
-            self.trace.note(self.now, "{} was read {} times and is dead", mail, mail.receives)
-            return
-        self.trace.note(self.now, "{}", mail)
-        if self._survives(lambda: self._handle(mail), mail, [mail]):
-            self._delete(mail)
+        self.functions.count(function, len(batch))
+        if capacity is None:
+            self._handle_batch(batch)
         else:
-            self.processes.handling_failed(mail)
+            self.functions.begin(function, self.now, batch)
+
+    def _receive(self, mail: QueuedMessage) -> bool:
+        received = self.queues.receive(mail)
+        dead = f" was read {mail.receives} times and is dead"
+        self.trace.note(self.now, "{}{}", mail, "" if received else dead)
+        return received
+
+    def _handle_batch(self, batch: Sequence[QueuedMessage]) -> None:
+        """Handle messages that one invocation has read; replies of one task are handled together.
+
+        An invocation that dies while it handles one task goes on with those of the others.
+        """
+        groups = dict[str, list[QueuedMessage]]()
+        for mail in batch:
+            task_id = self.processes.task_of_reply(mail) if len(batch) > 1 else None
+            groups.setdefault(task_id or mail.message_id, []).append(mail)
+        for group in groups.values():
+            if len(group) > 1:
+                self._handle_together(group)
+            elif self._survives(partial(self._handle, group[0]), group[0], group):
+                self._delete(group[0])
+            else:
+                self.processes.handling_failed(group[0])
 
     def _batch_with(self, mail: QueuedMessage) -> list[QueuedMessage]:
         """The messages that one invocation gets: replies of one task that are visible together.
@@ -412,11 +492,8 @@ class World:
             others = others[: self.chance.randrange(len(others) + 1)]
         return [mail, *others]
 
-    def _deliver_together(self, batch: Sequence[QueuedMessage]) -> None:
-        """Deliver messages to one invocation, which lives or dies for all of them."""
-        for mail in batch:
-            self.queues.receive(mail)
-            self.trace.note(self.now, "{}", mail)
+    def _handle_together(self, batch: Sequence[QueuedMessage]) -> None:
+        """Handle replies of one task in one invocation, which lives or dies for all of them."""
         results = list[str | Exception]()
 
         def handle() -> None:
@@ -480,7 +557,7 @@ class World:
         """Before a random call of one process, let another process act, so that the two race."""
         if self._depth or self.faults.stopped or self.chance.random() >= self.mishaps.meetings:
             return
-        ready = self.queues.visible()
+        ready = self._ready()
         self._depth += 1
         try:
             self.trace.note(self.now, "  meanwhile, before {}:", name)
@@ -501,9 +578,11 @@ class World:
     ) -> None:
         if sender == A_FUNCTION:  # submission is the only function that sends a command
             sender = AGENT_SENDER if queue == REPLIES else SUBMISSION_SENDER
+        # An agent sends its reply when its visit ends; any other delay is one of the queue.
+        sent_at = self.now + delay if queue == REPLIES else self.now
         if queue != EFFECTS and self.chance.random() < self.mishaps.delays:
             delay += some_delay(self.chance, self.mishaps.longest_delay)
-        self.queues.send(queue, body, delay=delay, to=to, sender=sender)
+        self.queues.send(queue, body, delay=delay, to=to, sender=sender, sent_at=sent_at)
 
     def _post_as_supervisor(self, body: str, delay: int) -> None:
         self._post(COMMANDS, body, delay, sender=SUPERVISOR_SENDER)
