@@ -9,7 +9,7 @@ cold         speed/cold.py, up to a first message (speed/first_events.py)
 supervisor   speed/passes.py
 scale        scale/: plan.py calculates, hot.py and rounds.py simulate, measure.py makes the tables
 latency      speed/latency.py
-overload     scale/overload.py
+overload     scale/overload.py of an agent's queue, behind.py of the scheduler's
 throughput   speed/throughput.py, with SIGKILL of all workers (speed/killing.py), and a comparison
              with Step Functions (speed/step_functions.py, speed/step_function_task.py)
 comparison   comparison.py

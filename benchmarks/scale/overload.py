@@ -1,5 +1,7 @@
 """Simulates overload: an agent's queue has a backlog that exceeds the time limit of its steps.
 
+`behind` simulates the overload of the scheduler, which belongs to the same part.
+
 Orders of one step arrive all at once, or steadily at twice the capacity of the agent's instances.
 The queue and the clock are simulated; the decisions, requests, read marks and the agent are real.
 An instance reads one request at a time, writes its read mark, and calls a service that takes the
@@ -17,6 +19,7 @@ from pathlib import Path
 
 from benchmarks.plot import Bar, stacked
 from benchmarks.report import Report, Setting, Table, amount
+from benchmarks.scale import behind
 from benchmarks.scale.arrivals import lot
 from roundsman.agents.agent import Agent, NoReply
 from roundsman.agents.request import StepRequest
@@ -169,7 +172,10 @@ def measure(setting: Setting) -> Report:
         )
         document[name] = dict(zip(HEADINGS[1:], rows[-1][1:], strict=True))
     PLOT.write_text(plot(document), encoding="utf-8")
-    return Report([Table(TITLE, HEADINGS, rows)], {"overload": document})
+    tables, of_scheduler = behind.measure(setting.say)
+    return Report(
+        [Table(TITLE, HEADINGS, rows), *tables], {"overload": document, "behind": of_scheduler}
+    )
 
 
 def plot(document: Mapping[str, Json]) -> str:

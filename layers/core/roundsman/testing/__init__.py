@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from roundsman.model.states import ProcessState, TaskState
     from roundsman.testing.faults import Crash, Fault, Faults
     from roundsman.testing.invariants.rules import Broken, Invariant
+    from roundsman.testing.world.capacity import Capacity
     from roundsman.testing.world.crashes import StoryBroken, crash_everywhere
     from roundsman.testing.world.mishaps import Mishaps
     from roundsman.testing.world.services import FOR_EVER
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Broken": "roundsman.testing.invariants.rules",
+    "Capacity": "roundsman.testing.world.capacity",
     "Crash": "roundsman.testing.faults",
     "FOR_EVER": "roundsman.testing.world.services",
     "Fault": "roundsman.testing.faults",
@@ -41,6 +43,7 @@ _HOMES = {
 __all__ = [
     "FOR_EVER",
     "Broken",
+    "Capacity",
     "Crash",
     "Fault",
     "Faults",

@@ -1,0 +1,47 @@
+"""The simulation of a scheduler that is behind or down."""
+
+from functools import cache
+
+import pytest
+
+from benchmarks.scale.behind import Cell, kinds, simulated
+from roundsman.testing.world.capacity import SCHEDULER, SUBMISSION, SUPERVISOR
+from roundsman.testing.world.queues import REPLIES
+from roundsman.wire.commands import INSPECT, START
+
+found_of = cache(simulated)
+
+IN_TIME = [
+    Cell(within=30, times=1),
+    Cell(within=30, times=0.5, instances=4, batch=10, steps=4, fenced=False, max_attempts=1),
+    Cell(within=10, times=1, limited=SUBMISSION),
+]
+AN_HOUR = Cell(times=0.2, instances=4, down=(SCHEDULER,), minutes=60)
+
+
+@pytest.mark.parametrize("cell", IN_TIME, ids=str)
+def test_a_scheduler_that_keeps_up_reads_one_message_for_each_order_and_each_step(
+    cell: Cell,
+) -> None:
+    found = found_of(cell)
+    assert (found.failed, found.counted) == (0, 0)
+    assert found.effort < 1.01
+    assert found.requests == found.orders * found.steps
+
+
+def test_a_scheduler_that_is_down_finds_the_starts_and_replies_that_have_waited() -> None:
+    found = found_of(AN_HOUR)
+    assert found.open == found.orders
+    assert found.waiting.keys() <= {START, INSPECT, REPLIES}
+    assert found.waiting[START] >= found.orders // 2
+    assert found.waiting[REPLIES] > 0
+
+
+def test_each_cell_is_of_orders_that_come_and_one_function_is_limited_or_down() -> None:
+    cells = [cell for _, cells in kinds() for cell in cells]
+    assert all(cell.orders > 0 for cell in cells)
+    assert {cell.within for cell in cells} == {10, 30, 300}
+    assert {cell.instances for cell in cells} == {1, 4, 10}
+    assert {cell.down for cell in cells} == {
+        (), (SCHEDULER,), (SUPERVISOR,), (SCHEDULER, SUPERVISOR)
+    }  # fmt: skip
