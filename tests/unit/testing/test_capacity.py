@@ -6,7 +6,7 @@ import pytest
 
 from roundsman import Step, Workflow
 from roundsman.model.instants import MINUTE, SECOND
-from roundsman.testing import Capacity, World
+from roundsman.testing import Capacity, Mishaps, World
 from roundsman.testing.world.queues import COMMANDS, REPLIES
 from roundsman.testing.world.world import MORNING
 from roundsman.wire.commands import START, read_command
@@ -31,7 +31,7 @@ def test_an_instance_reads_one_batch_after_the_other_and_each_takes_its_time() -
     world.run()
     world.check_all_ended()
     assert world.functions.invocations["scheduler"] == 5 * (1 + 2)
-    assert world.now >= MORNING + 15 * SECOND
+    assert world.now == MORNING + 15 * SECOND, "and nothing else takes time"
 
 
 def test_more_instances_and_batches_take_less_time() -> None:
@@ -58,6 +58,25 @@ def test_a_batch_has_messages_of_one_queue_in_the_order_of_their_arrival() -> No
     read = [read_command(mail.body).task_id for mail in commands if mail.receives]
     assert read == sent[:3]
     assert world.queues.depth(COMMANDS) == (2, 3)
+
+
+def test_a_batch_has_no_message_that_is_delayed_and_none_comes_early() -> None:
+    world = world_of(scheduler=Capacity(takes=A_SECOND, batch=10))
+    world.submit()
+    world.post.send_inspect("ord-1", delay=MINUTE)
+    world.run(until=lambda: world.functions.invocations["scheduler"] == 1)
+    assert world.functions.read["scheduler"] == 1
+    world.run(until=lambda: world.queues.depth(COMMANDS) == (0, 1))
+    world.run(for_=timedelta(seconds=50))
+    assert [mail.queue for mail in world.queues.waiting] == [COMMANDS]
+
+
+def test_a_batch_has_no_message_of_another_queue() -> None:
+    world = world_of(scheduler=Capacity(takes=A_SECOND, batch=10))
+    world.submit()
+    world.run(until=lambda: world.functions.invocations["scheduler"] == 2)
+    (read,) = (mail for mail in world.queues.waiting if mail.receives)
+    assert read.to == "stock"
 
 
 def test_messages_that_a_busy_instance_has_read_are_in_flight() -> None:
@@ -88,7 +107,7 @@ def test_a_reply_is_sent_when_its_call_ends_and_a_delayed_command_when_it_is_put
     (reply,) = (mail for mail in world.queues.waiting if mail.to == "payment")
     assert reply.queue == REPLIES
     assert reply.sent_at == world.now + 20 * SECOND == reply.visible_at
-    world.queues.send(COMMANDS, "{}", delay=MINUTE)
+    world.post.send_inspect("ord-1", delay=2 * MINUTE)
     assert world.queues.waiting[-1].sent_at == world.now
 
 
@@ -104,6 +123,26 @@ def test_messages_wait_for_a_function_that_is_down_and_then_come_in_order() -> N
     world.run()
     world.check_all_ended()
     assert world.functions.invocations["scheduler"] >= 9
+
+
+def test_a_function_that_is_down_twice_is_down_until_the_later_end() -> None:
+    world = world_of()
+    world.down("scheduler", for_=timedelta(minutes=5))
+    world.down("scheduler", for_=timedelta(minutes=1))
+    world.submit()
+    world.run(for_=timedelta(minutes=4))
+    assert world.functions.invocations["scheduler"] == 0
+
+
+def test_no_message_overtakes_into_a_function_that_is_down() -> None:
+    steps = Step(name="reserve", agent="stock", complete_within=timedelta(minutes=1))
+    workflow = Workflow(name="order", steps=(steps,), complete_within=timedelta(hours=8))
+    world = World(workflow, mishaps=Mishaps(overtakes=1))
+    world.down("scheduler", for_=timedelta(minutes=4))
+    for _ in range(5):
+        world.submit()
+        world.run(for_=timedelta(seconds=30))
+    assert world.functions.invocations["scheduler"] == 0
 
 
 def test_a_supervisor_that_is_down_makes_no_pass() -> None:

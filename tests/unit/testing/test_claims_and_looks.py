@@ -279,6 +279,14 @@ def test_a_look_a_fault_and_an_end_begin_the_time_anew() -> None:
     assert lateness(lambda looks: looks.written(PLAN, over, NOW, is_open=False), late) == []
 
 
+def test_a_call_that_fails_while_nobody_looks_does_not_shorten_that_time() -> None:
+    def told(looks: Looks) -> None:
+        looks.failed(NOW + 60 * MINUTE)
+        looks.failed(NOW + MINUTE)
+
+    assert lateness(told, NOW + 60 * MINUTE + WITHIN) == []
+
+
 def test_a_due_entry_that_was_put_off_for_hours_is_found(monkeypatch: Patch) -> None:
     """Where the supervisor may not read for ten minutes, and stays away for longer."""
     make_pass = Supervisor.make_pass
