@@ -149,7 +149,7 @@ def kinds() -> Iterator[tuple[str, list[Cell]]]:
         how = f"{times} a minute's, {'steady' if steady else 'at once'}, {within} s"
         yield how, [cell for cell in cells if cell.orders <= MOST_ORDERS]
     slow = [Cell(within, 3, takes=0.2, limited=SUBMISSION) for within in (10, 30, 300)]
-    yield "3 a minute's, at once, submission", slow
+    yield "submission, 3 a minute's", slow
     for down, minutes in OUTAGES:
         quick = Cell(times=0.5, instances=4, takes=0.5, down=down, minutes=minutes)
         cells = [replace(quick, within=within) for within in (10, 30, 300)]
@@ -158,7 +158,7 @@ def kinds() -> Iterator[tuple[str, list[Cell]]]:
             for cell in cells
             for most, fenced, steps in VARIANTS[:2]
         ]
-        yield f"{' and '.join(down)} down, {minutes} min", cells
+        yield f"{down[0] if len(down) == 1 else 'both'} down, {minutes} min", cells
 
 
 def simulated(cell: Cell) -> Found:
