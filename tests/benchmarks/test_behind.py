@@ -45,3 +45,35 @@ def test_each_cell_is_of_orders_that_come_and_one_function_is_limited_or_down() 
     assert {cell.down for cell in cells} == {
         (), (SCHEDULER,), (SUPERVISOR,), (SCHEDULER, SUPERVISOR)
     }  # fmt: skip
+
+
+BEHIND = [
+    Cell(within=10, times=3, max_attempts=1, fenced=False, steps=4),
+    Cell(within=30, times=3, instances=4, batch=10),
+    Cell(within=30, times=10, takes=2.0, max_attempts=1),
+    Cell(within=10, times=1.5, steady=True, takes=2.0),
+]
+DOWN = [
+    Cell(times=0.2, instances=4, down=(SCHEDULER,), minutes=10, max_attempts=1),
+    AN_HOUR,
+    Cell(times=0.2, instances=4, down=(SUPERVISOR,), minutes=60),
+    Cell(times=0.2, instances=4, down=(SCHEDULER, SUPERVISOR), minutes=60, max_attempts=1),
+]
+
+
+@pytest.mark.parametrize("cell", [*BEHIND, *DOWN], ids=str)
+def test_no_healthy_order_fails_of_a_scheduler_that_is_behind_or_down(cell: Cell) -> None:
+    found = found_of(cell)
+    assert (found.failed, found.counted) == (0, 0)
+
+
+@pytest.mark.parametrize("cell", BEHIND, ids=str)
+def test_a_scheduler_that_is_behind_reads_at_most_a_third_more_than_the_ideal(cell: Cell) -> None:
+    assert found_of(cell).effort <= 1.3
+
+
+@pytest.mark.parametrize("cell", DOWN, ids=str)
+def test_after_an_outage_one_start_one_inspect_and_one_reply_wait_at_most(cell: Cell) -> None:
+    found = found_of(cell)
+    for kind in (START, INSPECT, REPLIES):
+        assert found.waiting[kind] <= found.open
