@@ -46,7 +46,7 @@ def dies(world: World, when: Callable[[QueuedMessage], bool]) -> None:
             raise Crash("out of memory")
         return handle_replies(batch, post)
 
-    world.processes.handle = dying  # type: ignore[method-assign, assignment]
+    world.processes.handle = dying  # type: ignore[method-assign]
     world.processes.handle_replies = dying_together  # type: ignore[method-assign]
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from roundsman import Step, Workflow
 from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.scheduler_queues import QueueDepth
 from roundsman.testing import Capacity, Mishaps, World
 from roundsman.testing.world.queues import COMMANDS, REPLIES
 from roundsman.testing.world.world import MORNING
@@ -57,7 +58,7 @@ def test_a_batch_has_messages_of_one_queue_in_the_order_of_their_arrival() -> No
     commands = [mail for mail in world.queues.waiting if mail.queue == COMMANDS]
     read = [read_command(mail.body).task_id for mail in commands if mail.receives]
     assert read == sent[:3]
-    assert world.queues.depth(COMMANDS) == (2, 3)
+    assert world.queues.depth(COMMANDS) == QueueDepth(2, 3)
 
 
 def test_a_batch_has_no_message_that_is_delayed_and_none_comes_early() -> None:
@@ -66,7 +67,7 @@ def test_a_batch_has_no_message_that_is_delayed_and_none_comes_early() -> None:
     world.post.send_inspect("ord-1", delay=MINUTE)
     world.run(until=lambda: world.functions.invocations["scheduler"] == 1)
     assert world.functions.read["scheduler"] == 1
-    world.run(until=lambda: world.queues.depth(COMMANDS) == (0, 1))
+    world.run(until=lambda: world.queues.depth(COMMANDS) == QueueDepth(0, 1))
     world.run(for_=timedelta(seconds=50))
     assert [mail.queue for mail in world.queues.waiting] == [COMMANDS]
 
@@ -84,17 +85,17 @@ def test_messages_that_a_busy_instance_has_read_are_in_flight() -> None:
     world.submit()
     world.submit()
     world.run(for_=A_SECOND / 2)
-    assert world.queues.depth(COMMANDS) == (1, 1)
+    assert world.queues.depth(COMMANDS) == QueueDepth(1, 1)
     world.run(for_=A_SECOND)
-    assert world.queues.depth(COMMANDS) == (0, 1)
-    assert world.queues.depth(REPLIES, "stock") == (1, 0)
-    assert world.queues.depth(REPLIES, "payment") == (1, 0)
+    assert world.queues.depth(COMMANDS) == QueueDepth(0, 1)
+    assert world.queues.depth(REPLIES, "stock") == QueueDepth(1, 0)
+    assert world.queues.depth(REPLIES, "payment") == QueueDepth(1, 0)
 
 
 def test_a_delayed_message_is_neither_visible_nor_in_flight() -> None:
     world = world_of()
     world.queues.send(COMMANDS, "{}", delay=MINUTE)
-    assert world.queues.depth(COMMANDS) == (0, 0)
+    assert world.queues.depth(COMMANDS) == QueueDepth(0, 0)
 
 
 def test_a_reply_is_sent_when_its_call_ends_and_a_delayed_command_when_it_is_put_aside() -> None:
@@ -102,7 +103,7 @@ def test_a_reply_is_sent_when_its_call_ends_and_a_delayed_command_when_it_is_put
     world.on("charge").takes(timedelta(seconds=20))
     world.submit()
     world.down("scheduler", for_=timedelta(minutes=1))
-    world.run(until=lambda: bool(world.queues.depth(COMMANDS)[0]))
+    world.run(until=lambda: world.queues.depth(COMMANDS).visible > 0)
     world.run(until=lambda: world.functions.invocations["payment"] == 1)
     (reply,) = (mail for mail in world.queues.waiting if mail.to == "payment")
     assert reply.queue == REPLIES
