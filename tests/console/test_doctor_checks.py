@@ -16,6 +16,7 @@ from roundsman.inspector.doctor.facts import (
     TableFact,
     TopicFact,
 )
+from roundsman.inspector.doctor.gather_queues import with_lags
 from roundsman.inspector.doctor.stack_checks import spans
 from roundsman.inspector.documents.doctor import FindingKind, Severity
 from roundsman.model.instants import MINUTE, SECOND
@@ -357,3 +358,18 @@ def test_each_kind_says_what_it_means_and_what_mends_it() -> None:
 def test_a_queue_with_a_short_visibility_timeout_is_behind_at_the_age_of_the_alarm() -> None:
     assert "queue-behind" in set(of(with_queue(oldest=1201, visibility=60)))
     assert "queue-behind" not in set(of(with_queue(oldest=1200, visibility=60)))
+
+
+def test_the_age_of_a_queue_that_the_scheduler_reads_is_also_told_by_its_mark() -> None:
+    queues = [
+        replace(PAYMENT_QUEUE, name="SchedulerQueue", waiting=1, oldest=1_300),
+        replace(PAYMENT_QUEUE, name="PaymentBackupReplyQueue", waiting=1),
+        replace(PAYMENT_QUEUE, name="MailReplyQueue", waiting=0),
+        replace(PAYMENT_QUEUE, name="PaymentRequestQueue", waiting=1, oldest=7),
+    ]
+    lags = {
+        "scheduler/commands": 2_000,
+        "payment_backup/replies": 1_500_000,
+        "mail/replies": 1_500_000,
+    }
+    assert [queue.oldest for queue in with_lags(queues, lags)] == [1_300, 1_500, None, 7]

@@ -4,6 +4,46 @@ from tools.mutants.mutant import Mutant
 
 LOOKING = (
     Mutant(
+        name="a-start-waits-only-where-messages-wait",
+        file="layers/core/roundsman/inspector/views/step_waits.py",
+        old='        if not behind and self.waiting == 0:\n            return ""\n',
+        new="",
+        tests=(
+            "tests/console/test_diagnosis.py::test_a_ready_step_does_not_wait_in_an_empty_queue_or_for_a_start_that_does_not_come",
+        ),
+        why="an operator looks for a backlog that is none, and the lost Start is found later",
+    ),
+    Mutant(
+        name="only-performs-get-time-back",
+        file="layers/core/roundsman/inspector/views/step_waits.py",
+        old="moves = operation_of(record) == PERFORM and self.task.ending is None",
+        new="moves = True",
+        tests=(
+            "tests/console/test_diagnosis.py::test_the_time_of_an_order_that_ends_does_not_move",
+        ),
+        why="an operator is told that an order gets time which it does not get",
+    ),
+    Mutant(
+        name="a-wish-is-no-read-mark",
+        file="layers/core/roundsman/inspector/read/queues.py",
+        old="for key, mark in marks.items() if is_read_mark(key)}",
+        new="for key, mark in marks.items()}",
+        tests=(
+            "tests/console/test_overview.py::test_the_scheduler_is_behind_by_marks_that_are_in_date_and_are_no_wishes",
+        ),
+        why="a wish for a mark is shown as a scheduler that is behind",
+    ),
+    Mutant(
+        name="a-backlog-is-listed-once",
+        file="layers/core/roundsman/inspector/views/standing_alerts.py",
+        old="if not (behind and one.about in _ALARMS_OF_A_BACKLOG)",
+        new="if one",
+        tests=(
+            "tests/console/test_alerts.py::test_the_alarms_of_the_same_backlog_are_not_listed_again",
+        ),
+        why="one backlog is three problems",
+    ),
+    Mutant(
         name="cursor-of-its-own-filter",
         file="layers/core/roundsman/inspector/read/cursors.py",
         old="    if of != mark:",

@@ -11,7 +11,7 @@ from roundsman.inspector.doctor.gather_functions import (
     find_functions,
     with_metrics,
 )
-from roundsman.inspector.doctor.gather_queues import find_queues
+from roundsman.inspector.doctor.gather_queues import find_queues, with_lags
 from roundsman.inspector.doctor.gather_stack import (
     QUEUE,
     find_alarms,
@@ -23,6 +23,7 @@ from roundsman.inspector.doctor.gather_stack import (
 from roundsman.inspector.doctor.gather_tasks import Walk, read_plans, walk
 from roundsman.inspector.doctor.readings import Looking
 from roundsman.inspector.read.agents import agent_names
+from roundsman.inspector.read.queues import lags_of
 from roundsman.inspector.read.stack import DeployedStack
 from roundsman.lazy_dataclass import dataclass
 from roundsman.model.bulk_run import RunState
@@ -53,6 +54,8 @@ def gather(stack: DeployedStack, limit: int, looking: Looking) -> Gathered:
     by_url = {url: name for name, url in resources.of(QUEUE).items()}
     queues = find_queues(stack, by_url, looking)
     functions, queues.work = with_metrics(functions, queues.work, at, looking)
+    with looking.at("marks"):
+        queues.work = with_lags(queues.work, lags_of(stack.board.marks(), at))
     leases = _leases(stack, looking)
     shards = max(stack.shards, leases.shards if leases else 0)
     walked = walk(stack, shards, limit, at, looking)

@@ -1,16 +1,18 @@
 """Reads the stack's queues and their dead-letter queues from SQS."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import field
+from collections.abc import Mapping, Sequence
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
 
 from roundsman.inspector.doctor.facts import QueueFact
 from roundsman.inspector.doctor.readings import Looking
+from roundsman.inspector.read.queues import queue_of_mark
 from roundsman.inspector.read.stack import DeployedStack
 from roundsman.lazy_dataclass import dataclass
+from roundsman.model.instants import SECOND
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -58,6 +60,20 @@ def find_queues(stack: DeployedStack, names: Mapping[str, str], looking: Looking
         if queue is not None:
             found.dead.append(queue)
     return found
+
+
+def with_lags(queues: Sequence[QueueFact], lags: Mapping[str, int]) -> list[QueueFact]:
+    """Return the queues with `oldest` as the scheduler's read marks say, where that is older.
+
+    `lags` is in ms, by the key of the queue's mark. A queue without visible messages keeps its age.
+    """
+    ages = {queue_of_mark(key): lag // SECOND for key, lag in lags.items()}
+    return [
+        replace(queue, oldest=max(queue.oldest or 0, age))
+        if queue.waiting and (age := ages.get(queue.name.lower()))
+        else queue
+        for queue in queues
+    ]
 
 
 def _look(
