@@ -108,7 +108,7 @@ class _View:
             return None
         if record.held_since is not None:
             return self._held(name, record, step)
-        if record.late_since is not None and record.not_before is None:
+        if record.late_since is not None:
             started = self._start_waits(name, record, step)
             if started is not None:
                 return started
