@@ -1,9 +1,14 @@
 """`when`: what is true, what is refused at import, what fails on an order without telling it."""
 
+import operator
+from decimal import Decimal
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from roundsman.errors import DefinitionError
-from roundsman.model.expressions import compile_condition, is_true, paths_read
+from roundsman.model.expressions import compile_condition, evaluate_list, is_true, paths_read
 from roundsman.model.json import Json
 
 ORDER: Json = {
@@ -130,3 +135,52 @@ def test_an_expression_that_fails_on_an_order_says_so_without_the_orders_content
 )
 def test_the_paths_that_an_expression_reads(expression: str, paths: set[tuple[str, ...]]) -> None:
     assert paths_read(expression) == paths
+
+
+OPERATORS = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+amounts = st.decimals(-1_000, 1_000, places=2).map(str) | st.integers(-1_000, 1_000)
+
+
+@given(amounts, amounts, st.sampled_from(sorted(OPERATORS)))
+def test_six_operators_compare_amounts_as_decimal_does(
+    left: str | int, right: str | int, sign: str
+) -> None:
+    found = is_true(f"input.a {sign} input.b", {"a": left, "b": right}, {})
+    assert found is OPERATORS[sign](Decimal(left), Decimal(right))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1_000",
+        "\uff11\uff12\uff13",
+        "NaN",
+        "Infinity",
+        " 200 ",
+        "1e3",
+        "1,000.00",
+        "+200",
+        "0200",
+        "200.",
+    ],
+)
+def test_other_text_is_text_and_not_an_amount(text: str) -> None:
+    for sign in ("<", "<=", ">", ">=", "=="):
+        assert not is_true(f"input.total {sign} `1000`", {"total": text}, {})
+    assert is_true("input.total != `1000`", {"total": text}, {})
+    assert is_true("input.total == input.total", {"total": text}, {})
+
+
+def test_max_min_and_sort_order_amounts_by_value_and_other_text_as_text() -> None:
+    order: Json = {"a": ["9.50", "10.00", "1.5"], "t": ["b", "10", "9"]}
+    assert is_true("max(input.a) == '10.00' && min(input.a) == '1.5'", order, {})
+    assert evaluate_list("sort(input.a)", order, {}) == ["1.5", "9.50", "10.00"]
+    assert evaluate_list("sort(input.t)", order, {}) == ["10", "9", "b"]
+    assert not is_true("max(`[]`) || min(`[]`)", order, {})

@@ -12,6 +12,7 @@ from roundsman.model.json import (
     MAX_DEPTH,
     Json,
     canonical_json,
+    numbers_that_lose_digits,
     parse_json,
     sha256,
     size_in_bytes,
@@ -62,6 +63,8 @@ def test_what_json_does_not_have_is_not_written(value: Json) -> None:
         ('{"a":' * 30 + "1" + "}" * 30, "nested deeper than 24 levels"),
         ("[" * 200_000, "nested deeper than 24 levels"),
         ("1 2", "Extra data"),
+        ("\ufeff{}", "begins with a byte order mark; send it without one"),
+        ('{"a": ' + "9" * 5_000 + "}", "more than 4300 digits in a row"),
     ],
 )
 def test_text_that_is_not_strict_json_or_could_not_be_written_again_is_refused(
@@ -126,3 +129,9 @@ def test_a_duration_is_said_as_a_person_says_it(duration: int, text: str) -> Non
 def test_a_duration_is_whole_milliseconds_rounded_down() -> None:
     assert milliseconds(timedelta(seconds=1.5)) == 1_500
     assert milliseconds(timedelta(microseconds=1_999)) == 1
+
+
+def test_numbers_that_a_float_cannot_keep_are_found_with_their_paths() -> None:
+    text = '{"a": [1.5, 12345678901234567.89], "b c": {"d": 1e-400}, "e": 1.10, "f": "0.1e-400"}'
+    assert numbers_that_lose_digits(text) == ["a[1]", '"b c".d']
+    assert numbers_that_lose_digits('{"a": 1, "b": "x"}') == []

@@ -32,7 +32,7 @@ from roundsman.agents.outcomes import (
     waiting,
 )
 from roundsman.agents.request import Perform, StepRequest, own_request
-from roundsman.errors import AccessError, Busy, PermanentError, TransientError
+from roundsman.errors import AccessError, Busy, InvalidInput, PermanentError, TransientError
 from roundsman.lazy_dataclass import dataclass
 from roundsman.model.instants import MINUTE, SECOND, milliseconds
 from roundsman.model.task import PERFORM, Effect
@@ -291,6 +291,8 @@ class Attempt:
         if isinstance(error, PermanentError):
             return permanent(error.error_type, error.message)
         message = f"unexpected error; see the log of the {self.agent} agent"
+        if isinstance(error, InvalidInput):  # its problems name fields, and quote no values
+            message = f"the stored input does not have the type that the code reads: {error}"
         fail = transient if _is_remote(error) else unexpected
         return fail(type(error).__name__, f"{asked}{message}")
 

@@ -1,14 +1,15 @@
 """Evaluates a step's `when` and `for_each`: JMESPath expressions over the order and the results."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from functools import lru_cache, reduce
 from itertools import dropwhile, takewhile
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import jmespath
 from jmespath.exceptions import JMESPathError, JMESPathTypeError
-from jmespath.functions import Functions
+from jmespath.functions import Functions, signature
 from jmespath.parser import ParsedResult
 from jmespath.visitor import TreeInterpreter
 
@@ -162,10 +163,10 @@ def is_true(expression: str, order: Json, results: Mapping[str, Json]) -> bool:
     """Whether the expression is true for `{"input": order, "results": results}`.
 
     The truth rules are those of JMESPath: null, false, and empty strings, lists and objects are
-    false. A decimal string (an amount) and a number are compared by value:
-    ``input.total > `100` ``. Raises ValueError if the evaluation fails on this data, for example
-    if a function gets an argument of a wrong type. The message names types and never contains the
-    data.
+    false. Text that is a JSON number without an exponent is an amount: it is compared by value
+    with numbers and other amounts. Raises ValueError if the evaluation fails on this data, for
+    example if a function gets an argument of a wrong type. The message names types and never
+    contains the data.
     """
     found = _evaluate("when", expression, order, results)
     # In JMESPath every number is true, also zero.
@@ -188,7 +189,7 @@ def _evaluate(what: str, expression: str, order: Json, results: Mapping[str, Jso
     data = {"input": order, "results": dict(results)}
     failed = f"{what} {expression!r} cannot be evaluated"
     try:
-        found: object = _Interpreter().visit(_compiled(expression).parsed, data)
+        found: object = _Interpreter(_OPTIONS).visit(_compiled(expression).parsed, data)
     except JMESPathTypeError as error:
         wanted, given = " or ".join(map(str, error.expected_types)), error.actual_type
         why = f"{error.function_name}() takes {wanted}, not {given}"
@@ -201,36 +202,67 @@ def _evaluate(what: str, expression: str, order: Json, results: Mapping[str, Jso
 
 
 class _Interpreter(TreeInterpreter):
-    """A JMESPath interpreter that compares a decimal string and a number by value.
+    """A JMESPath interpreter that compares amounts by value.
 
-    Orders contain amounts as decimal strings. The library raises TypeError for such a pair.
+    Orders contain amounts as decimal strings. The library compares those as text, and raises
+    TypeError for a string and a number.
     """
 
     def visit_comparator(self, node: "_TreeNode", value: object) -> object:
         operator = str(node["value"])
-        if operator not in ORDERINGS:
-            return super().visit_comparator(node, value)
         left, right = (self.visit(operand, value) for operand in node["children"])
-        if isinstance(left, str) != isinstance(right, str):
-            left, right = _amount(left), _amount(right)
-        if not (_orders(left) and _orders(right)):
-            return None
+        amounts = _amounts([left, right])
+        if amounts is not None:
+            left, right = amounts
+        elif operator in ORDERINGS and not (isinstance(left, str) and isinstance(right, str)):
+            return None  # neither amounts nor texts: they have no order
         outcome: object = self.COMPARATOR_FUNC[operator](left, right)
         return outcome
 
 
-def _orders(value: object) -> bool:
-    return isinstance(value, int | float | str | Decimal) and not isinstance(value, bool)
+class _AmountFunctions(Functions):
+    """The functions of JMESPath; those that order values order amounts by value."""
+
+    @signature({"types": ["array-number", "array-string"]})
+    def _func_max(self, array: list[object]) -> object:
+        return _ordered(array, array)[-1] if array else None
+
+    @signature({"types": ["array-number", "array-string"]})
+    def _func_min(self, array: list[object]) -> object:
+        return _ordered(array, array)[0] if array else None
+
+    @signature({"types": ["array-string", "array-number"]})
+    def _func_sort(self, array: list[object]) -> list[object]:
+        return _ordered(array, array)
+
+
+_OPTIONS = jmespath.Options(custom_functions=_AmountFunctions())
+
+
+def _ordered(values: Sequence[object], keys: Sequence[object]) -> list[object]:
+    """The values in the order of their keys: by value if all keys are amounts, else as they are."""
+    compared: Sequence[Any] = _amounts(keys) or keys
+    places = sorted(range(len(values)), key=lambda place: compared[place])
+    return [values[place] for place in places]
+
+
+_AMOUNT = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")
+"""The text of a JSON number without an exponent."""
+
+
+def _amounts(values: Sequence[object]) -> list[Decimal] | None:
+    """The amounts that the values are; None if any of them is none."""
+    found = [_amount(value) for value in values]
+    known = [amount for amount in found if amount is not None]
+    return known if len(known) == len(found) else None
 
 
 def _amount(value: object) -> Decimal | None:
-    if not _orders(value):
-        return None
-    try:
-        amount = Decimal(str(value))  # str gives the shortest text of a float: 100.1 stays 100.1
-    except InvalidOperation:
-        return None
-    return amount if amount.is_finite() else None
+    if isinstance(value, str):
+        return Decimal(value) if _AMOUNT.fullmatch(value) else None
+    if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
+        return Decimal(str(value))  # str gives the shortest text of a float: 100.1 stays 100.1
+    return None
 
 
 def paths_read(expression: str) -> frozenset[tuple[str, ...]]:

@@ -23,6 +23,7 @@ most MOST_ITEMS items, unless the annotation says otherwise. The limits `Len`, `
 `Lt` and `Interval` of the package annotated-types are understood too.
 """
 
+import inspect
 import json
 import re
 import types
@@ -141,10 +142,14 @@ def check_input(where: str, given: object) -> None:
     Raises DefinitionError if it is not a TypedDict, a dataclass or a function, or if a field has a
     type that cannot be checked or a name that belongs to the engine.
     """
-    if not is_input_type(given) and (isinstance(given, type) or not callable(given)):
+    of_values = isinstance(given, type) or get_origin(given) is not None
+    if not is_input_type(given) and (of_values or not callable(given)):
         raise DefinitionError(
             f"{where} must be a TypedDict, a dataclass or a function, not {given!r}"
         )
+    called = vars(type(given)).get("__call__")  # that of a callable object
+    if any(map(inspect.iscoroutinefunction, (given, called))):
+        raise DefinitionError(f"{where} is an async function; write it with def, without async")
     try:
         kinds = [given_type(given), stored_type(given)]
         names = [name for kind in kinds if kind is not None for name in field_names(kind)]
@@ -195,11 +200,28 @@ def valid_input(
         if problems:
             raise InvalidInput(problems)
     if is_input_type(given):
-        return value
+        filled = _with_defaults(value, found)
+        return value if filled == value else cast("Mapping[str, Json]", filled)
     stored = parse_json(canonical_json(_as_json(cast("InputFunction", given)(found))))
     if not isinstance(stored, Mapping):
         raise TypeError("the function of a workflow's input must return a JSON object")
     return stored
+
+
+def _with_defaults(sent: Json, read: object) -> Json:
+    """The value as it was sent, with the defaults of the dataclasses that it was read as."""
+    if isinstance(sent, Mapping) and is_dataclass(read) and not isinstance(read, type):
+        return {
+            field.name: _with_defaults(sent[field.name], getattr(read, field.name))
+            if field.name in sent
+            else _as_json(getattr(read, field.name))
+            for field in fields(read)
+        }
+    if isinstance(sent, Mapping) and isinstance(read, Mapping):
+        return {name: _with_defaults(inner, read.get(name)) for name, inner in sent.items()}
+    if isinstance(sent, list) and isinstance(read, list | tuple) and len(sent) == len(read):
+        return [_with_defaults(*pair) for pair in zip(sent, read, strict=True)]
+    return sent
 
 
 def tells_stored_input(given: object) -> bool:
@@ -253,7 +275,10 @@ def field_names(kind: type[object]) -> tuple[str, ...]:
 
 def masked_paths(kind: type[object]) -> frozenset[str]:
     """Return the paths of the masked fields: `paymentToken`, `people[].passport`, `pins.*.pin`."""
-    return frozenset(_masked(kind, "", ()))
+    again: list[str] = []
+    found = frozenset(_masked(kind, "", (), again))
+    # Values of a type in itself may be nested to any depth, so they are masked as a whole.
+    return found.union(again) if found else found
 
 
 @dataclass(frozen=True)
@@ -353,28 +378,70 @@ def _members(kind: object) -> tuple[object, ...]:
     return get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
 
 
-def _masked(kind: object, path: str, above: tuple[object, ...]) -> Iterator[str]:
-    for name, annotation in _hints(kind).items():
+def _masked(
+    kind: type[object], path: str, above: tuple[object, ...], again: list[str]
+) -> Iterator[str]:
+    for name, hint in _hints(kind).items():
         here = f"{path}.{name}" if path else name
-        hint = annotation
-        while get_origin(hint) in (NotRequired, Required):
-            hint = get_args(hint)[0]
-        if get_origin(hint) is Annotated and any(isinstance(m, Masked) for m in get_args(hint)[1:]):
+        yield from _masked_in(hint, here, (*above, kind), again)
+
+
+def _masked_in(
+    hint: object, here: str, above: tuple[object, ...], again: list[str]
+) -> Iterator[str]:
+    """Yield the masked paths of a value: a mark may stand at any place in its type.
+
+    `again` gets the paths of values of the types `above`, which are nested in themselves.
+    """
+    while (origin := get_origin(hint)) in (Annotated, NotRequired, Required):
+        if origin is Annotated and any(isinstance(mark, Masked) for mark in get_args(hint)[1:]):
             yield here
-            continue
-        for member in _members(_bare(hint)):
-            inner, place = _bare(member), here
-            while (origin := get_origin(inner)) in _CONTAINERS and get_args(inner):
-                in_list = origin in (list, tuple, _SEQUENCE)
-                inner = _bare(get_args(inner)[0 if in_list else 1])
-                place = f"{place}[]" if in_list else f"{place}.*"
-            if is_input_type(inner) and inner not in above:
-                yield from _masked(inner, place, (*above, kind))
+            return
+        hint = get_args(hint)[0]
+    members = _members(hint)
+    if len(members) > 1:
+        for member in members:
+            yield from _masked_in(member, here, above, again)
+    elif _is_list(hint):
+        for inner in get_args(hint)[:1]:
+            yield from _masked_in(inner, f"{here}[]", above, again)
+    elif (origin or hint) in (dict, _MAPPING):
+        for inner in get_args(hint)[1:]:
+            yield from _masked_in(inner, f"{here}.*", above, again)
+    elif is_input_type(hint) and hint in above:
+        again.append(here)
+    elif is_input_type(hint):
+        yield from _masked(hint, here, above, again)
+
+
+_PATH_PART = re.compile(r"\[\]|[^.\[\]]+")
+
+
+def has_path(kind: type[object], path: str) -> bool:
+    """Whether values of the type may have a value at the path, such as `people[].passport`."""
+    places: list[object] = [kind]
+    for part in _PATH_PART.findall(path):
+        members = [_bare(m) for place in places for m in _members(_bare(place))]
+        if any(member in _ANYTHING for member in members):
+            return True
+        places = [inner for member in members for inner in _inside(member, part)]
+    return bool(places)
+
+
+def _inside(kind: object, part: str) -> Sequence[object]:
+    """The types of a value that one part of a path leads to; empty if it leads nowhere."""
+    if part == "[]":
+        return (get_args(kind)[:1] or (object,)) if _is_list(kind) else ()
+    if (get_origin(kind) or kind) in (dict, _MAPPING):
+        return get_args(kind)[1:] or (object,)
+    if not is_input_type(kind):
+        return ()
+    hints = _field_hints(kind)
+    return tuple(hints.values()) if part == "*" else tuple(hints[n] for n in (part,) if n in hints)
 
 
 _SEQUENCE = get_origin(Sequence[int])
 _MAPPING = get_origin(Mapping[str, int])
-_CONTAINERS = (list, tuple, dict, _SEQUENCE, _MAPPING)
 _ANYTHING = (object, Any, "Json")
 _CHOICES = (str, int, float, bool, type(None))
 
@@ -479,6 +546,20 @@ def _optional_names(kind: type[object]) -> frozenset[str]:
     return cast("frozenset[str]", getattr(kind, "__optional_keys__", frozenset()))
 
 
+def _check_defaults(kind: type[object], reader: _ObjectReader) -> None:
+    """Check that each default is a value that the field may have: it is stored with the order."""
+    for field in fields(cast("Any", kind)):
+        if field.default is MISSING:
+            continue
+        problems: list[Problem] = []
+        reader.fields[field.name].read(_as_json(field.default), "", problems)
+        if problems:
+            raise DefinitionError(
+                f"{kind.__name__}.{field.name}: its default {problems[0].message}; change the "
+                "default or the type"
+            )
+
+
 class _ReaderMaker:
     """Makes the readers of an object type and of everything in it."""
 
@@ -501,7 +582,10 @@ class _ReaderMaker:
             while get_origin(annotation) in (NotRequired, Required):
                 required = get_origin(annotation) is Required
                 annotation = get_args(annotation)[0]
-            reader.fields[name] = _Field(self.value_reader(where, annotation), required)
+            read = self.value_reader(where, annotation)
+            reader.fields[name] = _Field(read, required)
+        if is_dataclass(kind):
+            _check_defaults(kind, reader)
         return reader
 
     def value_reader(self, where: str, annotation: object) -> Reader:
@@ -516,11 +600,15 @@ class _ReaderMaker:
             limits += more
         members = _members(kind)
         if kind in _ANYTHING or _is_any_json(members):
+            _check_limits(where, limits, "any value")
             return _read_anything
         if len(members) > 1:
             return self._union_reader(where, members, limits)
         if is_input_type(kind):
+            _check_limits(where, limits, "an object")
             return self.object_reader(kind)
+        if _is_scalar(kind) and kind not in (str, int, float):
+            _check_limits(where, limits, "a choice")
         found = _scalar_reader(where, kind, limits) or self._container_reader(where, kind, limits)
         if found is None:
             raise DefinitionError(
@@ -673,15 +761,46 @@ def _sizes(where: str, limits: Sequence[object], most: int) -> tuple[int, int]:
     return least, most
 
 
-def _suits(where: str, limits: Sequence[object], kinds: tuple[type, ...], named: str) -> None:
-    """Check that the limits are of these kinds; those of other packages are not judged."""
+_OURS = (Text, Pattern, Range, Items, Masked)
+_SIZES = frozenset({"min_length", "max_length"})
+_BOUNDS = frozenset({"ge", "gt", "le", "lt"})
+_LIMITED: Mapping[str, tuple[tuple[type, ...], frozenset[str]]] = {
+    "a text": ((Text, Pattern), _SIZES),
+    "a number": ((Range,), _BOUNDS),
+    "a list": ((Items,), _SIZES),
+    "a mapping": ((Items,), _SIZES),
+}
+"""What limits a value of each kind: classes of ours, and attributes of limits of other packages."""
+_OTHER_PACKAGES = frozenset({"annotated_types", "pydantic", "pydantic_core"})
+
+
+def _check_limits(where: str, limits: Sequence[object], named: str) -> None:
+    """Check that each limit is understood, and limits such a value: no limit may be ignored."""
+    ours, attributes = _LIMITED.get(named, ((), frozenset()))
     for limit in limits:
-        if isinstance(limit, Text | Pattern | Range | Items) and not isinstance(limit, kinds):
-            raise DefinitionError(f"{where}: {type(limit).__name__} does not limit {named}")
+        kind = limit if isinstance(limit, type) else type(limit)
+        package = kind.__module__.partition(".")[0]
+        known = issubclass(kind, _OURS)
+        if isinstance(limit, type) and (known or package in _OTHER_PACKAGES):
+            raise DefinitionError(
+                f"{where}: {kind.__name__} is a class; write {kind.__name__}(...)"
+            )
+        if known:
+            if not isinstance(limit, (*ours, Masked)):
+                raise DefinitionError(f"{where}: {kind.__name__} does not limit {named}")
+            continue
+        given = {name for name in _SIZES | _BOUNDS if getattr(limit, name, None) is not None}
+        foreign = package in _OTHER_PACKAGES and kind.__name__ != "DocInfo"
+        if package in _OTHER_PACKAGES - {"annotated_types"} or (foreign and not given):
+            raise DefinitionError(
+                f"{where}: {kind.__name__} is not understood; use Text, Pattern, Range or Items"
+            )
+        if given - attributes:
+            raise DefinitionError(f"{where}: {kind.__name__} does not limit {named}")
 
 
 def _text_reader(where: str, limits: Sequence[object]) -> Reader:
-    _suits(where, limits, (Text, Pattern), "a text")
+    _check_limits(where, limits, "a text")
     patterns = [limit for limit in limits if isinstance(limit, Pattern)]
     texts = [limit for limit in limits if isinstance(limit, Text)]
     least, most = _sizes(where, limits, LONGEST_TEXT)
@@ -693,7 +812,8 @@ def _text_reader(where: str, limits: Sequence[object]) -> Reader:
 
     def read(value: object, path: str, problems: list[Problem]) -> object:
         if not isinstance(value, str):
-            return _refuse(problems, path, value, patterns[0].wanted if patterns else "text")
+            also = f": {patterns[0].wanted}" if patterns else ""
+            return _refuse(problems, path, value, f"text{also}")
         if (problem := _text_problem(value)) is not None:
             problems.append(Problem(path, problem))
         return value
@@ -716,7 +836,7 @@ def _text_reader(where: str, limits: Sequence[object]) -> Reader:
 
 
 def _number_reader(where: str, whole: bool, limits: Sequence[object]) -> Reader:
-    _suits(where, limits, (Range,), "a number")
+    _check_limits(where, limits, "a number")
     wanted = "a whole number" if whole else "a number"
     ranges = [limit for limit in limits if isinstance(limit, Range)]
     if ranges:
@@ -768,7 +888,7 @@ def _size_problem(size: int, least: int, most: int) -> str | None:
 def _list_reader(
     where: str, inner: Reader, make: Callable[[list[object]], object], limits: Sequence[object]
 ) -> Reader:
-    _suits(where, limits, (Items,), "a list")
+    _check_limits(where, limits, "a list")
     least, most = _sizes(where, limits, MOST_ITEMS)
 
     def read(value: object, path: str, problems: list[Problem]) -> object:
@@ -783,7 +903,7 @@ def _list_reader(
 
 
 def _mapping_reader(where: str, inner: Reader, limits: Sequence[object]) -> Reader:
-    _suits(where, limits, (Items,), "a mapping")
+    _check_limits(where, limits, "a mapping")
     least, most = _sizes(where, limits, MOST_ITEMS)
 
     def read(value: object, path: str, problems: list[Problem]) -> object:

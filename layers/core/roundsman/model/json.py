@@ -2,19 +2,27 @@
 
 import hashlib
 import json
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from math import isfinite
 from typing import Never, TypeAlias
 
+from roundsman.model.checks import quoted_name
+
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 
+MOST_DIGITS = 4_300  # Python converts no longer text to an int
 MAX_DEPTH = 24  # DynamoDB allows 32 levels in an item; a result is nested some levels deep in it
 
 
 _CANONICAL = json.JSONEncoder(
     sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
 )
+
+_TOO_MANY_DIGITS = re.compile(rf"[0-9]{{{MOST_DIGITS + 1}}}")
+_HAS_FLOAT = re.compile(r"[0-9][.eE][-+]?[0-9]")
 
 
 def canonical_json(value: Json) -> str:
@@ -37,6 +45,10 @@ def parse_json(text: str) -> Json:
     - An object in which a key is repeated. The parser of the standard library silently takes the
       last value; in a message that moves money, the intention of the sender is then unknown.
     """
+    if text.startswith("\ufeff"):
+        raise ValueError("the text begins with a byte order mark; send it without one")
+    if _TOO_MANY_DIGITS.search(text):
+        raise ValueError(f"more than {MOST_DIGITS} digits in a row; send such a value in parts")
     try:
         value: Json = json.loads(
             text,
@@ -49,6 +61,28 @@ def parse_json(text: str) -> Json:
     if text.count("[") + text.count("{") > MAX_DEPTH and levels(value) > MAX_DEPTH:
         raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
     return value
+
+
+def numbers_that_lose_digits(text: str) -> list[str]:
+    """Return the path of each number in the text of a JSON value that a float cannot keep.
+
+    The text is one that `parse_json` has parsed: `12345678901234567.89` would be stored as
+    another number, and `1e-400` as 0.
+    """
+    if not _HAS_FLOAT.search(text):
+        return []
+    return list(_lossy(json.loads(text, parse_float=Decimal), ""))
+
+
+def _lossy(value: object, path: str) -> Iterator[str]:
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _lossy(inner, f"{path}.{quoted_name(name)}" if path else quoted_name(name))
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from _lossy(inner, f"{path}[{index}]")
+    elif isinstance(value, Decimal) and value != Decimal(repr(float(value))):
+        yield path
 
 
 def _refuse_constant(name: str) -> Never:

@@ -358,10 +358,18 @@ class Workflow:
             InputShape,
             check_input,
             field_names,
+            given_type,
+            has_path,
             stored_type,
         )
 
         check_input(f"{where}: input", self.input)
+        kinds = [given_type(self.input), stored_type(self.input)]
+        for path in self.masked:
+            if all(one is not None and not has_path(one, path) for one in kinds):
+                raise DefinitionError(
+                    f"{where}: masked has {path!r}, which the input type does not have"
+                )
         kind = stored_type(self.input)
         if kind is None:
             return
@@ -407,6 +415,17 @@ class Workflow:
                     "lower the step's complete_within"
                 )
             self._check_retry(where, step)
+            self._check_wait(where, step)
+
+    def _check_wait(self, where: str, step: Step) -> None:
+        """Check that the workflow leaves the time for the first additional attempt."""
+        strategy = step.on_failure or self.on_failure
+        if isinstance(strategy, Wait) and strategy.delay >= self.complete_within:
+            raise DefinitionError(
+                f"{where}: step {step.name!r} is to wait {_words(strategy.delay)} before it is "
+                f"tried again, but the whole workflow may take {_words(self.complete_within)}; "
+                "lower the delay of its Wait, or raise the workflow's complete_within"
+            )
 
     def _check_retry(self, where: str, step: Step) -> None:
         """Check that the workflow leaves the time for which the step says that it is retried."""

@@ -29,6 +29,7 @@ from roundsman.model.json import (
     canonical_json,
     copied,
     levels,
+    numbers_that_lose_digits,
     parse_json,
     sha256,
     size_in_bytes,
@@ -117,7 +118,7 @@ class EventReader:
             _reject(too_large, order_id, processing)
         content, more = self._input(processing.workflow, given)
         problems = sorted([*problems, *more], key=_by_field) + processing.problems
-        problems = problems or _not_text(event)
+        problems = problems or _not_text(event) or _not_kept(body)
         if order_id is not None and processing.run:
             order_id = f"{order_id}-{processing.run}"
             problems = problems or _too_long(order_id)
@@ -248,6 +249,12 @@ def _not_text(event: Mapping[str, Json]) -> list[Problem]:
     except UnicodeEncodeError:
         return [Problem("", "a text or a name has half of a surrogate pair")]
     return []
+
+
+def _not_kept(body: str) -> list[Problem]:
+    """The problems of numbers that would be stored with other digits; empty if none."""
+    sentence = "has more digits than a JSON number keeps; send fewer digits, or a text field"
+    return [Problem(path, sentence) for path in numbers_that_lose_digits(body)]
 
 
 def _too_long(order_id: str) -> list[Problem]:

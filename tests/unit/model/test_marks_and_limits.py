@@ -1,0 +1,213 @@
+"""Marks and limits in types: each counts wherever it stands, or is refused at import."""
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
+
+import annotated_types
+import pydantic
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from roundsman.errors import DefinitionError
+from roundsman.inspector.read.masks import MASK, MaskedPaths
+from roundsman.model.input_types import (
+    Items,
+    Masked,
+    Pattern,
+    Range,
+    Text,
+    check_input,
+    masked_paths,
+    valid_input,
+)
+from roundsman.model.json import Json
+from roundsman.model.workflow import Step, Undo, Wait, Workflow
+
+SECRET = "P-1234567"
+
+
+def of(hint: object) -> type[object]:
+    """A TypedDict with one field of the type."""
+    made: type[object] = TypedDict("Made", {"value": hint})  # type: ignore[operator,misc]
+    return made
+
+
+def workflow(**fields: Any) -> Workflow:  # noqa: ANN401  # the fields of a Workflow
+    step = Step(name="charge", agent="payment", complete_within=timedelta(seconds=30))
+    return Workflow(
+        **{"name": "w", "steps": (step,), "complete_within": timedelta(hours=2), **fields}
+    )
+
+
+# A type around a marked text, with a value of it.
+wrapped = st.recursive(
+    st.just((Annotated[str, Masked()], SECRET)),
+    lambda inner: inner.flatmap(
+        lambda one: st.sampled_from(
+            [
+                (one[0] | None, one[1]),
+                (list[one[0]], [one[1]]),  # type: ignore[name-defined]
+                (tuple[one[0], ...], [one[1]]),  # type: ignore[name-defined]
+                (dict[str, one[0]], {"a": one[1]}),  # type: ignore[name-defined]
+                (int | one[0], one[1]),
+                (Annotated[one[0], "a comment"], one[1]),
+                (of(one[0]), {"value": one[1]}),
+            ]
+        )
+    ),
+    max_leaves=6,
+)
+
+
+@given(wrapped)
+def test_a_mark_masks_wherever_it_stands_in_a_type(made: tuple[object, Json]) -> None:
+    kind = of(made[0])
+    order: dict[str, Json] = {"value": made[1]}
+    assert valid_input(kind, order) == order
+    assert SECRET not in repr(MaskedPaths.of(masked_paths(kind)).masked(order))
+
+
+class Branch(TypedDict):
+    secret: Annotated[str, Masked()]
+    branches: "list[Branch]"
+
+
+def test_a_value_in_a_value_of_its_own_type_is_masked_as_a_whole() -> None:
+    inner: dict[str, Json] = {"secret": SECRET, "branches": []}
+    order: Json = {"secret": SECRET, "branches": [inner]}
+    shown = MaskedPaths.of(masked_paths(Branch)).masked(order)
+    assert shown == {"secret": MASK, "branches": [MASK]}
+
+
+REFUSED: list[tuple[object, str]] = [
+    (Annotated[str, Masked], "Masked is a class; write Masked"),
+    (list[Annotated[str, Text]], "Text is a class"),  # type: ignore[type-var]
+    (Annotated[str, annotated_types.Len], "Len is a class"),
+    (Annotated[int, annotated_types.MultipleOf(5)], "MultipleOf is not understood"),
+    (Annotated[str, annotated_types.Ge(5)], "Ge does not limit a text"),
+    (Annotated[int, annotated_types.MaxLen(5)], "MaxLen does not limit a number"),
+    (Annotated[list[int], annotated_types.Lt(5)], "Lt does not limit a list"),
+    (Annotated[str, pydantic.Field(max_length=2)], "FieldInfo is not understood"),
+    (Annotated[str, pydantic.StringConstraints(max_length=2)], "is not understood"),
+    (Annotated[bool, Range(0, 1)], "Range does not limit a choice"),
+    (Annotated[Literal["a"], Text(1)], "Text does not limit a choice"),
+    (Annotated[Any, Text(1)], "Text does not limit any value"),
+    (Annotated[Branch, Items(1)], "Items does not limit an object"),
+    (Annotated[int | str, Text(1)], "Text does not limit a number"),
+    (Annotated[str, Pattern("a", "a"), Range(1, 2)] | None, "Range does not limit a text"),
+]
+
+
+@pytest.mark.parametrize(("hint", "said"), REFUSED)
+def test_a_limit_that_would_be_ignored_is_refused(hint: object, said: str) -> None:
+    with pytest.raises(DefinitionError, match=rf"Made\.value: .*{said}"):
+        check_input("input", of(hint))
+
+
+def test_limits_of_annotated_types_that_are_understood_are_accepted() -> None:
+    for hint in (
+        Annotated[int, annotated_types.Interval(ge=1, lt=5)],
+        Annotated[str, annotated_types.Len(1, 5), "a comment"],
+        NotRequired[Annotated[list[int], annotated_types.MinLen(1)]],
+    ):
+        check_input("input", of(hint))
+
+
+class Card(TypedDict):
+    number: str
+
+
+class Order(TypedDict):
+    passport: str
+    card: Card
+    guests: list[Card]
+    pins: dict[str, Card]
+    more: Json
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "passprot",
+        "card.nubmer",
+        "cards[].number",
+        "input.passport",
+        "guests.number",
+        "card[]",
+        "pins.*.nubmer",
+        "passport.x",
+    ],
+)
+def test_a_masked_path_that_the_type_does_not_have_is_refused(path: str) -> None:
+    with pytest.raises(DefinitionError, match="which the input type does not have"):
+        workflow(input=Order, masked=(path,))
+
+
+def test_a_masked_path_that_the_type_has_is_accepted() -> None:
+    paths = ("passport", "card.number", "guests[].number", "pins.*.number", "pins.a", "more.a.b")
+    assert workflow(input=Order, masked=paths).masked_paths() == set(paths)
+
+
+def untyped(order):  # type: ignore[no-untyped-def]  # what is tested
+    return order
+
+
+async def awaited(order: Order) -> Order:
+    return order
+
+
+class Awaited:
+    async def __call__(self, order: Order) -> Order:
+        """Return the order."""
+        return order
+
+
+def test_a_masked_path_is_not_judged_without_a_type() -> None:
+    assert workflow(input=untyped, masked=("any.path",)).masked == ("any.path",)
+
+
+@pytest.mark.parametrize("function", [awaited, Awaited()])
+def test_an_async_input_function_is_refused(function: object) -> None:
+    with pytest.raises(DefinitionError, match="input is an async function; write it with def"):
+        workflow(input=function)
+
+
+def test_a_wait_that_is_longer_than_its_workflow_is_refused() -> None:
+    for delay in (timedelta(hours=2), timedelta(days=1)):
+        with pytest.raises(DefinitionError, match=r"'charge' is to wait .* lower the delay"):
+            workflow(on_failure=Wait(delay, times=1, then=Undo()))
+    workflow(on_failure=Wait(timedelta(minutes=119), times=1))
+
+
+@dataclass
+class Line:
+    sku: str
+    quantity: int = 1
+
+
+@dataclass
+class Basket:
+    lines: list[Line]
+    gift: bool = False
+    tags: list[str] = field(default_factory=list)
+
+
+def test_defaults_of_dataclasses_are_stored_with_the_order() -> None:
+    sent: dict[str, Json] = {"lines": [{"sku": "a"}, {"sku": "b", "quantity": 2}]}
+    assert valid_input(Basket, sent) == {
+        "lines": [{"sku": "a", "quantity": 1}, {"sku": "b", "quantity": 2}],
+        "gift": False,
+        "tags": [],
+    }
+
+
+@dataclass
+class Wrong:
+    note: str = None  # type: ignore[assignment]
+
+
+def test_a_default_that_the_field_may_not_have_is_refused() -> None:
+    with pytest.raises(DefinitionError, match=r"Wrong\.note: its default must not be null"):
+        check_input("input", Wrong)
