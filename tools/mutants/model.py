@@ -136,4 +136,42 @@ MODEL = (
         ),
         why="a late answer to one request counts for a later one of the same attempt",
     ),
+    Mutant(
+        name="a-mark-in-a-list-masks",
+        file="layers/core/roundsman/model/input_types.py",
+        old='            yield from _masked_in(inner, f"{here}[]", above, again)\n',
+        new="            pass\n",
+        tests=(
+            "tests/unit/model/test_marks_and_limits.py::test_a_mark_masks_wherever_it_stands_in_a_type",
+        ),
+        why="the console shows what the author marked as masked",
+    ),
+    Mutant(
+        name="a-class-is-no-mark",
+        file="layers/core/roundsman/model/input_types.py",
+        old="        if isinstance(limit, type) and (known or package in _OTHER_PACKAGES):",
+        new="        if False:",
+        tests=(
+            "tests/unit/model/test_marks_and_limits.py::test_a_limit_that_would_be_ignored_is_refused",
+        ),
+        why="Masked without parentheses masks nothing",
+    ),
+    Mutant(
+        name="only-json-numbers-are-amounts",
+        file="layers/core/roundsman/model/expressions.py",
+        old="        return Decimal(value) if _AMOUNT.fullmatch(value) else None",
+        new="        return Decimal(value)",
+        tests=("tests/unit/model/test_expressions.py::test_other_text_is_text_and_not_an_amount",),
+        why="full-width digits are an amount",
+    ),
+    Mutant(
+        name="no-digit-is-lost",
+        file="layers/core/roundsman/submission/events.py",
+        old=" or _not_text(event) or _not_kept(body)\n",
+        new=" or _not_text(event)\n",
+        tests=(
+            "tests/unit/submission/test_made_input.py::test_bad_input_is_answered_with_one_sentence",
+        ),
+        why="another amount is charged than was sent",
+    ),
 )

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from roundsman import Agent, Busy, PermanentError, StepRequest, TransientError
 from roundsman.agents.attempt import TRIES
+from roundsman.errors import InvalidInput, Problem
 from roundsman.model.events import Outcome
 from roundsman.wire.messages import Reply
 from tests.support.agent_samples import NOW, Clock, ask, charge_card, reply, request
@@ -225,3 +226,12 @@ def test_no_try_begins_after_its_time_and_no_wait_outlasts_it_and_the_key_never_
         assert each.idempotency_key == asked.idempotency_key
     assert sum(clock.slept) * 1_000 < min(complete_in, function_ends_in - 2_000)
     assert all(wait <= 2 for wait in clock.slept)
+
+
+def test_a_field_that_the_stored_input_lacks_is_named(payment: Agent, clock: Clock) -> None:
+    lacks = InvalidInput([Problem("deliverBy", "missing")])
+    payment.performs(charge_card)(Service(clock, lacks))
+    assert error_of(reply(payment, clock)) == (
+        "InvalidInput",
+        "the stored input does not have the type that the code reads: deliverBy: missing",
+    )

@@ -137,6 +137,7 @@ def test_the_paths_that_an_expression_reads(expression: str, paths: set[tuple[st
     assert paths_read(expression) == paths
 
 
+FULL_WIDTH = "\uff11\uff12\uff13"
 OPERATORS = {
     "==": operator.eq,
     "!=": operator.ne,
@@ -160,7 +161,7 @@ def test_six_operators_compare_amounts_as_decimal_does(
     "text",
     [
         "1_000",
-        "\uff11\uff12\uff13",
+        FULL_WIDTH,
         "NaN",
         "Infinity",
         " 200 ",

@@ -67,3 +67,29 @@ def test_an_input_as_large_as_the_largest_event_is_stored_and_no_larger() -> Non
 def test_an_input_as_deep_as_the_deepest_event_is_stored_and_no_deeper() -> None:
     assert read(nested(DEEPEST_EVENT)).order_id == "ord-1"
     assert f"is nested {DEEPEST_EVENT + 1} levels" in problem(nested(DEEPEST_EVENT + 1))
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ('{"orderId": 7}', "orderId: must be text: 1 to 128 letters, digits or any of . _ ~ -"),
+        (
+            '{"orderId": "o", "a": [12345678901234567.89]}',
+            "a[0]: has more digits than a JSON number keeps; send fewer digits, or a text field",
+        ),
+        (
+            '{"orderId": "o", "a": 1e-400}',
+            "a: has more digits than a JSON number keeps; send fewer digits, or a text field",
+        ),
+        ("\ufeff{}", "not JSON: the text begins with a byte order mark; send it without one"),
+        (
+            '{"a": ' + "9" * 5_000 + "}",
+            "not JSON: more than 4300 digits in a row; send such a value in parts",
+        ),
+    ],
+)
+def test_bad_input_is_answered_with_one_sentence(body: str, said: str) -> None:
+    events = EventReader({NAME: replace(WORKFLOW, input=None)})
+    with pytest.raises(RejectedOrder) as caught:
+        events.read(body, NOW, reply_queue_problem)
+    assert [str(one) for one in caught.value.problems] == [said]
