@@ -19,7 +19,7 @@ from roundsman.engine.timeouts import (
     next_check,
     starts_late,
 )
-from roundsman.model.events import Decision, InspectAt, Outcome
+from roundsman.model.events import Decision, InspectAt, Outcome, StartTask
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.queue_lag import PROMPT, ReadMark
 from roundsman.model.scheduler_queues import (
@@ -260,6 +260,8 @@ def test_the_start_is_late_that_sends_a_reminder() -> None:
     assert starts_late(with_record(waits), END)
     assert not starts_late(with_record(waits), END - 1)
     assert not starts_late(with_record(waits, ending=True), END), "an ending task reminds nobody"
+    over = replace(waits, late_since=END)
+    assert not starts_late(with_record(over), END), "nobody is reminded of a wait that is over"
 
 
 def test_a_task_of_which_nothing_has_begun_waits_from_half_a_minute_after_its_time_on() -> None:
@@ -465,6 +467,16 @@ def test_a_callback_whose_wait_is_over_may_wait_in_the_queue() -> None:
     assert world.task_state() is TaskState.COMPLETED
 
 
+def test_nobody_is_reminded_of_a_wait_that_is_over_while_its_answer_may_wait() -> None:
+    world = started()
+    world.waits_for_callback("a", 600, remind_every=590)
+    until = T0 + 600 * SECOND
+    decision = look(world, waiting(until), until)
+    assert StartTask() not in decision.actions
+    assert world.start().actions == ()
+    assert (world.record("a").late_since, world.record("a").reminders) == (until, 0)
+
+
 def test_a_success_that_comes_at_last_is_taken_and_nothing_was_counted() -> None:
     world = started(step("a", retry=Retry(max_attempts=1)))
     for at in (END, END + 10 * SECOND, END + 40 * MINUTE):
@@ -526,6 +538,69 @@ def test_a_task_fails_at_its_complete_by_if_no_reply_waits() -> None:
     at = T0 + 41 * SECOND
     look(world, empty(at), at)
     assert world.task_state() is TaskState.ARCHIVED
+
+
+def extended_at_the_end(*more: Step) -> World:
+    """A task whose first step is extended, and whose complete-by would be over."""
+    world = World(plan(a, *more, complete_within=timedelta(seconds=30)))
+    world.start()
+    look(world, waiting(END + 10 * SECOND), END + 10 * SECOND)
+    assert world.task.complete_by == END + 20 * SECOND
+    return world.wait(20)
+
+
+def test_no_start_ends_a_task_at_its_complete_by_while_a_step_is_extended() -> None:
+    world = extended_at_the_end()
+    world.start()
+    assert world.task.ending is None
+    assert world.task.complete_by == world.now + 30 * SECOND, "until its next check"
+
+
+def test_no_reply_of_another_step_does_either() -> None:
+    other = step("b", complete_within=timedelta(seconds=30))
+    world = extended_at_the_end(other)
+    world.reply("b", Outcome.TRANSIENT, lock="another")
+    assert world.task.ending is None
+
+
+def test_the_step_after_one_that_was_extended_is_claimed_with_time() -> None:
+    world = extended_at_the_end(step("b", "a"))
+    world.reply("a", Outcome.SUCCEEDED, claimant=world.claimant(END - SECOND))
+    by = world.record("b").complete_by
+    assert by is not None
+    assert by > world.now
+
+
+def test_a_start_before_the_complete_by_moves_nothing_of_an_extension() -> None:
+    world = started()
+    look(world, waiting(END), END + 10 * SECOND)
+    before = world.task
+    world.wait(20).start()
+    assert world.task is before
+
+
+def test_an_extended_undo_keeps_no_task_from_failing() -> None:
+    made = step("b", agents=("worker", "other"), compensation=Compensation())
+    world = started(
+        replace(made, retry=Retry(max_attempts=1)), complete_within=timedelta(minutes=2)
+    )
+    world.fails("b")
+    world.wait(40).start()
+    until = world.record("b").complete_by
+    assert until is not None
+    look(world, waiting(until), until)
+    assert world.record("b").late_since == until
+    world.wait_until(world.task.complete_by).start()
+    assert world.task.ending is not None
+
+
+def test_a_step_whose_start_is_late_keeps_no_task_from_failing() -> None:
+    world = started(complete_within=timedelta(minutes=2))
+    world.overdue("a")
+    world.wait(30).inspect()
+    assert world.record("a").late_since is not None
+    world.wait_until(world.task.complete_by).start()
+    assert world.task.ending is not None
 
 
 def test_a_late_undo_gives_a_task_no_time() -> None:

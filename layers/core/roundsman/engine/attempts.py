@@ -237,6 +237,20 @@ def credit_late_replies(context: DecisionContext) -> None:
             credit(context.decision, since, timeouts.next_check(since, context.now))
 
 
+def credit_extensions(context: DecisionContext) -> None:
+    """Keep a task from failing at its complete-by while a perform of it is extended.
+
+    For events that do not know what the queues hold. The next Inspect knows, and decides.
+    """
+    if context.decision.task.complete_by > context.now:
+        return
+    for step in context.plan.steps.values():
+        record = context.decision.step(step.name)
+        since = record.late_since
+        if since is not None and record.under_way and operation_of(record) == PERFORM:
+            credit(context.decision, since, timeouts.next_check(since, context.now))
+
+
 def overdue(context: DecisionContext, step: StepPlan, by: int) -> None:
     """Handle a timeout of the current attempt, which is late by `by` ms.
 
@@ -519,8 +533,8 @@ def _counts_as_timeout(context: DecisionContext, step: StepPlan, since: int) -> 
 
 
 def _is_extended(context: DecisionContext, record: StepRecord) -> bool:
-    """Whether the attempt is late, and is not checked again before a later time."""
-    return record.late_since is not None and (record.overdue_at or 0) > context.now
+    """Whether the late attempt is extended to a later time than now."""
+    return (record.overdue_at or 0) > context.now
 
 
 def _wait_for_reply(context: DecisionContext, step: StepPlan, since: int) -> None:

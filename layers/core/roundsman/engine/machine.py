@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from roundsman.engine.agent_holds import counts_as_failure, returned_by_agent
 from roundsman.engine.attempts import (
     claim,
+    credit_extensions,
     credit_late_replies,
     failed,
     make_ready_if_due,
@@ -202,6 +203,7 @@ def _start(context: DecisionContext, event: Start) -> None:
         return
     if ready_to_perform(context):
         _credit_wait(context, event.claimant)
+    credit_extensions(context)
     end_if_overdue(context)
     _claim_all_ready(context, event.claimant)
 
@@ -239,6 +241,7 @@ def _replied(context: DecisionContext, event: Replied) -> None:
     current = timely and record.under_way and record.locked_by == event.lock
     accepts = _accepts_earlier_outcome(context, step) or (record.waiting and event.callback)
     counts = current or (timely and accepts and _counts_for_any_attempt(event))
+    credit_extensions(context)
     if counts:
         _credit_wait(context, event.claimant)
     if counts and _answers(record, event):

@@ -54,9 +54,10 @@ def send_due_reminders(context: DecisionContext, claimant: Claimant) -> None:
 
 
 def _is_due(record: StepRecord, now: int) -> bool:
-    """Whether to remind now; no longer if the wait itself is over."""
+    """Whether to remind now; no longer if the wait is over, also if its answer may wait."""
     at, by = record.remind_at, record.complete_by
-    return record.waiting and at is not None and by is not None and at <= now < by
+    waits = record.waiting and record.late_since is None
+    return waits and at is not None and by is not None and at <= now < by
 
 
 def _postpone(context: DecisionContext, step: StepPlan, until: int) -> None:

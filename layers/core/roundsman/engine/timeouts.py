@@ -66,7 +66,8 @@ def starts_late(task: Task, now: int) -> bool:
 def _start_is_late(task: Task, record: StepRecord, now: int) -> bool:
     goes_on = task.ending is None
     if record.under_way:
-        return goes_on and record.remind_at is not None and record.remind_at <= now
+        waits = goes_on and record.late_since is None
+        return waits and record.remind_at is not None and record.remind_at <= now
     performs = record.process_state is ProcessState.PENDING and goes_on
     waits = performs or record.process_state is ProcessState.UNDOING
     return waits and record.complete_by is not None and record.complete_by <= now
