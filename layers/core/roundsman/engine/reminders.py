@@ -55,9 +55,10 @@ def send_due_reminders(context: DecisionContext, claimant: Claimant) -> None:
 
 def _is_due(record: StepRecord, now: int) -> bool:
     """Whether to remind now; no longer if the wait is over, also if its answer may wait."""
+    if record.late_since is not None:
+        return False
     at, by = record.remind_at, record.complete_by
-    waits = record.waiting and record.late_since is None
-    return waits and at is not None and by is not None and at <= now < by
+    return record.waiting and at is not None and by is not None and at <= now < by
 
 
 def _postpone(context: DecisionContext, step: StepPlan, until: int) -> None:
