@@ -263,6 +263,16 @@ def test_a_step_that_is_not_started_in_time_gives_its_task_the_time() -> None:
     assert world.record("a").complete_by == T0 + 100 * SECOND
 
 
+def test_a_step_that_waits_for_another_one_gives_nothing() -> None:
+    world = World(plan(a, step("b", "a")))
+    world.start()
+    steps = {**world.task.steps, "b": StepRecord(complete_by=T0 + 20 * SECOND)}
+    world.task = replace(world.task, steps=steps)
+    world.wait(25).inspect()
+    assert world.record("b").late_since == world.now
+    assert given(world.task) == (0, None)
+
+
 def test_an_undo_that_is_not_started_in_time_gives_nothing() -> None:
     world = undone_on_its_way()
     by = world.task.complete_by

@@ -554,6 +554,10 @@ def test_no_start_ends_a_task_at_its_complete_by_while_a_step_is_extended() -> N
     world.start()
     assert world.task.ending is None
     assert world.task.complete_by == world.now + 30 * SECOND, "until its next check"
+    world = extended_at_the_end().wait(-10)
+    assert world.task.complete_by == world.now
+    world.start()
+    assert world.task.ending is None
 
 
 def test_no_reply_of_another_step_does_either() -> None:
