@@ -69,8 +69,13 @@ def waiting(*, compensation: Compensation | None = None, retry: bool = False) ->
 
 
 def too_late(event: str, *, compensation: Compensation | None, retry: bool) -> World:
-    """The task's time runs out, and this event says so."""
-    world = waiting(compensation=compensation, retry=retry)
+    """The task's deadline passes, and this event says so."""
+    limited = plan(
+        step("a", compensation=compensation), on_failure=Undo(), deadline=timedelta(hours=1)
+    )
+    world = World(limited)
+    world.start()
+    world.fails("a") if retry else world.overdue("a")
     world.wait(HOUR)
     if event == "start":
         world.start()

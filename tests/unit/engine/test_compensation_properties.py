@@ -24,7 +24,7 @@ from tests.support.undo_world import UndoWorld
 FENCED = Compensation(fences_late_performs=True, retry=Retry(max_attempts=2))
 UNFENCED = Compensation(retry=Retry(max_attempts=2))
 THREE = ("second", "worker", "third")
-WAITS = Wait(timedelta(seconds=60), times=1)
+WAITS = Wait(timedelta(seconds=50), times=1)
 
 strategies: st.SearchStrategy[Strategy | None] = st.sampled_from([None, Undo(), Archive(), WAITS])
 

@@ -175,7 +175,7 @@ def test_before_the_point_of_no_return_a_failure_undoes_and_after_it_archives() 
     late = World(made)
     late.start()
     late.succeeds("paid")
-    late.fails("sent")
+    late.fails("sent", retry_after=7_200 * SECOND)
     late.wait(3_600).inspect()
     assert late.task_state() is TaskState.ARCHIVED
 

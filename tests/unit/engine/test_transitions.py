@@ -118,6 +118,13 @@ def is_overdue_and_unclaimed() -> World:
     world.start()
     world.overdue("a")
     world.overdue("a")  # nobody claimed it: UNCLAIMED
+    return world
+
+
+def is_unclaimed_past_its_deadline() -> World:
+    world = World(plan(step("a"), deadline=timedelta(hours=1)))
+    world.start()
+    world.overdue("a")
     world.wait(3600).inspect()
     return world
 
@@ -125,7 +132,7 @@ def is_overdue_and_unclaimed() -> World:
 def waits_in_vain(event: str) -> World:
     world = one()
     world.start()
-    world.fails("a")
+    world.fails("a", retry_after=7200 * SECOND)
     world.wait(3600)
     world.inspect() if event == "inspect" else world.start()
     return world
@@ -213,6 +220,7 @@ STORIES: list[Callable[[], World]] = [
     retries,
     is_retried_by_a_late_start,
     is_overdue_and_unclaimed,
+    is_unclaimed_past_its_deadline,
     lambda: waits_in_vain("inspect"),
     lambda: waits_in_vain("start"),
     is_never_read,

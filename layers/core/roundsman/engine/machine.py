@@ -201,11 +201,15 @@ def _start(context: DecisionContext, event: Start) -> None:
     if context.decision.waits_for_its_time():
         context.decision.note(f"starts at {clock_time(context.decision.task.start_at)}")
         return
-    if ready_to_perform(context):
+    if ready_to_perform(context) or _is_overdue(context):
         _credit_wait(context, event.claimant)
     credit_extensions(context)
     end_if_overdue(context)
     _claim_all_ready(context, event.claimant)
+
+
+def _is_overdue(context: DecisionContext) -> bool:
+    return context.decision.task.complete_by <= context.now
 
 
 def _credit_wait(context: DecisionContext, message: Claimant) -> None:
@@ -242,7 +246,7 @@ def _replied(context: DecisionContext, event: Replied) -> None:
     accepts = _accepts_earlier_outcome(context, step) or (record.waiting and event.callback)
     counts = current or (timely and accepts and _counts_for_any_attempt(event))
     credit_extensions(context)
-    if counts:
+    if counts or _is_overdue(context):
         _credit_wait(context, event.claimant)
     if counts and _answers(record, event):
         _record_answer(decision, record, event)
@@ -319,7 +323,7 @@ def _inspect(context: DecisionContext) -> None:
     if decision.waits_for_its_time():
         decision.note(f"starts at {clock_time(decision.task.start_at)}")
         return
-    _credit_late_start(context)
+    _credit_late_starts(context)
     credit_late_replies(context)
     end_if_overdue(context)
     for step in context.plan.steps.values():
@@ -346,12 +350,21 @@ def _waits_to_start(context: DecisionContext, state: ProcessState) -> bool:
     return state is ProcessState.UNDOING
 
 
-def _credit_late_start(context: DecisionContext) -> None:
-    """Keep a task from failing of which nothing has begun: its Start is late, and not its steps."""
-    task = context.decision.task
-    if not task.steps and task.complete_by <= context.now:
-        until = context.now + start_interval(context.now - task.start_at)
-        credit(context.decision, task.start_at, until)
+def _credit_late_starts(context: DecisionContext) -> None:
+    """Keep a task from failing at its complete-by if it is late only because Starts are.
+
+    That is so if nothing of it has begun, or if a step should have been claimed before.
+    """
+    task, decision = context.decision.task, context.decision
+    if not _is_overdue(context):
+        return
+    since = [decision.step(step.name).complete_by for step in ready_to_perform(context)]
+    late = [at for at in since if at is not None and at < task.complete_by]
+    if not task.steps:
+        late.append(task.start_at)
+    if late:
+        until = context.now + start_interval(context.now - min(late))
+        credit(decision, min(late), until)
 
 
 def _ask_for_start(context: DecisionContext) -> None:
