@@ -160,6 +160,7 @@ STORIES = (
         (
             f"{MESSAGES}::test_two_copies_of_an_order_at_once_are_one_task_and_both_are_taken",
             f"{MESSAGES}::test_an_order_whose_write_was_in_conflict_is_not_taken_for_one_that_exists",
+            f"{MESSAGES}::test_an_order_that_comes_twice_is_the_same_though_its_input_function_numbers_it",
             "tests/unit/aws/test_errors.py::test_a_cancelled_transaction_means_what_cancelled_it",
             "tests/contract/test_lost_answers.py::test_what_may_pass_is_tried_again_and_never_taken_for_an_order_that_exists",
         ),
@@ -268,6 +269,7 @@ STORIES = (
             f"{DEADLINES}::test_a_hold_that_lasts_past_the_deadline_moves_the_complete_by_and_not_the_deadline",
             f"{DEADLINES}::test_what_is_resubmitted_after_its_deadline_completes",
             f"{DEADLINES}::test_a_callback_is_not_waited_for_after_the_deadline",
+            f"{DEADLINES}::test_an_order_that_would_start_after_the_deadline_of_its_workflow_is_rejected",
             f"{DEADLINES}::test_the_supervisor_finds_a_task_whose_deadline_has_passed_though_no_inspect_arrives",
         ),
     ),

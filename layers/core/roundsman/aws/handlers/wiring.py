@@ -1,5 +1,6 @@
 """Creates each function's adapters from its settings, and logs the results of owed messages."""
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from roundsman.aws.clients import Clients
@@ -11,11 +12,11 @@ from roundsman.aws.dynamodb.tasks import DynamoStore
 from roundsman.aws.handlers.tracing import tracer_of
 from roundsman.aws.observability import count, logger
 from roundsman.aws.settings import SchedulerSettings, SubmissionSettings, SupervisorSettings
-from roundsman.aws.sqs.depths import QueueDepths
 from roundsman.aws.sqs.outbox import AwsOutbox
 from roundsman.aws.tracing import OFF, Tracer
 from roundsman.errors import UnreadableRecord
 from roundsman.lazy_dataclass import dataclass
+from roundsman.model.scheduler_queues import QueueDepth
 from roundsman.scheduler.owed import OwedResult
 
 if TYPE_CHECKING:
@@ -105,7 +106,6 @@ def _parts(
     outbox: AwsOutbox,
 ) -> Adapters:
     client, table, tell = clients.dynamodb, settings.control_table, ReportOnce(log_unreadable)
-    depths = QueueDepths(clients.sqs, scheduler_queue=settings.scheduler_queue_url)
     return Adapters(
         store=_store(clients, settings, history_table, tracer),
         plans=DynamoPlans(client, control_table=table, clock=now),
@@ -114,7 +114,7 @@ def _parts(
             control_table=table,
             clock=now,
             on_unreadable=tell,
-            depth_of=depths.depth_of,
+            depth_of=partial(_depth_of, clients, settings.scheduler_queue_url),
         ),
         leases=DynamoLeases(client, control_table=table, on_unreadable=tell),
         groups=DynamoGroups(client, control_table=table, on_unreadable=tell),
@@ -123,6 +123,13 @@ def _parts(
         dynamodb=client,
         tracer=tracer,
     )
+
+
+def _depth_of(clients: Clients, scheduler_queue: str, key: str) -> QueueDepth:
+    """Count the messages of a queue. Imported at the first call, since most instances make none."""
+    from roundsman.aws.sqs.depths import QueueDepths
+
+    return QueueDepths(clients.sqs, scheduler_queue=scheduler_queue).depth_of(key)
 
 
 def _store(
