@@ -7,6 +7,7 @@ from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.states import TaskState
 from roundsman.model.task import UNDO
 from roundsman.model.workflow import Archive
+from roundsman.testing.world.queues import REPLIES
 from roundsman.testing.world.services import FOR_EVER
 from tests.support.crash_story import (
     BESIDE,
@@ -101,6 +102,18 @@ TROUBLES = {
         end=C,
         stands=("reserve", "charge"),
         services=lambda world: world.on("charge").loses_answer(),
+    ),
+    "a scheduler that is behind": Story(
+        workflow=PAIR,
+        end=C,
+        stands=("reserve", "charge"),
+        services=lambda world: world.mail(REPLIES).is_late(2 * MINUTES, times=2),
+    ),
+    "a scheduler that is down": Story(
+        workflow=PAIR,
+        end=C,
+        stands=("reserve", "charge"),
+        acts=(asks("reserve"), lambda world: world.down("scheduler", 4 * MINUTES)),
     ),
     "a call that is done late": Story(
         workflow=PAIR,
