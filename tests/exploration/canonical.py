@@ -19,7 +19,7 @@ from typing import TypeAlias
 
 from roundsman.engine.agent_holds import MAX_VIEW_AGE
 from roundsman.engine.decision import SKEW
-from roundsman.engine.due import START_WITHIN, Lane
+from roundsman.engine.due import LONGEST_START_INTERVAL, START_WITHIN, Lane
 from roundsman.engine.request_deadlines import patience_of
 from roundsman.model.plan import Plan, StepPlan
 from roundsman.model.states import ProcessState
@@ -82,16 +82,19 @@ class Records:
     `bounded` are the plan's steps of which it is asked how long requests may act.
     """
 
-    def __init__(self, plan: Plan, *, near_end: bool, outcomes: bool = False) -> None:
+    def __init__(
+        self, plan: Plan, *, near_end: bool, outcomes: bool = False, holds: bool = True
+    ) -> None:
         """`near_end`: the task's own complete-by is within reach; else it must never come.
 
         `outcomes`: what is known of effects decides something, as it does where a step has several
-        agents or a person may ask for a fresh key.
+        agents or a person may ask for a fresh key. `holds`: a step may be parked.
         """
         self.plan = plan
         self.tasks: list[Task] = []
         self._numbers: dict[Key, int] = {}
         self._near_end = near_end
+        self._holds = holds
         self.outcomes = outcomes
         self.bounded = frozenset(
             name for name, step in plan.steps.items() if outcomes or is_bounded(step)
@@ -188,7 +191,8 @@ class Records:
             heard_at=None if record.heard_at is None else T0,
             waiting=record.waiting,
             remind_every=record.remind_every,
-            remind_at=over(record.remind_at, now),
+            # The intervals between two looks at one that is late grow up to the longest.
+            remind_at=over(record.remind_at, now, LONGEST_START_INTERVAL),
             # Which number a reminder has is for people and for services.
             reminded_by=_lock(record.reminded_by, names),
             # Only whether the hold began so long ago that its end would be known.
@@ -200,6 +204,8 @@ class Records:
             retry_until=None if settled else _retry_until(record, now),
             unexpected_since=None if settled or record.unexpected_since is None else T0,
             waits=0 if settled else record.waits,
+            # The intervals between two looks grow no more once it has been late for the longest.
+            late_since=over(record.late_since, now, LONGEST_START_INTERVAL),
             error=UNEXPECTED if not settled and _fails_unexpectedly(record) else None,
             # finished_at, result and other errors are for people and for probes.
         )
@@ -207,10 +213,17 @@ class Records:
     def _task(self, task: Task, steps: Mapping[str, StepRecord], now: int) -> Task:
         is_open = task.lane.startswith(Lane.OPEN)
         is_held = any(record.held_since is not None for record in steps.values())
-        is_past = not is_held and (task.held_until or 0) < now
         far = T0 + self.plan.complete_within
         complete_by = max(T0 + task.complete_by - now, T0) if self._near_end else far
-        assert not (self._near_end and task.held_until), "a hold moves the complete-by"
+        start_at = complete_by - self.plan.complete_within
+        if not task.steps and not task.ended:  # only for how long its Start is late is asked
+            start_at = max(T0 + task.start_at - now, T0 - LONGEST_START_INTERVAL)
+        held_until = None  # where no step is parked, it moves only the complete-by
+        if self._near_end and task.held_until is not None:
+            held_until = T0 + task.held_until - now  # a Start that is late has no time twice
+        elif self._holds and (is_held or (task.held_until or 0) >= now):
+            # A hold is credited, and that is stored, from the next ms on.
+            held_until = over(task.held_until, now, 1)
         assert self._near_end or task.complete_by - now > self.plan.complete_within // 2
         ending = task.ending
         return replace(
@@ -218,7 +231,7 @@ class Records:
             version=VERSION,
             created_at=T0,
             # What a resubmitted task has again is the difference of the two.
-            start_at=complete_by - self.plan.complete_within,
+            start_at=start_at,
             complete_by=complete_by,
             lane=task.lane,
             due_at=max(T0 + task.due_at - now, T0) if is_open else T0,
@@ -230,8 +243,7 @@ class Records:
             ended_at=None if task.ended_at is None else T0,
             # Only whether the contents were erased is asked.
             erased_at=None if task.erased_at is None else T0,
-            # A hold is credited, and that is stored, from the next ms on.
-            held_until=None if is_past else over(task.held_until, now, 1),
+            held_until=held_until,
             # Retention is longer than any story here.
             expires_at=None if task.expires_at is None else T0 + task.retain_for,
         )
@@ -258,6 +270,7 @@ def moved(task: Task, by: int) -> Task:
             remind_at=at(record.remind_at),
             held_since=at(record.held_since),
             retry_until=at(record.retry_until),
+            late_since=at(record.late_since),
             started_at=at(record.started_at) if record.retry_until else record.started_at,
         )
         for name, record in task.steps.items()
@@ -379,6 +392,7 @@ def _key(task: Task) -> Key:
                 record.retry_until,
                 record.unexpected_since,
                 record.waits,
+                record.late_since,
                 record.error,
             )
             for name, record in task.steps.items()

@@ -94,8 +94,13 @@ class TaskModel:
 
     def __init__(self, configuration: Configuration) -> None:
         self.configuration = configuration
+        endings = (*configuration.endings, *configuration.undo_endings)
         self.records = Records(
-            configuration.plan, near_end=configuration.near_end, outcomes=configuration.outcomes
+            configuration.plan,
+            near_end=configuration.near_end,
+            outcomes=configuration.outcomes,
+            holds=bool(configuration.held)
+            or any(ENDINGS[e].says.startswith("held") for e in endings),
         )
         self.shells = Shells(self.records, configuration.commands)
         self._rules = Rules(self.records)

@@ -9,7 +9,7 @@ stop is in `course`.
 from collections.abc import Iterator
 
 from roundsman.engine.decision import SKEW, STATUSES
-from roundsman.engine.due import START_WITHIN, Lane
+from roundsman.engine.due import START_WITHIN, Lane, start_interval
 from roundsman.model.plan import Plan
 from roundsman.model.states import DONE, ProcessState, TaskState
 from roundsman.model.task import Effect, StepRecord, Task, step_of
@@ -22,7 +22,10 @@ UNDO_IN_ORDER = "an undo begins once what came after it is settled"
 FINAL = "no perform lands after its undo"
 ONE_STANDS = "at most one effect of a step stands, whichever agent or round it is of"
 KNOWN = "no effect stands of a step of which it is known that nothing happened"
-LOOKED_AT = "what is ready or under way is looked at within 30 s of when it could go on"
+LOOKED_AT = (
+    "what is ready or under way is looked at within 30 s of when it could go on, and what nobody "
+    "claims once it is late for as long again, or for 5 minutes"
+)
 GIVEN_ONCE = "a lock is given once"
 CANCELLED = "a task that was cancelled with undo has nothing standing that can be undone"
 
@@ -70,7 +73,7 @@ class Rules:
         ):
             yield KNOWN
         if task.lane.startswith(Lane.OPEN) and not task.ended:
-            by = min(could_go_on(plan, task, T0), default=task.due_at) + START_WITHIN
+            by = min(looked_at_by(plan, task, T0), default=task.due_at)
             if task.due_at > by:
                 yield LOOKED_AT
 
@@ -115,8 +118,8 @@ def is_called_without_effect(record: StepRecord) -> bool:
     return failed and record.effect is not Effect.STANDS
 
 
-def could_go_on(plan: Plan, task: Task, now: int) -> Iterator[int]:
-    """The instants at which a step can be claimed or reminded of, or what is under way is overdue.
+def could_go_on(plan: Plan, task: Task, now: int) -> Iterator[tuple[str, int]]:
+    """The steps, each with the instant at which it can be claimed or reminded of, or is overdue.
 
     By the plan and the states of the steps alone: not by what the record says of looking at it.
     """
@@ -125,9 +128,20 @@ def could_go_on(plan: Plan, task: Task, now: int) -> Iterator[int]:
         if record.under_way:
             reminds = record.remind_at if task.ending is None else None
             ends = (record.complete_by, record.heartbeat_by, reminds)
-            yield max(now, min(at for at in ends if at is not None))
+            yield name, max(now, min(at for at in ends if at is not None))
         elif _is_ready(plan, task, name):
-            yield max(now, record.not_before or 0)
+            yield name, max(now, record.not_before or 0)
+
+
+def looked_at_by(plan: Plan, task: Task, now: int) -> Iterator[int]:
+    """By when each of these must be looked at; of what was late before, the longer the rarer."""
+    for name, at in could_go_on(plan, task, now):
+        record = task.step(name)
+        since = record.late_since if task.steps else task.start_at
+        if record.under_way:
+            since = record.remind_at if task.ending is None else None
+        late_for = max(now - since, 0) if since is not None and at <= now else 0
+        yield at + start_interval(late_for)
 
 
 def _is_ready(plan: Plan, task: Task, name: str) -> bool:

@@ -88,6 +88,7 @@ JUDGED = {
     "retry_until",
     "unexpected_since",
     "waits",
+    "late_since",
     "error",
 }
 """The fields of a step's record that a canonical one has."""

@@ -30,6 +30,7 @@ from roundsman.engine.transitions import StepEvent, TaskEvent, task_transition
 from roundsman.model.events import Agents, Claimant, Decision, Event, Replied, Resubmit
 from roundsman.model.json import Json
 from roundsman.model.plan import Plan, StepPlan
+from roundsman.model.scheduler_queues import NOTHING_KNOWN, SchedulerQueues
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import AfterUndo, Effect, StepError, StepRecord, Task
 from roundsman.ports import Saved, Superseded
@@ -101,6 +102,7 @@ def no_lock_fence(patch: Patch) -> None:
         agents: Agents,
         jitter: float,
         next_plan: Plan | None = None,
+        queues: SchedulerQueues = NOTHING_KNOWN,
     ) -> Decision:
         if isinstance(event, Replied):
             event = replace(event, lock=task.step(event.step).locked_by or event.lock)
@@ -113,6 +115,7 @@ def no_lock_fence(patch: Patch) -> None:
             agents=agents,
             jitter=jitter,
             next_plan=next_plan,
+            queues=queues,
         )
 
     patch.setattr(scheduler, "decide", decide)
@@ -302,7 +305,7 @@ BUGS: list[tuple[Callable[[Patch], None], Configuration, int, str]] = [
     (no_lock_fence, A_STEP, 4, "a reply to an earlier claim, operation or round changes nothing"),
     (an_undo_waits_for_nothing, UNFENCED, 7, LATE),
     (an_undo_allows_nothing_for_clocks, UNFENCED, 8, LATE),
-    (the_due_instant_never_falls, TOLD_TO_RUN, 6, WATCHED),
+    (the_due_instant_never_falls, TOLD_TO_RUN, 5, WATCHED),
     (
         only_what_is_processed_is_undone,
         A_STEP,
