@@ -9,7 +9,7 @@ stop is in `course`.
 from collections.abc import Iterator
 
 from roundsman.engine.decision import SKEW, STATUSES
-from roundsman.engine.due import START_WITHIN, Lane, start_interval
+from roundsman.engine.due import Lane, start_interval
 from roundsman.model.plan import Plan
 from roundsman.model.states import DONE, ProcessState, TaskState
 from roundsman.model.task import Effect, StepRecord, Task, step_of

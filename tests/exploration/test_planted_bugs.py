@@ -301,7 +301,7 @@ def an_erased_task_is_begun_again(patch: Patch) -> None:
 
 BUGS: list[tuple[Callable[[Patch], None], Configuration, int, str]] = [
     (no_version_condition, RACED, 6, Invariant.AGREES.value),
-    (a_due_entry_is_moved_without_condition, PASSED_BY, 8, WATCHED),
+    (a_due_entry_is_moved_without_condition, PASSED_BY, 6, WATCHED),
     (no_lock_fence, A_STEP, 4, "a reply to an earlier claim, operation or round changes nothing"),
     (an_undo_waits_for_nothing, UNFENCED, 7, LATE),
     (an_undo_allows_nothing_for_clocks, UNFENCED, 8, LATE),
