@@ -84,6 +84,7 @@ PUBLIC = {
         "Broken",
         "Crash",
         "Fault",
+        "Capacity",
         "Faults",
         "Invariant",
         "InvariantBroken",

@@ -13,7 +13,7 @@ from moto import mock_aws
 from roundsman.aws.sqs.outbox import AwsOutbox
 from roundsman.aws.sqs.outgoing import OutgoingMessage as Sent
 from roundsman.aws.sqs.outgoing import batches, send_messages
-from roundsman.errors import CallRefused, Problem, TryAgain, UnknownAgent
+from roundsman.errors import CallRefused, Problem, Throttled, TryAgain, UnknownAgent
 from roundsman.model.events import Cancel, CommandSource
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.wire.alert import Alert
@@ -276,7 +276,7 @@ def test_a_batch_that_fails_for_now_is_not_asked_for_one_by_one(moto: MotoPost) 
         outcomes = send_messages(
             moto.sqs, moto.urls["shop_MailRequestQueue"], [Sent("a"), Sent("b")]
         )
-    assert [type(each) for each in outcomes] == [TryAgain, TryAgain]
+    assert [type(each) for each in outcomes] == [Throttled, Throttled]
 
 
 def test_each_post_of_a_batch_has_its_own_group_and_delay(moto: MotoPost) -> None:

@@ -206,6 +206,7 @@ class Records:
             waits=0 if settled else record.waits,
             # The intervals between two looks grow no more once it has been late for the longest.
             late_since=over(record.late_since, now, LONGEST_START_INTERVAL),
+            # No queue of these explorations is known, so none was read past an attempt's end.
             error=UNEXPECTED if not settled and _fails_unexpectedly(record) else None,
             # finished_at, result and other errors are for people and for probes.
         )
@@ -218,10 +219,9 @@ class Records:
         start_at = complete_by - self.plan.complete_within
         if not task.steps and not task.ended:  # only for how long its Start is late is asked
             start_at = max(T0 + task.start_at - now, T0 - LONGEST_START_INTERVAL)
+        assert not (self._near_end and task.held_until), "what is given back moves the complete-by"
         held_until = None  # where no step is parked, it moves only the complete-by
-        if self._near_end and task.held_until is not None:
-            held_until = T0 + task.held_until - now  # a Start that is late has no time twice
-        elif self._holds and (is_held or (task.held_until or 0) >= now):
+        if self._holds and (is_held or (task.held_until or 0) >= now):
             # A hold is credited, and that is stored, from the next ms on.
             held_until = over(task.held_until, now, 1)
         assert self._near_end or task.complete_by - now > self.plan.complete_within // 2

@@ -102,7 +102,10 @@ class TaskModel:
             holds=bool(configuration.held)
             or any(ENDINGS[e].says.startswith("held") for e in endings),
         )
-        self.shells = Shells(self.records, configuration.commands)
+        # Where the task's end is within reach, no time is given back: each amount would be a state.
+        self.shells = Shells(
+            self.records, configuration.commands, credits=not configuration.near_end
+        )
         self._rules = Rules(self.records)
         self.course = Course(self)
         steps = configuration.plan.steps

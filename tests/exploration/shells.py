@@ -5,11 +5,12 @@ Nothing of the engine is modelled here: a message goes through `Scheduler`, a pa
 that has an effect; one that has read and not yet written is run again from what it had read.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from roundsman.engine import agent_holds, attempts, machine, time_credit
 from roundsman.engine.decision import STATUSES
 from roundsman.errors import RoundsmanError, TryAgain
 from roundsman.model.events import Agents, AgentView, HistoryRow, OperatorEvent, Outcome
@@ -100,8 +101,12 @@ NO_FAULT = Fault()
 class Shells:
     """Runs; equal ones are made once."""
 
-    def __init__(self, records: Records, commands: Mapping[str, OperatorEvent]) -> None:
+    def __init__(
+        self, records: Records, commands: Mapping[str, OperatorEvent], *, credits: bool = True
+    ) -> None:
+        """Without `credits`, no task gets back time for which its messages waited."""
         self._records = records
+        self._credits = credits
         self._commands = commands
         self._plans = MemoryPlans()
         self._plans.put_plan(records.plan)
@@ -181,19 +186,23 @@ class Shells:
         Raises Defect where the engine is at a loss.
         """
         try:
-            if isinstance(job, Batch):
-                self._together(desk, job, world)
-            elif job.kind == "pass":
-                self._supervisor(desk, world).make_pass(stop_at=desk.now + MINUTE)
-            elif job.kind == "reply":
-                self._scheduler(desk, world).reply(_reply(job), job.name)
-            else:
-                self._scheduler(desk, world).command(self._command(job), job.name)
+            with nullcontext() if self._credits else no_time_is_given_back():
+                self._do(desk, job, world)
         except TryAgain:
             return False
         except RoundsmanError as problem:
             raise Defect(f"{type(problem).__name__}: {problem}") from problem
         return True
+
+    def _do(self, desk: "Desk", job: Mail | Batch, world: World) -> None:
+        if isinstance(job, Batch):
+            self._together(desk, job, world)
+        elif job.kind == "pass":
+            self._supervisor(desk, world).make_pass(stop_at=desk.now + MINUTE)
+        elif job.kind == "reply":
+            self._scheduler(desk, world).reply(_reply(job), job.name)
+        else:
+            self._scheduler(desk, world).command(self._command(job), job.name)
 
     def _together(self, desk: "Desk", batch: Batch, world: World) -> None:
         mails = (batch.first, batch.second)
@@ -241,6 +250,22 @@ class Shells:
 
 
 NO_PLANS = MemoryPlans()
+
+
+@contextmanager
+def no_time_is_given_back() -> Iterator[None]:
+    """Let the engine give back no time: the complete-by of a task does not move."""
+    modules = (agent_holds, attempts, machine, time_credit)
+    for module in modules:
+        module.credit = lambda *_: None  # type: ignore[attr-defined, assignment]
+    try:
+        yield
+    finally:
+        for module in modules:
+            module.credit = CREDIT  # type: ignore[attr-defined]
+
+
+CREDIT = time_credit.credit
 
 
 class Board:

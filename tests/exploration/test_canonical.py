@@ -93,7 +93,14 @@ JUDGED = {
 }
 """The fields of a step's record that a canonical one has."""
 
-NOT_KEPT = {"finished_at", "result", "reminders", "uncounted_timeouts", "uncounted_calls"}
+NOT_KEPT = {
+    "finished_at",
+    "result",
+    "reminders",
+    "uncounted_timeouts",
+    "uncounted_calls",
+    "read_past_at",
+}
 """Those that it has not, each with its reason there."""
 
 acts = st.tuples(

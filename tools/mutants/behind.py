@@ -153,7 +153,7 @@ BEHIND: tuple[Mutant, ...] = (
     Mutant(
         name="a-task-whose-inspect-was-not-handled-gets-no-other",
         file=_AHEAD,
-        old="if start_waits or (due and (late or task_id in self._unanswered)):",
+        old="if start_waits or (waits and sent is not None and sent <= now - HANDLED_WITHIN):",
         new="if start_waits:",
         tests=(
             f"{_OF_AHEAD}test_a_task_whose_inspect_should_have_been_handled_gets_no_further_one",
@@ -163,8 +163,8 @@ BEHIND: tuple[Mutant, ...] = (
     Mutant(
         name="a-task-whose-start-was-not-handled-gets-no-inspect",
         file=_AHEAD,
-        old="if start_waits or (due and (late or task_id in self._unanswered)):",
-        new="if due and (late or task_id in self._unanswered):",
+        old="if start_waits or (waits and sent is not None and sent <= now - HANDLED_WITHIN):",
+        new="if waits and sent is not None and sent <= now - HANDLED_WITHIN:",
         tests=(
             f"{_OF_AHEAD}test_a_task_whose_start_was_not_handled_gets_none",
             f"{_OF_AHEAD}test_a_pass_sends_no_inspect_of_a_task_whose_start_waits_until_it_was_handled",
@@ -172,26 +172,34 @@ BEHIND: tuple[Mutant, ...] = (
         why="each pass puts one more message into the queue that is behind",
     ),
     Mutant(
-        name="an-unanswered-task-stays-so-while-something-is-due",
+        name="an-unanswered-task-keeps-the-time-of-its-inspect",
         file=_AHEAD,
-        old="(due and (late or task_id in self._unanswered))",
-        new="(due and late)",
-        tests=(f"{_OF_AHEAD}test_a_task_stays_unanswered_until_nothing_of_it_is_due",),
-        why="every other pass sends an Inspect that nobody handles",
+        old="if at > now - 2 * self._window or task in self._unanswered",
+        new="if at > now - 2 * self._window",
+        tests=(f"{_OF_AHEAD}test_a_task_stays_unanswered_for_as_long_as_the_same_attempt_is_late",),
+        why="each visit after some minutes sends an Inspect that nobody handles",
+    ),
+    Mutant(
+        name="an-attempt-that-became-late-later-gets-an-inspect",
+        file=_AHEAD,
+        old=" and late_since <= sent\n",
+        new="\n",
+        tests=(f"{_OF_AHEAD}test_an_attempt_that_became_late_after_its_inspect_gets_another_one",),
+        why="an agent that never answers is found a minute late at each attempt",
     ),
     Mutant(
         name="an-answered-task-gets-inspects-again",
         file=_AHEAD,
         old="            self._unanswered.pop(task_id, None)\n",
         new="            return\n",
-        tests=(f"{_OF_AHEAD}test_a_task_stays_unanswered_until_nothing_of_it_is_due",),
+        tests=(f"{_OF_AHEAD}test_a_task_stays_unanswered_for_as_long_as_the_same_attempt_is_late",),
         why="after an outage, timeouts are found up to a minute late for half an hour",
     ),
     Mutant(
         name="an-inspect-that-may-be-under-way-is-not-late",
         file=_AHEAD,
-        old="<= now - HANDLED_WITHIN",
-        new="<= now",
+        old="sent <= now - HANDLED_WITHIN",
+        new="sent <= now",
         tests=(
             f"{_OF_AHEAD}test_a_task_whose_inspect_should_have_been_handled_gets_no_further_one",
         ),

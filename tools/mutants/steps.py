@@ -4,16 +4,6 @@ from tools.mutants.mutant import Mutant
 
 STEPS = (
     Mutant(
-        name="predecessors-first",
-        file="layers/core/roundsman/engine/steps.py",
-        old="return all(context.decision.step(name).process_state in DONE for name in step.after)",
-        new="return True",
-        tests=(
-            "tests/unit/engine/test_steps_parallel.py::test_a_step_waits_for_all_that_it_comes_after",
-        ),
-        why="a card is charged for stock that nobody has reserved",
-    ),
-    Mutant(
         name="results-fit-the-record",
         file="layers/core/roundsman/engine/steps.py",
         old="    if total > RESULTS_LIMIT:\n",

@@ -286,27 +286,34 @@ class Ahead:
     def send(self, due_at: int) -> int:
         return self.ahead.send([DueEntry(ORDER_ID, due_at)], lambda: True)
 
-    def visit(self, at: int, *, start_waits: bool = False, due: bool = True) -> bool:
+    def visit(self, at: int, *, start_waits: bool = False, late_since: int | None = None) -> bool:
         """A visit at that instant; whether another Inspect may be sent."""
         self.now = at
-        self.ahead.visited(ORDER_ID, start_waits=start_waits, due=due)
+        self.ahead.visited(ORDER_ID, start_waits=start_waits, late_since=late_since)
         return self.ahead.may_send(ORDER_ID)
 
 
 def test_a_task_whose_inspect_should_have_been_handled_gets_no_further_one() -> None:
-    world = Ahead()
-    assert world.send(T0 + SECOND) == 1
-    assert not world.visit(T0 + SECOND + HANDLED_WITHIN)
+    world, due = Ahead(), T0 + SECOND
+    assert world.send(due) == 1
+    assert not world.visit(due + HANDLED_WITHIN, late_since=due)
     assert world.send(T0 + 30 * SECOND) == 0
     early = Ahead()
-    early.send(T0 + SECOND)
-    assert early.visit(T0 + SECOND + HANDLED_WITHIN - 1), "it may be under way"
+    early.send(due)
+    assert early.visit(due + HANDLED_WITHIN - 1, late_since=due), "it may be under way"
     assert HANDLED_WITHIN == 10 * SECOND
+
+
+def test_an_attempt_that_became_late_after_its_inspect_gets_another_one() -> None:
+    world = Ahead()
+    world.send(T0 + SECOND)
+    assert world.visit(T0 + MINUTE, late_since=T0 + SECOND + 1), "that one was handled"
+    assert world.send(T0 + 90 * SECOND) == 1
 
 
 def test_a_task_without_an_inspect_that_is_late_gets_one() -> None:
     world = Ahead()
-    assert world.visit(T0 + MINUTE)
+    assert world.visit(T0 + MINUTE, late_since=T0)
     assert world.send(T0 + 90 * SECOND) == 1
 
 
@@ -317,23 +324,15 @@ def test_a_task_whose_start_was_not_handled_gets_none() -> None:
     assert world.ahead.remembered == 1
 
 
-def test_a_task_stays_unanswered_until_nothing_of_it_is_due() -> None:
+def test_a_task_stays_unanswered_for_as_long_as_the_same_attempt_is_late() -> None:
     world = Ahead()
     world.send(T0)
-    assert not world.visit(T0 + MINUTE)
-    world.ahead.sent(ORDER_ID, T0 + 2 * MINUTE)
-    assert not world.visit(T0 + 2 * MINUTE), "something is due, and nobody has done it"
-    world.ahead.until(T0 + MINUTE + UNANSWERED_FOR)
-    assert not world.ahead.may_send(ORDER_ID), "each such visit counts"
-    assert world.visit(T0 + 3 * MINUTE, due=False)
-    assert world.send(T0 + 4 * MINUTE) == 1
-
-
-def test_a_task_whose_start_waits_does_so_though_nothing_else_is_due() -> None:
-    world = Ahead()
-    assert not world.visit(T0, start_waits=True)
-    assert not world.visit(T0 + MINUTE, start_waits=True, due=False)
-    assert world.visit(T0 + 2 * MINUTE, due=False)
+    assert not world.visit(T0 + MINUTE, late_since=T0)
+    for minutes in (20, 40, 60):
+        world.ahead.until(T0 + minutes * MINUTE)
+        assert not world.visit(T0 + minutes * MINUTE, late_since=T0)
+    assert world.visit(T0 + 61 * MINUTE)
+    assert world.send(T0 + 62 * MINUTE) == 1
 
 
 def test_a_task_that_nobody_has_visited_for_long_is_forgotten() -> None:

@@ -70,23 +70,28 @@ class LookAhead:
 
     def until(self, now: int) -> int:
         """The instant (epoch ms) up to which a pass that begins at `now` reads the due index."""
-        # A late entry is in the index until it was visited, so the last pass has visited it.
-        self._sent = {task: at for task, at in self._sent.items() if at > now - 2 * self._window}
         kept = now - UNANSWERED_FOR
         self._unanswered = {task: at for task, at in self._unanswered.items() if at > kept}
+        # A late entry is in the index until it was visited, so the last pass has visited it.
+        self._sent = {
+            task: at
+            for task, at in self._sent.items()
+            if at > now - 2 * self._window or task in self._unanswered
+        }
         return now + self._window
 
-    def visited(self, task_id: str, *, start_waits: bool, due: bool) -> None:
+    def visited(self, task_id: str, *, late_since: int | None, start_waits: bool) -> None:
         """Note what a visit of a due task has found.
 
-        `due` is whether something of it was due, so that an Inspect that was sent for it was not
-        handled; `start_waits` is whether a Start of it was not handled.
+        `late_since` is since when an attempt is late (epoch ms), None if none is: an Inspect that
+        was due since then should have been handled. `start_waits` is whether a Start should have
+        been.
         """
-        now = self._clock()
-        late = self._sent.get(task_id, now) <= now - HANDLED_WITHIN
-        if start_waits or (due and (late or task_id in self._unanswered)):
+        now, sent = self._clock(), self._sent.get(task_id)
+        waits = sent is not None and late_since is not None and late_since <= sent
+        if start_waits or (waits and sent is not None and sent <= now - HANDLED_WITHIN):
             self._unanswered[task_id] = now
-        elif not due:
+        else:
             self._unanswered.pop(task_id, None)
 
     def may_send(self, task_id: str) -> bool:

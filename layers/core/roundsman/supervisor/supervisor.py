@@ -18,7 +18,7 @@ from roundsman.alerts.census import GroupCensus, GroupsReport
 from roundsman.alerts.reporter import Reporter
 from roundsman.engine.due import Lane, due, lane_key, settled
 from roundsman.engine.machine import decide
-from roundsman.engine.timeouts import late_for, starts_late
+from roundsman.engine.timeouts import late_for, late_since, starts_late
 from roundsman.errors import CallRefused, SchemaTooNew, TryAgain, UnreadableRecord
 from roundsman.lazy_dataclass import dataclass
 from roundsman.model.events import Decision, Inspect, InspectAt, StartTask
@@ -299,10 +299,9 @@ class Supervisor:
             plan, task, Inspect(), now, order=None, agents=agents, jitter=jitter, queues=queues
         )
         report.behind = max(report.behind, late_for(decision.task, now))
+        late = [since for r in task.steps.values() if (since := late_since(r, now)) is not None]
         self._ahead.visited(
-            task_id,
-            due=decision.task is not task or bool(decision.actions),
-            start_waits=starts_late(task, now),
+            task_id, late_since=min(late, default=None), start_waits=starts_late(task, now)
         )
         if decision.task is not task and not self._save(task, decision, now):
             report.superseded += 1
