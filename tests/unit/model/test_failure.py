@@ -10,7 +10,7 @@ from roundsman.model.failure import LONGEST_MESSAGE, Failure, failure_of, normal
 from roundsman.model.record_limits import SHORT_MESSAGE
 from roundsman.model.states import TaskState
 from roundsman.model.task import StepError
-from roundsman.model.workflow import Archive, Compensation, Retry, Undo
+from roundsman.model.workflow import Archive, Compensation, Undo
 from tests.support.machine_world import World, plan, step
 
 
