@@ -123,7 +123,9 @@ def test_messages_wait_for_a_function_that_is_down_and_then_come_in_order() -> N
     assert read_command(starts[0]).kind == START
     world.run()
     world.check_all_ended()
-    assert world.functions.invocations["scheduler"] == 3 * 2, "the replies of an order come together"
+    assert world.functions.invocations["scheduler"] == 3 * 2, (
+        "the replies of an order come together"
+    )
 
 
 def test_a_function_that_is_down_twice_is_down_until_the_later_end() -> None:

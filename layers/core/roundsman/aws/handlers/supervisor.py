@@ -191,7 +191,7 @@ def _report(report: PassReport) -> None:
             "groups_counted": report.groups.looked_at,
             "deferred": report.deferred,
             "lag_ms": report.lag,
-            "behind_ms": report.behind,
             "finished": report.finished,
+            **({"behind_ms": report.behind} if report.behind else {}),
         },
     )
