@@ -157,17 +157,16 @@ def test_a_reply_to_a_task_that_is_ending_gives_nothing() -> None:
 # --- Queues of agents, extensions and holds ----------------------------------------------------
 
 
-def with_lag(lag: int) -> World:
-    return World(plan(a), agents={"worker/normal": AgentView(lag=lag, read_up_to=T0)})
-
-
-def test_the_time_counts_for_which_a_request_is_expected_to_wait() -> None:
-    world = with_lag(PROMPT + 1)
+def test_the_time_counts_for_which_a_request_waits_in_its_queue() -> None:
+    world = World(plan(step("a", compensation=Compensation(fences_late_performs=True))))
     world.start()
-    assert given(world.task) == (PROMPT + 1, T0 + PROMPT + 1)
-    prompt = with_lag(PROMPT)
-    prompt.start()
-    assert given(prompt.task) == (0, None)
+    view = AgentView(lag=40 * SECOND, reads=T0 - 10 * SECOND, read_up_to=T0)
+    world.agents = {"worker/normal": view}
+    world.overdue("a")
+    until, now = world.record("a").complete_by, world.now
+    assert until is not None
+    assert until > now
+    assert given(world.task) == (until - now, until)
 
 
 def undone_on_its_way(*, lag: int = 0) -> World:

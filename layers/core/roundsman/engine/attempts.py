@@ -61,7 +61,7 @@ def claim(context: DecisionContext, step: StepPlan, claimant: Claimant) -> None:
     """Claim an attempt at the agent that `route` chooses, or park the step if there is none.
 
     The complete-by is now, plus the agent's backlog, plus the time limit of the operation. A
-    perform may not act after the task's complete-by, which moves by the backlog; an undo may.
+    perform may not act after the task's complete-by; an undo may.
     """
     agent = route(context, step)
     if agent is None:
@@ -70,8 +70,6 @@ def claim(context: DecisionContext, step: StepPlan, claimant: Claimant) -> None:
     record = context.decision.step(step.name)
     operation = operation_of(record)
     behind = lag(context, agent)
-    if behind > PROMPT and operation == PERFORM:
-        credit(context.decision, context.now, context.now + behind)
     read_at = context.now + behind
     granted = record.granted + record.extra
     complete_by = read_at + time_of(step, operation) + granted
@@ -571,6 +569,8 @@ def _wait_for_reply(context: DecisionContext, step: StepPlan, since: int) -> Non
 def _extend_for_backlog(context: DecisionContext, step: StepPlan, until: int) -> None:
     """Extend the attempt to `until` (epoch ms): its request may wait in its queue."""
     record = context.decision.step(step.name)
+    if operation_of(record) == PERFORM:
+        credit(context.decision, context.now, until)
     read = int(_was_read(record, context.agent(step)))
     context.decision.move(
         step.name,

@@ -26,7 +26,7 @@ class Invariant(StrEnum):
     """The names of the invariants. Each value is a sentence that states the invariant."""
 
     ALWAYS_DUE = "an open task has a due entry, and it is early enough"
-    READY = "a step that can be started is looked at within half a minute, then less often while nobody claims it"
+    READY = "a step that can be started is looked at within half a minute, then less often"
     LOOKED_AT = "once faults stop, what is due is looked at within a quarter of an hour"
     SENT = "an attempt is counted as overdue only if its queue has taken its request"
     ONE_LOCK = "a step has one current lock, and a lock is given once"
