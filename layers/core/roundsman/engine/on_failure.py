@@ -1,9 +1,9 @@
 """How a task ends that has failed: the strategy of the first failure.
 
 An ending task claims no step to perform and retries none; attempts in progress may finish. The
-failed step's strategy decides, or the workflow's if the task was not complete in time, which is its
-complete-by or its deadline. After the
-point of no return the task is always archived. An operator's command overrides the strategy.
+failed step's strategy decides, or the workflow's if the task was not complete by its complete-by or
+its deadline. After the point of no return the task is always archived. An operator's command
+overrides the strategy.
 """
 
 from roundsman.engine.decision import DecisionContext
