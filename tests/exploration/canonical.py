@@ -19,8 +19,9 @@ from typing import TypeAlias
 
 from roundsman.engine.agent_holds import MAX_VIEW_AGE
 from roundsman.engine.decision import SKEW
-from roundsman.engine.due import LONGEST_START_INTERVAL, START_WITHIN, Lane
+from roundsman.engine.due import BRIEFLY_LATE, START_WITHIN, Lane
 from roundsman.engine.request_deadlines import patience_of
+from roundsman.engine.timeouts import LONGEST_CHECK_AFTER
 from roundsman.model.plan import Plan, StepPlan
 from roundsman.model.states import ProcessState
 from roundsman.model.task import PERFORM, Owed, StepError, StepRecord, Task, step_of
@@ -83,18 +84,28 @@ class Records:
     """
 
     def __init__(
-        self, plan: Plan, *, near_end: bool, outcomes: bool = False, holds: bool = True
+        self,
+        plan: Plan,
+        *,
+        near_end: bool,
+        outcomes: bool = False,
+        holds: bool = True,
+        looks: bool = False,
     ) -> None:
         """`near_end`: the task's own complete-by is within reach; else it must never come.
 
         `outcomes`: what is known of effects decides something, as it does where a step has several
-        agents or a person may ask for a fresh key. `holds`: a step may be parked.
+        agents or a person may ask for a fresh key. `holds`: a step may be parked. `looks`: an
+        attempt may be extended, for as long again as it has been late.
         """
         self.plan = plan
         self.tasks: list[Task] = []
         self._numbers: dict[Key, int] = {}
         self._near_end = near_end
         self._holds = holds
+        self.late_floor = LONGEST_CHECK_AFTER if looks else 0
+        """How long ago an instant at which an attempt was overdue may be, in ms, to be told apart:
+        that decides when it is checked again, where it may be extended."""
         self.outcomes = outcomes
         self.bounded = frozenset(
             name for name, step in plan.steps.items() if outcomes or is_bounded(step)
@@ -164,7 +175,9 @@ class Records:
         state = record.process_state
         bounded = self.is_bounded(name)
         settled = state in SETTLED
-        ended = over(record.complete_by, now, SKEW + self.patience(name) if bounded else 0)
+        acts_for = SKEW + self.patience(name) if bounded else 0
+        late = self.late_floor if record.under_way else 0
+        ended = over(record.complete_by, now, max(acts_for, late))
         acts_until = over(record.acts_until, now, SKEW) if bounded else None
         return StepRecord(
             process_state=state,
@@ -186,13 +199,13 @@ class Records:
             after_undo=record.after_undo,
             outcome_unknown=self.outcomes and record.outcome_unknown,
             effect=record.effect if self.outcomes else None,
-            heartbeat_by=over(record.heartbeat_by, now),
+            heartbeat_by=over(record.heartbeat_by, now, late),
             # Only whether the attempt was ever heard of is asked.
             heard_at=None if record.heard_at is None else T0,
             waiting=record.waiting,
             remind_every=record.remind_every,
-            # The intervals between two looks at one that is late grow up to the longest.
-            remind_at=over(record.remind_at, now, LONGEST_START_INTERVAL),
+            # How late it is decides only between the short interval and the long one.
+            remind_at=over(record.remind_at, now, BRIEFLY_LATE),
             # Which number a reminder has is for people and for services.
             reminded_by=_lock(record.reminded_by, names),
             # Only whether the hold began so long ago that its end would be known.
@@ -204,8 +217,8 @@ class Records:
             retry_until=None if settled else _retry_until(record, now),
             unexpected_since=None if settled or record.unexpected_since is None else T0,
             waits=0 if settled else record.waits,
-            # The intervals between two looks grow no more once it has been late for the longest.
-            late_since=over(record.late_since, now, LONGEST_START_INTERVAL),
+            # The same holds here.
+            late_since=over(record.late_since, now, max(BRIEFLY_LATE, self.late_floor)),
             # No queue of these explorations is known, so none was read past an attempt's end.
             error=UNEXPECTED if not settled and _fails_unexpectedly(record) else None,
             # finished_at, result and other errors are for people and for probes.
@@ -218,10 +231,10 @@ class Records:
         complete_by = max(T0 + task.complete_by - now, T0) if self._near_end else far
         start_at = complete_by - self.plan.complete_within
         if not task.steps and not task.ended:  # only for how long its Start is late is asked
-            start_at = max(T0 + task.start_at - now, T0 - LONGEST_START_INTERVAL)
+            start_at = max(T0 + task.start_at - now, T0 - BRIEFLY_LATE)
         assert not (self._near_end and task.held_until), "what is given back moves the complete-by"
-        held_until = None  # where no step is parked, it moves only the complete-by
-        if self._holds and (is_held or (task.held_until or 0) >= now):
+        held_until = None  # where no step is parked, it moves only the complete-by, until it ends
+        if self._holds and task.ending is None and (is_held or (task.held_until or 0) >= now):
             # A hold is credited, and that is stored, from the next ms on.
             held_until = over(task.held_until, now, 1)
         assert self._near_end or task.complete_by - now > self.plan.complete_within // 2

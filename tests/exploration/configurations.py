@@ -237,6 +237,8 @@ SMALL: dict[str, Configuration] = {
     "a step that fails, and is retried for a quarter of an hour": replace(
         HAS_A_BUG, endings=("done", "unavailable")
     ),
+    "a step whose replies may wait": replace(A_STEP, looks=True),
+    "a step whose replies may wait, a crash": replace(fewer(A_STEP), looks=True, crashes=1),
     "two steps in a row, the first for good": Configuration(plan=plan(bare, step("b", bare))),
 }
 VERIFY: dict[str, Configuration] = {
@@ -360,6 +362,10 @@ VERIFY: dict[str, Configuration] = {
         copies=1,
         commands=asked("resubmit"),
     ),
+    "an unfenced step whose replies may wait": replace(fewer(UNFENCED), looks=True),
+    "two steps in a row whose replies may wait": replace(fewer(A_ROW), looks=True),
+    "a step of two agents whose replies may wait": replace(SEVERAL, looks=True),
+    "a step with heartbeats whose replies may wait": replace(BEATS, looks=True, copies=1),
     "an unfenced step with heartbeats": repeated(
         replace(BEATS, plan=plan(replace(beats, compensation=unfenced.compensation)))
     ),

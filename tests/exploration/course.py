@@ -65,7 +65,7 @@ class Course:
             if not task.lane.startswith(Lane.OPEN):
                 return took
             by = task.due_at - T0
-            looked = self._model.shells.run(state.record, PASS)
+            looked = self._model.shells.run(state.record, PASS, world=self._model.world(state))
             if not by and not looked.effects and not looked.starts:
                 by = self._model.to_next_instant(state)  # it is too early: the next pass comes
                 if not by:
@@ -81,7 +81,8 @@ class Course:
 
     def _looked_at(self, state: State) -> State:
         """A pass; and all that follows from it at once."""
-        starts = self._model.shells.run(state.record, PASS).starts
+        world = self._model.world(state)
+        starts = self._model.shells.run(state.record, PASS, world=world).starts
         state = self._model.handled(state, PASS, state)
         if starts:
             state = self._model.handled(state, START, state)

@@ -47,6 +47,8 @@ HELD_FOR = 60_000
 MOST_AT_ONCE = 2
 """Decisions in one write: an inspection, and the Start that follows from it; or two replies."""
 
+COUNTED = "an attempt whose reply waits is not counted"
+
 USUAL = ("done", "answer lost", "unavailable", "refused")
 OUTSIDE = ("yes", "yes, and it is lost", "no")
 WITHIN = 60_000
@@ -66,7 +68,8 @@ class Configuration:
     pass at once, where things are to happen between the instants that matter, too. Each of the
     agents `held` may be held, `holds` times in all; `loses_plan`: it may not be found at any time.
     `outcomes`: what is known of effects is part of a state, see `Records`. `together`: two replies
-    may be handed to one process at once, which stores them by one write if it can.
+    may be handed to one process at once, which stores them by one write if it can. `looks`: a
+    process can read whether replies wait, and an attempt whose reply waits is never counted.
     """
 
     plan: Plan
@@ -87,6 +90,7 @@ class Configuration:
     loses_plan: bool = False
     outcomes: bool = False
     together: bool = False
+    looks: bool = False
 
 
 class TaskModel:
@@ -99,6 +103,7 @@ class TaskModel:
             configuration.plan,
             near_end=configuration.near_end,
             outcomes=configuration.outcomes,
+            looks=configuration.looks,
             holds=bool(configuration.held)
             or any(ENDINGS[e].says.startswith("held") for e in endings),
         )
@@ -109,11 +114,7 @@ class TaskModel:
         self._rules = Rules(self.records)
         self.course = Course(self)
         steps = configuration.plan.steps
-        self._fenced = frozenset(
-            name
-            for name, step in steps.items()
-            if step.compensation is not None and step.compensation.fences_late_performs
-        )
+        self._fenced = frozenset(name for name, step in steps.items() if step.fences_late_performs)
         said = {
             ENDINGS[ending].says
             for ending in (*configuration.endings, *configuration.undo_endings, *OUTSIDE, "fenced")
@@ -173,11 +174,17 @@ class TaskModel:
         except Defect as problem:
             raise Breaks(str(problem)) from problem
 
+    def world(self, state: State) -> World:
+        """What a process finds besides the record."""
+        if not self.configuration.looks:
+            return World(state.held)
+        return World(state.held, replies_wait=any(mail.kind == "reply" for mail in state.mail))
+
     # --- Processes ---------------------------------------------------------------------------
 
     def handled(self, state: State, job: Mail, rest: State, read: Read | None = None) -> State:
         """A process reads, decides, writes, sends and acknowledges, in one piece."""
-        ran = self.shells.run(state.record, job, read=read, world=World(state.held))
+        ran = self.shells.run(state.record, job, read=read, world=self.world(state))
         return self._after(rest, ran)
 
     def _jobs(self, state: State) -> Iterator[tuple[Mail, State]]:
@@ -203,8 +210,9 @@ class TaskModel:
         self, state: State, job: Mail, rest: State, read: Read | None = None
     ) -> Iterator[tuple[str, State]]:
         """Well; or not acknowledged; or dead after any of its effects; or one of them failed."""
-        world = World(state.held)
+        world = self.world(state)
         ran = self.shells.run(state.record, job, read=read, world=world)
+        self._check_replies_count(rest, job, ran)
         who = _who(job if read is None else read.job._replace(name=FRESH))
         if self.configuration.loses_plan:
             lost = self.shells.run(
@@ -226,6 +234,18 @@ class TaskModel:
                 failed = self.shells.run(state.record, job, Fault(fails=number), read, world)
                 yield f"{who}, and cannot send the {effect}", self._after(kept, failed)
 
+    def _check_replies_count(self, state: State, job: Mail, ran: Ran) -> None:
+        """Raise Breaks if an attempt is given up although its reply waits in the queue."""
+        if not self.configuration.looks or job not in (PASS, START, INSPECT):
+            return
+        before, after = self.records.tasks[state.record], self.records.tasks[ran.record]
+        if before.ending is not None:
+            return  # the step is undone, whatever its reply says
+        for mail in state.mail:
+            under_way = before.step(mail.step).locked_by == mail.lock
+            if mail.kind == "reply" and under_way and not after.step(mail.step).under_way:
+                raise Breaks(COUNTED)
+
     def _done_together(self, state: State) -> Iterator[tuple[str, State]]:
         """Two replies that were not handled before, by one process; it lives or dies for both."""
         if not self.configuration.together:
@@ -234,7 +254,7 @@ class TaskModel:
         for first, other in dict.fromkeys(permutations(fresh, 2)):
             rest = without(without(state, first), other)
             second = other._replace(name=_unused(state))
-            batch, world = Batch(first, second), World(state.held)
+            batch, world = Batch(first, second), self.world(state)
             ran = self.shells.run(state.record, batch, world=world)
             who = f"{_who(first)}, and with it {second.step}'s {second.outcome}"
             yield who, self._after(rest, ran)
@@ -304,10 +324,12 @@ class TaskModel:
             request.operation,
             request.idempotency_key,
             request.lock,
-            acts_until
-            if request.operation == PERFORM and self.records.is_bounded(request.step)
-            else 0,
+            acts_until if request.operation == PERFORM and self._lands_in_time(request.step) else 0,
         )
+
+    def _lands_in_time(self, step: str) -> bool:
+        """Whether no call lands after its request's end. Where it is fenced, one may hang."""
+        return self.records.is_bounded(step) and step_of(step) not in self._fenced
 
     # --- Agents and their services -----------------------------------------------------------
 
@@ -373,7 +395,7 @@ class TaskModel:
             mail = (*mail, request._replace(outcome=end.says))
         until = T0 + WITHIN if end.asks else 0
         if end.asks:
-            acts_until = until + SKEW if self.records.is_bounded(request.step) else 0
+            acts_until = until + SKEW if self._lands_in_time(request.step) else 0
             mail = (*mail, request._replace(kind="token", until=acts_until, outcome=""))
         if end.says:
             mail = (*mail, request._replace(kind="reply", until=until, outcome=end.says))

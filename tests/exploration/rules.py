@@ -38,6 +38,7 @@ class Rules:
         self._plan = records.plan
         # An instant that is over is kept by so much longer where a request may act after it.
         kept_by = [SKEW + records.patience(name) for name in records.bounded]
+        kept_by.append(records.late_floor)
         self._slack = max(kept_by, default=0)
         self._known: dict[tuple[int, frozenset[tuple[str, str]]], str | None] = {}
 

@@ -18,7 +18,7 @@ from roundsman.model.failure import RETRIED, Group
 from roundsman.model.instants import MINUTE, SECOND, iso
 from roundsman.model.json import Json, parse_json
 from roundsman.model.queue_lag import ReadMark
-from roundsman.model.scheduler_queues import QueueDepth
+from roundsman.model.scheduler_queues import COMMANDS, QueueDepth
 from roundsman.model.task import StepError, StepRecord, Task
 from roundsman.ports import OrderRow, Saved, Superseded
 from roundsman.scheduler.fold import ArrivedReply
@@ -66,10 +66,12 @@ class Ran(NamedTuple):
 
 
 class World(NamedTuple):
-    """What a process finds besides the record: the agents that are held, and whether its plan."""
+    """What a process finds besides the record: the agents that are held, whether its plan, and
+    whether replies wait in their queue; None where that cannot be read."""
 
     held: frozenset[str] = frozenset()
     has_plan: bool = True
+    replies_wait: bool | None = None
 
 
 WELL = World()
@@ -217,7 +219,7 @@ class Shells:
         return command_of(TASK_ID, self._commands[job.step])
 
     def _board(self, desk: "Desk", world: World) -> "Board":
-        return Board(self._agents, desk.clock(), world.held)
+        return Board(self._agents, desk.clock(), world)
 
     def _scheduler(self, desk: "Desk", world: World) -> Scheduler:
         return Scheduler(
@@ -271,11 +273,12 @@ CREDIT = time_credit.credit
 class Board:
     """The agents' board as one process sees it: of no queue is known how far it was read."""
 
-    def __init__(self, agents: Sequence[str], now: int, held: frozenset[str]) -> None:
+    def __init__(self, agents: Sequence[str], now: int, world: World) -> None:
         until = now + HELD_FOR_NOW
+        self._replies_wait = world.replies_wait
         self._views = {
             f"{agent}/normal": AgentView(
-                held_until=until if agent in held else None, held_why="held for now"
+                held_until=until if agent in world.held else None, held_why="held for now"
             )
             for agent in agents
         }
@@ -289,8 +292,10 @@ class Board:
         return {}
 
     def depth(self, key: str) -> QueueDepth | None:
-        """Whether replies wait is not explored: every timeout counts."""
-        return None
+        """What waits; of commands nothing is known. Where it cannot be read, timeouts count."""
+        if self._replies_wait is None or key == COMMANDS:
+            return None
+        return QueueDepth(int(self._replies_wait), 0)
 
     def note_read(self, agent: str, priority: str, sent_at: int, lock: str | None = None) -> None:
         """Nothing is late, and so no mark is stored."""

@@ -59,6 +59,8 @@ WAITS = (
     30_000,
     30_001,
     61_000,
+    121_000,
+    301_000,
 )
 OUTCOMES = ("succeeded", "succeeded", *ANSWERS)
 JUDGED = {
@@ -109,6 +111,7 @@ acts = st.tuples(
     st.integers(0, 5),
     st.sampled_from(OUTCOMES),
     st.sampled_from(HELD),
+    st.sampled_from([None, True, False]),
 )
 
 
@@ -116,7 +119,7 @@ class Life:
     """One task as it is stored, what its agents were asked, and its canonical records."""
 
     def __init__(self, made: Plan) -> None:
-        self.records = Records(made, near_end=False, outcomes=True)
+        self.records = Records(made, near_end=False, outcomes=True, looks=True)
         self.shells = Shells(self.records, {})
         self.task: Task = replace(
             new_task(made, TASK_ID, ProcessingOptions(reply_to=REPLY_TO), T0, shards=1), owed=()
@@ -175,14 +178,18 @@ class Life:
 
 
 @given(st.sampled_from(PLANS), st.lists(acts, max_size=40))
-@example(PLANS[1], [(0, "start", 0, OUTCOMES[0], ()), (30_000, "inspect", 0, OUTCOMES[0], ())])
+@example(
+    PLANS[1],
+    [(0, "start", 0, OUTCOMES[0], (), None), (30_000, "inspect", 0, OUTCOMES[0], (), None)],
+)
 def test_a_record_and_its_canonical_one_come_to_the_same(
-    made: Plan, story: list[tuple[int, str, int, str, tuple[str, ...]]]
+    made: Plan, story: list[tuple[int, str, int, str, tuple[str, ...], bool | None]]
 ) -> None:
     life = Life(made)
-    for wait, kind, which, outcome, held in story:
+    for wait, kind, which, outcome, held, replies_wait in story:
         life.wait(wait)
-        life.do(life.job(kind, which, outcome), World(frozenset(held)))
+        world = World(frozenset(held), replies_wait=replies_wait)
+        life.do(life.job(kind, which, outcome), world)
 
 
 def test_each_field_of_a_steps_record_is_kept_or_left_out_for_a_reason() -> None:

@@ -20,6 +20,7 @@ from roundsman.engine import (
     machine,
     operator,
     routing,
+    timeouts,
 )
 from roundsman.engine import decision as building
 from roundsman.engine import steps as ready_steps
@@ -27,7 +28,7 @@ from roundsman.engine.compensation import begin_undo, undone
 from roundsman.engine.decision import DecisionBuilder, DecisionContext
 from roundsman.engine.due import with_due_entry
 from roundsman.engine.transitions import StepEvent, TaskEvent, task_transition
-from roundsman.model.events import Agents, Claimant, Decision, Event, Replied, Resubmit
+from roundsman.model.events import Agents, Claimant, Decision, Event, Replied, Resolve, Resubmit
 from roundsman.model.json import Json
 from roundsman.model.plan import Plan, StepPlan
 from roundsman.model.scheduler_queues import NOTHING_KNOWN, SchedulerQueues
@@ -42,6 +43,7 @@ from tests.exploration.configurations import (
     A_STEP,
     ASKS,
     BEATS,
+    EVERY,
     FOR_GOOD,
     HELD,
     ITEMS,
@@ -58,7 +60,7 @@ from tests.exploration.configurations import (
     unfenced,
 )
 from tests.exploration.explorer import explore
-from tests.exploration.model import Configuration, TaskModel
+from tests.exploration.model import COUNTED, Configuration, TaskModel
 from tests.exploration.rules import (
     FINAL,
     GIVEN_ONCE,
@@ -235,6 +237,22 @@ def a_person_is_believed_about_what_is_to_come(patch: Patch) -> None:
     patch.setattr(DecisionBuilder, "acts_until", lambda decision, name: None)
 
 
+def a_person_is_believed_about_a_call_that_hangs(patch: Patch) -> None:
+    real = operator._resolve  # the bug is planted there
+
+    def resolve(context: DecisionContext, event: Resolve) -> None:
+        real(context, event)
+        record = context.decision.step(event.step)
+        if record.process_state is ProcessState.PENDING:
+            context.decision.steps[event.step] = replace(record, effect=Effect.NONE)
+
+    patch.setattr(operator, "_resolve", resolve)
+
+
+def every_timeout_counts(patch: Patch) -> None:
+    patch.setattr(timeouts, "counts", lambda *_: True)
+
+
 def nobody_looks_at_a_step_that_waits_for_its_callback(patch: Patch) -> None:
     def overdue_at(record: StepRecord) -> int | None:
         return None if record.waiting else record.complete_by
@@ -281,6 +299,8 @@ ERASED = Configuration(plan=plan(one), commands=asked("cancel", "erase", "resubm
 COPIED = replace(FOR_GOOD, endings=("done", "refused"), copies=1)
 FRESH = replace(FOR_GOOD, commands=asked("resubmit --fresh-key"))
 SAID = replace(HELD, endings=("done",), commands=asked("resolve a did-not"))
+SAID_UNFENCED = replace(SAID, plan=EVERY["an unfenced step of two agents"].plan)
+LOOKS = replace(A_STEP, looks=True)
 GIVEN_BACK = replace(HELD, endings=("done", "given back"), copies=1)
 REPEATED = Configuration(plan=plan(briefly), repeats=1)
 
@@ -301,11 +321,11 @@ def an_erased_task_is_begun_again(patch: Patch) -> None:
 
 BUGS: list[tuple[Callable[[Patch], None], Configuration, int, str]] = [
     (no_version_condition, RACED, 6, Invariant.AGREES.value),
-    (a_due_entry_is_moved_without_condition, PASSED_BY, 6, WATCHED),
+    (a_due_entry_is_moved_without_condition, PASSED_BY, 8, WATCHED),
     (no_lock_fence, A_STEP, 4, "a reply to an earlier claim, operation or round changes nothing"),
     (an_undo_waits_for_nothing, UNFENCED, 7, LATE),
     (an_undo_allows_nothing_for_clocks, UNFENCED, 8, LATE),
-    (the_due_instant_never_falls, TOLD_TO_RUN, 5, WATCHED),
+    (the_due_instant_never_falls, TOLD_TO_RUN, 6, WATCHED),
     (
         only_what_is_processed_is_undone,
         A_STEP,
@@ -328,7 +348,9 @@ BUGS: list[tuple[Callable[[Patch], None], Configuration, int, str]] = [
     (an_agent_is_left_before_it_is_undone, SEVERAL, 4, Invariant.EXPLAINED.value),
     (a_refusal_is_taken_for_a_proof, COPIED, 4, KNOWN),
     (a_fresh_key_is_given_without_a_proof, FRESH, 5, Invariant.ONCE.value),
-    (a_person_is_believed_about_what_is_to_come, SAID, 5, Invariant.ONCE.value),
+    (a_person_is_believed_about_what_is_to_come, SAID_UNFENCED, 5, Invariant.ONCE.value),
+    (a_person_is_believed_about_a_call_that_hangs, SAID, 5, Invariant.ONCE.value),
+    (every_timeout_counts, LOOKS, 3, COUNTED),
     (nobody_looks_at_a_step_that_waits_for_its_callback, ASKS, 3, Invariant.ENDS.value),
     (nobody_looks_when_a_reminder_is_due, REMINDS, 5, WATCHED),
     (a_heartbeat_is_not_missed, BEATS, 3, LOOKED_AT),

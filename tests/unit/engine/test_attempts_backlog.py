@@ -16,7 +16,6 @@ import pytest
 from roundsman.engine.attempts import MAX_UNCOUNTED_TIMEOUTS
 from roundsman.engine.decision import SKEW
 from roundsman.engine.request_deadlines import PATIENCE
-from roundsman.errors import Refused
 from roundsman.model.events import AgentView, Inspect, Outcome, Start, StartTask
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.queue_lag import ReadMark, ReadMarkWriter, view_of_mark
@@ -400,12 +399,16 @@ def test_an_attempt_that_was_sent_for_all_that_is_known_is_counted(
     assert overdue_unheard(seconds, lock).state("a") is ProcessState.ERROR
 
 
-def test_no_fresh_key_is_given_while_a_patient_request_may_act() -> None:
+def test_the_key_of_a_patient_request_is_spent_before_a_fresh_one_is_given() -> None:
     world = World(plan(step("a", compensation=PATIENT)))
     world.start()
     world.is_refused("a")
-    with pytest.raises(Refused, match="may act under its key until 08:05:35"):
-        world.resolve("a", did=False, fresh_key=True)
+    world.resolve("a", did=False, fresh_key=True)
+    record = world.record("a")
+    assert (record.process_state, record.round) == (ProcessState.UNDOING, 1)
+    world.start()
+    world.succeeds("a")
+    assert world.record("a").round == 2
 
 
 def test_what_nothing_undoes_does_not_happen_long_after_its_task_was_given_up() -> None:

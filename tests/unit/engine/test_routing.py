@@ -100,7 +100,7 @@ def test_what_was_given_back_without_proof_stays_since_a_copy_may_have_been_take
 
 
 def test_a_persons_word_that_nothing_happened_lets_a_held_step_go_to_another_agent() -> None:
-    world = routed(attempts=3)
+    world = routed(attempts=3, fenced=False)
     world.hold("first", 3_600).gives_back("a", called=True)
     world.wait(400).start()
     assert at(world) == "first"
@@ -109,8 +109,17 @@ def test_a_persons_word_that_nothing_happened_lets_a_held_step_go_to_another_age
     assert at(world) == "second"
 
 
+def test_a_persons_word_does_not_while_a_call_may_hang_that_only_an_undo_stops() -> None:
+    world = routed(attempts=3, fenced=True)
+    world.hold("first", 3_600).gives_back("a", called=True)
+    world.wait(400).start()
+    world.resolve("a", did=False)
+    world.start()
+    assert (at(world), world.record("a").effect) == ("first", None)
+
+
 def test_a_persons_word_does_not_while_a_copy_of_the_request_may_act() -> None:
-    world = routed(attempts=3)
+    world = routed(attempts=3, fenced=False)
     world.hold("first", 3_600).gives_back("a", called=True)
     world.resolve("a", did=False)
     world.start()

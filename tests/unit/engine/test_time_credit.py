@@ -228,11 +228,14 @@ def test_before_its_complete_by_such_a_task_gets_nothing() -> None:
     assert given(world.task) == (0, None)
 
 
-def test_a_short_task_of_which_nothing_has_begun_waits_in_growing_intervals() -> None:
+@pytest.mark.parametrize(("late", "interval"), [(40, 30), (120, 300)])
+def test_a_short_task_of_which_nothing_has_begun_does_not_fail_before_the_next_look(
+    late: int, interval: int
+) -> None:
     world = World(plan(a, complete_within=timedelta(seconds=30)))
-    world.wait(40).inspect()
-    assert world.task.held_until == T0 + 80 * SECOND
-    assert world.task.complete_by == T0 + 110 * SECOND
+    world.wait(late).inspect()
+    until = T0 + (late + interval) * SECOND
+    assert (world.task.held_until, world.task.complete_by) == (until, until + 30 * SECOND)
 
 
 def test_a_task_of_which_something_has_begun_fails_at_its_complete_by() -> None:
@@ -258,8 +261,19 @@ def ready() -> World:
 def test_a_step_that_is_not_started_in_time_gives_its_task_the_time() -> None:
     world = ready().wait_until(T0 + 70 * SECOND)
     world.inspect()
+    assert given(world.task) == (9 * SECOND, T0 + 70 * SECOND)
+    world.wait_until(T0 + 100 * SECOND).inspect()
     assert given(world.task) == (39 * SECOND, T0 + 100 * SECOND)
-    assert world.record("a").complete_by == T0 + 100 * SECOND
+    assert world.record("a").complete_by == T0 + 130 * SECOND
+
+
+def test_a_task_does_not_fail_between_two_looks_at_a_step_that_is_late() -> None:
+    world = ready().wait_until(T0 + 70 * SECOND)
+    world.inspect()
+    world.task = replace(world.task, complete_by=T0 + 80 * SECOND)
+    world.wait_until(T0 + 80 * SECOND).inspect()
+    assert world.task.ending is None
+    assert world.task.held_until == T0 + 110 * SECOND
 
 
 def test_a_step_that_waits_for_another_one_gives_nothing() -> None:

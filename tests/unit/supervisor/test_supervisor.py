@@ -63,7 +63,7 @@ def test_what_was_just_moved_on_is_not_looked_at_again_before_its_time() -> None
 def test_a_step_that_nobody_claimed_is_sent_again_at_no_attempts_cost() -> None:
     shells = started()
     passed(shells.wait(31))
-    for seconds in (31, 31, 31, 63, 127):  # each Start is lost, and they become rarer
+    for seconds in (31, 31, 31, 31, 31, 301):  # each Start is lost, and they become rarer
         shells.outbox.sent.clear()
         passed(shells.wait(seconds))
         assert shells.starts() == [ORDER_ID]

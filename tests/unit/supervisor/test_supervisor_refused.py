@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from roundsman.engine.due import LONGEST_START_INTERVAL
+from roundsman.engine.due import LONG_START_INTERVAL
 from roundsman.errors import UnreadableRecord
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.plan import Plan
@@ -80,7 +80,7 @@ def refusing(call: str) -> Faults:
 def test_after_hours_of_refused_calls_the_first_pass_moves_everything_on(call: str) -> None:
     # What nobody answers is looked at less often, and a task that fails of nothing is stored.
     moves = call in ("read_leases", "read_groups", "send_start", "rearm")
-    latest = LONGEST_START_INTERVAL if moves else MINUTE
+    latest = LONG_START_INTERVAL if moves else MINUTE
     passes = overdue(refusing(call))
     for _ in range(8):
         passes.make()

@@ -330,7 +330,8 @@ def make_ready_if_due(context: DecisionContext, step: StepPlan) -> None:
         since = context.now if record.late_since is None else record.late_since
         within = start_interval(context.now - since)
         if operation_of(record) == PERFORM and context.is_unblocked(step):
-            credit(context.decision, record.complete_by, context.now + within)
+            late_since = record.complete_by if record.late_since is None else since
+            credit(context.decision, late_since, context.now)
         context.decision.requeue(step.name, StepEvent.UNCLAIMED, within=within, late_since=since)
         again = "" if context.queues.commands_wait else "; started again"
         context.decision.note(f"{what}: was not started in time{again}")

@@ -59,8 +59,7 @@ def begin_undo(
     the step goes on.
     """
     record = context.decision.step(step.name)
-    fenced = step.compensation is not None and step.compensation.fences_late_performs
-    acts_until = None if fenced else context.decision.acts_until(step.name)
+    acts_until = None if step.fences_late_performs else context.decision.acts_until(step.name)
     not_before = None if acts_until is None else acts_until + SKEW
     context.decision.move(
         step.name,

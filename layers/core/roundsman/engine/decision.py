@@ -143,6 +143,9 @@ KEEPS_HEARTBEAT = frozenset(
 """Events within an attempt. Any other event clears `heartbeat_by`, `heard_at` and `waiting`, and
 ends the reminders."""
 
+OUTCOMES = frozenset({ProcessState.PROCESSED, ProcessState.ERROR})
+"""The states in which a perform has ended."""
+
 KEEPS_PATIENCE = frozenset(
     {
         StepEvent.CLAIMED,
@@ -233,6 +236,8 @@ class DecisionBuilder:
         elif record.retry_until is not None:
             excused = self._excused_time(record, event)
             changes.setdefault("retry_until", record.retry_until + excused)
+        if record.process_state is ProcessState.PENDING and transition.to in OUTCOMES:
+            changes.setdefault("complete_by", None)  # that of a pending step is no request's end
         changes.setdefault("late_since", None)
         changes.setdefault("read_past_at", None)
         if event not in KEEPS_HEARTBEAT:

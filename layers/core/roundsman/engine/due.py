@@ -17,16 +17,20 @@ START_WITHIN = 30 * SECOND
 """How long a ready step may stay unclaimed, or an owed status or alert unsent, before a supervisor
 sends again, in ms: twice a scheduler's timeout of 10 s, rounded up."""
 
-LONGEST_START_INTERVAL = 5 * MINUTE
-"""The longest time in ms between two looks at a step that nobody claims."""
+BRIEFLY_LATE = 2 * MINUTE
+"""How long a Start may be late, in ms, before that is taken for more than a lost message. Meanwhile
+a supervisor looks twice."""
+
+LONG_START_INTERVAL = 5 * MINUTE
+"""The time in ms between two looks at a step that nobody has claimed for longer than that."""
 
 
 def start_interval(late_for: int) -> int:
     """How long to wait for a claim before the next look, if it is late by `late_for` (both ms).
 
-    The intervals double, since a scheduler that does not answer may be behind or down.
+    The interval grows once, since a scheduler that does not answer may be behind or down.
     """
-    return min(max(late_for, START_WITHIN), LONGEST_START_INTERVAL)
+    return START_WITHIN if late_for < BRIEFLY_LATE else LONG_START_INTERVAL
 
 
 class Lane(StrEnum):

@@ -24,7 +24,7 @@ from roundsman.engine.attempts import (
 )
 from roundsman.engine.compensation import begin_undos, ready_to_undo, undone
 from roundsman.engine.decision import DecisionBuilder, DecisionContext
-from roundsman.engine.due import LONGEST_START_INTERVAL, START_WITHIN, start_interval
+from roundsman.engine.due import LONG_START_INTERVAL, START_WITHIN, start_interval
 from roundsman.engine.erasure import erase
 from roundsman.engine.history import ANSWERED
 from roundsman.engine.on_failure import end_if_overdue
@@ -358,7 +358,8 @@ def _credit_late_starts(context: DecisionContext) -> None:
     task, decision = context.decision.task, context.decision
     if not _is_overdue(context):
         return
-    since = [decision.step(step.name).complete_by for step in ready_to_perform(context)]
+    ready = [decision.step(step.name) for step in ready_to_perform(context)]
+    since = [r.complete_by if r.late_since is None else r.late_since for r in ready]
     late = [at for at in since if at is not None and at < task.complete_by]
     if not task.steps:
         late.append(task.start_at)
@@ -397,6 +398,9 @@ def _start_waits(
 
 
 def _is_sent_again(late_for: int) -> bool:
-    """Whether a Start is sent again that may wait: once an hour, since it may be lost as well."""
-    first_of_its_hour = late_for % SENT_AGAIN_EVERY < LONGEST_START_INTERVAL
-    return late_for >= SENT_AGAIN_EVERY and first_of_its_hour
+    """Whether a Start is sent again that may wait: each hour, since it may be lost as well.
+
+    A look may come some minutes late, so there is time for two in each hour.
+    """
+    begins_an_hour = late_for % SENT_AGAIN_EVERY < 2 * LONG_START_INTERVAL
+    return late_for >= SENT_AGAIN_EVERY and begins_an_hour

@@ -37,6 +37,8 @@ KEPT_COMMANDS = 10
 """How many command ids a record keeps, so that a redelivered command acts once. SQS keeps a message
 for 14 days at most."""
 
+NEW_KEY_FOLLOWS = "after its undo, the step begins under a new key"
+
 
 def operate(context: DecisionContext, event: ChangeAsked) -> DecisionContext:
     """Execute the command. Raises Refused, and nothing is stored then.
@@ -215,6 +217,7 @@ def _perform_under_fresh_key(context: DecisionContext, step: StepPlan, event: Re
     if record.started_at is None:
         raise Refused(f"{step.name} was never sent to its agent: its key is already fresh")
     stated = step.name in event.not_done and record.effect is not Effect.STANDS
+    stated = stated and not step.fences_late_performs  # a call may hang until the key is spent
     if stated:
         _check_cannot_act(context, step)
     if stated or record.effect is Effect.NONE:
@@ -223,8 +226,7 @@ def _perform_under_fresh_key(context: DecisionContext, step: StepPlan, event: Re
         context.decision.requeue(step.name, again, failure_count=0, outcome_unknown=False)
         context.decision.new_round(step.name)
     elif step.compensation is not None:
-        then = "after its undo, the step begins under a new key"
-        begin_undo(context, step, after_undo=AfterUndo.NEW_KEY, then=then)
+        begin_undo(context, step, after_undo=AfterUndo.NEW_KEY, then=NEW_KEY_FOLLOWS)
     else:
         stands = "has had" if record.effect is Effect.STANDS else "may have had"
         raise Refused(
@@ -304,7 +306,8 @@ def _resolve(context: DecisionContext, event: Resolve) -> None:
     if record.started_at is None:
         raise Refused(f"{step.name} was never sent to its agent: there is no outcome to record")
     acts_until = context.decision.acts_until(step.name)
-    if event.fresh_key:
+    spends_key = event.fresh_key and step.fences_late_performs
+    if event.fresh_key and not spends_key:
         _check_cannot_act(context, step)
     problem = too_large(context, step, event.result) if event.did else None
     if problem is not None:
@@ -328,10 +331,13 @@ def _resolve(context: DecisionContext, event: Resolve) -> None:
             uncounted_timeouts=0,
             error=None,
             outcome_unknown=False,
-            # The operator knows what has happened, but a copy of the request may still act.
-            effect=Effect.NONE if acts_until is None else None,
+            # The operator knows what has happened, but a request may still act: a copy of it until
+            # its end, and a call of it that hangs until the service has been told to reject it.
+            effect=None if step.fences_late_performs or acts_until is not None else Effect.NONE,
         )
-        if event.fresh_key:
+        if spends_key:
+            begin_undo(context, step, after_undo=AfterUndo.NEW_KEY, then=NEW_KEY_FOLLOWS)
+        elif event.fresh_key:
             context.decision.new_round(step.name)
 
 

@@ -69,4 +69,4 @@ def _nothing_waits_for_end(step: StepPlan, operation: str) -> bool:
         return True
     if len(step.agents) > 1 or step.heartbeat_within is not None:
         return False
-    return step.compensation is not None and step.compensation.fences_late_performs
+    return step.fences_late_performs

@@ -155,6 +155,11 @@ class StepPlan:
         retry = self.retry_of(operation)
         return None if retry.keep_trying_for else retry.max_attempts
 
+    @property
+    def fences_late_performs(self) -> bool:
+        """Whether the remote service rejects a perform whose key an undo has spent."""
+        return self.compensation is not None and self.compensation.fences_late_performs
+
     def may_fail(self, items: int) -> int:
         """How many of this number of items may fail."""
         if self.tolerate >= 1:

@@ -15,6 +15,9 @@ from roundsman.model.task import StepRecord, Task
 SOON = 30 * SECOND
 """How long (ms) a ready step, or an owed status or alert, may wait for a look."""
 
+BRIEFLY_LATE = 2 * MINUTE
+"""How long (ms) a step or a reminder must have been late to be looked at less often."""
+
 AT_MOST = 5 * MINUTE
 """How long (ms) a step that was late before, or a late reminder, may wait for the next look."""
 
@@ -32,8 +35,10 @@ class Need:
     """Whether the reason is a step that can be claimed now."""
 
 
-def needs(task: Task, now: int, plan: Plan | None = None) -> Iterator[Need]:
+def needs(task: Task, now: int, plan: Plan | None = None, *, slack: int = 0) -> Iterator[Need]:
     """The needs of an open task whose record is written at `now` (epoch ms).
+
+    The clock of the writer may be ahead by `slack` ms.
 
     The steps that can be claimed are found only with a `plan`. Such a step was looked at, or became
     ready, at this write or before it. A later write may only move the due entry to an earlier
@@ -51,20 +56,20 @@ def needs(task: Task, now: int, plan: Plan | None = None) -> Iterator[Need]:
                 yield Need(f"{name} is overdue", record.overdue_at)
             if record.remind_at is not None and task.ending is None:
                 at = record.remind_at
-                at = at if at > now else now + _patience(now - at)
+                at = at if at > now else now + _patience(now - at + slack)
                 yield Need(f"{name} is to be reminded of", at)
         elif _is_to_go_on(task, record) and (record.not_before or 0) > now:
             yield Need(f"{name} waits until then", record.not_before or 0)
     if plan is not None:
         for name in ready(plan.expanded(task.fan_outs), task, now):
             since = task.step(name).late_since if task.steps else task.start_at
-            within = SOON if since is None else _patience(now - since)
+            within = SOON if since is None else _patience(now - since + slack)
             yield Need(f"{name} can be started", now + within, ready=True)
 
 
 def _patience(late_for: int) -> int:
-    """How long what is late may wait for the next look: looks become rarer, down to AT_MOST."""
-    return min(max(SOON, late_for), AT_MOST)
+    """How long what is late may wait for the next look (both ms)."""
+    return SOON if late_for < BRIEFLY_LATE else AT_MOST
 
 
 def ready(plan: Plan, task: Task, now: int) -> Iterator[str]:

@@ -117,7 +117,7 @@ def _of_index(task: Task, now: int, slack: int) -> Iterator[Broken]:
     if task.lane != lane_key(Lane.OPEN, task.shard):
         yield Broken(Invariant.ALWAYS_DUE, task.task_id, f"{task.state} in lane {task.lane}")
         return
-    for need in needs(task, now):
+    for need in needs(task, now, slack=slack):
         if task.due_at > need.at + slack:
             yield Broken(Invariant.ALWAYS_DUE, task.task_id, _too_late(task, need))
 
@@ -126,7 +126,7 @@ def _of_ready(plan: Plan, task: Task, now: int, slack: int) -> Iterator[Broken]:
     """Check that the due entry covers each ready step, because its Start message may be lost."""
     if settled(task):
         return
-    for need in needs(task, now, plan):
+    for need in needs(task, now, plan, slack=slack):
         if need.ready and task.due_at > need.at + slack:
             yield Broken(Invariant.READY, task.task_id, _too_late(task, need))
 

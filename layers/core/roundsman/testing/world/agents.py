@@ -240,8 +240,7 @@ class RequestRun:
     @property
     def fenced(self) -> bool:
         """Whether the service rejects a perform whose key an undo has spent."""
-        compensation = self.plan.steps[step_of(self.request.step)].compensation
-        return compensation is not None and compensation.fences_late_performs
+        return self.plan.steps[step_of(self.request.step)].fences_late_performs
 
     def _lose(self, end: CallEnd) -> None:
         if end.lands_in is None or self.request.operation != PERFORM or self.request.reminder:

@@ -438,8 +438,7 @@ class Processes:
         plan = None if task is None else self.plans.plan(task.plan)
         if plan is None or step_of(reply.step) not in plan.steps:
             raise ValueError(f"this world has no step {reply.step} of {reply.task_id}")
-        compensation = plan.steps[step_of(reply.step)].compensation
-        return compensation is not None and compensation.fences_late_performs
+        return plan.steps[step_of(reply.step)].fences_late_performs
 
     def _note_read(self, agent: str, priority: str, request: AgentRequest) -> None:
         """Note the read mark. A note that cannot be written does not delay the request."""
