@@ -403,7 +403,8 @@ def test_the_key_of_a_patient_request_is_spent_before_a_fresh_one_is_given() -> 
     world = World(plan(step("a", compensation=PATIENT)))
     world.start()
     world.is_refused("a")
-    world.resolve("a", did=False, fresh_key=True)
+    decision = world.resolve("a", did=False, fresh_key=True)
+    assert "after its undo, the step begins under a new key" in decision.reason
     record = world.record("a")
     assert (record.process_state, record.round) == (ProcessState.UNDOING, 1)
     world.start()

@@ -586,6 +586,15 @@ def test_a_fresh_key_is_given_without_an_undo_to_what_did_not_happen() -> None:
     assert request(world, "a").idempotency_key == "ord-1/a/perform/2"
 
 
+def test_a_word_that_it_did_not_happen_does_not_spare_the_undo_of_a_call_that_may_hang() -> None:
+    world = World(plan(step("a", retry=ONCE, compensation=FENCED)), order=ORDER)
+    world.start()
+    world.is_refused("a")
+    world.wait(HOUR)
+    world.apply(Resubmit(world.asked(), fresh_key=True, not_done=("a",)))
+    assert world.state("a") is ProcessState.UNDOING
+
+
 def test_a_failed_undo_before_a_new_key_may_be_named() -> None:
     world = World(plan(step("a", compensation=FENCED, retry=ONCE)), order=ORDER)
     world.start()
