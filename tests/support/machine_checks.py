@@ -4,11 +4,11 @@ The named invariants are the public ones, which worlds of whole stacks are held 
 here beside them is the machine's own.
 """
 
-from roundsman.model.events import Decision, Event, Inspect, SendRequest
+from roundsman.model.events import Decision, Event, Inspect, Replied, SendRequest
 from roundsman.model.failure import failure_of
 from roundsman.model.plan import Plan
 from roundsman.model.states import DONE, ProcessState, TaskState
-from roundsman.model.task import PERFORM, Task, operation_of
+from roundsman.model.task import LATE_ANSWER, PERFORM, Task, operation_of
 from roundsman.testing.invariants.rules import of_change
 
 OPEN, ARCHIVED, DONE_LANE = "open#3", "archived#3", "done#3"
@@ -42,8 +42,17 @@ def check(plan: Plan, before: Task, event: Event, decision: Decision, now: int) 
     enters = after.state is not before.state
     joins = after.failure not in (None, before.failure) and not after.ended
     expected = ["task_archived"] if enters and after.state is TaskState.ARCHIVED else []
-    assert told == [*expected, *(["unexpected_error"] if joins else [])]
+    expected += ["unexpected_error"] if joins else []
+    assert told == [*expected, *([LATE_ANSWER] if _is_late_answer(before, event) else [])]
     assert all(owed.seq == after.version and owed.at == now for owed in new)
+
+
+def _is_late_answer(before: Task, event: Event) -> bool:
+    """Whether the event is the first answer to a callback after the undo of its step."""
+    if not isinstance(event, Replied) or not event.callback or not before.ended:
+        return False
+    record = before.step(event.step)
+    return record.process_state is ProcessState.UNDONE and record.heard_at is None
 
 
 def check_group(before: Task, task: Task) -> None:

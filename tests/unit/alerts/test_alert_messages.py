@@ -13,6 +13,7 @@ from roundsman.wire.alert import (
     breaker_closed_alert,
     breaker_opened_alert,
     foreign_command_alert,
+    late_answer_alert,
 )
 from tests.console.schemas import assert_schema
 
@@ -24,6 +25,7 @@ ALERTS: Mapping[str, Callable[[], Alert]] = {
     "closed": lambda: breaker_closed_alert("payment", since=T0, now=T0 + 60_000),
     "closed, of unknown age": lambda: breaker_closed_alert("payment", since=None, now=T0),
     "foreign": lambda: foreign_command_alert("cancel", "ord-1", "ops", "AROA:somebody"),
+    "late answer": lambda: late_answer_alert("ord-1", "orders", "approve"),
     "foreign, of nobody": lambda: foreign_command_alert("cancel", "ord-1", "ops", None),
 }
 

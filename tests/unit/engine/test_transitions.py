@@ -46,6 +46,7 @@ from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepRecord
 from roundsman.model.workflow import Archive, Retry, Undo, Wait
 from tests.support.coping_stories import COPING_STORIES
+from tests.support.ended_wait_stories import ENDED_WAIT_STORIES
 from tests.support.erased_stories import ERASED_STORIES
 from tests.support.fan_out_stories import FAN_OUT_STORIES
 from tests.support.machine_world import REPLY_TO, T0, World, plan, reached, step
@@ -249,6 +250,7 @@ STORIES: list[Callable[[], World]] = [
     *FAN_OUT_STORIES,
     *RESTORED_STORIES,
     *ERASED_STORIES,
+    *ENDED_WAIT_STORIES,
 ]
 
 

@@ -19,7 +19,37 @@ from roundsman.model.plan import StepPlan
 from roundsman.model.states import DONE, ProcessState
 from roundsman.model.task import AfterUndo, Effect, StepError, StepRecord
 
+WAIT_ENDED = "WaitEnded"
+"""The error type of a step whose wait for a callback was ended."""
+
 TO_UNDO = frozenset({ProcessState.PENDING, ProcessState.PROCESSED, ProcessState.ERROR})
+
+
+def end_waits(context: DecisionContext) -> None:
+    """End each wait for a callback if the task is ending and nothing has to wait for the answer.
+
+    An undo has to wait for it if the service does not fence late performs: the outside system may
+    still act. Otherwise the step has failed, so that the task is undone or archived now. Its
+    callback token stays valid, so that a late answer is recorded (`late_success`).
+    """
+    decision, ending = context.decision, context.decision.ending
+    if ending is None:
+        return
+    for step in context.plan.steps.values():
+        record = decision.step(step.name)
+        if not record.waiting or record.complete_by is None:
+            continue
+        if ending.undo and step.compensation is not None and not step.fences_late_performs:
+            decision.note(
+                f"{step.name}: may still be performed by an outside system, so it waits for its "
+                f"callback until {clock_time(record.complete_by)}; if that system will not "
+                "perform it, resolve it as not done"
+            )
+            continue
+        error = StepError(WAIT_ENDED, "the task ended before the callback came")
+        decision.fail(step.name, StepEvent.WAIT_ENDED, error)
+        said = f"{step.name}: its wait for a callback is ended"
+        decision.record("wait ended", step.name, record.failure_count + 1, said)
 
 
 def begin_undos(context: DecisionContext) -> None:

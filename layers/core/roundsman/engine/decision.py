@@ -191,6 +191,7 @@ class DecisionBuilder:
         self._actions: list[Action] = []
         self._reasons: list[str] = []
         self._history: list[HistoryRow] = []
+        self._alerts: list[tuple[str, str]] = []
 
     def step(self, name: str) -> StepRecord:
         """The step's record with the changes so far."""
@@ -438,6 +439,10 @@ class DecisionBuilder:
         self._history.append(row)
         self.note(reason)
 
+    def alert(self, name: str, detail: str) -> None:
+        """Owe an alert about the task that no failure group covers."""
+        self._alerts.append((name, detail))
+
     def unchanged(self, reason: str) -> Decision:
         """A decision that stores nothing; its actions repeat what a redelivery must send again."""
         return Decision(self.before, tuple(self._actions), reason)
@@ -448,6 +453,7 @@ class DecisionBuilder:
             self.task is not self.before
             or self.steps != self.before.steps
             or self.ending != self.before.ending
+            or bool(self._history)
         )
         # These events of an ended task are recorded, but do not change its state.
         over = event in (TaskEvent.REPLIED, TaskEvent.ERASE) and self.before.ended
@@ -603,6 +609,7 @@ class DecisionBuilder:
         joins = task.failure is not None and task.failure != self.before.failure
         if joins and not task.ended:
             found.append(owed("alert", "unexpected_error", "; ".join(self._reasons)))
+        found += [owed("alert", name, detail) for name, detail in self._alerts]
         if self.task.reply_to:
             if _has_started(self.steps) and not _has_started(self.before.steps):
                 found.append(owed("status", "started"))

@@ -22,7 +22,7 @@ from roundsman.engine.attempts import (
     send_own_claims_again,
     waits_for_callback,
 )
-from roundsman.engine.compensation import begin_undos, ready_to_undo, undone
+from roundsman.engine.compensation import begin_undos, end_waits, ready_to_undo, undone
 from roundsman.engine.decision import DecisionBuilder, DecisionContext
 from roundsman.engine.due import LONG_START_INTERVAL, START_WITHIN, start_interval
 from roundsman.engine.erasure import erase
@@ -61,6 +61,7 @@ from roundsman.model.queue_lag import PROMPT
 from roundsman.model.scheduler_queues import NOTHING_KNOWN, SchedulerQueues
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import (
+    LATE_ANSWER,
     PERFORM,
     UNDO,
     StepError,
@@ -142,6 +143,7 @@ def _with_plan(context: DecisionContext, event: Start | Replied | Inspect | Chan
         case _:
             context = operate(context, event)
             _nudge_what_waits(context)
+            end_waits(context)
             begin_undos(context)
             if not context.decision.waits_for_its_time():
                 set_start_deadlines(context)
@@ -152,21 +154,35 @@ def _with_plan(context: DecisionContext, event: Start | Replied | Inspect | Chan
 def _reply_after_end(plan: Plan | None, decision: DecisionBuilder, event: Replied) -> Decision:
     """Handle a reply to a task that has ended; the task's state does not change.
 
-    Only the late success of a failed step is recorded.
+    Only the late success of a failed step is recorded, and the first answer to a callback that
+    came after the undo of its step: that is also alerted.
     """
     if plan is None:
         return decision.unchanged("the task has ended, and its plan is not stored")
     context = DecisionContext(plan, decision, order=None, agents=NO_AGENTS, jitter=0.0)
     succeeded = event.outcome is Outcome.SUCCEEDED and event.operation == PERFORM
-    applies = not _why_not_applicable(context, event) and _has_failed(context, event.step)
+    applicable = not _why_not_applicable(context, event)
+    if applicable and event.callback and _is_answered_after_undo(context, event):
+        _record_answer(decision, decision.step(event.step), event)
+        decision.move(event.step, StepEvent.HAPPENED, heard_at=context.now)
+        decision.alert(LATE_ANSWER, event.step)
+        return decision.build(context.plan, TaskEvent.REPLIED)
+    applies = applicable and _has_failed(context, event.step)
     if not succeeded or not applies:
         return decision.unchanged(
             f"{event.step}: {event.outcome} reply ignored: the task has ended"
         )
     if event.callback:
         _record_answer(decision, decision.step(event.step), event)
-    late_success(context, context.plan.steps[event.step])
+    late_success(context, context.plan.steps[event.step], event.result)
     return decision.build(context.plan, TaskEvent.REPLIED)
+
+
+def _is_answered_after_undo(context: DecisionContext, event: Replied) -> bool:
+    """Whether the reply is the first one that came after the undo of its step."""
+    record = context.decision.step(event.step)
+    undone = record.process_state is ProcessState.UNDONE
+    return undone and event.operation == PERFORM and record.heard_at is None
 
 
 def _has_failed(context: DecisionContext, step: str) -> bool:
@@ -224,6 +240,7 @@ def _claim_all_ready(context: DecisionContext, claimant: Claimant) -> None:
     send_own_claims_again(context, claimant)
     send_due_reminders(context, claimant)
     claim_ready(context, claimant)
+    end_waits(context)
     begin_undos(context)
     for step in ready_to_undo(context):
         claim(context, step, claimant)
@@ -260,11 +277,13 @@ def _replied(context: DecisionContext, event: Replied) -> None:
     elif event.outcome is Outcome.SUCCEEDED and timely and _has_failed(context, step.name):
         if event.callback:
             _record_answer(decision, record, event)
-        late_success(context, step)
+        late_success(context, step, event.result)
     elif counts:
         end_if_overdue(context)  # first: an ending task does not retry
         _handle_other_reply(context, step, event)
     else:
+        if event.callback and not timely:
+            _record_answer(decision, record, event)
         decision.note(f"{step.name}: {event.outcome} reply ignored: {decision.stale(step.name)}")
     end_if_overdue(context)
     _claim_all_ready(context, event.claimant)
@@ -332,6 +351,7 @@ def _inspect(context: DecisionContext) -> None:
         if since is not None:
             overdue(context, step, context.now - since)
     _nudge_what_waits(context)
+    end_waits(context)
     begin_undos(context)
     set_start_deadlines(context)
     _ask_for_start(context)

@@ -57,6 +57,7 @@ def operate(context: DecisionContext, event: ChangeAsked) -> DecisionContext:
         case UndoAsked():
             _end(context, Termination(TaskState.UNDONE, f"undo requested by {said}", undo=True))
         case Cancel():
+            _check_is_not_undone(context, event)
             _end(context, Termination(TaskState.CANCELLED, f"cancelled by {said}", undo=event.undo))
         case Resolve():
             _resolve(context, event)
@@ -91,6 +92,13 @@ def remember(decision: DecisionBuilder, asked: CommandSource) -> None:
 def _plan_words(decision: DecisionBuilder) -> str:
     before, after = decision.before.plan[:SHOWN], decision.task.plan[:SHOWN]
     return "" if before == after else f"; its plan changes from {before} to {after}"
+
+
+def _check_is_not_undone(context: DecisionContext, event: Cancel) -> None:
+    """Raise Refused if the command would leave a task as it is that is being undone."""
+    ending = context.decision.ending
+    if not event.undo and ending is not None and ending.undo and not context.decision.before.ended:
+        raise Refused("its undo is under way: an order cannot keep its effects any more")
 
 
 def _end(context: DecisionContext, ending: Termination) -> None:
@@ -305,6 +313,8 @@ def _resolve(context: DecisionContext, event: Resolve) -> None:
         raise Refused(f"{step.name} is {record.process_state}: its outcome is known")
     if record.started_at is None:
         raise Refused(f"{step.name} was never sent to its agent: there is no outcome to record")
+    if record.waiting and not event.did:
+        context.decision.stop_waiting(step.name)  # the operator knows that nobody will perform it
     acts_until = context.decision.acts_until(step.name)
     spends_key = event.fresh_key and step.fences_late_performs
     if event.fresh_key and not spends_key:

@@ -1,6 +1,7 @@
 """Starts and completes steps: which are ready, their conditions, and their results."""
 
 from roundsman.engine.attempts import claim
+from roundsman.engine.compensation import WAIT_ENDED
 from roundsman.engine.decision import DecisionContext
 from roundsman.engine.fan_out import UnusableList, fan_out
 from roundsman.engine.on_failure import give_up
@@ -73,12 +74,19 @@ def succeeded(context: DecisionContext, step: StepPlan, result: Json) -> None:
     context.decision.note(f"{step.name}: processed")
 
 
-def late_success(context: DecisionContext, step: StepPlan) -> None:
+def late_success(context: DecisionContext, step: StepPlan, result: Json) -> None:
     """Record that a failed step succeeded after all, by another copy of its request.
 
-    The operator who repairs the task must know that: under another key it would happen twice.
+    The operator who repairs the task must know that: under another key it would happen twice. A
+    step whose wait for a callback was ended is complete then, unless its task is undone.
     """
-    if context.decision.step(step.name).effect is Effect.STANDS:
+    record, ending = context.decision.step(step.name), context.decision.ending
+    waited = record.error is not None and record.error.type == WAIT_ENDED
+    undoes = ending is not None and ending.undo
+    if waited and not undoes and too_large(context, step, result) is None:
+        succeeded(context, step, result)
+        return
+    if record.effect is Effect.STANDS:
         context.decision.note(f"{step.name}: late success ignored: its effect is known to stand")
         return
     context.decision.move(step.name, StepEvent.HAPPENED, effect=Effect.STANDS, outcome_unknown=True)

@@ -51,6 +51,7 @@ class StepEvent(StrEnum):
     OUT_OF_TIME = "overdue, a person has given more time"
     RESTORED = "restored from a backup"
     HAPPENED = "succeeded after all"
+    WAIT_ENDED = "its wait for a callback was ended"
     STALE = "late or repeated reply"
 
 
@@ -93,10 +94,14 @@ STEPS: Mapping[tuple[P, StepEvent], Move | Stay] = {
     (P.PROCESSING, StepEvent.WAITS_ON): Move(P.PENDING),
     (P.PROCESSING, StepEvent.EXHAUSTED): Move(P.ERROR),
     (P.PROCESSING, StepEvent.REFUSED): Move(P.ERROR),
+    # The task is ending, and nothing has to wait for the answer.
+    (P.PROCESSING, StepEvent.WAIT_ENDED): Move(P.ERROR),
     (P.PROCESSING, StepEvent.STALE): Stay("a later attempt is under way"),
     (P.PROCESSED, StepEvent.STALE): Stay("the step is done already"),
     # A copy of a failed request has succeeded: the step stays failed, and its effect stands.
     (P.ERROR, StepEvent.HAPPENED): Move(P.ERROR),
+    # The answer to a wait that was ended: a resubmitted task does not ask again.
+    (P.ERROR, StepEvent.SUCCEEDED): Move(P.PROCESSED),
     (P.ERROR, StepEvent.STALE): Stay("the step has failed already"),
     (P.SKIPPED, StepEvent.STALE): Stay("the step was skipped"),
     # Undo: of every step that was ever claimed, with attempts like those of a perform.
@@ -115,6 +120,7 @@ STEPS: Mapping[tuple[P, StepEvent], Move | Stay] = {
     (P.UNDOING, StepEvent.EXHAUSTED): Move(P.UNDO_ERROR),
     (P.UNDOING, StepEvent.REFUSED): Move(P.UNDO_ERROR),
     (P.UNDOING, StepEvent.STALE): Stay("the step is being undone"),
+    (P.UNDONE, StepEvent.HAPPENED): Move(P.UNDONE),
     (P.UNDONE, StepEvent.STALE): Stay("the step is undone"),
     (P.UNDO_ERROR, StepEvent.STALE): Stay("the step's undo has failed already"),
     # Several agents: a step is settled at one before another may act, and undone at each.
@@ -239,7 +245,7 @@ TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
     (T.CANCELLED, TaskEvent.RESUBMIT): _to(T.PENDING),
     (T.SCHEDULED, TaskEvent.UNDO_ASKED): Refusal("the task has not started: cancel it instead"),
     (T.PENDING, TaskEvent.UNDO_ASKED): _to(T.UNDOING, T.UNDONE),
-    (T.ACTIVE, TaskEvent.UNDO_ASKED): _to(T.UNDOING),
+    (T.ACTIVE, TaskEvent.UNDO_ASKED): _to(T.UNDOING, T.UNDONE),
     (T.RETRY, TaskEvent.UNDO_ASKED): _to(T.UNDOING, T.UNDONE),
     (T.UNDOING, TaskEvent.UNDO_ASKED): Refusal("the task is already being undone"),
     (T.COMPLETED, TaskEvent.UNDO_ASKED): Refusal("the task is completed and cannot be undone"),
@@ -248,7 +254,7 @@ TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
     (T.CANCELLED, TaskEvent.UNDO_ASKED): _to(T.UNDOING, T.UNDONE),
     (T.SCHEDULED, TaskEvent.CANCEL): _to(T.CANCELLED),
     (T.PENDING, TaskEvent.CANCEL): _to(T.UNDOING, T.CANCELLED),
-    (T.ACTIVE, TaskEvent.CANCEL): _to(T.UNDOING),
+    (T.ACTIVE, TaskEvent.CANCEL): _to(T.UNDOING, T.CANCELLED),
     (T.RETRY, TaskEvent.CANCEL): _to(T.PENDING, T.UNDOING, T.CANCELLED),
     (T.UNDOING, TaskEvent.CANCEL): Refusal(
         "the task is being undone: an undo that has begun is finished"

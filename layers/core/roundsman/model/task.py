@@ -204,6 +204,10 @@ class SettledRow:
     """When the row may be removed; None if it does not expire."""
 
 
+LATE_ANSWER = "late_answer"
+"""The alert that a callback was answered after the undo of its step. The detail is the step."""
+
+
 @dataclass(frozen=True, slots=True)
 class Owed:
     """A status or alert that was stored with a decision and is not known to be sent."""
@@ -211,7 +215,8 @@ class Owed:
     kind: str
     """`status` or `alert`."""
     name: str
-    """The status (`completed`) or the kind of the alert (`task_archived`, `unexpected_error`)."""
+    """The status (`completed`) or the kind of the alert (`task_archived`, `unexpected_error`,
+    LATE_ANSWER)."""
     seq: int
     """The version of the record that the decision stored."""
     at: int

@@ -1,7 +1,7 @@
 """Sends the owed items of a task: alerts first, then statuses; then removes them from its record.
 
 An owed alert is settled once the failure group of the task is open: the group is alerted, not the
-task (`roundsman.alerts.reporter`).
+task (`roundsman.alerts.reporter`). The alert about a late answer belongs to no group and is sent.
 
 Owed items are stored with the decision that causes them. If a send fails, or the function dies
 before it, the next function that handles the task sends them: the due entry of a task that owes
@@ -16,8 +16,9 @@ from roundsman.engine.new_task import RECEIVED
 from roundsman.errors import CallRefused, TryAgain
 from roundsman.lazy_dataclass import dataclass
 from roundsman.model.plan import Plan
-from roundsman.model.task import Owed, Task
+from roundsman.model.task import LATE_ANSWER, Owed, Task
 from roundsman.ports import Clock, Outbox, Saved, TaskStore
+from roundsman.wire.alert import late_answer_alert
 from roundsman.wire.messages import status_body
 
 CLEARING_RACES = 5
@@ -69,6 +70,10 @@ def send_owed(
         try:
             if owed.kind != "alert":
                 (sent if _send_status(task, owed, outbox) else given_up).append(owed)
+                continue
+            if owed.name == LATE_ANSWER:
+                outbox.publish(late_answer_alert(task.task_id, task.workflow, owed.detail))
+                sent.append(owed)
                 continue
             reported = reporter.failed(task, plan) if reporter else None
             sent.append(owed)

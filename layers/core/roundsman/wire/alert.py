@@ -145,6 +145,45 @@ def agent_alert(
     )
 
 
+def late_answer_alert(task_id: str, workflow: str, step: str) -> Alert:
+    """Return the alert that a callback was answered after the undo of its step.
+
+    The service rejects what comes after the undo, so nothing was performed. But somebody outside
+    may believe that it was.
+    """
+    summary = (
+        f"{step} of {task_id} was undone, and its callback was answered after that; nothing is "
+        "performed any more, but whoever answered may believe that it is"
+    )
+    commands = {"look": f"roundsman show {shlex.quote(task_id)}"}
+    words = AlertText().line(summary)
+    words.pair("order", task_id)
+    words.pair("workflow", workflow)
+    words.pair("step", step)
+    words.commands("To see the order, with the sender of the answer", commands["look"])
+    document: dict[str, Json] = {
+        "alert": "late_answer",
+        "severity": "warning",
+        "summary": summary,
+        "order": task_id,
+        "workflow": workflow,
+        "step": step,
+        "do": commands,
+    }
+    return alert_of(
+        f"Roundsman: {step} of {task_id} was answered after its undo",
+        document,
+        text=words.text(),
+        sms=summary,
+        attributes={
+            "kind": "late_answer",
+            "workflow": workflow,
+            "step": step,
+            "severity": "warning",
+        },
+    )
+
+
 def foreign_command_alert(kind: str, task_id: str, by: str, sender: str | None) -> Alert:
     """Return the alert that a principal sent a command without being an operator's.
 

@@ -133,6 +133,15 @@ class ForeignCommandAlertDocument(AnyAlertDocument):
     """The name that it gives itself."""
 
 
+class LateAnswerAlertDocument(AnyAlertDocument):
+    """The alert that a callback was answered after the undo of its step."""
+
+    alert: Literal["late_answer"]
+    order: str
+    workflow: str
+    step: str
+
+
 class HeartbeatAlertDocument(AnyAlertDocument):
     """The message that shows that alerts arrive."""
 
@@ -144,5 +153,9 @@ class HeartbeatAlertDocument(AnyAlertDocument):
 
 
 AlertMessageDocument: TypeAlias = (
-    GroupAlertDocument | AgentAlertDocument | ForeignCommandAlertDocument | HeartbeatAlertDocument
+    GroupAlertDocument
+    | AgentAlertDocument
+    | ForeignCommandAlertDocument
+    | LateAnswerAlertDocument
+    | HeartbeatAlertDocument
 )
