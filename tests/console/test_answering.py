@@ -11,7 +11,8 @@ from roundsman.client import Client, InvalidCall
 from roundsman.engine.due import with_due_entry
 from roundsman.engine.new_task import ProcessingOptions, new_task
 from roundsman.errors import PermanentError
-from roundsman.model.events import Outcome
+from roundsman.inspector.operate.commands import CommandOutcome, CommandResult
+from roundsman.model.events import CommandSource, Outcome
 from roundsman.model.plan import plan_of
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepRecord, Termination
@@ -19,6 +20,7 @@ from roundsman.model.workflow import Workflow
 from roundsman.ports import OrderRow
 from roundsman.testing.stack import MORNING
 from roundsman.wire.messages import Reply, read_request
+from roundsman_console.cli._act import print_result
 from roundsman_console.main import app
 from tests.console.operators import Operator, document
 from tests.console.schemas import assert_schema
@@ -80,6 +82,53 @@ def test_an_answer_by_its_token_ends_the_step_and_the_task_goes_on(operator: Ope
     assert again.stderr == (
         "The answer to charge_card of ord-1 is not sent: no step waits for it; the step is "
         "Processed.\n"
+    )
+
+
+def test_an_answer_by_the_order_and_its_step_needs_no_token(operator: Operator) -> None:
+    waits_for_approval(operator)
+    told = operator.types("answer", "ord-1", "charge_card", "--result", "7")
+    assert told.exit_code == 0, told.output
+    assert operator.world.task("ord-1").state is TaskState.COMPLETED
+
+
+def test_the_step_of_an_order_that_does_not_wait_is_not_answered(operator: Operator) -> None:
+    waits_for_approval(operator)
+    told = operator.types("answer", "ord-1", "reserve_stock", "--result", "7")
+    assert told.exit_code == 2
+    assert told.stderr == "reserve_stock of ord-1 does not wait for a callback: it is Processed.\n"
+    assert operator.types("answer", "ord-2", "charge_card", "--result", "7").exit_code == 3
+
+
+def test_a_yes_after_the_order_was_stopped_is_stored(operator: Operator) -> None:
+    waits_for_approval(operator)
+    stopped = operator.types("cancel", "ord-1", "--no-undo", "--reason", "wrong", "--yes")
+    assert stopped.exit_code == 0, stopped.output
+    operator.world.run()
+    assert operator.world.task("ord-1").step("charge_card").wait_was_ended
+    told = operator.types("answer", "ord-1", "charge_card", "--result", "7")
+    assert told.exit_code == 0, told.output
+    operator.world.run()
+    charge = operator.world.task("ord-1").step("charge_card")
+    assert (charge.process_state, charge.result) == (ProcessState.PROCESSED, 7)
+
+
+def test_a_command_that_undoes_an_order_says_what_the_undo_still_waits_for(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    waits = StepRecord(ProcessState.PROCESSING, waiting=True, complete_by=IN_AN_HOUR)
+    made = plan_of(PICK)
+    task = replace(
+        new_task(made, "ord-1", ProcessingOptions(), MORNING, shards=1),
+        steps={"pick": waits},
+        ending=Termination(TaskState.UNDONE, "undo requested", undo=True),
+    )
+    asked = CommandSource("c-1", "ann")
+    told = CommandResult(CommandOutcome.DONE, "undo by ann.", "undo", asked, True, "ord-1", task)
+    print_result(told, as_json=False)
+    assert capsys.readouterr().out.splitlines()[-1] == (
+        "pick waits for its callback until 2027-01-15T09:00:00Z, and its undo begins after that. "
+        "If nobody outside will perform it: roundsman resolve ord-1 pick --did-not --reason '...'"
     )
 
 

@@ -5,7 +5,7 @@ Without --go, a bulk run is only a dry run. With --go, it is executed and its pr
 
 import itertools
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import typer
@@ -27,6 +27,7 @@ from roundsman.inspector.read.masks import MASK, MaskedPaths
 from roundsman.inspector.read.selection import Selection
 from roundsman.inspector.read.stack import DeployedStack, find_stack
 from roundsman.inspector.views.step_text import span
+from roundsman.inspector.views.task_view import second
 from roundsman.model.bulk_run import BulkRecord, OrderNote, RunState
 from roundsman.model.corrections import parse_path
 from roundsman.model.events import COMMAND_KINDS, CommandSource, OperatorEvent
@@ -210,6 +211,21 @@ def print_result(told: CommandResult, *, as_json: bool) -> None:
         goes_on = told.task is not None and not told.task.ended
         follow = hint(f" Follow it with: roundsman show {told.order}") if goes_on else ""
         console.print(f"{told.order} {state}.{follow}", markup=False)
+        for line in _what_ending_waits_for(told.task):
+            console.print(hint(line), markup=False)
+
+
+def _what_ending_waits_for(task: Task | None) -> Iterator[str]:
+    """The steps whose callback a task that is ending still waits for, and what ends the wait."""
+    if task is None or task.ended or task.ending is None:
+        return
+    for name, record in task.steps.items():
+        if record.waiting and record.complete_by is not None:
+            command = shlex.join(["roundsman", "resolve", task.task_id, name, "--did-not"])
+            yield (
+                f"{name} waits for its callback until {second(record.complete_by)}, and its undo "
+                f"begins after that. If nobody outside will perform it: {command} --reason '...'"
+            )
 
 
 def _check(orders: Sequence[str], act: ParsedOptions, deed: Operation) -> None:

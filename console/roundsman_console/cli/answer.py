@@ -11,7 +11,7 @@ from rich.console import Console
 
 from roundsman.errors import PermanentError
 from roundsman.inspector.errors import Interrupted
-from roundsman.inspector.operate.answers import check_answer, send_answer
+from roundsman.inspector.operate.answers import check_answer, send_answer, token_of_step
 from roundsman.inspector.operate.commands import CommandOutcome
 from roundsman.inspector.read.stack import find_stack
 from roundsman_console.arguments import StackOption, read_result
@@ -22,7 +22,14 @@ from roundsman_console.hints import hint, hinted_json
 
 
 def answer_command(
-    token: Annotated[str, typer.Argument(help="The callback token that the agent handed out.")],
+    wait_of: Annotated[
+        str,
+        typer.Argument(
+            metavar="TOKEN|ORDER",
+            help="The callback token that the agent handed out, or the id of the order.",
+        ),
+    ],
+    step: Annotated[str | None, typer.Argument(help="With an order: the step that waits.")] = None,
     result: Annotated[
         str | None, typer.Option(help="The step succeeded; its result, as JSON or @file.")
     ] = None,
@@ -35,17 +42,20 @@ def answer_command(
     wait: Wait = DEFAULT_WAIT,
     no_wait: NoWait = False,
 ) -> None:
-    """Answer a step that waits for a callback, by the token of the callback.
+    """Answer a step that waits for a callback, by the token of the callback or by its order.
 
-    Example: roundsman answer eyJhZ2Vu... --result '{"approvedBy": "j.doe"}'
+    Example: roundsman answer ord-1001 approve --result '{"approvedBy": "j.doe"}'
     """
     with sentences():
         failure = _failure(result, failed, message)
         answer = None if failure else read_result(result)
-        check_answer(token, result=answer, failure=failure)
+        if step is None:
+            check_answer(wait_of, result=answer, failure=failure)
+        deployed = find_stack(stack)
+        token = wait_of if step is None else token_of_step(deployed, wait_of, step)
         try:
             told = send_answer(
-                find_stack(stack),
+                deployed,
                 token,
                 result=answer,
                 failure=failure,

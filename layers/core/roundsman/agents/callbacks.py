@@ -36,6 +36,7 @@ from roundsman.agents.outcomes import (
 from roundsman.errors import InvalidMessage, InvalidToken, PermanentError, TransientError
 from roundsman.lazy_dataclass import dataclass
 from roundsman.model.json import canonical_json
+from roundsman.model.task import PERFORM, Task, idempotency_key
 from roundsman.ports import Clock
 from roundsman.wire.fields import Fields
 from roundsman.wire.messages import OPERATIONS, AgentRequest, Reply, read_object, read_task_id
@@ -82,13 +83,26 @@ class Callback:
 
 def callback_token(asked: AgentRequest, agent: str) -> str:
     """The callback token of an attempt: base64url text (A-Z, a-z, 0-9, `-`, `_`), not a secret."""
+    return _token(
+        asked.task_id, asked.step, asked.operation, asked.lock, asked.idempotency_key, agent
+    )
+
+
+def token_of_wait(task: Task, step: str, agent: str) -> str:
+    """A token that answers the wait of the step at the agent, also if the wait was ended."""
+    record = task.step(step)
+    key = idempotency_key(task.task_id, step, PERFORM, record)
+    return _token(task.task_id, step, PERFORM, record.locked_by or "ended", key, agent)
+
+
+def _token(task_id: str, step: str, operation: str, lock: str, key: str, agent: str) -> str:
     text = canonical_json(
         {
-            "taskId": asked.task_id,
-            "step": asked.step,
-            "operation": asked.operation,
-            "lock": asked.lock,
-            "key": asked.idempotency_key,
+            "taskId": task_id,
+            "step": step,
+            "operation": operation,
+            "lock": lock,
+            "key": key,
             "agent": agent,
         }
     )

@@ -17,10 +17,7 @@ from roundsman.model.events import InspectAt
 from roundsman.model.instants import clock_time
 from roundsman.model.plan import StepPlan
 from roundsman.model.states import DONE, ProcessState
-from roundsman.model.task import AfterUndo, Effect, StepError, StepRecord
-
-WAIT_ENDED = "WaitEnded"
-"""The error type of a step whose wait for a callback was ended."""
+from roundsman.model.task import WAIT_ENDED, AfterUndo, Effect, StepError, StepRecord
 
 TO_UNDO = frozenset({ProcessState.PENDING, ProcessState.PROCESSED, ProcessState.ERROR})
 

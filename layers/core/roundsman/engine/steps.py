@@ -1,7 +1,6 @@
 """Starts and completes steps: which are ready, their conditions, and their results."""
 
 from roundsman.engine.attempts import claim
-from roundsman.engine.compensation import WAIT_ENDED
 from roundsman.engine.decision import DecisionContext
 from roundsman.engine.fan_out import UnusableList, fan_out
 from roundsman.engine.on_failure import give_up
@@ -81,9 +80,8 @@ def late_success(context: DecisionContext, step: StepPlan, result: Json) -> None
     step whose wait for a callback was ended is complete then, unless its task is undone.
     """
     record, ending = context.decision.step(step.name), context.decision.ending
-    waited = record.error is not None and record.error.type == WAIT_ENDED
     undoes = ending is not None and ending.undo
-    if waited and not undoes and too_large(context, step, result) is None:
+    if record.wait_was_ended and not undoes and too_large(context, step, result) is None:
         succeeded(context, step, result)
         return
     if record.effect is Effect.STANDS:

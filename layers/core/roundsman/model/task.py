@@ -178,6 +178,12 @@ class StepRecord:
         return self.process_state is ProcessState.PROCESSING
 
     @property
+    def wait_was_ended(self) -> bool:
+        """Whether the step failed because its task ended before its callback came."""
+        failed = self.process_state is ProcessState.ERROR
+        return failed and self.error is not None and self.error.type == WAIT_ENDED
+
+    @property
     def refused(self) -> bool:
         """Whether the step has failed and provably had no effect.
 
@@ -203,6 +209,9 @@ class SettledRow:
     expires_at: int | None = None
     """When the row may be removed; None if it does not expire."""
 
+
+WAIT_ENDED = "WaitEnded"
+"""The error type of a step whose wait for a callback was ended."""
 
 LATE_ANSWER = "late_answer"
 """The alert that a callback was answered after the undo of its step. The detail is the step."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from botocore.exceptions import HTTPClientError
 
-from roundsman.agents.callbacks import failed_reply, succeeded_reply
+from roundsman.agents.callbacks import failed_reply, succeeded_reply, token_of_wait
 from roundsman.aws.clock import now
 from roundsman.aws.outputs import reply_queue_of
 from roundsman.errors import InvalidToken, PermanentError, RoundsmanError
@@ -20,6 +20,7 @@ from roundsman.inspector.read.lookup import find_task
 from roundsman.inspector.read.stack import DeployedStack
 from roundsman.inspector.sanitize import inert
 from roundsman.lazy_dataclass import dataclass
+from roundsman.model.events import Outcome
 from roundsman.model.json import Json
 from roundsman.model.states import ProcessState
 from roundsman.model.task import StepRecord, Task, idempotency_key, operation_of
@@ -74,6 +75,24 @@ def send_answer(
     return _refused(task, reply) or _send(stack, task, reply, body, wait)
 
 
+def token_of_step(stack: DeployedStack, order_id: str, step: str) -> str:
+    """Return a token that answers the callback for which the step of the order waits.
+
+    Raises NotFound if there is no such order, InvalidArgument if the step does not wait, and
+    InspectorError if the order's plan is not stored.
+    """
+    task, plan = find_task(stack, order_id)
+    record = task.step(step)
+    if not record.waiting and not record.wait_was_ended:
+        raise InvalidArgument(
+            f"{inert(step)} of {task.task_id} does not wait for a callback: "
+            f"it is {record.process_state}."
+        )
+    if plan is None:
+        raise InspectorError(f"The plan of {task.task_id} is not stored: its agent is not known.")
+    return token_of_wait(task, step, record.agent or plan.steps[step].agent)
+
+
 def check_answer(token: str, *, result: Json = None, failure: PermanentError | None = None) -> None:
     """Raise InvalidArgument if the token or the answer is invalid. Makes no call to AWS."""
     _body(token, result, failure)
@@ -102,6 +121,8 @@ def _refused(task: Task, reply: Reply) -> AnswerResult | None:
 def _stale(task: Task, record: StepRecord, reply: Reply) -> str | None:
     operation = operation_of(record)
     key = idempotency_key(task.task_id, reply.step, operation, record)
+    if record.wait_was_ended and key == reply.idempotency_key:
+        return None if reply.outcome is Outcome.SUCCEEDED else "its wait was ended, and it failed"
     if record.process_state not in _OPEN or operation != reply.operation:
         return f"no step waits for it; the step is {record.process_state}"
     if key != reply.idempotency_key:
