@@ -123,6 +123,8 @@ def _of_the_page(text: str, fields: "AnyTable") -> str:
 
 
 def _row(field: "AnyField", meaning: str) -> str:
+    if field.since > 1:
+        meaning += f" Format {field.since}."
     cells = (f"`{field.name}`", field.label, _default(field.default), meaning.replace("|", "\\|"))
     return f"| {' | '.join(cells)} |"
 

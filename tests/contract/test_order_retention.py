@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from roundsman.engine.due import with_due_entry, without_owed
+from roundsman.errors import SchemaTooNew
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import DAY, MINUTE, SECOND
 from roundsman.model.states import TaskState
-from roundsman.model.task import Task
+from roundsman.model.task import PACKED_SCHEMA, StepRecord, Task
 from roundsman.ports import Saved, Superseded
 from tests.contract.samples import NOW, born, claimed, completed, order_row
 from tests.contract.test_races import together
@@ -207,3 +208,23 @@ def test_what_the_expiry_of_an_order_costs(local_world: DynamoWorld) -> None:
         spent.append(sum(units))
         units.clear()
     assert spent == [3, 8], "docs/explanation/cost.md says what it costs"
+
+
+@pytest.mark.parametrize("steps", [0, 60], ids=["short", "packed"])
+@pytest.mark.parametrize("owed", [(), ("completed",)], ids=["nothing owed", "owed"])
+def test_older_code_does_not_begin_a_task_again_whose_order_expires(
+    moto_world: DynamoWorld, monkeypatch: pytest.MonkeyPatch, owed: tuple[str, ...], steps: int
+) -> None:
+    moto_world.keep_orders(DAY)
+    moto_world.store.create(order_row(), born())
+    over = completed(born(), owed=owed, retain_for=MINUTE)
+    more = {f"s{n}": StepRecord(started_at=NOW) for n in range(steps)}
+    over = replace(over, steps={**over.steps, **more}, deadline=NOW if steps else None)
+    assert moto_world.store.save(over, seen=1) == Saved()
+    if owed:
+        assert moto_world.store.clear_owed(without_owed(over, NOW)) == Saved()
+    assert loaded(moto_world).order_expires
+    assert moto_world.item("ord-1001")["Schema"] == {"N": "6" if steps else "5"}
+    monkeypatch.setattr("roundsman.aws.dynamodb.codec.SCHEMA", PACKED_SCHEMA)
+    with pytest.raises(SchemaTooNew):
+        moto_world.store.load("ord-1001", NOW)

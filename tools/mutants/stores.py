@@ -351,14 +351,34 @@ STORES = (
         why="old code misreads what new code wrote",
     ),
     Mutant(
-        name="a-record-with-a-deadline-is-left-by-older-code",
+        name="a-record-with-a-new-field-is-left-by-older-code",
         file="layers/core/roundsman/aws/dynamodb/codec.py",
-        old="    if task.deadline is not None:\n        return DEADLINE_SCHEMA\n",
-        new="",
+        old="        TASK.since(task),\n",
+        new="        1,\n",
         tests=(
-            "tests/unit/aws/dynamodb/test_codec.py::test_a_task_with_a_deadline_has_the_newest_format_whatever_else_is_in_it",
+            "tests/unit/aws/dynamodb/test_codec.py::test_a_task_with_a_deadline_has_its_format_whatever_else_is_in_it",
         ),
         why="older code drops the deadline and performs steps after it",
+    ),
+    Mutant(
+        name="a-record-with-a-new-field-of-a-step-is-left-by-older-code",
+        file="layers/core/roundsman/aws/dynamodb/codec.py",
+        old="        *map(STEP.since, steps),\n",
+        new="        1,\n",
+        tests=(
+            "tests/unit/aws/dynamodb/test_codec.py::test_the_format_of_a_record_is_the_highest_of_its_fields",
+        ),
+        why="older code drops when the next reminder is due, and it never comes",
+    ),
+    Mutant(
+        name="an-ended-task-with-an-order-that-expires-is-left-by-older-code",
+        file="layers/core/roundsman/aws/dynamodb/tasks.py",
+        old='            changes["#Schema"] = number(schema_of(task))\n',
+        new='            changes["#Schema"] = number(4)\n',
+        tests=(
+            "tests/contract/test_order_retention.py::test_older_code_does_not_begin_a_task_again_whose_order_expires[owed-short]",
+        ),
+        why="older code begins the task again, and its order expires under it",
     ),
     Mutant(
         name="a-divided-record-with-a-deadline-is-left-by-older-code",

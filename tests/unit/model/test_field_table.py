@@ -98,3 +98,17 @@ def test_a_table_without_fields_reads_and_writes_nothing() -> None:
     empty: FieldTable[Source, object, dict[str, int]] = FieldTable(dict)
     assert empty.read(Source({"Total": "3"})) == {}
     assert empty.written({}) == {}
+
+
+def test_the_format_of_a_value_is_the_highest_of_its_fields_that_are_set() -> None:
+    table: FieldTable[Source, object, Order] = FieldTable(
+        Order,
+        Field("Total", "total", NUMBER),
+        Field("Note", "note", TEXT, None, since=4),
+        Field("Tries", "tries", NUMBER, 0, since=3),
+        Field("Counts", "counts", COUNTS, {}, since=2),
+    )
+    assert table.since(Order(3)) == 1
+    assert table.since(Order(3, counts={"a": 1})) == 2
+    assert table.since(Order(3, tries=1, counts={"a": 1})) == 3
+    assert table.since(Order(3, "", tries=1)) == 4

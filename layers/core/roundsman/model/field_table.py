@@ -60,7 +60,7 @@ def any_of(values: Iterable[str]) -> str:
 class Field(Generic[R_contra, S]):
     """One field of a type."""
 
-    __slots__ = ("always", "attribute", "default", "label", "name", "read", "write")
+    __slots__ = ("always", "attribute", "default", "label", "name", "read", "since", "write")
 
     def __init__(
         self,
@@ -70,16 +70,19 @@ class Field(Generic[R_contra, S]):
         default: T | Required | None = REQUIRED,
         *,
         always: bool = False,
+        since: int = 1,
     ) -> None:
         """Define a field. Without a default it is required; else its absence means the default.
 
-        A value that equals the default is written only with `always`.
+        A value that equals the default is written only with `always`. `since` is the format of the
+        document that the field needs: code that reads only lower formats does not know the field.
         """
         self.name = name
         self.attribute = attribute
         self.label = kind.label
         self.default = default
         self.always = always or default is REQUIRED
+        self.since = since
         self.read = kind.read
         # A field does not say which type its attribute has, so that a table can hold all kinds.
         self.write = cast("Callable[[object], S] | None", kind.write)
@@ -97,6 +100,7 @@ class FieldTable(Generic[R, S, T]):
         self._sometimes = [
             (one.name, one.attribute, one.write, one.default) for one in fields if not one.always
         ]
+        self._newer = [(one.attribute, one.default, one.since) for one in fields if one.since > 1]
 
     def read(self, reader: R) -> T:
         """Read a T. Raises what the reader raises."""
@@ -121,6 +125,13 @@ class FieldTable(Generic[R, S, T]):
             if one is not default and one != default:
                 found[name] = one if write is None else write(one)
         return found
+
+    def since(self, value: T) -> int:
+        """Return the lowest format that has all fields of a T that are not at their default."""
+        return max(
+            (since for name, default, since in self._newer if getattr(value, name) != default),
+            default=1,
+        )
 
 
 def _on_absence(field: Field[R, S]) -> object:

@@ -16,21 +16,14 @@ from roundsman.model.json import Json
 from roundsman.model.record_limits import LONGEST_MESSAGE, cut
 from roundsman.model.states import DONE, END_STATES, ProcessState, TaskState
 
-SCHEMA = 6
-"""The newest record format that this code reads. It does not change a record with a higher one."""
-CHANGED_SCHEMA = 2
-"""The format of a record with corrections or `used_rounds`. Code that reads only format 1 would
-drop them."""
-ERASED_SCHEMA = 3
-"""The format of a record whose contents were erased. Code that does not know of it would begin such
-a task again, without its input."""
+SCHEMA = 7
+"""The newest record format that this code reads. It does not change a record with a higher one. The
+formats of single fields are in the field tables (`roundsman.aws.dynamodb.codec`)."""
 PACKED_SCHEMA = 4
 """The format of a packed record. Code that does not know of it would see no steps."""
 DIVIDED_SCHEMA = 5
 """The format of a record with rows of settled steps beside it. Code that does not know of them
 would begin those steps again."""
-DEADLINE_SCHEMA = 6
-"""The format of a record with a deadline. Code that does not know of it would drop it."""
 
 ERASED = "(erased)"
 """Stands for every text that was erased, whatever it was."""

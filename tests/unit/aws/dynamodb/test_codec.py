@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from roundsman.aws.dynamodb import codec
 from roundsman.aws.dynamodb.codec import (
+    TEXT,
     history_item,
     order_item,
     read_history,
@@ -16,12 +18,23 @@ from roundsman.aws.dynamodb.codec import (
     read_task,
     task_item,
 )
+from roundsman.aws.dynamodb.item_reader import ItemReader
 from roundsman.errors import SchemaTooNew, UnreadableRecord
 from roundsman.model.corrections import Change
 from roundsman.model.events import HistoryRow
+from roundsman.model.field_table import Field, FieldTable
 from roundsman.model.json import Json
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import DIVIDED_SCHEMA, Owed, StepError, StepRecord, Task, Termination
+from roundsman.model.task import (
+    DIVIDED_SCHEMA,
+    PACKED_SCHEMA,
+    SCHEMA,
+    Owed,
+    StepError,
+    StepRecord,
+    Task,
+    Termination,
+)
 from roundsman.ports import OrderRow
 from tests.contract.samples import LOCK, NOW, born, claimed, completed
 
@@ -162,8 +175,8 @@ def test_a_step_that_was_never_claimed_says_only_what_became_of_it() -> None:
 
 
 def test_a_newer_format_is_not_read_whatever_else_is_in_it() -> None:
-    with pytest.raises(SchemaTooNew, match="ord-1001 has the record format 7"):
-        read_task({"TaskId": {"S": "ord-1001"}, "Schema": {"N": "7"}})
+    with pytest.raises(SchemaTooNew, match="ord-1001 has the record format 8"):
+        read_task({"TaskId": {"S": "ord-1001"}, "Schema": {"N": "8"}})
 
 
 def test_attributes_of_another_hand_do_not_disturb() -> None:
@@ -252,17 +265,113 @@ def test_an_erased_task_has_a_format_that_older_code_does_not_read() -> None:
     assert task_item(erased)["ErasedBy"] == {"S": "ann: request 17"}
 
 
-def test_only_a_task_with_corrections_or_used_rounds_has_the_newer_format() -> None:
+FIRST_FORMAT = {
+    "TASK": """TaskId State Version Workflow Plan CreatedAt StartAt CompleteBy RetainFor Shard Lane
+        DueAt ExpiresAt Steps Owed Ending EndedAt Priority Tenant ReplyTo CorrelationId CommandIds
+        FanOuts HeldUntil""",
+    "STEP": """ProcessState LockedBy CompleteBy FailureCount NotBefore StartedAt FinishedAt
+        Result Error Agent Round ActsUntil OutcomeUnknown HeldSince HeartbeatBy HeardAt Waiting
+        Spared InVain Tried AfterUndo Effect Extra Granted""",
+    "ERROR": "Type Message",
+    "OWED": "Kind Name Seq At Detail",
+    "ENDING": "How Why Step Undo Error",
+}
+"""The fields that all code knows, by the table that has them."""
+
+
+def with_new_field(name: str, attribute: str) -> "FieldTable[ItemReader, Value, object]":
+    """This table of a later version: it stores the attribute, a text, in a field that is new."""
+    table: FieldTable[ItemReader, Value, object] = getattr(codec, name)
+    new: Field[ItemReader, Value] = Field("New", attribute, TEXT, None, since=SCHEMA + 1)
+    return FieldTable(table.make, *(new if f.attribute == attribute else f for f in table.fields))
+
+
+def one_step(step: StepRecord) -> Task:
+    return replace(born(), steps={"a": step})
+
+
+@pytest.mark.parametrize(
+    ("table", "attribute", "task", "without"),
+    [
+        ("TASK", "tenant", replace(born(), tenant="x"), born()),
+        ("STEP", "agent", one_step(StepRecord(agent="x")), one_step(StepRecord())),
+    ],
+)
+def test_an_older_version_refuses_a_record_only_while_a_field_that_it_would_drop_is_set(
+    table: str, attribute: str, task: Task, without: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as newer:
+        newer.setattr(codec, table, with_new_field(table, attribute))
+        newer.setattr(codec, "SCHEMA", SCHEMA + 1)
+        item, item_without = task_item(task), task_item(without)
+        assert read_task(item) == task
+    assert item["Schema"] == {"N": str(SCHEMA + 1)}
+    with pytest.raises(SchemaTooNew):
+        read_task(item)
+    assert read_task(item_without) == without
+    assert "Schema" not in item_without
+
+
+ODD = StepError("Odd", "why")
+ENDING = Termination(TaskState.ARCHIVED, "why", "a", error=ODD)
+
+
+@pytest.mark.parametrize(
+    ("table", "attribute", "task"),
+    [
+        ("TASK", "tenant", replace(born(), tenant="x")),
+        ("STEP", "agent", one_step(StepRecord(agent="x"))),
+        ("ERROR", "type", one_step(StepRecord(error=ODD))),
+        ("ERROR", "type", replace(born(), ending=ENDING)),
+        ("ENDING", "step", replace(born(), ending=ENDING)),
+        ("OWED", "detail", replace(born(), owed=(Owed("status", "failed", 9, NOW, "why"),))),
+    ],
+)
+def test_a_new_field_anywhere_in_a_task_gives_its_record_the_format(
+    table: str, attribute: str, task: Task, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many = {f"s{n}": StepRecord(started_at=NOW) for n in range(50)}
+    packed = replace(task, steps={**task.steps, **many})
+    monkeypatch.setattr(codec, table, with_new_field(table, attribute))
+    assert "Packed" in task_item(packed)
+    for one in (task, packed):
+        assert task_item(one)["Schema"] == {"N": str(SCHEMA + 1)}
+
+
+def test_a_field_that_the_first_version_did_not_know_has_a_format() -> None:
+    found, formats = dict[str, list[str]](), set[int]()
+    for name in FIRST_FORMAT:
+        fields = getattr(codec, name).fields
+        found[name] = [field.name for field in fields if field.since == 1]
+        formats |= {field.since for field in fields}
+    assert found == {name: names.split() for name, names in FIRST_FORMAT.items()}
+    assert max(formats | {PACKED_SCHEMA, DIVIDED_SCHEMA}) == SCHEMA
+    assert PACKED_SCHEMA not in formats, "code takes an item of it for one that lost its contents"
+
+
+def test_the_format_of_a_record_is_the_highest_of_its_fields() -> None:
     task = born()
     assert "Schema" not in task_item(task)
-    fixed = replace(task, corrections=((Change(("note",), "x"),),))
-    moved = replace(task, used_rounds={"gone": 1})
-    for changed in (fixed, moved):
-        assert task_item(changed)["Schema"] == {"N": "2"}
+    waits = {"a": StepRecord(remind_at=NOW)}
+    for changed, format_ in (
+        (replace(task, corrections=((Change(("note",), "x"),),)), 2),
+        (replace(task, steps={"a": StepRecord(corrections=1)}), 2),
+        (replace(task, used_rounds={"gone": 1}), 3),
+        (replace(task, steps=waits), 3),
+        (replace(task, steps={"a": StepRecord(retry_until=NOW)}), 3),
+        (replace(task, steps={"a": StepRecord(waits=1)}), 3),
+        (replace(task, steps={"a": StepRecord(error=StepError("a", "b", unexpected=True))}), 3),
+        (replace(task, order_expires=True), 5),
+        (replace(task, order_expires=True, steps=waits), 5),
+        (replace(task, deadline=NOW + 1, steps=waits), 6),
+        (replace(task, steps={"a": StepRecord(late_since=NOW)}), 6),
+        (replace(task, steps={"a": StepRecord(late_since=NOW, read_past_at=NOW)}), 7),
+    ):
+        assert task_item(changed)["Schema"] == {"N": str(format_)}
         assert read_task(task_item(changed)) == changed
 
 
-def test_a_task_with_a_deadline_has_the_newest_format_whatever_else_is_in_it() -> None:
+def test_a_task_with_a_deadline_has_its_format_whatever_else_is_in_it() -> None:
     task = replace(born(), deadline=NOW + 1)
     assert task_item(task)["Schema"] == {"N": "6"}
     assert read_task(task_item(task)) == task

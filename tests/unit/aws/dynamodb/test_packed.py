@@ -33,7 +33,7 @@ from roundsman.aws.dynamodb.packed import (
 from roundsman.errors import SchemaTooNew, UnreadableRecord
 from roundsman.model.corrections import Change
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import ERASED_SCHEMA, StepError, StepRecord, Task, Termination
+from roundsman.model.task import PACKED_SCHEMA, StepError, StepRecord, Task, Termination
 from tests.contract.samples import NOW, born
 from tests.support.item_size import item_size
 from tests.unit.aws.dynamodb.test_codec import TASKS
@@ -94,7 +94,8 @@ def test_a_task_below_one_kilobyte_is_written_plainly() -> None:
 
 
 def test_a_packed_task_has_its_own_format_whatever_is_in_it() -> None:
-    for task in (chain(20), TASK, ERASED_TASK):
+    for each in (chain(20), TASK, ERASED_TASK):
+        task = replace(each, order_expires=False, correlation_id="x" * 99)
         item = task_item(task)
         assert item["Schema"] == {"N": "4"}
         assert not set(item) & set(PACKED)
@@ -104,7 +105,7 @@ def test_a_packed_task_has_its_own_format_whatever_is_in_it() -> None:
 def test_code_that_knows_no_packed_records_leaves_them_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("roundsman.aws.dynamodb.codec.SCHEMA", ERASED_SCHEMA)
+    monkeypatch.setattr("roundsman.aws.dynamodb.codec.SCHEMA", PACKED_SCHEMA - 1)
     with pytest.raises(SchemaTooNew):
         read_task(task_item(chain(20)))
 

@@ -6,6 +6,11 @@ because DynamoDB's TTL requires seconds. Results are stored as JSON text, so tha
 stays exact. Attributes that this code does not know are ignored, and the next decision removes
 them.
 
+So a field that an older version would remove has a record format (`since`), and a record with such
+a field has that format at least: code that does not know it leaves the record alone. A new field of
+a task gets the format SCHEMA, which is raised with the first new field after a release. All code
+that reads the format must know the field.
+
 A task above 1 KB has most of its attributes in a packed form (`roundsman.aws.dynamodb.packed`).
 
 Each type of record has one table of its fields, by which it is read and written. The tables of the
@@ -29,9 +34,6 @@ from roundsman.model.instants import SECOND
 from roundsman.model.json import Json, canonical_json
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import (
-    CHANGED_SCHEMA,
-    DEADLINE_SCHEMA,
-    ERASED_SCHEMA,
     PACKED_SCHEMA,
     SCHEMA,
     AfterUndo,
@@ -143,7 +145,7 @@ ERROR: "RecordTable[StepError]" = FieldTable(
     StepError,
     Field("Type", "type", TEXT),
     Field("Message", "message", TEXT),
-    Field("Unexpected", "unexpected", FLAG, default=False),
+    Field("Unexpected", "unexpected", FLAG, default=False, since=3),
 )
 ENDING: "RecordTable[Termination]" = FieldTable(
     Termination,
@@ -180,10 +182,10 @@ STEP: "RecordTable[StepRecord]" = FieldTable(
     Field("HeartbeatBy", "heartbeat_by", NUMBER, None),
     Field("HeardAt", "heard_at", NUMBER, None),
     Field("Waiting", "waiting", FLAG, default=False),
-    Field("RemindEvery", "remind_every", NUMBER, 0),
-    Field("RemindAt", "remind_at", NUMBER, None),
-    Field("Reminders", "reminders", NUMBER, 0),
-    Field("RemindedBy", "reminded_by", TEXT, None),
+    Field("RemindEvery", "remind_every", NUMBER, 0, since=3),
+    Field("RemindAt", "remind_at", NUMBER, None, since=3),
+    Field("Reminders", "reminders", NUMBER, 0, since=3),
+    Field("RemindedBy", "reminded_by", TEXT, None, since=3),
     Field("Spared", "uncounted_timeouts", NUMBER, 0),
     Field("InVain", "uncounted_calls", NUMBER, 0),
     Field("Tried", "tried", TEXTS, ()),
@@ -191,12 +193,12 @@ STEP: "RecordTable[StepRecord]" = FieldTable(
     Field("Effect", "effect", enumeration(Effect), None),
     Field("Extra", "extra", NUMBER, 0),
     Field("Granted", "granted", NUMBER, 0),
-    Field("Corrections", "corrections", NUMBER, 0),
-    Field("RetryUntil", "retry_until", NUMBER, None),
-    Field("UnexpectedSince", "unexpected_since", NUMBER, None),
-    Field("Waits", "waits", NUMBER, 0),
-    Field("Late", "late_since", NUMBER, None),
-    Field("Past", "read_past_at", NUMBER, None),
+    Field("Corrections", "corrections", NUMBER, 0, since=2),
+    Field("RetryUntil", "retry_until", NUMBER, None, since=3),
+    Field("UnexpectedSince", "unexpected_since", NUMBER, None, since=3),
+    Field("Waits", "waits", NUMBER, 0, since=3),
+    Field("Late", "late_since", NUMBER, None, since=6),
+    Field("Past", "read_past_at", NUMBER, None, since=7),
 )
 
 
@@ -269,12 +271,12 @@ TASK: "RecordTable[Task]" = FieldTable(
     Field("CommandIds", "command_ids", TEXTS, ()),
     Field("FanOuts", "fan_outs", NUMBERS, {}),
     Field("HeldUntil", "held_until", NUMBER, None),
-    Field("Corrections", "corrections", CORRECTIONS, ()),
-    Field("UsedRounds", "used_rounds", NUMBERS, {}),
-    Field("OrderExpires", "order_expires", FLAG, default=False),
-    Field("ErasedAt", "erased_at", NUMBER, None),
-    Field("ErasedBy", "erased_by", TEXT, None),
-    Field("Deadline", "deadline", NUMBER, None),
+    Field("Corrections", "corrections", CORRECTIONS, (), since=2),
+    Field("UsedRounds", "used_rounds", NUMBERS, {}, since=3),
+    Field("OrderExpires", "order_expires", FLAG, default=False, since=5),
+    Field("ErasedAt", "erased_at", NUMBER, None, since=3),
+    Field("ErasedBy", "erased_by", TEXT, None, since=3),
+    Field("Deadline", "deadline", NUMBER, None, since=6),
 )
 """All fields of a task except `failure`, which the `failures` index holds."""
 ORDER: "RecordTable[OrderRow]" = FieldTable(
@@ -328,11 +330,17 @@ def plain_task_item(task: Task) -> Item:
 
 def schema_of(task: Task, form: int = 1) -> int:
     """The lowest record format that has everything of the task; `form` is that of its item."""
-    if task.deadline is not None:
-        return DEADLINE_SCHEMA
-    if task.erased_at is not None:
-        return max(form, ERASED_SCHEMA)
-    return max(form, CHANGED_SCHEMA) if task.corrections or task.used_rounds else form
+    steps = task.steps.values()
+    endings = [] if task.ending is None else [task.ending]
+    errors = [*(one.error for one in endings), *(one.error for one in steps)]
+    return max(
+        form,
+        TASK.since(task),
+        *map(OWED.since, task.owed),
+        *map(ENDING.since, endings),
+        *map(STEP.since, steps),
+        *(ERROR.since(error) for error in errors if error is not None),
+    )
 
 
 def failure_attributes(task: Task) -> Item:

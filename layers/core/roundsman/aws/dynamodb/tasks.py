@@ -53,6 +53,7 @@ from roundsman.aws.dynamodb.codec import (
     read_history,
     read_member,
     read_order,
+    schema_of,
     task_item,
     text,
 )
@@ -476,15 +477,20 @@ class DynamoStore:
         if removed_at_once(task):
             return self._remove(task, of_order, rows)
         changes = failure_attributes(task) | ({} if _is_open(task.lane) else due_attributes(task))
+        names = dict[str, str]()
         if task.order_expires:
             changes["OrderExpires"] = {"BOOL": True}
+            # The format of OrderExpires is no lower than that of a packed or divided record.
+            changes["#Schema"] = number(schema_of(task))
+            names["#Schema"] = "Schema"  # a word that DynamoDB reserves
         gone = [] if task.failure else ["FailureGroup", "FailedAt"]
         if task.owed:
             changes["Owed"] = owed_list(task.owed)
         else:
             gone.append("Owed")
-        values: Item = {f":{name}": value for name, value in changes.items()}
-        update = f"SET {', '.join(f'{name} = :{name}' for name in changes)}" if changes else ""
+        values: Item = {f":{name.strip('#')}": value for name, value in changes.items()}
+        sets = ", ".join(f"{name} = :{name.strip('#')}" for name in changes)
+        update = f"SET {sets}" if sets else ""
         update += f" REMOVE {', '.join(gone)}" if gone else ""
         return self._update(
             task.task_id,
@@ -493,6 +499,7 @@ class DynamoStore:
             {**values, **_as_seen(task)},
             of_order,
             rows,
+            names,
         )
 
     def _remove(
@@ -579,6 +586,7 @@ class DynamoStore:
         values: "Mapping[str, Value]",
         of_order: "Sequence[TransactWriteItemTypeDef]" = (),
         rows: "Sequence[TransactWriteItemTypeDef]" = (),
+        names: Mapping[str, str] | None = None,
     ) -> Saved | Superseded:
         write: UpdateTypeDef = {
             "TableName": self._tasks,
@@ -587,6 +595,8 @@ class DynamoStore:
             "ConditionExpression": condition,
             "ExpressionAttributeValues": values,
         }
+        if names:
+            write["ExpressionAttributeNames"] = names
         try:
             with aws_errors(f"updating the task {task_id}"):
                 if of_order or rows:
@@ -597,7 +607,7 @@ class DynamoStore:
                     self._client.update_item(**write)
         except ConditionFailed:
             if self._is_without_order(task_id, of_order):
-                return self._update(task_id, update, condition, values, rows=rows)
+                return self._update(task_id, update, condition, values, rows=rows, names=names)
             return Superseded()
         return Saved()
 
