@@ -25,8 +25,9 @@ WATCH_SHIFTS = """() => {
   window.shifts = [];
   new PerformanceObserver((list) => {
     for (const entry of list.getEntries()) {
-      // The words of a sentence behind the time in it give way; that is no jump.
-      const moved = entry.sources.filter((one) => !one.node?.parentElement?.querySelector("time"));
+      // The words of a time, and of a sentence behind the time in it, give way; that is no jump.
+      const gives_way = (parent) => parent?.closest("time") || parent?.querySelector("time");
+      const moved = entry.sources.filter((one) => !gives_way(one.node?.parentElement));
       if (!moved.length) continue;
       const where = moved.map((one) => one.node?.parentElement?.outerHTML.slice(0, 80));
       window.shifts.push(`${entry.value}: ${where}`);

@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 
 from roundsman.engine.due import due
-from roundsman.model.events import AgentView, Decision, InspectAt, StartTask
-from roundsman.model.instants import SECOND
+from roundsman.model.events import AgentView, Decision, InspectAt, Outcome, StartTask
+from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.workflow import Archive, Compensation, Retry, Undo, Wait
 from tests.support.machine_world import T0, World, plan, requests_in, step
@@ -28,6 +28,28 @@ def test_a_fenced_undo_does_not_wait_for_the_requests_of_its_step() -> None:
     world = of(step("a", compensation=FENCED), step("b"))
     world.fails("a")
     assert requests_in(world.is_refused("b")) == ["a"]
+
+
+LATE_OUTCOMES: list[tuple[Outcome, ProcessState]] = [
+    (Outcome.SUCCEEDED, ProcessState.PROCESSED),
+    (Outcome.PERMANENT, ProcessState.ERROR),
+]
+
+
+@pytest.mark.parametrize(("outcome", "state"), LATE_OUTCOMES)
+def test_an_undo_does_not_wait_until_an_attempt_was_to_begin_that_an_answer_made_needless(
+    outcome: Outcome, state: ProcessState
+) -> None:
+    twice = Retry(max_attempts=2)
+    world = World(plan(step("a", compensation=UNFENCED, retry=twice), on_failure=Archive()))
+    world.start()
+    lock = world.record("a").locked_by
+    world.overdue("a")
+    for _ in range(6):  # nobody claims the next attempt
+        world.wait_until(world.record("a").complete_by).inspect()
+    assert (world.record("a").complete_by or 0) >= world.now + 5 * MINUTE
+    world.reply("a", outcome, lock=lock, callback=True)
+    assert (world.state("a"), world.record("a").complete_by) == (state, None)
 
 
 @pytest.mark.parametrize("outcome", OUTCOMES)

@@ -137,6 +137,21 @@ def test_a_reply_that_counts_for_nothing_gives_nothing() -> None:
     assert given(world.task) == (0, None)
 
 
+SHORT = timedelta(seconds=40)
+
+
+def test_a_message_that_waited_until_after_the_complete_by_does_not_end_the_task() -> None:
+    started = World(plan(a, complete_within=SHORT))
+    started.start()
+    started.wait(90).start(started.claimant(T0 + 10 * SECOND))
+    assert started.task.ending is None, "a is at its agent, so nothing is ready"
+    ignored = World(plan(a, complete_within=SHORT))
+    ignored.start()
+    waited = ignored.claimant(T0 + 10 * SECOND)
+    ignored.wait(90).reply("a", Outcome.TRANSIENT, lock="another", claimant=waited)
+    assert ignored.task.ending is None
+
+
 def test_replies_that_waited_at_the_same_time_give_it_once() -> None:
     world = World(plan(a, step("b"), step("c", "a", "b")))
     world.start()
@@ -274,6 +289,25 @@ def test_a_task_does_not_fail_between_two_looks_at_a_step_that_is_late() -> None
     world.wait_until(T0 + 80 * SECOND).inspect()
     assert world.task.ending is None
     assert world.task.held_until == T0 + 110 * SECOND
+
+
+def test_a_task_does_not_fail_before_the_first_look_at_a_step_that_is_late() -> None:
+    world = ready()
+    world.task = replace(world.task, complete_by=T0 + 80 * SECOND)
+    world.wait_until(T0 + 80 * SECOND).inspect()
+    assert world.task.ending is None
+
+
+def test_the_step_that_has_been_late_for_the_longest_says_how_much_time_is_given() -> None:
+    world = World(plan(a, step("b")))
+    steps = {
+        "a": StepRecord(complete_by=T0 + 200 * SECOND, late_since=T0 + 60 * SECOND),
+        "b": StepRecord(complete_by=T0 + 200 * SECOND),
+    }
+    world.task = replace(world.task, steps=steps, complete_by=T0 + 240 * SECOND)
+    world.wait_until(T0 + 240 * SECOND).inspect()
+    assert world.task.held_until == T0 + 540 * SECOND
+    assert world.task.complete_by == T0 + 720 * SECOND
 
 
 def test_a_step_that_waits_for_another_one_gives_nothing() -> None:
