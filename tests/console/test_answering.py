@@ -116,7 +116,7 @@ def test_a_yes_after_the_order_was_stopped_is_stored(operator: Operator) -> None
 def test_a_command_that_undoes_an_order_says_what_the_undo_still_waits_for(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    waits = StepRecord(ProcessState.PROCESSING, waiting=True, complete_by=IN_AN_HOUR)
+    waits = StepRecord(process_state=ProcessState.PROCESSING, waiting=True, complete_by=IN_AN_HOUR)
     made = plan_of(PICK)
     task = replace(
         new_task(made, "ord-1", ProcessingOptions(), MORNING, shards=1),

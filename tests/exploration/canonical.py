@@ -219,6 +219,8 @@ class Records:
             waits=0 if settled else record.waits,
             # The same holds here.
             late_since=over(record.late_since, now, max(BRIEFLY_LATE, self.late_floor)),
+            # Only whether its answer is still to come is asked.
+            wait_ended_at=None if record.wait_ended_at is None else T0,
             # No queue of these explorations is known, so none was read past an attempt's end.
             error=UNEXPECTED if not settled and _fails_unexpectedly(record) else None,
             # finished_at, result and other errors are for people and for probes.

@@ -91,6 +91,7 @@ JUDGED = {
     "unexpected_since",
     "waits",
     "late_since",
+    "wait_ended_at",
     "error",
 }
 """The fields of a step's record that a canonical one has."""

@@ -52,7 +52,7 @@ def _is_late_answer(before: Task, event: Event) -> bool:
     if not isinstance(event, Replied) or not event.callback or not before.ended:
         return False
     record = before.step(event.step)
-    return record.process_state is ProcessState.UNDONE and record.heard_at is None
+    return record.process_state is ProcessState.UNDONE and record.wait_ended_at is not None
 
 
 def check_group(before: Task, task: Task) -> None:

@@ -10,7 +10,7 @@ import pytest
 from roundsman import Agent, Callback, Json, PermanentError, StepRequest, TransientError
 from roundsman.errors import InvalidToken
 from roundsman.model.instants import MINUTE, milliseconds
-from roundsman.model.workflow import Retry, Undo, Workflow
+from roundsman.model.workflow import Compensation, Retry, Undo, Workflow
 from roundsman.testing import FOR_EVER, Fault, Faults, TaskState, World, crash_everywhere
 from roundsman.testing.world.queues import COMMANDS, REPLIES, REQUESTS
 from tests.world.shop import FENCED, a_step, a_workflow
@@ -22,8 +22,15 @@ pay = a_step("pay", approve, compensation=FENCED)
 CLAIM = a_workflow(approve, pay, complete_within=timedelta(days=9))
 
 
-def asking(*, within: timedelta = DAY, every: timedelta = EIGHT_HOURS, times: int = 2) -> World:
-    world = World(CLAIM)
+def asking(
+    *,
+    within: timedelta = DAY,
+    every: timedelta = EIGHT_HOURS,
+    times: int = 2,
+    compensation: Compensation = FENCED,
+) -> World:
+    asked = replace(approve, compensation=compensation)
+    world = World(replace(CLAIM, steps=(asked, replace(pay, after=(asked,)))))
     world.on("approve").asks(within, times=times, remind_every=every)
     world.submit()
     return world.run(until=lambda: world.waits_for_answer("ord-1", "approve"))
@@ -128,7 +135,7 @@ def test_an_answer_between_two_attempts_counts_whichever_it_is(*, says_yes: bool
 def test_a_cancelled_order_stops_waiting_at_an_answer_to_any_token_and_is_not_reminded_of(
     number: int, *, says_yes: bool
 ) -> None:
-    world = asking()
+    world = asking(compensation=Compensation())
     world.run(until=lambda: len(world.processes.tokens["ord-1", "approve"]) == 2)
     world.cancel("ord-1")
     before = numbers(world)
@@ -140,6 +147,24 @@ def test_a_cancelled_order_stops_waiting_at_an_answer_to_any_token_and_is_not_re
     world.run(for_=timedelta(minutes=1))
     assert world.task("ord-1").state is TaskState.CANCELLED
     assert world.standing("ord-1") == []
+
+
+def test_an_order_is_undone_although_nobody_has_answered_if_its_service_fences() -> None:
+    world = asking()
+    world.operator.undo("ord-1")
+    world.run(for_=timedelta(minutes=1))
+    assert world.task("ord-1").state is TaskState.UNDONE
+    before = numbers(world)
+    for _ in range(2):
+        world.answer("ord-1", "approve", {"by": "ann"})
+        world.run(for_=timedelta(days=1))
+    assert world.task("ord-1").state is TaskState.UNDONE
+    assert world.standing("ord-1") == []
+    assert numbers(world) == before
+    late = [a for a in world.post.alerts if a.attributes["kind"] == "late_answer"]
+    assert [alert.attributes["severity"] for alert in late] == ["warning"]
+    answers = [row for row in world.history("ord-1") if row.kind == "answered"]
+    assert len(answers) == 1
 
 
 def test_reminders_go_on_when_it_is_asked_again_and_end_with_the_last_attempt() -> None:

@@ -1,5 +1,6 @@
 """Reminders of a step that waits for its callback: when they are sent, and what they change."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -10,20 +11,26 @@ from roundsman.model.events import Claimant, Decision, InspectAt, Outcome, Start
 from roundsman.model.instants import MINUTE, SECOND, clock_time
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError, StepRecord
-from roundsman.model.workflow import Archive, Compensation, Retry, Undo
+from roundsman.model.workflow import Archive, Compensation, Retry, Step, Undo
 from roundsman.wire.messages import AgentRequest
 from tests.support.machine_world import T0, World, plan, requests_in, step
 
 FENCED = Compensation(fences_late_performs=True)
 ASKED = step("a", compensation=FENCED, retry=Retry(max_attempts=2))
+UNFENCED = replace(ASKED, compensation=Compensation())
 SAID = Claimant("sched", "nonce")
 
 
 def waiting(
-    *, within: float = 3_600, every: float | None = 600, jitter: float = 0.5, **more: object
+    *,
+    within: float = 3_600,
+    every: float | None = 600,
+    jitter: float = 0.5,
+    asked: Step = ASKED,
+    **more: object,
 ) -> World:
     """A step that waits for its callback from T0 on, and is reminded of every ten minutes."""
-    made = plan(ASKED, complete_within=timedelta(days=2), on_failure=Undo(), **more)  # type: ignore[arg-type]  # a test's own shorthand
+    made = plan(asked, complete_within=timedelta(days=2), on_failure=Undo(), **more)  # type: ignore[arg-type]  # a test's own shorthand
     world = World(made, jitter=jitter)
     world.start()
     world.waits_for_callback("a", within, remind_every=every)
@@ -236,7 +243,7 @@ def test_the_next_is_told_only_if_it_comes_before_the_end(within: float, *, is_t
 
 
 def test_a_task_that_is_to_end_reminds_nobody() -> None:
-    world = waiting()
+    world = waiting(asked=UNFENCED)
     world.cancel()
     assert due(world.task, world.now) == T0 + 3_600 * SECOND
     assert world.wait(600).inspect().actions == ()
@@ -293,15 +300,16 @@ def test_a_second_waiting_reply_begins_no_second_row() -> None:
 
 @pytest.mark.parametrize("outcome", [Outcome.SUCCEEDED, Outcome.PERMANENT])
 def test_a_task_that_ends_takes_an_answer_by_any_token_of_a_wait(outcome: Outcome) -> None:
-    world = waiting(within=1_000)
+    world = waiting(within=1_000, asked=UNFENCED)
     first = world.lock("a")
     world.overdue("a")
     world.start()
     world.waits_for_callback("a", 1_000, remind_every=600)
     world.cancel()
     error = StepError("Rejected", "by ann") if outcome is Outcome.PERMANENT else None
-    world.reply("a", outcome, lock=first, error=error, callback=True)
+    world.wait(60).reply("a", outcome, lock=first, error=error, callback=True)
     assert world.state("a") is ProcessState.UNDOING
+    world.start()
     world.succeeds("a")
     assert world.task_state() is TaskState.CANCELLED
 
@@ -321,7 +329,7 @@ def test_a_task_that_ends_takes_no_earlier_answer_while_its_agent_is_at_work(
 
 
 def test_a_task_that_ends_takes_no_failure_of_an_agent_by_an_earlier_token() -> None:
-    world = waiting(within=1_000)
+    world = waiting(within=1_000, asked=UNFENCED)
     first = world.lock("a")
     world.overdue("a")
     world.start()

@@ -17,7 +17,7 @@ from roundsman.model.events import InspectAt
 from roundsman.model.instants import clock_time
 from roundsman.model.plan import StepPlan
 from roundsman.model.states import DONE, ProcessState
-from roundsman.model.task import WAIT_ENDED, AfterUndo, Effect, StepError, StepRecord
+from roundsman.model.task import AfterUndo, Effect, StepError, StepRecord
 
 TO_UNDO = frozenset({ProcessState.PENDING, ProcessState.PROCESSED, ProcessState.ERROR})
 
@@ -43,8 +43,7 @@ def end_waits(context: DecisionContext) -> None:
                 "perform it, resolve it as not done"
             )
             continue
-        error = StepError(WAIT_ENDED, "the task ended before the callback came")
-        decision.fail(step.name, StepEvent.WAIT_ENDED, error)
+        decision.end_wait(step.name)
         said = f"{step.name}: its wait for a callback is ended"
         decision.record("wait ended", step.name, record.failure_count + 1, said)
 

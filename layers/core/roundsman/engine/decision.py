@@ -90,6 +90,7 @@ class StepChanges(TypedDict, total=False):
     heartbeat_by: int | None
     heard_at: int | None
     waiting: bool
+    wait_ended_at: int | None
     remind_every: int
     remind_at: int | None
     reminders: int
@@ -142,6 +143,12 @@ KEEPS_HEARTBEAT = frozenset(
 )
 """Events within an attempt. Any other event clears `heartbeat_by`, `heard_at` and `waiting`, and
 ends the reminders."""
+
+WAIT_ENDED = "WaitEnded"
+"""The error type of a step whose wait for a callback was ended."""
+
+WAITS_ANEW = frozenset({ProcessState.PENDING, ProcessState.PROCESSING, ProcessState.PROCESSED})
+"""The states in which it is over that the wait for a callback was ended."""
 
 OUTCOMES = frozenset({ProcessState.PROCESSED, ProcessState.ERROR})
 """The states in which a perform has ended."""
@@ -239,6 +246,8 @@ class DecisionBuilder:
             changes.setdefault("retry_until", record.retry_until + excused)
         if record.process_state is ProcessState.PENDING and transition.to in OUTCOMES:
             changes.setdefault("complete_by", None)  # that of a pending step is no request's end
+        if transition.to in WAITS_ANEW:
+            changes.setdefault("wait_ended_at", None)
         changes.setdefault("late_since", None)
         changes.setdefault("read_past_at", None)
         if event not in KEEPS_HEARTBEAT:
@@ -365,6 +374,16 @@ class DecisionBuilder:
             effect=None,
         )
 
+    def end_wait(self, name: str) -> None:
+        """Fail the step, because its task ended before its callback came."""
+        error = StepError(WAIT_ENDED, "the task ended before the callback came")
+        self.fail(name, StepEvent.WAIT_ENDED, error)
+        self.steps[name] = replace(self.steps[name], wait_ended_at=self.now)
+
+    def answered_late(self, name: str) -> None:
+        """Record that the callback whose wait was ended has been answered; it happens once."""
+        self.steps[name] = replace(self.step(name), wait_ended_at=None)
+
     def stop_waiting(self, name: str) -> None:
         """Record that the step's callback has come, so no outside system can act any more.
 
@@ -453,7 +472,6 @@ class DecisionBuilder:
             self.task is not self.before
             or self.steps != self.before.steps
             or self.ending != self.before.ending
-            or bool(self._history)
         )
         # These events of an ended task are recorded, but do not change its state.
         over = event in (TaskEvent.REPLIED, TaskEvent.ERASE) and self.before.ended

@@ -162,9 +162,10 @@ def _reply_after_end(plan: Plan | None, decision: DecisionBuilder, event: Replie
     context = DecisionContext(plan, decision, order=None, agents=NO_AGENTS, jitter=0.0)
     succeeded = event.outcome is Outcome.SUCCEEDED and event.operation == PERFORM
     applicable = not _why_not_applicable(context, event)
-    if applicable and event.callback and _is_answered_after_undo(context, event):
-        _record_answer(decision, decision.step(event.step), event)
-        decision.move(event.step, StepEvent.HAPPENED, heard_at=context.now)
+    record = decision.step(event.step)
+    if applicable and _is_answered_after_undo(record, event):
+        _record_answer(decision, record, event)
+        decision.answered_late(event.step)
         decision.alert(LATE_ANSWER, event.step)
         return decision.build(context.plan, TaskEvent.REPLIED)
     applies = applicable and _has_failed(context, event.step)
@@ -173,16 +174,15 @@ def _reply_after_end(plan: Plan | None, decision: DecisionBuilder, event: Replie
             f"{event.step}: {event.outcome} reply ignored: the task has ended"
         )
     if event.callback:
-        _record_answer(decision, decision.step(event.step), event)
+        _record_answer(decision, record, event)
     late_success(context, context.plan.steps[event.step], event.result)
     return decision.build(context.plan, TaskEvent.REPLIED)
 
 
-def _is_answered_after_undo(context: DecisionContext, event: Replied) -> bool:
-    """Whether the reply is the first one that came after the undo of its step."""
-    record = context.decision.step(event.step)
-    undone = record.process_state is ProcessState.UNDONE
-    return undone and event.operation == PERFORM and record.heard_at is None
+def _is_answered_after_undo(record: StepRecord, event: Replied) -> bool:
+    """Whether the reply is the first answer to a callback since its step has been undone."""
+    undoes = record.process_state in (ProcessState.UNDOING, ProcessState.UNDONE)
+    return event.callback and undoes and record.wait_ended_at is not None
 
 
 def _has_failed(context: DecisionContext, step: str) -> bool:
@@ -282,8 +282,9 @@ def _replied(context: DecisionContext, event: Replied) -> None:
         end_if_overdue(context)  # first: an ending task does not retry
         _handle_other_reply(context, step, event)
     else:
-        if event.callback and not timely:
+        if _is_answered_after_undo(record, event):
             _record_answer(decision, record, event)
+            decision.answered_late(step.name)
         decision.note(f"{step.name}: {event.outcome} reply ignored: {decision.stale(step.name)}")
     end_if_overdue(context)
     _claim_all_ready(context, event.claimant)

@@ -120,7 +120,6 @@ STEPS: Mapping[tuple[P, StepEvent], Move | Stay] = {
     (P.UNDOING, StepEvent.EXHAUSTED): Move(P.UNDO_ERROR),
     (P.UNDOING, StepEvent.REFUSED): Move(P.UNDO_ERROR),
     (P.UNDOING, StepEvent.STALE): Stay("the step is being undone"),
-    (P.UNDONE, StepEvent.HAPPENED): Move(P.UNDONE),
     (P.UNDONE, StepEvent.STALE): Stay("the step is undone"),
     (P.UNDO_ERROR, StepEvent.STALE): Stay("the step's undo has failed already"),
     # Several agents: a step is settled at one before another may act, and undone at each.

@@ -157,6 +157,9 @@ class StepRecord:
     read_past_at: int | None = None
     """While an attempt is late: when it was first known that a reply was read that was sent after
     the attempt's end; None if it is not known."""
+    wait_ended_at: int | None = None
+    """When the step's wait for its callback was ended because its task was ending; None if it was
+    not, or if an answer came after that."""
 
     @property
     def overdue_at(self) -> int | None:
@@ -173,8 +176,7 @@ class StepRecord:
     @property
     def wait_was_ended(self) -> bool:
         """Whether the step failed because its task ended before its callback came."""
-        failed = self.process_state is ProcessState.ERROR
-        return failed and self.error is not None and self.error.type == WAIT_ENDED
+        return self.process_state is ProcessState.ERROR and self.wait_ended_at is not None
 
     @property
     def refused(self) -> bool:
@@ -202,9 +204,6 @@ class SettledRow:
     expires_at: int | None = None
     """When the row may be removed; None if it does not expire."""
 
-
-WAIT_ENDED = "WaitEnded"
-"""The error type of a step whose wait for a callback was ended."""
 
 LATE_ANSWER = "late_answer"
 """The alert that a callback was answered after the undo of its step. The detail is the step."""

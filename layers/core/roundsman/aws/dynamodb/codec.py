@@ -199,6 +199,7 @@ STEP: "RecordTable[StepRecord]" = FieldTable(
     Field("Waits", "waits", NUMBER, 0, since=3),
     Field("Late", "late_since", NUMBER, None, since=6),
     Field("Past", "read_past_at", NUMBER, None, since=7),
+    Field("WaitEndedAt", "wait_ended_at", NUMBER, None, since=7),
 )
 
 
