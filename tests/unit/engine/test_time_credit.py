@@ -326,4 +326,17 @@ def test_an_undo_that_is_not_started_in_time_gives_nothing() -> None:
     world.wait_until(world.record("a").not_before).inspect()
     world.wait_until(world.record("a").complete_by).inspect()
     assert world.record("a").late_since == world.now
+    world.wait_until(world.record("a").complete_by).inspect()
+    assert world.task.complete_by == by
+
+
+def test_an_undo_whose_request_waits_in_its_queue_gives_a_task_that_goes_on_nothing() -> None:
+    world = undone_on_its_way()
+    world.wait_until(world.record("a").not_before).start()
+    by, until = world.task.complete_by, world.record("a").complete_by
+    assert until is not None
+    view = AgentView(lag=40 * SECOND, reads=world.now - 10 * SECOND, read_up_to=world.now)
+    world.agents = {"worker/normal": view}
+    world.wait_until(until).inspect()
+    assert (world.record("a").complete_by or 0) > world.now, "it is extended"
     assert world.task.complete_by == by

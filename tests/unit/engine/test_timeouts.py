@@ -342,6 +342,23 @@ def test_no_inspect_is_sent_while_the_scheduler_may_be_behind_or_down() -> None:
     assert look(started(), QueueView(ReadMark(END, END), END), END).actions != ()
 
 
+def test_an_extension_ends_at_the_deadline_of_the_task() -> None:
+    world = started(
+        replace(a, complete_within=timedelta(minutes=1)), deadline=timedelta(seconds=65)
+    )
+    look(world, waiting(T0 + MINUTE), T0 + MINUTE)
+    look(world, waiting(T0 + MINUTE), T0 + MINUTE + 4 * SECOND)
+    assert world.record("a").complete_by == T0 + 65 * SECOND
+
+
+def test_only_what_is_seen_after_the_end_of_the_attempt_is_evidence() -> None:
+    seen_empty = QueueView(None, END + 10 * SECOND, T0 - MINUTE, MINUTE)
+    assert look(started(), seen_empty, END + 10 * SECOND).reason.startswith("a: the replies of")
+    world = started()
+    look(world, QueueView(None, END + MINUTE, END, MINUTE), END + MINUTE)
+    assert world.record("a").failure_count == 1
+
+
 def test_within_an_extension_another_look_changes_nothing() -> None:
     world = started()
     look(world, waiting(END), END + 10 * SECOND)

@@ -552,7 +552,6 @@ def _wait_for_reply(context: DecisionContext, step: StepPlan, since: int) -> Non
         return
     until = timeouts.next_check(since, context.now)
     if operation_of(record) == PERFORM:
-        credit(context.decision, since, until)
         until = min(until, context.decision.task.perform_by)
     context.decision.move(
         step.name,
