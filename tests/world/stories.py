@@ -20,6 +20,7 @@ DEADLINES = "tests/world/test_deadlines.py"
 RECORDS = "tests/world/test_records.py"
 REPAIRS = "tests/world/test_repairs.py"
 BULK = "tests/world/test_bulk_runs.py"
+RESTORED = "tests/world/test_restored.py"
 REDELIVERY = "tests/unit/scheduler/test_redelivery.py"
 
 
@@ -461,6 +462,15 @@ STORIES = (
         (
             f"{BULK}::test_orders_under_way_are_all_cancelled_although_each_changes_every_few_seconds",
             f"{BULK}::test_orders_that_are_kept_no_longer_than_their_end_are_counted_as_what_they_became",
+        ),
+    ),
+    Story(
+        "The tables are restored to an instant, and an order is undone that had fanned out, or met "
+        "a condition, since then: what was done stands, and nobody learns of it.",
+        (
+            f"{RESTORED}::test_an_undo_after_a_restore_leaves_nothing_of_what_was_done_since",
+            f"{RESTORED}::test_items_that_nobody_can_know_after_a_restore_are_named_by_their_step",
+            f"{RESTORED}::test_an_order_that_goes_on_after_a_restore_does_nothing_twice",
         ),
     ),
 )

@@ -33,11 +33,7 @@ def summary(found: Reconciliation) -> list[str]:
 
 def for_people(found: Reconciliation) -> list[RestoredOrder]:
     """Return the orders that a person should look at, or know of."""
-    return [
-        one
-        for one in found.orders
-        if one.problem or (one.assessment and (one.assessment.asks_again or one.assessment.several))
-    ]
+    return [one for one in found.orders if note_of(one)]
 
 
 def table(orders: list[RestoredOrder]) -> Table:
@@ -60,5 +56,10 @@ def note_of(one: RestoredOrder) -> str:
     if one.assessment.several:
         notes.append(
             f"{span(one.assessment.several)} may have been done by another agent: check its service"
+        )
+    if one.assessment.unknown_items:
+        notes.append(
+            f"items of {span(one.assessment.unknown_items)} may have been done: an undo includes "
+            "them only after the steps before"
         )
     return "; ".join(notes)

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Unpack
 
 import pytest
 
@@ -9,10 +10,11 @@ from roundsman.engine.requests import request_for
 from roundsman.engine.restored import VERSIONS_SKIPPED, Assessment, Owes, assess, decisions_on
 from roundsman.model.events import Outcome, Reconcile, Resubmit, StartTask, claim_of
 from roundsman.model.instants import SECOND, clock_time
+from roundsman.model.json import Json
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import PERFORM, Effect, Owed, StepRecord, idempotency_key
 from roundsman.model.workflow import Archive, Retry, Step, Undo
-from tests.support.machine_world import T0, World, plan, requests_in, step
+from tests.support.machine_world import T0, StepOptions, World, plan, requests_in, step
 from tests.support.operator_stories import FENCED, archived, refusal, undone
 from tests.support.restored_stories import (
     HOUR,
@@ -213,9 +215,191 @@ def test_a_fan_out_that_had_not_begun_begins_with_the_items_of_its_list() -> Non
     world = World(plan(a, step("b", a, for_each="input.items")), order={"items": [1, 2]})
     world.start()
     restored(world)
-    assert world.record("b") == StepRecord()
+    assert world.record("b").process_state is ProcessState.PENDING
     world.start()
     assert requests_in(world.succeeds("a")) == ["b[0]", "b[1]"]
+    request = request_for(world.plan.expanded({"b": 2}), world.task, "b[0]", world.order, world.now)
+    assert (request.outcome_unknown, request.attempt) == (True, 1)
+
+
+# --- an undo of what may have been performed since ------------------------------------------------
+
+LINES: Json = {"items": [1, 2], "wanted": True}
+
+
+def not_begun(order: Json = LINES, **options: Unpack[StepOptions]) -> World:
+    """`a` is at its agent; `b` comes after it, has these options and has not begun."""
+    options.setdefault("compensation", FENCED)
+    a = step("a", compensation=FENCED)
+    world = World(plan(a, step("b", a, **options), on_failure=Undo()), order=order)
+    world.start()
+    return restored(world)
+
+
+def undone_requests(world: World) -> list[str]:
+    """The steps that are undone, in the order of their requests, once an operator has asked."""
+    world.ask_undo()
+    first = len(world.requests)
+    for _ in range(5):
+        world.start()
+        for name, record in world.task.steps.items():
+            if record.under_way:
+                world.succeeds(name)
+    assert world.task_state() is TaskState.UNDONE
+    return list(dict.fromkeys(name for name, _ in world.requests[first:]))
+
+
+def why(world: World) -> str:
+    assert world.task.ending is not None
+    return world.task.ending.why
+
+
+NAMED = "may have been performed before the restore: "
+
+
+def test_a_step_with_a_condition_that_may_have_been_performed_since_is_undone() -> None:
+    world = not_begun(when="input.wanted")
+    assert undone_requests(world) == ["b", "a"]
+    assert why(world).endswith(f"{NAMED}b")
+
+
+def test_a_condition_on_a_result_that_is_missing_does_not_keep_the_step_from_its_undo() -> None:
+    world = not_begun(when="results.a.wanted")
+    assert undone_requests(world) == ["b", "a"]
+
+
+def test_the_items_that_may_have_been_performed_since_are_undone() -> None:
+    world = not_begun(for_each="input.items")
+    assert undone_requests(world) == ["b[0]", "b[1]", "a"]
+    assert why(world).endswith(f"{NAMED}b[0], b[1]")
+
+
+def test_the_items_of_a_fan_out_with_a_condition_are_undone_too() -> None:
+    world = not_begun(for_each="input.items", when="results.a.wanted")
+    assert undone_requests(world) == ["b[0]", "b[1]", "a"]
+
+
+def test_a_failure_after_the_restore_undoes_the_items_as_an_operator_does() -> None:
+    world = not_begun(for_each="input.items")
+    world.start()
+    assert requests_in(world.is_refused("a")) == ["b[0]", "b[1]"]
+    assert NAMED in why(world)
+
+
+def test_items_that_have_begun_again_and_wait_are_undone_though_they_were_not_claimed() -> None:
+    world = not_begun(for_each="input.items")
+    world.hold("worker", HOUR)
+    world.now += SECOND
+    world.reply("a", Outcome.SUCCEEDED)
+    assert world.task.fan_outs == {"b": 2}
+    assert world.record("b[0]").started_at is None
+    world.agents = {}
+    assert undone_requests(world) == ["b[0]", "b[1]", "a"]
+
+
+def test_an_item_that_was_claimed_again_stays_one_beside_another_that_was_not() -> None:
+    world = not_begun(for_each="input.items", agent="other")
+    world.start()
+    world.hold("other", HOUR)
+    world.succeeds("a")
+    claimed = replace(world.record("b[0]"), started_at=world.now)
+    world.task = replace(world.task, steps={**world.task.steps, "b[0]": claimed})
+    world.agents = {}
+    assert undone_requests(world) == ["b[0]", "b[1]", "a"]
+    assert why(world).endswith(f"{NAMED}b[1]")
+
+
+def test_items_that_depend_on_a_result_that_is_missing_are_named() -> None:
+    world = not_begun(for_each="results.a.lines")
+    assert undone_requests(world) == ["a"]
+    assert why(world).endswith("not undone, since their items before the restore are not known: b")
+
+
+def test_items_that_depend_on_a_result_that_is_known_again_are_undone() -> None:
+    world = not_begun(for_each="results.a.lines", agent="other")
+    world.start()
+    world.hold("other", HOUR)
+    world.succeeds("a", {"lines": [1, 2, 3]})
+    world.agents = {}
+    assert undone_requests(world) == ["b[0]", "b[1]", "b[2]", "a"]
+
+
+def test_items_that_depend_on_a_result_from_before_the_restore_are_undone() -> None:
+    a, c = step("a", compensation=FENCED), step("c", compensation=FENCED)
+    b = step("b", a, c, for_each="results.a.lines", compensation=FENCED)
+    world = World(plan(a, c, b, on_failure=Undo()))
+    world.start()
+    world.succeeds("a", {"lines": [1, 2]})
+    restored(world)
+    assert undone_requests(world)[:2] == ["b[0]", "b[1]"]
+
+
+def test_a_list_that_no_task_can_have_performed_marks_nothing() -> None:
+    lists: tuple[Json, ...] = ([], 7, [0] * 1000)
+    for items in lists:
+        order: Json = {"items": items}
+        world = not_begun(order, for_each="input.items")
+        assert world.record("b") == StepRecord()
+        assert undone_requests(world) == ["a"]
+        assert why(world) == "undo requested by ann"
+
+
+def test_a_list_of_the_whole_data_is_not_known_before_its_results() -> None:
+    world = not_begun(for_each="values(@)")
+    assert list(world.task.steps) == ["a", "b"]
+
+
+def test_items_and_conditions_without_a_compensation_are_named() -> None:
+    world = not_begun(for_each="input.items", compensation=None)
+    assert undone_requests(world) == ["a"]
+    assert why(world).endswith("without compensation: b[0], b[1]")
+
+
+def test_a_fan_out_that_is_skipped_after_the_restore_leaves_nothing_to_undo() -> None:
+    world = not_begun({"items": [1], "wanted": False}, for_each="input.items", when="input.wanted")
+    world.start()
+    world.succeeds("a")
+    assert world.task_state() is TaskState.COMPLETED
+    assert list(world.task.steps) == ["a", "b"]
+    assert not world.record("b").outcome_unknown
+
+
+def test_a_fan_out_whose_list_is_empty_has_no_unknown_outcome() -> None:
+    world = not_begun(for_each="results.a.lines")
+    world.start()
+    world.succeeds("a", {"lines": []})
+    assert world.task_state() is TaskState.COMPLETED
+    assert not world.record("b").outcome_unknown
+
+
+def test_the_items_keep_the_keys_that_they_had() -> None:
+    world = not_begun(for_each="input.items")
+    world.ask_undo()
+    record = world.record("b[0]")
+    assert record.round == 1
+    assert idempotency_key("ord-1", "b[0]", PERFORM, record) == "ord-1/b[0]/perform"
+
+
+def test_the_decision_names_what_may_have_been_performed_since() -> None:
+    world = not_begun(for_each="input.items")
+    since = f"may have been performed since {clock_time(T0)}"
+    assert f"b: its 2 items {since}" in world.decisions[-1][2].reason
+    world = not_begun(for_each="results.a.lines")
+    assert f"b: its items {since}" in world.decisions[-1][2].reason
+    world = not_begun(when="input.wanted")
+    assert f"b: {since}" in world.decisions[-1][2].reason
+
+
+def test_under_another_plan_such_a_step_keeps_its_meaning() -> None:
+    a = step("a", compensation=FENCED, on_failure=Archive())
+    world = World(plan(a, step("b", a, when="input.wanted")), order=LINES)
+    world.start()
+    restored(world)
+    world.start()
+    world.is_refused("a")
+    world.next_plan = plan(a, step("b", a, when="input.other"))
+    command = Resubmit(world.asked(), plan=world.next_plan.hash)
+    assert "its condition (when) is another" in refusal(world, lambda: world.apply(command))
 
 
 def test_a_task_that_is_undone_gets_no_further_steps_to_undo() -> None:
@@ -444,6 +628,36 @@ def test_a_step_that_may_have_gone_to_another_agent_is_named() -> None:
     world = World(plan(a, several(a)))
     world.start()
     assert owes(world) == Assessment(Owes.ATTEMPTS, ("a",), several=("s",), open=True)
+
+
+def test_a_fan_out_of_several_agents_that_may_have_begun_is_named() -> None:
+    a = step("a")
+    world = World(plan(a, step("s", a, agents=("worker", "backup"), for_each="input.items")))
+    world.start()
+    assert owes(world).several == ("s",)
+
+
+@pytest.mark.parametrize(
+    ("for_each", "unknown"),
+    [
+        ("input.items", ()),
+        ("results.a.lines", ("b",)),
+        ("input.items[?sku == results.a.sku]", ()),  # `results` of an item
+        ("[input.items, results.a.lines][]", ("b",)),
+        ("results", ("b",)),
+        ("values(@)", ("b",)),
+        ("results.done.lines", ()),
+        ("[results.done.lines, results.a.lines][]", ("b",)),
+    ],
+)
+def test_a_fan_out_whose_items_nobody_knows_is_named(
+    for_each: str, unknown: tuple[str, ...]
+) -> None:
+    a, done = step("a"), step("done")
+    world = World(plan(a, done, step("b", a, done, for_each=for_each)), order=LINES)
+    world.start()
+    world.succeeds("done", {"lines": [1]})
+    assert owes(world).unknown_items == unknown
 
 
 def test_a_step_of_several_agents_that_is_under_way_is_named() -> None:

@@ -4,12 +4,18 @@
 table, adds the owed statuses and alerts, and sets the due entry. All of that is one new record.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TypedDict, Unpack
 
 from roundsman.engine.due import START_WITHIN, with_due_entry
-from roundsman.engine.effects import left_to_undo, without_compensation
+from roundsman.engine.effects import (
+    left_to_undo,
+    may_have_been_performed,
+    with_unknown_items,
+    without_compensation,
+)
 from roundsman.engine.history import seq
 from roundsman.engine.request_deadlines import ends_at
 from roundsman.engine.transitions import (
@@ -56,7 +62,9 @@ from roundsman.model.task import (
     StepRecord,
     Task,
     Termination,
+    item_place,
     operation_of,
+    step_of,
 )
 
 SKEW = 5 * SECOND
@@ -194,11 +202,45 @@ class DecisionBuilder:
         self.version = task.version + 1
         """The version of the record that the decision stores."""
         self.steps = dict(task.steps)
-        self.ending = task.ending
+        self._ending = task.ending
         self._actions: list[Action] = []
         self._reasons: list[str] = []
         self._history: list[HistoryRow] = []
         self._alerts: list[tuple[str, str]] = []
+
+    @property
+    def ending(self) -> Termination | None:
+        """How the task ends; None while it goes on.
+
+        An undo includes every step that may have been performed before the task was restored.
+        """
+        return self._ending
+
+    @ending.setter
+    def ending(self, ending: Termination | None) -> None:
+        if ending is not None and ending.undo and (found := self._include_in_undo()):
+            names = ", ".join(found)
+            why = f"{ending.why}; may have been performed before the restore: {names}"
+            ending = replace(ending, why=why)
+        self._ending = ending
+
+    def _include_in_undo(self) -> list[str]:
+        """Treat each step that may have been performed before a restore as claimed.
+
+        A fan-out is replaced by its items, if they are known. Returns the names.
+        """
+        marked = [name for name, record in self.steps.items() if may_have_been_performed(record)]
+        items = [name for name in marked if item_place(name) is not None]
+        for fan_out, count in Counter(map(step_of, items)).items():
+            if fan_out in marked:
+                self.task = replace(self.task, fan_outs={**self.task.fan_outs, fan_out: count})
+                self.remove(fan_out)
+        plan = self._plan and self._plan.expanded(self.task.fan_outs)
+        known = {} if plan is None else plan.steps
+        found = [name for name in marked if name in known and not known[name].fans_out]
+        for name in found:
+            self.steps[name] = replace(self.steps[name], started_at=self.now)
+        return found
 
     def step(self, name: str) -> StepRecord:
         """The step's record with the changes so far."""
@@ -363,8 +405,8 @@ class DecisionBuilder:
     def mark_possibly_performed(self, name: str, at: int | None) -> None:
         """Record that the waiting step may have been performed since `at` (epoch ms).
 
-        Its effect is unknown then, and an undo of the task includes it. With None for `at`, the
-        step's condition is still to be evaluated if it was never claimed.
+        Its effect is unknown then, and an undo of the task includes it. With None for `at`, a step
+        that was never claimed stays so: its condition or its list of items must be evaluated.
         """
         record = self.step(name)
         self.steps[name] = replace(
@@ -603,10 +645,15 @@ class DecisionBuilder:
         """Add to an undone task's reason the steps whose effects may stand."""
         if plan is None or self.ending is None or not self.ending.undo:
             return
-        stays = without_compensation(plan, self.steps)
-        ends = state in (TaskState.UNDONE, TaskState.CANCELLED) and state is not self.before.state
-        if ends and stays:
-            why = f"{self.ending.why}; without compensation: {', '.join(stays)}"
+        if state not in (TaskState.UNDONE, TaskState.CANCELLED) or state is self.before.state:
+            return
+        why = self.ending.why
+        if stays := without_compensation(plan, self.steps):
+            why = f"{why}; without compensation: {', '.join(stays)}"
+        if unknown := with_unknown_items(plan, self.steps):
+            why = f"{why}; not undone, since their items before the restore are not known: "
+            why += ", ".join(unknown)
+        if why != self.ending.why:
             self.ending = replace(self.ending, why=why)
 
     def _newly_owed(self, task: Task) -> tuple[Owed, ...]:

@@ -7,6 +7,16 @@ from roundsman.model.states import ProcessState
 from roundsman.model.task import AfterUndo, StepRecord
 
 
+def may_have_been_performed(record: StepRecord) -> bool:
+    """Whether the step was never claimed, and may have been performed before its task was restored.
+
+    That is known of a step with a condition and of a fan-out, which must still be evaluated, and of
+    the items of a fan-out (`roundsman.engine.restored`).
+    """
+    waits = record.process_state is ProcessState.PENDING
+    return waits and record.started_at is None and record.outcome_unknown
+
+
 def may_have_taken_effect(record: StepRecord) -> bool:
     """Whether the step was ever claimed and is not undone.
 
@@ -29,6 +39,18 @@ def left_to_undo(plan: Plan, steps: Mapping[str, StepRecord]) -> list[str]:
         name
         for name, record in steps.items()
         if name in plan.steps and plan.steps[name].compensation and is_to_undo(record)
+    ]
+
+
+def with_unknown_items(plan: Plan, steps: Mapping[str, StepRecord]) -> list[str]:
+    """The fan-outs of whose items, which are not known, some may have been performed.
+
+    Nothing of them can be undone.
+    """
+    return [
+        step.name
+        for step in plan.steps.values()
+        if step.fans_out and step.name in steps and may_have_been_performed(steps[step.name])
     ]
 
 

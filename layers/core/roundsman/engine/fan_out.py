@@ -10,12 +10,13 @@ from dataclasses import replace
 
 from roundsman.engine.compensation import begin_undo
 from roundsman.engine.decision import DecisionContext
+from roundsman.engine.effects import may_have_been_performed
 from roundsman.engine.transitions import StepEvent
-from roundsman.model.expressions import NotAList, evaluate_list
+from roundsman.model.expressions import NotAList, evaluate_list, paths_read
 from roundsman.model.json import Json, size_in_bytes
 from roundsman.model.plan import Plan, StepPlan
 from roundsman.model.record_limits import MOST_RECORDS
-from roundsman.model.states import ProcessState
+from roundsman.model.states import DONE, ProcessState
 from roundsman.model.task import AfterUndo, StepError, StepRecord, Task, item_names, step_of
 from roundsman.model.workflow import MOST_STEPS
 
@@ -44,15 +45,62 @@ def fan_out(context: DecisionContext, step: StepPlan) -> None:
     Without items the step is Skipped. Raises UnusableList.
     """
     count = len(_items_that_fit(context, step))
+    if may_have_been_performed(context.decision.step(step.name)):
+        mark_items(context, step, count)
     task = context.decision.task
     context.decision.task = replace(task, fan_outs={**task.fan_outs, step.name: count})
     _skip_former_items(context, step.name, count)
     if count == 0:
-        context.decision.move(step.name, StepEvent.NO_ITEMS, finished_at=context.now)
+        context.decision.move(
+            step.name,
+            StepEvent.NO_ITEMS,
+            finished_at=context.now,
+            outcome_unknown=False,  # set if the record was restored from a backup
+        )
         context.decision.note(f"{step.name}: skipped, no items")
         return
     context.decision.remove(step.name)  # its items have records of their own
     context.decision.note(f"{step.name}: {count} items")
+
+
+def list_is_known(plan: Plan, task: Task, step: StepPlan) -> bool:
+    """Whether the list of a fan-out step depends on nothing but the input and results that exist.
+
+    `plan` is expanded for the task.
+    """
+    for path in paths_read(step.for_each or ""):
+        needed = plan.instances(path[1]) if path[:1] == ("results",) and len(path) > 1 else ()
+        missing = any(task.step(name).process_state not in DONE for name in needed)
+        if missing or (not needed and path[:1] != ("input",)):
+            return False
+    return True
+
+
+def items_before_it_begins(context: DecisionContext, step: StepPlan) -> int | None:
+    """The number of items that the fan-out step will have if it begins; 0 if it would fail.
+
+    None if the list is not known yet.
+    """
+    task = replace(context.decision.task, steps=context.decision.steps)
+    if not list_is_known(context.plan, task, step):
+        return None
+    try:
+        return len(_items_that_fit(context, step))
+    except UnusableList:
+        return 0
+
+
+def mark_items(context: DecisionContext, step: StepPlan, count: int) -> None:
+    """Record that each item may have been performed before the task was restored."""
+    for name in item_names(step.name, count):
+        context.decision.mark_possibly_performed(name, None)
+
+
+def forget_marked_items(context: DecisionContext, step: StepPlan) -> None:
+    """Remove the records that `mark_items` made before the step fans out."""
+    for name, record in list(context.decision.steps.items()):
+        if step_of(name) == step.name != name and may_have_been_performed(record):
+            context.decision.remove(name)
 
 
 def count_items(context: DecisionContext, step: StepPlan, order: Json) -> int | None:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from roundsman.engine.decision import DecisionContext
+from roundsman.engine.effects import may_have_been_performed
 from roundsman.engine.on_failure import past_no_return
 from roundsman.errors import Refused
 from roundsman.lazy_dataclass import dataclass
@@ -178,6 +179,8 @@ class _PlanChange:
 def _is_free(record: StepRecord) -> bool:
     """Whether nothing of the step has happened, and no request of it can have an effect."""
     if record.process_state not in (ProcessState.PENDING, ProcessState.ERROR) or record.tried:
+        return False
+    if may_have_been_performed(record):
         return False
     return record.started_at is None or record.effect is Effect.NONE
 

@@ -9,7 +9,9 @@ The command `reconcile` (`reconcile`) makes one decision on each open task:
 
 - Every attempt under way begins again under its key. It is not counted, and its outcome is unknown.
 - Every step that waits may have been performed since. Its outcome is unknown, so that its agent
-  may check its service first, and an undo of the task includes it.
+  may check its service first, and an undo of the task includes it: also a step whose condition is
+  not evaluated yet, and each item of a fan-out that has not begun. Items that depend on results
+  which are missing are not known. If the task is undone before they are, its reason names the step.
 - The time since the instant does not count: the task has as much time left as it had then.
 - The version rises by VERSIONS_SKIPPED. So a lock token, a status or a command from the later
   state is never taken for one of the new state.
@@ -19,6 +21,7 @@ from dataclasses import replace
 from enum import StrEnum
 
 from roundsman.engine.decision import DecisionBuilder, DecisionContext
+from roundsman.engine.fan_out import items_before_it_begins, list_is_known, mark_items
 from roundsman.engine.transitions import StepEvent
 from roundsman.errors import Refused
 from roundsman.lazy_dataclass import dataclass
@@ -53,8 +56,27 @@ def reconcile(context: DecisionContext, event: Reconcile) -> None:
                 uncounted_timeouts=0,
             )
             decision.note(f"{step.name}: its attempt begins again, not counted")
-        elif may_have_begun(decision.before, step, record, context.now):
-            decision.mark_possibly_performed(step.name, at if step.when is None else None)
+        elif may_have_begun(decision.before, record, context.now):
+            _mark(context, step, at)
+
+
+def _mark(context: DecisionContext, step: StepPlan, at: int) -> None:
+    """Record that the step, or each of its items, may have been performed since the instant.
+
+    The items are marked before the step fans out, because its task may be undone before. Items that
+    depend on a result that is missing are marked when the result is known.
+    """
+    decision, count = context.decision, None
+    if step.fans_out:
+        count = items_before_it_begins(context, step)
+        if count == 0:
+            return
+        mark_items(context, step, count or 0)
+    must_be_evaluated = step.when is not None or step.fans_out
+    decision.mark_possibly_performed(step.name, None if must_be_evaluated else at)
+    which = "its items" if count is None else f"its {count} items"
+    since = f"may have been performed since {clock_time(at)}"
+    decision.note(f"{step.name}: {which} {since}" if step.fans_out else f"{step.name}: {since}")
 
 
 def decisions_on(task: Task) -> int:
@@ -71,13 +93,9 @@ def is_sent_again(task: Task, record: StepRecord) -> bool:
     return record.under_way and not (performs and task.ending is not None)
 
 
-def may_have_begun(task: Task, step: StepPlan, record: StepRecord, now: int) -> bool:
-    """Whether the waiting step may have been performed since the instant.
-
-    The items of a fan-out are not known before it begins. They get their keys when they are, the
-    same ones as before.
-    """
-    if task.ending is not None or step.fans_out or _starts_later(task, now):
+def may_have_begun(task: Task, record: StepRecord, now: int) -> bool:
+    """Whether the waiting step, or an item of it, may have been performed since the instant."""
+    if task.ending is not None or _starts_later(task, now):
         return False
     return record.process_state is ProcessState.PENDING
 
@@ -130,6 +148,9 @@ class Assessment:
     """Those of them that waited for a callback: the agent asks again."""
     several: tuple[str, ...] = ()
     """The steps that may have been performed since at another agent, under another key."""
+    unknown_items: tuple[str, ...] = ()
+    """The fan-outs of whose items some may have been performed since, and nobody knows which there
+    are before the steps before them are done again."""
     open: bool = False
     """Whether the task needs the command `reconcile`; if it has ended, an `inspect` suffices."""
 
@@ -139,18 +160,21 @@ def assess(plan: Plan, task: Task, now: int) -> Assessment:
     if task.ended:
         archived = Owes.PERSON if task.state is TaskState.ARCHIVED else Owes.NOTHING
         return Assessment(Owes.STATUSES if task.owed else archived)
-    again, asks, several = list[str](), list[str](), list[str]()
-    for step in plan.expanded(task.fan_outs).steps.values():
+    again, asks, several, unknown = list[str](), list[str](), list[str](), list[str]()
+    plan = plan.expanded(task.fan_outs)
+    for step in plan.steps.values():
         record = task.step(step.name)
         if is_sent_again(task, record):
             again.append(step.name)
             asks += [step.name] if record.waiting else []
-        elif not may_have_begun(task, step, record, now):
+        elif not may_have_begun(task, record, now):
             continue
+        elif step.fans_out and not list_is_known(plan, task, step):
+            unknown.append(step.name)
         if len(step.agents) > 1 and operation_of(record) == PERFORM:
             several.append(step.name)
     owes = _owes(task, again, now)
-    return Assessment(owes, tuple(again), tuple(asks), tuple(several), open=True)
+    return Assessment(owes, tuple(again), tuple(asks), tuple(several), tuple(unknown), open=True)
 
 
 def _owes(task: Task, again: list[str], now: int) -> Owes:

@@ -2,7 +2,7 @@
 
 from roundsman.engine.attempts import claim
 from roundsman.engine.decision import DecisionContext
-from roundsman.engine.fan_out import UnusableList, fan_out
+from roundsman.engine.fan_out import UnusableList, fan_out, forget_marked_items
 from roundsman.engine.on_failure import give_up
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.corrections import corrections_size
@@ -42,7 +42,11 @@ def claim_ready(context: DecisionContext, claimant: Claimant) -> None:
     """
     while ready := ready_to_perform(context):
         for step in ready:
-            if context.decision.ending or not _condition_holds(context, step):
+            if context.decision.ending:
+                continue
+            if step.fans_out:
+                forget_marked_items(context, step)  # it is known now which there are
+            if not _condition_holds(context, step):
                 continue
             if step.fans_out:
                 _fan_out(context, step)

@@ -23,6 +23,9 @@ class ReconciledOrderDocument(TypedDict):
     """Those of them that waited for a callback: their agents ask again."""
     severalAgents: list[str]
     """The steps that another agent may have performed since the instant, under another key."""
+    unknownItems: list[str]
+    """The fan-outs that may have been performed since the instant for items which nobody knows
+    before the steps before them are done again."""
     problem: str | None
     """Why the record cannot be read; null if it can."""
     sent: bool

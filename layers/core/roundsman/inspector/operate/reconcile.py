@@ -81,6 +81,7 @@ class RestoredOrder:
             "again": list(found.again),
             "asksAgain": list(found.asks_again),
             "severalAgents": list(found.several),
+            "unknownItems": list(found.unknown_items),
             "problem": self.problem,
             "sent": sent,
         }
