@@ -117,7 +117,7 @@ def test_a_command_that_undoes_an_order_says_what_the_undo_still_waits_for(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     waits = StepRecord(process_state=ProcessState.PROCESSING, waiting=True, complete_by=IN_AN_HOUR)
-    made = plan_of(PICK)
+    made = plan_of(Workflow(name="picks", steps=(PICK,), complete_within=timedelta(hours=2)))
     task = replace(
         new_task(made, "ord-1", ProcessingOptions(), MORNING, shards=1),
         steps={"pick": waits},
