@@ -226,7 +226,7 @@ COMMANDS: Final = (
         REPAIR,
         "answer",
         "answer:answer_command",
-        "Answer a step that waits for a callback, by the token of the callback.",
+        "Answer a step that waits for a callback, by the token of the callback or by its order.",
     ),
     LazyCommand(
         REPAIR,

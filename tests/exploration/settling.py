@@ -166,6 +166,8 @@ def _is_past(task: Task, reply: Mail) -> bool:
         }
     if reply.key not in keys:
         return True
+    if record.wait_ended_at is not None and ANSWERS[reply.outcome].callback:
+        return False  # the first answer is recorded
     if operation_of(record) != reply.operation and reply.operation == PERFORM:
         return True
     if not ANSWERS[reply.outcome].tells_of_an_effect:

@@ -149,5 +149,4 @@ def full_step(text: Text) -> StepRecord:
         waits=MANY,
         late_since=LATE,
         read_past_at=LATE,
-        wait_ended_at=LATE,
     )

@@ -389,8 +389,8 @@ SENDING = (
     Mutant(
         name="callback-token-names-its-attempt",
         file="layers/core/roundsman/agents/callbacks.py",
-        old='"lock": asked.lock,',
-        new='"lock": asked.task_id,',
+        old="asked.task_id, asked.step, asked.operation, asked.lock, asked.idempotency_key, agent",
+        new="asked.task_id, asked.step, asked.operation, asked.step, asked.idempotency_key, agent",
         tests=("tests/unit/agents/test_callbacks.py::test_a_token_is_of_its_attempt_and_its_item",),
         why="an answer to one attempt settles another",
     ),

@@ -40,8 +40,8 @@ STEPS = (
         new="",
         also=(
             (
-                "if context.decision.ending or not _condition_holds(context, step):",
-                "if not _condition_holds(context, step):",
+                "            if context.decision.ending:\n                continue\n",
+                "",
             ),
         ),
         tests=(

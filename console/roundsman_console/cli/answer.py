@@ -44,7 +44,7 @@ def answer_command(
 ) -> None:
     """Answer a step that waits for a callback, by the token of the callback or by its order.
 
-    Example: roundsman answer ord-1001 approve --result '{"approvedBy": "j.doe"}'
+    Example: roundsman answer eyJhZ2Vu... --result '{"approvedBy": "j.doe"}'
     """
     with sentences():
         failure = _failure(result, failed, message)
