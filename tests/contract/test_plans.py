@@ -66,6 +66,22 @@ def test_a_plan_that_a_restore_removed_is_stored_again_after_five_minutes(
     assert dynamo_world.plans().plan(PLAN.hash) == PLAN
 
 
+def test_an_instance_keeps_so_many_plans_and_reads_the_others_again(
+    dynamo_world: DynamoWorld, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("roundsman.aws.dynamodb.control.MOST_PLANS", 1)
+    plans, read = dynamo_world.plans(), list[str]()
+    dynamo_world.client.meta.events.register(
+        "before-send.dynamodb.GetItem", lambda request, **_: read.append(request.method)
+    )
+    for plan in (PLAN, OTHER):
+        plans.put_plan(plan)
+    assert plans.plan(OTHER.hash) == OTHER
+    assert not read
+    assert plans.plan(PLAN.hash) == PLAN
+    assert len(read) == 1
+
+
 def test_a_plan_that_was_read_is_stored_when_it_is_put(dynamo_world: DynamoWorld) -> None:
     """Who only read it does not know that it is still there."""
     plans = dynamo_world.plans()

@@ -462,6 +462,7 @@ STORIES = (
         (
             f"{BULK}::test_orders_under_way_are_all_cancelled_although_each_changes_every_few_seconds",
             f"{BULK}::test_orders_that_are_kept_no_longer_than_their_end_are_counted_as_what_they_became",
+            f"{BULK}::test_orders_that_others_have_repaired_and_that_are_gone_are_not_counted_as_completed",
         ),
     ),
     Story(

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 
+from roundsman.engine.bulk_eligibility import NOT_BY_THIS_RUN
 from roundsman.errors import UnreadableRecord
 from roundsman.model.bulk_run import (
     BulkRecord,
@@ -501,6 +502,23 @@ def test_a_run_over_orders_whose_tasks_are_kept_no_longer_than_their_end() -> No
     found = record(world)
     assert found.progress.count(OrderResult.COMPLETED) == 3
     assert found.state is RunState.FINISHED
+
+
+def test_orders_that_others_have_repaired_and_that_are_gone_are_not_counted_as_completed() -> None:
+    shop = a_workflow(a_step("mail", retry=ONCE), on_failure=Archive(), retain_for=timedelta())
+    world = World(shop)
+    orders = archived(world, 3)
+    world.faults.on("send_commands", Fault.CRASH_BEFORE, nth=1)
+    start(world, orders)
+    world.run(until=lambda: Fault.CRASH_BEFORE in world.faults.count)
+    for order in orders:
+        world.operator.resubmit(order)
+    world.run()
+    found = record(world)
+    assert found.state is RunState.FINISHED
+    assert found.progress.results == 0
+    [group] = found.progress.refused
+    assert (group.orders, group.said) == (3, NOT_BY_THIS_RUN)
 
 
 def test_two_runs_are_carried_side_by_side() -> None:

@@ -337,10 +337,38 @@ def test_only_what_followed_the_last_try_of_the_command_is_its_result() -> None:
     assert result_of_gone(run, sent, [*tries, row("failed", 9)]) is OrderResult.COMPLETED
 
 
-def test_every_row_counts_if_the_history_no_longer_has_the_command() -> None:
-    run, sent = a_run(), InFlightOrder("ord-1")
-    assert result_of_gone(run, sent, []) is OrderResult.COMPLETED
-    assert result_of_gone(run, sent, [row("undone", 1)]) is OrderResult.FAILED
+@pytest.mark.parametrize(
+    "history",
+    [
+        [],
+        [("undone", 1, None)],
+        [("refused", 2, ID)],
+        [("resubmit", 3, "c-1")],
+        [("refused", 2, ID), ("resubmit", 3, "c-1")],
+        [("resubmit", 1, "c-1"), ("refused", 2, ID), ("undone", 4, None)],
+    ],
+)
+def test_a_run_takes_no_credit_for_an_order_that_its_command_did_not_repair(
+    history: list[tuple[str, int, str | None]],
+) -> None:
+    rows = [row(kind, seq, command) for kind, seq, command in history]
+    assert result_of_gone(a_run(), InFlightOrder("ord-1"), rows) is None
+
+
+@pytest.mark.parametrize(
+    ("after", "result"),
+    [
+        ("resubmit", OrderResult.FAILED),
+        ("cancel", OrderResult.CANCELLED),
+        ("resolve", OrderResult.COMPLETED),
+        ("refused", OrderResult.COMPLETED),
+    ],
+)
+def test_what_others_did_to_the_order_after_the_command_is_not_its_completion(
+    after: str, result: OrderResult
+) -> None:
+    rows = [row(after, 7, "c-0"), row("resubmit", 8, ID), row(after, 9, "c-1")]
+    assert result_of_gone(a_run(), InFlightOrder("ord-1"), rows) is result
 
 
 def test_a_command_was_taken_where_the_task_or_its_history_says_so() -> None:

@@ -14,7 +14,13 @@ from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepRecord
 from roundsman.model.workflow import Archive, Retry
-from roundsman.supervisor.supervisor import LONGEST_POSTPONEMENT
+from roundsman.ports import DueEntry
+from roundsman.supervisor.supervisor import (
+    LONGEST_POSTPONEMENT,
+    MOST_PUT_OFF,
+    PassReport,
+    put_off_after,
+)
 from roundsman.testing.faults import Crash, Fault, Faults
 from roundsman.wire.commands import Command
 from tests.support.machine_world import T0, plan, step
@@ -351,3 +357,11 @@ def test_what_was_told_and_what_is_still_owed_is_in_the_report() -> None:
     [(_, delivered)] = report.delivered
     assert [owed.name for owed in delivered.sent] == ["task_archived"]
     assert delivered.untold == ("publish: throttled",)
+
+
+def test_what_is_put_off_is_remembered_until_a_pass_finishes_and_never_without_end() -> None:
+    one, other = DueEntry("ord-1", 1), DueEntry("ord-2", 1)
+    assert put_off_after({one}, PassReport(put_off={other}, finished=False)) == {one, other}
+    assert put_off_after({one}, PassReport(put_off={other}, finished=True)) == {other}
+    many = {DueEntry(f"ord-{number}", 1) for number in range(MOST_PUT_OFF)}
+    assert put_off_after(many, PassReport(put_off={one}, finished=False)) == {one}

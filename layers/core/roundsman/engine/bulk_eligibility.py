@@ -37,6 +37,8 @@ CHANGED = "its task has changed since the run was planned"
 """Of a task with a version of its own in the plan."""
 
 GONE = "its task has ended, and its retention too"
+NOT_BY_THIS_RUN = f"{GONE}: this run's command was not carried out, so others decided how it ended"
+"""Of an order that got the command, or may have got it, and whose history has no trace of it."""
 AGAIN = "it failed again after the run began"
 KNOWN_BY_ITSELF = (
     "a step can be marked as done for one order at a time only: each has its own result"
@@ -209,15 +211,22 @@ def result_of_gone(
     """Return the result of a task whose retention is over; None if it ended without the command.
 
     The task was not Archived, because an Archived task never expires. Its history is kept longer
-    than the task, and shows whether it got the command, and whether it was undone after that.
+    than the task. It shows whether the scheduler carried out the command, and what followed. A
+    command that was refused has no result: somebody else has repaired the order.
     """
+    kind = COMMAND_KINDS[type(run.event)]
+    taken = [row.seq for row in history if row.command_id == run.id and row.kind == kind]
+    if not taken:
+        return None
     certain = ENDS_AS.get(type(run.event))
     if certain is not None:
-        kind = COMMAND_KINDS[type(run.event)]
-        carried_out = any(row.command_id == run.id and row.kind == kind for row in history)
-        return certain if carried_out else None
-    asked = max((row.seq for row in history if row.command_id == run.id), default=0)
-    if not any(row.kind == "undone" and row.seq > asked for row in history):
+        return certain
+    after = {row.kind for row in history if row.seq > max(taken)}
+    if COMMAND_KINDS[Resubmit] in after:
+        return OrderResult.FAILED  # only a task that has failed again is resubmitted by others
+    if COMMAND_KINDS[Cancel] in after:
+        return OrderResult.CANCELLED
+    if "undone" not in after:
         return OrderResult.COMPLETED
     return OrderResult.UNDONE if _to_undo(run, sent) else OrderResult.FAILED
 

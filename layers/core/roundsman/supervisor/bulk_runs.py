@@ -17,6 +17,7 @@ from dataclasses import field, replace
 
 from roundsman.engine.bulk_eligibility import (
     GONE,
+    NOT_BY_THIS_RUN,
     WOULD_WAIT,
     Eligible,
     NotFor,
@@ -400,9 +401,9 @@ class _Visit:
         rows = self._ports.tasks.history(one.order)
         found = result_of_gone(self._record.run, one, rows)
         if found is None:
-            self._refuse(one, GONE)
+            self._refuse(one, NOT_BY_THIS_RUN)
             return
-        words = ("gone", "it was undone, and its retention has ended")
+        words = ("gone", "it failed again or was undone, and its retention has ended")
         self._record_result(one, found, words)
 
     def _record_result(

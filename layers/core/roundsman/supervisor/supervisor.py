@@ -51,6 +51,10 @@ Once the cause is removed, every such task is visited within this time plus one 
 VISIT_INTERVAL = 10 * SECOND
 """ms from one visit to the next, while there is an open run."""
 
+MOST_PUT_OFF = 10_000
+"""How many put-off entries an instance remembers over passes that do not finish. If there are more,
+it begins anew: a broken record may then use up the time of one more pass."""
+
 UNDONE_COUNT = 20
 """The default of `SupervisorConfig.undone_count`."""
 
@@ -123,6 +127,16 @@ class _PlanUnreadable(Exception):
     def __init__(self, problem: UnreadableRecord) -> None:
         super().__init__(str(problem))
         self.problem = problem
+
+
+def put_off_after(before: set[DueEntry], report: PassReport) -> set[DueEntry]:
+    """Return the entries that are put off after a pass, if those were put off before it.
+
+    A pass that has not finished has not read them all. At most MOST_PUT_OFF are added up.
+    """
+    if report.finished or len(before) + len(report.put_off) > MOST_PUT_OFF:
+        return report.put_off
+    return before | report.put_off
 
 
 class Supervisor:
@@ -198,7 +212,7 @@ class Supervisor:
                     shard_pass.visited(shard, began_at)
         shard_pass.close()
         report.unleased = shard_pass.unleased
-        self._put_off = report.put_off if report.finished else self._put_off | report.put_off
+        self._put_off = put_off_after(self._put_off, report)
         return report
 
     def _has_time(self, stop_at: int, report: PassReport) -> bool:

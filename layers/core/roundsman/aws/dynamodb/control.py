@@ -56,8 +56,13 @@ STORED_FOR = 5 * MINUTE
 """How long an instance relies on a plan that it stored, in ms: restoring a table takes longer."""
 
 
+MOST_PLANS = 100
+"""How many plans an instance keeps: tasks of many releases may be under way, and a plan is a few
+KB. The one that was kept first is read again."""
+
+
 class DynamoPlans:
-    """PlanStore in ControlTable. A plan never changes, so each instance caches its plans.
+    """PlanStore in ControlTable. A plan never changes, so each instance caches MOST_PLANS of them.
 
     A restore may remove a plan, so an instance stores its plan again every STORED_FOR.
     """
@@ -82,8 +87,9 @@ class DynamoPlans:
                 TableName=self._table,
                 Item={ID: text(_plan_id(plan.hash)), "Text": text(plan.text)},
             )
-        self._known[plan.hash] = plan
-        self._stored_at[plan.hash] = now
+        self._keep(plan)
+        known = {one: at for one, at in self._stored_at.items() if now - at < STORED_FOR}
+        self._stored_at = {**known, plan.hash: now}
 
     def plan(self, plan_hash: str) -> Plan | None:
         """The plan; None if it is not stored. Raises UnreadableRecord if its row was altered."""
@@ -92,8 +98,13 @@ class DynamoPlans:
             return known
         found = self._read(plan_hash, consistent=False) or self._read(plan_hash, consistent=True)
         if found is not None:
-            self._known[plan_hash] = found
+            self._keep(found)
         return found
+
+    def _keep(self, plan: Plan) -> None:
+        self._known[plan.hash] = plan
+        if len(self._known) > MOST_PLANS:
+            del self._known[next(iter(self._known))]
 
     def _read(self, plan_hash: str, *, consistent: bool) -> Plan | None:
         record = _plan_id(plan_hash)

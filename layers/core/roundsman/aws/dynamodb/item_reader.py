@@ -159,6 +159,11 @@ def ignore_unreadable(problem: UnreadableRecord) -> None:
     """Ignore the problem: for callers that show the data to people or leave reports to others."""
 
 
+MOST_REPORTED = 1_000
+"""How many reports an instance remembers. If there are more, it begins anew: a few repeated lines
+cost less than memory that grows as long as the instance lives."""
+
+
 class ReportOnce:
     """Reports each unreadable attribute only once, although it is read again every few seconds."""
 
@@ -169,5 +174,7 @@ class ReportOnce:
     def __call__(self, problem: UnreadableRecord) -> None:
         """Report the problem if it was not reported before."""
         if str(problem) not in self._told:
+            if len(self._told) >= MOST_REPORTED:
+                self._told.clear()
             self._told.add(str(problem))
             self._tell(problem)
