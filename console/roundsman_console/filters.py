@@ -60,6 +60,9 @@ TagFilter: TypeAlias = Annotated[
         metavar="NAME=VALUE",
     ),
 ]
+LeftOutFilter: TypeAlias = Annotated[
+    bool, typer.Option("--left-out", help="Only orders that have left out an item that failed.")
+]
 AfterCursor: TypeAlias = Annotated[
     str | None,
     typer.Option(
@@ -81,6 +84,7 @@ def read_selection(
     newer: str | None = None,
     group: str | None = None,
     tag: Sequence[str] | None = None,
+    left_out: bool = False,
 ) -> Selection:
     """Return the filter that these options describe.
 
@@ -95,6 +99,7 @@ def read_selection(
         newer=_age(newer),
         group=_group(group),
         tags=_tags(tag or ()),
+        left_out=left_out,
     )
     _check(selection)
     return selection

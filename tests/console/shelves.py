@@ -59,9 +59,11 @@ class Shelves:
     def count_members(self, group: str, shard: int, most: int, at: int) -> int:
         return min(most + 1, len(list(self.members(group, shard))))
 
-    def states(self, task_ids: Sequence[str]) -> Counter[TaskState]:
+    def states(self, task_ids: Sequence[str]) -> tuple[Counter[TaskState], int]:
         self.looked.append(task_ids)
-        return Counter(self.tasks[one].state for one in task_ids)
+        found = [self.tasks[one] for one in task_ids]
+        left_out = [one for one in found if one.state is TaskState.COMPLETED and one.left_out()]
+        return Counter(one.state for one in found), len(left_out)
 
     def load_many(self, task_ids: Sequence[str], at: int) -> Loaded:
         self.looked.append(task_ids)

@@ -13,11 +13,13 @@ from roundsman.inspector.read import counts
 from roundsman.inspector.read.counts import Count, count_tasks
 from roundsman.inspector.read.queues import CLOUDWATCH, MARKS, Queue, lags_of, with_ages
 from roundsman.inspector.read.stack import DeployedStack
-from roundsman.inspector.views.stats import Stats
+from roundsman.inspector.views.stats import Stats, stats_document
 from roundsman.model.events import AgentView
 from roundsman.model.queue_lag import ReadMark
-from roundsman.model.states import TaskState
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import StepRecord
 from roundsman_console.cli import watch
+from roundsman_console.cli.stats import stats_view
 from roundsman_console.main import app
 from tests.console.operators import Operator
 from tests.console.schemas import assert_schema
@@ -45,6 +47,20 @@ def test_each_state_is_counted_with_the_oldest_of_what_waits() -> None:
     }
     assert found.oldest_archived == AT - 7
     assert found.oldest_due == shelves().tasks["open"].due_at
+
+
+def test_completed_orders_that_have_left_out_items_are_counted_apart() -> None:
+    tasks = shelves()
+    assert count_tasks(tasks.stack()).left_out == Count(0)
+    skipped = StepRecord(process_state=ProcessState.SKIPPED)
+    partly = replace(tasks.tasks["done-1"], fan_outs={"pick": 1}, steps={"pick[0]": skipped})
+    tasks.put(partly)
+    found = count_tasks(tasks.stack())
+    assert (found.left_out, found.states[TaskState.COMPLETED]) == (Count(1), Count(3))
+    stats = Stats(AT, found, (), (), AT)
+    [states, *_] = stats_view(stats, ())
+    assert "Completed 3 (1 with items left out)  Undoing 0" in str(states)
+    assert stats_document(stats)["leftOut"] == {"count": 1, "more": False}
 
 
 def test_what_is_archived_and_still_owes_something_is_counted_once() -> None:

@@ -177,6 +177,7 @@ def test_a_group_is_found_by_its_index_in_pages_and_by_what_the_records_say_now(
 
 WAITS = StepRecord(failure_count=1, not_before=AT, error=StepError("TransientError", "503"))
 ITEM = StepRecord(process_state=ProcessState.PROCESSING, started_at=AT)
+SKIPPED = StepRecord(process_state=ProcessState.SKIPPED)
 
 
 @pytest.mark.parametrize(
@@ -204,6 +205,13 @@ ITEM = StepRecord(process_state=ProcessState.PROCESSING, started_at=AT)
         (open_task("a", steps={"pick[3]": ITEM}), Selection(step="pick"), True),
         (open_task("a", steps={"pick[3]": ITEM}), Selection(step="pick[3]"), True),
         (open_task("a", steps={"pick[3]": ITEM}), Selection(step="pick[2]"), False),
+        (
+            replace(open_task("a", steps={"pick[3]": SKIPPED}), fan_outs={"pick": 4}),
+            Selection(left_out=True),
+            True,
+        ),
+        (open_task("a", steps={"pick": SKIPPED}), Selection(left_out=True), False),
+        (archived("a"), Selection(left_out=True), False),
         (
             replace(open_task("a"), ending=Termination(TaskState.ARCHIVED, "too late")),
             Selection(step="none"),
@@ -260,4 +268,9 @@ def test_a_filter_is_told_in_words_and_to_scripts() -> None:
         "newerThan": None,
         "group": None,
         "tags": {"tenant": "a"},
+        "leftOut": False,
     }
+    left_out = read_selection(left_out=True)
+    assert not left_out.everything
+    assert left_out.words() == "with items left out"
+    assert left_out.document()["leftOut"] is True

@@ -11,8 +11,8 @@ from roundsman.engine.due import Lane, lane_key
 from roundsman.errors import TryAgain
 from roundsman.inspector.read import task_records
 from roundsman.inspector.read.task_records import Loaded, Records
-from roundsman.model.states import TaskState
-from roundsman.model.task import Task
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import StepRecord, Task
 from tests.contract.samples import NOW, born, completed, order_row
 from tests.contract.test_reads import calls_of
 from tests.contract.worlds import DynamoWorld
@@ -87,10 +87,16 @@ def test_many_tasks_are_read_at_once_and_each_that_cannot_be_is_told(
     assert list(found.unreadable) == ["ord-1"]
     assert "over" in reader(dynamo_world).load_many(["over"], NOW).tasks
     assert reader(dynamo_world).load_many([], NOW) == Loaded()
-    assert reader(dynamo_world).states(["ord-0", "ord-2", "over", "none"]) == {
-        TaskState.ARCHIVED: 2,
-        TaskState.COMPLETED: 1,
-    }
+    partly = completed(born("partly"))
+    skipped = StepRecord(process_state=ProcessState.SKIPPED)
+    partly = replace(partly, fan_outs={"pick": 2}, steps={**partly.steps, "pick[0]": skipped})
+    dynamo_world.store.create(order_row("partly"), partly)
+    states, left_out = reader(dynamo_world).states(["ord-0", "ord-2", "over", "partly", "none"])
+    assert states == {TaskState.ARCHIVED: 2, TaskState.COMPLETED: 2}
+    assert left_out == 1
+    open_one = replace(born("open"), fan_outs=partly.fan_outs, steps=partly.steps)
+    dynamo_world.store.create(order_row("open"), open_one)
+    assert reader(dynamo_world).states(["open"]) == ({TaskState.PENDING: 1}, 0)
 
 
 @contextmanager

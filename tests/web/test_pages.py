@@ -9,6 +9,7 @@ from roundsman.model.states import ProcessState, TaskState
 from roundsman_console.web.drawings.shapes import SHAPES
 from roundsman_console.web.live import event_of
 from tests.console.operators import DECLINED, in_retry, note_reply_read
+from tests.console.test_left_out import with_an_item_left_out
 from tests.moto.orders import order
 from tests.web.browsers import Browser, text_of
 
@@ -62,6 +63,22 @@ def test_an_open_order_shows_its_deadline_if_it_has_one(browser: Browser) -> Non
         ExpressionAttributeValues={":at": {"N": str(world.clock() + 7_200_000)}},
     )
     assert "Deadline in 2 h" in browser.page("/orders/ord-1")
+
+
+def test_an_order_that_has_left_out_an_item_is_marked_found_and_counted(browser: Browser) -> None:
+    operator = browser.operator
+    for name in ("ord-1", "ord-2"):
+        operator.world.submit(order(name))
+    operator.world.run()
+    assert "items left out" not in browser.page("/")
+    with_an_item_left_out(operator, "ord-2")
+    assert browser.page("/orders/ord-2").startswith("ord-2 ")
+    assert "Completed , 1 of 5 items left out" in browser.page("/orders/ord-2")
+    listed = browser.page("/orders?left_out=yes")
+    assert "1 of 5 items left out, took 0 ms" in listed
+    assert "ord-1" not in listed
+    assert "Completed with items left out 1" in browser.page("/")
+    assert "/orders?state=Completed&amp;left_out=yes" in browser.html("/")
 
 
 def test_an_order_is_explained_with_its_steps_times_and_history(declined: Browser) -> None:

@@ -21,6 +21,7 @@ from roundsman_console.cli_errors import sentences
 from roundsman_console.filters import (
     ErrorFilter,
     GroupFilter,
+    LeftOutFilter,
     NewerFilter,
     OlderFilter,
     StateFilter,
@@ -166,6 +167,7 @@ def _read(
     newer: NewerFilter = None,
     group: GroupFilter = None,
     tag: TagFilter = None,
+    left_out: LeftOutFilter = False,
     go: Go = False,
     canary: Canary = CANARY,
     canary_wait: CanaryWait = CANARY_WAIT,
@@ -188,6 +190,7 @@ def _read(
         newer=newer,
         group=group,
         tag=tag,
+        left_out=left_out,
     )
     return ParsedOptions(
         manner=CommandOptions(reason, by, stack, as_json, yes, wait, no_wait),
@@ -200,7 +203,7 @@ def _read(
 
 
 _READ: Callable[..., ParsedOptions] = _read
-_SELECTS = (
+SELECTS = (
     "orders",
     "words",
     "state",
@@ -211,7 +214,9 @@ _SELECTS = (
     "newer",
     "group",
     "tag",
+    "left_out",
 )
+"""The parameters that select the orders of a command."""
 
 
 def _typed(
@@ -235,7 +240,7 @@ def _typed(
         if parameter.param_type_name == "option":
             option = parameter.opts[0]
             texts = [option] if value is True else [w for text in texts for w in (option, text)]
-        (selecting if name in _SELECTS else rest).extend(texts)
+        (selecting if name in SELECTS else rest).extend(texts)
     if only_selecting:
         return shlex.join(selecting)[:LONGEST_SELECTION]
     return shlex.join([*context.command_path.split(), *selecting, *rest])

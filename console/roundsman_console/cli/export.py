@@ -22,6 +22,7 @@ from roundsman_console.filters import (
     AfterCursor,
     ErrorFilter,
     GroupFilter,
+    LeftOutFilter,
     NewerFilter,
     OlderFilter,
     StateFilter,
@@ -50,6 +51,7 @@ def export_command(
     newer: NewerFilter = None,
     group: GroupFilter = None,
     tag: TagFilter = None,
+    left_out: LeftOutFilter = False,
     limit: Annotated[
         int | None, typer.Option(min=1, help="Maximum number of tasks to write; all by default.")
     ] = None,
@@ -73,6 +75,7 @@ def export_command(
             newer=newer,
             group=group,
             tag=tag,
+            left_out=left_out,
         )
         if as_json and to is None:
             raise ConsoleError(

@@ -16,7 +16,7 @@ from roundsman.inspector.read.lookup import shown_tasks
 from roundsman.inspector.read.selection import BUDGET, Page, find
 from roundsman.inspector.read.stack import find_stack
 from roundsman.inspector.sanitize import inert
-from roundsman.inspector.views.task_view import erased_words, page_document
+from roundsman.inspector.views.task_view import erased_words, left_out_words, page_document
 from roundsman.model.instants import format_duration, iso
 from roundsman.model.task import Task
 from roundsman_console.arguments import StackOption
@@ -25,6 +25,7 @@ from roundsman_console.filters import (
     AfterCursor,
     ErrorFilter,
     GroupFilter,
+    LeftOutFilter,
     NewerFilter,
     OlderFilter,
     StateFilter,
@@ -49,6 +50,7 @@ def ls_command(
     newer: NewerFilter = None,
     group: GroupFilter = None,
     tag: TagFilter = None,
+    left_out: LeftOutFilter = False,
     limit: Annotated[
         int, typer.Option(min=1, max=LONGEST_PAGE, help="Maximum number of tasks to show.")
     ] = 50,
@@ -70,6 +72,7 @@ def ls_command(
             newer=newer,
             group=group,
             tag=tag,
+            left_out=left_out,
         )
         budget = max(look, limit) if selection.everything else look
         found = find_stack(stack)
@@ -118,9 +121,9 @@ def _table(tasks: Sequence[Task]) -> Table:
 
 def list_reason(task: Task) -> str:
     """Return why the task ended, or that it was erased; of an open task, when it is inspected
-    again."""
+    again; of a completed one, how many items were left out."""
     if task.erased_at is not None:
         return erased_words(task)
     if task.ending is not None:
         return task.ending.why
-    return "" if task.ended else f"due {iso(task.due_at)}"
+    return left_out_words(task) if task.ended else f"due {iso(task.due_at)}"

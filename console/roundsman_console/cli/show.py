@@ -72,6 +72,8 @@ def _print(
         console.print(plain(f"Failure group: {task.failure}"))
     for line in _undo_lines(task, plan):
         console.print(line)
+    if left_out := task.left_out():
+        console.print(plain(f"Left out: {span(left_out)}", "yellow"))
     for fact in facts:
         console.print(plain(fact))
     console.print(steps_table(task, plan, now()))

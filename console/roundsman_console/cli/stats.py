@@ -61,6 +61,8 @@ def _states(tasks: TaskCounts) -> Text:
         if said:
             said.append("  ")
         said.append(f"{state} {count}", STATE_STYLES.get(state, "") if count.count else "dim")
+        if state is TaskState.COMPLETED and tasks.left_out.count:
+            said.append(f" ({tasks.left_out} with items left out)", "yellow")
     return said
 
 

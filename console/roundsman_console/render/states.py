@@ -2,7 +2,7 @@
 
 from rich.text import Text
 
-from roundsman.inspector.views.task_view import erased_words
+from roundsman.inspector.views.task_view import erased_words, left_out_words
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Task
 from roundsman_console.sanitize import plain
@@ -27,7 +27,10 @@ STEP_STYLES = {
 
 
 def task_line(task: Task) -> Text:
-    """Return the line about a task: its id, its workflow, its state, and whether it is erased."""
+    """Return the line about a task: its id, its workflow, its state, how many items it has left
+    out, and whether it is erased."""
     line = plain(f"{task.task_id}  {task.workflow}  ")
     line.append_text(plain(task.state, STATE_STYLES.get(task.state, "")))
+    if left_out := left_out_words(task):
+        line.append_text(plain(f", {left_out}", "yellow"))
     return line.append_text(plain(f"  {words}")) if (words := erased_words(task)) else line

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from roundsman.inspector.views.step_text import last_error, span
-from roundsman.inspector.views.task_view import in_state, second
+from roundsman.inspector.views.task_view import in_state, left_out_words, second
 from roundsman.model.holds import Hold, hold_words
 from roundsman.model.plan import Plan
 from roundsman.model.states import ProcessState, TaskState
@@ -11,7 +11,9 @@ from roundsman.model.task import Task
 
 
 def reason_of(task: Task, plan: Plan | None = None, holds: Sequence[Hold] = ()) -> str:
-    """Return why the order ended or what it waits for; empty if it completed.
+    """Return why the order ended or what it waits for.
+
+    Of an order that completed, how many items it has left out; empty if none.
 
     The plan and the holds on agents are needed only if a step is held. The page of the order has
     the whole explanation.
@@ -23,7 +25,7 @@ def reason_of(task: Task, plan: Plan | None = None, holds: Sequence[Hold] = ()) 
     if task.ending is not None:
         return task.ending.why
     if task.ended:
-        return ""
+        return left_out_words(task)
     if task.state is TaskState.SCHEDULED:
         return f"starts at {second(task.start_at)}, as it asked"
     return _waits(task, plan, holds) or "waits for the scheduler"

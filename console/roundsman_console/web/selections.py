@@ -9,7 +9,9 @@ from roundsman_console.cli_errors import USAGE, ConsoleError
 from roundsman_console.filters import read_selection
 from roundsman_console.run_limits import LONGEST_SELECTION
 
-MORE_FIELDS = ("older", "newer", "group", *TAGS)
+LEFT_OUT = "left_out"
+"""The name of the field that is ticked for orders that have left out an item."""
+MORE_FIELDS = ("older", "newer", "group", *TAGS, LEFT_OUT)
 """The filters that are folded away until they are used."""
 FIELDS = ("state", "workflow", "step", "error", *MORE_FIELDS)
 """The filters, by the names of the form's fields."""
@@ -45,6 +47,7 @@ def selection_of(asked: Mapping[str, str]) -> Selection:
         newer=text["newer"],
         group=text["group"],
         tag=[f"{name}={text[name]}" for name in TAGS if text[name]],
+        left_out=bool(text[LEFT_OUT]),
     )
 
 
@@ -53,7 +56,9 @@ def option_text(asked: Mapping[str, str]) -> str:
     words: list[str] = []
     for name in FIELDS:
         text = asked.get(name)
-        if text:
+        if text and name == LEFT_OUT:
+            words.append("--left-out")
+        elif text:
             tag = name in TAGS
             option = "--tag" if tag else "--at-step" if name == "step" else f"--{name}"
             words += [option, f"{name}={text}" if tag else text]

@@ -185,3 +185,68 @@ def test_max_min_and_sort_order_amounts_by_value_and_other_text_as_text() -> Non
     assert evaluate_list("sort(input.a)", order, {}) == ["1.5", "9.50", "10.00"]
     assert evaluate_list("sort(input.t)", order, {}) == ["10", "9", "b"]
     assert not is_true("max(`[]`) || min(`[]`)", order, {})
+
+
+def lines(*totals: Json) -> Json:
+    return {"lines": [{"total": total, "at": at} for at, total in enumerate(totals)]}
+
+
+@pytest.mark.parametrize(
+    ("order", "ordered"),
+    [
+        (lines("9.50", "10.00", "1.5"), [2, 0, 1]),
+        (lines("9.50", 10, 1.5), [2, 0, 1]),
+        (lines("1.10", "-3", "1.01"), [1, 2, 0]),
+        (lines(9, 10, 1), [2, 0, 1]),
+        # One text that is no amount: all are compared as text.
+        (lines("9.50", "10.00", "1e3"), [1, 2, 0]),
+        (lines("b", "10", "9"), [1, 2, 0]),
+        (lines(), []),
+    ],
+)
+def test_sort_by_max_by_and_min_by_compare_amounts_by_value(
+    order: Json, ordered: list[Json]
+) -> None:
+    assert evaluate_list("sort_by(input.lines, &total)[].at", order, {}) == ordered
+    least = evaluate_list("[min_by(input.lines, &total).at]", order, {})
+    greatest = evaluate_list("[max_by(input.lines, &total).at]", order, {})
+    assert [*least, *greatest] == ([ordered[0], ordered[-1]] if ordered else [None, None])
+
+
+def test_of_equal_amounts_the_first_is_the_greatest_and_the_least_and_all_stay_in_order() -> None:
+    order = lines("1.1", "1.10", 1.1)
+    assert evaluate_list("sort_by(input.lines, &total)[].at", order, {}) == [0, 1, 2]
+    for function in ("max_by", "min_by"):
+        assert evaluate_list(f"[{function}(input.lines, &total).at]", order, {}) == [0]
+
+
+@pytest.mark.parametrize("function", ["sort_by", "max_by", "min_by"])
+@pytest.mark.parametrize("totals", [(True, False), (None, "1"), ("1", [1]), (1, "x")])
+def test_what_has_no_order_fails_with_a_sentence(function: str, totals: tuple[Json, ...]) -> None:
+    with pytest.raises(ValueError, match="cannot be evaluated"):
+        evaluate_list(f"[{function}(input.lines, &total)]", lines(*totals), {})
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("contains(input.a, `10`)", True),
+        ("contains(input.a, '10')", True),
+        ("contains(input.a, '10.000')", True),
+        ("contains(input.a, '9.5')", True),
+        ("contains(input.a, `9.5`)", True),
+        ("contains(input.a, '1')", False),
+        ("contains(input.a, '1e1')", False),
+        ("contains(input.a, 'x')", True),
+        ("contains(input.a, `true`)", True),
+        ("contains(input.a, `1`)", False),
+        ("contains(input.a, `[1]`)", True),
+        ("contains('v1.10', '1.1')", True),
+        ("contains('v1.10', '1.100')", False),
+    ],
+)
+def test_a_list_contains_an_amount_by_its_value_and_a_text_its_parts(
+    expression: str, expected: bool
+) -> None:
+    order: Json = {"a": ["10.00", 9.5, "x", True, [1], None]}
+    assert is_true(expression, order, {}) is expected

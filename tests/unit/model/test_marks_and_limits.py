@@ -36,10 +36,14 @@ def of(hint: object) -> type[object]:
     return made
 
 
+def charge(**fields: Any) -> Step:  # noqa: ANN401  # the fields of a Step
+    within = timedelta(seconds=30)
+    return Step(**{"name": "charge", "agent": "payment", "complete_within": within, **fields})
+
+
 def workflow(**fields: Any) -> Workflow:  # noqa: ANN401  # the fields of a Workflow
-    step = Step(name="charge", agent="payment", complete_within=timedelta(seconds=30))
     return Workflow(
-        **{"name": "w", "steps": (step,), "complete_within": timedelta(hours=2), **fields}
+        **{"name": "w", "steps": (charge(),), "complete_within": timedelta(hours=2), **fields}
     )
 
 
@@ -183,6 +187,17 @@ def test_a_wait_that_is_longer_than_its_workflow_is_refused() -> None:
         with pytest.raises(DefinitionError, match=r"'charge' is to wait .* lower the delay"):
             workflow(on_failure=Wait(delay, times=1, then=Undo()))
     workflow(on_failure=Wait(timedelta(minutes=119), times=1))
+
+
+def test_all_waits_of_a_strategy_fit_into_the_workflow() -> None:
+    refused = "'charge' is to wait 3 times 40 min .*, 2 h in all, .* lower the delay or the times"
+    waits = Wait(timedelta(minutes=40), times=3, then=Undo())
+    with pytest.raises(DefinitionError, match=refused):
+        workflow(on_failure=waits)
+    with pytest.raises(DefinitionError, match=refused):
+        workflow(steps=(charge(on_failure=waits),))
+    workflow(on_failure=Wait(timedelta(minutes=40), times=2, then=Undo()))
+    workflow(on_failure=Wait(timedelta(minutes=40) - timedelta(seconds=1), times=3))
 
 
 @dataclass

@@ -11,7 +11,13 @@ from roundsman.inspector.read.lookup import find_shown
 from roundsman.inspector.read.masks import mask_of
 from roundsman.inspector.views.step_text import agent_words, last_error, step_facts
 from roundsman.inspector.views.task_events import happenings, not_known
-from roundsman.inspector.views.task_view import erased_words, may_stand, nothing_undoes, step_names
+from roundsman.inspector.views.task_view import (
+    erased_words,
+    left_out_words,
+    may_stand,
+    nothing_undoes,
+    step_names,
+)
 from roundsman.model.json import Json, canonical_json
 from roundsman.model.plan import Plan
 from roundsman.model.states import DONE, ProcessState
@@ -75,6 +81,7 @@ def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]
     return {
         "task": task,
         "erased": erased_words(task),
+        "left_out": left_out_words(task),
         "plan": plan,
         "why": part(lambda: inspector.why(task.task_id)),
         "facts": step_facts(task, plan, holds, at),

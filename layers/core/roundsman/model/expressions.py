@@ -221,29 +221,65 @@ class _Interpreter(TreeInterpreter):
 
 
 class _AmountFunctions(Functions):
-    """The functions of JMESPath; those that order values order amounts by value."""
+    """The functions of JMESPath; those that compare values compare amounts by value."""
 
     @signature({"types": ["array-number", "array-string"]})
     def _func_max(self, array: list[object]) -> object:
-        return _ordered(array, array)[-1] if array else None
+        return _chosen(max, array, array)
 
     @signature({"types": ["array-number", "array-string"]})
     def _func_min(self, array: list[object]) -> object:
-        return _ordered(array, array)[0] if array else None
+        return _chosen(min, array, array)
 
     @signature({"types": ["array-string", "array-number"]})
     def _func_sort(self, array: list[object]) -> list[object]:
         return _ordered(array, array)
+
+    @signature({"types": ["array"]}, {"types": ["expref"]})
+    def _func_max_by(self, array: list[object], by: object) -> object:
+        return _chosen(max, array, self._keys("max_by", array, by))
+
+    @signature({"types": ["array"]}, {"types": ["expref"]})
+    def _func_min_by(self, array: list[object], by: object) -> object:
+        return _chosen(min, array, self._keys("min_by", array, by))
+
+    @signature({"types": ["array"]}, {"types": ["expref"]})
+    def _func_sort_by(self, array: list[object], by: object) -> list[object]:
+        return _ordered(array, self._keys("sort_by", array, by))
+
+    @signature({"types": ["array", "string"]}, {"types": []})
+    def _func_contains(self, subject: list[object] | str, search: object) -> bool:
+        amount = _amount(search)
+        if amount is None or isinstance(subject, str):
+            return search in subject
+        return any(_amount(each) == amount for each in subject)
+
+    def _keys(self, function: str, array: Sequence[object], by: object) -> list[object]:
+        """The texts or numbers by which the items are compared. Raises JMESPathTypeError."""
+        key = self._create_key_func(  # type: ignore[attr-defined]  # the stubs lack it
+            by, ["number", "string"], function
+        )
+        return [key(item) for item in array]
 
 
 _OPTIONS = jmespath.Options(custom_functions=_AmountFunctions())
 
 
 def _ordered(values: Sequence[object], keys: Sequence[object]) -> list[object]:
-    """The values in the order of their keys: by value if all keys are amounts, else as they are."""
-    compared: Sequence[Any] = _amounts(keys) or keys
-    places = sorted(range(len(values)), key=lambda place: compared[place])
-    return [values[place] for place in places]
+    """The values in the order of their keys."""
+    compared = _comparable(keys)
+    return [values[place] for place in sorted(range(len(values)), key=compared.__getitem__)]
+
+
+def _chosen(choose: Callable[..., int], values: Sequence[object], keys: Sequence[object]) -> object:
+    """The first value with the greatest or least key, as `choose` is max or min; None without."""
+    compared = _comparable(keys)
+    return values[choose(range(len(values)), key=compared.__getitem__)] if values else None
+
+
+def _comparable(keys: Sequence[object]) -> Sequence[Any]:
+    """The keys by value if all of them are amounts, else as they are."""
+    return _amounts(keys) or keys
 
 
 _AMOUNT = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?")

@@ -363,6 +363,13 @@ class Task:
         """Return the results of the Processed steps by record name: `pick[0]` for an item."""
         return answers_of(self.steps)
 
+    def left_out(self) -> tuple[str, ...]:
+        """Return the names of the items that were left out: they failed, and the task goes on."""
+        found = (item for name, n in self.fan_outs.items() for item in item_names(name, n))
+        return tuple(
+            item for item in found if self.step(item).process_state is ProcessState.SKIPPED
+        )
+
     def results(self) -> dict[str, Json]:
         """Return the results of the steps by step name.
 

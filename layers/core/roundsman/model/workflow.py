@@ -418,13 +418,19 @@ class Workflow:
             self._check_wait(where, step)
 
     def _check_wait(self, where: str, step: Step) -> None:
-        """Check that the workflow leaves the time for the first additional attempt."""
+        """Check that the workflow leaves the time for all waits before additional attempts."""
         strategy = step.on_failure or self.on_failure
-        if isinstance(strategy, Wait) and strategy.delay >= self.complete_within:
+        if not isinstance(strategy, Wait):
+            return
+        waits = strategy.times * strategy.delay
+        if waits >= self.complete_within:
+            times = f"{strategy.times} times " if strategy.times > 1 else ""
+            in_all = f", {_words(waits)} in all" if strategy.times > 1 else ""
             raise DefinitionError(
-                f"{where}: step {step.name!r} is to wait {_words(strategy.delay)} before it is "
-                f"tried again, but the whole workflow may take {_words(self.complete_within)}; "
-                "lower the delay of its Wait, or raise the workflow's complete_within"
+                f"{where}: step {step.name!r} is to wait {times}{_words(strategy.delay)} before it "
+                f"is tried again{in_all}, but the whole workflow may take "
+                f"{_words(self.complete_within)}; lower the delay or the times of its Wait, or "
+                "raise the workflow's complete_within"
             )
 
     def _check_retry(self, where: str, step: Step) -> None:

@@ -19,6 +19,7 @@ from roundsman.aws.dynamodb.codec import (
     task_item,
 )
 from roundsman.aws.dynamodb.item_reader import ItemReader
+from roundsman.aws.dynamodb.packed import item_bytes
 from roundsman.errors import SchemaTooNew, UnreadableRecord
 from roundsman.model.corrections import Change
 from roundsman.model.events import HistoryRow
@@ -390,3 +391,18 @@ def test_code_that_knows_no_deadline_does_not_read_the_record(
     monkeypatch.setattr("roundsman.aws.dynamodb.codec.SCHEMA", DIVIDED_SCHEMA)
     with pytest.raises(SchemaTooNew):
         read_task(task_item(replace(born(), deadline=NOW + 1)))
+
+
+def test_the_number_of_items_left_out_is_beside_the_steps_and_takes_no_kilobyte() -> None:
+    skipped = StepRecord(process_state=ProcessState.SKIPPED)
+    task = replace(born(), fan_outs={"pick": 3}, steps={"pick[0]": StepRecord()})
+    partly = replace(task, steps={"pick[0]": skipped, "pick[2]": skipped})
+    many = replace(partly, steps={**partly.steps, **{f"s{n}": skipped for n in range(50)}})
+    assert "LeftOut" not in task_item(task)
+    for one in (partly, many):
+        item = task_item(one)
+        assert item["LeftOut"] == {"N": "2"}
+        without = {name: value for name, value in item.items() if name != "LeftOut"}
+        assert item_bytes(item) - item_bytes(without) < 16
+        assert read_task(item) == one
+    assert "Schema" not in task_item(partly), "a count that is lost harms nobody"

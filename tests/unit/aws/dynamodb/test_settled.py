@@ -303,6 +303,15 @@ def test_a_divided_record_has_a_format_of_its_own(monkeypatch: pytest.MonkeyPatc
         read_divided(item, rows)
 
 
+def test_items_in_a_row_of_settled_steps_count_as_left_out() -> None:
+    task = chain(60)
+    skipped = replace(task.steps["step_000"], process_state=ProcessState.SKIPPED)
+    task = replace(task, fan_outs={"pick": 1}, steps={"pick[0]": skipped, **task.steps})
+    item, rows = stored(task)
+    assert item["LeftOut"] == {"N": "1"}
+    assert "pick[0]" in [name for row in read_divided(item, rows).settled for name in row.steps]
+
+
 def test_a_divided_record_with_a_deadline_has_the_format_of_the_deadline() -> None:
     task = replace(chain(60), deadline=NOW + 1)
     item, rows = stored(task)

@@ -326,7 +326,7 @@ def plain_task_item(task: Task) -> Item:
     if schema > 1:
         item["Schema"] = number(schema)
     item |= failure_attributes(task)
-    return item
+    return item | left_out_attribute(task)
 
 
 def schema_of(task: Task, form: int = 1) -> int:
@@ -352,6 +352,15 @@ def failure_attributes(task: Task) -> Item:
         "FailureGroup": text(failure_key(task.failure, task.shard)),
         "FailedAt": number(task.failed_at or 0),
     }
+
+
+def left_out_attribute(task: Task) -> Item:
+    """The number of items that the task has left out, for counts of tasks; empty if none.
+
+    It follows from the steps, so code that does not know it may remove it.
+    """
+    count = len(task.left_out())
+    return {"LeftOut": number(count)} if count else {}
 
 
 def failure_key(group: str, shard: int) -> str:

@@ -25,6 +25,7 @@ from roundsman.aws.dynamodb.codec import (
     STEPS,
     Item,
     expiry,
+    left_out_attribute,
     number,
     read_task,
     refuse_newer,
@@ -143,6 +144,7 @@ def _record(task: Task, steps: Mapping[str, StepRecord], rows: Sequence[SettledR
     if rows:
         item["Settled"] = {"L": [text(str(row.version)) for row in rows]}
         item["Schema"] = number(schema_of(task, DIVIDED_SCHEMA))
+        item |= left_out_attribute(task)
     return item
 
 

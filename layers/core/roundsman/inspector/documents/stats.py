@@ -44,6 +44,8 @@ class StatsDocument(TypedDict):
     """The number of tasks by state."""
     lanes: dict[Lane, CountDocument]
     """The number of tasks by lane of the due index."""
+    leftOut: CountDocument
+    """The number of completed tasks that have left out an item of a fan-out."""
     oldestArchivedAt: Instant | None
     recoveryLag: Duration
     """How long the oldest due entry of an open task has been overdue, in seconds."""

@@ -25,6 +25,8 @@ class TaskSummaryDocument(TypedDict):
     group: GroupId | None
     """The failure group of the task: of one that failed, or of an open one with an unexpected
     error; null for any other."""
+    leftOut: list[str]
+    """The items that were left out: they failed, and the task went on without them."""
 
 
 class EndingDocument(TypedDict):

@@ -45,6 +45,8 @@ class TaskCounts:
     """The earliest due entry of an open task; None if no task is open."""
     oldest_archived: int | None = None
     """When the first archived task ended; None if no task is archived."""
+    left_out: Count = Count()
+    """The number of completed tasks that have left out an item."""
 
 
 def count_tasks(stack: DeployedStack) -> TaskCounts:
@@ -53,7 +55,7 @@ def count_tasks(stack: DeployedStack) -> TaskCounts:
     soonest = list(islice(_entries(stack, Lane.OPEN), LOADED))
     newest = list(islice(_entries(stack, Lane.DONE, newest_first=True), LOADED))
     first_archived = next(_entries(stack, Lane.ARCHIVED), None)
-    states = stack.records.states([entry.task_id for entry in (*soonest, *newest)])
+    states, left_out = stack.records.states([entry.task_id for entry in (*soonest, *newest)])
     archived = lanes[Lane.ARCHIVED]
     found = {state: Count(states[state], state in _unsure(lanes)) for state in TaskState}
     owing = states[TaskState.ARCHIVED]  # archived tasks whose entries are still in the open lane
@@ -63,6 +65,7 @@ def count_tasks(stack: DeployedStack) -> TaskCounts:
         found,
         soonest[0].due_at if soonest else None,
         first_archived.due_at if first_archived else None,
+        Count(left_out, found[TaskState.COMPLETED].more),
     )
 
 

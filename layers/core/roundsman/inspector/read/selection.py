@@ -63,6 +63,8 @@ class Selection:
     """The id of a failure group."""
     tags: Mapping[str, str] = field(default_factory=dict)
     """Values by the names in TAGS."""
+    left_out: bool = False
+    """Only tasks that have left out an item."""
 
     @property
     def everything(self) -> bool:
@@ -80,6 +82,7 @@ class Selection:
             "newerThan": None if self.newer is None else self.newer / 1000,
             "group": self.group,
             "tags": dict(self.tags),
+            "leftOut": self.left_out,
         }
 
     def words(self) -> str:
@@ -97,6 +100,7 @@ class Selection:
             None if self.newer is None else f"newer than {format_duration(self.newer)}",
             self.group and f"in {self.group}",
             *(f"{name} {value}" for name, value in sorted(self.tags.items())),
+            self.left_out and "with items left out",
         ]
         return ", ".join(part for part in said if part) or "all tasks"
 
@@ -133,6 +137,7 @@ def matches(task: Task, selection: Selection, at: int) -> bool:
         and (selection.newer is None or age < selection.newer)
         and all(tags.get(name) == value for name, value in selection.tags.items())
         and selection.group in (None, task.failure)
+        and (not selection.left_out or bool(task.left_out()))
         and _at_step(task, selection.step, selection.error)
     )
 

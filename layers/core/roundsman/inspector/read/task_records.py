@@ -143,16 +143,23 @@ class Records:
                 tasks[task.task_id] = task
         return Loaded(tasks, unreadable)
 
-    def states(self, task_ids: Sequence[str]) -> Counter[TaskState]:
-        """Count these tasks by state, with eventually consistent reads. Raises TryAgain."""
+    def states(self, task_ids: Sequence[str]) -> tuple[Counter[TaskState], int]:
+        """Count these tasks by state, and the completed ones that have left out an item.
+
+        The reads are eventually consistent. Raises TryAgain.
+        """
         only_that: KeysAndAttributesUnionTypeDef = {
             "Keys": [],
-            "ProjectionExpression": "#state",
+            "ProjectionExpression": "#state, LeftOut",
             "ExpressionAttributeNames": {"#state": "State"},
         }
-        items = self._items(list(dict.fromkeys(task_ids)), only_that)
-        found = (item.get("State", {}).get("S") for item in items)
-        return Counter(TaskState(state) for state in found if state in tuple(TaskState))
+        items = list(self._items(list(dict.fromkeys(task_ids)), only_that))
+        found = [item.get("State", {}).get("S") for item in items]
+        left_out = sum(
+            state == TaskState.COMPLETED and "LeftOut" in item
+            for state, item in zip(found, items, strict=True)
+        )
+        return Counter(TaskState(one) for one in found if one in tuple(TaskState)), left_out
 
     def _items(
         self, task_ids: list[str], how: "KeysAndAttributesUnionTypeDef"

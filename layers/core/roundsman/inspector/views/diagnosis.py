@@ -23,7 +23,13 @@ from roundsman.inspector.views.step_waits import (
     StepWait,
     waits_of,
 )
-from roundsman.inspector.views.task_view import in_state, nothing_undoes, second, step_names
+from roundsman.inspector.views.task_view import (
+    in_state,
+    left_out_words,
+    nothing_undoes,
+    second,
+    step_names,
+)
 from roundsman.lazy_dataclass import dataclass
 from roundsman.model.events import Agents
 from roundsman.model.holds import Hold
@@ -146,7 +152,8 @@ def _of_ended(task: Task, plan: Plan | None, facts: TaskFacts) -> Diagnosis:
     if task.state is TaskState.ARCHIVED:
         return _archived(task, plan, facts)
     ended = task.ended_at if task.ended_at is not None else facts.at
-    why = f": {task.ending.why}" if task.ending else ""
+    left_out = left_out_words(task)
+    why = f": {task.ending.why}" if task.ending else f", {left_out}" if left_out else ""
     again = task.state in (TaskState.UNDONE, TaskState.CANCELLED) and task.erased_at is None
     kept = (f"kept until {second(task.expires_at)}",) if task.expires_at is not None else ()
     return Diagnosis(
@@ -194,6 +201,7 @@ def _undo_ledger(task: Task, plan: Plan | None) -> Iterator[str]:
     said: Mapping[str, Sequence[str]] = {
         "may have happened": [] if task.state is TaskState.COMPLETED else stands,
         "undone": in_state(task, plan, ProcessState.UNDONE),
+        "left out": task.left_out(),
         "cannot be undone": nothing_undoes(task, plan),
     }
     yield from (f"{what}: {span(names)}" for what, names in said.items() if names)

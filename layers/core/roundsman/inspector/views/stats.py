@@ -74,6 +74,7 @@ def stats_document(stats: Stats) -> StatsDocument:
         "at": iso(stats.at),
         "states": {state: _count(tasks.states[state]) for state in TaskState},
         "lanes": {lane: _count(tasks.lanes[lane]) for lane in Lane},
+        "leftOut": _count(tasks.left_out),
         "oldestArchivedAt": None if oldest is None else iso(oldest),
         "recoveryLag": stats.lag / 1000,
         "supervisorSeenAt": None if stats.visited_at is None else iso(stats.visited_at),

@@ -17,7 +17,7 @@ from roundsman.model.events import HistoryRow
 from roundsman.model.instants import iso
 from roundsman.model.plan import Plan
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import StepRecord, Task, operation_of
+from roundsman.model.task import StepRecord, Task, operation_of, step_of
 
 if TYPE_CHECKING:
     from roundsman.inspector.read.selection import Page
@@ -78,6 +78,17 @@ def erased_words(task: Task) -> str:
     return f"erased on {iso(task.erased_at)} by {task.erased_by}"
 
 
+def left_out_words(task: Task) -> str:
+    """Return how many items were left out: `1 of 5 items left out`; empty if none was.
+
+    The whole is the number of items of the fan-outs that have left one out.
+    """
+    items = task.left_out()
+    steps = {step_of(item) for item in items}
+    whole = sum(task.fan_outs[step] for step in steps)
+    return f"{len(items)} of {whole} items left out" if items else ""
+
+
 def in_state(task: Task, plan: Plan | None, state: ProcessState) -> list[str]:
     """Return the names of the steps in this state."""
     return [name for name in step_names(task, plan) if task.step(name).process_state is state]
@@ -106,6 +117,7 @@ def task_summary(task: Task) -> TaskSummaryDocument:
         "erasedBy": task.erased_by,
         "failedStep": task.ending.step if task.ending else None,
         "group": task.failure,
+        "leftOut": list(task.left_out()),
     }
 
 
