@@ -9,6 +9,7 @@ import typer
 
 from roundsman.client import Client
 from roundsman.inspector.read.stack import find_stack
+from roundsman.wire.command_line import command_line
 from roundsman_console.application import check_event, order_id_of
 from roundsman_console.arguments import StackOption
 from roundsman_console.cli_errors import ConsoleError, sentences
@@ -46,7 +47,7 @@ def submit_command(
         elif order_id is None:
             print(hint("Sent, but it is not an order event. See: roundsman rejected ls"))
         else:
-            print(hint(f"Sent. See: roundsman show {order_id}"))
+            print(hint(f"Sent. See: {command_line('show', order_id)}"))
 
 
 def _name(file: str) -> str:
