@@ -9,8 +9,10 @@ from pathlib import Path
 from roundsman.errors import RejectedOrder
 from roundsman.inspector.clock import now
 from roundsman.inspector.errors import InspectorError
+from roundsman.model.json import parse_json
 from roundsman.model.workflow import Workflow
-from roundsman.submission.events import EventReader
+from roundsman.submission.events import ORDER_ID, EventReader
+from roundsman.wire.messages import TASK_ID
 from roundsman_console.cli_errors import ConsoleError
 
 REGISTRY = Path("layers") / "workflows" / "workflows" / "registry.py"
@@ -50,7 +52,7 @@ def check_event(name: str, body: str, hint: str = "") -> None:
     Without an application in this folder, only checks that it is an object with an order id.
     `name` is the file's, and `hint` ends the message.
     """
-    problem = "" if order_id_of(body) is not None else "it is not a JSON object with an orderId"
+    problem = _order_id_problem(body)
     try:
         events = application_events()
     except InspectorError:
@@ -72,6 +74,24 @@ def order_id_of(body: str) -> str | None:
         return None
     found = event.get("orderId") if isinstance(event, dict) else None
     return found if isinstance(found, str) and found else None
+
+
+def _order_id_problem(body: str) -> str:
+    """Return why an event has no order id; empty if it has one."""
+    try:
+        event = parse_json(body)
+    except ValueError as error:
+        return f"it is not JSON: {error}"
+    if not isinstance(event, Mapping) or ORDER_ID not in event:
+        return "it is not a JSON object with an orderId"
+    order_id = event[ORDER_ID]
+    if not isinstance(order_id, str):
+        return "orderId: must be text; write it in quotes"
+    return (
+        ""
+        if TASK_ID.fullmatch(order_id)
+        else "orderId: must be 1 to 128 of A-Z, a-z, 0-9 and . _ ~ -"
+    )
 
 
 def _workflows(folder: Path) -> Mapping[str, Workflow]:

@@ -29,7 +29,11 @@ HINT_KEYS = ("command", "do", "goAhead", "next", "resume", "sentence")
 """The fields of documents that have commands, or sentences with commands."""
 
 _LONGEST_FIRST = "|".join(sorted(COMMANDS, key=len, reverse=True))
-_COMMAND = re.compile(rf"\broundsman (?:{_LONGEST_FIRST})\b(?!.*? --stack)")
+_QUOTED = r"""(?<!\S)'[^']*'(?:"'"'[^']*')*"""  # a word as `shlex.quote` writes it
+_ARGUMENTS = rf"(?>(?:{_QUOTED}|(?! -- | --stack (?!-)).)*)"  # up to the option, or to all ids
+_COMMAND = re.compile(
+    rf"{_QUOTED}|\b(?P<command>roundsman (?:{_LONGEST_FIRST})\b)(?!{_ARGUMENTS} --stack (?!-))"
+)
 
 
 def remember_stack(value: str | None) -> str | None:
@@ -70,7 +74,7 @@ def _with_stack(text: str) -> str:
     if stack is None:
         return text
     option = f" --stack {shlex.quote(inert(stack))}"
-    return _COMMAND.sub(lambda command: command[0] + option, text)
+    return _COMMAND.sub(lambda found: found[0] + option if found["command"] else found[0], text)
 
 
 def _hinted(value: object, key: str = "") -> object:

@@ -116,7 +116,7 @@ COMMANDS: Final = (
         DEVELOP,
         "submit",
         "submit:submit_command",
-        "Send an order event, unchanged. The submission function checks it.",
+        "Send an order event, unchanged, and wait until the stack has the order.",
     ),
     LazyCommand(
         DEVELOP,

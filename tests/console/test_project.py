@@ -99,7 +99,10 @@ def test_the_files_are_listed_for_scripts(folder: Path) -> None:
     ("arguments", "said"),
     [
         (("1shop",), "'1shop' cannot be the name of an application: it must be letters"),
-        (("x" * 33,), "the name of an application: it has 33 characters, and the limit is 32."),
+        (
+            ("x" * 28,),
+            "it has 28 characters, and the limit is 27, so that its stack for production",
+        ),
         (("shop", "--agent", "Stock"), "'Stock' cannot be the name of an agent"),
         (("shop", "--agent", "engine"), "An agent cannot be named engine"),
         (("shop", "--agent", "class"), "it is a word of Python"),

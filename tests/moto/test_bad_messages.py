@@ -219,7 +219,8 @@ def test_a_request_for_a_step_that_the_agents_code_does_not_know_is_transient(
     assert answer["error"] == {
         "type": "NoHandler",
         "message": "the code of the inventory agent has no function to perform paint_it; "
-        "deploy the agent and the workflow in the same version",
+        "deploy the agent with it: an order keeps the steps that its workflow had when it was "
+        "submitted",
         "retryAfter": 60_000,
         "unexpected": True,
     }

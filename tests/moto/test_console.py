@@ -7,10 +7,20 @@ import pytest
 from botocore.exceptions import ClientError
 from typer.testing import CliRunner, Result
 
+from roundsman.inspector import clock as polling
 from roundsman.inspector.errors import aws_sentence
 from roundsman.testing.stack import Stack
 from roundsman_console.main import app
+from tests.console.operators import Patience
 from tests.moto.orders import ALL_EFFECTS, order
+
+
+@pytest.fixture(autouse=True)
+def patience(world: Stack, monkeypatch: pytest.MonkeyPatch) -> Patience:
+    """The functions run whenever a command waits."""
+    found = Patience(world.run)
+    monkeypatch.setattr(polling, "time", found)
+    return found
 
 
 def roundsman(*arguments: str, typed: str = "") -> Result:
@@ -54,6 +64,53 @@ def test_an_order_can_be_typed_in(world: Stack) -> None:
     assert world.effects("ord-1") == ALL_EFFECTS
 
 
+def test_the_order_is_known_when_submit_has_ended(world: Stack, patience: Patience) -> None:
+    sent = roundsman("submit", "-", typed=json.dumps(order("ord-1")))
+    assert sent.stdout == "Sent. See: roundsman show ord-1\n"
+    assert roundsman("show", "ord-1").exit_code == 0
+    assert patience.slept
+
+
+def test_an_order_that_is_not_known_in_time_may_be_on_its_way(
+    world: Stack, patience: Patience
+) -> None:
+    patience.sleeping = lambda: None
+    sent = roundsman("submit", "-", typed=json.dumps(order("ord-1")))
+    assert sent.exit_code == 0
+    assert "it may still be on its way, or have been rejected" in sent.stdout
+    assert patience.now == pytest.approx(15)
+    assert roundsman("show", "ord-1").exit_code == 3
+    patience.slept.clear()
+    sent = roundsman("submit", "-", "--no-wait", typed=json.dumps(order("ord-2")))
+    assert (sent.stdout, patience.slept) == ("Sent. See: roundsman show ord-2\n", [])
+
+
+WRONG = {
+    "\ufeff"
+    + json.dumps({"orderId": "ord-1"}): "begins with a byte order mark; send it without one",
+    '{"orderId": "ord-1", "total": ' + "9" * 5_000 + "}": "more than 4300 digits in a row",
+    '{"orderId": 1001}': "orderId: must be text",
+    '{"orderId": "a b"}': "orderId: must be 1 to 128",
+}
+
+
+@pytest.mark.parametrize("application", [True, False])
+@pytest.mark.parametrize(("event", "why"), WRONG.items(), ids=["mark", "digits", "number", "id"])
+def test_a_wrong_event_is_answered_by_what_to_change(
+    world: Stack,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    application: bool,
+    event: str,
+    why: str,
+) -> None:
+    if not application:
+        monkeypatch.chdir(tmp_path)
+    said = sentence(roundsman("submit", "-", "--stack", "roundsman", typed=event))
+    assert why in said
+    assert "Python" not in said
+
+
 def test_what_would_be_rejected_is_sent_only_if_that_is_said(
     world: Stack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -67,7 +124,7 @@ def test_what_would_be_rejected_is_sent_only_if_that_is_said(
     monkeypatch.chdir(tmp_path)  # without an application
     far = ("--stack", "roundsman")
     wrong = sentence(roundsman("submit", "-", *far, typed="{"))
-    assert "it is not a JSON object with an orderId" in wrong
+    assert "it is not JSON: " in wrong
     world.run()
     assert not world.rejected()
     assert roundsman("submit", "-", *far, typed=json.dumps(unknown)).exit_code == 0

@@ -4,7 +4,6 @@ Without --go, a bulk run is only a dry run. With --go, it is executed and its pr
 """
 
 import itertools
-import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -33,9 +32,10 @@ from roundsman.model.corrections import parse_path
 from roundsman.model.events import COMMAND_KINDS, CommandSource, OperatorEvent
 from roundsman.model.json import Json
 from roundsman.model.task import Task
+from roundsman.wire.command_line import REASON, command_line
 from roundsman_console.application import application_events
 from roundsman_console.arguments import read_name, read_reason, read_value
-from roundsman_console.cli._options import ParsedOptions
+from roundsman_console.cli._options import ParsedOptions, TypedCommand
 from roundsman_console.cli_errors import (
     FAILED,
     INTERRUPTED,
@@ -108,7 +108,7 @@ def execute(deed: Operation, orders: Sequence[str], act: ParsedOptions) -> None:
             else:
                 check_holds(stack, run, chosen)
         if not act.go:
-            go_ahead = f"{without_masked(act.typed, stack)} --go"
+            go_ahead = without_masked(act.typed, stack).with_options("--go")
             if act.manner.as_json:
                 print(hinted_json(tried_document(run, tried, go_ahead)))
             else:
@@ -163,11 +163,11 @@ def _carry_out(spec: CommandSpec, act: ParsedOptions, *, dry_run: bool) -> None:
         print_result(replace(result, sentence=said), as_json=manner.as_json)
 
 
-def without_masked(typed: str, stack: DeployedStack) -> str:
+def without_masked(typed: TypedCommand, stack: DeployedStack) -> TypedCommand:
     """Return the command line with MASK for the values that it sets in masked fields."""
     known = stack.events.workflows.values() if stack.events else ()
     paths = MaskedPaths.of(path for workflow in known for path in workflow.masked_paths())
-    words = shlex.split(typed)
+    words = list(typed.options)
     for place, (option, given) in enumerate(itertools.pairwise(words)):
         path, _, value = given.partition("=")
         if (
@@ -176,22 +176,22 @@ def without_masked(typed: str, stack: DeployedStack) -> str:
             and paths.masked(read_value(value), parse_path(path)) != (read_value(value))
         ):
             words[place + 1] = f"{path}={MASK}"
-    return shlex.join(words)
+    return replace(typed, options=tuple(words))
 
 
-def _in_options(told: CommandResult, typed: str) -> str:
+def _in_options(told: CommandResult, typed: TypedCommand) -> str:
     """Return the result in words, with the options and the whole command that are missing."""
     said, missing = option_words(told.sentence), told.missing
     if missing is None or not (missing.used or missing.not_done):
         return said
     options = [word for step in missing.not_done for word in ("--not-done", step)]
-    if missing.used and "--used" not in typed.split():
+    if missing.used and "--used" not in typed.options:
         options.insert(0, "--used")
     if not options:
         return said
     names = span(list(missing.not_done))
     sure = f" if the service shows that {names} did not happen" if names else ""
-    return f"{said}\nNext{sure}: {typed} {shlex.join(options)}"
+    return f"{said}\nNext{sure}: {typed.with_options(*options)}"
 
 
 def print_result(told: CommandResult, *, as_json: bool) -> None:
@@ -209,7 +209,7 @@ def print_result(told: CommandResult, *, as_json: bool) -> None:
     if told.outcome is CommandOutcome.DONE:
         state = f"is {told.task.state}" if told.task else "has ended, or cannot be read now"
         goes_on = told.task is not None and not told.task.ended
-        follow = hint(f" Follow it with: roundsman show {told.order}") if goes_on else ""
+        follow = hint(f" Follow it with: {command_line('show', told.order)}") if goes_on else ""
         console.print(f"{told.order} {state}.{follow}", markup=False)
         for line in _what_ending_waits_for(told.task):
             console.print(hint(line), markup=False)
@@ -221,10 +221,10 @@ def _what_ending_waits_for(task: Task | None) -> Iterator[str]:
         return
     for name, record in task.steps.items():
         if record.waiting and record.complete_by is not None:
-            command = shlex.join(["roundsman", "resolve", task.task_id, name, "--did-not"])
+            ends = command_line("resolve", task.task_id, name, options=("--did-not", *REASON))
             yield (
                 f"{name} waits for its callback until {second(record.complete_by)}, and its undo "
-                f"begins after that. If nobody outside will perform it: {command} --reason '...'"
+                f"begins after that. If nobody outside will perform it: {ends}"
             )
 
 
@@ -265,10 +265,9 @@ def follow(stack: DeployedStack, run_id: str, *, as_json: bool) -> None:
                 stack, run_id, lambda told: status.update(progress_words(told))
             )
     except KeyboardInterrupt:
-        complain(
-            f"The stack carries on {run_id}. Watch it with: roundsman bulk watch {run_id}. "
-            f"Stop it with: roundsman bulk stop {run_id}"
-        )
+        watch = command_line("bulk watch", run_id)
+        stop = command_line("bulk stop", run_id, options=REASON)
+        complain(f"The stack carries on {run_id}. Watch it with: {watch}\nStop it with: {stop}")
         raise typer.Exit(INTERRUPTED) from None
     print_stored(record, is_open, as_json=as_json)
     code = code_of(record)

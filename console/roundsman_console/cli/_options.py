@@ -6,7 +6,7 @@ A command function declares its own options and the parameter `act: ParsedOption
 
 import inspect
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial, wraps
@@ -16,6 +16,7 @@ import typer
 
 from roundsman.inspector.read.selection import Selection
 from roundsman.model.bulk_run import Terms
+from roundsman.wire.command_line import command_line
 from roundsman_console.arguments import StackOption
 from roundsman_console.cli_errors import sentences
 from roundsman_console.filters import (
@@ -106,6 +107,19 @@ class CommandOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class TypedCommand:
+    """A command line, to be typed again."""
+
+    command: str
+    arguments: tuple[str, ...]
+    options: tuple[str, ...]
+
+    def with_options(self, *options: str) -> str:
+        """Return the command line with further options, quoted for a shell."""
+        return command_line(self.command, *self.arguments, options=(*self.options, *options))
+
+
+@dataclass(frozen=True, slots=True)
 class ParsedOptions:
     """The values of the common options."""
 
@@ -114,8 +128,8 @@ class ParsedOptions:
     """The filter; None if no filter option was given."""
     terms: Terms
     go: bool
-    typed: str
-    """The command line to type again, without --go and --json."""
+    typed: TypedCommand
+    """The command line, without --go and --json."""
     selected: str
     """The orders and filter options of the command line, at most LONGEST_SELECTION characters."""
 
@@ -197,8 +211,8 @@ def _read(
         selection=None if selection.everything else selection,
         terms=read_terms(canary, canary_wait, rate, at_once, stop_at, anyway=anyway),
         go=go,
-        typed=_typed(context, leaving_out=("go", "as_json")),
-        selected=_typed(context, only_selecting=True),
+        typed=_typed(context),
+        selected=_selected(context),
     )
 
 
@@ -219,28 +233,44 @@ SELECTS = (
 """The parameters that select the orders of a command."""
 
 
-def _typed(
-    context: typer.Context, *, only_selecting: bool = False, leaving_out: Sequence[str] = ()
-) -> str:
-    """Return the command line to type again, with the orders and filter options first.
+_ASKED_ANEW = ("go", "as_json")
+"""The parameters that are not part of a command line to type again."""
 
-    With `only_selecting`, return only these, at most LONGEST_SELECTION characters. `leaving_out`
-    are the names of parameters to omit.
+
+def _typed(context: typer.Context) -> TypedCommand:
+    given = [*_given(context, selecting=True), *_given(context, selecting=False)]
+    return TypedCommand(
+        context.info_name or "",
+        tuple(word for option, words in given if option is None for word in words),
+        tuple(word for option, words in given if option is not None for word in words),
+    )
+
+
+def _selected(context: typer.Context) -> str:
+    """Return the orders and filter options, at most LONGEST_SELECTION characters."""
+    words = [word for _, words in _given(context, selecting=True) for word in words]
+    return shlex.join(words)[:LONGEST_SELECTION]
+
+
+def _given(
+    context: typer.Context, *, selecting: bool
+) -> Iterator[tuple[str | None, Sequence[str]]]:
+    """Yield the words of each parameter that was typed, with its option; None for an argument.
+
+    `selecting` says whether of the orders and filter options, or of the others.
     """
-    selecting: list[str] = []
-    rest: list[str] = []
     for parameter in context.command.params:
         name = parameter.name or ""
         source = context.get_parameter_source(name)
-        if source is None or source.name != "COMMANDLINE" or name in leaving_out:
+        if source is None or source.name != "COMMANDLINE" or name in _ASKED_ANEW:
+            continue
+        if (name in _SELECTS) is not selecting:
             continue
         value = context.params[name]
         values = list(value) if isinstance(value, list | tuple) else [value]
         texts = [str(one.value if isinstance(one, Enum) else one) for one in values]
-        if parameter.param_type_name == "option":
-            option = parameter.opts[0]
-            texts = [option] if value is True else [w for text in texts for w in (option, text)]
-        (selecting if name in SELECTS else rest).extend(texts)
-    if only_selecting:
-        return shlex.join(selecting)[:LONGEST_SELECTION]
-    return shlex.join([*context.command_path.split(), *selecting, *rest])
+        if parameter.param_type_name != "option":
+            yield None, texts
+            continue
+        option = parameter.opts[0]
+        yield option, [option] if value is True else [w for text in texts for w in (option, text)]

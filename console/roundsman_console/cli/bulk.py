@@ -14,6 +14,7 @@ from roundsman.inspector.read.stack import find_stack
 from roundsman.inspector.sanitize import inert
 from roundsman.model.bulk_run import BulkRecord, OrderResult, RequestAction, RunState
 from roundsman.model.events import COMMAND_KINDS
+from roundsman.wire.command_line import command_line
 from roundsman_console.arguments import StackOption, read_name, read_reason
 from roundsman_console.cli._act import follow, print_stored
 from roundsman_console.cli._options import Anyway, AsJson, By
@@ -154,7 +155,8 @@ def _ask(
             document = BulkRunRequestDocument(runId=run, command=action.value, sentence=sentence)
             print(hinted_json(document))
         else:
-            print(hint(f"{sentence} Watch it with: roundsman bulk watch {run}"))
+            watch = command_line("bulk watch", run)
+            print(hint(f"{sentence} Watch it with: {watch}"))
 
 
 def _table(records: list[BulkRecord]) -> Table:

@@ -26,6 +26,7 @@ from roundsman.inspector.views.agents import circuit_sentence
 from roundsman.inspector.views.task_view import second
 from roundsman.model.holds import BREAKER, OPERATOR, Hold
 from roundsman.model.instants import SECOND, format_duration
+from roundsman.wire.command_line import command_line
 from roundsman_console.arguments import StackOption, read_duration, read_name, read_reason
 from roundsman_console.cli.operate import AsJson, By, Yes
 from roundsman_console.cli_errors import complain, sentences
@@ -139,7 +140,7 @@ def _held_lines(hold: Hold, before: AgentNow, lasts: str) -> list[str]:
             "time waited."
         ),
         "The hold ends by itself at that time, or sooner with: "
-        + hint(f"roundsman release {hold.agent}"),
+        + hint(command_line("release", hold.agent)),
     ]
     return found + ([circuit_sentence(circuit)] if circuit else [])
 

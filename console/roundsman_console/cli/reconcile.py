@@ -17,6 +17,7 @@ from roundsman.inspector.operate.reconcile import (
 )
 from roundsman.inspector.read.stack import DeployedStack, find_stack
 from roundsman.model.instants import iso
+from roundsman.wire.command_line import command_line
 from roundsman_console.arguments import StackOption, read_instant, read_name, read_reason
 from roundsman_console.cli.operate import AsJson, By, Yes
 from roundsman_console.cli_errors import sentences
@@ -100,12 +101,8 @@ def _show(result: Reconciliation) -> None:
 def _how_to_go_on(found: DeployedStack, result: Reconciliation) -> list[str]:
     if not result.supervisor_stopped:
         return [f"The supervisor is running. Stop it first: {stop_command(found)}"]
-    return [
-        hint(
-            f"Nothing was sent. To send: roundsman reconcile --restored-to "
-            f"{iso(result.restored_to)} --go"
-        )
-    ]
+    send = command_line("reconcile", options=("--restored-to", iso(result.restored_to), "--go"))
+    return [hint(f"Nothing was sent. To send: {send}")]
 
 
 def _say(*lines: str) -> None:

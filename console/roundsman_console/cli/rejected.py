@@ -30,6 +30,7 @@ from roundsman.inspector.documents.dead_letters import RejectionDocument
 from roundsman.inspector.errors import Interrupted
 from roundsman.inspector.read.stack import DeployedStack, find_stack
 from roundsman.model.instants import iso
+from roundsman.wire.command_line import command_line
 from roundsman_console.application import application_events
 from roundsman_console.arguments import StackOption, read_body
 from roundsman_console.cli.operate import AsJson, Yes
@@ -205,7 +206,7 @@ def _resent_lines(result: Resent) -> list[str]:
             *(f"- {problem}" for problem in result.judged.problems),
         ]
     order = order_of(result.body)
-    follow = hint(f" See: roundsman show {order}") if order else ""
+    follow = hint(f" See: {command_line('show', order)}") if order else ""
     return [f"Sent {which} to {result.source.name} ({result.judged.why}).{follow}"]
 
 

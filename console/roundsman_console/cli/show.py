@@ -26,6 +26,7 @@ from roundsman.model.instants import iso
 from roundsman.model.plan import Plan, StepPlan
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepRecord, Task, item_place, operation_of
+from roundsman.wire.command_line import REASON, command_line
 from roundsman_console.arguments import StackOption
 from roundsman_console.cli_errors import sentences
 from roundsman_console.hints import hint, hinted_json
@@ -93,7 +94,8 @@ def next_lines(task: Task) -> list[str]:
         return [f"Next: {command}"]
     if task.ending is not None and task.ending.undo:
         return [f"Next, to continue the undo: {command}"]
-    correct = hint(f"roundsman resubmit {task.task_id} --set PATH=VALUE --dry-run --reason '...'")
+    options = ("--set", "PATH=VALUE", "--dry-run", *REASON)
+    correct = hint(command_line("resubmit", task.task_id, options=options))
     return [
         f"Next, to try the failed steps again: {command}",
         f"With a corrected input, shown first: {correct}",

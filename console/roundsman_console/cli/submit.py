@@ -8,14 +8,23 @@ from typing import Annotated
 import typer
 
 from roundsman.client import Client
-from roundsman.inspector.read.stack import find_stack
+from roundsman.errors import RoundsmanError, TryAgain
+from roundsman.inspector.clock import now, wait_for
+from roundsman.inspector.read.stack import DeployedStack, find_stack
+from roundsman.wire.command_line import command_line
+from roundsman.wire.messages import TASK_ID
 from roundsman_console.application import check_event, order_id_of
 from roundsman_console.arguments import StackOption
+from roundsman_console.cli._options import DEFAULT_WAIT, NoWait
 from roundsman_console.cli_errors import ConsoleError, sentences
 from roundsman_console.documents import SubmitDocument
 from roundsman_console.hints import hint
 
 ANYWAY = " Correct it, or add --anyway to send it nevertheless."
+NOT_YET = (
+    "Sent, but the order is not known to the stack yet: it may still be on its way, or have been "
+    "rejected. See: roundsman rejected ls"
+)
 LARGEST_MESSAGE = 1024 * 1024  # bytes, the limit of SQS; the limit of submission is lower
 
 
@@ -25,11 +34,16 @@ def submit_command(
     anyway: Annotated[
         bool, typer.Option("--anyway", help="Send it even if it would be rejected.")
     ] = False,
+    wait: Annotated[
+        float, typer.Option(min=0, help="Seconds to wait until the stack has the order.")
+    ] = DEFAULT_WAIT,
+    no_wait: NoWait = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Send an order event, unchanged. The submission function checks it.
+    """Send an order event, unchanged, and wait until the stack has the order.
 
-    In the folder of the application, an event that its workflows would reject is not sent.
+    The submission function checks it. In the folder of the application, an event that its
+    workflows would reject is not sent.
 
     Example: roundsman submit events/first.json
     """
@@ -41,12 +55,34 @@ def submit_command(
             check_event(_name(file), body, ANYWAY)
         order_id = order_id_of(body)
         message_id = Client(found.outputs, sqs=found.sqs).submit_text(body)
+        late = order_id is not None and not no_wait and _is_late(found, order_id, wait)
         if as_json:
             print(json.dumps(SubmitDocument(messageId=message_id, orderId=order_id)))
         elif order_id is None:
             print(hint("Sent, but it is not an order event. See: roundsman rejected ls"))
+        elif late:
+            print(hint(NOT_YET))
         else:
-            print(hint(f"Sent. See: roundsman show {order_id}"))
+            print(hint(f"Sent. See: {command_line('show', order_id)}"))
+
+
+def _is_late(stack: DeployedStack, order_id: str, within: float) -> bool:
+    """Return whether the stack still has no such order after `within` seconds.
+
+    False if that cannot be read: who may send orders need not be allowed to read them.
+    """
+    if not TASK_ID.fullmatch(order_id):
+        return True
+
+    def look() -> bool | None:
+        try:
+            return stack.tasks.load(order_id, now()) is not None or None
+        except TryAgain:
+            return None
+        except RoundsmanError:
+            return False
+
+    return wait_for(look, within) is None
 
 
 def _name(file: str) -> str:

@@ -7,7 +7,9 @@ from collections.abc import Iterable
 from roundsman.aws.queue_urls import agent_title
 from roundsman.inspector.errors import InvalidArgument
 
-LONGEST_STACK = 32
+LONGEST_STACK = 32  # what the templates accept: with an agent's queue, SQS's 80 characters
+PRODUCTION = "-prod"
+"""The end of the stack's name for production, in the `samconfig.toml` of a new application."""
 LONGEST_NAME = 40  # of agents, workflows and steps: what the engine accepts
 LONGEST_TITLE = 27  # with the stack's name and the kind of a queue, SQS's 80 characters
 URGENT = "_urgent"
@@ -37,9 +39,12 @@ def stack_name(application: str) -> str:
     Raises InvalidArgument.
     """
     refused = f"{application!r} cannot be the name of an application"
-    if len(application) > LONGEST_STACK:
+    longest = LONGEST_STACK - len(PRODUCTION)
+    if len(application) > longest:
         raise InvalidArgument(
-            f"{refused}: it has {len(application)} characters, and the limit is {LONGEST_STACK}."
+            f"{refused}: it has {len(application)} characters, and the limit is {longest}, so that "
+            f"its stack for production, whose name ends with {PRODUCTION}, has at most "
+            f"{LONGEST_STACK}."
         )
     if not _APPLICATION.fullmatch(application):
         raise InvalidArgument(

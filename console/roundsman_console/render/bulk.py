@@ -19,6 +19,7 @@ from roundsman.model.bulk_run import (
     Terms,
 )
 from roundsman.model.events import COMMAND_KINDS
+from roundsman.wire.command_line import command_line
 from roundsman_console.hints import hint, option_words
 from roundsman_console.render.corrections import print_changes
 from roundsman_console.render.counts import count_of_orders
@@ -110,9 +111,8 @@ def print_run(record: BulkRecord, is_open: bool, notes: Sequence[OrderNote] | No
     if notes is not None:
         results().print(_note_table(notes))
     if is_open and record.state is RunState.RUNNING:
-        console.print(
-            hint(f"The stack carries it out. Watch it with: roundsman bulk watch {run.id}")
-        )
+        watch = command_line("bulk watch", run.id)
+        console.print(hint(f"The stack carries it out. Watch it with: {watch}"))
     resume = resume_command(record)
     if resume:
         console.print(hint(f"Resume it with: {resume}"))

@@ -331,7 +331,7 @@ def test_a_step_without_handler_is_transient_and_tried_again_in_a_minute(
     assert (said.outcome, said.retry_after) == (Outcome.TRANSIENT, 60_000)
     assert said.error is not None
     assert said.error.type == "NoHandler"
-    assert "deploy the agent and the workflow in the same version" in said.error.message
+    assert "deploy the agent with it: an order keeps the steps" in said.error.message
 
 
 def test_an_order_that_is_no_object_fails_for_good(payment: Agent, clock: Clock) -> None:

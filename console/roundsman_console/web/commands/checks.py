@@ -27,6 +27,7 @@ from roundsman.inspector.read.stack import DeployedStack
 from roundsman.inspector.smoke import SmokeSpec, run_smoke_test
 from roundsman.model.instants import iso
 from roundsman.model.json import Json
+from roundsman.wire.command_line import command_line
 from roundsman_console.application import check_event
 from roundsman_console.arguments import read_instant, read_name, read_reason
 from roundsman_console.cli_errors import ConsoleError
@@ -270,7 +271,9 @@ def _items(found: Reconciliation) -> list[Item]:
     ]
     more = len(known) - MOST_SHOWN
     if more > 0:
-        notes.append(Item(f"{more} more", "", "", "see: roundsman reconcile --json", False))
+        options = ("--restored-to", iso(found.restored_to), "--json")
+        see = f"see: {command_line('reconcile', options=options)}"
+        notes.append(Item(f"{more} more", "", "", see, False))
     return kinds + notes
 
 

@@ -354,7 +354,8 @@ class Agent:
             # transient.
             message = (
                 f"the code of the {self.name} agent has no function to {request.operation} "
-                f"{request.step}; deploy the agent and the workflow in the same version"
+                f"{request.step}; deploy the agent with it: an order keeps the steps that its "
+                "workflow had when it was submitted"
             )
             return unexpected(NO_HANDLER, message, DEPLOYED_WITHIN)
         if not isinstance(request.input, Mapping):

@@ -6,7 +6,6 @@ The alert says what failed and why, how many orders are affected, what an operat
 and the commands for it. It never contains order contents.
 """
 
-import shlex
 from collections.abc import Mapping, Sequence
 
 from roundsman.alerts.group import UNDONE_WITHIN, AlertKind, Census
@@ -16,6 +15,7 @@ from roundsman.model.failure import NO_STEP, RETRIED, UNDO_FAILED, UNDONE, UNREA
 from roundsman.model.instants import format_duration, iso
 from roundsman.model.json import Json
 from roundsman.wire.alert import Alert, alert_of
+from roundsman.wire.command_line import REASON, command_line
 from roundsman.wire.plain_text import AlertText
 
 KINDS = {
@@ -133,9 +133,8 @@ def summary(news: AlertKind, group: Group, census: Census, samples: Sequence[Sam
     at = "" if group.step == NO_STEP else f" at {group.step}"
     hit, of = _orders(census), f" of {group.workflow}"
     if group.overflow:
-        why = (
-            f"too many different failures for one alert each; see roundsman groups show {group.id}"
-        )
+        look = command_line("groups show", group.id)
+        why = f"too many different failures for one alert each; see {look}"
     if news is AlertKind.CLEAR:
         return _all_clear(group, of, f"{at}: {why}")
     if group.how == UNREADABLE:
@@ -203,19 +202,21 @@ def _commands(
     group: Group, census: Census, samples: Sequence[Sample], *, clear: bool
 ) -> Mapping[str, Json]:
     """The commands to inspect the group, to hold the agent and to resubmit, ready to paste."""
-    looks: list[Json] = [f"roundsman groups show {group.id}"]
+    looks: list[Json] = [command_line("groups show", group.id)]
     if clear:
-        return {"look": [f"roundsman ls --workflow {shlex.quote(group.workflow)} --state Archived"]}
+        of = ("--workflow", group.workflow, "--state", "Archived")
+        return {"look": [command_line("ls", options=of)]}
     orders = [sample.task.task_id for sample in samples] or list(census.samples)
-    looks += [f"roundsman show {shlex.quote(order)}" for order in orders[:1]]
+    looks += [command_line("show", order) for order in orders[:1]]
     found: dict[str, Json] = {"look": looks}
     if group.agent:
-        found["hold"] = f"roundsman hold {shlex.quote(group.agent)} --for 30m --reason '...'"
+        found["hold"] = command_line("hold", group.agent, options=("--for", "30m", *REASON))
     if group.how == RETRIED:
-        found["run"] = f"roundsman run --group {group.id} --reason '...'"
+        found["run"] = command_line("run", options=("--group", group.id, *REASON))
     elif group.how != UNREADABLE:
-        again = " --again" if group.undone else ""
-        found["resubmit"] = f"roundsman resubmit --group {group.id}{again} --reason '...'"
+        again = ("--again",) if group.undone else ()
+        options = ("--group", group.id, *again, *REASON)
+        found["resubmit"] = command_line("resubmit", options=options)
     return found
 
 

@@ -30,6 +30,7 @@ from roundsman.model.instants import SECOND
 from roundsman.model.json import Json
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Task
+from roundsman.wire.command_line import command_line
 
 REASON = "smoke test"
 _NOT_BEGUN: Final = (ProcessState.PENDING, ProcessState.SKIPPED)
@@ -133,7 +134,7 @@ def run_smoke_test(
             task=run.task,
             changes=run.changes,
             left=(f"the order {spec.order_id} goes on by itself",),
-            next=f"roundsman why {spec.order_id}",
+            next=command_line("why", spec.order_id),
         )
         raise Interrupted(f"{result.sentence} See: {result.next}", result) from interrupt
 
@@ -266,7 +267,7 @@ class _Run:
             changes=self.changes,
             diagnosis=found,
             left=left,
-            next=f"roundsman show {spec.order_id}" if found.next is None else found.next,
+            next=command_line("show", spec.order_id) if found.next is None else found.next,
         )
 
     def _left(self, task: Task) -> list[str]:
@@ -287,7 +288,7 @@ class _Run:
         left = [f"the order {task.task_id}, which goes on by itself"]
         if self.asked and not self.refused:
             left.append(f"its {self.asked}, which takes effect when the scheduler handles it")
-        undo = f"roundsman cancel {task.task_id} --reason '{REASON}'"
+        undo = command_line("cancel", task.task_id, options=("--reason", REASON))
         return SmokeResult(
             spec=self.spec,
             outcome="notEnded",
@@ -335,7 +336,7 @@ class _Run:
             diagnosis=diagnosis,
             queues=queues,
             left=(f"the event of {order_id}; if it is read later, the order begins",),
-            next=f"roundsman why {order_id}",
+            next=command_line("why", order_id),
         )
 
 

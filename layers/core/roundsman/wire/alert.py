@@ -5,12 +5,12 @@ filters. The alerts about failures are in `roundsman.alerts.group_alert`.
 """
 
 import json
-import shlex
 from collections.abc import Mapping
 
 from roundsman.lazy_dataclass import dataclass
 from roundsman.model.instants import clock_time, format_duration, iso
 from roundsman.model.json import Json
+from roundsman.wire.command_line import REASON, command_line
 from roundsman.wire.plain_text import AlertText, sanitize
 
 SUBJECT_LIMIT = 99  # SNS accepts fewer than 100 ASCII characters, without control characters
@@ -67,7 +67,7 @@ def breaker_opened_alert(agent: str, why: str, *, opened_at: int, until: int) ->
         },
         commands={
             "look": "roundsman agents",
-            "hold": f"roundsman hold {agent} --for 30m --reason '...'",
+            "hold": command_line("hold", agent, options=("--for", "30m", *REASON)),
         },
     )
 
@@ -196,7 +196,7 @@ def foreign_command_alert(kind: str, task_id: str, by: str, sender: str | None) 
         f"{kind} of {task_id} came from {who}, which is not in OperatorRoleIds; it calls itself "
         f"{by}, and the command was executed like any other"
     )
-    commands = {"look": f"roundsman show {shlex.quote(task_id)}"}
+    commands = {"look": command_line("show", task_id)}
     words = AlertText().line(summary)
     words.pair("command", kind)
     words.pair("order", task_id)

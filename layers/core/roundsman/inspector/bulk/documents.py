@@ -22,6 +22,7 @@ from roundsman.model.bulk_run import (
 )
 from roundsman.model.events import COMMAND_KINDS
 from roundsman.model.instants import SECOND, iso
+from roundsman.wire.command_line import REASON, command_line
 
 
 def tried_document(run: Run, tried: Tried, go_ahead: str) -> DryRunDocument:
@@ -116,7 +117,7 @@ def resume_command(record: BulkRecord) -> str | None:
     """Return the command that resumes the run; None if it cannot be resumed."""
     if record.state not in (RunState.PAUSED, RunState.STOPPED):
         return None
-    return f"roundsman bulk resume {record.run.id}"
+    return command_line("bulk resume", record.run.id, options=REASON)
 
 
 def run_summary(record: BulkRecord) -> BulkRunSummaryDocument:

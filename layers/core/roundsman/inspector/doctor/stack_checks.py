@@ -9,6 +9,7 @@ from roundsman.inspector.doctor.text import when
 from roundsman.inspector.documents.doctor import FindingKind
 from roundsman.model.holds import BREAKER, OPERATOR
 from roundsman.model.instants import MINUTE, SECOND, format_duration
+from roundsman.wire.command_line import command_line
 
 BULK_QUIET_FOR = 5 * MINUTE
 """How old the saved progress of a run over many orders may be, in ms. The process that carries it
@@ -65,7 +66,7 @@ def control_rows(facts: StackFacts) -> Iterator[Finding]:
     for (row, attribute), problem in sorted(facts.unreadable_parts.items()):
         agent, _, kind = attribute.partition("/")
         is_hold = row == HOLDS and kind.partition(".")[0] in (OPERATOR, BREAKER)
-        command = f"roundsman release {agent}" if is_hold else None
+        command = command_line("release", agent) if is_hold else None
         yield Finding(FindingKind.CONTROL_UNREADABLE, f"{row}: {attribute}", problem, command)
 
 
@@ -78,7 +79,7 @@ def bulk_runs(facts: StackFacts) -> Iterator[Finding]:
                 f"{run.reached} of {run.selected} orders reached; started by {run.by}, no "
                 f"progress saved for {format_duration(quiet)}"
             )
-            command = f"roundsman bulk show {run.name}"
+            command = command_line("bulk show", run.name)
             yield Finding(FindingKind.BULK_ABANDONED, run.name, evidence, command)
 
 

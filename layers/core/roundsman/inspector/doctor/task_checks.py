@@ -15,6 +15,7 @@ from roundsman.model.plan import Plan, StepPlan
 from roundsman.model.states import DONE, ProcessState, TaskState
 from roundsman.model.task import StepRecord, Task
 from roundsman.testing.invariants.rules import of_change, of_record
+from roundsman.wire.command_line import command_line
 
 OWED_FOR = 5 * MINUTE
 """How long a status or alert may be owed, in ms; several passes have tried to send it by then."""
@@ -260,7 +261,7 @@ def orphans(facts: StackFacts) -> Iterator[Finding]:
                 f"stored at {when(order.created_at)}, {format_duration(age)} ago; every task "
                 f"is kept for at least {format_duration(shortest)}"
             )
-            command = f"roundsman show {order.order_id}"
+            command = command_line("show", order.order_id)
             yield Finding(FindingKind.ORDER_WITHOUT_TASK, order.order_id, evidence, command)
     for seen, task in _readable(facts):
         if seen.ordered is False:
@@ -293,4 +294,4 @@ def _count(number: int, what: str) -> str:
 
 
 def _show(task: Task) -> str:
-    return f"roundsman show {task.task_id}"
+    return command_line("show", task.task_id)

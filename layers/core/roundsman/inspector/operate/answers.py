@@ -24,6 +24,7 @@ from roundsman.model.events import Outcome
 from roundsman.model.json import Json
 from roundsman.model.states import ProcessState
 from roundsman.model.task import StepRecord, Task, idempotency_key, operation_of
+from roundsman.wire.command_line import command_line
 from roundsman.wire.messages import Reply, read_reply
 
 _OPEN = (ProcessState.PENDING, ProcessState.PROCESSING, ProcessState.UNDOING)
@@ -134,7 +135,7 @@ def _stale(task: Task, record: StepRecord, reply: Reply) -> str | None:
 
 def _send(stack: DeployedStack, task: Task, reply: Reply, body: str, wait: float) -> AnswerResult:
     sent = AnswerResult(CommandOutcome.SENT, "", reply, task)
-    name, look = f"{reply.step} of {task.task_id}", f"roundsman show {task.task_id}"
+    name, look = f"{reply.step} of {task.task_id}", command_line("show", task.task_id)
     try:
         stack.sqs.send_message(QueueUrl=_reply_queue(stack, reply.agent), MessageBody=body)
     except HTTPClientError as error:

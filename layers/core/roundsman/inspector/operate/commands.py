@@ -58,6 +58,7 @@ from roundsman.model.events import (
 from roundsman.model.json import Json
 from roundsman.model.plan import Plan
 from roundsman.model.task import Task
+from roundsman.wire.command_line import command_line
 from roundsman.wire.commands import command_of, read_command
 from roundsman.wire.limits import MESSAGE_LIMIT, wire_text
 
@@ -293,7 +294,7 @@ def send_and_wait(
     """
     kind, asked, order = here.command, here.asked, here.order
     sent = replace(here, outcome=CommandOutcome.SENT, sent=True)
-    look = f"roundsman show {order}"
+    look = command_line("show", order)
     body = _body(order, event)
     try:
         stack.sqs.send_message(QueueUrl=stack.output("SchedulerQueueUrl"), MessageBody=body)

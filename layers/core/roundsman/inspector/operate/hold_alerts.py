@@ -6,6 +6,7 @@ from roundsman.inspector.read.stack import DeployedStack
 from roundsman.model.holds import Hold
 from roundsman.model.instants import iso
 from roundsman.wire.alert import Alert, agent_alert
+from roundsman.wire.command_line import command_line
 
 
 def tell_held(stack: DeployedStack, hold: Hold) -> str | None:
@@ -27,7 +28,7 @@ def tell_held(stack: DeployedStack, hold: Hold) -> str | None:
             },
             commands={
                 "look": "roundsman agents",
-                "release": f"roundsman release {hold.agent}",
+                "release": command_line("release", hold.agent),
             },
         ),
     )

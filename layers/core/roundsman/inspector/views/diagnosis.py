@@ -38,8 +38,7 @@ from roundsman.model.plan import Plan
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Task
 from roundsman.ports import OrderRow
-
-REASON = "--reason '...'"
+from roundsman.wire.command_line import REASON, command_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,7 +160,7 @@ def _of_ended(task: Task, plan: Plan | None, facts: TaskFacts) -> Diagnosis:
         f"{task.task_id} waits for nothing: {task.state} since {second(ended)} "
         f"({_ago(ended, facts)}){why}.",
         (*_undo_ledger(task, plan), *kept),
-        f"roundsman resubmit {task.task_id} --again {REASON}" if again else None,
+        command_line("resubmit", task.task_id, options=("--again", *REASON)) if again else None,
     )
 
 
@@ -191,7 +190,7 @@ def _archived(task: Task, plan: Plan | None, facts: TaskFacts) -> Diagnosis:
         "archived",
         f"{task.task_id} has needed a person since {second(since)} ({_ago(since, facts)}): {why}.",
         (*_undo_ledger(task, plan), "correct the cause first; its keys are kept"),
-        f"roundsman resubmit {task.task_id} {REASON}",
+        command_line("resubmit", task.task_id, options=REASON),
         step,
     )
 
@@ -223,7 +222,7 @@ def _scheduled(task: Task, facts: TaskFacts) -> Diagnosis:
             "scheduled",
             f"{task.task_id} waits for its start time, {_when(task.start_at, facts)}.",
             tuple(_about(task, facts)),
-            f"roundsman run {task.task_id} {REASON}",
+            command_line("run", task.task_id, options=REASON),
         )
     sentence = f"{task.task_id} should have started {_ago(task.start_at, facts)}"
     return _late(task, "scheduled_late", sentence, task.start_at, facts)

@@ -1,6 +1,5 @@
 """Failure groups for people and scripts: what may stand in them, and the commands to run next."""
 
-import shlex
 from collections.abc import Sequence
 
 from roundsman.engine.effects import may_have_taken_effect
@@ -12,19 +11,20 @@ from roundsman.model.failure import RETRIED, UNDONE
 from roundsman.model.instants import iso
 from roundsman.model.states import ProcessState
 from roundsman.model.task import Task
+from roundsman.wire.command_line import REASON, command_line
 
 
 def commands_of(group: GroupNow) -> list[str]:
     """Return the commands to run next: list, show, hold the agent, and resubmit after the fix."""
-    found = [f"roundsman ls --group {group.id}"]
-    found += [f"roundsman show {shlex.quote(task.task_id)}" for task in group.samples[:1]]
+    found = [command_line("ls", options=("--group", group.id))]
+    found += [command_line("show", task.task_id) for task in group.samples[:1]]
     if group.agent is not None and group.agent.hold("operator") is None:
-        found.append(f"roundsman hold {group.agent.name} --for 30m --reason '...'")
+        found.append(command_line("hold", group.agent.name, options=("--for", "30m", *REASON)))
     if group.count.count and group.how == RETRIED:
-        found.append(f"roundsman run --group {group.id} --reason '...'")
+        found.append(command_line("run", options=("--group", group.id, *REASON)))
     elif group.count.count:
-        again = " --again" if group.how == UNDONE else ""
-        found.append(f"roundsman resubmit --group {group.id}{again} --reason '...'")
+        again = ("--again",) if group.how == UNDONE else ()
+        found.append(command_line("resubmit", options=("--group", group.id, *again, *REASON)))
     return found
 
 

@@ -13,6 +13,7 @@ from roundsman.lazy_dataclass import dataclass
 from roundsman.model.failure import NO_STEP, RETRIED, UNDO_FAILED, UNREADABLE, Group
 from roundsman.model.holds import OPERATOR, Hold
 from roundsman.model.instants import MINUTE, format_duration, iso
+from roundsman.wire.command_line import command_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,7 @@ def of_groups(groups: Iterable[Group], at: int) -> list[StandingAlert]:
                 group.id,
                 group.severity,
                 f"{_members(group)}{place}: {why or 'no reason is stored'}{counted}",
-                f"roundsman ls --group {group.id}",
+                command_line("ls", options=("--group", group.id)),
                 group.since,
                 group.count,
             )
@@ -115,7 +116,7 @@ def of_holds(holds: Iterable[Hold]) -> list[StandingAlert]:
             hold.agent,
             "info",
             f"{hold.agent} is held by {hold.by} until {iso(hold.until)}: {hold.reason}",
-            f"roundsman release {hold.agent}",
+            command_line("release", hold.agent),
             hold.since,
         )
         if hold.kind == OPERATOR
@@ -154,7 +155,8 @@ def of_alarms(alarms: Iterable[Alarm]) -> list[StandingAlert]:
         known = (said for end, said in _ALARMS.items() if alarm.name.endswith(end))
         severity, look = next(known, ("error", "roundsman doctor"))
         if alarm.name.endswith("DeadLettersAlarm"):
-            look = f"{look} {alarm.name.removesuffix('DeadLettersAlarm')}Queue"
+            queue = f"{alarm.name.removesuffix('DeadLettersAlarm')}Queue"
+            look = command_line("dlq ls", queue)
         found.append(
             StandingAlert("alarm", alarm.name, severity, alarm.description, look, alarm.since)
         )
@@ -204,7 +206,7 @@ def of_dead_letters(counts: Mapping[str, int]) -> list[StandingAlert]:
                 f"{'1 message' if count == 1 else f'{count} messages'} of {queue} failed every "
                 "delivery"
             ),
-            f"roundsman dlq ls {queue}",
+            command_line("dlq ls", queue),
             count=count,
         )
         for queue, count in counts.items()

@@ -16,6 +16,7 @@ from roundsman.model.queue_lag import PROMPT, ReadMark
 from roundsman.model.scheduler_queues import COMMANDS, QueueView, replies_key
 from roundsman.model.states import ProcessState
 from roundsman.model.task import PERFORM, UNDO, StepRecord, Task, operation_of
+from roundsman.wire.command_line import REASON, command_line
 
 CASES: tuple[StepCase, ...] = get_args(StepCase)
 """The values of `StepWait.case`, from the step that is the furthest from continuing to the step
@@ -131,8 +132,8 @@ class _View:
         if record.waiting:
             what = f"a callback for {name} (agent {agent}){until}"
             what += reminder_words(self.task, record)
-            answer = "roundsman answer TOKEN --result '...'"
-            return StepWait("callback", name, agent, what, tuple(evidence), answer)
+            evidence.append("whoever has the token of the callback can answer it")
+            return StepWait("callback", name, agent, what, tuple(evidence))
         if self._unread(record, agent):
             what = f"{agent} to read the request of {name}: its queue is behind"
             return StepWait("unread", name, agent, what, tuple(evidence), "roundsman agents")
@@ -213,7 +214,7 @@ class _View:
             "no attempt is counted, and its complete-by moves with the wait",
         )
         if hold.kind == OPERATOR:
-            release = f"roundsman release {hold.agent}"
+            release = command_line("release", hold.agent)
             return StepWait("held", name, hold.agent, what, evidence, release)
         return StepWait("circuit_open", name, hold.agent, what, evidence, "roundsman agents")
 
@@ -226,7 +227,7 @@ class _View:
             what = f"{what}, which was due {format_duration(self.at - not_before)} ago"
             return StepWait("retry_late", name, agent, what, evidence, None, not_before)
         what = f"{what}, at {second(not_before)} (in {format_duration(not_before - self.at)})"
-        run = f"roundsman run {self.task.task_id} --reason '...'"
+        run = command_line("run", self.task.task_id, options=REASON)
         return StepWait("retry", name, agent, what, evidence, run)
 
     def _to_undo(self, name: str, record: StepRecord, step: StepPlan | None) -> StepWait:

@@ -18,6 +18,7 @@ from roundsman.model.instants import iso
 from roundsman.model.plan import Plan
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepRecord, Task, operation_of, step_of
+from roundsman.wire.command_line import REASON, command_line
 
 if TYPE_CHECKING:
     from roundsman.inspector.read.selection import Page
@@ -66,9 +67,9 @@ def next_command(task: Task) -> str | None:
     if task.state is TaskState.COMPLETED or task.erased_at is not None:
         return None
     if not task.ended:
-        return f"roundsman why {task.task_id}"
-    again = "" if task.state is TaskState.ARCHIVED else " --again"
-    return f"roundsman resubmit {task.task_id}{again} --reason '...'"
+        return command_line("why", task.task_id)
+    again = () if task.state is TaskState.ARCHIVED else ("--again",)
+    return command_line("resubmit", task.task_id, options=(*again, *REASON))
 
 
 def erased_words(task: Task) -> str:
