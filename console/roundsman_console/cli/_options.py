@@ -264,7 +264,7 @@ def _given(
         source = context.get_parameter_source(name)
         if source is None or source.name != "COMMANDLINE" or name in _ASKED_ANEW:
             continue
-        if (name in _SELECTS) is not selecting:
+        if (name in SELECTS) is not selecting:
             continue
         value = context.params[name]
         values = list(value) if isinstance(value, list | tuple) else [value]

@@ -21,10 +21,6 @@ from roundsman_console.documents import SubmitDocument
 from roundsman_console.hints import hint
 
 ANYWAY = " Correct it, or add --anyway to send it nevertheless."
-NOT_YET = (
-    "Sent, but the order is not known to the stack yet: it may still be on its way, or have been "
-    "rejected. See: roundsman rejected ls"
-)
 LARGEST_MESSAGE = 1024 * 1024  # bytes, the limit of SQS; the limit of submission is lower
 
 
@@ -61,7 +57,12 @@ def submit_command(
         elif order_id is None:
             print(hint("Sent, but it is not an order event. See: roundsman rejected ls"))
         elif late:
-            print(hint(NOT_YET))
+            print(
+                hint(
+                    "Sent, but the order is not known to the stack yet: it may still be on its "
+                    "way, or have been rejected. See: roundsman rejected ls"
+                )
+            )
         else:
             print(hint(f"Sent. See: {command_line('show', order_id)}"))
 

@@ -58,7 +58,7 @@ def seconds(least: int, most: int) -> st.SearchStrategy[timedelta]:
 
 
 waits = st.builds(
-    Wait, delay=seconds(1, 59), times=st.integers(1, 2), then=st.sampled_from([Undo(), Archive()])
+    Wait, delay=seconds(1, 29), times=st.integers(1, 2), then=st.sampled_from([Undo(), Archive()])
 )
 strategies: st.SearchStrategy[Strategy] = st.just(Undo()) | st.just(Archive()) | waits
 retries = st.builds(

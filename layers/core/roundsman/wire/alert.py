@@ -155,7 +155,7 @@ def late_answer_alert(task_id: str, workflow: str, step: str) -> Alert:
         f"{step} of {task_id} was undone, and its callback was answered after that; nothing is "
         "performed any more, but whoever answered may believe that it is"
     )
-    commands = {"look": f"roundsman show {shlex.quote(task_id)}"}
+    commands = {"look": command_line("show", task_id)}
     words = AlertText().line(summary)
     words.pair("order", task_id)
     words.pair("workflow", workflow)
