@@ -1,6 +1,7 @@
 """The circuit breaker: what opens it, what an open one does, what closes it."""
 
 import json
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
@@ -34,6 +35,8 @@ from tests.contract.circuits import (
     real_now,
 )
 from tests.contract.worlds import DynamoWorld
+
+WHY = f"{FAILURES} calls in a row failed; the last error: TransientError"
 
 __all__ = ["fresh_circuits"]
 
@@ -171,7 +174,8 @@ def test_a_credential_that_a_probe_finds_refused_is_counted(circuit: Circuit) ->
 def test_the_reason_of_an_open_circuit_names_a_wrong_credential_or_address(
     circuit: Circuit, error: TransientError
 ) -> None:
-    guard, why = circuit.instance(), f"5 calls in a row failed; the last error: {error}"
+    guard, what = circuit.instance(), f"{type(error).__name__}: {error}"
+    why = f"5 calls in a row failed; the last error: {what}"
     for _ in range(FAILURES - 1):
         with pytest.raises(type(error)):
             call(guard, fails(error))
@@ -184,8 +188,28 @@ def test_the_reason_of_an_open_circuit_names_a_wrong_credential_or_address(
     assert json.loads(opened.body)["reason"] == why
     assert why in opened.text
     circuit.let_recover()
-    with pytest.raises(CallHeld, match=f"the test call failed; the last error: {error}"[:60]):
+    with pytest.raises(
+        CallHeld, match=re.escape(f"the test call failed; the last error: {what}"[:60])
+    ):
         call(circuit.instance(), fails(error))
+
+
+@pytest.mark.parametrize(
+    "error", [TransientError("no stock for ada@example.com"), ConnectionRefusedError("10.0.0.1")]
+)
+def test_the_reason_names_the_type_of_any_other_error_and_not_its_message(
+    circuit: Circuit, error: Exception
+) -> None:
+    guard = circuit.instance()
+    for _ in range(FAILURES):
+        with suppress(type(error), CallHeld):
+            call(guard, fails(error))
+    why = f"5 calls in a row failed; the last error: {type(error).__name__}"
+    assert [hold.reason for hold in circuit.holds()] == [why]
+    guard.tell()
+    [opened] = circuit.alerts
+    assert f"The circuit of agent payment is open: {why};" in opened.text
+    assert str(error) not in opened.body
 
 
 def test_the_reason_names_no_credential_that_was_refused_before_another_failure(
@@ -197,7 +221,7 @@ def test_the_reason_names_no_credential_that_was_refused_before_another_failure(
             call(guard, fails(CredentialRefused("the service refused the credential (401)")))
     with pytest.raises(CallHeld):
         call(guard, DOWN)
-    assert [hold.reason for hold in circuit.holds()] == ["5 calls in a row failed"]
+    assert [hold.reason for hold in circuit.holds()] == [WHY]
 
 
 @pytest.mark.parametrize("mistake", [Unforeseen(), FileNotFoundError(2, "No such file")])
@@ -278,7 +302,7 @@ def test_a_call_that_is_refused_once_another_instance_has_opened_it_is_refused(
 def test_the_scheduler_is_kept_from_it_by_a_hold_as_long_as_it_is_open(circuit: Circuit) -> None:
     circuit.open(circuit.instance())
     [hold] = circuit.holds()
-    assert (hold.agent, hold.kind, hold.reason) == ("payment", BREAKER, "5 calls in a row failed")
+    assert (hold.agent, hold.kind, hold.reason) == ("payment", BREAKER, WHY)
     assert RECOVERY - SECOND <= hold.until - hold.since <= RECOVERY
 
 
@@ -413,7 +437,7 @@ def test_opening_and_closing_are_told_once_each_and_after_the_calls(circuit: Cir
     [opened] = circuit.alerts
     assert opened.attributes["kind"] == "breaker_opened"
     body = json.loads(opened.body)
-    assert (body["agent"], body["reason"]) == ("payment", "5 calls in a row failed")
+    assert (body["agent"], body["reason"]) == ("payment", WHY)
     assert body["do"]["look"] == "roundsman agents"
     circuit.let_recover()
     other = circuit.instance()

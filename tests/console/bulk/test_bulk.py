@@ -259,7 +259,7 @@ def test_a_run_is_paused_resumed_and_stopped_by_whoever_may_write_requests(
     watched = operator.types("bulk", "watch", run_id)
     assert watched.exit_code == 4
     assert watched.stderr == (
-        f"resubmit is paused. Resume it with: roundsman bulk resume {run_id}\n"
+        f"resubmit is paused. Resume it with: roundsman bulk resume {run_id} --reason '...'\n"
     )
     assert f"Bulk run {run_id} is paused (by eve (" in watched.stdout
     sent = operator.reads("bulk", "show", run_id)["sent"]

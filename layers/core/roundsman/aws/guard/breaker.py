@@ -96,8 +96,9 @@ class Breaker:
         self._recover_after = recover_after
         self._clock = clock
         self._news = news
-        self._no_access = ""
-        """The message of the AccessError with which the last call failed; else empty."""
+        self._last_error = ""
+        """The type of the error with which this instance's last call failed, with the message of an
+        AccessError; empty if it did not fail."""
         self._failures = failures
         self._config = CircuitBreakerConfig(
             failure_threshold=failures,
@@ -228,7 +229,7 @@ class Breaker:
     def _why_open(self, failures: int) -> str:
         """The reason in words. After a failed try Powertools keeps no number: `failures` is 0."""
         why = f"{failures} calls in a row failed" if failures else "the test call failed"
-        return f"{why}; the last error: {self._no_access}" if self._no_access else why
+        return f"{why}; the last error: {self._last_error}" if self._last_error else why
 
     def _answer_of(self, function: Callable[[], T], *, asks: bool) -> "_Answer[T]":
         """Call the function. Returns any answer of the service; raises _Failed for a failure.
@@ -236,7 +237,7 @@ class Breaker:
         Powertools thus counts a refusal (PermanentError, Busy) as a success, because it proves that
         the service is alive.
         """
-        self._no_access = ""
+        self._last_error = ""
         try:
             return _Answer(returned=(function(),))
         except NotCalled:
@@ -251,8 +252,9 @@ class Breaker:
                 return _Answer(error=answer)
         except (TransientError, OSError) as error:
             failure = error
-        if isinstance(failure, AccessError):
-            self._no_access = str(failure)[:LONGEST_REASON]
+        # Other messages may quote an order.
+        said = f": {failure}" if isinstance(failure, AccessError) else ""
+        self._last_error = f"{type(failure).__name__}{said}"[:LONGEST_REASON]
         raise _Failed(failure)  # outside the except block: without a context, which would be logged
 
 
