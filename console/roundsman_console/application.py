@@ -5,6 +5,7 @@ import sys
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
+from traceback import extract_tb
 
 from roundsman.errors import RejectedOrder
 from roundsman.inspector.clock import now
@@ -49,14 +50,15 @@ def application_events() -> EventReader | None:
 def check_event(name: str, body: str, hint: str = "") -> None:
     """Raise ConsoleError with the problems of an order event that would be rejected.
 
-    Without an application in this folder, only checks that it is an object with an order id.
-    `name` is the file's, and `hint` ends the message.
+    Also raises it if the workflows of the application in this folder cannot be imported, so that
+    no event is sent unchecked. Without an application here, only checks that the event is an object
+    with an order id. `name` is the file's, and `hint` ends the message.
     """
     problem = _order_id_problem(body)
     try:
         events = application_events()
-    except InspectorError:
-        events = None  # what is deployed may be right nevertheless
+    except InspectorError as error:
+        raise ConsoleError(f"{name} was not checked. {error} Nothing was sent.{hint}") from error
     if events is not None:
         try:
             events.read(body, now(), lambda _: None)
@@ -102,8 +104,22 @@ def _workflows(folder: Path) -> Mapping[str, Workflow]:
         found = import_module("workflows.registry").WORKFLOWS
     except Exception as error:  # the module is the application's, and may raise anything
         raise InspectorError(
-            f"The workflows in {REGISTRY} cannot be imported: {type(error).__name__}: {error}"
+            f"The workflows cannot be imported: {_place(error, folder.resolve())}."
         ) from error
     if not isinstance(found, dict) or not all(isinstance(w, Workflow) for w in found.values()):
         raise InspectorError(f"WORKFLOWS in {REGISTRY} must be a dict of workflows, by name.")
     return found
+
+
+def _place(error: Exception, folder: Path) -> str:
+    """Return the file and line of the application at which an import failed, and the reason."""
+    frames = [(frame.filename, frame.lineno) for frame in extract_tb(error.__traceback__)]
+    reason = f"{type(error).__name__}: {error}"
+    if isinstance(error, SyntaxError):
+        frames.append((error.filename or "", error.lineno))
+        reason = f"it is not Python: {error.msg}"
+    for file, line in reversed(frames):
+        path = Path(file)
+        if path.is_absolute() and path.resolve().is_relative_to(folder):
+            return f"{path.resolve().relative_to(folder)}, line {line}: {reason.rstrip('.')}"
+    return f"{REGISTRY}: {reason.rstrip('.')}"

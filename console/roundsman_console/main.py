@@ -91,7 +91,7 @@ COMMANDS: Final = (
         DEVELOP,
         "check",
         "check:check_command",
-        "Check the definitions against the template: blocks, functions, times, rights, queues.",
+        "Check the definitions against the template: blocks, functions, times, schedules, rights.",
     ),
     LazyCommand(
         DEVELOP,

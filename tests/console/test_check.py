@@ -164,6 +164,25 @@ def test_names_that_cloudformation_would_refuse_are_found(
     assert "Mail: template.yaml has no Mail" in said
 
 
+def test_a_recurring_order_is_read_with_the_workflows_input_type(
+    shop: Path, check: Callable[[], tuple[int, str]]
+) -> None:
+    event = '{"orderId": "weekly", "custmer": "us", "processing": {"run": "now"}}'
+    change(
+        shop / "template.yaml",
+        "        AlertEmail: !Ref AlertEmail\n",
+        "        AlertEmail: !Ref AlertEmail\n"
+        f"        RecurringOrderSchedule: cron(0 9 * * 1)\n        RecurringOrder: '{event}'\n",
+    )
+    code, said = check()
+    assert code == 1
+    assert "RecurringOrderSchedule is 'cron(0 9 * * 1)': a cron expression has six fields" in said
+    assert 'RecurringOrder: processing.run must be "<aws.scheduler.scheduled-time>"' in said
+    assert "RecurringOrder would be rejected: customer: " in said
+    assert "RecurringOrder would be rejected: custmer: " in said
+    assert "4 problems." in said
+
+
 @pytest.mark.parametrize(
     ("old", "new", "wanted"),
     [

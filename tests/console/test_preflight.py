@@ -565,6 +565,38 @@ def test_a_configuration_that_names_no_stack_is_one_sentence(
     assert said in " ".join(result.stderr.split())
 
 
+@pytest.mark.usefixtures("plain_check")
+def test_a_recurring_order_of_one_environment_is_checked(project: Path) -> None:
+    """Its parameters have defaults for the other environments, which `roundsman check` reads."""
+    template = (PROJECT / "template.yaml").read_text()
+    (project / "template.yaml").unlink()
+    (project / "template.yaml").write_text(
+        template.replace(
+            "Parameters:\n",
+            "Parameters:\n  When: {Type: String, Default: ''}\n"
+            "  Order: {Type: String, Default: '{}'}\n",
+            1,
+        ).replace(
+            "        AlertEmail: !Ref AlertEmail\n",
+            "        AlertEmail: !Ref AlertEmail\n"
+            "        RecurringOrderSchedule: !Ref When\n"
+            "        RecurringOrder: !Ref Order\n",
+            1,
+        )
+    )
+    run = '"run": "<aws.scheduler.scheduled-time>"'
+    (project / "prod.yaml").write_text(
+        f'When: rate(1 days)\nOrder: \'{{"orderId": "weekly", "processing": {{{run}}}}}\'\n'
+    )
+    code, found = checked("--config-env", "prod")
+    assert (code, found["parameters"]["status"]) == (1, "fault")
+    details = found["parameters"]["details"]
+    assert isinstance(details, list)
+    assert details[0] == "RecurringOrderSchedule is 'rate(1 days)': write day after 1: rate(1 day)"
+    assert all(each.startswith("RecurringOrder would be rejected: ") for each in details[1:])
+    assert len(details) > 1
+
+
 # --- keys --------------------------------------------------------------------------------------
 
 POLICY = {

@@ -23,6 +23,7 @@ from roundsman.testing.rules import (
     limits,
     permissions,
     queues,
+    schedules,
     tables,
     versions,
 )
@@ -2010,6 +2011,20 @@ OF_THE_INTERFACE = (
     ),
 )
 
+OF_SCHEDULES = _mutations(
+    schedules.schedules,
+    (
+        "a schedule that AWS does not take",
+        put(of("AlertHeartbeat", "ScheduleExpression"), "cron(0 9 * * MON *)"),
+        "AlertHeartbeatSchedule is 'cron(0 9 * * MON *)': exactly one of day-of-month",
+    ),
+    (
+        "a recurring order that is no order",
+        put(of("RecurringOrderEvents", "Target", "Input"), "{"),
+        "RecurringOrder would be rejected: not JSON",
+    ),
+)
+
 OF_CODE = (
     *_mutations(
         code.known_agents,
@@ -2238,6 +2253,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *OF_THE_INTERFACE,
     *OF_LIMITS,
     *OF_CODE,
+    *OF_SCHEDULES,
     *OF_VERSIONS,
 )
 BY_LABEL: Mapping[str, Mutation] = {f"{m.rule.__name__}: {m.fault}": m for m in MUTATIONS}

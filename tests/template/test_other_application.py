@@ -23,6 +23,7 @@ from roundsman.testing.rules import (
     limits,
     permissions,
     queues,
+    schedules,
     tables,
     versions,
 )
@@ -44,6 +45,7 @@ MODULES_OF_RULES = (
     limits,
     permissions,
     queues,
+    schedules,
     tables,
     versions,
 )

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from roundsman.inspector.preflight.facts import PlannedStack
+from roundsman_console.application import application_workflows
 from roundsman_console.cli_errors import ConsoleError
 from roundsman_console.local.parameters import Declared, blocks_of, read_template
 
@@ -81,7 +82,10 @@ def planned_stack(
             *_name_problems(written, stack),
             *_capability_problems(settings),
         ],
-        parameter_problems=list(_parameter_problems(written, of_root, parameters)),
+        parameter_problems=[
+            *_parameter_problems(written, of_root, parameters),
+            *_schedule_problems(document, values),
+        ],
         parameters=parameters,
         defaults={name: each.default for name, each in of_root.items() if each.default is not None},
         required=[name for name, each in of_root.items() if each.default is None],
@@ -175,6 +179,17 @@ def _parameter_problems(
         for where, declared in nested.get(name, ()) if handed is not None else ():
             if (refusal := declared.objection(str(handed))) is not None:
                 yield f"{name} cannot be {handed!r}: {refusal} ({where})."
+
+
+def _schedule_problems(document: "Document", values: Mapping[str, str]) -> list[str]:
+    """Return what is wrong with schedules whose expression or order is a parameter of the root.
+
+    The others are among the problems of `roundsman check`.
+    """
+    from roundsman.testing.rules.schedules import schedule_problems
+
+    workflows = application_workflows() or {}
+    return schedule_problems(document, workflows.values(), values)
 
 
 def _nested_parameters(written: "_Written") -> dict[str, list[tuple[str, Declared]]]:

@@ -15,6 +15,7 @@ from roundsman.testing.rules import (
     limits,
     permissions,
     queues,
+    schedules,
     tables,
     versions,
 )
@@ -33,5 +34,6 @@ RULES: tuple[Rule, ...] = (
     *interface.RULES,
     *limits.RULES,
     *code.RULES,
+    *schedules.RULES,
     *versions.RULES,
 )
