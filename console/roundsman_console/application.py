@@ -11,9 +11,9 @@ from roundsman.errors import RejectedOrder
 from roundsman.inspector.clock import now
 from roundsman.inspector.errors import InspectorError
 from roundsman.model.json import parse_json
+from roundsman.model.task import TASK_ID
 from roundsman.model.workflow import Workflow
 from roundsman.submission.events import ORDER_ID, EventReader
-from roundsman.wire.messages import TASK_ID
 from roundsman_console.cli_errors import ConsoleError
 
 REGISTRY = Path("layers") / "workflows" / "workflows" / "registry.py"

@@ -16,8 +16,8 @@ from typer.core import TyperCommand, TyperGroup
 
 import roundsman
 import roundsman_console
-from roundsman.wire import command_line as module
-from roundsman.wire.command_line import REASON, command_line
+from roundsman import command_line as module
+from roundsman.command_line import REASON, command_line
 from roundsman_console.cli._options import TypedCommand, _typed
 from roundsman_console.hints import hint, remember_stack
 from roundsman_console.main import loaded

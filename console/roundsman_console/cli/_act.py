@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import typer
 from rich.console import Console
 
+from roundsman.command_line import REASON, command_line
 from roundsman.inspector.bulk.documents import resume_command, run_document, tried_document
 from roundsman.inspector.bulk.dry_run import check_bounded, check_holds, choose_for, try_out
 from roundsman.inspector.bulk.start import find_run, new_run, start_run, watch_run
@@ -32,7 +33,6 @@ from roundsman.model.corrections import parse_path
 from roundsman.model.events import COMMAND_KINDS, CommandSource, OperatorEvent
 from roundsman.model.json import Json
 from roundsman.model.task import Task
-from roundsman.wire.command_line import REASON, command_line
 from roundsman_console.application import application_events
 from roundsman_console.arguments import read_name, read_reason, read_value
 from roundsman_console.cli._options import ParsedOptions, TypedCommand

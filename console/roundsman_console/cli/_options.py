@@ -14,9 +14,9 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+from roundsman.command_line import command_line
 from roundsman.inspector.read.selection import Selection
 from roundsman.model.bulk_run import Terms
-from roundsman.wire.command_line import command_line
 from roundsman_console.arguments import StackOption
 from roundsman_console.cli_errors import sentences
 from roundsman_console.filters import (

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from roundsman.command_line import command_line
 from roundsman.errors import UnreadableRecord
 from roundsman.inspector.bulk.documents import run_summary
 from roundsman.inspector.bulk.start import ask, bulk_runs_of, find_run
@@ -14,7 +15,6 @@ from roundsman.inspector.read.stack import find_stack
 from roundsman.inspector.sanitize import inert
 from roundsman.model.bulk_run import BulkRecord, OrderResult, RequestAction, RunState
 from roundsman.model.events import COMMAND_KINDS
-from roundsman.wire.command_line import command_line
 from roundsman_console.arguments import StackOption, read_name, read_reason
 from roundsman_console.cli._act import follow, print_stored
 from roundsman_console.cli._options import Anyway, AsJson, By

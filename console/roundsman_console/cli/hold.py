@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from roundsman.command_line import command_line
 from roundsman.inspector.errors import Interrupted
 from roundsman.inspector.operate.holds import (
     LONGEST_HOLD,
@@ -26,7 +27,6 @@ from roundsman.inspector.views.agents import circuit_sentence
 from roundsman.inspector.views.task_view import second
 from roundsman.model.holds import BREAKER, OPERATOR, Hold
 from roundsman.model.instants import SECOND, format_duration
-from roundsman.wire.command_line import command_line
 from roundsman_console.arguments import StackOption, read_duration, read_name, read_reason
 from roundsman_console.cli.operate import AsJson, By, Yes
 from roundsman_console.cli_errors import complain, sentences

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from roundsman.command_line import command_line
 from roundsman.inspector.errors import Interrupted
 from roundsman.inspector.operate.reconcile import (
     FASTEST,
@@ -17,7 +18,6 @@ from roundsman.inspector.operate.reconcile import (
 )
 from roundsman.inspector.read.stack import DeployedStack, find_stack
 from roundsman.model.instants import iso
-from roundsman.wire.command_line import command_line
 from roundsman_console.arguments import StackOption, read_instant, read_name, read_reason
 from roundsman_console.cli.operate import AsJson, By, Yes
 from roundsman_console.cli_errors import sentences

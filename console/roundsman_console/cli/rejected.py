@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from roundsman.command_line import command_line
 from roundsman.inspector.clock import now
 from roundsman.inspector.dead_letters.assess import order_of
 from roundsman.inspector.dead_letters.masked import masked_body
@@ -30,7 +31,6 @@ from roundsman.inspector.documents.dead_letters import RejectionDocument
 from roundsman.inspector.errors import Interrupted
 from roundsman.inspector.read.stack import DeployedStack, find_stack
 from roundsman.model.instants import iso
-from roundsman.wire.command_line import command_line
 from roundsman_console.application import application_events
 from roundsman_console.arguments import StackOption, read_body
 from roundsman_console.cli.operate import AsJson, Yes

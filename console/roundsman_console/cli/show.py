@@ -8,6 +8,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from roundsman.command_line import REASON, command_line
 from roundsman.inspector.clock import now
 from roundsman.inspector.read.lookup import find_shown
 from roundsman.inspector.read.stack import find_stack
@@ -26,7 +27,6 @@ from roundsman.model.instants import iso
 from roundsman.model.plan import Plan, StepPlan
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepRecord, Task, item_place, operation_of
-from roundsman.wire.command_line import REASON, command_line
 from roundsman_console.arguments import StackOption
 from roundsman_console.cli_errors import sentences
 from roundsman_console.hints import hint, hinted_json

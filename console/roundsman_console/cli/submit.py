@@ -8,11 +8,11 @@ from typing import Annotated
 import typer
 
 from roundsman.client import Client
+from roundsman.command_line import command_line
 from roundsman.errors import RoundsmanError, TryAgain
 from roundsman.inspector.clock import now, wait_for
 from roundsman.inspector.read.stack import DeployedStack, find_stack
-from roundsman.wire.command_line import command_line
-from roundsman.wire.messages import TASK_ID
+from roundsman.model.task import TASK_ID
 from roundsman_console.application import check_event, order_id_of
 from roundsman_console.arguments import StackOption
 from roundsman_console.cli._options import DEFAULT_WAIT, NoWait

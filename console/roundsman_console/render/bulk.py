@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
+from roundsman.command_line import command_line
 from roundsman.inspector.bulk.documents import resume_command
 from roundsman.inspector.bulk.dry_run import Tried
 from roundsman.inspector.sanitize import inert
@@ -19,7 +20,6 @@ from roundsman.model.bulk_run import (
     Terms,
 )
 from roundsman.model.events import COMMAND_KINDS
-from roundsman.wire.command_line import command_line
 from roundsman_console.hints import hint, option_words
 from roundsman_console.render.corrections import print_changes
 from roundsman_console.render.counts import count_of_orders

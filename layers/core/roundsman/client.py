@@ -35,8 +35,9 @@ from roundsman.errors import (
 from roundsman.lazy_dataclass import dataclass
 from roundsman.model.json import Json, canonical_json, parse_json
 from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import TASK_ID
 from roundsman.wire.limits import MESSAGE_LIMIT, wire_text
-from roundsman.wire.messages import TASK_ID, read_reply
+from roundsman.wire.messages import read_reply
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

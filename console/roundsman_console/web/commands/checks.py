@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import isfinite
 
+from roundsman.command_line import command_line
 from roundsman.inspector import Inspector
 from roundsman.inspector.dead_letters.masked import masked_body
 from roundsman.inspector.errors import InspectorError, InvalidArgument
@@ -27,7 +28,6 @@ from roundsman.inspector.read.stack import DeployedStack
 from roundsman.inspector.smoke import SmokeSpec, run_smoke_test
 from roundsman.model.instants import iso
 from roundsman.model.json import Json
-from roundsman.wire.command_line import command_line
 from roundsman_console.application import check_event
 from roundsman_console.arguments import read_instant, read_name, read_reason
 from roundsman_console.cli_errors import ConsoleError

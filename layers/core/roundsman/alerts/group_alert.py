@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 
 from roundsman.alerts.group import UNDONE_WITHIN, AlertKind, Census
 from roundsman.alerts.samples import Sample, over, readable
+from roundsman.command_line import REASON, command_line
 from roundsman.model.events import Agents
 from roundsman.model.failure import NO_STEP, RETRIED, UNDO_FAILED, UNDONE, UNREADABLE, Group
 from roundsman.model.instants import format_duration, iso
 from roundsman.model.json import Json
 from roundsman.wire.alert import Alert, alert_of
-from roundsman.wire.command_line import REASON, command_line
 from roundsman.wire.plain_text import AlertText
 
 KINDS = {

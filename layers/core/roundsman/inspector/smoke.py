@@ -12,6 +12,7 @@ from typing import Final
 from botocore.exceptions import BotoCoreError, ClientError
 
 from roundsman.client import Client
+from roundsman.command_line import command_line
 from roundsman.engine.effects import may_have_taken_effect
 from roundsman.errors import RoundsmanError, SchemaTooNew, TryAgain, UnreadableRecord
 from roundsman.inspector.clock import moment, now, wait_for
@@ -30,7 +31,6 @@ from roundsman.model.instants import SECOND
 from roundsman.model.json import Json
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Task
-from roundsman.wire.command_line import command_line
 
 REASON = "smoke test"
 _NOT_BEGUN: Final = (ProcessState.PENDING, ProcessState.SKIPPED)

@@ -419,6 +419,8 @@ _ITEM = re.compile(r"(.+)\[([0-9]+)\]")
 
 
 Operation: TypeAlias = Literal["perform", "undo"]
+TASK_ID: Final = re.compile(r"[A-Za-z0-9._~-]{1,128}")
+"""What the id of an order may be."""
 PERFORM: Final = "perform"
 UNDO: Final = "undo"
 

@@ -7,10 +7,10 @@ filters. The alerts about failures are in `roundsman.alerts.group_alert`.
 import json
 from collections.abc import Mapping
 
+from roundsman.command_line import REASON, command_line
 from roundsman.lazy_dataclass import dataclass
 from roundsman.model.instants import clock_time, format_duration, iso
 from roundsman.model.json import Json
-from roundsman.wire.command_line import REASON, command_line
 from roundsman.wire.plain_text import AlertText, sanitize
 
 SUBJECT_LIMIT = 99  # SNS accepts fewer than 100 ASCII characters, without control characters

@@ -5,7 +5,6 @@ reader checks the whole message and raises InvalidMessage with all problems. Ins
 and durations are ms, except in statuses, which leave the system and contain ISO 8601.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import field
 from typing import NamedTuple
@@ -16,7 +15,7 @@ from roundsman.model.events import Claimant, Outcome, Replied
 from roundsman.model.field_table import Field, FieldTable, Kind, any_of
 from roundsman.model.instants import iso
 from roundsman.model.json import Json, canonical_json, parse_json
-from roundsman.model.task import Effect, Owed, StepError, Task
+from roundsman.model.task import TASK_ID, Effect, Owed, StepError, Task
 from roundsman.wire.fields import (
     ANY,
     ANY_TEXT,
@@ -33,7 +32,6 @@ from roundsman.wire.fields import (
 )
 
 VERSION = 1
-TASK_ID = re.compile(r"[A-Za-z0-9._~-]{1,128}")
 OPERATIONS = ("perform", "undo")
 SAYS_WHY = frozenset({Outcome.TRANSIENT, Outcome.PERMANENT, Outcome.HELD})
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from roundsman.command_line import REASON, command_line
 from roundsman.inspector.bulk.dry_run import Tried
 from roundsman.inspector.documents.bulk import (
     BulkOrderDocument,
@@ -22,7 +23,6 @@ from roundsman.model.bulk_run import (
 )
 from roundsman.model.events import COMMAND_KINDS
 from roundsman.model.instants import SECOND, iso
-from roundsman.wire.command_line import REASON, command_line
 
 
 def tried_document(run: Run, tried: Tried, go_ahead: str) -> DryRunDocument:

@@ -15,12 +15,11 @@ from roundsman.lazy_dataclass import dataclass
 from roundsman.model.events import Outcome
 from roundsman.model.json import parse_json
 from roundsman.model.states import ProcessState
-from roundsman.model.task import Task, idempotency_key, operation_of
+from roundsman.model.task import TASK_ID, Task, idempotency_key, operation_of
 from roundsman.submission.reply_queues import usable_reply_queue
 from roundsman.submission.submission import NO_TASK, TAKEN, CancelAsked, ValidOrder
 from roundsman.wire.commands import INSPECT, START, read_command
 from roundsman.wire.messages import (
-    TASK_ID,
     AgentRequest,
     Reply,
     read_object,

@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Iterator
 
 from roundsman.aws.dynamodb.holds import HOLDS
+from roundsman.command_line import command_line
 from roundsman.inspector.doctor.facts import Finding, FunctionFact, StackFacts
 from roundsman.inspector.doctor.task_checks import late_by
 from roundsman.inspector.doctor.text import when
 from roundsman.inspector.documents.doctor import FindingKind
 from roundsman.model.holds import BREAKER, OPERATOR
 from roundsman.model.instants import MINUTE, SECOND, format_duration
-from roundsman.wire.command_line import command_line
 
 BULK_QUIET_FOR = 5 * MINUTE
 """How old the saved progress of a run over many orders may be, in ms. The process that carries it

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 
+from roundsman.command_line import command_line
 from roundsman.engine.agent_holds import RECHECK_INTERVAL, RESUME_SPREAD
 from roundsman.engine.decision import SKEW
 from roundsman.engine.due import Lane, due, lane_key, settled
@@ -15,7 +16,6 @@ from roundsman.model.plan import Plan, StepPlan
 from roundsman.model.states import DONE, ProcessState, TaskState
 from roundsman.model.task import StepRecord, Task
 from roundsman.testing.invariants.rules import of_change, of_record
-from roundsman.wire.command_line import command_line
 
 OWED_FOR = 5 * MINUTE
 """How long a status or alert may be owed, in ms; several passes have tried to send it by then."""

@@ -11,6 +11,7 @@ from botocore.exceptions import HTTPClientError
 from roundsman.agents.callbacks import failed_reply, succeeded_reply, token_of_wait
 from roundsman.aws.clock import now
 from roundsman.aws.outputs import reply_queue_of
+from roundsman.command_line import command_line
 from roundsman.errors import InvalidToken, PermanentError, RoundsmanError
 from roundsman.inspector.clock import wait_for
 from roundsman.inspector.documents.commands import AnswerDocument
@@ -24,7 +25,6 @@ from roundsman.model.events import Outcome
 from roundsman.model.json import Json
 from roundsman.model.states import ProcessState
 from roundsman.model.task import StepRecord, Task, idempotency_key, operation_of
-from roundsman.wire.command_line import command_line
 from roundsman.wire.messages import Reply, read_reply
 
 _OPEN = (ProcessState.PENDING, ProcessState.PROCESSING, ProcessState.UNDOING)

@@ -13,6 +13,7 @@ from enum import StrEnum
 from botocore.exceptions import HTTPClientError
 
 from roundsman.aws.clock import now
+from roundsman.command_line import command_line
 from roundsman.engine.eligibility import REFUSED_ROW, decided
 from roundsman.errors import CallRefused, InvalidMessage, Refused, RoundsmanError, TryAgain
 from roundsman.inspector.clock import wait_for
@@ -58,7 +59,6 @@ from roundsman.model.events import (
 from roundsman.model.json import Json
 from roundsman.model.plan import Plan
 from roundsman.model.task import Task
-from roundsman.wire.command_line import command_line
 from roundsman.wire.commands import command_of, read_command
 from roundsman.wire.limits import MESSAGE_LIMIT, wire_text
 

@@ -25,8 +25,7 @@ from roundsman.inspector.operate.commands import (
 from roundsman.inspector.read.lookup import find_task
 from roundsman.inspector.read.stack import DeployedStack
 from roundsman.model.events import COMMAND_KINDS, CommandSource, Erase
-from roundsman.model.task import ERASED, Task
-from roundsman.wire.messages import TASK_ID
+from roundsman.model.task import ERASED, TASK_ID, Task
 
 
 def erase_order(

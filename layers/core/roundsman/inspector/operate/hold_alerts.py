@@ -1,12 +1,12 @@
 """Alerts to the operators that an agent was held or released."""
 
 from roundsman.aws.sqs.outbox import AwsOutbox
+from roundsman.command_line import command_line
 from roundsman.errors import RoundsmanError
 from roundsman.inspector.read.stack import DeployedStack
 from roundsman.model.holds import Hold
 from roundsman.model.instants import iso
 from roundsman.wire.alert import Alert, agent_alert
-from roundsman.wire.command_line import command_line
 
 
 def tell_held(stack: DeployedStack, hold: Hold) -> str | None:

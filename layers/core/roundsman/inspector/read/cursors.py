@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 
 from roundsman.inspector.errors import InvalidCursor
-from roundsman.wire.messages import TASK_ID
+from roundsman.model.task import TASK_ID
 
 LONGEST = 600  # characters; a task id has at most 128
 _FORMAT = 1

@@ -11,8 +11,7 @@ from roundsman.inspector.sanitize import inert
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import iso
 from roundsman.model.plan import Plan
-from roundsman.model.task import Task
-from roundsman.wire.messages import TASK_ID
+from roundsman.model.task import TASK_ID, Task
 
 
 def find_task(stack: DeployedStack, order_id: str) -> tuple[Task, Plan | None]:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Literal
 
+from roundsman.command_line import REASON, command_line
 from roundsman.engine.due import START_WITHIN
 from roundsman.engine.effects import may_have_taken_effect
 from roundsman.inspector.documents.tasks import StepCase, TaskCase
@@ -38,7 +39,6 @@ from roundsman.model.plan import Plan
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Task
 from roundsman.ports import OrderRow
-from roundsman.wire.command_line import REASON, command_line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

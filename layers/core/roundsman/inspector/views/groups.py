@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from roundsman.command_line import REASON, command_line
 from roundsman.engine.effects import may_have_taken_effect
 from roundsman.inspector.documents.groups import GroupDocument, GroupSampleDocument
 from roundsman.inspector.read.groups import GroupNow
@@ -11,7 +12,6 @@ from roundsman.model.failure import RETRIED, UNDONE
 from roundsman.model.instants import iso
 from roundsman.model.states import ProcessState
 from roundsman.model.task import Task
-from roundsman.wire.command_line import REASON, command_line
 
 
 def commands_of(group: GroupNow) -> list[str]:

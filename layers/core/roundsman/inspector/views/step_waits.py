@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from typing import get_args
 
+from roundsman.command_line import REASON, command_line
 from roundsman.inspector.documents.tasks import StepCase
 from roundsman.inspector.views.step_text import reminder_words, retry_words
 from roundsman.inspector.views.task_view import second, step_names
@@ -16,7 +17,6 @@ from roundsman.model.queue_lag import PROMPT, ReadMark
 from roundsman.model.scheduler_queues import COMMANDS, QueueView, replies_key
 from roundsman.model.states import ProcessState
 from roundsman.model.task import PERFORM, UNDO, StepRecord, Task, operation_of
-from roundsman.wire.command_line import REASON, command_line
 
 CASES: tuple[StepCase, ...] = get_args(StepCase)
 """The values of `StepWait.case`, from the step that is the furthest from continuing to the step

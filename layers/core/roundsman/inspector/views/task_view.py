@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from roundsman.command_line import REASON, command_line
 from roundsman.engine.effects import may_have_taken_effect, without_compensation
 from roundsman.inspector.documents.tasks import (
     EndingDocument,
@@ -18,7 +19,6 @@ from roundsman.model.instants import iso
 from roundsman.model.plan import Plan
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepRecord, Task, operation_of, step_of
-from roundsman.wire.command_line import REASON, command_line
 
 if TYPE_CHECKING:
     from roundsman.inspector.read.selection import Page

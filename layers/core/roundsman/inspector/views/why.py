@@ -18,8 +18,7 @@ from roundsman.inspector.views.diagnosis import (
 )
 from roundsman.inspector.views.step_waits import SchedulerNow
 from roundsman.model.instants import SECOND
-from roundsman.model.task import Task
-from roundsman.wire.messages import TASK_ID
+from roundsman.model.task import TASK_ID, Task
 
 
 def why(stack: DeployedStack, order: str) -> tuple[Task | None, Diagnosis]:

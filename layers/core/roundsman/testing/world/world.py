@@ -33,7 +33,7 @@ from roundsman.model.events import HistoryRow
 from roundsman.model.holds import BREAKER, OPERATOR, Hold
 from roundsman.model.instants import milliseconds
 from roundsman.model.json import Json, canonical_json, parse_json
-from roundsman.model.task import PERFORM, Task
+from roundsman.model.task import PERFORM, TASK_ID, Task
 from roundsman.model.workflow import Workflow
 from roundsman.submission.corrections import checked_changes
 from roundsman.submission.newest_plan import answer_question
@@ -72,7 +72,7 @@ from roundsman.testing.world.queues import (
 )
 from roundsman.testing.world.services import Script
 from roundsman.testing.world.trace import InvariantBroken, Trace
-from roundsman.wire.messages import TASK_ID, read_reply
+from roundsman.wire.messages import read_reply
 from roundsman.wire.newest_plan import NewestPlanQuestion
 
 MORNING = 1_800_000_000_000
