@@ -3,6 +3,7 @@
 The process is another one, since the modules of this application have the names of the example's.
 """
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -211,3 +212,66 @@ def test_an_edited_file_of_the_release_is_a_warning(
     assert code == 0
     assert "No problem." in said
     assert "Warning: stacks/agent.yaml was edited, so `roundsman upgrade` will refuse" in said
+
+
+def test_a_renamed_folder_of_an_agent_is_found(
+    shop: Path, check: Callable[[], tuple[int, str]]
+) -> None:
+    (shop / "functions/agents/stock").rename(shop / "functions/agents/store")
+    code, said = check()
+    assert code == 1
+    assert "functions/agents/store/app.py defines the agent stock: rename the folder to st" in said
+    assert (
+        "Stock: Code of the agent stock names functions/agents/stock, which has no app.py; name "
+        "the folder whose app.py defines stock" in said
+    )
+
+
+@pytest.mark.exhaustive
+def test_folders_of_two_agents_that_are_exchanged_are_found(
+    shop: Path, check: Callable[[], tuple[int, str]]
+) -> None:
+    template = shop / "template.yaml"
+    change(template, "Code: ../functions/agents/stock", "Code: ../functions/agents/payment")
+    code, said = check()
+    assert code == 1
+    assert (
+        "Stock: Code of the agent stock names functions/agents/payment, which defines the agent "
+        "payment; name the folder" in said
+    )
+
+
+@pytest.mark.parametrize("key", ['"store"', '"shop": shop, "alias"'])
+def test_a_key_that_is_not_the_workflows_name_is_found(
+    shop: Path, check: Callable[[], tuple[int, str]], key: str
+) -> None:
+    change(shop / "layers/workflows/workflows/registry.py", "shop.name:", f"{key}:")
+    code, said = check()
+    assert code == 1
+    found = key.split('"')[-2]
+    assert (
+        f"WORKFLOWS of registry.py has shop under the key '{found}': write shop.name as its key"
+        in said
+    )
+    assert "1 problems." in said
+
+
+def test_a_function_that_is_called_and_is_not_there_is_found(
+    shop: Path, check: Callable[[], tuple[int, str]]
+) -> None:
+    edit(shop, "stock", "def _create(", "def _make(")
+    edit(shop, "payment", "from roundsman.agents.http import RemoteService\n", "")
+    edit(
+        shop, "payment", "cache(RemoteService.from_env)", "cache(lambda: RemoteService.from_env())"
+    )
+    change(
+        shop / "layers/workflows/workflows/shop.py",
+        "\n\nclass ",
+        "\n\ndef total(given):\n    return add(given)\n\n\nclass ",
+    )
+    code, said = check()
+    assert code == 1
+    assert re.search(r"functions/agents/stock/app.py:\d+: there is no _create; define or im", said)
+    assert re.search(r"functions/agents/payment/app.py:\d+: there is no RemoteService; def", said)
+    assert re.search(r"layers/workflows/workflows/shop.py:\d+: there is no add; define", said)
+    assert "3 problems." in said

@@ -15,6 +15,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from roundsman.aws.queue_urls import agent_title
+from roundsman.testing.rules.code import undefined_names
 from roundsman_console import confirm
 from roundsman_console.main import app
 from roundsman_console.project import release, upgrade
@@ -299,7 +300,9 @@ def test_the_code_of_an_application_is_sorted_and_formatted(shop: Path) -> None:
         assert types("add", "agent", agent).exit_code == 0
     for workflow in ("returns", "alpha"):
         options = [word for agent in agents for word in ("--agent", agent)]
-        assert types("add", "workflow", workflow, "--agent", "stock", *options).exit_code == 0
+        assert (
+            types("add", "workflow", workflow, "--yes", "--agent", "stock", *options).exit_code == 0
+        )
     ruff = [sys.executable, "-m", "ruff"]
     for command in (["check", *SORTED.split()], ["format", "--isolated", "--check", "--diff"]):
         more = ["--line-length=100"] if command[0] == "format" else []
@@ -328,7 +331,7 @@ def test_an_agent_is_added_once_and_comments_are_kept(shop: Path) -> None:
 
 
 def test_a_workflow_is_added_once_with_a_step_for_each_agent(shop: Path) -> None:
-    assert types("add", "workflow", "returns", "--agent", "payment").exit_code == 0
+    assert types("add", "workflow", "returns", "--agent", "payment", "--yes").exit_code == 0
     written = texts(shop)
     assert 'agent="payment"' in written[Path("layers/workflows/workflows/returns.py")]
     assert "@payment.performs(returns_payment)" in written[Path("functions/agents/payment/app.py")]
@@ -483,7 +486,7 @@ def test_a_template_that_cannot_be_read_gets_no_agent(shop: Path, more: str, sai
 
 @pytest.mark.exhaustive
 def test_the_tests_of_an_added_workflow_send_its_own_event(shop: Path) -> None:
-    added = types("add", "workflow", "returns", "--agent", "stock")
+    added = types("add", "workflow", "returns", "--agent", "stock", "--yes")
     assert "make events/returns.json such an order" in added.stdout
     event = json.loads((shop / "events/returns.json").read_text())
     assert event["processing"] == {"workflow": "returns"}
@@ -514,6 +517,142 @@ def run_tests(shop: Path) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
         [*command, "tests/test_workflows.py"], cwd=shop, capture_output=True, text=True, check=False
     )
+
+
+def test_files_are_edited_after_a_question_only(
+    shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = texts(shop)
+    edited = (
+        "This edits functions/agents/payment/app.py, functions/agents/stock/app.py, "
+        "layers/workflows/workflows/registry.py."
+    )
+    unattended = types("add", "workflow", "returns")
+    assert unattended.exit_code == 2
+    assert " ".join(unattended.stderr.split()) == (
+        f"{edited} There is no terminal to confirm at: add --yes. Nothing was written."
+    )
+    assert texts(shop) == before
+    monkeypatch.setattr(confirm, "at_a_terminal", lambda: True)
+    refused = types("add", "workflow", "returns", input="n\n")
+    assert refused.exit_code == 1
+    assert f"{edited} Edit them?" in refused.stdout
+    assert "Nothing was written." in refused.stderr
+    assert texts(shop) == before
+    assert types("add", "workflow", "returns", input="y\n").exit_code == 0
+    assert (shop / "layers/workflows/workflows/returns.py").exists()
+    again = types("add", "workflow", "returns", input="")
+    assert (again.exit_code, again.stdout) == (0, "The workflow returns is there already.\n")
+
+
+HELPER = "def _create(request: StepRequest) -> Json:"
+AGENTS_OF_OTHER_FORMS = {
+    "no create": (HELPER, "def _make(request: StepRequest) -> Json:"),
+    "no delete": ("def _delete(", "def _remove("),
+    "more arguments": (HELPER, "def _create(request: StepRequest, what: str) -> Json:"),
+    "a named argument": (HELPER, "def _create(request: StepRequest, *, what: str) -> Json:"),
+    "no argument": (HELPER, "def _create(*, request: StepRequest) -> Json:"),
+    "asynchronous": (HELPER, "async def _create(request: StepRequest) -> Json:"),
+    "decorated": (HELPER, f"@cache\n{HELPER}"),
+    "in a class": (HELPER, "class Calls:\n  def _create(request: StepRequest) -> Json:"),
+    "no arguments at all": (HELPER, "def _create() -> Json:"),
+    "defaults": (HELPER, "def _create(request: StepRequest, what: str = '') -> Json:"),
+    "any arguments": (HELPER, "def _create(*request: StepRequest) -> Json:"),
+}
+CALLS_HELPERS = {"defaults", "any arguments"}
+
+
+@pytest.mark.parametrize("form", AGENTS_OF_OTHER_FORMS)
+def test_no_call_is_written_of_a_function_that_an_agent_lacks(shop: Path, form: str) -> None:
+    old, new = AGENTS_OF_OTHER_FORMS[form]
+    path = shop / "functions/agents/stock/app.py"
+    code = path.read_text()
+    assert old in code
+    uses = code.replace(old, new).replace("return _create(request)\n", "return None\n")
+    uses = uses.replace("    _delete(request)\n", "    return None\n")
+    path.write_text(uses)
+    added = types("add", "workflow", "returns", "--agent", "stock", "--yes")
+    assert added.exit_code == 0, added.output
+    written = path.read_text()
+    assert ("return _create(request)\n" in written) is (form in CALLS_HELPERS)
+    assert ("_service_of_returns_stock().call(" in written) is (form not in CALLS_HELPERS)
+    assert {name for name, _ in undefined_names(written)} <= {"request"}  # in `_create` itself
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("form", ["no create", "more arguments"])
+def test_a_workflow_that_is_added_to_an_agent_of_its_own_form_runs(
+    shop: Path, forked: CommandLine, form: str
+) -> None:
+    old, new = AGENTS_OF_OTHER_FORMS[form]
+    path = shop / "functions/agents/stock/app.py"
+    call = "return _make(request)" if form == "no create" else "return _create(request, 'it')"
+    code = path.read_text().replace(old, new).replace("return _create(request)", call)
+    for line in ("from functools import cache", "from roundsman.agents.http import RemoteService"):
+        code = code.replace(line + "\n", "")
+    code = code.replace("from roundsman import Agent, Json, StepRequest", "import roundsman")
+    for name in ("Agent(", "Json", "StepRequest"):
+        code = code.replace(name, f"roundsman.{name}")
+    own = "functools.cache(roundsman.agents.http.RemoteService.from_env)"
+    code = code.replace("cache(RemoteService.from_env)", own)
+    code = code.replace("import roundsman\n", "import functools\n\nimport roundsman.agents.http\n")
+    path.write_text(code)
+    assert types("add", "workflow", "returns", "--agent", "stock", "--yes").exit_code == 0
+    assert checks(shop, forked) == (0, {"problems": []})
+    passed = run_tests(shop)
+    assert passed.returncode == 0, passed.stdout
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (HELPER, "def _make(request)", "functions/agents/stock/app.py, line 14: expected ':'."),
+        (
+            "from functools import cache",
+            "from workflows.shop import shop as cache",
+            "has another cache than that of functools, which the functions of returns_stock need.",
+        ),
+        (
+            "from roundsman.agents.http import RemoteService",
+            "class RemoteService: from_env = None",
+            "has another RemoteService than that of roundsman.agents.http",
+        ),
+        (
+            "import cache",
+            "import cache\nimport json as returns_stock",
+            "has another returns_stock than that of workflows.returns",
+        ),
+        (HELPER, "def undo_returns_stock(request):", "has undo_returns_stock already. Rename it"),
+        (HELPER, "perform_returns_stock = 1\n" + HELPER, "has perform_returns_stock already."),
+    ],
+)
+def test_code_in_which_the_new_functions_would_not_run_is_left_as_it_is(
+    shop: Path, old: str, new: str, said: str
+) -> None:
+    path = shop / "functions/agents/stock/app.py"
+    code = path.read_text()
+    assert old in code
+    path.write_text(code.replace(old, new).replace("def _delete(", "def _remove("))
+    before = texts(shop)
+    refused = types("add", "workflow", "returns", "--yes")
+    assert refused.exit_code == 1
+    assert said in " ".join(refused.stderr.split())
+    assert texts(shop) == before
+
+
+def test_an_import_below_the_handler_is_not_taken_for_one_of_the_beginning(shop: Path) -> None:
+    path = shop / "functions/agents/stock/app.py"
+    path.write_text(path.read_text() + "import json\n")
+    assert types("add", "workflow", "returns", "--agent", "stock", "--yes").exit_code == 0
+    written = path.read_text()
+    imported, bound = (
+        written.index(text)
+        for text in (
+            "from workflows.returns import returns_stock",
+            "@stock.performs(returns_stock)",
+        )
+    )
+    assert imported < bound
 
 
 def test_a_workflow_of_an_agent_that_is_not_there_is_refused(shop: Path) -> None:
@@ -660,7 +799,7 @@ def test_no_command_needs_git_or_any_other_program(
     assert types("init", "shop").exit_code == 0
     monkeypatch.chdir(folder / "shop")
     as_of_before(folder / "shop")
-    for arguments in (("add", "agent", "mail"), ("add", "workflow", "returns")):
+    for arguments in (("add", "agent", "mail"), ("add", "workflow", "returns", "--yes")):
         assert types(*arguments).exit_code == 0
     assert types("upgrade", "--yes").exit_code == 0
 

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from roundsman_console.project.create import add_agent, add_workflow, create
+from roundsman_console.project.create import add_agent, create, plan_workflow
+from roundsman_console.project.files import replace_files
 
 PROJECT = Path(__file__).parents[2]
 EXAMPLE = PROJECT / "examples" / "tenant_onboarding"
@@ -78,7 +79,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         version="0.1.0",
     )
     add_agent(folder, "mail_backup")
-    add_workflow(folder, "user_invitation", ["accounts"])
+    replace_files(folder, plan_workflow(folder, "user_invitation", ["accounts"]))
     return folder
 
 

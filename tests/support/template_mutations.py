@@ -2044,6 +2044,32 @@ OF_CODE = (
         ),
     ),
     *_mutations(
+        code.agent_folders,
+        (
+            "a folder with another name than its agent",
+            lambda application: replace(
+                application, folders={"functions/agents/shelf": "warehouse"}
+            ),
+            "functions/agents/shelf/app.py defines the agent warehouse",
+        ),
+    ),
+    *_mutations(
+        code.registry_keys,
+        (
+            "a key that is not the workflow's name",
+            lambda application: replace(application, registry={"gift": "present"}),
+            "WORKFLOWS of registry.py has present under the key 'gift'",
+        ),
+    ),
+    *_mutations(
+        code.defined_names,
+        (
+            "a call of a function that is not there",
+            with_source("def fetch(request):\n    return _create(request)\n"),
+            "functions/agents/warehouse/app.py:2: there is no _create",
+        ),
+    ),
+    *_mutations(
         code.typed_errors,
         (
             "a sentence in place of a type",

@@ -1,17 +1,18 @@
 """`roundsman add`: adds an agent or a workflow to the application in this folder."""
 
-import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from roundsman_console.cli_errors import sentences
+from roundsman_console import confirm
+from roundsman_console.cli_errors import USAGE, ConsoleError, sentences
 from roundsman_console.local.project import find_project
 from roundsman_console.project.agents import TEMPLATE, undeclared
-from roundsman_console.project.create import add_agent, add_workflow, agents_of
-from roundsman_console.project.files import read_text
-from roundsman_console.project.workflows import FOLDER, event_of
+from roundsman_console.project.create import add_agent, plan_workflow
+from roundsman_console.project.files import read_text, replace_files
+from roundsman_console.project.workflows import event_of
 
 add_app = typer.Typer(help="Add an agent or a workflow to this application.", no_args_is_help=True)
 
@@ -44,17 +45,25 @@ def add_workflow_command(
         list[str] | None,
         typer.Option(
             "--agent",
-            help="An agent that gets a step; repeat it. All by default, after a question.",
+            help="An agent that gets a step; repeat it. All by default.",
         ),
     ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Edit existing files without a question.")
+    ] = False,
 ) -> None:
     """Add a workflow with a step for each agent. Doing it twice changes nothing.
+
+    It asks before it edits the registry and the code of the agents.
 
     Example: roundsman add workflow purchase --agent stock --agent payment
     """
     with sentences():
         project = find_project(Path.cwd())
-        written = add_workflow(project, name, agent or _all_agents(project, name))
+        planned = plan_workflow(project, name, agent or ())
+        _ask(project, planned, yes=yes)
+        replace_files(project, planned)
+    written = sorted(planned)
     _report(written, f"The workflow {name} is there already.")
     if written:
         print(
@@ -63,20 +72,19 @@ def add_workflow_command(
         )
 
 
-def _all_agents(project: Path, workflow: str) -> list[str]:
-    """Return all agents of the application. If there are several, a person is asked first."""
-    agents = agents_of(project)
-    if (
-        len(agents) > 1
-        and not (project / FOLDER / f"{workflow}.py").exists()
-        and sys.stdin.isatty()
-    ):
-        typer.confirm(
-            f"Without --agent, {workflow} gets a step for each agent: {', '.join(agents)}. "
-            "Write functions into the code of all of them?",
-            abort=True,
+def _ask(project: Path, planned: Iterable[Path], *, yes: bool) -> None:
+    """Ask whether the files that exist may be edited. Raises ConsoleError if not."""
+    edited = [str(path) for path in sorted(planned) if (project / path).exists()]
+    if yes or not edited:
+        return
+    if not confirm.at_a_terminal():
+        raise ConsoleError(
+            f"This edits {', '.join(edited)}. There is no terminal to confirm at: add --yes. "
+            "Nothing was written.",
+            USAGE,
         )
-    return agents
+    if not typer.confirm(f"This edits {', '.join(edited)}. Edit them?"):
+        raise ConsoleError("Nothing was written.")
 
 
 def _report(written: list[Path], nothing: str) -> None:

@@ -95,12 +95,12 @@ def add_agent(project: Path, agent: str) -> list[Path]:
     return sorted(written)
 
 
-def add_workflow(project: Path, workflow: str, agents: Sequence[str] = ()) -> list[Path]:
-    """Add a workflow with a step for each of the agents, and return the files that were written.
+def plan_workflow(project: Path, workflow: str, agents: Sequence[str] = ()) -> dict[Path, str]:
+    """Return the files that adding a workflow with a step for each of the agents would write.
 
-    Without `agents`, it has a step for each agent of the application. Raises InvalidArgument for an
-    invalid name or an agent that the application does not have, and ConsoleError if a file cannot
-    be read, changed or written; then nothing is changed.
+    Without `agents`, it has a step for each agent of the application. Empty if the workflow is
+    there. Raises InvalidArgument for an invalid name or an agent that the application does not
+    have, and ConsoleError if a file cannot be read or changed.
     """
     known = agents_of(project)
     for agent in agents:
@@ -122,5 +122,4 @@ def add_workflow(project: Path, workflow: str, agents: Sequence[str] = ()) -> li
         written[event_of(workflow)] = _event(workflow)
     if written and not (project / smoke_event_of(workflow)).exists():
         written[smoke_event_of(workflow)] = fill(part("smoke.json"), {"workflow": workflow})
-    replace_files(project, written)
-    return sorted(written)
+    return written

@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TypeGuard
 
 from roundsman_console.application import SMOKE_EVENTS
 from roundsman_console.cli_errors import ConsoleError
@@ -13,6 +14,14 @@ from roundsman_console.project.names import check_workflow, step_name
 FOLDER = Path("layers") / "workflows" / "workflows"
 REGISTRY = FOLDER / "registry.py"
 LINE_LENGTH = 100
+IMPORTS_OF_BINDING = ("from roundsman import Json", "from roundsman import StepRequest")
+IMPORTS = (
+    "from functools import cache",
+    *IMPORTS_OF_BINDING,
+    "from roundsman.agents.http import RemoteService",
+)
+"""What the functions of a step need that call the service themselves; in annotations only, the
+imports of the binding, so that any object of their names will do."""
 
 
 def event_of(workflow: str) -> Path:
@@ -72,11 +81,7 @@ def with_workflow(registry: str, workflow: str) -> str:
 
 def _workflows_of(registry: str) -> ast.Dict | None:
     """The dict that the module assigns to WORKFLOWS; None if there is none."""
-    try:
-        body = ast.parse(registry).body
-    except SyntaxError as error:
-        raise ConsoleError(f"{REGISTRY}, line {error.lineno}: {error.msg}.") from error
-    for each in body:
+    for each in _parsed(registry, REGISTRY).body:
         targets = each.targets if isinstance(each, ast.Assign) else [getattr(each, "target", None)]
         names = [target.id for target in targets if isinstance(target, ast.Name)]
         value = each.value if isinstance(each, ast.Assign | ast.AnnAssign) else None
@@ -94,25 +99,89 @@ def _ends_in_comma(lines: Sequence[str], found: ast.Dict) -> bool:
 
 
 def with_step(code: str, agent: str, workflow: str, step: str) -> str:
-    """Return the agent's code with functions that perform and undo the step."""
+    """Return the agent's code with functions that perform and undo the step.
+
+    They call `_create` and `_delete`, which a new agent has. In code without them, or where they
+    need more than the request, the functions call the service themselves. Raises ConsoleError if
+    the code is not Python, has no line of the handler, or has another object of a name that the
+    functions need.
+    """
+    where = code_of(agent)
+    body = _parsed(code, where).body
     end = f"\n\nhandler = {agent}.lambda_handler\n"
     at = code.rfind(end)
     if at < 0:
         raise ConsoleError(
-            f"{code_of(agent)} has no line 'handler = {agent}.lambda_handler', above which the "
+            f"{where} has no line 'handler = {agent}.lambda_handler', above which the "
             f"functions of {step} belong. Add them by hand."
         )
-    functions = fill(part("binding.py"), {"agent": agent, "step": step})
-    text = code[:at].rstrip("\n") + "\n" + functions.rstrip("\n") + "\n" + code[at:]
-    return _with_import(text, f"from workflows.{workflow} import {step}\n")
+    has_helpers = {"_create", "_delete"} <= {each.name for each in body if _takes_a_request(each)}
+    needed = [line for line in IMPORTS if not has_helpers or line in IMPORTS_OF_BINDING]
+    needed.append(f"from workflows.{workflow} import {step}")
+    names = _names_of(body)
+    for taken in (f"perform_{step}", f"undo_{step}", f"_service_of_{step}"):
+        if taken in names:
+            raise ConsoleError(
+                f"{where} has {taken} already. Rename it, and run the command again."
+            )
+    head = code[:at].rstrip("\n") + "\n"
+    for line in needed:
+        _, module, _, name = line.split()
+        if name not in names:
+            head = _with_import(head, line + "\n")
+        elif names[name] != module and line not in IMPORTS_OF_BINDING:
+            raise ConsoleError(
+                f"{where} has another {name} than that of {module}, which the functions of {step} "
+                "need. Rename yours, and run the command again."
+            )
+    binding = part("binding.py" if has_helpers else "binding_alone.py")
+    functions = fill(binding, {"agent": agent, "step": step})
+    return head + functions.rstrip("\n") + "\n" + code[at:]
+
+
+def _parsed(code: str, where: Path) -> ast.Module:
+    """Return the module. Raises ConsoleError if it is not Python."""
+    try:
+        return ast.parse(code)
+    except SyntaxError as error:
+        raise ConsoleError(f"{where}, line {error.lineno}: {error.msg}.") from error
+
+
+def _takes_a_request(statement: ast.stmt) -> TypeGuard[ast.FunctionDef]:
+    """Return whether a statement defines a function that may be called with one argument."""
+    if not isinstance(statement, ast.FunctionDef) or statement.decorator_list:
+        return False
+    given = statement.args
+    positional = len(given.posonlyargs) + len(given.args)
+    required = positional - len(given.defaults)
+    return (
+        required <= 1
+        and (positional >= 1 or given.vararg is not None)
+        and all(default is not None for default in given.kw_defaults)
+    )
+
+
+def _names_of(body: Sequence[ast.stmt]) -> dict[str, str]:
+    """Return the names that a module defines at its top, each with the module it is from, or ""."""
+    found: dict[str, str] = {}
+    for each in body:
+        if isinstance(each, ast.ImportFrom):
+            found |= {alias.asname or alias.name: each.module or "" for alias in each.names}
+        elif isinstance(each, ast.Import):
+            found |= {alias.asname or alias.name.partition(".")[0]: "" for alias in each.names}
+        elif isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found[each.name] = ""
+        else:
+            bound = (node for node in ast.walk(each) if isinstance(node, ast.Name))
+            found |= {node.id: "" for node in bound if isinstance(node.ctx, ast.Store)}
+    return found
 
 
 def _with_import(text: str, line: str) -> str:
     """The module with an import among those of its beginning, in the order of their names."""
     lines = text.splitlines(keepends=True)
-    imports = [
-        each for each in ast.parse(text).body if isinstance(each, ast.Import | ast.ImportFrom)
-    ]
+    body = ast.parse(text).body
+    imports = [each for each in body if isinstance(each, ast.Import | ast.ImportFrom)]
     module = line.split()[1]
     at = imports[-1].end_lineno or 0 if imports else 0
     for each in imports:

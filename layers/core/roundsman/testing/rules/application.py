@@ -30,6 +30,11 @@ class Application:
     """
     definitions: Mapping[str, str] = field(default_factory=dict)
     """The text of each module of the workflows, as `sources`."""
+    folders: Mapping[str, str] = field(default_factory=dict)
+    """The name of the agent that the app.py of each folder defines, by the folder's path in the
+    project; empty if the code was not read."""
+    registry: Mapping[str, str] = field(default_factory=dict)
+    """The name of the workflow of each key of WORKFLOWS; empty if the code was not read."""
 
     @classmethod
     def read(

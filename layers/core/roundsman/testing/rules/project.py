@@ -28,19 +28,24 @@ def read_project(folder: Path) -> Application:
     layer = str(folder / WORKFLOWS)
     if layer not in sys.path:
         sys.path.insert(0, layer)
-    workflows = _workflows()
-    agents: list[Agent] = []
+    registry = _workflows()
+    workflows = list(registry.values())
+    agents: dict[str, Agent] = {}
     problems: list[str] = []
     for path in sorted((folder / AGENTS).glob("*/app.py")):
         try:
-            agents.append(_agent(path))
+            agents[path.parent.relative_to(folder).as_posix()] = _agent(path)
         except ProjectProblem as problem:
             problems.append(str(problem))
     if problems:
         raise ProjectProblem(" ".join(problems))
-    application = Application.read(folder / "template.yaml", workflows, agents)
+    application = Application.read(folder / "template.yaml", workflows, agents.values())
     return replace(
-        application, sources=_texts(folder, AGENTS), definitions=_texts(folder, WORKFLOWS)
+        application,
+        sources=_texts(folder, AGENTS),
+        definitions=_texts(folder, WORKFLOWS),
+        folders={path: agent.name for path, agent in agents.items()},
+        registry={key: workflow.name for key, workflow in registry.items()},
     )
 
 
@@ -60,7 +65,7 @@ def _texts(folder: Path, part: Path) -> dict[str, str]:
     return texts
 
 
-def _workflows() -> list[Workflow]:
+def _workflows() -> dict[str, Workflow]:
     try:
         found = getattr(import_module("workflows.registry"), "WORKFLOWS", None)
     except Exception as error:  # the module is the application's: anything may fail
@@ -72,7 +77,7 @@ def _workflows() -> list[Workflow]:
             "layers/workflows/workflows/registry.py must assign a dict of workflows to WORKFLOWS, "
             "by name: WORKFLOWS = {purchase.name: purchase}."
         )
-    return list(found.values())
+    return found
 
 
 def _agent(path: Path) -> Agent:
