@@ -230,8 +230,8 @@ def test_ctrl_c_ends_the_watch_and_not_the_run(operator: Operator) -> None:
     run_id = listed["runId"]
     assert (result.exit_code, result.stdout) == (130, "")
     assert result.stderr == (
-        f"The stack carries on {run_id}. Watch it with: roundsman bulk watch {run_id}. "
-        f"Stop it with: roundsman bulk stop {run_id}\n"
+        f"The stack carries on {run_id}. Watch it with: roundsman bulk watch {run_id}\n"
+        f"Stop it with: roundsman bulk stop {run_id} --reason '...'\n"
     )
     operator.world.pass_time(200)
     assert states(operator, names(3)) == ["Completed"] * 3
