@@ -137,7 +137,8 @@ def schema_of(command: str) -> Schema:
     has no equivalent in JSON.
     """
     hint = DOCUMENTS[command]
-    fixed = {"command": command} if command in get_args(CommandKind) else {}
+    is_shared = hint is not recovery.ReconcileDocument  # it also lists runs of other commands
+    fixed = {"command": command} if is_shared and command in get_args(CommandKind) else {}
     first = _Types(fixed, ())
     first.document(hint)
     types = _Types(fixed, [name for name, uses in first.uses.items() if uses > 1])

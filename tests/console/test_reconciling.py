@@ -8,7 +8,7 @@ import boto3
 import pytest
 
 from roundsman.engine.restored import VERSIONS_SKIPPED
-from roundsman.inspector.operate.reconcile import command_id_of
+from roundsman.inspector.reconcile import command_id_of
 from roundsman.model.events import CommandSource, Resubmit
 from roundsman.model.instants import iso
 from roundsman.model.states import TaskState

@@ -28,6 +28,7 @@ OWN_FUNCTION = re.compile(r"\$\((?:output [^()]*|mappings)\)")
 QUOTED = re.compile(r'"[^"]*"|\'[^\']*\'')
 INNER = re.compile(r"\$\(([^()]*)\)")
 ASSIGNED = re.compile(r"^(?:[a-z]+=|for \w+ in )")
+INTO_FILE = re.compile(r" > [a-z]+\.[a-z]+$")
 OF_EVERY_COMMAND = {"--query", "--output", "--region"}
 FILE_COMMANDS = {("s3", "cp"): 2, ("s3", "ls"): 1}
 """The commands of `aws` that are no operation of a service, with the number of their arguments."""
@@ -48,7 +49,7 @@ def commands_in(line: str) -> Iterator[str]:
         bare = bare.replace(found[0], "VALUE", 1)
     statements += bare.split("; ")
     for statement in statements:
-        typed = ASSIGNED.sub("", statement.strip())
+        typed = ASSIGNED.sub("", INTO_FILE.sub("", statement.strip()))
         if typed.split(" ")[0] in ("aws", "sam", "roundsman"):
             yield re.sub(r"<(\d+)>", lambda one: texts[int(one[1])], typed)
 

@@ -8,7 +8,8 @@ from rich.console import Console
 
 from roundsman.command_line import command_line
 from roundsman.inspector.errors import Interrupted
-from roundsman.inspector.operate.reconcile import (
+from roundsman.inspector.read.stack import DeployedStack, find_stack
+from roundsman.inspector.reconcile import (
     FASTEST,
     SLOWEST,
     Reconciliation,
@@ -16,7 +17,6 @@ from roundsman.inspector.operate.reconcile import (
     send_all,
     stop_command,
 )
-from roundsman.inspector.read.stack import DeployedStack, find_stack
 from roundsman.model.instants import iso
 from roundsman_console.arguments import StackOption, read_instant, read_name, read_reason
 from roundsman_console.cli.operate import AsJson, By, Yes
@@ -24,7 +24,13 @@ from roundsman_console.cli_errors import sentences
 from roundsman_console.confirm import confirm
 from roundsman_console.hints import hint
 from roundsman_console.render.counts import count_of_orders
-from roundsman_console.render.reconcile import for_people, summary, table
+from roundsman_console.render.reconcile import (
+    for_people,
+    how_to_resume,
+    summary,
+    table,
+    what_it_does,
+)
 from roundsman_console.terminal import results
 
 MOST_SHOWN = 50
@@ -49,7 +55,7 @@ def reconcile_command(
     as_json: AsJson = False,
     yes: Yes = False,
 ) -> None:
-    """Let the orders go on after the tables were restored to an instant.
+    """Let the orders go on after the tables were restored to an instant, and pause bulk runs.
 
     Stop the supervisor first. Running the command again sends only what was not reached.
 
@@ -64,19 +70,19 @@ def reconcile_command(
             result = look_at_restored(
                 found, at, by=who, reason=why, tell=lambda n: status.update(f"{n} orders read")
             )
-        going = sum(one.goes for one in result.orders)
         if not as_json:
             _show(result)
         if go:
-            if going:
-                confirm(f"Let {count_of_orders(going)} go on as of {iso(at)}?", yes=yes)
+            if result.does_something:
+                confirm(f"{what_it_does(result)}?", yes=yes)
             _send(found, result, rate, as_json=as_json)
-        elif not as_json and going:
+        elif not as_json and result.does_something:
             _say(*_how_to_go_on(found, result))
         if as_json:
             print(json.dumps(result.document()))
         elif go:
             _say(f"{count_of_orders(len(result.sent))} sent to the scheduler.")
+            _say(*how_to_resume(result))
         if result.error is not None:
             raise result.error
 

@@ -2,9 +2,13 @@
 
 from rich.table import Table
 
-from roundsman.inspector.operate.reconcile import Does, Reconciliation, RestoredOrder
+from roundsman.command_line import REASON, command_line
+from roundsman.inspector.reconcile import Does, Reconciliation, RestoredOrder
 from roundsman.inspector.views.step_text import span
+from roundsman.model.events import COMMAND_KINDS
+from roundsman.model.holds import hold_words
 from roundsman.model.instants import iso
+from roundsman_console.render.counts import count_of_orders
 from roundsman_console.sanitize import plain
 
 WORDS = {
@@ -26,9 +30,38 @@ def summary(found: Reconciliation) -> list[str]:
         lines.append(
             f"- {found.archived} archived: a person may have repaired them since, and must again"
         )
+    for run in found.runs:
+        record = run.record
+        kind = COMMAND_KINDS[type(record.run.event)]
+        lines.append(
+            f"- bulk run {record.run.id} ({kind}, by {record.run.by}) would go on with "
+            f"{count_of_orders(record.left)}: it is paused, because what people asked of it since "
+            "is lost"
+        )
+    lines += [
+        f"- {hold.agent} {hold_words(hold)}, until {iso(hold.until)}: as of the instant; it may "
+        "have been released since"
+        for hold in found.holds
+    ]
     if len(lines) == 1:
         lines.append("No order is open, and none is archived.")
     return lines
+
+
+def what_it_does(found: Reconciliation) -> str:
+    """Return what `--go` does, as a sentence without its end."""
+    orders = f"let {count_of_orders(found.going)} go on as of {iso(found.restored_to)}"
+    runs = f"pause {len(found.runs)} bulk run{'s' * (len(found.runs) > 1)}"
+    does = " and ".join([runs] * bool(found.runs) + [orders] * bool(found.going))
+    return does[:1].upper() + does[1:]
+
+
+def how_to_resume(found: Reconciliation) -> list[str]:
+    """Return a line with the command that resumes each bulk run that is paused."""
+    return [
+        f"Once you know that it may go on: {command_line('bulk resume', one, options=REASON)}"
+        for one in sorted(found.paused)
+    ]
 
 
 def for_people(found: Reconciliation) -> list[RestoredOrder]:

@@ -13,7 +13,8 @@ from roundsman.command_line import command_line
 from roundsman.inspector import Inspector
 from roundsman.inspector.dead_letters.masked import masked_body
 from roundsman.inspector.errors import InspectorError, InvalidArgument
-from roundsman.inspector.operate.reconcile import (
+from roundsman.inspector.read.stack import DeployedStack
+from roundsman.inspector.reconcile import (
     FASTEST,
     SLOWEST,
     Does,
@@ -24,7 +25,6 @@ from roundsman.inspector.operate.reconcile import (
     send_all,
     stop_command,
 )
-from roundsman.inspector.read.stack import DeployedStack
 from roundsman.inspector.smoke import SmokeSpec, run_smoke_test
 from roundsman.model.instants import iso
 from roundsman.model.json import Json
@@ -32,7 +32,7 @@ from roundsman_console.application import check_event
 from roundsman_console.arguments import read_instant, read_name, read_reason
 from roundsman_console.cli_errors import ConsoleError
 from roundsman_console.render.counts import count_of_orders
-from roundsman_console.render.reconcile import WORDS, for_people, note_of, summary
+from roundsman_console.render.reconcile import WORDS, for_people, how_to_resume, note_of, summary
 from roundsman_console.smoke_events import (
     BY,
     ENDS,
@@ -214,17 +214,16 @@ def _reconcile(inspector: Inspector, given: Form, session: Session) -> CommandPa
         found = look_at_restored(
             stack, at, by=by, reason=reason, tell=lambda n: work.counts(f"{n} orders read")
         )
-        going = sum(one.goes for one in found.orders)
         shown = ""
-        if going and found.supervisor_stopped:
+        if found.does_something and found.supervisor_stopped:
             shown = session.sign(given, _version(found))
             RESTORED.keep(shown, found)
         running = f" The supervisor is running. Stop it first: {stop_command(stack)}"
         return replace(
             page,
-            sentence=f"{not_sent(given, False)}{count_of_orders(going)} would go on as of "
+            sentence=f"{not_sent(given, False)}{count_of_orders(found.going)} would go on as of "
             f"{iso(at)}. Nothing was sent."
-            f"{running if going and not found.supervisor_stopped else ''}",
+            f"{running if found.does_something and not found.supervisor_stopped else ''}",
             problems=[line.removeprefix("- ") for line in summary(found)],
             items=_items(found),
             asks=bool(shown),
@@ -235,9 +234,12 @@ def _reconcile(inspector: Inspector, given: Form, session: Session) -> CommandPa
 
 
 def _send(stack: DeployedStack, found: Reconciliation, rate: float, work: Work) -> WorkResult:
-    going = sum(one.goes for one in found.orders)
-    send_all(stack, found, rate=rate, tell=lambda n: work.counts(f"{n} of {going} orders sent"))
-    said = f"{count_of_orders(len(found.sent))} sent to the scheduler."
+    send_all(
+        stack, found, rate=rate, tell=lambda n: work.counts(f"{n} of {found.going} orders sent")
+    )
+    said = " ".join(
+        [f"{count_of_orders(len(found.sent))} sent to the scheduler.", *how_to_resume(found)]
+    )
     if found.error is not None:
         return WorkResult(f"{said} {found.error}", good=False)
     return WorkResult(said, good=True)
@@ -245,7 +247,8 @@ def _send(stack: DeployedStack, found: Reconciliation, rate: float, work: Work) 
 
 def _version(found: Reconciliation) -> str:
     """Which orders are sent, for the signature of the form."""
-    text = json.dumps([found.restored_to, *(one.order for one in found.orders if one.goes)])
+    orders = [one.order for one in found.orders if one.goes]
+    text = json.dumps([found.restored_to, orders, [one.record.run.id for one in found.runs]])
     return hashlib.sha256(text.encode()).hexdigest()
 
 

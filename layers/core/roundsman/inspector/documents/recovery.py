@@ -2,6 +2,8 @@
 
 from typing import Literal, TypedDict
 
+from roundsman.inspector.documents.agents import HoldDocument
+from roundsman.inspector.documents.bulk import BulkRunSummaryDocument
 from roundsman.inspector.documents.constraints import Count, Instant
 from roundsman.model.states import TaskState
 
@@ -42,6 +44,19 @@ class ReconciledCountsDocument(TypedDict):
     unreadable: Count
 
 
+class RestoredRunDocument(BulkRunSummaryDocument):
+    """A bulk run that would go on with the restored tables."""
+
+    paused: bool
+    """Whether a pause was requested."""
+
+
+class RestoredHoldDocument(HoldDocument):
+    """A hold by an operator that is in force again."""
+
+    agent: str
+
+
 class ReconcileDocument(TypedDict):
     """What brings on the orders of restored tables, and whether it was sent."""
 
@@ -54,3 +69,6 @@ class ReconcileDocument(TypedDict):
     """The orders that were archived at the instant and wait for a person."""
     sent: Count
     orders: list[ReconciledOrderDocument]
+    bulkRuns: list[RestoredRunDocument]
+    """The runs that would go on, and are paused."""
+    holds: list[RestoredHoldDocument]

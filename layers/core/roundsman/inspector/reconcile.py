@@ -5,6 +5,9 @@ and still owes a status or an alert gets an `inspect`. The id of the command fol
 instant and the order. So the command takes effect once, however often it is sent, and a second run
 sends only what the first one did not reach.
 
+A bulk run that was under way at the instant is paused, until a person resumes it
+(`roundsman.inspector.bulk.restored`).
+
 The supervisor must be stopped before: it would end the tasks whose time was over meanwhile.
 """
 
@@ -19,15 +22,24 @@ from botocore.exceptions import BotoCoreError, ClientError
 from roundsman.aws.errors import aws_errors
 from roundsman.engine.due import Lane, lane_key
 from roundsman.engine.restored import Assessment, Owes, assess
-from roundsman.errors import UnreadableRecord
+from roundsman.errors import CallRefused, TryAgain, UnreadableRecord
+from roundsman.inspector.bulk.documents import run_summary
+from roundsman.inspector.bulk.restored import RestoredRun, pause_restored, restored_runs
 from roundsman.inspector.clock import now, pause
-from roundsman.inspector.documents.recovery import ReconcileDocument, ReconciledOrderDocument
+from roundsman.inspector.documents.recovery import (
+    ReconcileDocument,
+    ReconciledOrderDocument,
+    RestoredHoldDocument,
+    RestoredRunDocument,
+)
 from roundsman.inspector.errors import InspectorError, Interrupted, InvalidArgument, aws_sentence
 from roundsman.inspector.operate.commands import check_sender
 from roundsman.inspector.read.stack import DeployedStack
 from roundsman.inspector.read.task_records import END_OF_TIME
+from roundsman.inspector.views.agents import hold_document
 from roundsman.lazy_dataclass import dataclass
 from roundsman.model.events import CommandSource, Reconcile
+from roundsman.model.holds import OPERATOR, Hold
 from roundsman.model.instants import iso
 from roundsman.model.json import sha256
 from roundsman.model.plan import Plan
@@ -99,11 +111,17 @@ class Reconciliation:
     """The orders in the open lanes."""
     archived: int
     """The number of orders that wait for a person."""
+    runs: Sequence[RestoredRun]
+    """The bulk runs that would go on."""
+    holds: Sequence[Hold]
+    """The holds by operators that are in force again."""
     supervisor_stopped: bool
     dry: bool = True
     """Whether nothing is sent."""
     sent: set[str] = field(default_factory=set)
     """The orders for which a message was sent."""
+    paused: set[str] = field(default_factory=set)
+    """The ids of the bulk runs for which a pause was requested."""
     error: InspectorError | None = None
     """What ended the sending early."""
 
@@ -111,6 +129,16 @@ class Reconciliation:
     def counts(self) -> Counter[Does]:
         """The number of orders by what is done about them."""
         return Counter(one.does for one in self.orders)
+
+    @property
+    def going(self) -> int:
+        """The number of orders for which a message is to be sent."""
+        return sum(one.goes for one in self.orders)
+
+    @property
+    def does_something(self) -> bool:
+        """Whether a message is to be sent, or a bulk run is to be paused."""
+        return bool(self.going or self.runs)
 
     def document(self) -> ReconcileDocument:
         """Return the result as JSON for scripts."""
@@ -131,7 +159,16 @@ class Reconciliation:
             "archived": self.archived,
             "sent": len(self.sent),
             "orders": [one.document(sent=one.order in self.sent) for one in self.orders],
+            "bulkRuns": [self._run(one) for one in self.runs],
+            "holds": [_hold(one) for one in self.holds],
         }
+
+    def _run(self, one: RestoredRun) -> RestoredRunDocument:
+        return {**run_summary(one.record), "paused": one.record.run.id in self.paused}
+
+
+def _hold(hold: Hold) -> RestoredHoldDocument:
+    return {**hold_document(hold), "agent": hold.agent}
 
 
 def command_id_of(restored_to: int, order: str) -> str:
@@ -147,8 +184,9 @@ def look_at_restored(
     reason: str,
     tell: Callable[[int], None] = lambda _: None,
 ) -> Reconciliation:
-    """Assess every open order; nothing is sent. `tell` is called with the number so far.
+    """Assess every open order and bulk run; nothing is sent.
 
+    `tell` is called with the number of orders so far.
     `restored_to` is the instant (epoch ms) to which the four tables were restored. Raises
     InvalidArgument if it is ahead, or if the name or the reason is empty or too long; TryAgain or
     CallRefused if the tables cannot be read.
@@ -169,7 +207,14 @@ def look_at_restored(
                 found.append(RestoredOrder(name, Does.UNREADABLE, problem=problem))
         tell(len(found))
     return Reconciliation(
-        restored_to, by, reason, found, _archived(stack), supervisor_stopped(stack)
+        restored_to,
+        by,
+        reason,
+        found,
+        _archived(stack),
+        restored_runs(stack, restored_to),
+        [hold for hold in stack.holds.holds() if hold.kind == OPERATOR],
+        supervisor_stopped(stack),
     )
 
 
@@ -180,8 +225,9 @@ def send_all(
     rate: float,
     tell: Callable[[int], None] = lambda _: None,
 ) -> None:
-    """Send what the orders need, at most `rate` messages per second; `found` has the result.
+    """Pause the bulk runs, and send what the orders need; `found` has the result.
 
+    At most `rate` messages are sent per second.
     `tell` is called with the number of messages so far. Raises InvalidArgument if the rate is not
     from SLOWEST to FASTEST, InspectorError if the supervisor is not stopped, and Interrupted on
     Ctrl-C: its `result` is `found`. Then, and after an error of AWS (`found.error`), the same call
@@ -192,6 +238,7 @@ def send_all(
     _require_stopped(stack, found)
     found.dry = False
     try:
+        _pause_runs(stack, found)
         for one in found.orders:
             if not one.goes or one.order in found.sent:
                 continue
@@ -203,8 +250,17 @@ def send_all(
             tell(len(found.sent))
     except (ClientError, BotoCoreError) as error:
         found.error = InspectorError(f"{aws_sentence(error)} Stopped {_how_far(found)}")
+    except (InspectorError, TryAgain, CallRefused) as error:
+        found.error = InspectorError(f"{error} Stopped {_how_far(found)}")
     except KeyboardInterrupt as error:
         raise Interrupted(f"Interrupted {_how_far(found)}", found) from error
+
+
+def _pause_runs(stack: DeployedStack, found: Reconciliation) -> None:
+    for one in found.runs:
+        if one.record.run.id not in found.paused:
+            pause_restored(stack, one, by=found.by, reason=found.reason)
+            found.paused.add(one.record.run.id)
 
 
 def check_supervisor(stack: DeployedStack, found: Reconciliation) -> None:
