@@ -25,13 +25,7 @@ SHOP = DeployedStack(
     endpoint="https://cloudformation.eu-central-1.amazonaws.com",
 )
 PLACE = "Stack shop in account 111122223333, eu-central-1"
-CHANGES = [
-    verb
-    for verb in STACK_VERBS
-    if options_of(verb) & {"--reason", "--yes", "--no-wait"}
-    and verb != "reconcile"
-    and not verb.startswith("bulk ")
-]
+CHANGES = [verb for verb in STACK_VERBS if options_of(verb) & {"--reason", "--yes", "--no-wait"}]
 OF_THE_WHOLE = ["smoke", "stats", "watch"]
 """Verbs that change nothing by an option of theirs, and send an order or judge the whole stack."""
 

@@ -16,7 +16,7 @@ from roundsman.inspector.operate.reconcile import (
     send_all,
     stop_command,
 )
-from roundsman.inspector.read.stack import DeployedStack, find_stack
+from roundsman.inspector.read.stack import DeployedStack
 from roundsman.model.instants import iso
 from roundsman_console.arguments import StackOption, read_instant, read_name, read_reason
 from roundsman_console.cli.operate import AsJson, By, Yes
@@ -25,6 +25,7 @@ from roundsman_console.confirm import confirm
 from roundsman_console.hints import hint
 from roundsman_console.render.counts import count_of_orders
 from roundsman_console.render.reconcile import for_people, summary, table
+from roundsman_console.target import announced_stack
 from roundsman_console.terminal import results
 
 MOST_SHOWN = 50
@@ -59,7 +60,7 @@ def reconcile_command(
         at = read_instant(restored_to)
         why = read_reason(reason or f"the tables were restored to {iso(at)}")
         who = read_name(by)
-        found = find_stack(stack)
+        found = announced_stack(stack)
         with Console(stderr=True, quiet=as_json).status("Reading the orders") as status:
             result = look_at_restored(
                 found, at, by=who, reason=why, tell=lambda n: status.update(f"{n} orders read")
