@@ -74,6 +74,13 @@ def test_an_application_has_its_agents_and_its_workflow(shop: Path) -> None:
     assert workflow.count("compensation=Compensation(") == 2
 
 
+def test_the_environment_of_an_application_has_what_its_commands_need(shop: Path) -> None:
+    """Each part of the package but the client alone, which `cli` has, and the project's own."""
+    parts = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
+    wanted = ",".join(sorted(set(parts["optional-dependencies"]) - {"client", "dev"}))
+    assert f"roundsman[{wanted}]==" in (shop / "requirements.txt").read_text()
+
+
 def test_no_placeholder_is_left(shop: Path) -> None:
     assert not [path for path, text in texts(shop).items() if re.search(r"\{\{\w+\}\}", text)]
 
@@ -756,7 +763,9 @@ def test_requirements_that_name_no_release_stop_the_upgrade(shop: Path) -> None:
     before = texts(shop)
     refused = types("upgrade", "--yes")
     assert refused.exit_code == 1
-    assert "requirements.txt has no line such as roundsman[cli,local,testing]==" in refused.stderr
+    assert (
+        "requirements.txt has no line such as roundsman[cli,local,testing,ui]==" in refused.stderr
+    )
     assert texts(shop) == before
 
 
