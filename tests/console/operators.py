@@ -6,6 +6,7 @@ whenever the command line sleeps, and no second passes.
 
 import io
 import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field
@@ -36,6 +37,14 @@ CHARGED_LATER: dict[str, object] = {
 
 
 MOST_WAITS = 5_000
+_PLACE = re.compile(
+    r"(?m)^(?:Stack \S+ (?:in account|on the local AWS at)|A local AWS of this project runs) .*\n"
+)
+
+
+def without_place(printed: str) -> str:
+    """What a command printed without the lines that say which AWS it talks to."""
+    return _PLACE.sub("", printed)
 
 
 @dataclass
@@ -65,10 +74,15 @@ class Operator:
     patience: Patience
 
     def types(self, *arguments: str, answer: str | None = None) -> Result:
-        """Run one command; `answer` is what is typed when asked. Its JSON is as its schema says."""
+        """Run one command; `answer` is what is typed when asked. Its JSON is as its schema says.
+
+        The result is without the line that names the stack, which `test_target` looks at.
+        """
         verb, rest = split_verb(arguments)
         # The stack is that of samconfig.toml: with --stack, each hint names it too.
         result = CliRunner(env={"COLUMNS": "100"}).invoke(app, [*arguments], input=answer)
+        for kept in ("stderr_bytes", "output_bytes"):
+            setattr(result, kept, without_place(getattr(result, kept).decode()).encode())
         if "--json" in rest and result.stdout:
             assert_schema(schema_of(verb), document(result))
         return result

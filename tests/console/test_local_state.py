@@ -213,5 +213,5 @@ def test_sandboxes_are_found_by_ps_where_there_is_no_proc(instance: LocalFiles) 
 
 
 def test_the_cache_is_kept_out_of_git(tmp_path: Path) -> None:
-    Instances(tmp_path)
+    Instances(tmp_path).claim(4510)
     assert (tmp_path / ".cache" / ".gitignore").read_text() == "*\n"

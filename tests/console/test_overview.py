@@ -180,7 +180,7 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
 
     monkeypatch.setattr(watch, "read_stats", gather)
     monkeypatch.setattr(watch, "pause", lambda _: None)
-    monkeypatch.setattr(watch, "find_stack", lambda _: tasks.stack())
+    monkeypatch.setattr(watch, "announced_stack", lambda _: tasks.stack())
     return coming
 
 

@@ -46,6 +46,7 @@ def deployed(status: str = "UPDATE_COMPLETE", **parameters: str) -> dict[str, An
     stack = {
         "StackName": "roundsman",
         "CreationTime": "2026-01-01T00:00:00Z",
+        "StackId": "arn:aws:cloudformation:eu-west-1:111122223333:stack/shop/0a1b",
         "StackStatus": status,
         "Outputs": [
             {"OutputKey": "TasksTableName", "OutputValue": "tasks"},

@@ -74,6 +74,13 @@ def test_an_application_has_its_agents_and_its_workflow(shop: Path) -> None:
     assert workflow.count("compensation=Compensation(") == 2
 
 
+def test_the_environment_of_an_application_has_what_its_commands_need(shop: Path) -> None:
+    """Each part of the package but the client alone, which `cli` has, and the project's own."""
+    parts = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
+    wanted = ",".join(sorted(set(parts["optional-dependencies"]) - {"client", "dev"}))
+    assert f"roundsman[{wanted}]==" in (shop / "requirements.txt").read_text()
+
+
 def test_no_placeholder_is_left(shop: Path) -> None:
     assert not [path for path, text in texts(shop).items() if re.search(r"\{\{\w+\}\}", text)]
 
@@ -511,11 +518,34 @@ def test_the_tests_of_an_added_workflow_send_its_own_event(shop: Path) -> None:
     assert passed.returncode == 0, passed.stdout
 
 
-def run_tests(shop: Path) -> "subprocess.CompletedProcess[str]":
-    """Run the application's tests in memory, in a process of their own."""
+@pytest.mark.exhaustive
+def test_the_tests_of_an_application_pass_where_its_steps_wait(shop: Path) -> None:
+    workflow = shop / "layers/workflows/workflows/shop.py"
+    before, last = workflow.read_text().split("shop_payment = Step(")
+    before = before.replace("import Compensation, Step", "import Archive, Compensation, Step")
+    before = before.replace("Undo, Workflow", "Undo, Wait, Workflow")
+    waits = "on_failure=Wait(timedelta(minutes=20), 2, Archive()),"
+    workflow.write_text(f"{before}shop_payment = Step(\n    {waits}{last}")
+    agent = shop / "functions/agents/stock/app.py"
+    code = agent.read_text().replace(
+        "from functools", "from datetime import timedelta\nfrom functools"
+    )
+    code = code.replace("import Agent, Json", "import Agent, Callback, Json")
+    asks = "    _create(request)\n    return Callback(within=timedelta(minutes=30))"
+    agent.write_text(code.replace("    return _create(request)", asks))
+    passed = run_tests(shop, "tests/test_workflows.py", "tests/test_stack.py")
+    assert passed.returncode == 0, passed.stdout
+
+
+def run_tests(shop: Path, *files: str) -> "subprocess.CompletedProcess[str]":
+    """Run tests of the application, those in memory by default, in a process of their own."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     return subprocess.run(
-        [*command, "tests/test_workflows.py"], cwd=shop, capture_output=True, text=True, check=False
+        [*command, *(files or ["tests/test_workflows.py"])],
+        cwd=shop,
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 
@@ -733,7 +763,9 @@ def test_requirements_that_name_no_release_stop_the_upgrade(shop: Path) -> None:
     before = texts(shop)
     refused = types("upgrade", "--yes")
     assert refused.exit_code == 1
-    assert "requirements.txt has no line such as roundsman[cli,local,testing]==" in refused.stderr
+    assert (
+        "requirements.txt has no line such as roundsman[cli,local,testing,ui]==" in refused.stderr
+    )
     assert texts(shop) == before
 
 

@@ -125,7 +125,8 @@ def test_show_of_an_unknown_order_is_one_sentence(operator: Operator) -> None:
     result = operator.types("show", "ord-9", "--json")
     assert (result.exit_code, result.stdout) == (3, "")
     assert result.stderr.startswith(
-        "There is no order ord-9 in roundsman. Its event may have been rejected"
+        "There is no order ord-9 in roundsman. Its event may have been rejected, or still be in "
+        "the SubmissionQueue."
     )
 
 

@@ -16,7 +16,7 @@ from typer.testing import CliRunner, Result
 
 from roundsman_console.cli_errors import EXIT_CODES
 from roundsman_console.main import app
-from tests.console.operators import Operator, at_each_call
+from tests.console.operators import Operator, at_each_call, without_place
 from tests.console.verbs import STACK_VERBS, typed_example
 
 
@@ -47,6 +47,7 @@ class OneAnswer:
         self.body = (
             "<DescribeStacksResponse><DescribeStacksResult><Stacks><member>"
             "<StackName>roundsman</StackName><CreationTime>2027-01-15T08:00:00Z</CreationTime>"
+            "<StackId>arn:aws:cloudformation:us-east-1:1:stack/roundsman/0a</StackId>"
             f"<StackStatus>{status}</StackStatus><Outputs>{listed}</Outputs>"
             "</member></Stacks></DescribeStacksResult></DescribeStacksResponse>"
         )
@@ -89,9 +90,10 @@ def told(result: Result, verb: str) -> str:
     """The one sentence on standard error, which is all that is said."""
     assert isinstance(result.exception, SystemExit), (verb, result.exception, result.output)
     assert (result.exit_code, result.stdout) == (1, ""), (verb, result.output)
-    assert result.stderr.count("\n") == 1, (verb, result.stderr)
-    assert "\x1b" not in result.stderr, verb
-    return result.stderr
+    said = without_place(result.stderr)
+    assert said.count("\n") == 1, (verb, result.stderr)
+    assert "\x1b" not in said, verb
+    return said
 
 
 TROUBLES: dict[str, tuple[Callable[[OneAnswer], None], str]] = {

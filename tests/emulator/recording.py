@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.console.operations_page import blocks, replaced
+from tests.console.operators import without_place
 from tests.emulator.conftest import PROJECT, DeployedStack
 
 COLUMNS = 100
@@ -56,7 +57,7 @@ class Recording:
         """Run the command and record it; it must end with this exit code. Returns its output."""
         _, *words = shlex.split(line)
         result = self.run(*words)
-        output = result.stdout + result.stderr
+        output = result.stdout + without_place(result.stderr)
         assert result.returncode == code, f"$ {line}\n{output}"
         self.says(block, f"$ {line}", *output.splitlines())
         if code:

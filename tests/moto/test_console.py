@@ -11,7 +11,7 @@ from roundsman.inspector import clock as polling
 from roundsman.inspector.errors import aws_sentence
 from roundsman.testing.stack import Stack
 from roundsman_console.main import app
-from tests.console.operators import Patience
+from tests.console.operators import Patience, without_place
 from tests.moto.orders import ALL_EFFECTS, order
 
 
@@ -29,10 +29,10 @@ def roundsman(*arguments: str, typed: str = "") -> Result:
 
 
 def sentence(result: Result, code: int = 1) -> str:
-    """What was said on standard error, which must be all that was said."""
+    """What was said on standard error beside the place, which must be all that was said."""
     assert (result.exit_code, result.stdout) == (code, ""), result.output
     assert isinstance(result.exception, SystemExit), "a traceback is no sentence"
-    said: str = result.stderr
+    said = without_place(result.stderr)
     assert said.count("\n") == 1, said
     return said.rstrip("\n")
 

@@ -25,7 +25,7 @@ from roundsman.inspector.operate.commands import (
 from roundsman.inspector.operate.corrections import corrects, known_workflows
 from roundsman.inspector.read.masks import MASK, MaskedPaths
 from roundsman.inspector.read.selection import Selection
-from roundsman.inspector.read.stack import DeployedStack, find_stack
+from roundsman.inspector.read.stack import DeployedStack
 from roundsman.inspector.views.step_text import span
 from roundsman.inspector.views.task_view import second
 from roundsman.model.bulk_run import BulkRecord, OrderNote, RunState
@@ -51,6 +51,7 @@ from roundsman_console.render.bulk import print_run, print_tried, progress_words
 from roundsman_console.render.corrections import print_changes
 from roundsman_console.render.counts import count_of_orders
 from roundsman_console.render.plan import print_plan_move
+from roundsman_console.target import announced_stack
 
 CODES = {CommandOutcome.REFUSED: FAILED, CommandOutcome.UNCONFIRMED: UNCONFIRMED}
 """The exit codes of commands that were not carried out, or not yet."""
@@ -131,8 +132,8 @@ def stack_for(name: str | None, event: OperatorEvent | None = None) -> DeployedS
     Raises InspectorError if these are not known.
     """
     if event is None or not corrects(event):
-        return find_stack(name)
-    stack = find_stack(name, application_events())
+        return announced_stack(name)
+    stack = announced_stack(name, application_events())
     known_workflows(stack)
     return stack
 
@@ -144,7 +145,7 @@ def _carry_out(spec: CommandSpec, act: ParsedOptions, *, dry_run: bool) -> None:
         reason, by = read_reason(manner.reason), read_name(manner.by)
         event = spec.event(CommandSource("", by))
         corrected = spec.input is not None or corrects(event)
-        stack = find_stack(manner.stack, application_events() if corrected else None)
+        stack = announced_stack(manner.stack, application_events() if corrected else None)
         try:
             result = send_command(
                 stack,

@@ -8,7 +8,6 @@ from rich.text import Text
 
 from roundsman.inspector.alerts import StandingAlerts, alerts_document, read_standing
 from roundsman.inspector.clock import now
-from roundsman.inspector.read.stack import find_stack
 from roundsman.inspector.sanitize import inert
 from roundsman.inspector.views.standing_alerts import StandingAlert, newest_first
 from roundsman.model.instants import format_duration
@@ -17,6 +16,7 @@ from roundsman_console.cli.operate import AsJson
 from roundsman_console.cli_errors import FAILED, complain, sentences
 from roundsman_console.hints import hint, hinted_json
 from roundsman_console.sanitize import plain
+from roundsman_console.target import find_stack
 from roundsman_console.terminal import results
 
 STYLES = {"critical": "bold red", "error": "red", "warning": "yellow", "info": "cyan"}

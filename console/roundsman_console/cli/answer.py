@@ -13,12 +13,12 @@ from roundsman.errors import PermanentError
 from roundsman.inspector.errors import Interrupted
 from roundsman.inspector.operate.answers import check_answer, send_answer, token_of_step
 from roundsman.inspector.operate.commands import CommandOutcome
-from roundsman.inspector.read.stack import find_stack
 from roundsman_console.arguments import StackOption, read_result
 from roundsman_console.cli._act import CODES
 from roundsman_console.cli.operate import DEFAULT_WAIT, AsJson, NoWait, Wait
 from roundsman_console.cli_errors import USAGE, ConsoleError, complain, sentences
 from roundsman_console.hints import hint, hinted_json
+from roundsman_console.target import announced_stack
 
 
 def answer_command(
@@ -51,7 +51,7 @@ def answer_command(
         answer = None if failure else read_result(result)
         if step is None:
             check_answer(wait_of, result=answer, failure=failure)
-        deployed = find_stack(stack)
+        deployed = announced_stack(stack)
         token = wait_of if step is None else token_of_step(deployed, wait_of, step)
         try:
             told = send_answer(

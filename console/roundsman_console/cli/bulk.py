@@ -11,7 +11,6 @@ from roundsman.inspector.bulk.documents import run_summary
 from roundsman.inspector.bulk.start import ask, bulk_runs_of, find_run
 from roundsman.inspector.clock import now
 from roundsman.inspector.documents.bulk import BulkRunListDocument, BulkRunRequestDocument
-from roundsman.inspector.read.stack import find_stack
 from roundsman.inspector.sanitize import inert
 from roundsman.model.bulk_run import BulkRecord, OrderResult, RequestAction, RunState
 from roundsman.model.events import COMMAND_KINDS
@@ -21,6 +20,7 @@ from roundsman_console.cli._options import Anyway, AsJson, By
 from roundsman_console.cli_errors import sentences
 from roundsman_console.hints import hint, hinted_json
 from roundsman_console.sanitize import plain
+from roundsman_console.target import announced_stack, find_stack
 from roundsman_console.terminal import results, short_instant
 
 _STYLES = {RunState.FINISHED: "green", RunState.RUNNING: "cyan"}
@@ -150,7 +150,7 @@ def _ask(
 ) -> None:
     with sentences():
         name, why = read_name(by), read_reason(reason)
-        sentence = ask(find_stack(stack), run, action, by=name, reason=why, anyway=anyway)
+        sentence = ask(announced_stack(stack), run, action, by=name, reason=why, anyway=anyway)
         if as_json:
             document = BulkRunRequestDocument(runId=run, command=action.value, sentence=sentence)
             print(hinted_json(document))

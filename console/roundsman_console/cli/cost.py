@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from roundsman.inspector.read.stack import find_stack
 from roundsman_console.arguments import StackOption
 from roundsman_console.cli_errors import sentences
 from roundsman_console.cost.alternatives import rivals_of
@@ -17,6 +16,7 @@ from roundsman_console.cost.live import DEFAULT_SINCE, read_since, read_usage
 from roundsman_console.cost.model import Wanted, bill_of, units_of
 from roundsman_console.cost.prices import load_prices
 from roundsman_console.documents import CostDocument
+from roundsman_console.target import find_stack
 
 D = Wanted(1)  # the defaults of the options
 

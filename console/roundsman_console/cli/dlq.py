@@ -32,7 +32,6 @@ from roundsman.inspector.documents.dead_letters import (
     DroppedDeadLetterDocument,
 )
 from roundsman.inspector.errors import Interrupted
-from roundsman.inspector.read.stack import find_stack
 from roundsman.model.instants import iso
 from roundsman_console.application import application_events
 from roundsman_console.arguments import StackOption
@@ -48,6 +47,7 @@ from roundsman_console.render.dead_letters import (
     working,
 )
 from roundsman_console.sanitize import plain
+from roundsman_console.target import announced_stack, find_stack
 from roundsman_console.terminal import results
 
 dlq_app = typer.Typer(
@@ -170,7 +170,7 @@ def dlq_redrive_command(
     Example: roundsman dlq redrive SchedulerQueue --limit 20 --yes
     """
     with sentences():
-        found = find_stack(stack, application_events())
+        found = announced_stack(stack, application_events())
         source = find_source(found, queue)
         wanted = Redrive(source, only, limit, rate, anyway, dry=not yes)
         try:
@@ -201,7 +201,7 @@ def dlq_drop_command(
     Example: roundsman dlq drop 5fea7756 --yes
     """
     with sentences():
-        found = find_stack(stack, application_events())
+        found = announced_stack(stack, application_events())
         dead = find_dead_letter(found, message)
         which, order = dead.letter.message_id, order_of(dead.letter.body)
         confirm(

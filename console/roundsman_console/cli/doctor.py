@@ -8,13 +8,13 @@ from rich.console import Console
 
 from roundsman.inspector.doctor.doctor import Doctor
 from roundsman.inspector.doctor.facts import Finding
-from roundsman.inspector.read.stack import find_stack
 from roundsman_console.arguments import StackOption
 from roundsman_console.cli.operate import AsJson, Yes
 from roundsman_console.cli_errors import FAILED, sentences
 from roundsman_console.confirm import confirm
 from roundsman_console.hints import hinted_json
 from roundsman_console.render.doctor import print_plan, print_report
+from roundsman_console.target import announced_stack
 from roundsman_console.terminal import progress, results
 
 Deep = Annotated[
@@ -48,7 +48,7 @@ def doctor_command(
     Example: roundsman doctor --fix
     """
     with sentences():
-        found = find_stack(stack)
+        found = announced_stack(stack)
         doctor = Doctor(found, limit, rate if deep else None, progress(quiet=as_json))
 
         def confirmed(wanted: Sequence[Finding]) -> None:

@@ -6,12 +6,12 @@ import typer
 
 from roundsman.inspector.errors import Interrupted
 from roundsman.inspector.operate.erasure import erase_order
-from roundsman.inspector.read.stack import find_stack
 from roundsman_console.arguments import StackOption, read_name, read_reason
 from roundsman_console.cli._act import print_result
 from roundsman_console.cli._options import DEFAULT_WAIT, AsJson, By, NoWait, Wait, Yes
 from roundsman_console.cli_errors import sentences
 from roundsman_console.confirm import confirm
+from roundsman_console.target import announced_stack
 
 
 def erase_command(
@@ -44,7 +44,7 @@ def erase_command(
     with sentences():
         try:
             result = erase_order(
-                find_stack(stack),
+                announced_stack(stack),
                 order,
                 by=read_name(by),
                 reason=read_reason(reason),

@@ -14,7 +14,6 @@ from rich.console import Console
 
 from roundsman.inspector.export import Exported, Lines, export_pages
 from roundsman.inspector.read.selection import Selection
-from roundsman.inspector.read.stack import find_stack
 from roundsman_console.arguments import StackOption
 from roundsman_console.cli_errors import FAILED, USAGE, ConsoleError, sentences
 from roundsman_console.documents import ExportDocument
@@ -31,6 +30,7 @@ from roundsman_console.filters import (
     WorkflowFilter,
     read_selection,
 )
+from roundsman_console.target import find_stack
 
 
 def export_command(

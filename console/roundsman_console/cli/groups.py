@@ -10,7 +10,6 @@ from roundsman.inspector.clock import now
 from roundsman.inspector.documents.groups import GroupDetailsDocument, GroupListDocument
 from roundsman.inspector.read.agents import find_agents
 from roundsman.inspector.read.groups import GroupNow, find_group, list_groups
-from roundsman.inspector.read.stack import find_stack
 from roundsman.inspector.views.groups import (
     commands_of,
     effects_of,
@@ -28,6 +27,7 @@ from roundsman_console.cli_errors import NOT_FOUND, USAGE, ConsoleError, sentenc
 from roundsman_console.filters import read_selection
 from roundsman_console.hints import hint, hinted_json
 from roundsman_console.sanitize import plain
+from roundsman_console.target import find_stack
 from roundsman_console.terminal import results
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]

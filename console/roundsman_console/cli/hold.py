@@ -21,7 +21,6 @@ from roundsman.inspector.operate.holds import (
     wake_after,
 )
 from roundsman.inspector.read.agents import AgentNow, find_agent
-from roundsman.inspector.read.stack import find_stack
 from roundsman.inspector.sanitize import inert
 from roundsman.inspector.views.agents import circuit_sentence
 from roundsman.inspector.views.task_view import second
@@ -33,6 +32,7 @@ from roundsman_console.cli_errors import complain, sentences
 from roundsman_console.confirm import confirm
 from roundsman_console.hints import hint
 from roundsman_console.render.woken import woken_lines
+from roundsman_console.target import announced_stack
 
 Agent = Annotated[str, typer.Argument(help="The agent's name, as in: roundsman agents")]
 
@@ -55,7 +55,7 @@ def hold_command(
     with sentences():
         seconds = read_duration(length, least=SHORTEST_HOLD, most=LONGEST_HOLD)
         who, why = read_name(by), read_reason(reason)
-        found = find_stack(stack)
+        found = announced_stack(stack)
         held = find_agent(found, agent)
         lasts = format_duration(seconds * SECOND)
         confirm(f"{_is_held(held)}Hold {held.name} for {lasts}?", yes=yes)
@@ -80,7 +80,7 @@ def release_command(
     """
     with sentences():
         who, why = read_name(by), read_reason(reason) if reason else ""
-        found = find_stack(stack)
+        found = announced_stack(stack)
         release = release_agent(found, agent, by=who, reason=why)
         _warn(release.not_alerted)
         if not as_json:

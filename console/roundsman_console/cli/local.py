@@ -43,7 +43,6 @@ local_app = typer.Typer(
     no_args_is_help=True,
 )
 
-_WANTED = ("AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_DEFAULT_REGION")
 NOT_HEALTHY, NONE, STARTING = 1, 3, 4  # exit codes of `status`
 
 ProjectOption = Annotated[
@@ -305,11 +304,8 @@ def _status(instance: LocalFiles, health: LocalState) -> LocalInstanceDocument:
 
 def up_lines(local: LocalAws, configured: str) -> list[str]:
     """Return what to type next in a local AWS; `configured` is the stack of samconfig.toml."""
-    settings = " ".join(f"{name}={local.environment[name]}" for name in _WANTED)
-    if local.stack != configured:  # so that the next commands find it
-        settings += f" ROUNDSMAN_STACK={local.stack}"
     found = [f"{local.stack} is deployed on {local.endpoint}. For the next commands:"]
-    found.append(f"  export {settings}")
+    found.append(f"  {local.record.export_command(configured)}")
     for url in sorted({url for url in local.services.values() if not _listens(url)}):
         found.append(
             f"No service answers at {url}: start yours, or stand-ins with: roundsman services"

@@ -14,7 +14,6 @@ from rich.table import Table
 from roundsman.inspector.clock import now
 from roundsman.inspector.read.lookup import shown_tasks
 from roundsman.inspector.read.selection import BUDGET, Page, find
-from roundsman.inspector.read.stack import find_stack
 from roundsman.inspector.sanitize import inert
 from roundsman.inspector.views.task_view import erased_words, left_out_words, page_document
 from roundsman.model.instants import format_duration, iso
@@ -36,6 +35,7 @@ from roundsman_console.filters import (
 )
 from roundsman_console.render.states import STATE_STYLES
 from roundsman_console.sanitize import plain
+from roundsman_console.target import find_stack
 from roundsman_console.terminal import results
 
 LONGEST_PAGE = 10_000  # tasks; use `roundsman export` for more

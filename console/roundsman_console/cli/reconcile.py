@@ -8,7 +8,7 @@ from rich.console import Console
 
 from roundsman.command_line import command_line
 from roundsman.inspector.errors import Interrupted
-from roundsman.inspector.read.stack import DeployedStack, find_stack
+from roundsman.inspector.read.stack import DeployedStack
 from roundsman.inspector.reconcile import (
     FASTEST,
     SLOWEST,
@@ -31,6 +31,7 @@ from roundsman_console.render.reconcile import (
     table,
     what_it_does,
 )
+from roundsman_console.target import announced_stack
 from roundsman_console.terminal import results
 
 MOST_SHOWN = 50
@@ -65,7 +66,7 @@ def reconcile_command(
         at = read_instant(restored_to)
         why = read_reason(reason or f"the tables were restored to {iso(at)}")
         who = read_name(by)
-        found = find_stack(stack)
+        found = announced_stack(stack)
         with Console(stderr=True, quiet=as_json).status("Reading the orders") as status:
             result = look_at_restored(
                 found, at, by=who, reason=why, tell=lambda n: status.update(f"{n} orders read")

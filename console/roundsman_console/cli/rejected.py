@@ -29,7 +29,7 @@ from roundsman.inspector.dead_letters.rejections import (
 from roundsman.inspector.dead_letters.resend import Resent, resend, resend_all, resent_document
 from roundsman.inspector.documents.dead_letters import RejectionDocument
 from roundsman.inspector.errors import Interrupted
-from roundsman.inspector.read.stack import DeployedStack, find_stack
+from roundsman.inspector.read.stack import DeployedStack
 from roundsman.model.instants import iso
 from roundsman_console.application import application_events
 from roundsman_console.arguments import StackOption, read_body
@@ -48,6 +48,7 @@ from roundsman_console.render.dead_letters import (
     working,
 )
 from roundsman_console.sanitize import plain
+from roundsman_console.target import announced_stack, find_stack
 from roundsman_console.terminal import results
 
 WHERE = "the RejectedQueue"
@@ -158,7 +159,7 @@ def rejected_resend_command(
         if body is not None and (sets or removes):
             raise ConsoleError("Give either --body, or --set and --remove.", USAGE)
         whole = read_body(body)
-        found = find_stack(stack, application_events())
+        found = announced_stack(stack, application_events())
         if message is None:
             _resend_all(found, limit, yes=yes, as_json=as_json)
             return
@@ -219,7 +220,7 @@ def rejected_drop_command(
     Example: roundsman rejected drop 5fea7756 --yes
     """
     with sentences():
-        found = find_stack(stack, application_events())
+        found = announced_stack(stack, application_events())
         with look_at_rejected(found, WHILE_ASKED) as look:
             rejection = read_rejection(find_letter(look, message, WHERE))
             which, order = rejection.letter.message_id, order_of(rejection.body)

@@ -1,11 +1,11 @@
 """`roundsman rollback`: lets the functions run what they ran before the last deployment."""
 
 from roundsman.inspector.operate.rollback import AFTERWARDS, find_changes, go_back
-from roundsman.inspector.read.stack import find_stack
 from roundsman_console.arguments import StackOption
 from roundsman_console.cli._options import Yes
 from roundsman_console.cli_errors import sentences
 from roundsman_console.confirm import confirm
+from roundsman_console.target import announced_stack
 from roundsman_console.terminal import results
 
 
@@ -18,7 +18,7 @@ def rollback_command(stack: StackOption = None, yes: Yes = False) -> None:
     Example: roundsman rollback --yes
     """
     with sentences():
-        found = find_stack(stack)
+        found = announced_stack(stack)
         changes = find_changes(found)
         if not changes:
             results().print("Every function runs the version from before the last deployment.")

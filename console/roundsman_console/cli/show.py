@@ -11,7 +11,6 @@ from rich.text import Text
 from roundsman.command_line import REASON, command_line
 from roundsman.inspector.clock import now
 from roundsman.inspector.read.lookup import find_shown
-from roundsman.inspector.read.stack import find_stack
 from roundsman.inspector.views.step_text import agent_words, last_error, span, step_facts
 from roundsman.inspector.views.task_view import (
     in_state,
@@ -32,6 +31,7 @@ from roundsman_console.cli_errors import sentences
 from roundsman_console.hints import hint, hinted_json
 from roundsman_console.render.states import STEP_STYLES, task_line
 from roundsman_console.sanitize import plain
+from roundsman_console.target import find_stack
 from roundsman_console.terminal import results, short_instant
 
 

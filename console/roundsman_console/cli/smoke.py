@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from roundsman.inspector.read.stack import find_stack
 from roundsman.inspector.sanitize import inert
 from roundsman.inspector.smoke import SmokeResult, SmokeSpec, run_smoke_test
 from roundsman_console.application import check_event
@@ -26,6 +25,7 @@ from roundsman_console.smoke_events import (
     read_event,
     with_new_id,
 )
+from roundsman_console.target import announced_stack
 from roundsman_console.terminal import results
 
 
@@ -73,7 +73,7 @@ def smoke_command(
             within=within,
             by=BY,
         )
-        found = find_stack(stack)
+        found = announced_stack(stack)
         check_event(spec.file, json.dumps(spec.event))
         result = run_smoke_test(found, spec, _progress(quiet=as_json))
         if as_json:

@@ -12,7 +12,6 @@ from rich.text import Text
 from roundsman.inspector.clock import now
 from roundsman.inspector.read.counts import TaskCounts
 from roundsman.inspector.read.queues import MARKS, Queue
-from roundsman.inspector.read.stack import find_stack
 from roundsman.inspector.views.stats import Stats, read_stats, stats_document
 from roundsman.inspector.views.task_view import second
 from roundsman.model.instants import format_duration
@@ -22,6 +21,7 @@ from roundsman_console.cli_errors import sentences
 from roundsman_console.render.agents import agents_table
 from roundsman_console.render.states import STATE_STYLES
 from roundsman_console.sanitize import plain
+from roundsman_console.target import announced_stack
 from roundsman_console.terminal import results
 
 
@@ -31,7 +31,7 @@ def stats_command(
 ) -> None:
     """Show the task and queue counts, what is overdue, and the agents. Example: roundsman stats"""
     with sentences():
-        found = read_stats(find_stack(stack))
+        found = read_stats(announced_stack(stack))
         if as_json:
             print(json.dumps(stats_document(found)))
             return

@@ -11,7 +11,7 @@ from roundsman.client import Client
 from roundsman.command_line import command_line
 from roundsman.errors import RoundsmanError, TryAgain
 from roundsman.inspector.clock import now, wait_for
-from roundsman.inspector.read.stack import DeployedStack, find_stack
+from roundsman.inspector.read.stack import DeployedStack
 from roundsman.model.task import TASK_ID
 from roundsman_console.application import check_event, order_id_of
 from roundsman_console.arguments import StackOption
@@ -19,6 +19,7 @@ from roundsman_console.cli._options import DEFAULT_WAIT, NoWait
 from roundsman_console.cli_errors import ConsoleError, sentences
 from roundsman_console.documents import SubmitDocument
 from roundsman_console.hints import hint
+from roundsman_console.target import announced_stack
 
 ANYWAY = " Correct it, or add --anyway to send it nevertheless."
 LARGEST_MESSAGE = 1024 * 1024  # bytes, the limit of SQS; the limit of submission is lower
@@ -44,7 +45,7 @@ def submit_command(
     Example: roundsman submit events/first.json
     """
     with sentences():
-        found = find_stack(stack)
+        found = announced_stack(stack)
         found.output("SubmissionQueueUrl")  # raises if it is no stack of Roundsman
         body = _read(file)
         if not anyway:

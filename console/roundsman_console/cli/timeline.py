@@ -9,7 +9,6 @@ from rich.table import Table
 
 from roundsman.inspector.clock import now
 from roundsman.inspector.read.lookup import find_shown
-from roundsman.inspector.read.stack import find_stack
 from roundsman.inspector.views.task_events import (
     Happening,
     happenings,
@@ -23,6 +22,7 @@ from roundsman_console.arguments import StackOption
 from roundsman_console.cli_errors import sentences
 from roundsman_console.render.states import task_line
 from roundsman_console.sanitize import plain
+from roundsman_console.target import find_stack
 from roundsman_console.terminal import results
 
 _STYLES = {"failed": "red", "undo failed": "red", "refused": "red", "finished": "green"}

@@ -7,11 +7,11 @@ from typing import Annotated
 import typer
 
 from roundsman.inspector import Inspector
-from roundsman.inspector.read.stack import find_stack
 from roundsman_console.application import application_events
 from roundsman_console.arguments import StackOption
 from roundsman_console.cli_errors import ConsoleError, complain, sentences
 from roundsman_console.documents import UiDocument
+from roundsman_console.target import announced_stack
 
 MISSING = (
     "The console in the browser needs packages that are not installed. Install them with: "
@@ -58,5 +58,5 @@ def ui_command(
             if not no_browser and not webbrowser.open(session.link):
                 complain("No browser could be opened. Open the link yourself.")
 
-        found = find_stack(stack, application_events())
+        found = announced_stack(stack, application_events())
         serve(Inspector(found), port=port, read_only=read_only, opened=opened)

@@ -18,7 +18,7 @@ from rich.text import Text
 from roundsman.errors import TryAgain
 from roundsman.inspector.clock import now, pause
 from roundsman.inspector.documents.stats import WatchDocument
-from roundsman.inspector.read.stack import DeployedStack, find_stack
+from roundsman.inspector.read.stack import DeployedStack
 from roundsman.inspector.views.stats import Stats, newest_failures, read_stats, stats_document
 from roundsman.inspector.views.task_view import second, task_summary
 from roundsman.model.instants import format_duration
@@ -27,6 +27,7 @@ from roundsman_console.arguments import StackOption
 from roundsman_console.cli.stats import stats_view
 from roundsman_console.cli_errors import complain, sentences
 from roundsman_console.sanitize import plain
+from roundsman_console.target import announced_stack
 
 
 def watch_command(
@@ -44,7 +45,7 @@ def watch_command(
 ) -> None:
     """Show the stack's numbers and newest failures, updated. Example: roundsman watch --every 10"""
     with sentences():
-        found = find_stack(stack)
+        found = announced_stack(stack)
         try:
             if as_json or not sys.stdout.isatty():
                 _print(found, every, times, as_json=as_json)

@@ -4,7 +4,6 @@ from typing import Annotated
 
 import typer
 
-from roundsman.inspector.read.stack import find_stack
 from roundsman.inspector.views.diagnosis import Diagnosis
 from roundsman.inspector.views.why import why, why_document
 from roundsman.model.task import Task
@@ -13,6 +12,7 @@ from roundsman_console.cli_errors import sentences
 from roundsman_console.hints import hint, hinted_json
 from roundsman_console.render.states import task_line
 from roundsman_console.sanitize import plain
+from roundsman_console.target import find_stack
 from roundsman_console.terminal import results
 
 

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from roundsman_console.cli_errors import ConsoleError
 
+CACHE = ".cache"
+
 
 def find_project(start: Path) -> Path:
     """Return the nearest folder with a template.yaml, from `start` upwards.
@@ -27,7 +29,7 @@ def cache_folder(project: Path) -> Path:
 
     A `.gitignore` in the folder excludes it from git. Raises ConsoleError if it cannot be written.
     """
-    folder = project / ".cache"
+    folder = project / CACHE
     try:
         folder.mkdir(exist_ok=True)
         ignore = folder / ".gitignore"

@@ -19,9 +19,11 @@ from roundsman_console.local.process import (
     end_group,
     identify,
 )
-from roundsman_console.local.project import cache_folder, exclusive
+from roundsman_console.local.project import CACHE, cache_folder, exclusive
 
 RECORD = "state.json"
+EXPORTED = ("AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_DEFAULT_REGION")
+"""The variables that a person sets to use a local AWS."""
 REMOVED = "removed"  # the folder in the project's cache from which files are removed later
 
 
@@ -78,6 +80,17 @@ class LocalRecord:
             "NO_PROXY": direct,
             "no_proxy": direct,
         }
+
+    def export_command(self, configured: str) -> str:
+        """Return the command that makes the next commands of a shell use this stack.
+
+        `configured` is the stack that they use by default.
+        """
+        given = self.client_environment
+        settings = " ".join(f"{name}={given[name]}" for name in EXPORTED)
+        if self.stack != configured:
+            settings += f" ROUNDSMAN_STACK={self.stack}"
+        return f"export {settings}"
 
     def is_starting(self) -> bool:
         """Whether the process that starts it is still running and has not finished."""
@@ -201,10 +214,11 @@ class LocalFiles:
 
 
 class Instances:
-    """All local AWS instances of one project."""
+    """All local AWS instances of one project. Only `claim` writes in the project."""
 
     def __init__(self, project: Path) -> None:
-        self._folder = cache_folder(project) / "local"
+        self._project = project
+        self._folder = project / CACHE / "local"
 
     def __iter__(self) -> Iterator[LocalFiles]:
         if self._folder.is_dir():
@@ -222,6 +236,7 @@ class Instances:
         Raises ConsoleError if an instance runs on the port or is starting.
         """
         instance = self.at(port)
+        cache_folder(self._project)
         with exclusive(self._folder.parent / "local.lock"):
             record = instance.read()
             if record is not None and record.is_starting():

@@ -144,8 +144,8 @@ def _requirements(project: Path, version: str, *, vendors: bool) -> str:
     text, pins = _PIN.subn(rf"\g<1>{version}", read_text(project, REQUIREMENTS, _MADE_BY_INIT))
     if not pins:
         raise ConsoleError(
-            f"{REQUIREMENTS} has no line such as roundsman[cli,local,testing]==VERSION. Add it and "
-            "run the command again."
+            f"{REQUIREMENTS} has no line such as roundsman[cli,local,testing,ui]==VERSION. Add it "
+            "and run the command again."
         )
     if vendors and FIND_VENDORED not in text:
         return FIND_VENDORED + text

@@ -24,6 +24,8 @@ LIVE = "live"
 class StackDescription:
     """A stack as CloudFormation describes it."""
 
+    arn: str
+    """It names the account and the region."""
     outputs: Mapping[str, str]
     """With those of the agents: `PaymentFunctionName`, `PaymentRequestQueueUrl` and so on."""
     parameters: Mapping[str, str]
@@ -56,6 +58,7 @@ def describe_stack(client: "CloudFormationClient", name: str) -> StackDescriptio
         if "ParameterKey" in parameter and "ParameterValue" in parameter
     }
     return StackDescription(
+        arn=found[0]["StackId"],
         outputs=with_agents(outputs),
         parameters={**parameters, **nested_settings(outputs)},
         status=found[0]["StackStatus"],

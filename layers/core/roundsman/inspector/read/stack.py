@@ -47,6 +47,10 @@ class DeployedStack:
     parameters: dict[str, str]
     events: "EventReader | None" = None
     """How the stack's submission reads an event; None if it is not known here."""
+    arn: str = ""
+    """It names the account and the region; empty if the stack was not found by `find_stack`."""
+    endpoint: str = ""
+    """The URL of the CloudFormation that described the stack; empty as `arn` is."""
 
     def output(self, name: str) -> str:
         """Return the value of an output. Raises InspectorError if the stack has no such output."""
@@ -195,7 +199,14 @@ def find_stack(name: str | None, events: "EventReader | None" = None) -> Deploye
         raise StackNotFound(
             f"There is no stack {wanted} in this account and region {client.meta.region_name}."
         )
-    stack = DeployedStack(wanted, dict(found.outputs), dict(found.parameters), events)
+    stack = DeployedStack(
+        wanted,
+        dict(found.outputs),
+        dict(found.parameters),
+        events,
+        arn=found.arn,
+        endpoint=client.meta.endpoint_url,
+    )
     _check_whole(stack, found.status)
     return stack
 
