@@ -7,17 +7,25 @@ service fences late performs, or the undo waits until no request can act any mor
 for clocks that differ.
 """
 
+from collections import Counter
 from dataclasses import replace
 
 from roundsman.engine.decision import SKEW, DecisionContext
-from roundsman.engine.effects import is_to_undo
+from roundsman.engine.effects import is_to_undo, may_have_been_performed
 from roundsman.engine.routing import agent_now, stored_agent_name, untried
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.events import InspectAt
 from roundsman.model.instants import clock_time
 from roundsman.model.plan import StepPlan
 from roundsman.model.states import DONE, ProcessState
-from roundsman.model.task import AfterUndo, Effect, StepError, StepRecord
+from roundsman.model.task import (
+    AfterUndo,
+    Effect,
+    StepError,
+    StepRecord,
+    item_place,
+    step_of,
+)
 
 TO_UNDO = frozenset({ProcessState.PENDING, ProcessState.PROCESSED, ProcessState.ERROR})
 
@@ -50,8 +58,12 @@ def end_waits(context: DecisionContext) -> None:
 
 def begin_undos(context: DecisionContext) -> None:
     """Begin each undo whose successors are settled, if the task ends in undo."""
-    if context.decision.ending is None or not context.decision.ending.undo:
+    ending = context.decision.ending
+    if ending is None or not ending.undo:
         return
+    if restored := _include_restored(context):
+        why = f"{ending.why}; may have been performed before the restore: {', '.join(restored)}"
+        context.decision.ending = replace(ending, why=why)
     for step in context.plan.steps.values():
         record = context.decision.step(step.name)
         if (
@@ -61,6 +73,26 @@ def begin_undos(context: DecisionContext) -> None:
             and _successors_settled(context, step)
         ):
             begin_undo(context, step)
+
+
+def _include_restored(context: DecisionContext) -> list[str]:
+    """Treat each step that may have been performed before a restore as claimed.
+
+    A fan-out is replaced by its items, if they are known. Returns the names.
+    """
+    decision = context.decision
+    marked = [name for name, one in decision.steps.items() if may_have_been_performed(one)]
+    items = Counter(step_of(name) for name in marked if item_place(name) is not None)
+    for fan_out, count in items.items():
+        if fan_out in marked:
+            fan_outs = {**decision.task.fan_outs, fan_out: count}
+            decision.task = replace(decision.task, fan_outs=fan_outs)
+            decision.remove(fan_out)
+    steps = context.plan.steps
+    found = [name for name in marked if name in steps and not steps[name].fans_out]
+    for name in found:
+        decision.steps[name] = replace(decision.steps[name], started_at=decision.now)
+    return found
 
 
 def ready_to_undo(context: DecisionContext) -> list[StepPlan]:

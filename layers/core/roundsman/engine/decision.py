@@ -4,7 +4,6 @@
 table, adds the owed statuses and alerts, and sets the due entry. All of that is one new record.
 """
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TypedDict, Unpack
@@ -12,7 +11,6 @@ from typing import TypedDict, Unpack
 from roundsman.engine.due import START_WITHIN, with_due_entry
 from roundsman.engine.effects import (
     left_to_undo,
-    may_have_been_performed,
     with_unknown_items,
     without_compensation,
 )
@@ -62,9 +60,7 @@ from roundsman.model.task import (
     StepRecord,
     Task,
     Termination,
-    item_place,
     operation_of,
-    step_of,
 )
 
 SKEW = 5 * SECOND
@@ -155,8 +151,8 @@ ends the reminders."""
 WAIT_ENDED = "WaitEnded"
 """The error type of a step whose wait for a callback was ended."""
 
-WAITS_ANEW = frozenset({ProcessState.PENDING, ProcessState.PROCESSING, ProcessState.PROCESSED})
-"""The states in which it is over that the wait for a callback was ended."""
+NO_ANSWER_COMES = frozenset({ProcessState.PENDING, ProcessState.PROCESSED})
+"""The states in which the ended wait of a step is over: it begins anew, or was answered."""
 
 OUTCOMES = frozenset({ProcessState.PROCESSED, ProcessState.ERROR})
 """The states in which a perform has ended."""
@@ -202,45 +198,11 @@ class DecisionBuilder:
         self.version = task.version + 1
         """The version of the record that the decision stores."""
         self.steps = dict(task.steps)
-        self._ending = task.ending
+        self.ending = task.ending
         self._actions: list[Action] = []
         self._reasons: list[str] = []
         self._history: list[HistoryRow] = []
         self._alerts: list[tuple[str, str]] = []
-
-    @property
-    def ending(self) -> Termination | None:
-        """How the task ends; None while it goes on.
-
-        An undo includes every step that may have been performed before the task was restored.
-        """
-        return self._ending
-
-    @ending.setter
-    def ending(self, ending: Termination | None) -> None:
-        if ending is not None and ending.undo and (found := self._include_in_undo()):
-            names = ", ".join(found)
-            why = f"{ending.why}; may have been performed before the restore: {names}"
-            ending = replace(ending, why=why)
-        self._ending = ending
-
-    def _include_in_undo(self) -> list[str]:
-        """Treat each step that may have been performed before a restore as claimed.
-
-        A fan-out is replaced by its items, if they are known. Returns the names.
-        """
-        marked = [name for name, record in self.steps.items() if may_have_been_performed(record)]
-        items = [name for name in marked if item_place(name) is not None]
-        for fan_out, count in Counter(map(step_of, items)).items():
-            if fan_out in marked:
-                self.task = replace(self.task, fan_outs={**self.task.fan_outs, fan_out: count})
-                self.remove(fan_out)
-        plan = self._plan and self._plan.expanded(self.task.fan_outs)
-        known = {} if plan is None else plan.steps
-        found = [name for name in marked if name in known and not known[name].fans_out]
-        for name in found:
-            self.steps[name] = replace(self.steps[name], started_at=self.now)
-        return found
 
     def step(self, name: str) -> StepRecord:
         """The step's record with the changes so far."""
@@ -288,7 +250,7 @@ class DecisionBuilder:
             changes.setdefault("retry_until", record.retry_until + excused)
         if record.process_state is ProcessState.PENDING and transition.to in OUTCOMES:
             changes.setdefault("complete_by", None)  # that of a pending step is no request's end
-        if transition.to in WAITS_ANEW:
+        if transition.to in NO_ANSWER_COMES:
             changes.setdefault("wait_ended_at", None)
         changes.setdefault("late_since", None)
         changes.setdefault("read_past_at", None)
