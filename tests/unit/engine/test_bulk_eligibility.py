@@ -335,6 +335,12 @@ def test_only_what_followed_the_last_try_of_the_command_is_its_result() -> None:
     tries = [row("refused", 2, ID), row("undone", 3), row("resubmit", 8, ID)]
     assert result_of_gone(run, sent, tries) is OrderResult.COMPLETED
     assert result_of_gone(run, sent, [*tries, row("failed", 9)]) is OrderResult.COMPLETED
+    assert result_of_gone(run, sent, [row("resubmit", 1, ID), *tries]) is OrderResult.COMPLETED
+
+
+def test_an_order_of_which_nothing_had_to_be_undone_is_undone() -> None:
+    run, sent = a_run(UndoAsked(ASKED)), InFlightOrder("ord-1")
+    assert result_of_gone(run, sent, [row("undo", 3, ID)]) is OrderResult.UNDONE
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,9 @@ import pytest
 from roundsman.engine.effects import (
     is_to_undo,
     left_to_undo,
+    may_have_been_performed,
     may_have_taken_effect,
+    with_unknown_items,
     without_compensation,
 )
 from roundsman.model.states import ProcessState
@@ -55,3 +57,25 @@ def test_of_the_steps_of_the_plan_those_are_named_whose_effects_stay_or_are_to_b
     assert left_to_undo(made, steps) == ["a"]
     settled = {**steps, "a": StepRecord(process_state=P.UNDONE, started_at=T0)}
     assert left_to_undo(made, settled) == []
+
+
+@pytest.mark.parametrize(
+    ("record", "expected"),
+    [
+        (StepRecord(outcome_unknown=True), True),
+        (StepRecord(), False),
+        (StepRecord(outcome_unknown=True, started_at=T0), False),
+        (StepRecord(process_state=P.SKIPPED, outcome_unknown=True), False),
+    ],
+)
+def test_only_a_step_that_still_waits_may_have_been_performed_before_a_restore(
+    record: StepRecord, expected: bool
+) -> None:
+    assert may_have_been_performed(record) is expected
+
+
+def test_only_the_items_of_a_fan_out_that_was_marked_are_unknown() -> None:
+    fan_outs = [step(name, for_each="input.lines") for name in ("a", "b")]
+    made = plan(*fan_outs, step("c", when="input.wanted"), step("d", for_each="input.lines"))
+    marked = StepRecord(outcome_unknown=True)
+    assert with_unknown_items(made, {"a": marked, "b": StepRecord(), "c": marked}) == ["a"]

@@ -7,19 +7,20 @@ import pytest
 from roundsman.errors import Refused
 from roundsman.model.events import Outcome, SendRequest
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import LATE_ANSWER
-from roundsman.model.workflow import Archive
+from roundsman.model.task import LATE_ANSWER, PERFORM
+from roundsman.model.workflow import Archive, Undo
 from tests.support.ended_wait_stories import (
     BANK,
     FENCED,
     HOUR,
+    ONCE,
     UNFENCED,
     answer,
     archived,
     undone,
     waiting,
 )
-from tests.support.machine_world import requests_in
+from tests.support.machine_world import World, plan, requests_in, step
 
 # --- The end of the wait -----------------------------------------------------------------------
 
@@ -89,6 +90,37 @@ def test_a_step_that_begins_to_wait_when_its_task_is_ending_does_not_wait() -> N
     assert world.task_state() is TaskState.CANCELLED
 
 
+def test_the_timer_ends_the_wait_if_another_step_is_overdue() -> None:
+    world = waiting()
+    world.overdue("b")
+    assert world.state("a") is ProcessState.UNDOING
+    assert world.record("a").wait_ended_at == world.now
+
+
+def test_the_wait_of_an_unfenced_step_ends_too_if_nothing_is_to_be_undone() -> None:
+    world = waiting(UNFENCED, on_failure=Archive())
+    world.is_refused("b")
+    assert (world.task_state(), world.state("a")) == (TaskState.ARCHIVED, ProcessState.ERROR)
+
+
+def test_the_history_names_the_attempt_whose_wait_was_ended() -> None:
+    world = World(plan(step("a", compensation=FENCED), step("b", retry=ONCE), on_failure=Undo()))
+    world.start()
+    for _ in range(2):
+        world.fails("a")
+        world.wait(60).start()
+    world.waits_for_callback("a", HOUR)
+    decision = world.cancel()
+    assert [row.attempt for row in decision.history if row.kind == "wait ended"] == [3]
+
+
+def test_a_step_that_was_done_by_an_outside_system_is_undone_once_no_copy_may_act() -> None:
+    world = waiting(UNFENCED)
+    until = world.record("a").complete_by
+    world.resolve("a", did=True)
+    assert (world.state("a"), world.record("a").complete_by) == (ProcessState.PROCESSED, until)
+
+
 # --- The answer --------------------------------------------------------------------------------
 
 
@@ -106,6 +138,16 @@ def test_a_resubmitted_task_asks_again_if_nobody_has_answered() -> None:
     world = archived()
     world.resubmit()
     assert requests_in(world.start()) == ["a", "b"]
+
+
+def test_a_step_that_begins_anew_or_is_answered_has_no_ended_wait() -> None:
+    world = archived()
+    assert world.record("a").wait_ended_at is not None
+    answer(world)
+    assert world.record("a").wait_ended_at is None
+    world = archived()
+    world.resubmit()
+    assert (world.state("a"), world.record("a").wait_ended_at) == (ProcessState.PENDING, None)
 
 
 def test_a_yes_whose_result_is_too_large_stands_and_is_not_stored() -> None:
@@ -141,6 +183,37 @@ def test_the_first_answer_after_the_undo_is_recorded_and_alerted_and_changes_no_
     assert world.task is before
 
 
+def ignored(world: World, *, key: str = "ord-1/a/perform", callback: bool = True) -> None:
+    """A reply about the perform of `a` changes nothing, and is only noted."""
+    before = world.task
+    decision = world.reply(
+        "a", Outcome.SUCCEEDED, lock="nobody", key=key, operation=PERFORM, callback=callback
+    )
+    assert (world.task.steps, world.task.owed) == (before.steps, before.owed)
+    assert decision.history == ()
+
+
+def test_a_late_reply_that_is_no_answer_to_the_wait_is_ignored() -> None:
+    for world in (undone(), waiting_for_undo()):
+        ignored(world, callback=False)
+        ignored(world, key="ord-1/a/perform/2")
+        assert world.record("a").wait_ended_at is not None
+
+
+def test_a_second_answer_during_the_undo_is_ignored() -> None:
+    world = waiting_for_undo()
+    answer(world)
+    ignored(world)
+
+
+def waiting_for_undo() -> World:
+    """The wait of `a` is ended, and its undo is under way."""
+    world = waiting()
+    world.is_refused("b")
+    assert world.record("a").under_way
+    return world
+
+
 # --- An undo that is under way is not stopped ----------------------------------------------------
 
 
@@ -149,6 +222,24 @@ def test_an_undo_that_waits_for_the_answer_cannot_be_stopped() -> None:
     world.is_refused("b")
     with pytest.raises(Refused, match="its undo is under way"):
         world.cancel(undo=False)
+
+
+def test_a_person_may_ask_for_the_undo_that_waits_for_the_answer() -> None:
+    world = waiting(UNFENCED)
+    world.is_refused("b")
+    world.cancel()
+    assert world.task.ending is not None
+    assert world.task.ending.how is TaskState.CANCELLED
+
+
+def test_a_task_that_is_being_archived_may_be_left_as_it_is() -> None:
+    world = World(plan(*(step(name, retry=ONCE) for name in "abc"), on_failure=Archive()))
+    world.start()
+    world.is_refused("a")
+    world.cancel(undo=False)
+    world.is_refused("b")
+    world.succeeds("c")
+    assert world.task_state() is TaskState.CANCELLED
 
 
 def test_a_task_whose_undo_has_failed_may_be_left_as_it_is() -> None:

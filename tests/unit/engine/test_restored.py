@@ -272,6 +272,7 @@ def test_the_items_that_may_have_been_performed_since_are_undone() -> None:
     world = not_begun(for_each="input.items")
     assert undone_requests(world) == ["b[0]", "b[1]", "a"]
     assert why(world).endswith(f"{NAMED}b[0], b[1]")
+    assert sorted(world.task.steps) == ["a", "b[0]", "b[1]"]
 
 
 def test_the_items_of_a_fan_out_with_a_condition_are_undone_too() -> None:

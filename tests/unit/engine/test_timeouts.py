@@ -448,6 +448,24 @@ def test_an_undo_is_extended_like_a_perform_and_its_task_gets_no_time() -> None:
     assert world.task.complete_by == by
 
 
+def test_the_time_limits_of_a_task_do_not_shorten_the_extension_of_an_undo() -> None:
+    world = started(
+        step("a", compensation=Compensation()),
+        step("b", "a"),
+        on_failure=Undo(),
+        complete_within=timedelta(minutes=1),
+        deadline=timedelta(minutes=1),
+    )
+    world.succeeds("a")
+    world.is_refused("b")
+    world.wait(40).start()
+    until = world.record("a").complete_by
+    assert until is not None
+    assert until > T0 + MINUTE
+    look(world, waiting(until), until)
+    assert world.record("a").complete_by == until + 2 * SECOND
+
+
 def test_a_perform_of_a_task_that_ends_is_not_extended() -> None:
     world = started(a, step("b"))
     world.is_refused("b")

@@ -615,8 +615,7 @@ class DecisionBuilder:
         if unknown := with_unknown_items(plan, self.steps):
             why = f"{why}; not undone, since their items before the restore are not known: "
             why += ", ".join(unknown)
-        if why != self.ending.why:
-            self.ending = replace(self.ending, why=why)
+        self.ending = replace(self.ending, why=why)
 
     def _newly_owed(self, task: Task) -> tuple[Owed, ...]:
         """The statuses and alerts that this decision owes, in the order of sending.

@@ -167,15 +167,14 @@ def _reply_after_end(plan: Plan | None, decision: DecisionBuilder, event: Replie
         _record_answer(decision, record, event)
         decision.answered_late(event.step)
         decision.alert(LATE_ANSWER, event.step)
-        return decision.build(context.plan, TaskEvent.REPLIED)
-    applies = applicable and _has_failed(context, event.step)
-    if not succeeded or not applies:
+    elif applicable and succeeded and _has_failed(context, event.step):
+        if event.callback:
+            _record_answer(decision, record, event)
+        late_success(context, context.plan.steps[event.step], event.result)
+    else:
         return decision.unchanged(
             f"{event.step}: {event.outcome} reply ignored: the task has ended"
         )
-    if event.callback:
-        _record_answer(decision, record, event)
-    late_success(context, context.plan.steps[event.step], event.result)
     return decision.build(context.plan, TaskEvent.REPLIED)
 
 
