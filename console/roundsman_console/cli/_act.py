@@ -27,10 +27,10 @@ from roundsman.inspector.read.masks import MASK, MaskedPaths
 from roundsman.inspector.read.selection import Selection
 from roundsman.inspector.read.stack import DeployedStack, find_stack
 from roundsman.inspector.views.step_text import span
-from roundsman.inspector.views.task_view import second
 from roundsman.model.bulk_run import BulkRecord, OrderNote, RunState
 from roundsman.model.corrections import typed_change
 from roundsman.model.events import COMMAND_KINDS, CommandSource, OperatorEvent
+from roundsman.model.instants import second
 from roundsman.model.json import Json
 from roundsman.model.task import Task
 from roundsman_console.application import application_events

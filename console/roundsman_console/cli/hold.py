@@ -24,9 +24,8 @@ from roundsman.inspector.read.agents import AgentNow, find_agent
 from roundsman.inspector.read.stack import find_stack
 from roundsman.inspector.sanitize import inert
 from roundsman.inspector.views.agents import circuit_sentence
-from roundsman.inspector.views.task_view import second
 from roundsman.model.holds import BREAKER, OPERATOR, Hold
-from roundsman.model.instants import SECOND, format_duration
+from roundsman.model.instants import SECOND, format_duration, second
 from roundsman_console.arguments import StackOption, read_duration, read_name, read_reason
 from roundsman_console.cli.operate import AsJson, By, Yes
 from roundsman_console.cli_errors import complain, sentences

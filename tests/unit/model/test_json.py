@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundsman.model.instants import clock_time, format_duration, iso, milliseconds
+from roundsman.model.instants import clock_time, format_duration, iso, milliseconds, second
 from roundsman.model.json import (
     MAX_DEPTH,
     Json,
@@ -124,6 +124,7 @@ def test_an_instant_is_told_exactly_in_any_year(instant: int) -> None:
     told = datetime.fromisoformat(text.replace("Z", "+00:00"))
     assert (told - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1) == instant
     assert text[11:19] == clock_time(instant)
+    assert second(instant) == f"{text[:19]}Z"
 
 
 def test_an_instant_keeps_its_milliseconds() -> None:
