@@ -15,7 +15,7 @@ import typer
 
 from roundsman.inspector.operate.limits import LONGEST_EXTENSION, LONGEST_NAME, LONGEST_REASON
 from roundsman.inspector.read.masks import MASK
-from roundsman.model.corrections import Correction, changes_of
+from roundsman.model.corrections import Correction, changes_of, path_text, typed_change
 from roundsman.model.instants import EPOCH
 from roundsman.model.json import Json, parse_json
 from roundsman_console.cli_errors import USAGE, ConsoleError
@@ -115,20 +115,18 @@ def read_changes(sets: Sequence[str], removes: Sequence[str]) -> Correction:
 
     A value that is not JSON is a text. Raises ConsoleError for an invalid path or a missing value.
     """
-    found = {}
-    for text in sets:
-        path, given, value = text.partition("=")
-        if not given:
-            raise ConsoleError(f"--set {path!r} has no value. Write it as path=value.", USAGE)
-        if value == MASK:
-            raise ConsoleError(
-                f"The value of {path} was left out of the printed command. Type it again.", USAGE
-            )
-        found[path] = read_value(value)
     try:
-        return changes_of(found, removes)
+        changes = (*map(typed_change, sets), *changes_of({}, removes))
     except ValueError as error:
         raise ConsoleError(f"{error}.", USAGE) from error
+    for change in changes:
+        if change.value == MASK:
+            raise ConsoleError(
+                f"The value of {path_text(change.path)} was left out of the printed command. "
+                "Type it again.",
+                USAGE,
+            )
+    return changes
 
 
 def check_resubmit(
@@ -149,14 +147,6 @@ def check_resubmit(
         raise ConsoleError(
             "--step cannot be combined with --plan: every failed step is tried again.", USAGE
         )
-
-
-def read_value(text: str) -> Json:
-    """Return the JSON value; the text itself if it is not JSON."""
-    try:
-        return parse_json(text)
-    except ValueError:
-        return text
 
 
 def read_body(text: str | None) -> str | None:

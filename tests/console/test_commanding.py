@@ -261,7 +261,7 @@ def test_a_reason_that_would_act_on_a_terminal_is_shown_inert(operator: Operator
         (("resolve", "o", "s", "--did", "--did-not"), "Give either --did or --did-not."),
         (("resolve", "o", "s", "--did-not", "--result", "1"), "--result requires --did"),
         (("resolve", "o", "s", "--did", "--result", "ch_1"), "--result is not JSON: "),
-        (("resolve", "o", "s", "--did", "--result", "NaN"), "NaN is not JSON"),
+        (("resolve", "o", "s", "--did", "--result", "NaN"), "NaN is not a number of JSON"),
         (("resolve", "o", "s", "--did", "--result", "[" * 99), "--result is not JSON: "),
         (("resolve", "o", "s", "--did", "--result", "@/none"), "/none cannot be read: No such"),
         (("resolve", "o", "s", "--did", "--result", "@\0"), "cannot be read: embedded null byte"),

@@ -20,7 +20,8 @@ def changed(*sets: str, removes: Sequence[str] = ()) -> object:
     ("correction", "path", "value"),
     [
         ("name=Amy B.", "name", "Amy B."),
-        ("name=7", "name", 7),
+        ("name=7", "name", "7"),
+        ("a=7", "a", 7),
         ('name="7"', "name", "7"),
         ("name=a=b", "name", "a=b"),
         ("name=", "name", ""),
@@ -44,16 +45,16 @@ def test_a_path_is_written_as_problems_write_it() -> None:
 @pytest.mark.parametrize(
     ("sets", "removes", "says"),
     [
-        (["a"], [], "The correction 'a' has no value"),
+        (["a"], [], "'a' has no value; write it as path=value"),
         (["=1"], [], "is not a path"),
         (["a..b=1"], [], "is not a path"),
         (["lines[x]=1"], [], "is not a path"),
-        (["lines[4]=1"], [], "has no field lines[4]"),
-        (["a.b=1"], [], "has no field a.b"),
-        (["a[0]=1"], [], "has no field a[0]"),
-        ([], ["nothing"], "has no field nothing"),
-        ([], ["lines[2]"], "has no field lines[2]"),
-        ([], ["no.way"], "has no field no.way"),
+        (["lines[4]=1"], [], "there is no field lines[4]"),
+        (["a.b=1"], [], "there is no field a.b"),
+        (["a[0]=1"], [], "there is no field a[0]"),
+        ([], ["nothing"], "there is no field nothing"),
+        ([], ["lines[2]"], "there is no field lines[2]"),
+        ([], ["no.way"], "there is no field no.way"),
     ],
 )
 def test_a_correction_that_cannot_be_made_is_one_sentence(

@@ -81,6 +81,16 @@ def test_a_dry_run_shows_the_changes_with_the_computed_ones_and_sends_nothing(
     assert unsent.world.task("ord-1") == before
 
 
+def test_a_number_that_is_typed_for_a_text_is_text(operator: Operator) -> None:
+    declined(operator, "ord-1", "ord-2")
+    typed = ("--again", "--set", "shippingAddress.postalCode=1234", "--set", "lines[0].quantity=3")
+    for orders in (("ord-1",), ("ord-1", "ord-2")):
+        dry = () if len(orders) > 1 else ("--dry-run",)
+        shown = operator.types("resubmit", *orders, *typed, *dry, "--reason", "told to").stdout
+        assert '  shippingAddress.postalCode: "9000", now "1234"' in shown
+        assert "  lines[0].quantity: 2, now 3" in shown
+
+
 @pytest.mark.exhaustive
 def test_what_finished_steps_have_used_is_corrected_only_if_that_is_said(unsent: Operator) -> None:
     typed = ("--set", "shippingAddress.name=B. Reader", "--not-done", "send_confirmation")
@@ -205,7 +215,7 @@ def test_a_correction_that_is_not_valid_is_refused_before_anything_is_sent(
 @pytest.mark.parametrize(
     ("typed", "sentence"),
     [
-        (("--set", "currency"), "has no value. Write it as path=value."),
+        (("--set", "currency"), "'currency' has no value; write it as path=value."),
         (("--set", "a[=1"), "'a[' is not a path"),
         (("--input", "none.json"), "none.json cannot be read"),
         (("--input", "x.json", "--set", "a=1"), "Give either --input, or --set and --remove."),

@@ -1,16 +1,23 @@
-"""The doctor's reading of many items at once, where DynamoDB leaves some of them out."""
+"""The doctor's reading: of many items at once, and of tables that an emulator has made."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
+import boto3
 import pytest
 
 from roundsman.errors import TryAgain
+from roundsman.inspector.doctor.facts import Unseen
+from roundsman.inspector.doctor.gather_stack import find_tables
 from roundsman.inspector.doctor.gather_tasks import TRIES, batch_get
+from roundsman.inspector.doctor.readings import Looking
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
+
+    from roundsman.inspector.read.stack import DeployedStack
 
 Keys = Sequence[Mapping[str, Mapping[str, str]]]
 
@@ -46,3 +53,44 @@ def test_a_table_that_hands_out_nothing_is_not_asked_for_ever() -> None:
     with pytest.raises(TryAgain, match="left out 8 times"):
         batch_get(table.client(), "t", "TaskId", ["a"])
     assert table.asked == [1] * TRIES
+
+
+ANSWERS: Mapping[str, Mapping[str, object]] = {
+    "DescribeTable": {"Table": {"TableStatus": "ACTIVE"}},
+    "DescribeTimeToLive": {"TimeToLiveDescription": {"TimeToLiveStatus": "DISABLED"}},
+    "DescribeContinuousBackups": {"ContinuousBackupsDescription": {}},
+}
+"""What DynamoDB says of a table without TTL and recovery."""
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "checked"),
+    [
+        ("http://127.0.0.1:4510", False),
+        ("https://localhost:4510", False),
+        ("https://dynamodb.eu-west-1.amazonaws.com", True),
+        ("https://vpce-1.dynamodb.eu-west-1.vpce.amazonaws.com", True),
+    ],
+)
+def test_ttl_and_recovery_of_tables_that_an_emulator_has_made_are_not_checked(
+    monkeypatch: pytest.MonkeyPatch, endpoint: str, checked: bool
+) -> None:
+    def answered(model: SimpleNamespace, **_: object) -> tuple[object, object]:
+        return SimpleNamespace(status_code=200), ANSWERS[model.name]
+
+    monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
+    monkeypatch.setattr(boto3, "DEFAULT_SESSION", boto3.Session(region_name="eu-west-1"))
+    assert boto3.DEFAULT_SESSION is not None
+    boto3.DEFAULT_SESSION.events.register(
+        "before-call.dynamodb", cast("Callable[..., None]", answered)
+    )
+    stack = cast("DeployedStack", SimpleNamespace(outputs={"OrdersTableName": "orders"}))
+    looking = Looking()
+    [table] = find_tables(stack, looking)
+    assert (table.status, table.ttl, table.recovery) == (
+        "ACTIVE",
+        *((False, False) if checked else (None, None)),
+    )
+    why = "the local AWS does not make them of the template"
+    unseen = Unseen("the TTL and the recovery of the tables", why, lacking=True)
+    assert list(looking.unseen) == ([] if checked else [unseen])

@@ -224,7 +224,7 @@ def test_release_wakes_what_waits_for_this_agent_and_nothing_else(operator: Oper
     waits_for_payment(operator, "ord-2", "ord-3")
     hold(operator)
     result = operator.types("release", "payment")
-    assert "2 tasks that wait: woken from 08:00:11 on, 10 per second." in result.stdout
+    assert "2 tasks that wait: woken from 2027-01-15T08:00:11Z on, 10 per second." in result.stdout
     operator.world.clock.now += 10_000
     assert commands(operator) == []  # while schedulers may not know of the release
     operator.world.clock.now += 2_000
@@ -258,7 +258,7 @@ def test_release_says_that_the_circuit_is_open_and_wakes_after_it(operator: Oper
     circuit_opens(operator)
     result = operator.types("release", "payment")
     assert "Only a successful call closes it" in result.stdout
-    assert "woken from 08:01:00 on" in result.stdout
+    assert "woken from 2027-01-15T08:01:00Z on" in result.stdout
     assert [one.kind for one in holds_of(operator.world).holds()] == [BREAKER]
     operator.world.clock.now += 59_000
     assert commands(operator) == []

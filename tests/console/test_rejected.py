@@ -77,6 +77,18 @@ def test_a_corrected_one_is_sent_and_done_and_gone_from_here(operator: Operator)
 
 
 @pytest.mark.exhaustive
+def test_a_number_that_is_typed_for_a_text_is_text(operator: Operator) -> None:
+    rejected(operator.world, {**order("ord-1"), "orderId": 1001, "customerId": None})
+    [message] = ids(operator)
+    result = operator.types(
+        *("rejected", "resend", message, "--set", "orderId=1001", "--set", "customerId=42")
+    )
+    assert "roundsman show 1001" in result.stdout
+    operator.world.run()
+    assert operator.world.task("1001").state == "Completed"
+
+
+@pytest.mark.exhaustive
 def test_one_that_would_be_rejected_again_is_not_sent_and_says_all_that_is_wrong(
     operator: Operator,
 ) -> None:

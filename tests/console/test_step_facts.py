@@ -46,10 +46,10 @@ def test_a_held_step_tells_since_when_by_whom_why_and_until_when() -> None:
 
 
 def test_a_held_step_whose_hold_is_over_tells_why_it_was_held_and_when_it_looks_again() -> None:
-    error = StepError(HELD, "on hold by amy until 08:00:00: maintenance")
+    error = StepError(HELD, "on hold by amy until 2027-01-15T08:00:00Z: maintenance")
     record = StepRecord(held_since=AT - 5_000, not_before=AT + 60_000, error=error)
     assert told(record) == [
-        "charge: held since 2027-01-15T07:59:55Z (on hold by amy until 08:00:00: "
+        "charge: held since 2027-01-15T07:59:55Z (on hold by amy until 2027-01-15T08:00:00Z: "
         "maintenance); the next check is at 2027-01-15T08:01:00Z"
     ]
 

@@ -10,7 +10,7 @@ from roundsman.aws.dynamodb.holds import DynamoHolds
 from roundsman.errors import CallRefused, TryAgain, UnreadableRecord
 from roundsman.model.events import AgentView
 from roundsman.model.holds import BREAKER, OPERATOR, Hold
-from roundsman.model.instants import MINUTE, SECOND, clock_time
+from roundsman.model.instants import MINUTE, SECOND, second
 from roundsman.model.queue_lag import UNCERTAINTY
 from tests.contract.samples import NOW
 from tests.contract.test_lost_answers import answered, error, first_answer_lost, unreachable
@@ -202,7 +202,7 @@ def test_an_agent_on_hold_is_held_with_both_its_queues_though_none_was_ever_read
     clock = Clock()
     board, _ = world.board(clock)
     world.holds(clock).hold(BY_ANNA)
-    why = f"on hold by anna until {clock_time(BY_ANNA.until)}: acquirer maintenance"
+    why = f"on hold by anna until {second(BY_ANNA.until)}: acquirer maintenance"
     held = AgentView(unread=True, held_until=BY_ANNA.until, held_why=why)
     assert board.agents() == {"payment/normal": held, "payment/urgent": held}
 
@@ -219,7 +219,7 @@ def test_what_is_known_of_the_queue_is_told_beside_its_hold(world: World) -> Non
         reads=NOW - 40 * SECOND,
         read_up_to=NOW - 40 * SECOND + UNCERTAINTY,
         held_until=CIRCUIT.until,
-        held_why=f"its circuit is open until {clock_time(CIRCUIT.until)}: 5 calls in a row failed",
+        held_why=f"its circuit is open until {second(CIRCUIT.until)}: 5 calls in a row failed",
     )
     assert agents["mail/normal"].held_until is None
 

@@ -44,7 +44,7 @@ MALFORMED = [
     Bad("[1, 2]", ("",), "must be an object"),
     Bad("null", ("",), "must be an object"),
     Bad('"text"', ("",), "must be an object"),
-    Bad('{"orderId": NaN}', ("",), "NaN is not JSON"),
+    Bad('{"orderId": NaN}', ("",), "NaN is not a number of JSON"),
     Bad("[" * 1000 + "]" * 1000, ("",), "nested deeper"),
 ]
 WRONG_FIELDS = [

@@ -58,14 +58,30 @@ def test_the_reason_of_a_failure_is_told(world: Stack, client: Client) -> None:
     assert "CardDeclined" in str(status.reason)
 
 
+NOT_JSON = "^The event of ord-1 is not JSON"
+ENDLESS: list[Json] = []
+ENDLESS.append(ENDLESS)
+
+
+def nested(levels: int) -> Json:
+    """A list of so many levels."""
+    return [nested(levels - 1)] if levels else 0
+
+
 @pytest.mark.parametrize(
     ("event", "said"),
     [
         ({}, "orderId must be"),
         ({"orderId": "no spaces"}, "orderId must be"),
         ({"orderId": 7}, "orderId must be"),
-        ({"orderId": "ord-1", "at": object()}, "is not JSON"),
-        ({"orderId": "ord-1", "total": float("nan")}, "is not JSON"),
+        (
+            {"orderId": "ord-1", "at": object()},
+            f"{NOT_JSON}: use text, finite numbers, .* itself\\.$",
+        ),
+        ({"orderId": "ord-1", "total": float("nan")}, f"{NOT_JSON}: use text, finite numbers"),
+        ({"orderId": "ord-1", "total": 10**5_000}, f"{NOT_JSON}: use text, finite numbers"),
+        ({"orderId": "ord-1", "in": ENDLESS}, f"{NOT_JSON}: use text, finite numbers"),
+        ({"orderId": "ord-1", "in": nested(30)}, f"{NOT_JSON}: nested deeper than 24 levels; send"),
         ({"orderId": "ord-1", "note": "x" * 1_048_576}, "SQS accepts"),
     ],
 )

@@ -64,7 +64,7 @@ def test_an_order_that_is_not_complete_in_its_own_time_is_undone(world: Stack) -
     task = world.task("ord-1")
     assert task.state == "Undone"
     assert task.ending is not None
-    assert task.ending.why.startswith("the task was not complete by 08:01:00")
+    assert task.ending.why.startswith("the task was not complete by 2027-01-15T08:01:00Z")
     assert world.effects("ord-1") == {"inventory perform": 1, "inventory undo": 1}
 
 

@@ -7,10 +7,9 @@ import pytest
 from roundsman.inspector import Inspector
 from roundsman.inspector.read.stack import DeployedStack
 from roundsman.inspector.views.standing_alerts import StandingAlert
-from roundsman.inspector.views.task_view import second
 from roundsman.model.events import HistoryRow
 from roundsman.model.holds import OPERATOR, Hold
-from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.instants import MINUTE, SECOND, second
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError, StepRecord, Task, Termination
 from roundsman_console.web import remembered

@@ -27,14 +27,14 @@ from roundsman.inspector.read.masks import MASK, MaskedPaths
 from roundsman.inspector.read.selection import Selection
 from roundsman.inspector.read.stack import DeployedStack
 from roundsman.inspector.views.step_text import span
-from roundsman.inspector.views.task_view import second
 from roundsman.model.bulk_run import BulkRecord, OrderNote, RunState
-from roundsman.model.corrections import parse_path
+from roundsman.model.corrections import typed_change
 from roundsman.model.events import COMMAND_KINDS, CommandSource, OperatorEvent
+from roundsman.model.instants import second
 from roundsman.model.json import Json
 from roundsman.model.task import Task
 from roundsman_console.application import application_events
-from roundsman_console.arguments import read_name, read_reason, read_value
+from roundsman_console.arguments import read_name, read_reason
 from roundsman_console.cli._options import ParsedOptions, TypedCommand
 from roundsman_console.cli_errors import (
     FAILED,
@@ -170,13 +170,11 @@ def without_masked(typed: TypedCommand, stack: DeployedStack) -> TypedCommand:
     paths = MaskedPaths.of(path for workflow in known for path in workflow.masked_paths())
     words = list(typed.options)
     for place, (option, given) in enumerate(itertools.pairwise(words)):
-        path, _, value = given.partition("=")
-        if (
-            option == "--set"
-            and value
-            and paths.masked(read_value(value), parse_path(path)) != (read_value(value))
-        ):
-            words[place + 1] = f"{path}={MASK}"
+        if option != "--set":
+            continue
+        change = typed_change(given)
+        if change.typed and paths.masked(change.value, change.path) != change.value:
+            words[place + 1] = given.removesuffix(change.typed) + MASK
     return replace(typed, options=tuple(words))
 
 

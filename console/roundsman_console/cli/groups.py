@@ -17,10 +17,9 @@ from roundsman.inspector.views.groups import (
     sample_document,
 )
 from roundsman.inspector.views.step_text import span
-from roundsman.inspector.views.task_view import second
 from roundsman.model.failure import NO_STEP, RETRIED, UNDO_FAILED, UNDONE
 from roundsman.model.holds import hold_words
-from roundsman.model.instants import format_duration
+from roundsman.model.instants import format_duration, second
 from roundsman.model.task import Task
 from roundsman_console.arguments import StackOption
 from roundsman_console.cli_errors import NOT_FOUND, USAGE, ConsoleError, sentences

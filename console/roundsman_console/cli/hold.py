@@ -23,9 +23,8 @@ from roundsman.inspector.operate.holds import (
 from roundsman.inspector.read.agents import AgentNow, find_agent
 from roundsman.inspector.sanitize import inert
 from roundsman.inspector.views.agents import circuit_sentence
-from roundsman.inspector.views.task_view import second
 from roundsman.model.holds import BREAKER, OPERATOR, Hold
-from roundsman.model.instants import SECOND, format_duration
+from roundsman.model.instants import SECOND, format_duration, second
 from roundsman_console.arguments import StackOption, read_duration, read_name, read_reason
 from roundsman_console.cli.operate import AsJson, By, Yes
 from roundsman_console.cli_errors import complain, sentences

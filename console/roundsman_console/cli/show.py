@@ -17,12 +17,11 @@ from roundsman.inspector.views.task_view import (
     may_stand,
     next_command,
     nothing_undoes,
-    second,
     step_names,
     task_document,
 )
 from roundsman.model.events import HistoryRow
-from roundsman.model.instants import iso
+from roundsman.model.instants import iso, second
 from roundsman.model.plan import Plan, StepPlan
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepRecord, Task, item_place, operation_of

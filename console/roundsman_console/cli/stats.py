@@ -13,8 +13,7 @@ from roundsman.inspector.clock import now
 from roundsman.inspector.read.counts import TaskCounts
 from roundsman.inspector.read.queues import MARKS, Queue
 from roundsman.inspector.views.stats import Stats, read_stats, stats_document
-from roundsman.inspector.views.task_view import second
-from roundsman.model.instants import format_duration
+from roundsman.model.instants import format_duration, second
 from roundsman.model.states import TaskState
 from roundsman_console.arguments import StackOption
 from roundsman_console.cli_errors import sentences

@@ -15,8 +15,7 @@ from roundsman.inspector.views.task_events import (
     not_known,
     timeline_document,
 )
-from roundsman.inspector.views.task_view import second
-from roundsman.model.instants import format_duration
+from roundsman.model.instants import format_duration, second
 from roundsman.model.task import Task
 from roundsman_console.arguments import StackOption
 from roundsman_console.cli_errors import sentences

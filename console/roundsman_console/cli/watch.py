@@ -20,8 +20,8 @@ from roundsman.inspector.clock import now, pause
 from roundsman.inspector.documents.stats import WatchDocument
 from roundsman.inspector.read.stack import DeployedStack
 from roundsman.inspector.views.stats import Stats, newest_failures, read_stats, stats_document
-from roundsman.inspector.views.task_view import second, task_summary
-from roundsman.model.instants import format_duration
+from roundsman.inspector.views.task_view import task_summary
+from roundsman.model.instants import format_duration, second
 from roundsman.model.task import Task
 from roundsman_console.arguments import StackOption
 from roundsman_console.cli.stats import stats_view

@@ -9,7 +9,6 @@ from roundsman.command_line import command_line
 from roundsman.inspector.bulk.documents import resume_command
 from roundsman.inspector.bulk.dry_run import Tried
 from roundsman.inspector.sanitize import inert
-from roundsman.inspector.views.task_view import second
 from roundsman.model.bulk_run import (
     BulkRecord,
     OrderGroup,
@@ -20,6 +19,7 @@ from roundsman.model.bulk_run import (
     Terms,
 )
 from roundsman.model.events import COMMAND_KINDS
+from roundsman.model.instants import second
 from roundsman_console.hints import hint, option_words
 from roundsman_console.render.corrections import print_changes
 from roundsman_console.render.counts import count_of_orders

@@ -1,7 +1,7 @@
 """What became of the tasks that waited for an agent which was released, in words."""
 
 from roundsman.inspector.operate.wake_waiting import A_SECOND, GOES_ON_WITHIN, Woken
-from roundsman.model.instants import clock_time, format_duration
+from roundsman.model.instants import format_duration, second
 
 
 def woken_lines(woken: Woken, first: int) -> list[str]:
@@ -10,7 +10,7 @@ def woken_lines(woken: Woken, first: int) -> list[str]:
     found = []
     if woken.woken:
         tasks = "1 task that waits" if woken.woken == 1 else f"{woken.woken} tasks that wait"
-        found.append(f"{tasks}: woken from {clock_time(first)} on, {A_SECOND} per second.")
+        found.append(f"{tasks}: woken from {second(first)} on, {A_SECOND} per second.")
     elif woken.whole and not woken.unread:
         found.append("No task waits for it.")
     if woken.unread:

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 from roundsman.inspector.views.step_text import last_error, span
-from roundsman.inspector.views.task_view import in_state, left_out_words, second
+from roundsman.inspector.views.task_view import in_state, left_out_words
 from roundsman.model.holds import Hold, hold_words
+from roundsman.model.instants import second
 from roundsman.model.plan import Plan
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Task

@@ -132,11 +132,15 @@ class Client:
         order_id = _checked_id(event.get("orderId"))
         try:
             body = canonical_json(event)
-            parse_json(body)
         except (TypeError, ValueError, RecursionError) as error:
             raise InvalidCall(
-                f"The event of {order_id} is not JSON: {str(error).rstrip('.')}."
+                f"The event of {order_id} is not JSON: use text, finite numbers, True, False, "
+                "None, lists and dicts, none of them in itself."
             ) from error
+        try:
+            parse_json(body)
+        except ValueError as error:
+            raise InvalidCall(f"The event of {order_id} is not JSON: {error}.") from error
         self.submit_text(body)
         return order_id
 

@@ -43,7 +43,7 @@ def test_nothing_is_claimed_for_an_agent_that_is_held() -> None:
     assert record.error == StepError("Held", "worker is held by ann")
     assert world.task_state() is TaskState.RETRY
     assert decision.reason == (
-        "a: held: worker is held by ann; checked again at 08:01:05, no attempt counted"
+        "a: held: worker is held by ann; checked again at 2027-01-15T08:01:05Z, no attempt counted"
     )
     assert [(row.kind, row.step) for row in decision.history] == [("held", "a")]
     world.deliver_owed()

@@ -223,7 +223,9 @@ def test_a_request_that_may_be_in_its_queue_still_has_more_time_and_is_not_sent_
     assert (record.locked_by, record.failure_count, record.uncounted_timeouts) == (lock, 0, 0)
     assert record.complete_by == T0 + (28 + 30) * SECOND, "when it is read, and its own time"
     assert decision.actions == ()
-    assert "its queue has a backlog; its deadline is moved to 08:00:58" in decision.reason
+    assert (
+        "its queue has a backlog; its deadline is moved to 2027-01-15T08:00:58Z" in decision.reason
+    )
     assert world.succeeds("a").task.state is TaskState.COMPLETED
 
 

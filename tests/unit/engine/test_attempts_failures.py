@@ -49,7 +49,10 @@ def test_a_transient_failure_waits_and_is_tried_again() -> None:
     assert record.not_before == T0 + 1_000
     assert record.error == StepError("Unavailable", "503")
     assert decision.actions == (InspectAt(T0 + 1_000),)
-    assert decision.reason == "a: attempt 1 of 5 failed: Unavailable: 503; retried at 08:00:01"
+    assert (
+        decision.reason
+        == "a: attempt 1 of 5 failed: Unavailable: 503; retried at 2027-01-15T08:00:01Z"
+    )
     row = decision.history[0]
     assert (row.kind, row.step, row.attempt, row.at) == ("failed", "a", 1, T0)
     assert world.start().task is decision.task  # not before its time
@@ -88,7 +91,10 @@ def test_a_wait_beyond_the_tasks_end_is_cut_to_it(asked: int) -> None:
     decision = world.fails("a", retry_after=asked)
     assert world.record("a").not_before == world.task.complete_by
     if asked > 3_600_000:
-        assert "no attempt fits before the task must be complete at 09:00:00" in decision.reason
+        assert (
+            "no attempt fits before the task must be complete at 2027-01-15T09:00:00Z"
+            in decision.reason
+        )
     world.wait_until(world.task.complete_by).inspect()
     assert world.task_state() is TaskState.ARCHIVED
 
@@ -200,7 +206,7 @@ def test_a_transient_failure_after_the_tasks_time_is_not_retried() -> None:
     assert decision.actions == ()
     assert "retried" not in decision.reason
     assert world.task.ending is not None
-    assert "the task was not complete by 08:01:00 (1 s ago)" in world.task.ending.why
+    assert "the task was not complete by 2027-01-15T08:01:00Z (1 s ago)" in world.task.ending.why
 
 
 def test_a_success_after_the_tasks_time_completes_it_where_it_is_the_last() -> None:

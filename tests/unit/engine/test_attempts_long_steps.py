@@ -50,7 +50,7 @@ def test_progress_moves_the_heartbeat_and_not_the_end() -> None:
     assert (record.heartbeat_by, record.complete_by) == (T0 + 18 * SECOND, end)
     assert record.heard_at == T0 + 8 * SECOND
     assert record.process_state is ProcessState.PROCESSING
-    assert decision.reason == "a: progress; the next is due by 08:00:18"
+    assert decision.reason == "a: progress; the next is due by 2027-01-15T08:00:18Z"
     assert decision.history == ()
     before = world.task
     assert world.wait(9.9).inspect().task is before
@@ -70,7 +70,7 @@ def test_an_attempt_without_progress_is_overdue_long_before_its_end() -> None:
     assert record.acts_until == T0 + 10 * MINUTE, "the agent may act until then all the same"
     assert record.heard_at is None
     assert decision.reason == (
-        "a: attempt 1 of 3 overdue by 10 s: no progress for 20 s; retried at 08:00:29"
+        "a: attempt 1 of 3 overdue by 10 s: no progress for 20 s; retried at 2027-01-15T08:00:29Z"
     )
 
 
@@ -165,7 +165,7 @@ def test_a_step_that_waits_for_its_callback_is_left_alone_until_then() -> None:
     assert (record.process_state, record.locked_by) == (ProcessState.PROCESSING, lock)
     assert (record.complete_by, record.heartbeat_by, record.waiting) == (until, None, True)
     assert decision.actions == (InspectAt(until),)
-    assert decision.reason == "a: waits for its callback until 08:30:05"
+    assert decision.reason == "a: waits for its callback until 2027-01-15T08:30:05Z"
     world.deliver_owed()
     assert due(world.task, world.now) == until
     before = world.task
@@ -187,8 +187,10 @@ def test_a_callback_that_does_not_come_is_a_failure_in_its_own_words() -> None:
     decision = world.wait(63).inspect()
     record = world.record("a")
     assert (record.process_state, record.failure_count) == (ProcessState.PENDING, 1)
-    assert record.error == StepError("Overdue", "no callback by 08:01:00; 3 s late when seen")
-    assert "attempt 1 of 3 overdue by 3 s: no callback by 08:01:00" in decision.reason
+    assert record.error == StepError(
+        "Overdue", "no callback by 2027-01-15T08:01:00Z; 3 s late when seen"
+    )
+    assert "attempt 1 of 3 overdue by 3 s: no callback by 2027-01-15T08:01:00Z" in decision.reason
     assert not record.waiting
 
 

@@ -91,7 +91,7 @@ def test_an_unfenced_undo_waits_after_a_transient_reply_that_came_early() -> Non
     at = T0 + 30 * SECOND + SKEW
     assert world.record("a").not_before == at
     assert InspectAt(at) in decision.actions
-    assert "its undo begins at 08:00:35, when no request can act" in decision.reason
+    assert "its undo begins at 2027-01-15T08:00:35Z, when no request can act" in decision.reason
 
 
 def test_an_unfenced_undo_of_a_requeued_step_still_waits_for_clocks_that_differ() -> None:

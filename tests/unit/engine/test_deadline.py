@@ -114,7 +114,7 @@ def test_a_step_is_retried_for_a_time_until_the_deadline_at_most() -> None:
     world = limited(retry=Retry(keep_trying_for=timedelta(minutes=30)))
     world.start()
     decision = world.fails("a")
-    assert decision.reason.endswith("and until 08:10:00 at least")
+    assert decision.reason.endswith("and until 2027-01-15T08:10:00Z at least")
 
 
 def test_a_supervisor_looks_at_the_task_at_its_deadline() -> None:
@@ -134,7 +134,7 @@ def test_at_its_deadline_the_task_fails_with_its_own_reason() -> None:
     world.wait_until(DEADLINE + 3 * MINUTE).inspect()
     ending = world.task.ending
     assert ending is not None
-    assert ending.why == "the task's deadline was 08:10:00 (3 min ago)"
+    assert ending.why == "the task's deadline was 2027-01-15T08:10:00Z (3 min ago)"
     assert ending.error == PASSED
     assert world.task_state() is TaskState.ARCHIVED
 
@@ -147,7 +147,7 @@ def test_the_limit_that_passes_first_is_the_reason() -> None:
     world.fails("a", retry_after=HOUR * SECOND // 2)
     world.wait_until(DEADLINE).inspect()
     assert world.task.ending is not None
-    assert world.task.ending.why == "the task was not complete by 08:05:00 (5 min ago)"
+    assert world.task.ending.why == "the task was not complete by 2027-01-15T08:05:00Z (5 min ago)"
     assert world.task.ending.error == StepError("NotComplete", "the task was not complete in time")
 
 
@@ -259,7 +259,7 @@ def test_a_task_that_is_resubmitted_after_its_deadline_is_free_of_it() -> None:
     decision = world.wait(60).resubmit()
     assert world.task.deadline is None
     assert world.task.complete_by == world.now + HOUR * SECOND
-    assert "its deadline was 08:10:00 and does not count" in decision.reason
+    assert "its deadline was 2027-01-15T08:10:00Z and does not count" in decision.reason
     assert requests_in(world.wait(HOUR / 2).start()) == ["a"]
     world.extend(HOUR)
     world.succeeds("a")

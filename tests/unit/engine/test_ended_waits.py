@@ -50,7 +50,7 @@ def test_an_unfenced_undo_waits_for_the_answer_and_says_what_ends_it() -> None:
     assert world.state("a") is ProcessState.PROCESSING
     assert decision.reason.endswith(
         "a: may still be performed by an outside system, so it waits for its callback until "
-        "09:00:00; if that system will not perform it, resolve it as not done"
+        "2027-01-15T09:00:00Z; if that system will not perform it, resolve it as not done"
     )
 
 

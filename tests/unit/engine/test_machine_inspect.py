@@ -41,7 +41,7 @@ def test_an_overdue_step_below_the_threshold_is_requeued_and_counted() -> None:
     assert record.complete_by == world.now + START_WITHIN
     assert record.error == StepError("Overdue", "no answer in time; 12 s late when seen")
     assert decision.actions == (StartTask(),)
-    assert decision.reason == "a: attempt 1 of 3 overdue by 12 s; retried at 08:00:42"
+    assert decision.reason == "a: attempt 1 of 3 overdue by 12 s; retried at 2027-01-15T08:00:42Z"
     assert decision.history[0].kind == "requeued"
 
 
@@ -75,7 +75,10 @@ def test_an_overdue_step_at_the_threshold_waits_where_its_plan_says_so() -> None
     decision = world.overdue("a")
     assert world.task_state() is TaskState.RETRY
     assert world.record("a").not_before == world.now + 300_000
-    assert decision.reason == "a: attempt 1 of 2 overdue by 0 ms; waits; retried at 08:05:30"
+    assert (
+        decision.reason
+        == "a: attempt 1 of 2 overdue by 0 ms; waits; retried at 2027-01-15T08:05:30Z"
+    )
 
 
 def test_a_request_that_its_agent_never_read_is_sent_again_without_counting() -> None:
@@ -164,7 +167,9 @@ def test_a_task_that_is_not_complete_in_time_is_archived_with_all_that_was_under
     world.start()
     decision = world.wait(20).inspect()
     assert world.task_state() is TaskState.ARCHIVED
-    assert decision.reason.startswith("the task was not complete by 08:01:00 (0 ms ago)")
+    assert decision.reason.startswith(
+        "the task was not complete by 2027-01-15T08:01:00Z (0 ms ago)"
+    )
     assert [row.step for row in decision.history] == [None, "a", "c"]
     assert world.task.ending is not None
     assert world.task.ending.step is None
@@ -176,7 +181,7 @@ def test_a_task_that_is_not_complete_in_time_is_undone_where_its_plan_says_so() 
     world.overdue("a")
     assert world.task_state() is TaskState.UNDONE
     assert world.owed()[-1] == "undone"
-    why = "the task was not complete by 08:00:30 (0 ms ago); without compensation: a"
+    why = "the task was not complete by 2027-01-15T08:00:30Z (0 ms ago); without compensation: a"
     assert world.task.owed[-1].detail == why
 
 

@@ -65,7 +65,7 @@ def test_a_no_by_an_earlier_callback_token_leaves_the_end_of_the_request_under_w
 
 def test_a_start_before_its_time_says_when_the_task_starts() -> None:
     decision = World(plan(step("a")), LATER).start()
-    assert decision.reason == "starts at 08:01:00"
+    assert decision.reason == "starts at 2027-01-15T08:01:00Z"
 
 
 def test_without_its_plan_a_task_ends_for_that_reason_in_words_and_in_its_record() -> None:

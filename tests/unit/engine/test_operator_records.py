@@ -259,7 +259,7 @@ def test_an_undo_that_has_failed_once_is_resolved_while_it_waits_for_its_next_at
 
 def test_more_time_for_the_task_says_until_when() -> None:
     decision = World(plan(step("a"))).extend(60)
-    assert decision.reason.startswith("the task must be complete by 09:01:00; ")
+    assert decision.reason.startswith("the task must be complete by 2027-01-15T09:01:00Z; ")
 
 
 def test_time_that_is_added_twice_before_it_is_used_is_added_up() -> None:

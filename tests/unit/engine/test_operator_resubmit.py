@@ -180,8 +180,8 @@ def test_a_person_may_give_a_fresh_key_to_what_did_not_happen_once_no_copy_can_a
     world.start()
     world.is_refused("a")
     assert refusal(world, lambda: world.resolve("a", did=False, fresh_key=True)) == (
-        "a: a copy of its request may act under its key until 08:00:35; check the remote service "
-        "after that, and send the command again"
+        "a: a copy of its request may act under its key until 2027-01-15T08:00:35Z; check the "
+        "remote service after that, and send the command again"
     )
     world.wait(35).resolve("a", did=False, fresh_key=True)
     world.start()

@@ -135,11 +135,14 @@ def test_every_failure_says_until_when_the_step_is_retried() -> None:
     decision = breaks(world)
     assert decision.reason == (
         "a: attempt 1 failed: KeyError: unexpected error; see the log of the worker agent "
-        "(an unexpected error); retried at 08:00:00, and until 09:00:00 at least"
+        "(an unexpected error); retried at 2027-01-15T08:00:00Z, and until "
+        "2027-01-15T09:00:00Z at least"
     )
     short = World(plan(step("a", retry=PATIENT), complete_within=timedelta(minutes=5)))
     short.start()
-    assert short.fails("a").reason.endswith("retried at 08:00:00, and until 08:05:00 at least")
+    assert short.fails("a").reason.endswith(
+        "retried at 2027-01-15T08:00:00Z, and until 2027-01-15T08:05:00Z at least"
+    )
 
 
 def test_the_last_failure_before_the_last_attempt_says_only_when_that_is() -> None:
@@ -147,7 +150,7 @@ def test_the_last_failure_before_the_last_attempt_says_only_when_that_is() -> No
     world.fails("a")
     world.wait_until(T0 + KEEP - 1).start()
     decision = world.fails("a")
-    assert decision.reason.endswith("retried at 08:15:01")
+    assert decision.reason.endswith("retried at 2027-01-15T08:15:01Z")
     again(world)
     world.fails("a")
     assert world.task.ending is not None
@@ -609,11 +612,15 @@ def test_the_end_of_the_task_does_not_end_the_retries_of_an_undo() -> None:
     world.start()
     world.is_refused("a")
     world.start()
-    assert world.fails("a").reason.endswith("retried at 08:00:00, and until 08:15:00 at least")
+    assert world.fails("a").reason.endswith(
+        "retried at 2027-01-15T08:00:00Z, and until 2027-01-15T08:15:00Z at least"
+    )
 
 
 def test_an_attempt_that_is_made_when_the_time_is_over_is_not_said_to_be_followed() -> None:
-    assert patient().fails("a", retry_after=KEEP).reason.endswith("; retried at 08:15:00")
+    assert (
+        patient().fails("a", retry_after=KEEP).reason.endswith("; retried at 2027-01-15T08:15:00Z")
+    )
 
 
 def test_only_a_second_silence_in_a_row_is_an_unexpected_error() -> None:

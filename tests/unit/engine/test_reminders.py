@@ -8,7 +8,7 @@ import pytest
 from roundsman.engine.due import due
 from roundsman.engine.requests import request_for
 from roundsman.model.events import Claimant, Decision, InspectAt, Outcome, StartTask
-from roundsman.model.instants import MINUTE, SECOND, clock_time
+from roundsman.model.instants import MINUTE, SECOND, second
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError, StepRecord
 from roundsman.model.workflow import Archive, Compensation, Retry, Step, Undo
@@ -95,7 +95,7 @@ def test_an_inspection_asks_for_a_start_which_sends_it() -> None:
     assert (record.failure_count, record.heard_at) == (0, before.heard_at)
     assert requests_in(decision) == ["a"]
     assert InspectAt(T0 + 1_200 * SECOND) in decision.actions
-    at = clock_time(T0 + 1_200 * SECOND)
+    at = second(T0 + 1_200 * SECOND)
     assert rows(decision) == [("reminded", "a", 1, f"a: reminder 1 sent; the next at {at}")]
     assert due(world.task, world.now) == T0 + 1_200 * SECOND
 
@@ -258,7 +258,7 @@ def test_a_hold_puts_a_reminder_off_and_counts_none() -> None:
     at = T0 + 665 * SECOND
     assert of_reminders(world.record("a")) == (600 * SECOND, at, 0, None)
     assert decision.actions == (InspectAt(at),)
-    assert decision.reason == f"a: its agent is held; reminded at {clock_time(at)}"
+    assert decision.reason == f"a: its agent is held; reminded at {second(at)}"
     assert decision.history == ()
     assert world.record("a").waiting
     world.wait(65)

@@ -9,7 +9,7 @@ import pytest
 from roundsman.engine.requests import request_for
 from roundsman.engine.restored import VERSIONS_SKIPPED, Assessment, Owes, assess, decisions_on
 from roundsman.model.events import Outcome, Reconcile, Resubmit, StartTask, claim_of
-from roundsman.model.instants import SECOND, clock_time
+from roundsman.model.instants import SECOND, second
 from roundsman.model.json import Json
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import PERFORM, Effect, Owed, StepRecord, idempotency_key
@@ -383,7 +383,7 @@ def test_the_items_keep_the_keys_that_they_had() -> None:
 
 def test_the_decision_names_what_may_have_been_performed_since() -> None:
     world = not_begun(for_each="input.items")
-    since = f"may have been performed since {clock_time(T0)}"
+    since = f"may have been performed since {second(T0)}"
     assert f"b: its 2 items {since}" in world.decisions[-1][2].reason
     world = not_begun(for_each="results.a.lines")
     assert f"b: its items {since}" in world.decisions[-1][2].reason
@@ -578,9 +578,7 @@ def test_an_instant_ahead_is_refused() -> None:
     world = one_of_two_done()
     event = Reconcile(world.asked(), world.now + 1)
     said = refusal(world, lambda: world.apply(event))
-    assert said == (
-        f"the tables cannot be restored to {clock_time(world.now + 1)}: it is not over yet"
-    )
+    assert said == (f"the tables cannot be restored to {second(world.now + 1)}: it is not over yet")
     world.apply(replace(event, restored_to=world.now))  # the present instant is over
 
 
@@ -588,9 +586,7 @@ def test_a_task_that_was_submitted_after_the_instant_was_not_restored() -> None:
     world = one_of_two_done()
     event = Reconcile(world.asked(), T0 - 1)
     said = refusal(world, lambda: world.apply(event))
-    assert said == (
-        f"the task was submitted after {clock_time(T0 - 1)}: its record was not restored"
-    )
+    assert said == (f"the task was submitted after {second(T0 - 1)}: its record was not restored")
     world.apply(replace(event, restored_to=T0))
 
 

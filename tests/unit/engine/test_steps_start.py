@@ -79,7 +79,7 @@ def test_a_scheduled_task_is_not_started_before_its_time() -> None:
     before = world.task
     assert world.start().task is before
     assert world.inspect().task is before
-    assert world.inspect().reason == "starts at 08:01:00"
+    assert world.inspect().reason == "starts at 2027-01-15T08:01:00Z"
     world.wait(60)
     decision = world.inspect()
     assert decision.task.state is TaskState.PENDING
@@ -139,7 +139,7 @@ def test_a_start_after_the_tasks_time_ends_it_without_a_claim() -> None:
     decision = world.wait(60).start()
     assert world.task_state() is TaskState.ARCHIVED
     assert requests_in(decision) == []
-    assert "the task was not complete by 08:01:00 (0 ms ago)" in decision.reason
+    assert "the task was not complete by 2027-01-15T08:01:00Z (0 ms ago)" in decision.reason
     assert world.owed() == ["received", "task_archived", "failed"]
 
 

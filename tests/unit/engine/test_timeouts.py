@@ -309,7 +309,7 @@ def test_an_overdue_attempt_is_extended_and_not_sent_again_while_messages_wait()
     assert decision.history == ()
     assert decision.reason == (
         "a: the replies of worker may not all be read; nothing is counted, and it is checked again"
-        " at 08:00:32"
+        " at 2027-01-15T08:00:32Z"
     )
 
 
@@ -317,7 +317,8 @@ def test_the_reason_says_how_far_the_scheduler_is_behind() -> None:
     now = END + 10 * SECOND
     decision = look(started(), QueueView(behind(now), now), now)
     assert decision.reason == (
-        "a: the scheduler is 40 s behind; nothing is counted, and it is checked again at 08:00:50"
+        "a: the scheduler is 40 s behind; nothing is counted, and it is checked again at "
+        "2027-01-15T08:00:50Z"
     )
     prompt = QueueView(ReadMark(now - PROMPT, now), now)
     assert "is 1 s behind" not in look(started(), prompt, now).reason

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundsman.model.instants import clock_time, format_duration, iso, milliseconds
+from roundsman.model.instants import clock_time, format_duration, iso, milliseconds, second
 from roundsman.model.json import (
     MAX_DEPTH,
     Json,
@@ -49,20 +49,32 @@ def test_what_json_does_not_have_is_not_written(value: Json) -> None:
         canonical_json(value)
 
 
+ENDS_EARLY = ("{", '{"a"', '{"a":', '{"a": 1 ', '{"a": 1,', '{"a": "secret', '"\\', "[", "[1")
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", "Expecting value"),
-        ("{'a': 1}", "Expecting property name"),
-        ("NaN", "NaN is not JSON"),
-        ('{"a": [-Infinity]}', "-Infinity is not JSON"),
+        ("", "the text is empty; send a JSON value"),
+        ("{'a': 1}", "no field can be read at line 1, column 2; write its name in double quotes"),
+        ('{"a": 1,}', "no field can be read|nothing follows a comma"),
+        ('{"a":\n tru}', "no value can be read at line 2, column 2; write text in double quotes"),
+        ("[1,]", "no value can be read|nothing follows a comma"),
+        ('{"a" 1}', "a field has no value at line 1, column 6; write a colon"),
+        ('{"a": 1 "b": 2}', "something is missing at line 1, column 9; write a comma"),
+        ('"a\nb"', "a text has a line break or a tab at line 1, column 3; write it as an escape"),
+        (r'"\d"', "a backslash begins no escape at line 1, column 2; write two"),
+        (r'"\u12"', "a backslash begins no escape"),
+        *((text, "the text ends too early; send all of it") for text in ENDS_EARLY),
+        ("NaN", "NaN is not a number of JSON; send null or a text instead"),
+        ('{"a": [-Infinity]}', "-Infinity is not a number of JSON"),
         ("1e400", "a number exceeds the range"),
         ('{"a": -1e999}', "a number exceeds the range"),
         ('{"a": 1, "b": {"c": 1, "c": 2}}', "the key 'c' appears twice in one object"),
         ("[" * 25 + "]" * 25, "nested deeper than 24 levels"),
         ('{"a":' * 30 + "1" + "}" * 30, "nested deeper than 24 levels"),
         ("[" * 200_000, "nested deeper than 24 levels"),
-        ("1 2", "Extra data"),
+        ("1 2", "more text follows the value at line 1, column 3; remove it"),
         ("\ufeff{}", "begins with a byte order mark; send it without one"),
         ('{"a": ' + "9" * 5_000 + "}", "more than 4300 digits in a row"),
     ],
@@ -72,6 +84,17 @@ def test_text_that_is_not_strict_json_or_could_not_be_written_again_is_refused(
 ) -> None:
     with pytest.raises(ValueError, match=sentence):
         parse_json(text)
+
+
+def test_what_the_parser_of_another_release_finds_is_a_sentence_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def loads(text: str, **_: object) -> None:
+        raise json.JSONDecodeError("Some new words", text, 1)
+
+    monkeypatch.setattr(json, "loads", loads)
+    with pytest.raises(ValueError, match="cannot be read from line 1, column 2 on; write it as"):
+        parse_json("[1]")
 
 
 def test_levels_are_counted_and_not_brackets() -> None:
@@ -101,6 +124,7 @@ def test_an_instant_is_told_exactly_in_any_year(instant: int) -> None:
     told = datetime.fromisoformat(text.replace("Z", "+00:00"))
     assert (told - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1) == instant
     assert text[11:19] == clock_time(instant)
+    assert second(instant) == f"{text[:19]}Z"
 
 
 def test_an_instant_keeps_its_milliseconds() -> None:

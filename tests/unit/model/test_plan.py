@@ -307,11 +307,11 @@ def test_only_a_plan_with_a_deadline_has_the_version_that_older_code_does_not_re
 
 BROKEN = [
     (broken(lambda d: d.update(deadline="1")), "'1' where a int is expected"),
-    ("", "Expecting value"),
-    ("{", "Expecting"),
+    ("", "the text is empty"),
+    ("{", "the text ends too early"),
     ("[]", "where a dict is expected"),
     ("null", "None where a dict is expected"),
-    ("NaN", "NaN is not JSON"),
+    ("NaN", "NaN is not a number of JSON"),
     ("{}", "plan version None; this code reads 1, 2, 3 and 4"),
     (broken(lambda d: d.update(planVersion=5)), "plan version 5; this code reads 1, 2, 3 and 4"),
     (broken(lambda d: d.pop("steps")), "the plan has no 'steps'"),

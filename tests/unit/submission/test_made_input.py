@@ -82,6 +82,20 @@ def test_an_input_as_deep_as_the_deepest_event_is_stored_and_no_deeper() -> None
             "a: has more digits than a JSON number keeps; send fewer digits, or a text field",
         ),
         ("\ufeff{}", "not JSON: the text begins with a byte order mark; send it without one"),
+        ("", "not JSON: the text is empty; send a JSON value"),
+        (
+            '{"orderId": "ord-1", "to',
+            "not JSON: the text ends too early; send all of it, with each quote and bracket closed",
+        ),
+        (
+            '{"orderId": "o", "a": NaN}',
+            "not JSON: NaN is not a number of JSON; send null or a text instead",
+        ),
+        (
+            "orderId: weekly",
+            "not JSON: no value can be read at line 1, column 1; write text in double quotes, "
+            "and no last comma",
+        ),
         (
             '{"a": ' + "9" * 5_000 + "}",
             "not JSON: more than 4300 digits in a row; send such a value in parts",

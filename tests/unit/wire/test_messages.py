@@ -209,14 +209,14 @@ def test_an_id_that_no_task_has_is_refused(read: Reader, body: str, task_id: str
 @pytest.mark.parametrize(
     ("body", "sentence"),
     [
-        ("", "not JSON: Expecting value"),
+        ("", "not JSON: the text is empty"),
         ("hello", "not JSON"),
         ("[]", "not a JSON object"),
         ("null", "not a JSON object"),
         ('"text"', "not a JSON object"),
         ("[" * 100_000, "not JSON: nested deeper"),
         ('{"version": 1, "version": 1}', "the key 'version' appears twice"),
-        ('{"version": NaN}', "NaN is not JSON"),
+        ('{"version": NaN}', "NaN is not a number of JSON"),
         ('{"taskId": "\\ud800"}', "half of a surrogate pair"),
         ('{"a": "\\udc00\\ud800"}', "half of a surrogate pair"),
     ],

@@ -286,7 +286,7 @@ def test_what_is_not_a_json_object_is_refused_in_one_sentence(body: str) -> None
 
 def test_a_repeated_key_is_refused_by_name() -> None:
     assert problems('{"orderId": "a", "orderId": "b"}') == [
-        "not JSON: the key 'orderId' appears twice in one object"
+        "not JSON: the key 'orderId' appears twice in one object; send it once"
     ]
 
 
@@ -296,14 +296,16 @@ def test_a_repeated_key_of_any_length_makes_a_short_sentence() -> None:
     (found,) = problems(f"{{{key}: 1, {key}: 2}}")
 
     assert len(found) < 200
-    assert found.endswith("appears twice in one object")
+    assert found.endswith("appears twice in one object; send it once")
 
 
 @pytest.mark.parametrize("value", ["NaN", "Infinity", "-Infinity"])
 def test_numbers_that_json_does_not_have_are_refused(value: str) -> None:
     body = json.dumps(GOOD).replace('"quantity": 2', f'"quantity": {value}')
 
-    assert problems(body) == [f"not JSON: {value} is not JSON"]
+    assert problems(body) == [
+        f"not JSON: {value} is not a number of JSON; send null or a text instead"
+    ]
 
 
 def test_an_event_nested_too_deeply_is_refused() -> None:

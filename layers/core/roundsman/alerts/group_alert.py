@@ -142,7 +142,8 @@ def summary(news: AlertKind, group: Group, census: Census, samples: Sequence[Sam
     if group.undone:
         were = "was" if one else "were"
         within = format_duration(UNDONE_WITHIN)
-        return f"{hit}{of} failed{at} and {were} undone in the last {within}: {why}"
+        all_ended = "" if census.ended is None else f", when {census.ended} orders ended in all"
+        return f"{hit}{of} failed{at} and {were} undone in the last {within}{all_ended}: {why}"
     if group.how == RETRIED:
         fail, until = "fails" if one else "fail", _retried_until(samples)
         least = f" until {until} at least" if until else ""

@@ -12,7 +12,7 @@ from roundsman.engine.routing import agent_now, candidates, untried
 from roundsman.engine.time_credit import credit
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.events import InspectAt, Replied
-from roundsman.model.instants import MINUTE, SECOND, clock_time
+from roundsman.model.instants import MINUTE, SECOND, second
 from roundsman.model.plan import StepPlan
 from roundsman.model.task import PERFORM, UNDO, Effect, StepError, StepRecord, operation_of
 
@@ -143,7 +143,7 @@ def _park_until(
     )
     decision.action(InspectAt(at))
     what = f"{step.name} (undo)" if undoes else step.name
-    said = f"{what}: held: {why}; checked again at {clock_time(at)}, no attempt counted"
+    said = f"{what}: held: {why}; checked again at {second(at)}, no attempt counted"
     if decision.steps[step.name].effect is not Effect.NONE and _another_agent_available(
         context, step, record
     ):

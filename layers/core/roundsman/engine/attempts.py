@@ -27,7 +27,7 @@ from roundsman.engine.time_credit import credit
 from roundsman.engine.transitions import StepEvent
 from roundsman.lazy_dataclass import dataclass
 from roundsman.model.events import AgentView, Claimant, InspectAt, Outcome, Replied, SendRequest
-from roundsman.model.instants import MINUTE, SECOND, clock_time, format_duration
+from roundsman.model.instants import MINUTE, SECOND, format_duration, second
 from roundsman.model.plan import RetryPlan, StepPlan, WaitPlan
 from roundsman.model.queue_lag import MARK_INTERVAL, PROMPT, UNCERTAINTY
 from roundsman.model.scheduler_queues import UNKNOWN, QueueView
@@ -181,7 +181,7 @@ def progressed(context: DecisionContext, step: StepPlan) -> None:
         heard_at=max(record.heard_at or 0, context.now),
         uncounted_timeouts=0,
     )
-    context.decision.note(f"{step.name}: progress; the next is due by {clock_time(by)}")
+    context.decision.note(f"{step.name}: progress; the next is due by {second(by)}")
 
 
 def waits_for_callback(context: DecisionContext, step: StepPlan, reply: Replied) -> None:
@@ -217,7 +217,7 @@ def waits_for_callback(context: DecisionContext, step: StepPlan, reply: Replied)
     context.decision.action(InspectAt(by))
     if remind_at is not None:
         context.decision.action(InspectAt(remind_at))
-    context.decision.note(f"{step.name}: waits for its callback until {clock_time(by)}")
+    context.decision.note(f"{step.name}: waits for its callback until {second(by)}")
 
 
 def credit_late_replies(context: DecisionContext) -> None:
@@ -311,7 +311,7 @@ def overdue(context: DecisionContext, step: StepPlan, by: int) -> None:
             outcome_unknown=_unknown_after(record),
             uncounted_timeouts=uncounted_timeouts,
         )
-        again = f"retried at {clock_time(context.now)}"
+        again = f"retried at {second(context.now)}"
     context.decision.record("requeued", step.name, count, f"{tried}; {again}")
 
 
@@ -460,14 +460,14 @@ def _try_again_after(
     )
     context.decision.action(InspectAt(at))
     if at < context.now + wait:
-        return f"no attempt fits before the task must be complete at {clock_time(at)}"
-    said = f"retried at {clock_time(at)}"
+        return f"no attempt fits before the task must be complete at {second(at)}"
+    said = f"retried at {second(at)}"
     if patience.until is None or patience.until <= at:
         return said
     until = patience.until
     if operation_of(record) == PERFORM:
         until = min(until, context.decision.task.perform_by)
-    return f"{said}, and until {clock_time(until)} at least"
+    return f"{said}, and until {second(until)} at least"
 
 
 def _unknown_after(record: StepRecord) -> bool:
@@ -562,7 +562,7 @@ def _wait_for_reply(context: DecisionContext, step: StepPlan, since: int) -> Non
     )
     if not replies.is_slow(context.now):
         context.decision.action(InspectAt(until))  # else one more message, for a supervisor's pass
-    said = f"nothing is counted, and it is checked again at {clock_time(until)}"
+    said = f"nothing is counted, and it is checked again at {second(until)}"
     context.decision.note(f"{what}: {why}; {said}")
 
 
@@ -580,7 +580,7 @@ def _extend_for_backlog(context: DecisionContext, step: StepPlan, until: int) ->
     )
     what = _what(step, operation_of(record))
     context.decision.note(
-        f"{what}: its queue has a backlog; its deadline is moved to {clock_time(until)}"
+        f"{what}: its queue has a backlog; its deadline is moved to {second(until)}"
     )
 
 
@@ -714,7 +714,7 @@ def _silent_agent(context: DecisionContext, step: StepPlan) -> StepError | None:
 def _missing_signal(context: DecisionContext, record: StepRecord) -> str:
     """What is missing, in words, if it is a callback or progress; empty if it is the reply."""
     if record.waiting and record.complete_by is not None:
-        return f"no callback by {clock_time(record.complete_by)}"
+        return f"no callback by {second(record.complete_by)}"
     if record.heartbeat_by is None:
         return ""
     last = record.heard_at or record.started_at or context.now

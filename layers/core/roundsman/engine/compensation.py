@@ -15,7 +15,7 @@ from roundsman.engine.effects import is_to_undo, may_have_been_performed
 from roundsman.engine.routing import agent_now, stored_agent_name, untried
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.events import InspectAt
-from roundsman.model.instants import clock_time
+from roundsman.model.instants import second
 from roundsman.model.plan import StepPlan
 from roundsman.model.states import DONE, ProcessState
 from roundsman.model.task import (
@@ -47,7 +47,7 @@ def end_waits(context: DecisionContext) -> None:
         if ending.undo and step.compensation is not None and not step.fences_late_performs:
             decision.note(
                 f"{step.name}: may still be performed by an outside system, so it waits for its "
-                f"callback until {clock_time(record.complete_by)}; if that system will not "
+                f"callback until {second(record.complete_by)}; if that system will not "
                 "perform it, resolve it as not done"
             )
             continue
@@ -139,7 +139,7 @@ def begin_undo(
         context.decision.action(InspectAt(not_before))
     said = f"{step.name}: its undo begins"
     if not_before is not None:
-        said += f" at {clock_time(not_before)}, when no request can act"
+        said += f" at {second(not_before)}, when no request can act"
     if then:
         said += f"; {then}"
     context.decision.record("undo", step.name, None, said)

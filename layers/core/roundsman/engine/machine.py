@@ -54,7 +54,7 @@ from roundsman.model.events import (
     Start,
     StartTask,
 )
-from roundsman.model.instants import MINUTE, clock_time
+from roundsman.model.instants import MINUTE, second
 from roundsman.model.json import Json
 from roundsman.model.plan import Plan, StepPlan
 from roundsman.model.queue_lag import PROMPT
@@ -214,7 +214,7 @@ def _without_plan(decision: DecisionBuilder, event: Event) -> None:
 
 def _start(context: DecisionContext, event: Start) -> None:
     if context.decision.waits_for_its_time():
-        context.decision.note(f"starts at {clock_time(context.decision.task.start_at)}")
+        context.decision.note(f"starts at {second(context.decision.task.start_at)}")
         return
     if ready_to_perform(context) or _is_overdue(context):
         _credit_wait(context, event.claimant)
@@ -340,7 +340,7 @@ def _accepts_earlier_outcome(context: DecisionContext, step: StepPlan) -> bool:
 def _inspect(context: DecisionContext) -> None:
     decision = context.decision
     if decision.waits_for_its_time():
-        decision.note(f"starts at {clock_time(decision.task.start_at)}")
+        decision.note(f"starts at {second(decision.task.start_at)}")
         return
     _credit_late_starts(context)
     credit_late_replies(context)

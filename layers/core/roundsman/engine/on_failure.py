@@ -9,7 +9,7 @@ overrides the strategy.
 from roundsman.engine.decision import DecisionContext
 from roundsman.engine.fan_out import leave_out, tolerance
 from roundsman.engine.transitions import StepEvent
-from roundsman.model.instants import clock_time, format_duration
+from roundsman.model.instants import format_duration, second
 from roundsman.model.plan import StepPlan, StrategyPlan, UndoPlan, WaitPlan
 from roundsman.model.states import DONE, ProcessState, TaskState
 from roundsman.model.task import UNDO, Effect, StepError, Termination, operation_of
@@ -58,7 +58,7 @@ def end_if_overdue(context: DecisionContext) -> None:
     task = context.decision.task
     if context.decision.ending or task.perform_by > context.now or context.all_done():
         return
-    by, late = clock_time(task.perform_by), format_duration(context.now - task.perform_by)
+    by, late = second(task.perform_by), format_duration(context.now - task.perform_by)
     if task.perform_by == task.deadline:
         why = f"the task's deadline was {by} ({late} ago)"
         error = StepError(DEADLINE_PASSED, "the task was not complete by its deadline")

@@ -28,7 +28,7 @@ from roundsman.model.events import (
     RunNow,
     UndoAsked,
 )
-from roundsman.model.instants import SECOND, clock_time, format_duration, iso
+from roundsman.model.instants import SECOND, format_duration, iso, second
 from roundsman.model.plan import StepPlan
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import AfterUndo, Effect, Task, Termination
@@ -280,7 +280,7 @@ def _go_on(context: DecisionContext) -> None:
     task = context.decision.task
     if task.deadline is not None and task.deadline <= context.now:
         context.decision.task = replace(task, deadline=None)
-        context.decision.note(f"its deadline was {clock_time(task.deadline)} and does not count")
+        context.decision.note(f"its deadline was {second(task.deadline)} and does not count")
 
 
 def _restart_time_limit(context: DecisionContext) -> None:
@@ -357,7 +357,7 @@ def _check_cannot_act(context: DecisionContext, step: StepPlan) -> None:
     if acts_until is not None:
         raise Refused(
             f"{step.name}: a copy of its request may act under its key until "
-            f"{clock_time(acts_until + SKEW)}; check the remote service after that, and send the "
+            f"{second(acts_until + SKEW)}; check the remote service after that, and send the "
             "command again"
         )
 
@@ -373,7 +373,7 @@ def _resolve_undo(context: DecisionContext, step: StepPlan, event: Resolve) -> N
     waits = record.locked_by is None and not asked
     if waits and record.not_before is not None and record.not_before > context.now:
         raise Refused(
-            f"{step.name}: a request to perform it may act until {clock_time(record.not_before)}; "
+            f"{step.name}: a request to perform it may act until {second(record.not_before)}; "
             "undo it manually after that"
         )
     if context.decision.goes_on_after_undo(record):
@@ -404,7 +404,7 @@ def _extend(context: DecisionContext, event: Extend) -> None:
     if event.step is None:
         _check_deadline(task, task.complete_by, more)
         context.decision.task = replace(task, complete_by=task.complete_by + more)
-        context.decision.note(f"the task must be complete by {clock_time(task.complete_by + more)}")
+        context.decision.note(f"the task must be complete by {second(task.complete_by + more)}")
         return
     step = _step(context, event.step)
     record = context.decision.step(step.name)
@@ -417,15 +417,14 @@ def _extend(context: DecisionContext, event: Extend) -> None:
     if record.waiting:
         context.decision.move(step.name, StepEvent.EXTENDED, complete_by=by)
         context.decision.note(
-            f"{step.name}: {format_duration(more)} added; waits for its callback until "
-            f"{clock_time(by)}"
+            f"{step.name}: {format_duration(more)} added; waits for its callback until {second(by)}"
         )
         return
     # The agent stops at the end of its current request; the next request has the added time.
     context.decision.move(step.name, StepEvent.EXTENDED, extra=record.extra + more)
     context.decision.note(
         f"{step.name}: {format_duration(more)} added; sent again if there is no reply by "
-        f"{clock_time(record.complete_by)}, no attempt counted"
+        f"{second(record.complete_by)}, no attempt counted"
     )
 
 

@@ -14,7 +14,7 @@ from roundsman.engine.decision import DecisionContext
 from roundsman.engine.routing import agent_now
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.events import Claimant, InspectAt, Replied, SendRequest
-from roundsman.model.instants import SECOND, clock_time
+from roundsman.model.instants import SECOND, second
 from roundsman.model.plan import StepPlan
 from roundsman.model.task import StepRecord
 
@@ -65,7 +65,7 @@ def _postpone(context: DecisionContext, step: StepPlan, until: int) -> None:
     at = until + int(context.jitter * RESUME_SPREAD)
     context.decision.move(step.name, StepEvent.REMINDER_DUE, remind_at=at)
     context.decision.action(InspectAt(at))
-    context.decision.note(f"{step.name}: its agent is held; reminded at {clock_time(at)}")
+    context.decision.note(f"{step.name}: its agent is held; reminded at {second(at)}")
 
 
 def _send(context: DecisionContext, step: StepPlan, record: StepRecord, claimant: Claimant) -> None:
@@ -81,5 +81,5 @@ def _send(context: DecisionContext, step: StepPlan, record: StepRecord, claimant
     context.decision.action(InspectAt(at))
     said = f"{step.name}: reminder {number} sent"
     if record.complete_by is not None and at < record.complete_by:
-        said = f"{said}; the next at {clock_time(at)}"
+        said = f"{said}; the next at {second(at)}"
     context.decision.record("reminded", step.name, record.failure_count + 1, said)

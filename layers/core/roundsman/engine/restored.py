@@ -26,7 +26,7 @@ from roundsman.engine.transitions import StepEvent
 from roundsman.errors import Refused
 from roundsman.lazy_dataclass import dataclass
 from roundsman.model.events import Reconcile
-from roundsman.model.instants import clock_time
+from roundsman.model.instants import second
 from roundsman.model.plan import Plan, StepPlan
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import PERFORM, StepRecord, Task, operation_of
@@ -40,9 +40,9 @@ def reconcile(context: DecisionContext, event: Reconcile) -> None:
     """Let the task go on from its restored record. Raises Refused if it was not restored."""
     decision, at = context.decision, event.restored_to
     if at > context.now:
-        raise Refused(f"the tables cannot be restored to {clock_time(at)}: it is not over yet")
+        raise Refused(f"the tables cannot be restored to {second(at)}: it is not over yet")
     if decision.before.created_at > at:
-        raise Refused(f"the task was submitted after {clock_time(at)}: its record was not restored")
+        raise Refused(f"the task was submitted after {second(at)}: its record was not restored")
     decision.version += VERSIONS_SKIPPED
     lost = _lost_time(decision.before, at, context.now)
     _add_time(decision, lost)
@@ -75,7 +75,7 @@ def _mark(context: DecisionContext, step: StepPlan, at: int) -> None:
     must_be_evaluated = step.when is not None or step.fans_out
     decision.mark_possibly_performed(step.name, None if must_be_evaluated else at)
     which = "its items" if count is None else f"its {count} items"
-    since = f"may have been performed since {clock_time(at)}"
+    since = f"may have been performed since {second(at)}"
     decision.note(f"{step.name}: {which} {since}" if step.fans_out else f"{step.name}: {since}")
 
 

@@ -8,11 +8,12 @@ The text of a path is that of the problems of a rejected message: `lines[0].quan
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
 from typing import TypeAlias, cast
 
 from roundsman.lazy_dataclass import dataclass
 from roundsman.model.checks import quoted_name
-from roundsman.model.json import Json, canonical_json, size_in_bytes
+from roundsman.model.json import Json, canonical_json, parse_json, size_in_bytes
 
 LARGEST_INPUT = 200 * 1024  # bytes of JSON
 DEEPEST_INPUT = 20  # levels; a request contains the input some levels deep
@@ -33,6 +34,9 @@ class Change:
     """The new value; None also for a removal."""
     removed: bool = False
     """Whether the value is removed."""
+    typed: str | None = field(default=None, compare=False, repr=False)
+    """The text that a person typed for the value; None if it was given as JSON. It is not stored:
+    `submission.corrections.as_meant` reads it before a correction is sent."""
 
 
 Correction: TypeAlias = tuple[Change, ...]
@@ -43,6 +47,21 @@ def parse_path(text: str) -> Path:
     if not _PATH.fullmatch(text):
         raise ValueError(f"{text!r} is not a path; write a path as in lines[0].quantity")
     return tuple(name or int(place) for name, place in _PART.findall(text))
+
+
+def typed_change(text: str) -> Change:
+    """Return the change that a person types as `path=value`: JSON, or else a text.
+
+    Raises ValueError if the text has no value, or a path that is not one.
+    """
+    path, given, typed = text.partition("=")
+    if not given:
+        raise ValueError(f"{path!r} has no value; write it as path=value")
+    try:
+        value = parse_json(typed)
+    except ValueError:
+        value = typed  # so that a text needs no quotes
+    return Change(parse_path(path), value, typed=typed)
 
 
 def changes_of(sets: Mapping[str, Json], removes: Iterable[str]) -> Correction:

@@ -75,6 +75,10 @@ class Shape:
         """Whether the value is a list; None if that is not known."""
         return None
 
+    def is_text(self) -> bool | None:
+        """Whether the value is a text; None if that is not known."""
+        return None
+
 
 ANYTHING = Shape()
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from roundsman.lazy_dataclass import dataclass
 from roundsman.model.events import AgentView
-from roundsman.model.instants import MINUTE, clock_time
+from roundsman.model.instants import MINUTE, second
 from roundsman.model.queue_lag import UNREAD, queue_key
 from roundsman.model.workflow import Priority
 
@@ -55,10 +55,10 @@ def in_force(holds: Iterable[Hold], now: int) -> list[Hold]:
 
 
 def describe_hold(hold: Hold) -> str:
-    """Describe a hold in words: `on hold by anna until 10:42:07: acquirer maintenance`."""
+    """Describe a hold in words: `on hold by amy until 2027-01-15T08:30:00Z: maintenance`."""
     if hold.unreadable:
         return f"on hold: {hold.reason}"
-    until = clock_time(hold.until)
+    until = second(hold.until)
     if hold.kind == BREAKER:
         return f"its circuit is open until {until}: {hold.reason}"
     return f"on hold by {hold.by} until {until}: {hold.reason}"

@@ -322,13 +322,35 @@ class InputShape(Shape):
             return True if all(map(_is_list, members)) else None
         return False if all(is_input_type(m) or _is_scalar(m) for m in members) else None
 
+    def is_text(self) -> bool | None:
+        """Whether the type is a text, or a choice of texts; None if it may be one."""
+        members = self._members()
+        if any(map(_has_text, members)):
+            return True if all(map(_has_text, members)) else None
+        known = all(is_input_type(m) or _is_list(m) or _is_scalar(m) for m in members)
+        return False if known else None
+
     def _members(self) -> list[object]:
         members = [_bare(member) for member in _members(_bare(self.kind))]
         return [member for member in members if member not in (None, type(None))] or members
 
 
+def given_shape(given: object) -> Shape:
+    """Return what the workflow's `input` tells of an order as it is sent."""
+    kind = given_type(given)
+    return ANYTHING if kind is None else InputShape(kind)
+
+
 def _is_list(kind: object) -> bool:
     return (get_origin(kind) or kind) in (list, tuple, _SEQUENCE)
+
+
+def _has_text(kind: object) -> bool:
+    if get_origin(kind) is Literal:
+        return all(isinstance(choice, str) for choice in get_args(kind))
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return all(isinstance(member.value, str) for member in kind)
+    return kind is str
 
 
 def _is_scalar(kind: object) -> bool:

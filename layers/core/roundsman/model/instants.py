@@ -23,8 +23,16 @@ def iso(instant: int) -> str:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def second(instant: int) -> str:
+    """Format an instant (epoch ms) as ISO 8601 in UTC, to the second: `2027-01-15T08:00:00Z`.
+
+    Texts name an instant so, always with its date: they are read on another day, too.
+    """
+    return f"{iso(instant)[:19]}Z"
+
+
 def clock_time(instant: int) -> str:
-    """Format an instant (epoch ms) as the time of day in UTC: `10:42:07`."""
+    """Format an instant (epoch ms) as the time of day in UTC, for columns and axes: `10:42:07`."""
     return (EPOCH + timedelta(milliseconds=instant)).strftime("%H:%M:%S")
 
 

@@ -21,7 +21,23 @@ _CANONICAL = json.JSONEncoder(
     sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
 )
 
+_TOO_DEEP = f"nested deeper than {MAX_DEPTH} levels; send fewer levels"
 _TOO_MANY_DIGITS = re.compile(rf"[0-9]{{{MOST_DIGITS + 1}}}")
+_WORDS = (
+    ("Expecting value", "no value can be read", "write text in double quotes, and no last comma"),
+    (
+        "Expecting property",
+        "no field can be read",
+        "write its name in double quotes, and no last comma",
+    ),
+    ("Expecting ':'", "a field has no value", "write a colon between its name and its value"),
+    ("Expecting ','", "something is missing", "write a comma, or the closing bracket"),
+    ("Extra data", "more text follows the value", "remove it"),
+    ("Illegal trailing", "nothing follows a comma", "remove the comma"),
+    ("Invalid control", "a text has a line break or a tab", r"write it as an escape such as \n"),
+    ("Invalid \\", "a backslash begins no escape", "write two for a backslash"),
+)
+"""For each kind of error of the standard library's parser: what is wrong, and what to change."""
 _HAS_FLOAT = re.compile(r"[0-9][.eE][-+]?[0-9]")
 
 
@@ -44,6 +60,8 @@ def parse_json(text: str) -> Json:
       deeper than MAX_DEPTH: every later write of a record that contains one would fail.
     - An object in which a key is repeated. The parser of the standard library silently takes the
       last value; in a message that moves money, the intention of the sender is then unknown.
+
+    The message says what to change. It may quote a key of an object, and never a value.
     """
     if text.startswith("\ufeff"):
         raise ValueError("the text begins with a byte order mark; send it without one")
@@ -56,11 +74,25 @@ def parse_json(text: str) -> Json:
             parse_float=_finite,
             object_pairs_hook=_object,
         )
+    except json.JSONDecodeError as error:
+        raise ValueError(_in_our_words(error)) from error
     except RecursionError as error:
-        raise ValueError(f"nested deeper than {MAX_DEPTH} levels") from error
+        raise ValueError(_TOO_DEEP) from error
     if text.count("[") + text.count("{") > MAX_DEPTH and levels(value) > MAX_DEPTH:
-        raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
+        raise ValueError(_TOO_DEEP)
     return value
+
+
+def _in_our_words(error: json.JSONDecodeError) -> str:
+    if not error.doc.strip():
+        return "the text is empty; send a JSON value"
+    if error.msg.startswith("Unterminated") or not error.doc[error.pos :].strip():
+        return "the text ends too early; send all of it, with each quote and bracket closed"
+    place = f"line {error.lineno}, column {error.colno}"
+    for begins, wrong, change in _WORDS:
+        if error.msg.startswith(begins):
+            return f"{wrong} at {place}; {change}"
+    return f"the text cannot be read from {place} on; write it as JSON"
 
 
 def numbers_that_lose_digits(text: str) -> list[str]:
@@ -86,13 +118,13 @@ def _lossy(value: object, path: str) -> Iterator[str]:
 
 
 def _refuse_constant(name: str) -> Never:
-    raise ValueError(f"{name} is not JSON")
+    raise ValueError(f"{name} is not a number of JSON; send null or a text instead")
 
 
 def _finite(text: str) -> float:
     number = float(text)
     if not isfinite(number):
-        raise ValueError("a number exceeds the range of a 64-bit float")
+        raise ValueError("a number exceeds the range of a 64-bit float; send it as a text")
     return number
 
 
@@ -106,7 +138,7 @@ def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     found = dict(pairs)
     if len(found) != len(pairs):
         twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
-        raise ValueError(f"the key {twice[:64]!r} appears twice in one object")
+        raise ValueError(f"the key {twice[:64]!r} appears twice in one object; send it once")
     return found
 
 

@@ -6,21 +6,57 @@ anew.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import cast
 
 from roundsman.errors import InvalidInput, Problem
 from roundsman.model.checks import ENGINE_FIELDS
-from roundsman.model.corrections import Correction, corrected, differences
-from roundsman.model.input_types import field_names, given_type, is_input_type, valid_input
+from roundsman.model.corrections import Correction, Path, corrected, differences, value_at
+from roundsman.model.expressions import ANYTHING, NotThere, Shape
+from roundsman.model.input_types import (
+    field_names,
+    given_shape,
+    given_type,
+    is_input_type,
+    valid_input,
+)
 from roundsman.model.json import Json, copied
 from roundsman.model.workflow import Workflow
+
+
+def as_meant(changes: Correction, before: Json, shape: Shape) -> Correction:
+    """Return the changes with what a person typed as text where a text is meant.
+
+    A number, `true` or `false` is text where the type has text or, if the type does not tell,
+    where the value `before` has text. All else, such as `null`, `"7"` or `[7]`, stays as it is.
+    """
+    return tuple(
+        replace(change, value=change.typed)
+        if change.typed is not None
+        and isinstance(change.value, int | float)
+        and _is_text(change.path, before, shape)
+        else change
+        for change in changes
+    )
+
+
+def _is_text(path: Path, before: Json, shape: Shape) -> bool:
+    try:
+        for key in path:
+            shape = shape.item() if isinstance(key, int) else shape.field(key)
+    except NotThere:  # a problem of the corrected input, which names its path
+        shape = ANYTHING
+    told = shape.is_text()
+    return isinstance(value_at(before, path)[1], str) if told is None else told
 
 
 def checked_changes(workflow: Workflow, before: Json, changes: Correction) -> Correction:
     """Return the changes with those of the computed fields.
 
-    `before` is the task's input. Raises InvalidInput with all problems of the corrected input.
+    `before` is the task's input, and what a person typed is read by `as_meant`. Raises
+    InvalidInput with all problems of the corrected input.
     """
+    changes = as_meant(changes, before, given_shape(workflow.input))
     try:
         wanted = corrected(before, [changes])
     except ValueError as problem:

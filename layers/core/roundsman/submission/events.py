@@ -15,11 +15,15 @@ from functools import cache
 from typing import Annotated, Never, TypedDict, cast
 
 from roundsman.errors import InvalidInput, Problem, RejectedOrder
+from roundsman.lazy_dataclass import dataclass
 from roundsman.model.corrections import DEEPEST_INPUT, LARGEST_INPUT
+from roundsman.model.expressions import ANYTHING, Shape
 from roundsman.model.input_types import (
+    InputShape,
     Pattern,
     Text,
     field_names,
+    given_shape,
     given_type,
     read_fields,
     valid_input,
@@ -36,7 +40,7 @@ from roundsman.model.json import (
 )
 from roundsman.model.plan import Plan, plan_of
 from roundsman.model.workflow import Workflow
-from roundsman.submission.processing import Processing, read_processing
+from roundsman.submission.processing import Processing, ProcessingFields, read_processing
 from roundsman.submission.submission import CancelAsked, ValidOrder
 
 LARGEST_EVENT = LARGEST_INPUT  # bytes; keeps order and task, with results, below 400 KB per item
@@ -72,6 +76,25 @@ class CancelEvent(OrderIdField):
     """A cancel event."""
 
     cancel: CancelFields
+
+
+class EventFields(OrderIdField, total=False):
+    """The fields of an event that belong to the engine."""
+
+    processing: ProcessingFields
+    cancel: CancelFields
+
+
+@dataclass(frozen=True)
+class EventShape(Shape):
+    """What is known of an event: the fields of the engine, and an order's input."""
+
+    input: Shape
+
+    def field(self, name: str) -> Shape:
+        """The shape of a field."""
+        own = name in (ORDER_ID, PROCESSING, CANCEL)
+        return (InputShape(EventFields, "event") if own else self.input).field(name)
 
 
 class EventReader:
@@ -131,6 +154,15 @@ class EventReader:
             plan=self._plan(processing.workflow.name),
             options=processing.options,
         )
+
+    def shape(self, event: Json) -> Shape:
+        """Return what is known of an event: that of its workflow, if it names one that exists."""
+        options = event.get(PROCESSING) if isinstance(event, Mapping) else None
+        name = options.get("workflow") if isinstance(options, Mapping) else None
+        named = self.workflows.get(name) if isinstance(name, str) else None
+        first = next(iter(self.workflows.values()), None) if name is None else None
+        workflow = named or first
+        return EventShape(ANYTHING if workflow is None else given_shape(workflow.input))
 
     def _mixed(self, event: Mapping[str, Json], workflow: Workflow | None) -> list[Problem]:
         """The problem of an event that has `cancel` and fields of an order; empty if none."""

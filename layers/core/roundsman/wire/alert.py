@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from roundsman.command_line import REASON, command_line
 from roundsman.lazy_dataclass import dataclass
-from roundsman.model.instants import clock_time, format_duration, iso
+from roundsman.model.instants import format_duration, iso, second
 from roundsman.model.json import Json
 from roundsman.wire.plain_text import AlertText, sanitize
 
@@ -50,7 +50,7 @@ def breaker_opened_alert(agent: str, why: str, *, opened_at: int, until: int) ->
     """
     happens = (
         "its steps are on hold, no attempt is counted, and their time limits are paused; one test "
-        f"call is made from {clock_time(until)} on, and work continues automatically after one "
+        f"call is made from {second(until)} on, and work continues automatically after one "
         "test call is answered"
     )
     return agent_alert(

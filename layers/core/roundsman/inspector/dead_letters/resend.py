@@ -78,7 +78,13 @@ def resend(
     source = _source_of(stack, rejection)
     if not anyway:
         _check_readable(stack, source)
-    body = corrected(rejection.body, whole=whole, sets=sets or (), removes=removes or ())
+    body = corrected(
+        rejection.body,
+        whole=whole,
+        sets=sets or (),
+        removes=removes or (),
+        events=stack.events if source.kind is MessageKind.ORDER else None,
+    )
     judged = judge(stack, source, body, now())
     if dry_run or (judged.verdict is Verdict.REJECTED and not anyway):
         return Resent(rejection, source, body, judged, None)

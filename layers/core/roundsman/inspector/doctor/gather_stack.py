@@ -2,6 +2,7 @@
 
 from dataclasses import field
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import boto3
 from botocore.exceptions import ClientError
@@ -25,6 +26,8 @@ ALARM, SCHEDULE, QUEUE = (
 )
 ALARMS_AT_ONCE = 100  # the maximum of DescribeAlarms
 DUE = "due"
+THIS_MACHINE = frozenset({"127.0.0.1", "localhost", "::1"})
+"""The hosts of an emulator. Its CloudFormation makes a table without TTL and recovery."""
 
 
 @dataclass(slots=True)
@@ -55,32 +58,34 @@ def find_resources(stack: DeployedStack, looking: Looking) -> Resources:
 
 
 def find_tables(stack: DeployedStack, looking: Looking) -> list[TableFact]:
-    """Read the tables that the stack's outputs name."""
+    """Read the tables that the stack's outputs name.
+
+    On an emulator, their TTL and recovery are not checked: that they are off is not of the stack.
+    """
     client: DynamoDBClient = boto3.client("dynamodb")
     found = []
+    local = urlsplit(client.meta.endpoint_url).hostname in THIS_MACHINE
+    if local:
+        why = "the local AWS does not make them of the template"
+        looking.missed("the TTL and the recovery of the tables", why, lacking=True)
     for output, physical in sorted(stack.outputs.items()):
         if output.endswith("TableName"):
             name = output.removesuffix("Name")
             with looking.at(name):
-                found.append(_table(client, name, physical, looking))
+                found.append(_table(client, name, physical, looking, local=local))
     return found
 
 
-def _table(client: "DynamoDBClient", name: str, physical: str, looking: Looking) -> TableFact:
+def _table(
+    client: "DynamoDBClient", name: str, physical: str, looking: Looking, *, local: bool
+) -> TableFact:
     try:
         said = client.describe_table(TableName=physical)["Table"]
     except ClientError as error:
         if error.response["Error"].get("Code") != "ResourceNotFoundException":
             raise
         return TableFact(name, physical, "missing")
-    ttl = recovery = None
-    with looking.at(f"the TTL of {name}"):
-        answer = client.describe_time_to_live(TableName=physical)["TimeToLiveDescription"]
-        ttl = answer.get("TimeToLiveStatus") in ("ENABLED", "ENABLING")
-    with looking.at(f"the recovery of {name}"):
-        backups = client.describe_continuous_backups(TableName=physical)
-        points = backups["ContinuousBackupsDescription"].get("PointInTimeRecoveryDescription", {})
-        recovery = points.get("PointInTimeRecoveryStatus") == "ENABLED"
+    ttl, recovery = (None, None) if local else _ttl_and_recovery(client, name, physical, looking)
     indexes: dict[str, str] = {
         index.get("IndexName", ""): index.get("IndexStatus", "ACTIVE")
         for index in said.get("GlobalSecondaryIndexes", [])
@@ -96,6 +101,21 @@ def _table(client: "DynamoDBClient", name: str, physical: str, looking: Looking)
         recovery,
         protected=said.get("DeletionProtectionEnabled"),
     )
+
+
+def _ttl_and_recovery(
+    client: "DynamoDBClient", name: str, physical: str, looking: Looking
+) -> tuple[bool | None, bool | None]:
+    """Return whether the table has them; None for what could not be read."""
+    ttl = recovery = None
+    with looking.at(f"the TTL of {name}"):
+        answer = client.describe_time_to_live(TableName=physical)["TimeToLiveDescription"]
+        ttl = answer.get("TimeToLiveStatus") in ("ENABLED", "ENABLING")
+    with looking.at(f"the recovery of {name}"):
+        backups = client.describe_continuous_backups(TableName=physical)
+        points = backups["ContinuousBackupsDescription"].get("PointInTimeRecoveryDescription", {})
+        recovery = points.get("PointInTimeRecoveryStatus") == "ENABLED"
+    return ttl, recovery
 
 
 def find_alarms(resources: Resources, looking: Looking) -> list[AlarmFact]:

@@ -2,9 +2,8 @@
 
 from roundsman.inspector.documents.agents import AgentDocument, HoldDocument
 from roundsman.inspector.read.agents import AgentNow
-from roundsman.inspector.views.task_view import second
 from roundsman.model.holds import BREAKER, OPERATOR, Hold
-from roundsman.model.instants import iso
+from roundsman.model.instants import iso, second
 
 
 def agent_document(agent: AgentNow) -> AgentDocument:

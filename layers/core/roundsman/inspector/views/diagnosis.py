@@ -24,17 +24,11 @@ from roundsman.inspector.views.step_waits import (
     StepWait,
     waits_of,
 )
-from roundsman.inspector.views.task_view import (
-    in_state,
-    left_out_words,
-    nothing_undoes,
-    second,
-    step_names,
-)
+from roundsman.inspector.views.task_view import in_state, left_out_words, nothing_undoes, step_names
 from roundsman.lazy_dataclass import dataclass
 from roundsman.model.events import Agents
 from roundsman.model.holds import Hold
-from roundsman.model.instants import MINUTE, format_duration, iso
+from roundsman.model.instants import MINUTE, format_duration, iso, second
 from roundsman.model.plan import Plan
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Task

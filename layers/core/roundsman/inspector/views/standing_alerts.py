@@ -9,11 +9,10 @@ from collections.abc import Iterable, Mapping
 
 from roundsman.command_line import command_line
 from roundsman.inspector.documents.alerts import AlertDocument, AlertKind, AlertSeverity
-from roundsman.inspector.views.task_view import second
 from roundsman.lazy_dataclass import dataclass
 from roundsman.model.failure import NO_STEP, RETRIED, UNDO_FAILED, UNREADABLE, Group
 from roundsman.model.holds import OPERATOR, Hold
-from roundsman.model.instants import MINUTE, format_duration, iso
+from roundsman.model.instants import MINUTE, format_duration, iso, second
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from roundsman.engine.agent_holds import HELD
-from roundsman.inspector.views.task_view import second, step_names
+from roundsman.inspector.views.task_view import step_names
 from roundsman.model.holds import Hold, hold_words
-from roundsman.model.instants import format_duration
+from roundsman.model.instants import format_duration, second
 from roundsman.model.plan import Plan, StepPlan
 from roundsman.model.states import ProcessState
 from roundsman.model.task import (

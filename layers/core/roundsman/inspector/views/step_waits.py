@@ -7,11 +7,11 @@ from typing import get_args
 from roundsman.command_line import REASON, command_line
 from roundsman.inspector.documents.tasks import StepCase
 from roundsman.inspector.views.step_text import reminder_words, retry_words
-from roundsman.inspector.views.task_view import second, step_names
+from roundsman.inspector.views.task_view import step_names
 from roundsman.lazy_dataclass import dataclass
 from roundsman.model.events import Agents
 from roundsman.model.holds import OPERATOR, Hold, hold_words
-from roundsman.model.instants import format_duration
+from roundsman.model.instants import format_duration, second
 from roundsman.model.plan import Plan, StepPlan
 from roundsman.model.queue_lag import PROMPT, ReadMark
 from roundsman.model.scheduler_queues import COMMANDS, QueueView, replies_key

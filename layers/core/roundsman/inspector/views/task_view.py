@@ -190,11 +190,6 @@ def _error(record: StepRecord) -> ErrorDocument | None:
     return {"type": error.type, "message": error.message, "unexpected": error.unexpected}
 
 
-def second(instant: int) -> str:
-    """Return an instant (epoch ms) as text, to the second: `2027-01-15T08:00:00Z`."""
-    return f"{iso(instant)[:19]}Z"
-
-
 def _iso(instant: int | None) -> str | None:
     return None if instant is None else iso(instant)
 
