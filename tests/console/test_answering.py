@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 from roundsman.agents.callbacks import callback_token
 from roundsman.client import Client, InvalidCall
 from roundsman.engine.due import with_due_entry
+from roundsman.engine.history import ANSWERED
 from roundsman.engine.new_task import ProcessingOptions, new_task
 from roundsman.errors import PermanentError
 from roundsman.inspector.operate.commands import CommandOutcome, CommandResult
@@ -111,6 +112,56 @@ def test_a_yes_after_the_order_was_stopped_is_stored(operator: Operator) -> None
     operator.world.run()
     charge = operator.world.task("ord-1").step("charge_card")
     assert (charge.process_state, charge.result) == (ProcessState.PROCESSED, 7)
+
+
+def test_an_application_answers_by_the_order_and_its_step(operator: Operator) -> None:
+    world, client = operator.world, Client.of_stack("roundsman")
+    waits_for_approval(operator)
+    assert client.answer(order_id="ord-1", step="charge_card", result={"chargeId": "ch_7"})
+    world.run()
+    assert world.task("ord-1").state is TaskState.COMPLETED
+    assert world.task("ord-1").step("charge_card").result == {"chargeId": "ch_7"}
+    [answered] = [row for row in world.store.history("ord-1") if row.kind == ANSWERED]
+    assert answered.sender is not None
+    with pytest.raises(InvalidCall, match="as read just before sending: it is Processed"):
+        client.answer(order_id="ord-1", step="charge_card")
+    assert world.waiting("PaymentReplyQueue") == 0
+
+
+def test_an_application_says_no_by_the_order_and_its_step(operator: Operator) -> None:
+    world, client = operator.world, Client.of_stack("roundsman")
+    waits_for_approval(operator)
+    client.fail(order_id="ord-1", step="charge_card", error=PermanentError("Declined"))
+    world.run()
+    assert world.task("ord-1").state is TaskState.UNDONE
+
+
+def test_an_application_learns_that_the_wait_had_ended(operator: Operator) -> None:
+    world, client = operator.world, Client.of_stack("roundsman")
+    waits_for_approval(operator)
+    stopped = operator.types("cancel", "ord-1", "--no-undo", "--reason", "wrong", "--yes")
+    assert stopped.exit_code == 0, stopped.output
+    world.run()
+    with pytest.raises(InvalidCall, match="was ended, as read just before sending"):
+        client.fail(order_id="ord-1", step="charge_card", error=PermanentError("Declined"))
+    assert world.waiting("PaymentReplyQueue") == 0
+    assert client.answer(order_id="ord-1", step="charge_card", result=7) is False
+    world.run()
+    assert world.task("ord-1").step("charge_card").result == 7
+
+
+def test_what_names_no_wait_is_refused(operator: Operator) -> None:
+    client = Client.of_stack("roundsman")
+    token = waits_for_approval(operator)
+    assert client.answer(token) is None
+    with pytest.raises(InvalidCall, match="There is no order ord-2"):
+        client.answer(order_id="ord-2", step="charge_card")
+    with pytest.raises(InvalidCall, match="either a token, or an order id and a step"):
+        client.answer(order_id="ord-1")  # type: ignore[call-overload]  # what a caller may write
+    with pytest.raises(InvalidCall, match="either a token, or an order id and a step"):
+        client.answer(token, step="charge_card")  # type: ignore[call-overload]  # as above
+    with pytest.raises(TypeError, match="an error must be given"):
+        client.fail(token)  # type: ignore[call-overload]  # as above
 
 
 def test_a_command_that_undoes_an_order_says_what_the_undo_still_waits_for(

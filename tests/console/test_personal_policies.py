@@ -35,6 +35,7 @@ from tests.console.verbs import STACK_VERBS, options_of, split_verb
 from tests.moto.orders import order
 from tests.project import TEMPLATE, deployed_project, of_each_agent
 from tests.support.personal_rights import (
+    ANSWERER,
     BULK,
     OPERATOR,
     SUBMITTER,
@@ -53,6 +54,7 @@ POLICIES_OF = {
     OPERATOR: (VIEWER, OPERATOR),
     BULK: (VIEWER, OPERATOR, BULK),
     SUBMITTER: (SUBMITTER,),
+    ANSWERER: (ANSWERER,),
 }
 """The policies of each kind of user, named by the one that makes the difference."""
 
@@ -162,6 +164,8 @@ def users(
         world = found.operator.world
         of_submitter(found, world)
         world.start_over()
+        of_answerer(found, world)
+        world.start_over()
         of_orders(found, world)
         of_messages(found, world)
         of_groups(found, world)
@@ -180,6 +184,16 @@ def of_submitter(users: Users, world: Stack) -> None:
         client.status("ord-1")
 
     users.calls(SUBMITTER, call)
+    world.run()
+
+
+def of_answerer(users: Users, world: Stack) -> None:
+    waits_for_approval(users.operator)
+
+    def call() -> None:
+        Client.of_stack("roundsman").answer(order_id="ord-1", step="charge_card")
+
+    users.calls(ANSWERER, call)
     world.run()
 
 
@@ -383,7 +397,7 @@ def test_a_call_beyond_the_policies_is_refused(
     ):
         assert not is_allowed(everybody, right), right
     changes = Right("sqs:SendMessage", f"{queues}:roundsman-SchedulerQueue")
-    for name in (VIEWER, BULK, SUBMITTER):
+    for name in (VIEWER, BULK, SUBMITTER, ANSWERER):
         assert not is_allowed([documents[name]], changes), name
     assert is_allowed([documents[OPERATOR]], changes)
 
@@ -402,7 +416,7 @@ def test_a_bulk_run_is_started_and_stopped_in_ones_own_name_only(
     own = f"bulk-by#{own_id}#b-00000001"
     assert is_allowed([documents[BULK]], put(own))
     assert is_allowed([documents[BULK]], put(f"{own}#request"))
-    for name in (VIEWER, OPERATOR, SUBMITTER):
+    for name in (VIEWER, OPERATOR, SUBMITTER, ANSWERER):
         assert not is_allowed([documents[name]], put(own)), name
     for foreign in (
         "bulk-by#AROAOTHER:eve#b-00000001",
@@ -428,4 +442,5 @@ def test_without_a_key_of_ones_own_no_policy_names_one(documents: dict[str, Para
         OPERATOR: ["EncryptsTheAlertsItPublishes"],
         BULK: [],
         SUBMITTER: [],
+        ANSWERER: [],
     }

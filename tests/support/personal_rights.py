@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Parameters: TypeAlias = Mapping[str, object]
 Statement: TypeAlias = Mapping[str, object]
 
-VIEWER, OPERATOR, BULK, SUBMITTER = PERSONAL_POLICIES
+VIEWER, OPERATOR, BULK, SUBMITTER, ANSWERER = PERSONAL_POLICIES
 ACCOUNT = "us-east-1:123456789012"
 ACTION_OF = {
     "SendMessageBatch": "SendMessage",

@@ -8,6 +8,7 @@ from roundsman.inspector.errors import InspectorError
 from roundsman.inspector.operate.rollback import VersionChange
 from roundsman.model.states import TaskState
 from roundsman_console.web.commands import stacks
+from tests.console.test_answering import waits_for_approval
 from tests.console.verbs import typed_example
 from tests.moto.orders import order
 from tests.web.browsers import Browser
@@ -41,11 +42,29 @@ def test_an_answer_is_checked_and_refused_with_the_sentence_of_the_command_line(
     assert "Give either a result or a failure" in browser.sends("answer", 400, token=token)
     assert "reads no files" in browser.sends("answer", 400, token=token, result="@/etc/hosts")
     assert "token" in browser.sends("answer", 400, token="none", result="1")
+    assert "Give either the order and its step" in browser.sends("answer", 400, result="1")
     assert "The step would succeed." in browser.sends("answer", token=token, result="null")
     said = browser.carries_out("answer", token=token, result="null")
     typed = browser.operator.types("answer", token, "--result", "null")
     assert typed.exit_code == 1
     assert " ".join(typed.stderr.split()) in said
+
+
+def test_a_step_that_waits_is_answered_from_the_page_of_its_order(browser: Browser) -> None:
+    waits_for_approval(browser.operator)
+    page = browser.html("/orders/ord-1")
+    link = "/commands/answer?order=ord-1&amp;step=charge_card"
+    assert f'href="{link}">Answer charge_card<' in page
+    form = browser.html(link.replace("&amp;", "&"))
+    assert 'name="order" value="ord-1"' in form
+    assert 'name="step" value="charge_card"' in form
+    fields = {"order": "ord-1", "step": "charge_card", "result": '{"chargeId": "ch_7"}'}
+    assert "The step would succeed." in browser.sends("answer", **fields)
+    browser.carries_out("answer", **fields)
+    browser.operator.world.run()
+    assert browser.operator.world.task("ord-1").state is TaskState.COMPLETED
+    assert "Answer charge_card" not in browser.html("/orders/ord-1")
+    assert "does not wait for a callback" in browser.sends("answer", 400, **fields)
 
 
 def test_functions_that_go_back_are_shown_first(

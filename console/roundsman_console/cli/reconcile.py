@@ -56,9 +56,10 @@ def reconcile_command(
     as_json: AsJson = False,
     yes: Yes = False,
 ) -> None:
-    """Let the orders go on after the tables were restored to an instant, and pause bulk runs.
+    """Let the orders go on after the tables were restored to an instant.
 
-    Stop the supervisor first. Running the command again sends only what was not reached.
+    Stop the supervisor first. Bulk runs that were under way are paused. Running the command again
+    sends only what was not reached.
 
     Example: roundsman reconcile --restored-to 2027-01-15T08:00:00Z
     """

@@ -6,19 +6,21 @@
 
 The client sends messages to the stack's queues, and reads its tables; it stores nothing itself.
 What it needs is the right to send to the SubmissionQueue (to submit and cancel), to send to an
-agent's reply queue (to answer), and to read TasksTable (for a status).
+agent's reply queue (to answer), and to read TasksTable (for a status); to answer a step of an order
+without a token, also to read the plans in ControlTable.
 """
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, overload
 
 import boto3
 
-from roundsman.agents.callbacks import failed_reply, succeeded_reply
+from roundsman.agents.callbacks import failed_reply, succeeded_reply, token_of_wait
 from roundsman.aws.clients import CONFIG
 from roundsman.aws.clock import now
+from roundsman.aws.dynamodb.control import DynamoPlans
 from roundsman.aws.dynamodb.tasks import DynamoStore
 from roundsman.aws.errors import aws_errors
 from roundsman.aws.outputs import describe_stack, reply_queue_of
@@ -170,24 +172,63 @@ class Client:
         body = canonical_json({"orderId": order_id, "cancel": asked})
         self._send(self._output("SubmissionQueueUrl"), wire_text(body), "sending the cancellation")
 
-    def answer(self, token: str, result: Json = None) -> None:
+    @overload
+    def answer(self, token: str, result: Json = None) -> None: ...
+    @overload
+    def answer(self, *, order_id: str, step: str, result: Json = None) -> bool: ...
+    def answer(
+        self,
+        token: str | None = None,
+        result: Json = None,
+        *,
+        order_id: str | None = None,
+        step: str | None = None,
+    ) -> bool | None:
         """Answer a callback: the step that waits for it is done, with this result.
 
-        Answering twice is harmless. Raises InvalidToken, InvalidCall if the result is not JSON or
-        the stack has no such agent, TryAgain and CallRefused.
+        The wait is named by the callback token, or by the order and its step. With a token, nothing
+        is read, and None is returned. With an order, the result is whether the step still waited,
+        as read just before sending; False if the wait was ended with its order: the answer is
+        stored, and counts if the order is resubmitted.
+
+        Answering twice is harmless. Raises InvalidToken, InvalidCall if the result is not JSON, the
+        step does not wait or the stack has no such agent, TryAgain, CallRefused, and as `status`.
         """
+        token, waits = self._wait(token, order_id, step)
         try:
             body = succeeded_reply(token, result, clock=now)
         except ValueError as error:
             raise InvalidCall(f"The result cannot be sent: {str(error).rstrip('.')}.") from error
         self._reply(body)
+        return waits
 
-    def fail(self, token: str, error: PermanentError | TransientError) -> None:
+    @overload
+    def fail(self, token: str, error: PermanentError | TransientError) -> None: ...
+    @overload
+    def fail(self, *, order_id: str, step: str, error: PermanentError | TransientError) -> None: ...
+    def fail(
+        self,
+        token: str | None = None,
+        error: PermanentError | TransientError | None = None,
+        *,
+        order_id: str | None = None,
+        step: str | None = None,
+    ) -> None:
         """Answer a callback: the step that waits for it has failed.
 
-        After a PermanentError the step fails for good; after a TransientError it is retried.
-        Raises InvalidToken, InvalidCall if the stack has no such agent, TryAgain and CallRefused.
+        The wait is named as in `answer`. After a PermanentError the step fails for good; after a
+        TransientError it is retried. Raises InvalidToken, InvalidCall if the step does not wait, as
+        read just before sending, or the stack has no such agent, TypeError without an error,
+        TryAgain, CallRefused, and as `status`.
         """
+        if error is None:
+            raise TypeError("an error must be given")
+        token, waits = self._wait(token, order_id, step)
+        if waits is False:
+            raise InvalidCall(
+                f"The wait of {step} of {order_id} was ended, as read just before sending: it has "
+                "failed."
+            )
         self._reply(failed_reply(token, error, clock=now))
 
     def status(self, order_id: str) -> OrderStatus | None:
@@ -214,6 +255,29 @@ class Client:
             version=task.version,
         )
 
+    def _wait(
+        self, token: str | None, order_id: str | None, step: str | None
+    ) -> tuple[str, bool | None]:
+        """Return a token of the wait, and whether the step waits; None if nothing was read."""
+        if token is not None and order_id is None and step is None:
+            return token, None
+        if token is not None or order_id is None or step is None:
+            raise InvalidCall("Give either a token, or an order id and a step.")
+        task = self._store().load(_checked_id(order_id), now())
+        if task is None:
+            raise InvalidCall(f"There is no order {order_id}.")
+        record = task.step(step)
+        if not record.waiting and not record.wait_was_ended:
+            raise InvalidCall(
+                f"{step[:50]!r} of {order_id} does not wait for a callback, as read just before "
+                f"sending: it is {record.process_state}."
+            )
+        plan = self._plans().plan(task.plan)
+        if plan is None:
+            raise InvalidCall(f"The plan of {order_id} is not stored: its agent is not known.")
+        agent = record.agent or plan.expanded(task.fan_outs).steps[step].agent
+        return token_of_wait(task, step, agent), record.waiting
+
     def _reply(self, body: str) -> None:
         agent = read_reply(body).agent
         queue = reply_queue_of(self.outputs, agent)
@@ -227,12 +291,20 @@ class Client:
                 self._sqs = boto3.client("sqs", config=CONFIG)
             return self._sqs.send_message(QueueUrl=queue, MessageBody=body)["MessageId"]
 
-    def _store(self) -> DynamoStore:
+    def _tables(self) -> "DynamoDBClient":
         if self._dynamodb is None:
             with _aws_errors("connecting to DynamoDB"):
                 self._dynamodb = boto3.client("dynamodb", config=CONFIG)
+        return self._dynamodb
+
+    def _plans(self) -> DynamoPlans:
+        return DynamoPlans(
+            self._tables(), control_table=self._output("ControlTableName"), clock=now
+        )
+
+    def _store(self) -> DynamoStore:
         return DynamoStore(
-            self._dynamodb,
+            self._tables(),
             tasks_table=self._output("TasksTableName"),
             orders_table=self.outputs.get("OrdersTableName", ""),
             history_table=self.outputs.get("HistoryTableName", ""),

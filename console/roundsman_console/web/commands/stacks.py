@@ -10,7 +10,7 @@ from roundsman.inspector.clock import now
 from roundsman.inspector.dead_letters.assess import Verdict, judge, order_of
 from roundsman.inspector.dead_letters.queues import find_source
 from roundsman.inspector.inspector import WAIT
-from roundsman.inspector.operate.answers import check_answer, send_answer
+from roundsman.inspector.operate.answers import check_answer, send_answer, token_of_step
 from roundsman.inspector.operate.commands import CommandOutcome
 from roundsman.inspector.operate.rollback import AFTERWARDS, find_changes, go_back
 from roundsman_console.cli_errors import USAGE, ConsoleError
@@ -74,7 +74,9 @@ def _show_answer(inspector: Inspector, given: Form) -> CommandPage:
         "stack",
         "/orders",
         (
-            FormField("token", "The token that the agent handed out"),
+            FormField("order", "The order that waits"),
+            FormField("step", "Its step"),
+            FormField("token", "Or the token that the agent handed out"),
             FormField("result", "The step succeeded: its result, as JSON", "lines"),
             FormField("failed", "Or it failed for good: the type of the error", hint="One word."),
             FormField("message", "With a failure: the error message"),
@@ -84,8 +86,16 @@ def _show_answer(inspector: Inspector, given: Form) -> CommandPage:
     )
 
 
+def _token(inspector: Inspector, given: Form) -> str:
+    """Return the token of the wait that the form names."""
+    token, order, step = (given.get(name, "").strip() for name in ("token", "order", "step"))
+    if bool(token) == bool(order and step):
+        raise ConsoleError("Give either the order and its step, or a token.", USAGE)
+    return token or token_of_step(inspector.stack, order, step)
+
+
 def _answer(inspector: Inspector, given: Form, session: Session) -> CommandPage:
-    page, token = _show_answer(inspector, given), given.get("token", "").strip()
+    page, token = _show_answer(inspector, given), _token(inspector, given)
     text, failed = given.get("result", "").strip(), given.get("failed", "").strip()
     if bool(text) == bool(failed):
         raise ConsoleError("Give either a result or a failure. For no result, give null.", USAGE)

@@ -97,6 +97,7 @@ def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]
         "anybody": any(one.by for one in happened),
         "gaps": not_known(task, history),
         "commands": links_of(task),
+        "waiting": [name for name, record in task.steps.items() if record.waiting],
     }
 
 

@@ -16,7 +16,13 @@ from roundsman.testing.stack.template import Document, Json, part
 ENGINE_FUNCTIONS = ("SubmissionFunction", "SchedulerFunction", "SupervisorFunction")
 ENGINE_TABLES = ("OrdersTable", "TasksTable", "ControlTable", "HistoryTable")
 STACK = "${AWS::StackName}"
-PERSONAL_POLICIES = ("ViewerPolicy", "OperatorPolicy", "BulkOperatorPolicy", "SubmitterPolicy")
+PERSONAL_POLICIES = (
+    "ViewerPolicy",
+    "OperatorPolicy",
+    "BulkOperatorPolicy",
+    "SubmitterPolicy",
+    "AnswererPolicy",
+)
 """The managed policies for people and applications that use the stack."""
 NO_VALUE: Json = {"Ref": "AWS::NoValue"}
 METRICS_NAMESPACE: Json = {"Fn::Sub": f"Roundsman/{STACK}"}
