@@ -12,11 +12,10 @@ from roundsman.inspector.read import stack as stacks
 from roundsman.inspector.read.stack import DeployedStack, configured_stack
 from roundsman.inspector.sanitize import inert
 from roundsman_console.cli_errors import ConsoleError
-from roundsman_console.local.project import find_project
-from roundsman_console.local.state import Instances, LocalRecord
 
 if TYPE_CHECKING:
     from roundsman.submission.events import EventReader
+    from roundsman_console.local.state import LocalRecord
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
@@ -64,10 +63,17 @@ def _unused_local_aws(name: str | None) -> str | None:
 
     None as well if `name` is another stack than the local one.
     """
-    if os.environ.get("AWS_ENDPOINT_URL"):
+    here = Path.cwd()
+    if os.environ.get("AWS_ENDPOINT_URL") or not any(
+        (folder / ".cache" / "local").is_dir() for folder in (here, *here.parents)
+    ):
         return None
+    # The package of the local AWS is large, and few commands run beside one.
+    from roundsman_console.local.project import find_project
+    from roundsman_console.local.state import Instances
+
     try:
-        project = find_project(Path.cwd()).resolve()
+        project = find_project(here).resolve()
     except ConsoleError:
         return None
     records = (instance.read() for instance in Instances(project))
@@ -84,7 +90,7 @@ def _unused_local_aws(name: str | None) -> str | None:
     )
 
 
-def _is_meant(record: LocalRecord, name: str | None) -> bool:
+def _is_meant(record: "LocalRecord", name: str | None) -> bool:
     return name in (None, record.stack) and record.is_up()
 
 
