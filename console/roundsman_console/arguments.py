@@ -13,6 +13,7 @@ from typing import Annotated
 
 import typer
 
+from roundsman.errors import PermanentError
 from roundsman.inspector.operate.limits import LONGEST_EXTENSION, LONGEST_NAME, LONGEST_REASON
 from roundsman.inspector.read.masks import MASK
 from roundsman.model.corrections import Correction, changes_of, path_text, typed_change
@@ -92,6 +93,27 @@ def read_result(text: str | None) -> Json:
     except ValueError as error:
         hint = "" if source != "--result" else " A text value needs JSON quotes: '\"ch_1\"'."
         raise ConsoleError(f"{source} is not JSON: {error}.{hint}", USAGE) from error
+
+
+def read_failure(failed: str | None, message: str) -> PermanentError | None:
+    """Return the failure that the options --failed and --message say; None without --failed.
+
+    Raises ConsoleError if the type is not one word, and for a message without a type.
+    """
+    if failed is None:
+        if message:
+            raise ConsoleError("--message requires --failed.", USAGE)
+        return None
+    if not failed.strip():
+        raise ConsoleError("--failed is empty.", USAGE)
+    error = PermanentError(failed.strip(), message)
+    if error.untyped:
+        raise ConsoleError(
+            "--failed takes the type of the error, such as CardDeclined; write the sentence in "
+            "--message.",
+            USAGE,
+        )
+    return error
 
 
 def read_input(file: str | None) -> Mapping[str, Json] | None:

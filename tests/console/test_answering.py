@@ -123,7 +123,7 @@ def test_an_application_answers_by_the_order_and_its_step(operator: Operator) ->
     assert world.task("ord-1").step("charge_card").result == {"chargeId": "ch_7"}
     [answered] = [row for row in world.store.history("ord-1") if row.kind == ANSWERED]
     assert answered.sender is not None
-    with pytest.raises(InvalidCall, match="as read just before sending: it is Processed"):
+    with pytest.raises(InvalidCall, match="it is Processed, as read just before sending"):
         client.answer(order_id="ord-1", step="charge_card")
     assert world.waiting("PaymentReplyQueue") == 0
 
@@ -156,6 +156,8 @@ def test_what_names_no_wait_is_refused(operator: Operator) -> None:
     assert client.answer(token) is None
     with pytest.raises(InvalidCall, match="There is no order ord-2"):
         client.answer(order_id="ord-2", step="charge_card")
+    with pytest.raises(InvalidCall, match="a callback: there is no such step, as read"):
+        client.answer(order_id="ord-1", step="wrap")
     with pytest.raises(InvalidCall, match="either a token, or an order id and a step"):
         client.answer(order_id="ord-1")  # type: ignore[call-overload]  # what a caller may write
     with pytest.raises(InvalidCall, match="either a token, or an order id and a step"):

@@ -16,6 +16,7 @@ from starlette.testclient import TestClient
 from typer.testing import Result
 
 from roundsman.aws.dynamodb import settled
+from roundsman.aws.outputs import nested_settings
 from roundsman.client import Client
 from roundsman.inspector import Inspector
 from roundsman.inspector import clock as polling
@@ -319,11 +320,14 @@ def test_no_call_of_a_submitter_nor_of_a_small_run_of_commands_lacks_a_right(
     with before_a_stack(roundsman_services, roundsman_clock) as found:
         world = found.operator.world
         of_submitter(found, world)
+        world.start_over()
+        of_answerer(found, world)
         for words in (("ls",), ("show", "ord-1"), ("stats",)):
             found.types(VIEWER, *words)
         found.types(OPERATOR, "hold", "payment", "--for", "10m", "--yes")
         found.types(OPERATOR, "release", "payment")
         policies = documents_of(world.stack)
+        assert {*policies} <= {*nested_settings(world.stack.outputs)}, "each policy has its ARN"
         for user, recorded in found.rights.items():
             assert recorded.rights or user in (BULK, ANSWERER)
             own = [policies[name] for name in POLICIES_OF[user]]

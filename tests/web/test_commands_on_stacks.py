@@ -1,6 +1,8 @@
 """Commands on the whole stack in the browser: a new order, an answer, the way back to versions."""
 
 import json
+import re
+from dataclasses import replace
 
 import pytest
 
@@ -39,12 +41,12 @@ def test_an_answer_is_checked_and_refused_with_the_sentence_of_the_command_line(
     browser.operator.world.submit(order("ord-1001"))
     browser.operator.world.run()
     token = typed_example("answer")[1]
-    assert "Give either a result or a failure" in browser.sends("answer", 400, token=token)
+    both = {"token": token, "result": "1", "failed": "Rejected"}
+    assert "Give either a result or a failure" in browser.sends("answer", 400, **both)
     assert "reads no files" in browser.sends("answer", 400, token=token, result="@/etc/hosts")
     assert "token" in browser.sends("answer", 400, token="none", result="1")
     assert "Give either the order and its step" in browser.sends("answer", 400, result="1")
-    assert "The step would succeed." in browser.sends("answer", token=token, result="null")
-    said = browser.carries_out("answer", token=token, result="null")
+    said = browser.sends("answer", token=token, result="null")
     typed = browser.operator.types("answer", token, "--result", "null")
     assert typed.exit_code == 1
     assert " ".join(typed.stderr.split()) in said
@@ -59,12 +61,40 @@ def test_a_step_that_waits_is_answered_from_the_page_of_its_order(browser: Brows
     assert 'name="order" value="ord-1"' in form
     assert 'name="step" value="charge_card"' in form
     fields = {"order": "ord-1", "step": "charge_card", "result": '{"chargeId": "ch_7"}'}
-    assert "The step would succeed." in browser.sends("answer", **fields)
+    assert "charge_card of ord-1 would succeed. Nothing was" in browser.sends("answer", **fields)
     browser.carries_out("answer", **fields)
     browser.operator.world.run()
     assert browser.operator.world.task("ord-1").state is TaskState.COMPLETED
     assert "Answer charge_card" not in browser.html("/orders/ord-1")
     assert "does not wait for a callback" in browser.sends("answer", 400, **fields)
+
+
+def test_a_step_that_waits_fails_by_a_type_of_one_word(browser: Browser) -> None:
+    waits_for_approval(browser.operator)
+    fields = {"order": "ord-1", "step": "charge_card"}
+    typed = browser.operator.types("answer", *fields.values(), "--failed", "not this time")
+    said = browser.sends("answer", 400, **fields, failed="not this time")
+    assert " ".join(typed.stderr.split()) in said
+    refused = {**fields, "failed": "Rejected", "message": "not this time"}
+    assert "would fail for good: Rejected." in browser.sends("answer", **refused)
+    browser.carries_out("answer", **refused)
+    browser.operator.world.run()
+    assert browser.operator.world.task("ord-1").state is TaskState.UNDONE
+
+
+def test_an_answer_that_was_shown_for_one_wait_is_not_sent_to_another(browser: Browser) -> None:
+    waits_for_approval(browser.operator)
+    fields = {"order": "ord-1", "step": "charge_card"}
+    shown = re.search(r'name="shown" value="([^"]+)"', browser.posts("answer", **fields).text)
+    assert shown is not None
+    world = browser.operator.world
+    task = world.task("ord-1")
+    again = replace(task.step("charge_card"), round=2)  # under a fresh key
+    changed = replace(task, steps={**task.steps, "charge_card": again}, version=task.version + 1)
+    world.store.save(changed, seen=task.version)
+    said = browser.sends("answer", **fields, go="yes", shown=shown[1])
+    assert "has changed since it was shown. charge_card of ord-1 would succeed without a" in said
+    assert world.waiting("PaymentReplyQueue") == 0
 
 
 def test_functions_that_go_back_are_shown_first(

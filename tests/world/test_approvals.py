@@ -8,11 +8,13 @@ from typing import cast
 import pytest
 
 from roundsman import Agent, Callback, Json, PermanentError, StepRequest, TransientError
-from roundsman.errors import InvalidToken
+from roundsman.agents.callbacks import succeeded_reply, token_of_wait
+from roundsman.errors import InvalidToken, NotWaiting
 from roundsman.model.instants import MINUTE, milliseconds
 from roundsman.model.workflow import Compensation, Retry, Undo, Workflow
 from roundsman.testing import FOR_EVER, Fault, Faults, TaskState, World, crash_everywhere
 from roundsman.testing.world.queues import COMMANDS, REPLIES, REQUESTS
+from roundsman.wire.messages import read_reply
 from tests.world.shop import FENCED, a_step, a_workflow
 
 DAY = timedelta(days=1)
@@ -44,6 +46,48 @@ def reminded(times: int, *, within: timedelta = DAY) -> World:
     world = asking(within=within)
     world.run(until=lambda: len(numbers(world)) == times)
     return world
+
+
+def token_by_name(world: World, step: str) -> str:
+    """The token of a wait, found as the client and the operators' tools find it."""
+    task = world.task("ord-1")
+    return token_of_wait(task, world.processes.plans.plan(task.plan), step)
+
+
+def test_the_token_of_a_wait_is_found_by_the_order_and_the_step() -> None:
+    world = asking()
+    world.run(until=lambda: world.task("ord-1").step("approve").waiting)
+    world.answer_token(token_by_name(world, "approve"), {"by": "ann"})
+    world.run()
+    assert world.task("ord-1").state is TaskState.COMPLETED
+    with pytest.raises(NotWaiting, match="approve of ord-1 does not wait for a callback: it is Pr"):
+        token_by_name(world, "approve")
+
+
+def test_the_token_of_a_wait_is_that_of_the_last_attempt_and_needs_the_plan() -> None:
+    world = asking()
+    world.run(until=lambda: len(world.processes.tokens["ord-1", "approve"]) == 2)
+    world.run(until=lambda: world.task("ord-1").step("approve").waiting)
+    assert token_by_name(world, "approve") == world.processes.tokens["ord-1", "approve"][-1].token
+    with pytest.raises(NotWaiting, match="approve of ord-1 has an agent that is not known"):
+        token_of_wait(world.task("ord-1"), None, "approve")
+
+
+def test_the_token_of_an_item_names_the_agent_at_which_the_item_waits() -> None:
+    each = a_step("approve", for_each="input.lines", agents=("desk", "backup"), agent="")
+    world = World(a_workflow(each))
+    world.on("approve").asks(timedelta(hours=1), times=FOR_EVER)
+    world.submit({"lines": [1, 2]})
+    for item in ("approve[0]", "approve[1]"):
+        world.run(until=partial(world.waits_for_answer, "ord-1", item))
+        world.run(until=partial(lambda name: world.task("ord-1").step(name).waiting, item))
+        tokens = world.processes.tokens["ord-1", item]
+        assert token_by_name(world, item) == tokens[-1].token
+    task = world.task("ord-1")
+    at_backup = replace(task.step("approve[0]"), agent="backup")
+    moved = replace(task, steps={**task.steps, "approve[0]": at_backup})
+    token = token_of_wait(moved, world.processes.plans.plan(task.plan), "approve[0]")
+    assert read_reply(succeeded_reply(token)).agent == "backup"
 
 
 def test_reminders_come_at_their_times_and_count_as_no_failure() -> None:

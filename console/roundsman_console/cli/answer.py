@@ -13,7 +13,7 @@ from roundsman.errors import PermanentError
 from roundsman.inspector.errors import Interrupted
 from roundsman.inspector.operate.answers import check_answer, send_answer, token_of_step
 from roundsman.inspector.operate.commands import CommandOutcome
-from roundsman_console.arguments import StackOption, read_result
+from roundsman_console.arguments import StackOption, read_failure, read_result
 from roundsman_console.cli._act import CODES
 from roundsman_console.cli.operate import DEFAULT_WAIT, AsJson, NoWait, Wait
 from roundsman_console.cli_errors import USAGE, ConsoleError, complain, sentences
@@ -83,17 +83,4 @@ def _failure(result: str | None, failed: str | None, message: str) -> PermanentE
         raise ConsoleError(
             "Give either --result or --failed. For no result, give --result null.", USAGE
         )
-    if failed is None:
-        if message:
-            raise ConsoleError("--message requires --failed.", USAGE)
-        return None
-    if not failed.strip():
-        raise ConsoleError("--failed is empty.", USAGE)
-    error = PermanentError(failed.strip(), message)
-    if error.untyped:
-        raise ConsoleError(
-            "--failed takes the type of the error, such as CardDeclined; write the sentence in "
-            "--message.",
-            USAGE,
-        )
-    return error
+    return read_failure(failed, message)

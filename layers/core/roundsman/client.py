@@ -27,6 +27,7 @@ from roundsman.aws.outputs import describe_stack, reply_queue_of
 from roundsman.errors import (
     CallRefused,
     InvalidToken,
+    NotWaiting,
     PermanentError,
     RoundsmanError,
     SchemaTooNew,
@@ -266,17 +267,11 @@ class Client:
         task = self._store().load(_checked_id(order_id), now())
         if task is None:
             raise InvalidCall(f"There is no order {order_id}.")
-        record = task.step(step)
-        if not record.waiting and not record.wait_was_ended:
-            raise InvalidCall(
-                f"{step[:50]!r} of {order_id} does not wait for a callback, as read just before "
-                f"sending: it is {record.process_state}."
-            )
-        plan = self._plans().plan(task.plan)
-        if plan is None:
-            raise InvalidCall(f"The plan of {order_id} is not stored: its agent is not known.")
-        agent = record.agent or plan.expanded(task.fan_outs).steps[step].agent
-        return token_of_wait(task, step, agent), record.waiting
+        try:
+            found = token_of_wait(task, self._plans().plan(task.plan), step)
+        except NotWaiting as error:
+            raise InvalidCall(f"{error}, as read just before sending.") from error
+        return found, task.step(step).waiting
 
     def _reply(self, body: str) -> None:
         agent = read_reply(body).agent

@@ -86,6 +86,10 @@ class InvalidToken(RoundsmanError):
     """The text is not a callback token. Copy the complete token that the agent received."""
 
 
+class NotWaiting(RoundsmanError):
+    """The step waits for no callback, or its agent is not known, so nothing can answer it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """One problem in a message."""

@@ -4,15 +4,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from roundsman.client import Client
-from roundsman.errors import PermanentError
 from roundsman.inspector import Inspector
 from roundsman.inspector.clock import now
 from roundsman.inspector.dead_letters.assess import Verdict, judge, order_of
 from roundsman.inspector.dead_letters.queues import find_source
 from roundsman.inspector.inspector import WAIT
-from roundsman.inspector.operate.answers import check_answer, send_answer, token_of_step
+from roundsman.inspector.operate.answers import send_answer, token_of_step
 from roundsman.inspector.operate.commands import CommandOutcome
 from roundsman.inspector.operate.rollback import AFTERWARDS, find_changes, go_back
+from roundsman_console.arguments import read_failure
 from roundsman_console.cli_errors import USAGE, ConsoleError
 from roundsman_console.web.commands.order_forms import Form, FormField, read_json
 from roundsman_console.web.commands.page import CommandPage, FormCommand, Item, not_sent
@@ -77,7 +77,9 @@ def _show_answer(inspector: Inspector, given: Form) -> CommandPage:
             FormField("order", "The order that waits"),
             FormField("step", "Its step"),
             FormField("token", "Or the token that the agent handed out"),
-            FormField("result", "The step succeeded: its result, as JSON", "lines"),
+            FormField(
+                "result", "The step succeeded: its result, as JSON", "lines", "May be empty."
+            ),
             FormField("failed", "Or it failed for good: the type of the error", hint="One word."),
             FormField("message", "With a failure: the error message"),
         ),
@@ -97,17 +99,17 @@ def _token(inspector: Inspector, given: Form) -> str:
 def _answer(inspector: Inspector, given: Form, session: Session) -> CommandPage:
     page, token = _show_answer(inspector, given), _token(inspector, given)
     text, failed = given.get("result", "").strip(), given.get("failed", "").strip()
-    if bool(text) == bool(failed):
-        raise ConsoleError("Give either a result or a failure. For no result, give null.", USAGE)
-    failure = PermanentError(failed, given.get("message", "").strip()) if failed else None
-    result = read_json(given, "result")
-    check_answer(token, result=result, failure=failure)
-    if not (go := GO in given and session.take(given, "")):
-        how = f"The step would fail for good: {failed}." if failed else "The step would succeed."
-        return replace(
-            page, sentence=not_sent(given, go) + how, asks=True, shown=session.sign(given, "")
-        )
-    told = send_answer(inspector.stack, token, result=result, failure=failure, wait=WAIT)
+    if text and failed:
+        raise ConsoleError("Give either a result or a failure.", USAGE)
+    failure = read_failure(failed or None, given.get("message", "").strip())
+    result, stack = read_json(given, "result"), inspector.stack
+    told = send_answer(stack, token, result=result, failure=failure, wait=0, dry_run=True)
+    if told.outcome is CommandOutcome.DRY_RUN:
+        version = str(told.task.version) if told.task else ""
+        if not (go := GO in given and session.take(given, version)):
+            words = not_sent(given, go) + told.sentence
+            return replace(page, sentence=words, asks=True, shown=session.sign(given, version))
+        told = send_answer(stack, token, result=result, failure=failure, wait=WAIT)
     refused = told.outcome is CommandOutcome.REFUSED
     back = f"/orders/{told.reply.task_id}"
     return replace(

@@ -33,9 +33,16 @@ from roundsman.agents.outcomes import (
     transient,
     wait_of,
 )
-from roundsman.errors import InvalidMessage, InvalidToken, PermanentError, TransientError
+from roundsman.errors import (
+    InvalidMessage,
+    InvalidToken,
+    NotWaiting,
+    PermanentError,
+    TransientError,
+)
 from roundsman.lazy_dataclass import dataclass
 from roundsman.model.json import canonical_json
+from roundsman.model.plan import Plan
 from roundsman.model.task import PERFORM, Task, idempotency_key
 from roundsman.ports import Clock
 from roundsman.wire.fields import Fields
@@ -88,9 +95,22 @@ def callback_token(asked: AgentRequest, agent: str) -> str:
     )
 
 
-def token_of_wait(task: Task, step: str, agent: str) -> str:
-    """A token that answers the wait of the step at the agent, also if the wait was ended."""
+def token_of_wait(task: Task, plan: Plan | None, step: str) -> str:
+    """Return a token that answers the callback for which the step waits, as `task` was read.
+
+    It also answers a wait that was ended with the order. `plan` is the task's, or None if it is not
+    stored. Raises NotWaiting if the step does not wait, or if the plan is not stored.
+    """
+    name = f"{step[:50]} of {task.task_id}"
+    if plan is None:
+        raise NotWaiting(f"{name} has an agent that is not known: its plan is not stored")
+    planned = plan.expanded(task.fan_outs).steps.get(step)
+    if planned is None:
+        raise NotWaiting(f"{name} does not wait for a callback: there is no such step")
     record = task.step(step)
+    if not record.waiting and not record.wait_was_ended:
+        raise NotWaiting(f"{name} does not wait for a callback: it is {record.process_state}")
+    agent = record.agent or planned.agent
     key = idempotency_key(task.task_id, step, PERFORM, record)
     return _token(task.task_id, step, PERFORM, record.locked_by or "ended", key, agent)
 

@@ -12,7 +12,7 @@ from roundsman.agents.callbacks import failed_reply, succeeded_reply, token_of_w
 from roundsman.aws.clock import now
 from roundsman.aws.outputs import reply_queue_of
 from roundsman.command_line import command_line
-from roundsman.errors import InvalidToken, PermanentError, RoundsmanError
+from roundsman.errors import InvalidToken, NotWaiting, PermanentError, RoundsmanError
 from roundsman.inspector.clock import wait_for
 from roundsman.inspector.documents.commands import AnswerDocument
 from roundsman.inspector.errors import InspectorError, Interrupted, InvalidArgument, aws_sentence
@@ -62,36 +62,40 @@ def send_answer(
     result: Json = None,
     failure: PermanentError | None = None,
     wait: float,
+    dry_run: bool = False,
 ) -> AnswerResult:
     """Answer the callback `token`: with `result`, or with `failure` if the step has failed.
 
-    Waits at most `wait` seconds until the scheduler has handled the answer. Raises InvalidArgument
-    if the token or the answer is invalid, NotFound if its task does not exist, InspectorError if
-    the stack does not have the agent's reply queue, and Interrupted on Ctrl-C during the wait: its
-    `result` is an AnswerResult with the outcome UNCONFIRMED.
+    With `dry_run`, only says what would become of the step. Waits at most `wait` seconds until the
+    scheduler has handled the answer. Raises InvalidArgument if the token or the answer is invalid,
+    NotFound if its task does not exist, InspectorError if the stack does not have the agent's reply
+    queue, and Interrupted on Ctrl-C during the wait: its `result` is an AnswerResult with the
+    outcome UNCONFIRMED.
     """
     body = _body(token, result, failure)
     reply = read_reply(body)
     task, _ = find_task(stack, reply.task_id)
-    return _refused(task, reply) or _send(stack, task, reply, body, wait)
+    refused = _refused(task, reply)
+    if refused is not None or not dry_run:
+        return refused or _send(stack, task, reply, body, wait)
+    how = "succeed" if result is not None else "succeed without a result"
+    if failure is not None:
+        how = f"fail for good: {inert(failure.error_type)}"
+    sentence = f"{reply.step} of {task.task_id} would {how}. Nothing was sent."
+    return AnswerResult(CommandOutcome.DRY_RUN, sentence, reply, task)
 
 
 def token_of_step(stack: DeployedStack, order_id: str, step: str) -> str:
     """Return a token that answers the callback for which the step of the order waits.
 
-    Raises NotFound if there is no such order, InvalidArgument if the step does not wait, and
-    InspectorError if the order's plan is not stored.
+    Raises NotFound if there is no such order, and InvalidArgument if the step does not wait or the
+    order's plan is not stored.
     """
     task, plan = find_task(stack, order_id)
-    record = task.step(step)
-    if not record.waiting and not record.wait_was_ended:
-        raise InvalidArgument(
-            f"{inert(step)} of {task.task_id} does not wait for a callback: "
-            f"it is {record.process_state}."
-        )
-    if plan is None:
-        raise InspectorError(f"The plan of {task.task_id} is not stored: its agent is not known.")
-    return token_of_wait(task, step, record.agent or plan.steps[step].agent)
+    try:
+        return token_of_wait(task, plan, step)
+    except NotWaiting as error:
+        raise InvalidArgument(f"{inert(str(error))}.") from error
 
 
 def check_answer(token: str, *, result: Json = None, failure: PermanentError | None = None) -> None:
