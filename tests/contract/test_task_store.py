@@ -347,16 +347,12 @@ def test_clearing_twice_is_refused_the_second_time(world: World) -> None:
 # --- the due entry -------------------------------------------------------------------------
 
 
-def test_what_is_due_comes_earliest_first_and_nothing_before_since_or_after_until(
-    world: World,
-) -> None:
+def test_what_is_due_comes_earliest_first_and_nothing_after_until(world: World) -> None:
     tasks = [replace(born(f"t-{n}"), lane="open#3", shard=3, due_at=NOW + n) for n in (3, 1, 2, 4)]
     for task in [*tasks, replace(born("t-5"), lane="open#4", shard=4, due_at=NOW)]:
         stored(world, task)
     found = list(world.store.due("open#3", NOW + 3))
     assert found == [DueEntry(f"t-{n}", NOW + n) for n in (1, 2, 3)]
-    found = list(world.store.due("open#3", NOW + 3, since=NOW + 2))
-    assert found == [DueEntry(f"t-{n}", NOW + n) for n in (2, 3)]
 
 
 def test_rearming_moves_the_entry_and_leaves_the_version(world: World) -> None:

@@ -67,12 +67,8 @@ def incident_stack(project: Path, orders: int) -> Iterator[DeployedStack]:
     copied(project)
     for file, said, instead in DIFFERENT:
         replace(project / file, said, instead)
-    # By default the alert comes at 20 orders, or at 5 that are half of those that ended.
-    parameters = {
-        **PARAMETERS,
-        "Engine.UndoneAlertCount": orders,
-        "Engine.UndoneAlertShareCount": 0,
-    }
+    # By default the alert comes at 20 orders.
+    parameters = {**PARAMETERS, "Engine.UndoneAlertCount": orders}
     with (
         RemoteServices(port=0) as services,
         LocalAws.up(

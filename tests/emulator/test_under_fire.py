@@ -17,7 +17,7 @@ from typing import cast
 
 import pytest
 
-from roundsman.supervisor.supervisor import UNDONE_SHARE_COUNT
+from roundsman.supervisor.supervisor import UNDONE_COUNT
 from roundsman.testing.remote_services import RemoteServices
 from roundsman_console.local import LocalAws
 from roundsman_console.local.emulator import free_port
@@ -183,7 +183,7 @@ def test_every_archived_orders_group_was_alerted_with_its_reason_and_no_other(
         assert cast("Row", alert["overSamples"])["undoFailed"] == {}
 
 
-def test_undone_orders_were_alerted_only_where_enough_were_undone_alike(
+def test_undone_orders_were_alerted_only_where_many_were_undone_alike(
     aftermath: Aftermath,
 ) -> None:
     """How many came within ten minutes is the machine's; that fewer than so many did is not."""
@@ -191,16 +191,14 @@ def test_undone_orders_were_alerted_only_where_enough_were_undone_alike(
     about = [alert for alert in aftermath.alerts if alert["alert"] == "orders_undone"]
     firsts = {alert["group"] for alert in about if alert["news"] == "first"}
     assert {alert["group"] for alert in about} == firsts
-    assert firsts <= {
-        group for group, members in undone.items() if len(members) >= UNDONE_SHARE_COUNT
-    }
+    assert firsts <= {group for group, members in undone.items() if len(members) >= UNDONE_COUNT}
     for alert in about:
         members = undone[str(alert["group"])]
         clear = alert["news"] == "clear"
         assert alert["how"] == "undone"
         assert alert["severity"] == ("info" if clear else "warning")
         assert cast("int", alert["count"]) <= len(members)
-        assert cast("int", alert["count"]) >= UNDONE_SHARE_COUNT or alert["news"] != "first"
+        assert cast("int", alert["count"]) >= UNDONE_COUNT or alert["news"] != "first"
         assert clear or sampled(alert) <= members
         assert clear or cast("Row", alert["overSamples"])["undoFailed"] == {}
 

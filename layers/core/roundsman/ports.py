@@ -204,11 +204,9 @@ class TaskStore(Protocol):
         gone, is not in the open lane, or is already due later.
         """
 
-    def due(self, lane: str, until: int, *, since: int = 0) -> Iterator[DueEntry]:
-        """Yield the entries of one lane shard (`open#7`) due from `since` to `until`.
+    def due(self, lane: str, until: int) -> Iterator[DueEntry]:
+        """Yield the entries of one lane shard (`open#7`) due at or before `until`, earliest first.
 
-        Both are epoch ms, and included; the earliest comes first. An ended task is due at the
-        instant at which it ended.
         The index is eventually consistent: load the record before you act on an entry.
         """
 

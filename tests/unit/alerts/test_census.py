@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from roundsman.alerts.census import MOST_A_SHARD, MOST_LOOKS, GroupCensus
+from roundsman.alerts.census import MOST_A_SHARD, MOST_LOOKS
 from roundsman.alerts.group import CLEAR_FOR, MOST_OPEN, SENDING_LEASE, opened
 from roundsman.alerts.reporter import KNOWN_FOR, TOO_MANY_KINDS, Reporter
 from roundsman.model.events import Outcome
@@ -17,7 +17,6 @@ from roundsman.testing import World
 from roundsman.testing.faults import Crash, Fault, Faults
 from roundsman.testing.memory import MemoryGroups
 from roundsman.testing.world.crashes import crash_everywhere
-from roundsman.testing.world.processes import SHARDS
 from roundsman.wire.alert import Alert
 from tests.support.machine_world import T0, plan, step
 from tests.support.shell_world import ORDER_ID, Shells
@@ -56,19 +55,6 @@ def declined(orders: int, *, undoes: bool = False) -> World:
     world.on("charge").refuses("CardDeclined")
     for _ in range(orders):
         world.submit()
-    return world
-
-
-def among_others(undone: int, *, completed: int = 0) -> World:
-    """Orders that were undone, after others that completed."""
-    world = World(shop(undoes=True))
-    for _ in range(completed):
-        world.submit()
-    world.run()
-    world.on("charge").refuses("CardDeclined")
-    for _ in range(undone):
-        world.submit()
-    world.run()
     return world
 
 
@@ -121,7 +107,8 @@ def test_an_order_that_fails_once_more_is_counted_and_not_alerted_again() -> Non
 
 
 def test_undone_orders_wake_nobody_until_many_are_undone_at_once() -> None:
-    world = among_others(19, completed=20)
+    world = declined(19, undoes=True)
+    world.run()
     world.run(for_=timedelta(minutes=5))
     assert news(world) == []
     world.submit()
@@ -133,83 +120,12 @@ def test_undone_orders_wake_nobody_until_many_are_undone_at_once() -> None:
     assert world.processes.groups.groups() == []
 
 
-@pytest.mark.parametrize(
-    ("undone", "completed", "expected"),
-    [
-        (10, 0, ["first"]),
-        (5, 5, ["first"]),
-        (5, 6, []),
-        (4, 0, []),
-        (19, 19, ["first"]),
-    ],
-)
-def test_a_few_undone_orders_are_alerted_if_they_are_half_of_those_that_ended(
-    undone: int, completed: int, expected: list[str]
-) -> None:
-    world = among_others(undone, completed=completed)
-    world.run(for_=timedelta(minutes=2))
-    assert news(world) == expected
-    for alert in world.post.alerts:
-        assert f"{undone} orders of shop failed at charge and were undone" in alert.text
-        assert f"the last 10 min, when {undone + completed} orders ended in all: " in alert.text
-
-
-def test_orders_that_ended_before_the_last_ten_minutes_do_not_count_for_the_share() -> None:
-    world = among_others(0, completed=20)
-    world.run(for_=timedelta(minutes=11))
-    for _ in range(5):
-        world.submit()
-    world.run(for_=timedelta(minutes=2))
-    assert news(world) == ["first"]
-
-
-def test_the_alert_by_share_is_cleared_once_few_are_undone() -> None:
-    world = among_others(10)
-    world.run(for_=timedelta(minutes=3))
-    for _ in range(10):
-        world.submit()
-        world.submit()
-        world.run(for_=timedelta(minutes=3))
-    assert news(world) == ["first"], "still all of them"
-    world.on("charge").is_up()
-    for _ in range(10):
-        world.submit()
-        world.run(for_=timedelta(minutes=2))
-    assert news(world) == ["first", "clear"]
-
-
-@pytest.mark.parametrize(
-    ("number", "share", "expected"), [(20, 5, 1), (0, 5, 0), (20, 0, 0), (20, 11, 0)]
-)
-def test_the_stack_says_from_how_many_on_there_is_an_alert_by_share(
-    number: int, share: int, expected: int
-) -> None:
-    world = among_others(10)
-    parts = world.processes
-    census = GroupCensus(
-        tasks=parts.store,
-        plans=parts.plans,
-        groups=parts.groups,
-        board=parts.board,
-        outbox=world.post,
-        clock=lambda: world.now + MINUTE,
-        undone_count=number,
-        undone_share_count=share,
-    )
-    assert len(census.make(SHARDS, lambda: True).alerted) == expected
-
-
 def test_a_few_undone_now_and_then_keep_no_all_clear_back() -> None:
     world = declined(30, undoes=True)
     world.run()
     world.run(for_=timedelta(minutes=3))
     assert news(world) == ["first"]
     for _ in range(20):
-        world.on("charge").is_up()
-        world.submit()
-        world.submit()
-        world.run()
-        world.on("charge").refuses("CardDeclined")
         world.submit()
         world.run(for_=timedelta(minutes=2))
     assert news(world) == ["first", "clear"]

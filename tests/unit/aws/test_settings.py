@@ -51,7 +51,6 @@ SUPERVISOR = {
     "DUE_SHARDS": "16",
     "SUPERVISOR_INTERVAL_SECONDS": "20",
     "UNDONE_ALERT_COUNT": "0",
-    "UNDONE_ALERT_SHARE_COUNT": "4",
     "ORDER_RETENTION_DAYS": "1",
 }
 AGENT = {
@@ -129,7 +128,6 @@ def test_each_variable_becomes_the_setting_of_its_name() -> None:
         due_shards=16,
         interval=20_000,
         undone_count=0,
-        undone_share_count=4,
         order_retention=86_400_000,
     )
     assert AgentSettings.from_env(AGENT) == AgentSettings(

@@ -35,9 +35,9 @@ class StaleIndex(FaultyStore):
 
     entries: tuple[DueEntry, ...] = ()
 
-    def due(self, lane: str, until: int, *, since: int = 0) -> Iterator[DueEntry]:
+    def due(self, lane: str, until: int) -> Iterator[DueEntry]:
         yield from self.entries if lane == lane_key(Lane.OPEN, 0) else ()
-        yield from super().due(lane, until, since=since)
+        yield from super().due(lane, until)
 
 
 def supervisor_over(shells: Shells, store: FaultyStore) -> Supervisor:

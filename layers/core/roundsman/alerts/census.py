@@ -4,10 +4,6 @@ If no group is open, a pass costs one read. Otherwise it counts at most MOST_LOO
 groups that were not alerted yet, then those that have waited longest. Of each group, it counts up
 to MOST_A_SHARD members in each shard of the index. A group that does not change is counted less and
 less often (`roundsman.alerts.group`).
-
-Undone orders that are too few for an alert by their number are compared with all orders that ended
-meanwhile. That costs at most one more query for each shard. The index of ended orders does not have
-their workflow, so those of all workflows count.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +11,6 @@ from dataclasses import field, replace
 from itertools import islice
 
 from roundsman.alerts.group import (
-    UNDONE_WITHIN,
     AlertKind,
     Census,
     Evaluation,
@@ -31,7 +26,6 @@ from roundsman.alerts.group import (
 from roundsman.alerts.group_alert import group_alert
 from roundsman.alerts.reporter import known_agents
 from roundsman.alerts.samples import Sample
-from roundsman.engine.due import Lane, lane_key
 from roundsman.errors import CallRefused, RoundsmanError, TryAgain
 from roundsman.lazy_dataclass import dataclass
 from roundsman.model.failure import Group
@@ -65,8 +59,7 @@ class GroupsReport:
 class GroupCensus:
     """Counts failure groups and publishes their alerts.
 
-    `undone_count` undone orders in one group within UNDONE_WITHIN raise an alert; 0: never. So do
-    `undone_share_count` if they are at least half of all orders that ended then; 0: never.
+    `undone_count` undone orders in one group within UNDONE_WITHIN raise an alert; 0: never.
     """
 
     def __init__(
@@ -79,7 +72,6 @@ class GroupCensus:
         outbox: Outbox,
         clock: Clock,
         undone_count: int,
-        undone_share_count: int,
     ) -> None:
         self._tasks = tasks
         self._plans = plans
@@ -88,7 +80,6 @@ class GroupCensus:
         self._outbox = outbox
         self._clock = clock
         self._undone_count = undone_count
-        self._undone_share_count = undone_share_count
 
     def make(self, shards: int, go_on: Callable[[], bool]) -> GroupsReport:
         """Handle the groups that are due, while `go_on` returns True. Raises nothing.
@@ -187,23 +178,7 @@ class GroupCensus:
                 last = next(self._tasks.members(group.id, shard, newest_first=True), found[-1])
                 newest = max(newest, last.failed_at)
         census = census_of(members, more=more)
-        ended = self._ended(census.count, shards, now) if self._needs_share(group, census) else None
-        return replace(census, last_at=max(census.last_at or 0, newest) or None, ended=ended)
-
-    def _needs_share(self, group: Group, census: Census) -> bool:
-        """Whether the members are too few for an alert by number, and enough for one by share."""
-        least = self._undone_share_count
-        return group.undone and least > 0 and least <= census.count < self._undone_count
-
-    def _ended(self, undone: int, shards: int, now: int) -> int | None:
-        """How many orders ended in UNDONE_WITHIN, if `undone` is at least half of them, or None."""
-        most, found = 2 * undone, 0
-        for shard in range(shards):
-            entries = self._tasks.due(lane_key(Lane.DONE, shard), now, since=now - UNDONE_WITHIN)
-            found += len(list(islice(entries, most + 1 - found)))
-            if found > most:
-                return None
-        return max(found, undone)  # the index may lag behind the one of the members
+        return replace(census, last_at=max(census.last_at or 0, newest) or None)
 
 
 def _is_gone(member: Member, now: int) -> bool:

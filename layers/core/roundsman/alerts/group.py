@@ -14,9 +14,8 @@ group is one attribute of the row `groups`. Its life:
   times as many.
 - A group without members is calm. It is closed only CLEAR_FOR after that was stored; a task that
   fails meanwhile ends the calm, so no task joins a group that is about to be removed.
-- A group of undone orders is not alerted until many were undone within a short time, or some and
-  at least half of all orders that ended meanwhile: an order that is refused and undone is an
-  ordinary outcome.
+- A group of undone orders is not alerted until many were undone within a short time: an order that
+  is refused and undone is an ordinary outcome.
 
 Every write is conditional on the version that was read, so two supervisors may run at once.
 """
@@ -72,7 +71,7 @@ CLEAR_FOR = 5 * MINUTE
 If a canary order fails in that time, the group stays open and no further alert is sent."""
 
 UNDONE_WITHIN = 10 * MINUTE
-"""The period in ms, up to now, in which undone orders, and all that ended, are counted."""
+"""The period in ms, up to now, in which undone orders are counted."""
 
 SENDING_LEASE = 30 * SECOND
 """How long in ms other processes leave an alert to the process that began to send it.
@@ -150,9 +149,6 @@ class Census:
     """The earliest `complete_by` of the members."""
     samples: tuple[str, ...] = ()
     """Task ids of the oldest member, one in the middle and the newest."""
-    ended: int | None = None
-    """How many orders of the stack ended in UNDONE_WITHIN, if the members are at least half of
-    them; None if they are not, or if that was not counted."""
 
     @property
     def said(self) -> str:
@@ -223,21 +219,14 @@ def evaluate(group: Group, census: Census, now: int, *, undone_count: int) -> Ev
         if undone_count and census.count >= undone_count:
             said = f"{census.said} orders undone within {format_duration(UNDONE_WITHIN)}"
             return _tell(seen, AlertKind.FIRST, said, now)
-        if census.ended is not None:
-            said = f"{census.said} of {census.ended} orders that ended were undone"
-            return _tell(seen, AlertKind.FIRST, said, now)
         return Evaluation(seen, None, "few orders are undone")
     return _perhaps_update(seen, census, now)
 
 
 def _is_calm(group: Group, census: Census, undone_count: int) -> bool:
-    """Whether the group has no member.
-
-    A group of undone orders that was alerted is calm below half the threshold, unless its members
-    are still half of the orders that end.
-    """
+    """Whether the group has no member, or, once alerted as undone, less than half the threshold."""
     if group.undone and group.told_at is not None and undone_count:
-        return census.count < max(1, undone_count // 2) and census.ended is None
+        return census.count < max(1, undone_count // 2)
     return census.count == 0
 
 

@@ -142,8 +142,7 @@ def summary(news: AlertKind, group: Group, census: Census, samples: Sequence[Sam
     if group.undone:
         were = "was" if one else "were"
         within = format_duration(UNDONE_WITHIN)
-        all_ended = "" if census.ended is None else f", when {census.ended} orders ended in all"
-        return f"{hit}{of} failed{at} and {were} undone in the last {within}{all_ended}: {why}"
+        return f"{hit}{of} failed{at} and {were} undone in the last {within}: {why}"
     if group.how == RETRIED:
         fail, until = "fails" if one else "fail", _retried_until(samples)
         least = f" until {until} at least" if until else ""

@@ -120,8 +120,6 @@ class SupervisorSettings:
     """ms from the start of one pass to the start of the next."""
     undone_count: int
     """How many orders must be undone for the same cause before an alert; 0 for never."""
-    undone_share_count: int
-    """How many, if they are at least half of all orders that ended meanwhile; 0 for never."""
     order_retention: int | None
     """ms that an order is kept after its task has ended; None for ever."""
     tracing_percent: float = 0.0
@@ -142,7 +140,6 @@ class SupervisorSettings:
             due_shards=_number(env, "DUE_SHARDS"),
             interval=_number(env, "SUPERVISOR_INTERVAL_SECONDS") * SECOND,
             undone_count=_number(env, "UNDONE_ALERT_COUNT", least=0),
-            undone_share_count=_number(env, "UNDONE_ALERT_SHARE_COUNT", least=0),
             order_retention=_days(env, "ORDER_RETENTION_DAYS"),
         )
 

@@ -58,9 +58,6 @@ it begins anew: a broken record may then use up the time of one more pass."""
 UNDONE_COUNT = 20
 """The default of `SupervisorConfig.undone_count`."""
 
-UNDONE_SHARE_COUNT = 5
-"""The default of `SupervisorConfig.undone_share_count`."""
-
 
 @dataclass(slots=True)
 class PassReport:
@@ -122,10 +119,6 @@ class SupervisorConfig:
     """The number of undone orders in one failure group within 10 minutes that raises an alert.
 
     0: never."""
-    undone_share_count: int = UNDONE_SHARE_COUNT
-    """The number that raises an alert if it is at least half of all orders that ended meanwhile.
-
-    0: never; it is never either if `undone_count` is 0."""
 
 
 class _PlanUnreadable(Exception):
@@ -186,7 +179,6 @@ class Supervisor:
             outbox=outbox,
             clock=clock,
             undone_count=config.undone_count,
-            undone_share_count=config.undone_share_count,
         )
 
     def make_pass(self, *, stop_at: int) -> PassReport:

@@ -297,11 +297,8 @@ class FaultyStore:
     def postpone(self, task_id: str, due_at: int) -> None:
         self._faults.around("postpone", lambda: self._inner.postpone(task_id, due_at))
 
-    def due(self, lane: str, until: int, *, since: int = 0) -> Iterator[DueEntry]:
-        def read() -> list[DueEntry]:
-            return list(self._inner.due(lane, until, since=since))
-
-        return iter(self._faults.around("due", read))
+    def due(self, lane: str, until: int) -> Iterator[DueEntry]:
+        return iter(self._faults.around("due", lambda: list(self._inner.due(lane, until))))
 
     def members(
         self, group: str, shard: int, *, since: int = 0, newest_first: bool = False

@@ -211,12 +211,10 @@ class MemoryStore:
             self._troubles[task_id] = self._troubles.get(task_id, 0) + 1
             return self._troubles[task_id]
 
-    def due(self, lane: str, until: int, *, since: int = 0) -> Iterator[DueEntry]:
-        """The entries of one lane shard that are due from `since` to `until`, earliest first."""
+    def due(self, lane: str, until: int) -> Iterator[DueEntry]:
+        """The entries of one lane shard that are due at or before `until`, earliest first."""
         with self._lock:
-            found = [
-                t for t in self._tasks.values() if t.lane == lane and since <= t.due_at <= until
-            ]
+            found = [t for t in self._tasks.values() if t.lane == lane and t.due_at <= until]
         for task in sorted(found, key=lambda task: (task.due_at, task.task_id)):
             yield DueEntry(task.task_id, task.due_at)
 

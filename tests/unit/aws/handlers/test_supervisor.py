@@ -43,7 +43,6 @@ SETTINGS = SupervisorSettings(
     due_shards=SHARDS,
     interval=MINUTE,
     undone_count=0,
-    undone_share_count=0,
     order_retention=None,
 )
 

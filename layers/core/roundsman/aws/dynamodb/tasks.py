@@ -611,20 +611,16 @@ class DynamoStore:
             return Superseded()
         return Saved()
 
-    def due(self, lane: str, until: int, *, since: int = 0) -> Iterator[DueEntry]:
-        """The entries of one lane shard due from `since` to `until` (epoch ms), earliest first.
+    def due(self, lane: str, until: int) -> Iterator[DueEntry]:
+        """The entries of one lane shard due at or before `until` (epoch ms), earliest first.
 
         Each page is read when the iterator reaches it, and may raise TryAgain.
         """
         query: QueryInputTypeDef = {
             "TableName": self._tasks,
             "IndexName": DUE_INDEX,
-            "KeyConditionExpression": "Lane = :lane AND DueAt BETWEEN :since AND :until",
-            "ExpressionAttributeValues": {
-                ":lane": text(lane),
-                ":since": number(since),
-                ":until": number(until),
-            },
+            "KeyConditionExpression": "Lane = :lane AND DueAt <= :until",
+            "ExpressionAttributeValues": {":lane": text(lane), ":until": number(until)},
             "ScanIndexForward": True,
             "Limit": self._page,
         }

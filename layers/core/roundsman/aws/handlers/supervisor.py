@@ -71,7 +71,6 @@ def tick_handler(settings: SupervisorSettings) -> Callable[[int], None]:
             shards=settings.due_shards,
             interval=settings.interval,
             undone_count=settings.undone_count,
-            undone_share_count=settings.undone_share_count,
         ),
         on_trouble=_log_trouble,
     )
