@@ -1,6 +1,7 @@
 """Which AWS a command talks to: the account and region of its stack, or a local AWS."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -11,7 +12,6 @@ from roundsman.inspector.errors import StackNotFound
 from roundsman.inspector.read import stack as stacks
 from roundsman.inspector.read.stack import DeployedStack, configured_stack
 from roundsman.inspector.sanitize import inert
-from roundsman_console.cli_errors import ConsoleError
 
 if TYPE_CHECKING:
     from roundsman.submission.events import EventReader
@@ -26,9 +26,10 @@ def find_stack(name: str | None, events: "EventReader | None" = None) -> Deploye
     If a local AWS of this project runs and is not used, a line on standard error names the command
     that makes the next commands use it.
     """
-    unused = _unused_local_aws(name)
-    if unused is not None:
-        _print(unused)
+    with suppress(OSError):  # a folder that is gone or may not be read ends no command
+        unused = _unused_local_aws(name)
+        if unused is not None:
+            _print(unused)
     return stacks.find_stack(name, events)
 
 
@@ -63,19 +64,16 @@ def _unused_local_aws(name: str | None) -> str | None:
 
     None as well if `name` is another stack than the local one.
     """
+    if os.environ.get("AWS_ENDPOINT_URL"):
+        return None
     here = Path.cwd()
-    if os.environ.get("AWS_ENDPOINT_URL") or not any(
-        (folder / ".cache" / "local").is_dir() for folder in (here, *here.parents)
-    ):
+    folders = (one for one in (here, *here.parents) if (one / "template.yaml").is_file())
+    project = next(folders, None)
+    if project is None or not (project / ".cache" / "local").is_dir():
         return None
     # The package of the local AWS is large, and few commands run beside one.
-    from roundsman_console.local.project import find_project
     from roundsman_console.local.state import Instances
 
-    try:
-        project = find_project(here).resolve()
-    except ConsoleError:
-        return None
     records = (instance.read() for instance in Instances(project))
     record = next((each for each in records if each and _is_meant(each, name)), None)
     if record is None:

@@ -148,3 +148,15 @@ def test_it_is_not_named_once_it_has_died(capsys: pytest.CaptureFixture[str]) ->
     run_local_aws(runs=False)
     find_stack(None)
     assert not capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("shop")
+def test_a_folder_that_is_gone_ends_no_command(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert find_stack("shop") is SHOP
+    assert capsys.readouterr().err == ""

@@ -320,15 +320,6 @@ def test_a_request_that_has_not_seen_the_last_one_is_not_stored(
     assert store.request(stopped) == request(at=NOW + 60_001)
 
 
-def test_a_request_that_is_refused_replaces_no_request_of_the_same_person(world: World) -> None:
-    store = world.bulk_runs(clock)
-    begun(store)
-    assert store.ask(ID, request(), seen=0)
-    assert not store.ask(ID, request(RequestAction.PAUSE, at=NOW + 60_000), seen=0)
-    [stopped] = store.open_runs()
-    assert store.request(stopped) == request()
-
-
 def test_of_eight_people_who_ask_at_once_exactly_one_is_heard(atomic_world: World) -> None:
     store = atomic_world.bulk_runs(clock)
     begun(store)
@@ -343,7 +334,7 @@ def test_of_eight_people_who_ask_at_once_exactly_one_is_heard(atomic_world: Worl
 def test_a_request_whose_answer_was_lost_is_heard_once(dynamo_world: DynamoWorld) -> None:
     store = dynamo_world.bulk_runs(clock)
     begun(store)
-    with first_answer_lost(dynamo_world.client, "TransactWriteItems") as attempts:
+    with first_answer_lost(dynamo_world.client, "UpdateItem") as attempts:
         assert store.ask(ID, request(), seen=0)
     assert attempts == [1, 2]
     [entry] = store.open_runs()

@@ -45,7 +45,9 @@ def test_an_answer_is_checked_and_refused_with_the_sentence_of_the_command_line(
     assert "Give either a result or a failure" in browser.sends("answer", 400, **both)
     assert "reads no files" in browser.sends("answer", 400, token=token, result="@/etc/hosts")
     assert "token" in browser.sends("answer", 400, token="none", result="1")
-    assert "Give either the order and its step" in browser.sends("answer", 400, result="1")
+    for wrong in ({}, {"order": "ord-1"}, {"order": "ord-1", "token": token}):
+        said = browser.sends("answer", 400, result="1", **wrong)
+        assert "Give either the order and its step" in said
     said = browser.sends("answer", token=token, result="null")
     typed = browser.operator.types("answer", token, "--result", "null")
     assert typed.exit_code == 1

@@ -90,8 +90,8 @@ EFFECTS = (
     Mutant(
         name="a-request-has-seen-the-last-one",
         file="layers/core/roundsman/aws/dynamodb/bulk_runs.py",
-        old='"ConditionExpression": _nothing_is_asked_since(seen),',
-        new='"ConditionExpression": IS_LISTED + (" AND #run.AskedAt >= :asked" if seen else ""),',
+        old="ConditionExpression=_nothing_is_asked_since(seen),",
+        new='ConditionExpression=IS_LISTED + (" AND #run.AskedAt >= :asked" if seen else ""),',
         tests=(
             "tests/contract/test_bulk_runs.py::test_a_request_that_has_not_seen_the_last_one_is_not_stored",
             "tests/console/bulk/test_bulk.py::test_a_stop_is_heard_although_another_request_comes_between_its_read_and_its_write",

@@ -7,7 +7,7 @@ import pytest
 
 from roundsman.aws.dynamodb.bulk_runs import DynamoBulkRuns
 from roundsman.inspector.bulk.restored import RestoredRun, pause_restored
-from roundsman.inspector.bulk.start import bulk_runs_of, own_principal
+from roundsman.inspector.bulk.start import bulk_runs_of
 from roundsman.inspector.read.stack import DeployedStack
 from roundsman.model.bulk_run import RequestAction, RunRequest
 from roundsman.model.instants import iso
@@ -80,7 +80,7 @@ def test_a_decision_after_the_instant_is_left_alone(operator: Operator) -> None:
     world = operator.world
     run_id = begun(operator)
     at = world.clock.now
-    world.clock.now += 1000
+    world.clock.now += 301_000
     stop_supervisor(world)
     assert paused(reconciles(operator, at, "--go")) == [(run_id, True)]
     assert paused(reconciles(operator, at, "--go")) == [], "a pause is requested once"
@@ -89,6 +89,15 @@ def test_a_decision_after_the_instant_is_left_alone(operator: Operator) -> None:
     assert paused(reconciles(operator, at, "--go")) == []
     started = document(operator.asks("resubmit", "ord-4", "ord-5", *SLOW))
     assert paused(reconciles(operator, at)) == [], started["runId"]
+
+
+@pytest.mark.exhaustive
+def test_a_run_that_a_clock_ahead_started_is_paused(operator: Operator) -> None:
+    run_id = begun(operator)
+    stop_supervisor(operator.world)
+    now = operator.world.clock.now
+    assert paused(reconciles(operator, now - 300_000)) == [(run_id, False)]
+    assert paused(reconciles(operator, now - 900_000)) == []
 
 
 @pytest.mark.exhaustive
@@ -126,7 +135,7 @@ def test_somebody_who_asks_at_the_same_moment_ends_the_sending(
 
     def is_overtaken(stack: DeployedStack) -> DynamoBulkRuns:
         runs = bulk_runs_of(stack)
-        stop = RunRequest(RequestAction.STOP, "eve", own_principal(), "", world.clock.now + 1)
+        stop = RunRequest(RequestAction.STOP, "eve", "AROAOTHER:eve", "", world.clock.now)
         assert runs.ask(run_id, stop, seen=0)
         return runs
 

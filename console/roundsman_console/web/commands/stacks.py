@@ -91,7 +91,7 @@ def _show_answer(inspector: Inspector, given: Form) -> CommandPage:
 def _token(inspector: Inspector, given: Form) -> str:
     """Return the token of the wait that the form names."""
     token, order, step = (given.get(name, "").strip() for name in ("token", "order", "step"))
-    if bool(token) == bool(order and step):
+    if bool(token) == bool(order or step) or bool(order) != bool(step):
         raise ConsoleError("Give either the order and its step, or a token.", USAGE)
     return token or token_of_step(inspector.stack, order, step)
 

@@ -133,7 +133,7 @@ class DynamoBulkRuns:
         be taken for an older one; or a request could replace a stop that is not carried out.
         """
         request = replace(request, at=max(request.at, seen + 1))
-        row: Item = {
+        item: Item = {
             ID: text(_request_id(request.sender, run_id)),
             "Action": text(request.action),
             "By": text(request.by),
@@ -142,6 +142,7 @@ class DynamoBulkRuns:
             "Anyway": {"BOOL": request.anyway},
             "ExpiresAt": _expiry(request.at),
         }
+        self._put(item, f"asking to {request.action} the bulk run {run_id}")
         values: dict[str, Value] = {
             ":sender": text(request.sender),
             ":at": number(request.at),
@@ -149,22 +150,18 @@ class DynamoBulkRuns:
         }
         if seen:
             values[":asked"] = number(seen)
-        put: TransactWriteItemTypeDef = {"Put": {"TableName": self._table, "Item": row}}
-        update: TransactWriteItemTypeDef = {
-            "Update": {
-                "TableName": self._table,
-                "Key": {ID: text(INDEX)},
-                "UpdateExpression": (
-                    "SET #run.AskedBy = :sender, #run.AskedAt = :at, #run.#open = :open"
-                ),
-                "ConditionExpression": _nothing_is_asked_since(seen),
-                "ExpressionAttributeNames": {"#run": run_id, "#by": "By", "#open": "Open"},
-                "ExpressionAttributeValues": values,
-            }
-        }
         try:
             with aws_errors(f"asking to {request.action} the bulk run {run_id}"):
-                self._client.transact_write_items(TransactItems=[put, update])
+                self._client.update_item(
+                    TableName=self._table,
+                    Key={ID: text(INDEX)},
+                    UpdateExpression=(
+                        "SET #run.AskedBy = :sender, #run.AskedAt = :at, #run.#open = :open"
+                    ),
+                    ConditionExpression=_nothing_is_asked_since(seen),
+                    ExpressionAttributeNames={"#run": run_id, "#by": "By", "#open": "Open"},
+                    ExpressionAttributeValues=values,
+                )
         except ConditionFailed:
             # This write may have succeeded, its response was lost, and the client repeated it.
             asked = (run_id, request.sender, request.at)

@@ -21,7 +21,12 @@ from roundsman.model.bulk_run import (
     RunState,
     requested,
 )
+from roundsman.model.instants import MINUTE
 from roundsman.wire.limits import wire_text
+
+CLOCKS_DIFFER = 5 * MINUTE
+"""ms by which the clock of a person's machine may be ahead. Tables are restored to an instant that
+is at least as long ago, so nobody has decided in that time since."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +41,14 @@ class RestoredRun:
 def restored_runs(stack: DeployedStack, restored_to: int) -> list[RestoredRun]:
     """Return the runs that a supervisor would carry on although nobody has decided it since.
 
-    A run is left out if a person started it or asked something of it after `restored_to` (epoch
-    ms), or if it cannot be read: no supervisor carries out such a run. Raises TryAgain or
-    CallRefused if ControlTable cannot be read.
+    A run is left out if a person started it or asked something of it more than CLOCKS_DIFFER after
+    `restored_to` (epoch ms), or if it cannot be read: no supervisor carries out such a run. Raises
+    TryAgain or CallRefused if ControlTable cannot be read.
     """
     runs = bulk_runs_of(stack)
     found = []
     for listed in runs.open_runs():
-        if max(listed.started_at, listed.asked_at) > restored_to:
+        if max(listed.started_at, listed.asked_at) > restored_to + CLOCKS_DIFFER:
             continue
         with suppress(UnreadableRecord):
             record = _as_requested(runs, listed)
