@@ -1,15 +1,14 @@
-"""Generates blocks of the reference pages from the code, and the list of decisions.
+"""Generates blocks of the reference pages from the code.
 
 `python -m tools.reference` writes each block between its markers. With `--check` it writes nothing
 and fails if a page is out of date. The blocks are the commands (from the definition of the command
-line), the template's parameters and outputs, the state diagrams (from the transition tables), the
-fields of messages and records (from their field tables) and the decisions (from their titles).
+line), the template's parameters and outputs, the state diagrams (from the transition tables) and
+the fields of messages and records (from their field tables).
 """
 
 import argparse
 import sys
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -23,19 +22,6 @@ ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 TEMPLATE = ROOT / "template.yaml"
 END = "<!-- end of generated -->"
-
-DECISIONS = (
-    ("0000", "Messages and writes"),
-    ("0010", "The template"),
-    ("0020", "The supervisor and retention"),
-    ("0030", "Agents: holds, routing, rates"),
-    ("0040", "The test kit"),
-    ("0050", "Alerts, dead letters, bulk runs"),
-    ("0060", "Cost and speed"),
-    ("0067", "Time and effects"),
-    ("0072", "Code"),
-)
-"""The groups in the list of decisions, each with its first number."""
 
 
 def begin(block: str) -> str:
@@ -211,28 +197,6 @@ def outputs() -> str:
     return "\n".join(rows)
 
 
-# --- the decisions -----------------------------------------------------------------------------
-
-
-def decisions() -> str:
-    """Return the block with the decisions by group, each with its title."""
-    files = sorted((DOCS / "decisions").glob("[0-9]*.md"))
-    found: list[str] = []
-    for title, group in groupby(files, key=_group):
-        found += [f"## {title}", ""]
-        for file in group:
-            heading = file.read_text(encoding="utf-8").partition("\n")[0]
-            number, _, sentence = heading.removeprefix("# ").partition(": ")
-            found.append(f"- [{number}]({file.name}) {sentence}")
-        found.append("")
-    return "\n".join(found).rstrip()
-
-
-def _group(file: Path) -> str:
-    number = file.name[:4]
-    return [title for first, title in DECISIONS if first <= number][-1]
-
-
 # --- the pages ---------------------------------------------------------------------------------
 
 BLOCKS: Mapping[str, tuple[str, Callable[[], str]]] = {
@@ -240,7 +204,6 @@ BLOCKS: Mapping[str, tuple[str, Callable[[], str]]] = {
     "parameters": ("reference/parameters.md", parameters),
     "outputs": ("reference/parameters.md", outputs),
     "state diagrams": ("reference/states.md", state_diagram.diagrams),
-    "decisions": ("decisions/index.md", decisions),
     "command": ("reference/messages.md", field_pages.command),
     "request": ("reference/messages.md", field_pages.request),
     "reply": ("reference/messages.md", field_pages.reply),

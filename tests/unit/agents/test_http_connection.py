@@ -217,7 +217,7 @@ def test_no_name_is_looked_up_for_a_call_that_is_over(monkeypatch: pytest.Monkey
 def test_a_total_timeout_of_urllib3_does_not_end_an_answer_that_trickles(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Why the connection is ours (decision 0076). If this fails, urllib3 may do instead."""
+    """Why the connection is ours (decision 0074). If this fails, urllib3 may do instead."""
     seconds, reading = [0], threading.Event()
     getresponse = urllib3.connection.HTTPConnection.getresponse
 

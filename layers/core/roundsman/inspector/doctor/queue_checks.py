@@ -10,7 +10,7 @@ LEAST_RECEIVES = 2
 """The minimum of `maxReceiveCount`: with 1, the first failure makes a message a dead letter."""
 
 TIMES_THE_TIMEOUT = 6
-"""AWS recommends a visibility timeout of six times the function's timeout (decision 0014)."""
+"""AWS recommends a visibility timeout of six times the function's timeout (decision 0126)."""
 
 BEHIND_AFTER = 1200
 """The age in seconds from which a message counts as late, if the stack has no parameter

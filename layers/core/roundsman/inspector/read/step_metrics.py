@@ -1,6 +1,6 @@
 """Reads from CloudWatch how steps did and how orders ended: the metrics of `StepMetrics`.
 
-They are metrics of the scheduler's decisions (decision 0115). The time of a step is that from the
+They are metrics of the scheduler's decisions (decision 0050). The time of a step is that from the
 request of an attempt that succeeded to its reply.
 """
 
