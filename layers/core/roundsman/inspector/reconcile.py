@@ -227,6 +227,8 @@ def send_all(
 ) -> None:
     """Pause the bulk runs, and send what the orders need; `found` has the result.
 
+    If a run cannot be paused, nothing is sent: look at the tables again (`look_at_restored`).
+
     At most `rate` messages are sent per second.
     `tell` is called with the number of messages so far. Raises InvalidArgument if the rate is not
     from SLOWEST to FASTEST, InspectorError if the supervisor is not stopped, and Interrupted on
