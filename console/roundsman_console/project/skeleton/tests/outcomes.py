@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 
 from roundsman import Archive, Json, Wait, Workflow
-from roundsman.agents.callbacks import token_of_wait
 from roundsman.client import Client
 from roundsman.inspector import DeployedStack, Inspector
 from roundsman.model.task import Task
@@ -21,12 +20,9 @@ def waiting_steps(task: Task) -> list[str]:
 
 def answer_what_waits(outputs: Mapping[str, str], order_id: str) -> bool:
     """Answer the steps of an order that wait at a deployed stack. False if none waits."""
-    stack = DeployedStack("tested", dict(outputs), {})
-    task, plan, _ = Inspector(stack).task(order_id)
+    task, _, _ = Inspector(DeployedStack("tested", dict(outputs), {})).task(order_id)
     for step in waiting_steps(task):
-        assert plan is not None
-        agent = task.steps[step].agent or plan.steps[step].agent
-        Client(outputs).answer(token_of_wait(task, step, agent), ANSWERS.get(step))
+        Client(outputs).answer(order_id=order_id, step=step, result=ANSWERS.get(step))
     return bool(waiting_steps(task))
 
 
