@@ -182,13 +182,12 @@ template-lint: $(INSTALLED) $(TEMPLATE_LINT)/.installed ## Check rights and reso
 .PHONY: docs
 docs: $(INSTALLED) ## Build the site of docs/ into .cache/site; a broken link is an error
 	@$(BIN)/python -m tools.reference --check
-	@$(BIN)/python -m tools.schemas --check
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 	@echo "The site is in .cache/site: make docs-serve shows it" >&2
 
 .PHONY: docs-serve
 docs-serve: $(INSTALLED) ## Show the site of docs/ on 127.0.0.1, anew after each change (PORT=8000)
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve --dev-addr 127.0.0.1:$(or $(PORT),8000)
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs serve --dev-addr 127.0.0.1:$(or $(PORT),8000)
 
 # What runs on a deployed stack mostly waits for it, so the rest is done beside it, and stands back:
 # what runs on DynamoDB Local or in a browser, and one after the other what needs the processor only.

@@ -3,7 +3,8 @@
 On a code host, a page may link to any file of the repository and contain Mermaid diagrams. The site
 contains only the pages of docs/ and loads no scripts from other hosts. So the hooks replace a link
 to a file outside docs/ by the file's path, copy pictures from outside docs/ into the site, and
-replace a state diagram by a table of its transitions. They log a warning, which is an error in a
+replace a state diagram by a table of its transitions. They add the JSON schemas of the documents
+that commands print, which are in no folder. They log a warning, which is an error in a
 strict build, for a link to a missing file and for a page that loads a resource from another host.
 """
 
@@ -14,6 +15,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tools import schemas
+
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
     from mkdocs.structure.files import Files
@@ -23,6 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 PICTURES = ("benchmarks/results/*.svg",)
 ASSETS = "assets"
+SCHEMAS = "schemas"
 
 _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
 _DIAGRAM = re.compile(r"```mermaid\nstateDiagram-v2\n(.*?)```\n?", re.DOTALL)
@@ -107,13 +111,15 @@ def on_config(config: "MkDocsConfig") -> None:
 
 
 def on_files(files: "Files", config: "MkDocsConfig") -> None:
-    """Add the pictures from outside docs/ to the site (mkdocs hook)."""
+    """Add the pictures from outside docs/ and the JSON schemas to the site (mkdocs hook)."""
     from mkdocs.structure.files import File
 
     for pattern in PICTURES:
         for path in sorted(ROOT.glob(pattern)):
             uri = f"{ASSETS}/{path.name}"
             files.append(File.generated(config, uri, abs_src_path=str(path)))
+    for name, text in schemas.files().items():
+        files.append(File.generated(config, f"{SCHEMAS}/{name}", content=text))
 
 
 def on_page_markdown(markdown: str, page: "Page", **_: object) -> str:

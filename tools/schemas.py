@@ -1,11 +1,9 @@
-"""Generates the JSON schemas in docs/schemas from the types of the documents.
+"""Generates the JSON schemas of the documents that commands print with --json, from their types.
 
-`python -m tools.schemas` writes a schema for each command that has the option --json. With
-`--check` it writes nothing and fails if a schema is out of date. The types are in
-`roundsman.inspector.documents` and `roundsman_console.documents`.
+The types are in `roundsman.inspector.documents` and `roundsman_console.documents`. The schemas are
+files of the site (`tools.docs_site`): `schemas/bulk-ls.json` is that of `roundsman bulk ls`.
 """
 
-import argparse
 import ast
 import inspect
 import json
@@ -14,7 +12,6 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from enum import Enum
 from functools import cache
-from pathlib import Path
 from types import ModuleType, NoneType, UnionType
 from typing import (
     Annotated,
@@ -48,11 +45,7 @@ from roundsman.model.events import CommandKind
 from roundsman_console import documents as console
 from tools.field_pages import docstrings
 
-ROOT = Path(__file__).resolve().parents[1]
-SCHEMAS = ROOT / "docs" / "schemas"
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
-WIDTH = 99
-"""The maximum length of a line of a schema, without the comma at its end."""
 
 Schema: TypeAlias = dict[str, object]
 
@@ -297,55 +290,12 @@ def _text(docstring: str | None) -> str:
     return " ".join((docstring or "").split())
 
 
-def files() -> dict[Path, str]:
-    """Return the up-to-date text of each schema, by its file."""
+def files() -> dict[str, str]:
+    """Return the text of each schema, by the name of its file."""
     return {
-        SCHEMAS / f"{command.replace(' ', '-')}.json": _laid_out(schema_of(command)) + "\n"
+        f"{command.replace(' ', '-')}.json": json.dumps(
+            schema_of(command), ensure_ascii=False, indent=2
+        )
+        + "\n"
         for command in sorted(DOCUMENTS)
     }
-
-
-def _laid_out(value: object, margin: str = "", before: int = 0) -> str:
-    """Return the value as JSON, with each object and array that fits on one line.
-
-    `before` is the number of characters before the value on its line, without the margin.
-    """
-    line = json.dumps(value, ensure_ascii=False)
-    if len(margin) + before + len(line) <= WIDTH:
-        return line
-    inner = f"{margin}  "
-    if isinstance(value, Mapping):
-        names = {name: f"{json.dumps(name)}: " for name in value}
-        parts = [key + _laid_out(value[name], inner, len(key)) for name, key in names.items()]
-        return "{\n" + ",\n".join(inner + part for part in parts) + f"\n{margin}}}"
-    if isinstance(value, list):
-        parts = [_laid_out(one, inner) for one in value]
-        return "[\n" + ",\n".join(inner + part for part in parts) + f"\n{margin}]"
-    return line
-
-
-def out_of_date(wanted: Mapping[Path, str]) -> list[Path]:
-    """Return the files that differ from their `wanted` text, are missing, or are of no command."""
-    present = {path: path.read_text(encoding="utf-8") for path in SCHEMAS.iterdir()}
-    return sorted(path for path in {*wanted, *present} if wanted.get(path) != present.get(path))
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Write the schemas; with --check, return 1 if a schema is out of date."""
-    parser = argparse.ArgumentParser(prog="python -m tools.schemas", description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing; fail if out of date")
-    check: bool = parser.parse_args(arguments).check
-    wanted = files()
-    changed = out_of_date(wanted)
-    for path in changed:
-        if check:
-            print(f"{path.name} is out of date: run python -m tools.schemas", file=sys.stderr)
-        elif path in wanted:
-            path.write_text(wanted[path], encoding="utf-8")
-        else:
-            path.unlink()
-    return 1 if check and changed else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

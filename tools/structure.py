@@ -42,7 +42,6 @@ AREAS = {
     "tests": ("tests/**/*.py",),
     "tools and benchmarks": ("tools/**/*.py", "benchmarks/**/*.py"),
     "docs": ("docs/**/*.md", "README.md", "CONTRIBUTING.md"),
-    "JSON schemas": ("docs/**/*.json",),
 }
 SERVICES = ("InventoryUrl", "PaymentUrl", "ShippingUrl", "MailUrl")
 ORDER = "events/good.json"

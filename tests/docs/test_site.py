@@ -5,8 +5,17 @@ from pathlib import Path
 
 import pytest
 import yaml
+from mkdocs.config import load_config
+from mkdocs.structure.files import Files
 
-from tools.docs_site import DOCS, as_table, expanded, for_the_site, loaded_from_outside, pages_in
+from tools.docs_site import (
+    DOCS,
+    as_table,
+    expanded,
+    for_the_site,
+    loaded_from_outside,
+    pages_in,
+)
 
 ROOT = Path(__file__).parents[2]
 # A path in a page on the code: the package, or another folder of the project.
@@ -93,3 +102,15 @@ def anchors(file: Path) -> set[str]:
     """The anchors of a page's headings."""
     headings = re.findall(r"^#+ (.+)$", file.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_the_site_has_each_schema_to_which_a_page_links() -> None:
+    config = load_config(str(ROOT / "mkdocs.yml"))
+    found = config.plugins.on_files(Files([]), config=config)
+    linked = {
+        f"schemas/{name}"
+        for path in DOCS.rglob("*.md")
+        for name in re.findall(r"\]\(\.\./schemas/([^)]+)\)", path.read_text(encoding="utf-8"))
+    }
+    assert linked
+    assert linked <= {file.src_uri for file in found}

@@ -1,7 +1,7 @@
-"""The generator of the JSON schemas converts each kind of type, and notices a stale schema."""
+"""The generator of the JSON schemas converts each kind of type."""
 
+import json
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict, get_args
 
 import pytest
@@ -14,7 +14,7 @@ from roundsman.inspector.documents.dead_letters import MessageVerdict
 from roundsman.inspector.operate.commands import CommandOutcome
 from roundsman.model.bulk_run import RunState
 from tools import schemas
-from tools.schemas import DOCUMENTS, files, main, schema_of
+from tools.schemas import DOCUMENTS, files, schema_of
 
 
 class Colour(StrEnum):
@@ -167,22 +167,10 @@ def test_a_type_that_json_does_not_have_is_an_error(
         schema(monkeypatch, document)
 
 
-def test_a_stale_a_missing_and_a_left_over_schema_are_found_and_put_right(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(schemas, "SCHEMAS", tmp_path)
-    for path, text in files().items():
-        path.write_text(text, encoding="utf-8")
-    assert main(["--check"]) == 0
-    (tmp_path / "ls.json").unlink()
-    (tmp_path / "why.json").write_text("{}\n", encoding="utf-8")
-    (tmp_path / "gone.json").write_text("{}\n", encoding="utf-8")
-    assert main(["--check"]) == 1
-    said = capsys.readouterr().err
-    assert [line.split()[0] for line in said.splitlines()] == ["gone.json", "ls.json", "why.json"]
-    assert main([]) == 0
-    assert main(["--check"]) == 0
-    assert not (tmp_path / "gone.json").exists()
+def test_the_file_of_a_schema_has_the_name_of_its_command() -> None:
+    found = files()
+    assert len(found) == len(DOCUMENTS)
+    assert json.loads(found["bulk-ls.json"]) == schema_of("bulk ls")
 
 
 @pytest.mark.parametrize(

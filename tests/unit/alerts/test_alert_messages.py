@@ -1,4 +1,4 @@
-"""Every message of the AlertTopic is as docs/schemas/alert-message.json says."""
+"""Every message of the AlertTopic is as its schema says."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -52,5 +52,5 @@ def test_the_alerts_of_a_hold_are_as_their_schema_says(monkeypatch: pytest.Monke
 
 def test_a_message_of_another_kind_is_not_as_the_schema_says() -> None:
     document = json.loads(breaker_closed_alert("payment", since=None, now=T0).body)
-    with pytest.raises(AssertionError, match=r"not as docs/schemas/alert-message\.json says"):
+    with pytest.raises(AssertionError, match=r"not as schemas/alert-message\.json says"):
         assert_schema("alert-message", {**document, "alert": "other"})
