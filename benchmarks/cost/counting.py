@@ -12,8 +12,7 @@ from benchmarks.harness.sizes import Value, item_bytes
 from benchmarks.harness.stack import stack_on_the_engine
 from benchmarks.harness.stand_ins import WorkflowShape, stand_ins
 from roundsman.model.instants import SECOND
-from roundsman.testing.rules.alarms import alarms
-from roundsman.testing.rules.reading import mappings_in
+from roundsman.testing.rules.reading import mappings_in, of_type
 from roundsman.testing.stack.template import Document, mapping_of, part
 from roundsman_console.cost.figures import IdleUse, OrderUse, Pass, RecordSize, Role
 from roundsman_console.cost.records import FEW_STEPS
@@ -183,7 +182,10 @@ def _standing(meter: Meter) -> IdleUse:
     kinds = Counter(str(mapping_of(resource)["Type"]) for resource in resources.values())
     return IdleUse(
         event_sources=len(meter.stack.stack.mappings),
-        alarms=sum(_watched_metrics(alarm) for alarm in alarms(document).values()),
+        alarms=sum(
+            _watched_metrics(alarm)
+            for alarm in of_type(document, "AWS::CloudWatch::Alarm").values()
+        ),
         metrics=len(meter.metrics),
         keys=kinds["AWS::KMS::Key"],
         dashboards=kinds["AWS::CloudWatch::Dashboard"],

@@ -19,9 +19,9 @@ from unittest.mock import patch
 
 import boto3
 
+from benchmarks.harness.metric_filters import MetricFilter, metric_filters
 from benchmarks.harness.sizes import Value, item_bytes
 from roundsman.aws.dynamodb.settled import StoredItem, is_row
-from roundsman.testing.rules.metric_filters import MetricFilter, metric_filters
 from roundsman.testing.stack import Context, Stack
 from roundsman_console.cost.records import KB
 

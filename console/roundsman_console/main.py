@@ -91,7 +91,7 @@ COMMANDS: Final = (
         DEVELOP,
         "check",
         "check:check_command",
-        "Check the definitions against the template: blocks, functions, times, schedules, rights.",
+        "Check the definitions against the template: blocks, functions, times, schedules, outputs.",
     ),
     LazyCommand(
         DEVELOP,

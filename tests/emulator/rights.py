@@ -15,8 +15,8 @@ from botocore.client import BaseClient
 from botocore.exceptions import ClientError
 
 from roundsman.inspector.stack_resources import stack_resources
-from roundsman.testing.rules.reading import granted, keys_granted
 from roundsman.testing.stack.template import Document
+from tests.support.template_reading import granted, keys_granted
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient

@@ -9,7 +9,6 @@ import pytest
 from botocore.exceptions import ClientError
 from moto import mock_aws
 
-from roundsman.testing.rules.alarms import alarms
 from roundsman.testing.rules.reading import mappings_in
 from roundsman.testing.stack import Stack
 from roundsman.testing.stack.resources import StackOnMoto, create_stack_on_moto
@@ -20,6 +19,7 @@ from tests.moto.test_bad_messages import request
 from tests.moto.test_metric_filters import measured
 from tests.project import SERVICE_URLS, TEMPLATE, translate
 from tests.support.alarms import MetricKey, emitted, metric_key, resolved_alarms
+from tests.support.template_reading import alarms
 
 OF_THE_ACCOUNT = {"AccountConcurrencyAlarm"}
 """Alarms that watch the whole account on purpose."""

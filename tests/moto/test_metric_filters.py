@@ -5,9 +5,9 @@ from collections import defaultdict
 
 import pytest
 
+from benchmarks.harness.metric_filters import metric_filters
 from roundsman.agents.attempt import TRIES
 from roundsman.model.events import Outcome
-from roundsman.testing.rules.metric_filters import metric_filters
 from roundsman.testing.stack import Stack
 from roundsman.wire.limits import wire_text
 from roundsman.wire.messages import Reply

@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from roundsman.testing.rules.alarms import alarms
 from roundsman.testing.rules.reading import mappings_in
 from roundsman.testing.stack.resources import StackOnMoto
 from roundsman.testing.stack.template import Document, Json
+from tests.support.template_reading import alarms
 
 
 @dataclass(frozen=True)

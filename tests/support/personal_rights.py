@@ -16,8 +16,8 @@ from unittest.mock import patch
 import boto3
 from botocore.client import BaseClient
 
-from roundsman.testing.rules.reading import PERSONAL_POLICIES
 from roundsman.testing.stack.resources import StackOnMoto
+from tests.support.template_reading import PERSONAL_POLICIES
 
 if TYPE_CHECKING:
     from mypy_boto3_iam import IAMClient

@@ -8,12 +8,22 @@ from moto import mock_aws
 from roundsman.testing.stack.resources import StackOnMoto
 from roundsman.testing.stack.template import Document
 from tests.project import create_stack, translate
+from tests.support.other_application import other_application
+from tests.template.example.services import GIVEN, OWN_KEYS
 
 
 @pytest.fixture(scope="session")
 def document(session_without_real_aws: None) -> Document:
     """The plain CloudFormation that template.yaml becomes."""
     return translate()
+
+
+@pytest.fixture(scope="session")
+def whole(document: Document, tmp_path_factory: pytest.TempPathFactory) -> list[Document]:
+    """Templates that our stacks are in: a new application's, the example's, and that with keys of
+    its owner and with all that a block may ask for its service. Nobody may change them."""
+    other = other_application(tmp_path_factory.mktemp("other"))
+    return [other.template, document, translate({**GIVEN, **OWN_KEYS})]
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,16 @@ from typing import TypeAlias
 from samtranslator.yaml_helper import yaml_parse  # type: ignore[import-untyped]
 
 from roundsman.model.instants import MINUTE, SECOND
-from roundsman.testing.rules.functions import rate_in_seconds
-from roundsman.testing.rules.reading import at, bounds, items, of_type, parameters, reference
+from roundsman.testing.rules.reading import (
+    at,
+    bounds,
+    items,
+    of_type,
+    parameters,
+    reference,
+)
 from roundsman.testing.stack.template import Document, Json, mapping_of, part
+from tests.support.template_reading import rate_in_seconds
 
 ParameterRule: TypeAlias = Callable[[Document], list[str]]
 ADDRESSES = (

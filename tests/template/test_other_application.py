@@ -14,41 +14,22 @@ from roundsman.testing.rules import (
     RULES,
     Application,
     Rule,
-    alarms,
+    blocks,
     code,
-    dashboards,
-    encryption,
-    functions,
     interface,
     limits,
-    permissions,
-    queues,
     schedules,
-    tables,
-    versions,
 )
 from roundsman.testing.rules.reading import agents
 from roundsman.testing.stack.template import Document, Json, mapping_of, part
 from tests.support.other_application import other_application
-from tests.support.template_mutations import ADDITIONS, BY_LABEL, MUTATIONS, Mutation, changed
+from tests.template.faults import Fault
+from tests.template.rule_faults import ADDITIONS, ALL_FAULTS, FAULTS, Change, changed
 from workflows.registry import WORKFLOWS
 
 RULES_FOLDER = Path(rules.__file__).parent
 MODULES = sorted(RULES_FOLDER.glob("*.py"))
-MODULES_OF_RULES = (
-    alarms,
-    code,
-    dashboards,
-    encryption,
-    functions,
-    interface,
-    limits,
-    permissions,
-    queues,
-    schedules,
-    tables,
-    versions,
-)
+MODULES_OF_RULES = (blocks, code, interface, limits, schedules)
 
 
 @pytest.fixture(scope="module")
@@ -74,10 +55,14 @@ def test_an_application_with_other_agents_keeps_the_rule(other: Application, rul
     assert rule(other) == []
 
 
-@pytest.mark.parametrize("mutation", MUTATIONS, ids=list(BY_LABEL))
-def test_the_rule_finds_the_fault_and_names_it(other: Application, mutation: Mutation) -> None:
-    problems = mutation.rule(changed(other, mutation.change))
-    assert any(mutation.named in problem for problem in problems), problems
+@pytest.mark.parametrize(
+    ("rule", "fault", "named"), ALL_FAULTS, ids=[f"{r.__name__}: {n}" for r, _, n in ALL_FAULTS]
+)
+def test_the_rule_finds_the_fault_and_names_it(
+    other: Application, rule: Rule, fault: Fault | Change, named: str
+) -> None:
+    problems = rule(changed(other, fault))
+    assert any(named in problem for problem in problems), problems
 
 
 @pytest.mark.parametrize("addition", ADDITIONS)
@@ -90,8 +75,7 @@ def test_an_application_may_have_more_than_the_engine_and_its_agents(
 
 
 def test_every_rule_has_a_fault_that_it_finds() -> None:
-    assert {mutation.rule for mutation in MUTATIONS} == set(RULES)
-    assert len(BY_LABEL) == len(MUTATIONS)
+    assert set(FAULTS) == set(RULES)
 
 
 @pytest.mark.parametrize(

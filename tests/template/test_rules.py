@@ -6,7 +6,7 @@ template and registry.
 
 import pytest
 
-from roundsman.testing.rules import RULES, Application, Rule, functions
+from roundsman.testing.rules import RULES, Application, Rule
 from tests.project import TEMPLATE
 from workflows.registry import WORKFLOWS
 
@@ -19,10 +19,3 @@ def application(session_without_real_aws: None) -> Application:
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
 def test_the_application_keeps_the_rule(application: Application, rule: Rule) -> None:
     assert rule(application) == []
-
-
-def test_the_loop_of_scheduler_and_agents_is_not_stopped_as_a_runaway(
-    application: Application,
-) -> None:
-    """Kept by name, because docs/explanation/reliability.md leads to it."""
-    assert functions.recursion(application) == []

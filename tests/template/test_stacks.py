@@ -11,10 +11,15 @@ from pathlib import Path
 import pytest
 from samtranslator.yaml_helper import yaml_parse  # type: ignore[import-untyped]
 
-from roundsman.testing.rules import queues
-from roundsman.testing.rules.reading import at, chosen, items, of_type, statements
+from roundsman.testing.rules.reading import (
+    at,
+    chosen,
+    items,
+    of_type,
+)
 from roundsman.testing.stack.template import Document, Json, Template, mapping_of
 from tests.project import SERVICE_URLS, TEMPLATE
+from tests.support.template_reading import THIS_ACCOUNT, excepted, statements
 from tests.template import parameter_rules
 from tests.template.parameter_rules import RULES, ParameterRule
 
@@ -316,22 +321,22 @@ def test_principals_that_are_named_replace_the_account_and_submitters_are_allowe
     }
     document = Template.read(TEMPLATE, settings).translate(SERVICE_URLS)
     policies = of_type(document, "AWS::SQS::QueuePolicy")
-    account = queues.THIS_ACCOUNT[0]
-    excepted = {
+    account = THIS_ACCOUNT[0]
+    principals = {
         name: [
             chosen(document, one)
             for statement in statements(at(policies[f"{name}Policy"], "PolicyDocument"))
-            for one in queues.excepted(statement)
+            for one in excepted(statement)
         ]
         for name in ("SubmissionQueue", "SchedulerQueue", "InventoryReplyQueue", "MailReplyQueue")
     }
-    assert {operator, submitter} <= set(map(str, excepted["SubmissionQueue"]))
-    assert operator in excepted["SchedulerQueue"]
-    assert submitter not in excepted["SchedulerQueue"]
-    assert "arn:aws:iam::123456789012:role/approvals" in excepted["InventoryReplyQueue"]
-    assert account in excepted["MailReplyQueue"]
+    assert {operator, submitter} <= set(map(str, principals["SubmissionQueue"]))
+    assert operator in principals["SchedulerQueue"]
+    assert submitter not in principals["SchedulerQueue"]
+    assert "arn:aws:iam::123456789012:role/approvals" in principals["InventoryReplyQueue"]
+    assert account in principals["MailReplyQueue"]
     for name in ("SubmissionQueue", "SchedulerQueue", "InventoryReplyQueue"):
-        assert account not in excepted[name]
+        assert account not in principals[name]
     [*_, last] = items(at(policies["SubmissionQueuePolicy"], "PolicyDocument", "Statement"))
     allowed = chosen(document, last)
     assert (at(allowed, "Effect"), at(allowed, "Principal")) == ("Allow", "*")

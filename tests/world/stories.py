@@ -245,7 +245,7 @@ STORIES = (
         "Scheduler, agent, scheduler, agent is a loop to Lambda, which stops it after some sixteen "
         "rounds; no emulator shows that.",
         (
-            "tests/template/test_rules.py::test_the_loop_of_scheduler_and_agents_is_not_stopped_as_a_runaway",
+            "tests/template/test_functions.py::test_the_loop_of_scheduler_and_agents_is_not_stopped_as_a_runaway",
         ),
     ),
     Story(

@@ -15,7 +15,7 @@ from roundsman_console.project.upgrade import edited_files
 def check_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Check the definitions against the template: blocks, functions, times, schedules, rights.
+    """Check the definitions against the template: blocks, functions, times, schedules, outputs.
 
     The exit code is 0 only if there is no problem. A file of stacks/ that was edited is a warning.
 

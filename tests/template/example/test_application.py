@@ -1,11 +1,9 @@
 """What the example consists of, where the rules would allow an application more."""
 
 from roundsman.aws.settings import AgentSettings
-from roundsman.testing.rules.functions import POWERTOOLS
 from roundsman.testing.rules.interface import OUTPUTS
 from roundsman.testing.rules.reading import (
     ENGINE_FUNCTIONS,
-    ENGINE_TABLES,
     agents,
     functions,
     items,
@@ -13,13 +11,17 @@ from roundsman.testing.rules.reading import (
     parameters,
     queues,
     reference,
-    services_granted,
-    tables,
     variables,
-    work_queues,
 )
 from roundsman.testing.stack.template import Document, mapping_of
 from tests.project import SERVICE_URLS
+from tests.support.template_reading import (
+    ENGINE_TABLES,
+    POWERTOOLS,
+    services_granted,
+    tables,
+    work_queues,
+)
 from tests.template.example.agents import AGENTS
 
 QUEUES_OF_AN_AGENT = ("RequestQueue", "UrgentRequestQueue", "ReplyQueue")

@@ -19,13 +19,13 @@ from roundsman.aws.dynamodb.bulk_runs import DynamoBulkRuns
 from roundsman.model.bulk_run import PlannedOrder, Run, RunState, Terms
 from roundsman.model.events import Cancel, CommandSource, Erase
 from roundsman.testing.remote_services import RemoteServices
-from roundsman.testing.rules.reading import among, granted, keys_granted
 from roundsman.testing.stack.calls import AwsCall
 from roundsman.testing.stack.driver import Driver
 from roundsman.testing.stack.template import Document
 from roundsman.wire.commands import command_of
 from tests.contract.circuits import fresh_circuits
 from tests.project import SERVICE_URLS, TEMPLATE, create_stack
+from tests.support.template_reading import among, granted, keys_granted
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef as Value

@@ -4,12 +4,15 @@ import json
 import re
 from pathlib import Path
 
-from roundsman.testing.rules.alarms import METRICS
-from roundsman.testing.rules.dashboards import bodies_of, body_of, dashboards
-from roundsman.testing.rules.reading import agents, items
+from roundsman.testing.rules.reading import (
+    agents,
+    items,
+)
 from roundsman.testing.stack.template import Document, Json, mapping_of
 from tests.docs.test_metrics_page import written
 from tests.project import translate
+from tests.support.dashboard import bodies_of, body_of, dashboard_of
+from tests.template.test_alarms import METRICS
 
 OF_AWS = {name for namespace, name in METRICS if namespace.startswith("AWS/")} | {
     "ConsumedReadCapacityUnits",
@@ -22,7 +25,7 @@ SEARCHED = re.compile(
 
 
 def metrics_of(document: Document) -> list[Json]:
-    [dashboard] = dashboards(document).values()
+    dashboard = dashboard_of(document)
     widgets = items(mapping_of(body_of(dashboard))["widgets"])
     return [
         metric
@@ -53,7 +56,7 @@ def test_each_metric_of_the_dashboard_is_one_that_exists(document: Document) -> 
 
 
 def test_the_dashboard_names_no_agent_so_that_an_added_one_is_shown(document: Document) -> None:
-    [dashboard] = dashboards(document).values()
+    dashboard = dashboard_of(document)
     text = json.dumps(dashboard).lower()
     assert not [agent.name for agent in agents(document) if agent.name in text]
     assert text.count("search(") > 5
@@ -62,7 +65,7 @@ def test_the_dashboard_names_no_agent_so_that_an_added_one_is_shown(document: Do
 def test_without_step_metrics_latency_by_step_is_read_from_the_lines_that_agents_write(
     document: Document,
 ) -> None:
-    [dashboard] = dashboards(document).values()
+    dashboard = dashboard_of(document)
     with_metrics, without = (
         [
             str(mapping_of(mapping_of(widget)["properties"])["query"])

@@ -4,10 +4,11 @@ import re
 
 from samtranslator.yaml_helper import yaml_parse  # type: ignore[import-untyped]
 
-from roundsman.testing.rules.reading import dead_letter_queues, of_type, work_queues
+from roundsman.testing.rules.reading import of_type
 from roundsman.testing.stack.nested import APPLICATION
 from roundsman.testing.stack.template import Document, mapping_of
 from tests.project import TEMPLATE
+from tests.support.template_reading import dead_letter_queues, work_queues
 
 PAGE = TEMPLATE.parent / "docs" / "how-to" / "deploy.md"
 

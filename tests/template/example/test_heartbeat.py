@@ -8,7 +8,10 @@ import pytest
 from moto import mock_aws
 from samtranslator.yaml_helper import yaml_parse  # type: ignore[import-untyped]
 
-from roundsman.testing.rules.reading import at, of_type
+from roundsman.testing.rules.reading import (
+    at,
+    of_type,
+)
 from roundsman.testing.stack.template import Document, Json, mapping_of
 from roundsman.wire.alert import SUBJECT_LIMIT
 from tests.console.schemas import assert_schema

@@ -9,9 +9,13 @@ from samtranslator.yaml_helper import yaml_parse  # type: ignore[import-untyped]
 from roundsman.errors import RejectedOrder
 from roundsman.submission.events import EventReader
 from roundsman.submission.submission import ValidOrder
-from roundsman.testing.rules.reading import allowed_to, of_type, reference, statements
+from roundsman.testing.rules.reading import (
+    of_type,
+    reference,
+)
 from roundsman.testing.stack.template import Document, mapping_of
 from tests.project import TEMPLATE, translate
+from tests.support.template_reading import allowed_to, statements
 from workflows.registry import WORKFLOWS
 
 PLACEHOLDER = "<aws.scheduler.scheduled-time>"

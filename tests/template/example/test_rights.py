@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from roundsman.testing.rules.reading import roles
 from roundsman.testing.stack.template import part
 from tests.emulator.rights import FUNCTIONS, REPLIES, STRANGERS, Call, Deployed
 from tests.project import translate
+from tests.support.template_reading import roles
 
 ALLOWED = Path(__file__).with_name("allowed_calls.txt")
 TRIED = 2506

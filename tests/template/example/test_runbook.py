@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 
 from roundsman.alerts.group_alert import KINDS
-from roundsman.testing.rules.reading import granted, of_type
+from roundsman.testing.rules.reading import of_type
 from roundsman.testing.stack.template import Document
 from tests.console.operations_page import NIGHT, RUNBOOK
 from tests.console.verbs import VERBS, options_of
 from tests.project import TEMPLATE
+from tests.support.template_reading import granted
 from tests.template.example.agents import AGENTS
 
 ROOT = TEMPLATE.parent

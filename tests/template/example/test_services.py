@@ -6,28 +6,22 @@ import pytest
 
 from roundsman.testing.rules import RULES, Application
 from roundsman.testing.rules.reading import (
-    NO_VALUE,
-    allowed_to,
     at,
     chosen,
-    environment,
     functions,
-    roles,
-    services_granted,
 )
 from roundsman.testing.stack.template import Document
 from tests.project import TEMPLATE, translate
+from tests.support.template_reading import (
+    NO_VALUE,
+    allowed_to,
+    environment,
+    roles,
+    services_granted,
+)
+from tests.template.example.services import GIVEN, KEY, SECRET
 from workflows.registry import WORKFLOWS
 
-SECRET = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:prod/pay-EoDzbd"
-KEY = "arn:aws:kms:eu-west-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
-GIVEN = {
-    "Payment.Credential": SECRET,
-    "Payment.CredentialKey": KEY,
-    "Payment.ServiceCa": "certificates/ca.pem",
-    "Payment.Subnets": "subnet-0a1b2c3d,subnet-1a2b3c4d",
-    "Payment.SecurityGroups": "sg-0a1b2c3d",
-}
 OPTIONAL = {"secretsmanager", "ssm", "ec2"}
 
 
@@ -79,11 +73,3 @@ def test_an_application_with_all_of_it_keeps_every_rule(document: Document) -> N
     application = Application.read(TEMPLATE, WORKFLOWS.values())
     larger = replace(application, template=document)
     assert [problem for rule in RULES for problem in rule(larger)] == []
-
-
-def test_the_code_of_a_function_in_a_vpc_may_not_be_allowed_its_rights(document: Document) -> None:
-    denied = by_sid(document, "PaymentRole")["DeniesItsCodeTheRightsOfItsNetwork"]
-    denied["Effect"] = "Allow"
-    application = replace(Application.read(TEMPLATE, WORKFLOWS.values()), template=document)
-    problems = [problem for rule in RULES for problem in rule(application)]
-    assert [one for one in problems if "PaymentRole: it may handle network interfaces" in one]

@@ -14,11 +14,11 @@ from roundsman.aws.settings import (
 )
 from roundsman.model.workflow import Priority
 from roundsman.testing.rules.interface import OUTPUTS
-from roundsman.testing.rules.reading import ENGINE_TABLES, environment
-from roundsman.testing.rules.tables import INDEXES, KEYS
 from roundsman.testing.stack.resources import StackOnMoto
 from roundsman.testing.stack.template import Document
+from tests.support.template_reading import ENGINE_TABLES, environment
 from tests.template.example.agents import AGENTS
+from tests.template.test_tables import INDEXES, KEYS
 
 
 def test_the_environment_that_a_rule_reads_is_the_deployed_one(

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
 from pathlib import Path
 from typing import TypeAlias
 
@@ -60,29 +59,3 @@ class Application:
 Rule: TypeAlias = Callable[[Application], list[str]]
 """A rule returns one sentence for each problem, and an empty list if there is none. It never raises
 because of what a template contains. Its docstring says the rule and its reason."""
-
-
-def compare(subject: str, found: Iterable[str], expected: Iterable[str]) -> list[str]:
-    """A sentence for each item that is missing, superfluous or repeated."""
-    have, want = sorted(found), set(expected)
-    return [
-        *(f"{subject}: {item} is missing" for item in sorted(want - set(have))),
-        *(f"{subject}: {item} must not be there" for item in sorted(set(have) - want)),
-        *(f"{subject}: {item} is there more than once" for item in _repeated(have)),
-    ]
-
-
-def _repeated(ordered: list[str]) -> list[str]:
-    pairs = pairwise(ordered)
-    return sorted({item for item, following in pairs if item == following})
-
-
-def compare_rights(
-    subject: str, found: Mapping[str, set[str]], expected: Mapping[str, set[str]]
-) -> list[str]:
-    """As `compare`, for the actions that are allowed on each resource."""
-    return compare(subject, _rights(found), _rights(expected))
-
-
-def _rights(granted: Mapping[str, set[str]]) -> list[str]:
-    return [f"{action} on {on}" for on, actions in granted.items() for action in actions]

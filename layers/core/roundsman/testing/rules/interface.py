@@ -1,13 +1,12 @@
 """The interface of a stack: the outputs that applications, operators and tests rely on."""
 
-import json
 from collections.abc import Iterator, Mapping
 
 from roundsman.testing.rules.application import Application, Rule
-from roundsman.testing.rules.queues import REPLY_PREFIX
-from roundsman.testing.rules.reading import agents, at, of_type, reference
-from roundsman.testing.stack.template import Document, Json, part
+from roundsman.testing.rules.reading import STACK, agents, at, reference
+from roundsman.testing.stack.template import Json, part
 
+REPLY_PREFIX = f"{STACK}-reply-"
 OUTPUTS: Mapping[str, Json] = {
     "SubmissionQueueUrl": {"Ref": "SubmissionQueue"},
     "SchedulerQueueUrl": {"Ref": "SchedulerQueue"},
@@ -62,65 +61,6 @@ def engine_settings(application: Application) -> list[str]:
     return []
 
 
-def alert_email(application: Application) -> list[str]:
-    """An address for alerts is optional: the subscription exists if there is one."""
-    template, problems = application.template, list[str]()
-    subscription = of_type(template, "AWS::SNS::Subscription").get("AlertEmailSubscription")
-    if at(template, "Resources", "AlertEmailSubscription", "Condition") != "HasAlertEmail":
-        problems.append("AlertEmailSubscription needs the condition HasAlertEmail")
-    given: Json = {"Fn::Not": [{"Fn::Equals": [at(subscription, "Endpoint"), ""]}]}
-    if at(template, "Conditions", "HasAlertEmail") != given:
-        problems.append("HasAlertEmail must be that the address of the subscription is not empty")
-    if at(subscription, "Protocol") != "email":
-        problems.append("AlertEmailSubscription: Protocol must be email")
-    return problems
-
-
-def alert_endpoint(application: Application) -> list[str]:
-    """A second place for alerts is optional: the subscription exists if there is one, with the
-    protocol that is given for it."""
-    template = application.template
-    subscription = of_type(template, "AWS::SNS::Subscription").get("AlertEndpointSubscription")
-    problems = _exists_if_given(
-        template, "AlertEndpointSubscription", "HasAlertEndpoint", at(subscription, "Endpoint")
-    )
-    if at(subscription, "Protocol") not in ("https", "sqs", "lambda"):
-        problems.append("AlertEndpointSubscription: Protocol must be https, sqs or lambda")
-    return problems
-
-
-def heartbeat(application: Application) -> list[str]:
-    """A schedule publishes a message to the alert topic, unless it is empty: so that somebody
-    notices if alerts arrive no more. The message has the form of every alert."""
-    template = application.template
-    schedule = of_type(template, "AWS::Scheduler::Schedule").get("AlertHeartbeat")
-    problems = _exists_if_given(
-        template, "AlertHeartbeat", "HasAlertHeartbeat", at(schedule, "ScheduleExpression")
-    )
-    if not str(at(schedule, "Target", "Arn", "Fn::Sub")).endswith(":aws-sdk:sns:publish"):
-        problems.append("AlertHeartbeat: Target must be aws-sdk:sns:publish")
-    try:
-        request = json.loads(str(at(schedule, "Target", "Input", "Fn::Sub")))
-        bodies = json.loads(str(at(request, "Message")))
-        document = json.loads(str(at(bodies, "default")))
-    except ValueError:
-        return [*problems, "AlertHeartbeat: Input, its Message and the default of it must be JSON"]
-    kind = at(request, "MessageAttributes", "kind", "StringValue")
-    found = (at(request, "TopicArn"), at(request, "MessageStructure"), at(document, "alert"), kind)
-    if found != ("${AlertTopic}", "json", "heartbeat", "heartbeat") or not at(bodies, "email"):
-        problems.append("AlertHeartbeat: Input must be the alert heartbeat, for the AlertTopic")
-    return problems
-
-
-def _exists_if_given(template: Document, name: str, condition: str, value: Json) -> list[str]:
-    problems = []
-    if at(template, "Resources", name, "Condition") != condition:
-        problems.append(f"{name} needs the condition {condition}")
-    if at(template, "Conditions", condition) != {"Fn::Not": [{"Fn::Equals": [value, ""]}]}:
-        problems.append(f"{condition} must be that the parameter of {name} is not empty")
-    return problems
-
-
 def names(application: Application) -> list[str]:
     """No parameter has the name of a resource, and each Ref and GetAtt in the template names one
     that it has. CloudFormation refuses the template otherwise, at the deployment.
@@ -166,8 +106,5 @@ RULES: tuple[Rule, ...] = (
     outputs,
     agent_outputs,
     engine_settings,
-    alert_email,
-    alert_endpoint,
-    heartbeat,
     names,
 )

@@ -10,7 +10,12 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from roundsman.testing.rules.reading import at, mappings_in, of_type, reference
+from roundsman.testing.rules.reading import (
+    at,
+    mappings_in,
+    of_type,
+    reference,
+)
 from roundsman.testing.stack.template import Document, Json, TemplateProblem
 
 MOST_DIMENSIONS = 3

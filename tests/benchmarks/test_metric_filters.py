@@ -2,7 +2,7 @@
 
 import pytest
 
-from roundsman.testing.rules.metric_filters import MetricValue, metric_filters
+from benchmarks.harness.metric_filters import MetricValue, metric_filters
 from roundsman.testing.stack.template import Document, Json, TemplateProblem
 
 BY_STEP: list[Json] = [{"Key": "step", "Value": "$.step"}]
