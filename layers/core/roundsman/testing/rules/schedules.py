@@ -153,7 +153,7 @@ class _Field:
     examples: str = ""
 
     def problems(self, text: str) -> Iterator[str]:
-        if self.alone and re.fullmatch(rf"\?|{self.alone}", text.upper()):
+        if self.alone and re.fullmatch(rf"\?|{self.alone}", text):
             return
         if text == "?":
             yield f"{self.name} cannot be ?; write * for every one"
@@ -168,7 +168,7 @@ class _Field:
                 f"{self.name}: what follows / in {part!r} must be a number from 1 to {self.most}"
             )
         for value in [] if values == "*" else values.split("-", 1):
-            if not self._has(value.upper()):
+            if not self._has(value):
                 yield f"{self.name}: {value!r} is not {self._range()}"
 
     def _has(self, value: str) -> bool:
@@ -189,12 +189,11 @@ _DAY = "(0?[1-9]|[12][0-9]|3[01])"
 _FIELDS = (
     _Field("minutes", 0, 59),
     _Field("hours", 0, 23),
-    _Field("day-of-month", 1, 31, (), f"L|LW|L-{_DAY}|{_DAY}W", "? L LW L-3 15W"),
+    _Field("day-of-month", 1, 31, (), f"L|{_DAY}W", "? L 15W"),
     _Field("month", 1, 12, _MONTHS),
-    _Field("day-of-week", 1, 7, _DAYS, f"L|([1-7]|{'|'.join(_DAYS)})(L|#[1-5])", "? L FRIL FRI#2"),
+    _Field("day-of-week", 1, 7, _DAYS, f"L|[1-7]L|([1-7]|{'|'.join(_DAYS)})#[1-5]", "? L 6L FRI#2"),
     _Field("year", 1970, 2199),
 )
-"""Beside what AWS documents, it takes `LW`, `L-3` and `FRIL`, and words in any case."""
 
 
 def expression_problems(expression: str) -> list[str]:
