@@ -16,7 +16,7 @@ from roundsman.testing.stack.nested import copied
 from roundsman.testing.stack.template import Document, Json, mapping_of, part
 from tests.support.template_reading import allowed_to
 
-SECTIONS = ("Conditions", "Mappings", "Outputs", "Parameters", "Resources")
+SECTIONS = ("Conditions", "Globals", "Mappings", "Outputs", "Parameters", "Resources")
 
 
 @dataclass(frozen=True)
@@ -26,17 +26,18 @@ class Fault:
     label: str
     make: Callable[[Document], None]
     of: int = 0
-    """Which of the whole templates is changed."""
+    """Which of the templates is changed."""
 
 
 Check = Callable[[Document], None]
 
 
-def fails_with(*faults: Fault) -> Callable[[Check], Callable[..., None]]:
-    """Run a test on the whole templates, and see it fail for each fault of one of them."""
+def fails_with(*faults: Fault, templates: str = "whole") -> Callable[[Check], Callable[..., None]]:
+    """Run a test on the templates of a fixture, and see it fail for each fault of one of them."""
 
     def decorate(check: Check) -> Callable[..., None]:
-        def test(whole: list[Document], fault: Fault | None) -> None:
+        def test(request: pytest.FixtureRequest, fault: Fault | None) -> None:
+            whole: list[Document] = request.getfixturevalue(templates)
             if fault is None:
                 for each in whole:
                     check(each)
