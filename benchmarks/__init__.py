@@ -12,7 +12,6 @@ latency      speed/latency.py
 overload     scale/overload.py of an agent's queue, behind.py of the scheduler's
 throughput   speed/throughput.py, with SIGKILL of all workers (speed/killing.py), and a comparison
              with Step Functions (speed/step_functions.py, speed/step_function_task.py)
-comparison   comparison.py
 
 harness/ is what they run and count with. cost/recording.py writes the counts, and the processor
 times of speed/timing.py, to the file that `roundsman cost` reads. report.py, plot.py and page.py

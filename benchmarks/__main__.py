@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from functools import cache
+from pathlib import Path
 
-from benchmarks import comparison, page
-from benchmarks.comparison import LATEST
+from benchmarks import page
 from benchmarks.cost import growth, money, units
 from benchmarks.cost.recording import record
 from benchmarks.report import Report, Setting
@@ -27,6 +27,7 @@ from tools.engines import dynamodb_local
 from tools.engines.runtimes import ToolError
 
 RECORD = "record"
+LATEST = Path(__file__).parent / "results" / "latest.json"
 
 PARTS: Mapping[str, tuple[Callable[[Setting], Report], str]] = {
     "units": (units.measure, "DynamoDB units, SQS requests, invocations, bytes logged of an order"),
@@ -40,7 +41,6 @@ PARTS: Mapping[str, tuple[Callable[[Setting], Report], str]] = {
     "latency": (latency.measure, "what an order waits for in the system, modelled, by its path"),
     "overload": (overload.measure, "queues longer than their steps' time, simulated"),
     "throughput": (throughput.measure, "orders a second and latency on the emulator (--orders)"),
-    "comparison": (comparison.measure, "the latest of all parts beside results/before.json"),
 }
 
 
