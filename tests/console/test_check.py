@@ -165,6 +165,15 @@ def test_names_that_cloudformation_would_refuse_are_found(
     assert "Mail: template.yaml has no Mail" in said
 
 
+def test_a_default_that_the_engine_does_not_take_is_one_sentence(
+    shop: Path, check: Callable[[], tuple[int, str]]
+) -> None:
+    change(shop / "template.yaml", "    Default: 60\n", "    Default: 61\n")
+    code, said = check()
+    assert code == 1
+    assert said.startswith("SupervisorIntervalSeconds is 61: use one of 5, 6, 10, 12, 15, 20, 30,")
+
+
 def test_a_recurring_order_is_read_with_the_workflows_input_type(
     shop: Path, check: Callable[[], tuple[int, str]]
 ) -> None:

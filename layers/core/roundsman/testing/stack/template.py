@@ -314,6 +314,7 @@ def _look_up(value: Json, tables: Document, values: Mapping[str, str]) -> Json:
     """`value` with each Fn::FindInMap replaced by its value.
 
     moto cannot do this: it looks up a number as a number, while the keys of mappings are text.
+    Raises TemplateProblem for a parameter whose value has no row.
     """
     if isinstance(value, list):
         return [_look_up(item, tables, values) for item in value]
@@ -321,7 +322,9 @@ def _look_up(value: Json, tables: Document, values: Mapping[str, str]) -> Json:
         return value
     match value:
         case {"Fn::FindInMap": [str(table), {"Ref": str(parameter)}, str(column)]}:
-            row = mapping_of(part(tables, table)[values[parameter]])
-            return row[column]
+            rows, wanted = part(tables, table), values[parameter]
+            if wanted not in rows:
+                raise TemplateProblem(f"{parameter} is {wanted}: use one of {', '.join(rows)}")
+            return mapping_of(rows[wanted])[column]
         case _:
             return {key: _look_up(item, tables, values) for key, item in value.items()}
