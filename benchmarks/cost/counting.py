@@ -12,7 +12,9 @@ from benchmarks.harness.sizes import Value, item_bytes
 from benchmarks.harness.stack import stack_on_the_engine
 from benchmarks.harness.stand_ins import WorkflowShape, stand_ins
 from roundsman.model.instants import SECOND
-from roundsman.testing.stack.template import mapping_of, part
+from roundsman.testing.rules.alarms import alarms
+from roundsman.testing.rules.reading import mappings_in
+from roundsman.testing.stack.template import Document, mapping_of, part
 from roundsman_console.cost.figures import IdleUse, OrderUse, Pass, RecordSize, Role
 from roundsman_console.cost.records import FEW_STEPS
 
@@ -176,15 +178,21 @@ def _idle_pass(meter: Meter) -> Pass:
 
 
 def _standing(meter: Meter) -> IdleUse:
-    resources = part(meter.stack.stack.template.document, "Resources")
+    document = meter.stack.stack.template.document
+    resources = part(document, "Resources")
     kinds = Counter(str(mapping_of(resource)["Type"]) for resource in resources.values())
     return IdleUse(
         event_sources=len(meter.stack.stack.mappings),
-        alarms=kinds["AWS::CloudWatch::Alarm"],
+        alarms=sum(_watched_metrics(alarm) for alarm in alarms(document).values()),
         metrics=len(meter.metrics),
         keys=kinds["AWS::KMS::Key"],
         dashboards=kinds["AWS::CloudWatch::Dashboard"],
     )
+
+
+def _watched_metrics(alarm: Document) -> int:
+    """What AWS charges an alarm for: each metric that it watches, also in an expression."""
+    return sum("MetricStat" in one for one in mappings_in(alarm.get("Metrics"))) or 1
 
 
 def _tidy(amount: float) -> float:

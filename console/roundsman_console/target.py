@@ -6,6 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+import boto3
+from botocore import UNSIGNED
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError
 from rich.console import Console
 
 from roundsman.inspector.errors import StackNotFound
@@ -26,7 +30,9 @@ def find_stack(name: str | None, events: "EventReader | None" = None) -> Deploye
     If a local AWS of this project runs and is not used, a line on standard error names the command
     that makes the next commands use it.
     """
-    with suppress(OSError):  # a folder that is gone or may not be read ends no command
+    # A folder that is gone or may not be read ends no command. What is wrong in the configuration
+    # of AWS is an error of the command itself.
+    with suppress(OSError, BotoCoreError, ValueError):
         unused = _unused_local_aws(name)
         if unused is not None:
             _print(unused)
@@ -49,7 +55,7 @@ def where(stack: DeployedStack) -> str:
     `Stack shop in account 123456789012, eu-central-1 (profile prod)`, or `Stack shop on the local
     AWS at http://127.0.0.1:4510`. Calls no AWS. The stack must be one that was found.
     """
-    if urlsplit(stack.endpoint).hostname in LOOPBACK:
+    if _is_local(stack.endpoint):
         return f"Stack {stack.name} on the local AWS at {stack.endpoint}"
     _, _, _, region, account, *_ = stack.arn.split(":")
     # botocore prefers keys in the environment to a profile that is named there.
@@ -64,8 +70,6 @@ def _unused_local_aws(name: str | None) -> str | None:
 
     None as well if `name` is another stack than the local one.
     """
-    if os.environ.get("AWS_ENDPOINT_URL"):
-        return None
     here = Path.cwd()
     folders = (one for one in (here, *here.parents) if (one / "template.yaml").is_file())
     project = next(folders, None)
@@ -76,7 +80,7 @@ def _unused_local_aws(name: str | None) -> str | None:
 
     records = (instance.read() for instance in Instances(project))
     record = next((each for each in records if each and _is_meant(each, name)), None)
-    if record is None:
+    if record is None or _is_local(_endpoint()):
         return None
     try:
         configured = configured_stack(project)
@@ -86,6 +90,18 @@ def _unused_local_aws(name: str | None) -> str | None:
         f"A local AWS of this project runs at {record.endpoint}, and this command does not use it. "
         f"To use it: {record.export_command(configured)}"
     )
+
+
+def _is_local(endpoint: str) -> bool:
+    return urlsplit(endpoint).hostname in LOOPBACK
+
+
+def _endpoint() -> str:
+    """Where the command will look for its stack, by the environment and the profile."""
+    client = boto3.client(  # also without a region or credentials
+        "cloudformation", region_name="us-east-1", config=Config(signature_version=UNSIGNED)
+    )
+    return client.meta.endpoint_url
 
 
 def _is_meant(record: "LocalRecord", name: str | None) -> bool:

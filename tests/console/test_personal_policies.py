@@ -329,7 +329,7 @@ def test_no_call_of_a_submitter_nor_of_a_small_run_of_commands_lacks_a_right(
         policies = documents_of(world.stack)
         assert {*policies} <= {*nested_settings(world.stack.outputs)}, "each policy has its ARN"
         for user, recorded in found.rights.items():
-            assert recorded.rights or user in (BULK, ANSWERER)
+            assert recorded.rights or user == BULK
             own = [policies[name] for name in POLICIES_OF[user]]
             assert [str(right) for right in recorded.rights if not is_allowed(own, right)] == []
 

@@ -537,6 +537,16 @@ def test_the_tests_of_an_application_pass_where_its_steps_wait(shop: Path) -> No
     assert passed.returncode == 0, passed.stdout
 
 
+@pytest.mark.exhaustive
+def test_the_tests_of_an_application_pass_where_its_last_step_may_fail(shop: Path) -> None:
+    workflow = shop / "layers/workflows/workflows/shop.py"
+    before, last = workflow.read_text().split("shop_payment = Step(")
+    items = 'for_each="[`1`, `2`]", tolerate=2,'
+    workflow.write_text(f"{before}shop_payment = Step(\n    {items}{last}")
+    passed = run_tests(shop, "tests/test_workflows.py", "tests/test_stack.py")
+    assert passed.returncode == 0, passed.stdout
+
+
 def run_tests(shop: Path, *files: str) -> "subprocess.CompletedProcess[str]":
     """Run tests of the application, those in memory by default, in a process of their own."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]

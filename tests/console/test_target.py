@@ -4,6 +4,7 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
+import boto3
 import pytest
 from typer.testing import CliRunner
 
@@ -140,6 +141,67 @@ def test_it_is_not_named_where_it_is_not_meant(
     find_stack("shop-prod")
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:4510")
     find_stack(None)
+    assert not capsys.readouterr().err
+
+
+PROFILES = """\
+[profile local]
+endpoint_url = http://127.0.0.1:4510
+[profile service]
+services = local
+[services local]
+cloudformation =
+  endpoint_url = http://localhost:4510
+[profile other]
+endpoint_url = https://cloudformation.example
+"""
+
+
+@pytest.mark.usefixtures("shop")
+@pytest.mark.parametrize(
+    ("environment", "is_used"),
+    [
+        ({"AWS_ENDPOINT_URL_CLOUDFORMATION": "http://127.0.0.1:4510"}, True),
+        ({"AWS_PROFILE": "local"}, True),
+        ({"AWS_PROFILE": "service"}, True),
+        ({"AWS_PROFILE": "other"}, False),
+        ({"AWS_ENDPOINT_URL_DYNAMODB": "http://127.0.0.1:4510"}, False),
+        (
+            {
+                "AWS_ENDPOINT_URL": "http://127.0.0.1:4510",
+                "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS": "true",
+            },
+            False,
+        ),
+        ({"AWS_DEFAULT_REGION": ""}, False),
+    ],
+)
+def test_whether_it_is_used_is_what_the_configuration_of_aws_says(
+    environment: dict[str, str],
+    is_used: bool,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "config").write_text(PROFILES)
+    for name, value in {"AWS_CONFIG_FILE": str(tmp_path / "config"), **environment}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
+    run_local_aws()
+    find_stack(None)
+    assert (not capsys.readouterr().err) is is_used
+
+
+@pytest.mark.usefixtures("shop")
+def test_a_configuration_of_aws_that_cannot_be_read_is_left_to_the_command(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_local_aws()
+    monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
+    for name, value in (("AWS_PROFILE", "nobody"), ("AWS_ENDPOINT_URL", "nowhere")):
+        monkeypatch.setenv(name, value)
+        assert find_stack(None) is SHOP
+        monkeypatch.delenv(name)
     assert not capsys.readouterr().err
 
 

@@ -19,7 +19,7 @@ from roundsman.model.holds import Hold
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.testing.stack.environment import forget_circuits
 from roundsman.wire.alert import Alert
-from tests.contract.worlds import DynamoWorld
+from tests.contract.worlds import World
 
 T = TypeVar("T")
 
@@ -52,7 +52,7 @@ class Unforeseen(Exception):
 class Circuit:
     """The agent `payment` of one stack. What is not said is as the template's defaults have it."""
 
-    world: DynamoWorld
+    world: World
     calls_per_second: float | None = None
     alerts: list[Alert] = field(default_factory=list)
     publish: Callable[[Alert], None] | None = None

@@ -15,8 +15,9 @@ from botocore.config import Config
 from moto import mock_aws
 
 from roundsman.aws.clients import CONFIG
-from tests.contract.tables import create_tables
-from tests.contract.worlds import DynamoWorld, MemoryWorld, World
+from roundsman.testing.dynamodb.schemas import create_tables
+from roundsman.testing.dynamodb.tables import MemoryDynamoDB
+from tests.contract.worlds import World
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -33,15 +34,16 @@ def dynamodb_client(endpoint: str | None = None, config: Config = CONFIG) -> "Dy
 
 
 @contextmanager
-def memory(_request: pytest.FixtureRequest) -> Iterator[MemoryWorld]:
-    yield MemoryWorld()
+def memory(_request: pytest.FixtureRequest) -> Iterator[World]:
+    client = MemoryDynamoDB().client
+    yield World(client, create_tables(client, "memory-"))
 
 
 @contextmanager
-def moto(_request: pytest.FixtureRequest) -> Iterator[DynamoWorld]:
+def moto(_request: pytest.FixtureRequest) -> Iterator[World]:
     with mock_aws():
         client = dynamodb_client()
-        yield DynamoWorld(client, create_tables(client, "moto"))
+        yield World(client, create_tables(client, "moto-"))
 
 
 # On a busy machine an answer may take long. A call that is tried again changes what tests count.
@@ -49,9 +51,9 @@ PATIENT = CONFIG.merge(Config(connect_timeout=60, read_timeout=120))
 
 
 @contextmanager
-def local(request: pytest.FixtureRequest) -> Iterator[DynamoWorld]:
+def local(request: pytest.FixtureRequest) -> Iterator[World]:
     client = dynamodb_client(request.getfixturevalue("dynamodb_endpoint"), PATIENT)
-    yield DynamoWorld(client, create_tables(client, f"test{next(numbers)}"))
+    yield World(client, create_tables(client, f"test{next(numbers)}-"))
 
 
 MEMORY = pytest.param(memory, id="memory")
@@ -74,26 +76,26 @@ def atomic_world(request: pytest.FixtureRequest) -> Iterator[World]:
 
 
 @pytest.fixture(params=[MOTO, LOCAL])
-def dynamo_world(request: pytest.FixtureRequest) -> Iterator[DynamoWorld]:
-    make: Callable[[pytest.FixtureRequest], AbstractContextManager[DynamoWorld]] = request.param
+def dynamo_world(request: pytest.FixtureRequest) -> Iterator[World]:
+    make: Callable[[pytest.FixtureRequest], AbstractContextManager[World]] = request.param
     with make(request) as made:
         yield made
 
 
 @pytest.fixture(params=[LOCAL])
-def local_world(request: pytest.FixtureRequest) -> Iterator[DynamoWorld]:
+def local_world(request: pytest.FixtureRequest) -> Iterator[World]:
     """For what needs more items, or more truth, than moto is good for."""
-    make: Callable[[pytest.FixtureRequest], AbstractContextManager[DynamoWorld]] = request.param
+    make: Callable[[pytest.FixtureRequest], AbstractContextManager[World]] = request.param
     with make(request) as made:
         yield made
 
 
 @pytest.fixture
-def moto_world() -> Iterator[DynamoWorld]:
+def moto_world() -> Iterator[World]:
     """For what no engine does when asked: the answers are made up, moto only takes the calls.
 
     Its client tries once: how long botocore waits between its attempts is not what is tested.
     """
     with mock_aws():
         client = dynamodb_client(config=Config(retries={"total_max_attempts": 1}))
-        yield DynamoWorld(client, create_tables(client, "moto"))
+        yield World(client, create_tables(client, "moto-"))

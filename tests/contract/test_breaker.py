@@ -34,7 +34,7 @@ from tests.contract.circuits import (
     fresh_circuits,
     real_now,
 )
-from tests.contract.worlds import DynamoWorld
+from tests.contract.worlds import World
 
 WHY = f"{FAILURES} calls in a row failed; the last error: TransientError"
 
@@ -54,7 +54,7 @@ def never() -> str:
 
 
 @pytest.fixture
-def circuit(dynamo_world: DynamoWorld) -> Circuit:
+def circuit(dynamo_world: World) -> Circuit:
     return Circuit(dynamo_world)
 
 

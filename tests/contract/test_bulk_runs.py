@@ -40,7 +40,7 @@ from roundsman.ports import BulkRunStore
 from tests.contract.samples import NOW
 from tests.contract.test_lost_answers import first_answer_lost, unreachable
 from tests.contract.test_races import together
-from tests.contract.worlds import DynamoWorld, World
+from tests.contract.worlds import World
 from tests.support.item_size import item_size
 
 ID = "b-1a2b3c4d"
@@ -100,9 +100,7 @@ def request(action: RequestAction = RequestAction.STOP, at: int = NOW) -> RunReq
         RunNow(ASKED),
     ],
 )
-def test_a_run_is_read_back_as_it_was_planned(
-    moto_world: DynamoWorld, event: OperatorEvent
-) -> None:
+def test_a_run_is_read_back_as_it_was_planned(moto_world: World, event: OperatorEvent) -> None:
     run = a_run(event)
     assert begun(moto_world.bulk_runs(clock), run) == BulkRecord(run)
     another = moto_world.bulk_runs(clock)
@@ -166,7 +164,7 @@ def test_what_was_checked_of_each_order_is_in_the_plan(world: World) -> None:
     assert store.orders(run, CHECKED_CHUNK, 100) == orders[CHECKED_CHUNK:]
 
 
-def test_a_part_of_the_plan_that_is_lost_is_named(dynamo_world: DynamoWorld) -> None:
+def test_a_part_of_the_plan_that_is_lost_is_named(dynamo_world: World) -> None:
     store, run = dynamo_world.bulk_runs(clock), a_run()
     store.begin(run, planned("ord-1"))
     with pytest.raises(UnreadableRecord, match=f"bulk-by#{AMY}#{ID}#1 cannot be read: Orders"):
@@ -175,7 +173,7 @@ def test_a_part_of_the_plan_that_is_lost_is_named(dynamo_world: DynamoWorld) -> 
 
 @pytest.mark.parametrize("selected", [2, 4, CHUNK + 1])
 def test_a_plan_with_another_number_of_orders_than_it_says_is_named(
-    dynamo_world: DynamoWorld, selected: int
+    dynamo_world: World, selected: int
 ) -> None:
     store, run = dynamo_world.bulk_runs(clock), a_run(selected=selected)
     store.begin(run, planned("ord-1", "ord-2", "ord-3"))
@@ -200,7 +198,7 @@ def test_a_plan_with_another_number_of_orders_than_it_says_is_named(
     ],
 )
 def test_a_run_with_limits_that_no_run_may_have_cannot_be_read(
-    moto_world: DynamoWorld, changed: Mapping[str, float]
+    moto_world: World, changed: Mapping[str, float]
 ) -> None:
     run = a_run()
     terms = replace(run.terms, **changed)  # type: ignore[arg-type]  # two of the fields are int
@@ -242,9 +240,7 @@ def test_of_eight_supervisors_exactly_one_stores_the_progress(
 
 
 @pytest.mark.parametrize("with_notes", [False, True])
-def test_a_write_whose_answer_was_lost_finds_itself(
-    dynamo_world: DynamoWorld, with_notes: bool
-) -> None:
+def test_a_write_whose_answer_was_lost_finds_itself(dynamo_world: World, with_notes: bool) -> None:
     store = dynamo_world.bulk_runs(clock)
     notes = [OrderNote("ord-1", failed=True, said="no")] if with_notes else []
     operation = "TransactWriteItems" if with_notes else "PutItem"
@@ -256,7 +252,7 @@ def test_a_write_whose_answer_was_lost_finds_itself(
     assert saved == store.load(ID, AMY)
 
 
-def test_every_order_that_failed_again_or_was_refused_is_listed(dynamo_world: DynamoWorld) -> None:
+def test_every_order_that_failed_again_or_was_refused_is_listed(dynamo_world: World) -> None:
     store = dynamo_world.bulk_runs(clock)
     notes = [
         OrderNote("ord-1", failed=True, said="mail: NoAddress: \u00e9"),
@@ -331,7 +327,7 @@ def test_of_eight_people_who_ask_at_once_exactly_one_is_heard(atomic_world: Worl
     assert entry.asked_by == asked[heard.index(True)].sender
 
 
-def test_a_request_whose_answer_was_lost_is_heard_once(dynamo_world: DynamoWorld) -> None:
+def test_a_request_whose_answer_was_lost_is_heard_once(dynamo_world: World) -> None:
     store = dynamo_world.bulk_runs(clock)
     begun(store)
     with first_answer_lost(dynamo_world.client, "UpdateItem") as attempts:
@@ -342,7 +338,7 @@ def test_a_request_whose_answer_was_lost_is_heard_once(dynamo_world: DynamoWorld
 
 
 def test_an_instance_sees_at_one_read_whether_there_is_an_open_run(
-    dynamo_world: DynamoWorld,
+    dynamo_world: World,
 ) -> None:
     client, table = dynamo_world.client, dynamo_world.tables.control
     store = dynamo_world.bulk_runs(clock)
@@ -356,7 +352,7 @@ def test_an_instance_sees_at_one_read_whether_there_is_an_open_run(
     assert has_open_runs(client, table)
 
 
-def test_what_cannot_be_read_is_left_to_the_visit_which_reports_it(moto_world: DynamoWorld) -> None:
+def test_what_cannot_be_read_is_left_to_the_visit_which_reports_it(moto_world: World) -> None:
     with unreachable(moto_world.client, "GetItem"):
         assert has_open_runs(moto_world.client, moto_world.tables.control)
 
@@ -377,7 +373,7 @@ def test_a_closed_run_is_opened_by_a_request(world: World) -> None:
 
 
 def test_a_run_that_cannot_be_read_is_reported_and_the_others_are_listed(
-    dynamo_world: DynamoWorld,
+    dynamo_world: World,
 ) -> None:
     store, told = dynamo_world.bulk_runs(clock), list[UnreadableRecord]()
     for place in range(3):
@@ -396,7 +392,7 @@ def test_a_run_that_cannot_be_read_is_reported_and_the_others_are_listed(
     assert [problem.record for problem in told] == [row]
 
 
-def test_runs_are_listed_until_they_are_no_longer_kept(dynamo_world: DynamoWorld) -> None:
+def test_runs_are_listed_until_they_are_no_longer_kept(dynamo_world: World) -> None:
     store = dynamo_world.bulk_runs(clock)
     for place in range(3):
         run = replace(a_run(run_id=f"b-0000000{place}"), started_at=NOW + place)
@@ -412,7 +408,7 @@ def test_runs_are_listed_until_they_are_no_longer_kept(dynamo_world: DynamoWorld
     assert store.find("b-0000000b") is None
 
 
-def test_a_run_that_an_earlier_release_listed_is_left_out(moto_world: DynamoWorld) -> None:
+def test_a_run_that_an_earlier_release_listed_is_left_out(moto_world: World) -> None:
     store = moto_world.bulk_runs(clock)
     begun(store)
     moto_world.client.update_item(
@@ -427,7 +423,7 @@ def test_a_run_that_an_earlier_release_listed_is_left_out(moto_world: DynamoWorl
     assert len(store.open_runs()) == 2
 
 
-def test_all_that_is_kept_of_a_run_is_removed_in_the_end(moto_world: DynamoWorld) -> None:
+def test_all_that_is_kept_of_a_run_is_removed_in_the_end(moto_world: World) -> None:
     store = moto_world.bulk_runs(clock)
     store.save(begun(store), [OrderNote("ord-1", failed=True, said="no")])
     store.ask(ID, request(), seen=0)
@@ -444,7 +440,7 @@ def test_all_that_is_kept_of_a_run_is_removed_in_the_end(moto_world: DynamoWorld
     }
 
 
-def test_the_record_stays_small(moto_world: DynamoWorld) -> None:
+def test_the_record_stays_small(moto_world: World) -> None:
     """At ten orders a second that end within some seconds, 350 are in flight."""
     store = moto_world.bulk_runs(clock)
     order = InFlightOrder("order-2026-000123", sent=True, due=NOW, look_at=NOW, place=12_345)
@@ -460,9 +456,7 @@ def test_the_record_stays_small(moto_world: DynamoWorld) -> None:
 @pytest.mark.parametrize(
     ("row", "field"), [(f"bulk#{ID}", "Progress"), (f"bulk-by#{AMY}#{ID}", "Run")]
 )
-def test_a_record_that_is_none_is_named(
-    moto_world: DynamoWorld, row: str, field: str, text: str
-) -> None:
+def test_a_record_that_is_none_is_named(moto_world: World, row: str, field: str, text: str) -> None:
     store = moto_world.bulk_runs(clock)
     store.save(begun(store))
     moto_world.client.update_item(
@@ -477,7 +471,7 @@ def test_a_record_that_is_none_is_named(
 
 
 @pytest.mark.parametrize(("row", "field"), [("#0", "Checked"), ("", "Notes")])
-def test_a_part_that_cannot_be_read_is_named(moto_world: DynamoWorld, row: str, field: str) -> None:
+def test_a_part_that_cannot_be_read_is_named(moto_world: World, row: str, field: str) -> None:
     store = moto_world.bulk_runs(clock)
     saved = store.save(begun(store), [OrderNote("ord-1", failed=True, said="no")])
     assert saved is not None
@@ -493,7 +487,7 @@ def test_a_part_that_cannot_be_read_is_named(moto_world: DynamoWorld, row: str, 
         store.orders(a_run(), 0, 1) if field == "Checked" else store.notes(saved)
 
 
-def test_what_cannot_be_stored_now_is_tried_again(moto_world: DynamoWorld) -> None:
+def test_what_cannot_be_stored_now_is_tried_again(moto_world: World) -> None:
     store = moto_world.bulk_runs(clock)
     new = begun(store)
     with unreachable(moto_world.client, "PutItem"), pytest.raises(TryAgain, match=ID):
@@ -510,7 +504,7 @@ RECORDED_PROGRESS = (
 )
 
 
-def test_a_run_that_the_first_release_stored_is_read(moto_world: DynamoWorld) -> None:
+def test_a_run_that_the_first_release_stored_is_read(moto_world: World) -> None:
     """Its rows as they were recorded: what came later is missing in them."""
     store = moto_world.bulk_runs(clock)
     begun(store)

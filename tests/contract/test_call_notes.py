@@ -10,7 +10,7 @@ from roundsman.errors import CallRefused, TryAgain
 from roundsman.model.instants import SECOND
 from tests.contract.samples import NOW
 from tests.contract.test_lost_answers import answered, error, first_answer_lost, unreachable
-from tests.contract.worlds import DynamoWorld, World
+from tests.contract.worlds import World
 
 KEY = "ord-1001/charge_card/perform"
 CLAIM, LATER = 5, 8
@@ -118,7 +118,7 @@ def test_a_call_and_a_closing_at_once_never_both_succeed(atomic_world: World) ->
 
 
 def test_two_agents_notes_are_two_rows_that_expire_in_thirty_days(
-    dynamo_world: DynamoWorld,
+    dynamo_world: World,
 ) -> None:
     table = dynamo_world.tables.control
     for agent in ("payment", "mail"):
@@ -136,7 +136,7 @@ def test_two_agents_notes_are_two_rows_that_expire_in_thirty_days(
     assert KEPT_FOR == 30 * 86_400_000
 
 
-def test_a_row_that_is_written_again_is_kept_as_long_again(dynamo_world: DynamoWorld) -> None:
+def test_a_row_that_is_written_again_is_kept_as_long_again(dynamo_world: World) -> None:
     dynamo_world.call_notes(clock).begin(KEY, CLAIM)
     dynamo_world.call_notes(lambda: NOW + 5 * SECOND).close(KEY, CLAIM, begun=True)
     [row] = dynamo_world.client.scan(TableName=dynamo_world.tables.control)["Items"]
@@ -144,7 +144,7 @@ def test_a_row_that_is_written_again_is_kept_as_long_again(dynamo_world: DynamoW
 
 
 def test_a_note_whose_answer_was_lost_is_not_taken_for_the_first(
-    dynamo_world: DynamoWorld,
+    dynamo_world: World,
 ) -> None:
     notes = dynamo_world.call_notes(clock)
     with first_answer_lost(dynamo_world.client, "UpdateItem") as attempts:
@@ -154,9 +154,7 @@ def test_a_note_whose_answer_was_lost_is_not_taken_for_the_first(
 
 
 @pytest.mark.parametrize("begun", [False, True])
-def test_a_closing_whose_answer_was_lost_finds_itself(
-    dynamo_world: DynamoWorld, begun: bool
-) -> None:
+def test_a_closing_whose_answer_was_lost_finds_itself(dynamo_world: World, begun: bool) -> None:
     notes = dynamo_world.call_notes(clock)
     if begun:
         notes.begin(KEY, CLAIM)
@@ -166,7 +164,7 @@ def test_a_closing_whose_answer_was_lost_finds_itself(
     assert notes.begin(KEY, CLAIM) is Begun.CLOSED
 
 
-def test_notes_that_cannot_be_written_for_now_are_said_to_be_so(moto_world: DynamoWorld) -> None:
+def test_notes_that_cannot_be_written_for_now_are_said_to_be_so(moto_world: World) -> None:
     notes = moto_world.call_notes(clock)
     with unreachable(moto_world.client, "UpdateItem"):
         with pytest.raises(TryAgain, match=f"noting a call under {KEY}: ConnectTimeout"):
@@ -175,7 +173,7 @@ def test_notes_that_cannot_be_written_for_now_are_said_to_be_so(moto_world: Dyna
             notes.close(KEY, CLAIM, begun=False)
 
 
-def test_an_agent_that_may_not_write_its_notes_is_told(moto_world: DynamoWorld) -> None:
+def test_an_agent_that_may_not_write_its_notes_is_told(moto_world: World) -> None:
     notes = moto_world.call_notes(clock)
     with answered(moto_world.client, "UpdateItem", 400, error("AccessDeniedException")):
         with pytest.raises(CallRefused, match=f"{KEY}: AccessDenied"):

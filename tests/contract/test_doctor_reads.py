@@ -14,7 +14,7 @@ from roundsman.inspector.read.stack import DeployedStack
 from roundsman.model.instants import SECOND
 from roundsman.model.task import Task
 from tests.contract.samples import NOW, PLAN, born, claimed, completed, order_row
-from tests.contract.worlds import DynamoWorld
+from tests.contract.worlds import World
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import WriteRequestTypeDef
@@ -24,7 +24,7 @@ MANY = 105
 
 @pytest.fixture
 def stack(
-    local_world: DynamoWorld, dynamodb_endpoint: str, monkeypatch: pytest.MonkeyPatch
+    local_world: World, dynamodb_endpoint: str, monkeypatch: pytest.MonkeyPatch
 ) -> DeployedStack:
     monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", dynamodb_endpoint)
     tables = local_world.tables
@@ -37,12 +37,12 @@ def stack(
     return DeployedStack("roundsman", outputs, {"DueShards": "16"})
 
 
-def store(world: DynamoWorld, task: Task) -> None:
+def store(world: World, task: Task) -> None:
     world.store.create(order_row(task.task_id), task)
 
 
 def test_a_walk_reads_the_watched_lanes_as_far_as_it_is_asked(
-    local_world: DynamoWorld, stack: DeployedStack
+    local_world: World, stack: DeployedStack
 ) -> None:
     tasks = [claimed(born(f"ord-{number}")) for number in range(MANY)]
     for first in range(0, MANY, 25):
@@ -62,7 +62,7 @@ def test_a_walk_reads_the_watched_lanes_as_far_as_it_is_asked(
 
 
 def test_a_deep_look_reads_every_row_of_both_tables(
-    local_world: DynamoWorld, stack: DeployedStack, monkeypatch: pytest.MonkeyPatch
+    local_world: World, stack: DeployedStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("roundsman.inspector.doctor.deep.AT_ONCE", 2)  # several pages
     monkeypatch.setattr("roundsman.inspector.doctor.deep.now", lambda: NOW)

@@ -10,7 +10,7 @@ from roundsman.model.instants import DAY
 from roundsman.model.task import ERASED, Task
 from roundsman.ports import Created, Exists, Saved
 from tests.contract.samples import NOW, born, completed, order_row
-from tests.contract.worlds import DynamoWorld, World
+from tests.contract.worlds import World
 
 WHO = {"by": "ann", "command_id": "c-1", "sender": "AIDA:ann"}
 ROWS = [
@@ -107,7 +107,7 @@ def test_a_history_of_several_pages_is_erased_to_its_end(world: World) -> None:
     assert len(world.store.history("ord-1001")) == 40
 
 
-def test_a_row_that_is_deleted_meanwhile_is_not_made_again(moto_world: DynamoWorld) -> None:
+def test_a_row_that_is_deleted_meanwhile_is_not_made_again(moto_world: World) -> None:
     """A person deletes the row after it was read to be erased; one without a kind is unreadable."""
     world = moto_world
     for row in ROWS[:2]:
@@ -134,7 +134,7 @@ def test_an_erased_task_is_read_back_as_it_was_stored(world: World, over: Task) 
 
 
 def test_code_that_knows_no_erasure_does_not_read_the_record(
-    moto_world: DynamoWorld, monkeypatch: pytest.MonkeyPatch
+    moto_world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert moto_world.store.create(order_row(), born()) == Created()
     erased = replace(completed(born(), retain_for=DAY), erased_at=NOW, erased_by="ann")

@@ -11,7 +11,7 @@ from roundsman.model.states import TaskState
 from roundsman.model.task import Owed, StepError, Task, Termination
 from roundsman.ports import Created, Member, Saved
 from tests.contract.samples import NOW, born, order_row
-from tests.contract.worlds import DynamoWorld, World
+from tests.contract.worlds import World
 
 GROUP = "f-0a1b2c3d"
 
@@ -98,7 +98,7 @@ def test_an_ended_task_that_made_trouble_stands_in_its_own_group_again(
 
 
 def test_a_member_whose_record_holds_no_instants_is_a_member_all_the_same(
-    dynamo_world: DynamoWorld,
+    dynamo_world: World,
 ) -> None:
     """Of a record that cannot be handled, the index shows whatever it holds."""
     failed(dynamo_world, "ord-1", NOW)

@@ -11,7 +11,7 @@ from roundsman.errors import CallRefused, TryAgain, UnreadableRecord
 from roundsman.model.failure import Failure, Group
 from tests.contract.samples import NOW
 from tests.contract.test_lost_answers import answered, error, first_answer_lost, unreachable
-from tests.contract.worlds import DynamoWorld, World
+from tests.contract.worlds import World
 
 
 def group(number: int = 1, *, how: str = "archived", overflow: bool = False) -> Group:
@@ -123,7 +123,7 @@ def test_of_two_that_open_one_group_at_once_one_is_told_that_it_was_first(world:
 # ---- what the wire may do ----------------------------------------------------------------
 
 
-def test_a_write_whose_answer_was_lost_counts_as_written(dynamo_world: DynamoWorld) -> None:
+def test_a_write_whose_answer_was_lost_counts_as_written(dynamo_world: World) -> None:
     groups = dynamo_world.groups()
     changed = replace(group(), told_at=NOW, version=2)
     with first_answer_lost(dynamo_world.client, "UpdateItem") as attempts:
@@ -135,7 +135,7 @@ def test_a_write_whose_answer_was_lost_counts_as_written(dynamo_world: DynamoWor
 
 
 def test_an_attribute_that_is_no_group_silences_no_other_and_gives_way(
-    dynamo_world: DynamoWorld,
+    dynamo_world: World,
 ) -> None:
     row = {"ControlId": {"S": "groups"}, group(1).id: {"S": "?"}, "f-00000003": {"M": {}}}
     dynamo_world.client.put_item(TableName=dynamo_world.tables.control, Item=row)  # type: ignore[arg-type]
@@ -146,7 +146,7 @@ def test_an_attribute_that_is_no_group_silences_no_other_and_gives_way(
     assert groups.groups() == [group(1), group(2)]
 
 
-def test_a_number_of_groups_that_is_none_is_counted_anew(dynamo_world: DynamoWorld) -> None:
+def test_a_number_of_groups_that_is_none_is_counted_anew(dynamo_world: World) -> None:
     groups = dynamo_world.groups()
     groups.open(group(1))
     for act, done in (
@@ -170,7 +170,7 @@ def test_a_number_of_groups_that_is_none_is_counted_anew(dynamo_world: DynamoWor
     assert groups.groups() == [group(1)]
 
 
-def test_what_is_no_group_is_told(dynamo_world: DynamoWorld) -> None:
+def test_what_is_no_group_is_told(dynamo_world: World) -> None:
     row = {"ControlId": {"S": "groups"}, "Open": {"S": "?"}, "f-00000003": {"M": {}}}
     dynamo_world.client.put_item(TableName=dynamo_world.tables.control, Item=row)  # type: ignore[arg-type]
     told: list[UnreadableRecord] = []
@@ -181,7 +181,7 @@ def test_what_is_no_group_is_told(dynamo_world: DynamoWorld) -> None:
 
 
 def test_groups_that_cannot_be_read_or_written_now_are_tried_again(
-    moto_world: DynamoWorld,
+    moto_world: World,
 ) -> None:
     groups = moto_world.groups()
     with unreachable(moto_world.client, "GetItem"), pytest.raises(TryAgain, match="the failure gr"):

@@ -10,7 +10,7 @@ from tests.contract.circuits import FAILURES, Circuit, call, fresh_circuits, rea
 from tests.contract.samples import NOW
 from tests.contract.test_breaker import DOWN, answers, circuit, never
 from tests.contract.test_lost_answers import unreachable
-from tests.contract.worlds import DynamoWorld
+from tests.contract.worlds import World
 
 __all__ = ["circuit", "fresh_circuits"]
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("fresh_circuits")
 # ---- where ControlTable cannot be reached ------------------------------------------------
 
 
-def test_without_the_table_calls_pass(moto_world: DynamoWorld) -> None:
+def test_without_the_table_calls_pass(moto_world: World) -> None:
     guard = Circuit(moto_world, calls_per_second=0.1).instance()
     client = moto_world.client
     with (
@@ -72,7 +72,7 @@ def test_a_hold_is_seen_within_five_seconds_and_over_at_its_end(circuit: Circuit
     assert call(guard, answers) == "done"
 
 
-def test_a_known_hold_goes_on_where_it_cannot_be_read_again(moto_world: DynamoWorld) -> None:
+def test_a_known_hold_goes_on_where_it_cannot_be_read_again(moto_world: World) -> None:
     circuit = Circuit(moto_world)
     now = [real_now()]
     circuit.clock = lambda: now[0]
@@ -93,7 +93,7 @@ def test_a_hold_on_another_agent_holds_nobody_else(circuit: Circuit) -> None:
 
 
 def test_who_had_to_ask_first_finds_a_turn_also_where_calls_queue(
-    dynamo_world: DynamoWorld,
+    dynamo_world: World,
 ) -> None:
     slept: list[int] = []
     crowd = [Circuit(dynamo_world, calls_per_second=1, clock=lambda: NOW) for _ in range(3)]

@@ -15,7 +15,7 @@ from roundsman.model.queue_lag import UNCERTAINTY
 from tests.contract.samples import NOW
 from tests.contract.test_lost_answers import answered, error, first_answer_lost, unreachable
 from tests.contract.test_marks import Clock
-from tests.contract.worlds import DynamoWorld, World
+from tests.contract.worlds import World
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef as Value
@@ -93,7 +93,7 @@ def test_a_release_ends_one_kind_and_says_whether_it_was_in_force(world: World) 
     assert not holds.release("payment", BREAKER), "it had ended by itself"
 
 
-def test_a_hold_whose_answer_was_lost_is_in_force(dynamo_world: DynamoWorld) -> None:
+def test_a_hold_whose_answer_was_lost_is_in_force(dynamo_world: World) -> None:
     holds = dynamo_world.holds(Clock())
     for hold in (CIRCUIT, BY_ANNA):
         with first_answer_lost(dynamo_world.client, "UpdateItem") as attempts:
@@ -102,7 +102,7 @@ def test_a_hold_whose_answer_was_lost_is_in_force(dynamo_world: DynamoWorld) -> 
     assert holds.holds() == [CIRCUIT, BY_ANNA]
 
 
-def test_holds_that_cannot_be_read_or_written_now_are_tried_again(moto_world: DynamoWorld) -> None:
+def test_holds_that_cannot_be_read_or_written_now_are_tried_again(moto_world: World) -> None:
     holds = moto_world.holds(Clock())
     with unreachable(moto_world.client, "GetItem"), pytest.raises(TryAgain, match="the holds"):
         holds.holds()
@@ -113,7 +113,7 @@ def test_holds_that_cannot_be_read_or_written_now_are_tried_again(moto_world: Dy
             holds.release("payment", OPERATOR)
 
 
-def test_who_may_not_hold_is_told(moto_world: DynamoWorld) -> None:
+def test_who_may_not_hold_is_told(moto_world: World) -> None:
     refused = answered(moto_world.client, "UpdateItem", 400, error("AccessDeniedException"))
     with refused, pytest.raises(CallRefused, match="holding the agent payment: AccessDenied"):
         moto_world.holds(Clock()).hold(BY_ANNA)
@@ -135,7 +135,7 @@ NO_HOLDS: dict[str, "Value"] = {
 }
 
 
-def spoilt(world: DynamoWorld, kind: str, value: "Value") -> list[Hold]:
+def spoilt(world: World, kind: str, value: "Value") -> list[Hold]:
     """Mail is held as it should be; the payment agent's hold of that kind is no hold."""
     world.client.put_item(
         TableName=world.tables.control,
@@ -149,7 +149,7 @@ def spoilt(world: DynamoWorld, kind: str, value: "Value") -> list[Hold]:
 @pytest.mark.parametrize("kind", [OPERATOR, BREAKER])
 @pytest.mark.parametrize("strange", NO_HOLDS)
 def test_a_hold_that_cannot_be_read_holds_its_own_agent_until_it_is_released(
-    dynamo_world: DynamoWorld, strange: str, kind: str
+    dynamo_world: World, strange: str, kind: str
 ) -> None:
     others = spoilt(dynamo_world, kind, NO_HOLDS[strange])
     clock = Clock()
@@ -168,7 +168,7 @@ def test_a_hold_that_cannot_be_read_holds_its_own_agent_until_it_is_released(
 @pytest.mark.parametrize("hold", [BY_ANNA, CIRCUIT], ids=[OPERATOR, BREAKER])
 @pytest.mark.parametrize("strange", NO_HOLDS)
 def test_a_hold_that_cannot_be_read_gives_way_to_the_next_of_its_kind(
-    dynamo_world: DynamoWorld, strange: str, hold: Hold
+    dynamo_world: World, strange: str, hold: Hold
 ) -> None:
     others = spoilt(dynamo_world, hold.kind, NO_HOLDS[strange])
     holds = dynamo_world.holds(Clock())
@@ -177,7 +177,7 @@ def test_a_hold_that_cannot_be_read_gives_way_to_the_next_of_its_kind(
 
 
 def test_a_name_that_is_no_agents_and_kind_holds_nobody_and_each_is_told(
-    dynamo_world: DynamoWorld,
+    dynamo_world: World,
 ) -> None:
     names = ["payment", "payment/", "/operator", "payment/somehow"]
     dynamo_world.client.put_item(
@@ -225,7 +225,7 @@ def test_what_is_known_of_the_queue_is_told_beside_its_hold(world: World) -> Non
 
 
 def test_an_agent_whose_hold_cannot_be_read_is_held_and_no_other(
-    dynamo_world: DynamoWorld,
+    dynamo_world: World,
 ) -> None:
     spoilt(dynamo_world, OPERATOR, NO_HOLDS["until words"])
     dynamo_world.holds(Clock()).release("mail", OPERATOR)
@@ -261,7 +261,7 @@ def test_an_agent_held_for_two_reasons_is_held_as_long_as_the_longer_one(world: 
 
 @pytest.mark.exhaustive
 def test_holds_are_read_with_the_marks_at_most_every_five_seconds(
-    dynamo_world: DynamoWorld,
+    dynamo_world: World,
 ) -> None:
     clock = Clock()
     table = dynamo_world.tables.control
@@ -278,7 +278,7 @@ def test_holds_are_read_with_the_marks_at_most_every_five_seconds(
     assert board.agents() == {}
 
 
-def test_what_was_kept_of_a_hold_is_not_told_after_its_end(dynamo_world: DynamoWorld) -> None:
+def test_what_was_kept_of_a_hold_is_not_told_after_its_end(dynamo_world: World) -> None:
     clock = Clock()
     dynamo_world.holds(clock).hold(replace(CIRCUIT, until=NOW + 2 * SECOND))
     table = dynamo_world.tables.control

@@ -11,7 +11,7 @@ from roundsman.model.leases import LEASE_DURATION, Lease, Leases
 from tests.contract.samples import NOW
 from tests.contract.test_lost_answers import answered, error, first_answer_lost, unreachable
 from tests.contract.test_races import together
-from tests.contract.worlds import DynamoWorld, World
+from tests.contract.worlds import World
 from tests.support.item_size import item_size
 
 FIRST = Leases(1, 16, {0: Lease("a", NOW + LEASE_DURATION, NOW - 1), 15: Lease(visited_at=NOW)})
@@ -52,32 +52,32 @@ def test_of_eight_writers_on_one_version_exactly_one_is_stored(atomic_world: Wor
     assert atomic_world.leases().read() == wanted[answers.index(True)]
 
 
-def test_a_write_whose_answer_was_lost_finds_itself(dynamo_world: DynamoWorld) -> None:
+def test_a_write_whose_answer_was_lost_finds_itself(dynamo_world: World) -> None:
     with first_answer_lost(dynamo_world.client, "PutItem") as attempts:
         assert not dynamo_world.leases().write(FIRST, seen=0)
     assert attempts == [1, 2]
     assert dynamo_world.leases().read() == FIRST
 
 
-def test_the_row_of_sixteen_shards_costs_one_write_unit(moto_world: DynamoWorld) -> None:
+def test_the_row_of_sixteen_shards_costs_one_write_unit(moto_world: World) -> None:
     held = {shard: Lease("0123abcd", NOW + LEASE_DURATION, NOW) for shard in range(16)}
     moto_world.leases().write(Leases(1_000_000, 16, held), seen=0)
     assert item_size(row(moto_world)) < 1_024
 
 
-def row(world: DynamoWorld) -> Item:
+def row(world: World) -> Item:
     key: Item = {"ControlId": {"S": "leases"}}
     return world.client.get_item(TableName=world.tables.control, Key=key)["Item"]
 
 
-def test_leases_that_cannot_be_reached_are_to_be_tried_again(moto_world: DynamoWorld) -> None:
+def test_leases_that_cannot_be_reached_are_to_be_tried_again(moto_world: World) -> None:
     with unreachable(moto_world.client, "GetItem"), pytest.raises(TryAgain, match="leases"):
         moto_world.leases().read()
     with unreachable(moto_world.client, "PutItem"), pytest.raises(TryAgain, match="leases"):
         moto_world.leases().write(FIRST, seen=0)
 
 
-def test_a_supervisor_that_may_not_write_leases_is_told(moto_world: DynamoWorld) -> None:
+def test_a_supervisor_that_may_not_write_leases_is_told(moto_world: World) -> None:
     with (
         answered(moto_world.client, "PutItem", 400, error("AccessDeniedException")),
         pytest.raises(CallRefused, match="writing the leases: AccessDenied"),
@@ -106,7 +106,7 @@ STRANGE: dict[str, tuple[Item, Leases]] = {
 
 @pytest.mark.parametrize("field", STRANGE)
 def test_what_of_the_leases_cannot_be_read_counts_as_none_and_gives_way_to_the_next_write(
-    dynamo_world: DynamoWorld, field: str
+    dynamo_world: World, field: str
 ) -> None:
     item, expected = STRANGE[field]
     table = dynamo_world.tables.control

@@ -20,7 +20,7 @@ from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Owed, StepRecord, Task
 from roundsman.ports import Created, Saved, Superseded
 from tests.contract.samples import NOW, born, order_row
-from tests.contract.worlds import DynamoWorld
+from tests.contract.worlds import World
 
 if TYPE_CHECKING:
     from roundsman.aws.dynamodb.codec import Item
@@ -40,7 +40,7 @@ STATES = (
 class Life:
     """A task, the table that it is stored in, and who else writes it."""
 
-    world: DynamoWorld
+    world: World
     dice: random.Random
     now: int = NOW
     former: Task | None = None
@@ -148,7 +148,7 @@ class Life:
     ],
 )
 def test_rows_and_record_agree_in_every_life(
-    dynamo_world: DynamoWorld, seed: int | range, most_rows: int, monkeypatch: pytest.MonkeyPatch
+    dynamo_world: World, seed: int | range, most_rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("FEW_STEPS", "ROW_FROM", "ROW_UP_TO"):
         monkeypatch.setattr(settled, name, 0)
@@ -165,6 +165,6 @@ def test_rows_and_record_agree_in_every_life(
         life.end()
 
 
-def dynamo_world_ids(world: DynamoWorld) -> list[str]:
+def dynamo_world_ids(world: World) -> list[str]:
     found = world.client.scan(TableName=world.tables.tasks, ConsistentRead=True)
     return [item["TaskId"]["S"] for item in found["Items"]]

@@ -19,7 +19,7 @@ from roundsman.model.events import HistoryRow
 from roundsman.model.instants import MINUTE
 from roundsman.ports import Created, Exists, Saved, Superseded
 from tests.contract.samples import NOW, born, claimed, completed, order_row
-from tests.contract.worlds import DynamoWorld
+from tests.contract.worlds import World
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -80,7 +80,7 @@ def unreachable(
 
 
 def test_a_decision_whose_answer_was_lost_is_found_in_the_record(
-    dynamo_world: DynamoWorld,
+    dynamo_world: World,
 ) -> None:
     store = dynamo_world.store
     store.create(order_row(), born())
@@ -95,7 +95,7 @@ def test_a_decision_whose_answer_was_lost_is_found_in_the_record(
 
 
 def test_a_decision_with_history_whose_answer_was_lost_is_stored_once(
-    dynamo_world: DynamoWorld,
+    dynamo_world: World,
 ) -> None:
     store = dynamo_world.store
     store.create(order_row(), born())
@@ -108,7 +108,7 @@ def test_a_decision_with_history_whose_answer_was_lost_is_stored_once(
 
 
 def test_an_order_whose_answer_was_lost_is_there_with_the_same_content(
-    dynamo_world: DynamoWorld,
+    dynamo_world: World,
 ) -> None:
     with first_answer_lost(dynamo_world.client, "TransactWriteItems") as attempts:
         result = dynamo_world.store.create(order_row(), born())
@@ -117,7 +117,7 @@ def test_an_order_whose_answer_was_lost_is_there_with_the_same_content(
     assert dynamo_world.store.load("ord-1001", NOW) == born()
 
 
-def test_clearing_whose_answer_was_lost_has_cleared(dynamo_world: DynamoWorld) -> None:
+def test_clearing_whose_answer_was_lost_has_cleared(dynamo_world: World) -> None:
     store = dynamo_world.store
     store.create(order_row(), born())
     task = completed(born(), owed=("completed",))
@@ -131,7 +131,7 @@ def test_clearing_whose_answer_was_lost_has_cleared(dynamo_world: DynamoWorld) -
     assert (found.owed, found.lane) == ((), cleared.lane)
 
 
-def test_rearming_whose_answer_was_lost_is_as_good_as_new(dynamo_world: DynamoWorld) -> None:
+def test_rearming_whose_answer_was_lost_is_as_good_as_new(dynamo_world: World) -> None:
     dynamo_world.store.create(order_row(), born())
     with first_answer_lost(dynamo_world.client, "UpdateItem") as attempts:
         assert dynamo_world.store.rearm(born(), NOW + MINUTE) == Saved()
@@ -165,7 +165,7 @@ def error(code: str) -> str:
     ],
 )
 def test_what_may_pass_is_tried_again_and_never_taken_for_an_order_that_exists(
-    moto_world: DynamoWorld, status: int, body: str
+    moto_world: World, status: int, body: str
 ) -> None:
     moto_world.store.create(order_row("other"), born("other"))
     with (
@@ -176,7 +176,7 @@ def test_what_may_pass_is_tried_again_and_never_taken_for_an_order_that_exists(
 
 
 def test_an_order_that_exists_is_said_to_exist_though_its_task_was_in_conflict(
-    moto_world: DynamoWorld,
+    moto_world: World,
 ) -> None:
     moto_world.store.create(order_row(), born())
     body = cancelled("ConditionalCheckFailed", "TransactionConflict")
@@ -186,7 +186,7 @@ def test_an_order_that_exists_is_said_to_exist_though_its_task_was_in_conflict(
 
 @pytest.mark.parametrize("failure", [ConnectTimeoutError, ReadTimeoutError])
 def test_a_connection_that_fails_is_tried_again(
-    moto_world: DynamoWorld, failure: type[ConnectTimeoutError | ReadTimeoutError]
+    moto_world: World, failure: type[ConnectTimeoutError | ReadTimeoutError]
 ) -> None:
     with (
         unreachable(moto_world.client, "GetItem", failure),
@@ -204,9 +204,7 @@ def test_a_connection_that_fails_is_tried_again(
         cancelled("ValidationError", "None"),
     ],
 )
-def test_what_aws_refuses_for_good_is_raised_with_its_name(
-    moto_world: DynamoWorld, body: str
-) -> None:
+def test_what_aws_refuses_for_good_is_raised_with_its_name(moto_world: World, body: str) -> None:
     with (
         answered(moto_world.client, "TransactWriteItems", 400, body),
         pytest.raises(CallRefused, match=r"ord-1001: [A-Z][A-Za-z]+$"),

@@ -14,7 +14,7 @@ from roundsman.model.scheduler_queues import QueueDepth
 from roundsman.testing.memory import MemoryAgentBoard
 from tests.contract.samples import NOW
 from tests.contract.test_lost_answers import answered, error, unreachable
-from tests.contract.worlds import DynamoWorld, World
+from tests.contract.worlds import World
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef as Value
@@ -67,7 +67,7 @@ def test_the_mark_of_an_idle_queue_is_no_news_after_a_minute(world: World) -> No
 
 
 def test_another_instances_newer_mark_replaces_an_older_one_but_not_the_other_way(
-    dynamo_world: DynamoWorld,
+    dynamo_world: World,
 ) -> None:
     behind, ahead = Clock(NOW), Clock(NOW + SECOND)
     board, _ = dynamo_world.board(ahead)
@@ -83,7 +83,7 @@ def test_another_instances_newer_mark_replaces_an_older_one_but_not_the_other_wa
 
 
 def test_what_the_board_tells_is_read_at_most_every_five_seconds(
-    dynamo_world: DynamoWorld,
+    dynamo_world: World,
 ) -> None:
     clock = Clock()
     table = dynamo_world.tables.control
@@ -97,7 +97,7 @@ def test_what_the_board_tells_is_read_at_most_every_five_seconds(
 
 
 def test_a_mark_that_cannot_be_written_now_delays_nothing_and_is_written_next(
-    moto_world: DynamoWorld,
+    moto_world: World,
 ) -> None:
     board, notes = moto_world.board(Clock())
     with unreachable(moto_world.client, "UpdateItem"):
@@ -107,7 +107,7 @@ def test_a_mark_that_cannot_be_written_now_delays_nothing_and_is_written_next(
     assert board.agents()["mail/normal"].lag == SECOND
 
 
-def test_an_agent_that_may_not_write_marks_is_told(moto_world: DynamoWorld) -> None:
+def test_an_agent_that_may_not_write_marks_is_told(moto_world: World) -> None:
     _, notes = moto_world.board(Clock())
     with (
         answered(moto_world.client, "UpdateItem", 400, error("AccessDeniedException")),
@@ -127,7 +127,7 @@ NO_MARKS: dict[str, "Value"] = {
 
 @pytest.mark.parametrize("strange", NO_MARKS)
 def test_a_mark_that_is_none_is_passed_over_and_the_next_takes_its_place(
-    dynamo_world: DynamoWorld, strange: str
+    dynamo_world: World, strange: str
 ) -> None:
     _, notes = dynamo_world.board(Clock())
     notes.note_read("payment", "normal", NOW - SECOND)
@@ -200,7 +200,7 @@ def test_of_depths_nothing_is_known_unless_something_reads_them(world: World) ->
     assert board.depth("payment/replies") is None
 
 
-def test_a_depth_is_what_the_function_says_that_reads_it(dynamo_world: DynamoWorld) -> None:
+def test_a_depth_is_what_the_function_says_that_reads_it(dynamo_world: World) -> None:
     asked: list[str] = []
 
     def depth_of(key: str) -> QueueDepth:
@@ -218,7 +218,7 @@ def test_a_depth_is_what_the_function_says_that_reads_it(dynamo_world: DynamoWor
     assert asked == ["payment/replies", "scheduler/commands"]
 
 
-def test_marks_and_agents_are_one_read(moto_world: DynamoWorld) -> None:
+def test_marks_and_agents_are_one_read(moto_world: World) -> None:
     clock = Clock()
     table = moto_world.tables.control
     board = DynamoAgentBoard(moto_world.client, control_table=table, clock=clock)
@@ -232,7 +232,7 @@ def test_marks_and_agents_are_one_read(moto_world: DynamoWorld) -> None:
         assert board.agents() == {}
 
 
-def test_a_board_that_may_not_write_marks_says_so(moto_world: DynamoWorld) -> None:
+def test_a_board_that_may_not_write_marks_says_so(moto_world: World) -> None:
     board, _ = moto_world.board(Clock())
     with (
         answered(moto_world.client, "UpdateItem", 400, error("AccessDeniedException")),

@@ -15,7 +15,7 @@ from roundsman.model.task import PACKED_SCHEMA, StepRecord, Task
 from roundsman.ports import Saved, Superseded
 from tests.contract.samples import NOW, born, claimed, completed, order_row
 from tests.contract.test_races import together
-from tests.contract.worlds import DynamoWorld, World
+from tests.contract.worlds import World
 
 ROW = HistoryRow(2_000, NOW, "failed", None, None, "late")
 OVER_AT = NOW + SECOND
@@ -174,7 +174,7 @@ def test_of_many_that_end_a_task_at_once_one_does(atomic_world: World) -> None:
     assert expiry(atomic_world) == whole_second(OVER_AT + DAY)
 
 
-def test_the_time_of_the_expiry_is_in_seconds(dynamo_world: DynamoWorld) -> None:
+def test_the_time_of_the_expiry_is_in_seconds(dynamo_world: World) -> None:
     dynamo_world.keep_orders(DAY)
     dynamo_world.store.create(order_row(), born())
     dynamo_world.store.save(completed(born()), seen=1)
@@ -184,7 +184,7 @@ def test_the_time_of_the_expiry_is_in_seconds(dynamo_world: DynamoWorld) -> None
     assert item["ExpiresAt"] == {"N": str(-(-(OVER_AT + DAY) // SECOND))}
 
 
-def test_what_the_expiry_of_an_order_costs(local_world: DynamoWorld) -> None:
+def test_what_the_expiry_of_an_order_costs(local_world: World) -> None:
     units: list[float] = []
 
     def ask(params: dict[str, object], **_rest: object) -> None:
@@ -213,7 +213,7 @@ def test_what_the_expiry_of_an_order_costs(local_world: DynamoWorld) -> None:
 @pytest.mark.parametrize("steps", [0, 60], ids=["short", "packed"])
 @pytest.mark.parametrize("owed", [(), ("completed",)], ids=["nothing owed", "owed"])
 def test_older_code_does_not_begin_a_task_again_whose_order_expires(
-    moto_world: DynamoWorld, monkeypatch: pytest.MonkeyPatch, owed: tuple[str, ...], steps: int
+    moto_world: World, monkeypatch: pytest.MonkeyPatch, owed: tuple[str, ...], steps: int
 ) -> None:
     moto_world.keep_orders(DAY)
     moto_world.store.create(order_row(), born())

@@ -10,7 +10,7 @@ from roundsman.errors import UnreadableRecord
 from roundsman.model.json import sha256
 from roundsman.model.plan import plan_of
 from tests.contract.samples import NOW, PLAN
-from tests.contract.worlds import DynamoWorld, World
+from tests.contract.worlds import World
 from workflows.order_fulfilment import order_fulfilment
 
 OTHER = plan_of(replace(order_fulfilment, complete_within=timedelta(hours=3)))
@@ -36,7 +36,7 @@ def test_storing_a_plan_again_is_harmless(world: World) -> None:
     assert world.plans().plan(PLAN.hash) == PLAN
 
 
-def test_an_instance_stores_and_reads_a_plan_once(dynamo_world: DynamoWorld) -> None:
+def test_an_instance_stores_and_reads_a_plan_once(dynamo_world: World) -> None:
     calls: list[str] = []
     dynamo_world.client.meta.events.register(
         "before-send.dynamodb", lambda request, **_: calls.append(request.headers["X-Amz-Target"])
@@ -50,7 +50,7 @@ def test_an_instance_stores_and_reads_a_plan_once(dynamo_world: DynamoWorld) -> 
 
 
 def test_a_plan_that_a_restore_removed_is_stored_again_after_five_minutes(
-    dynamo_world: DynamoWorld,
+    dynamo_world: World,
 ) -> None:
     now = [NOW]
     table = dynamo_world.tables.control
@@ -67,7 +67,7 @@ def test_a_plan_that_a_restore_removed_is_stored_again_after_five_minutes(
 
 
 def test_an_instance_keeps_so_many_plans_and_reads_the_others_again(
-    dynamo_world: DynamoWorld, monkeypatch: pytest.MonkeyPatch
+    dynamo_world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("roundsman.aws.dynamodb.control.MOST_PLANS", 1)
     plans, read = dynamo_world.plans(), list[str]()
@@ -82,7 +82,7 @@ def test_an_instance_keeps_so_many_plans_and_reads_the_others_again(
     assert len(read) == 1
 
 
-def test_a_plan_that_was_read_is_stored_when_it_is_put(dynamo_world: DynamoWorld) -> None:
+def test_a_plan_that_was_read_is_stored_when_it_is_put(dynamo_world: World) -> None:
     """Who only read it does not know that it is still there."""
     plans = dynamo_world.plans()
     dynamo_world.plans().put_plan(PLAN)
@@ -103,14 +103,14 @@ def test_a_plan_that_was_read_is_stored_when_it_is_put(dynamo_world: DynamoWorld
         PLAN.text.replace('"agent":"inventory",', ""),
     ],
 )
-def test_a_plan_that_was_altered_is_not_run(dynamo_world: DynamoWorld, text: str) -> None:
+def test_a_plan_that_was_altered_is_not_run(dynamo_world: World, text: str) -> None:
     store_text(dynamo_world, PLAN.hash, text)
     said = f"plan#{PLAN.hash} .* Text (is not|does not have the hash)"
     with pytest.raises(UnreadableRecord, match=said):
         dynamo_world.plans().plan(PLAN.hash)
 
 
-def test_a_plan_of_a_newer_kind_is_not_taken_for_one_of_this(dynamo_world: DynamoWorld) -> None:
+def test_a_plan_of_a_newer_kind_is_not_taken_for_one_of_this(dynamo_world: World) -> None:
     newer = PLAN.text.replace('"planVersion":1', '"planVersion":5')
     store_text(dynamo_world, sha256(newer), newer)
     plans = dynamo_world.plans()
@@ -118,6 +118,6 @@ def test_a_plan_of_a_newer_kind_is_not_taken_for_one_of_this(dynamo_world: Dynam
         plans.plan(sha256(newer))
 
 
-def store_text(world: DynamoWorld, plan_hash: str, text: str) -> None:
+def store_text(world: World, plan_hash: str, text: str) -> None:
     item = {"ControlId": {"S": f"plan#{plan_hash}"}, "Text": {"S": text}}
     world.client.put_item(TableName=world.tables.control, Item=item)

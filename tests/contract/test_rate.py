@@ -11,7 +11,7 @@ from roundsman.aws.guard.rate_limit import LONGEST_RETURN, LONGEST_WAIT, RateLim
 from roundsman.model.instants import MINUTE, SECOND
 from tests.contract.samples import NOW
 from tests.contract.test_lost_answers import unreachable
-from tests.contract.worlds import DynamoWorld
+from tests.contract.worlds import World
 
 
 @dataclass
@@ -29,7 +29,7 @@ class Time:
         self.now += milliseconds
 
 
-def instance(world: DynamoWorld, time: Time, calls_per_second: float) -> RateLimit:
+def instance(world: World, time: Time, calls_per_second: float) -> RateLimit:
     return RateLimit(
         "payment",
         world.client,
@@ -44,7 +44,7 @@ def most_in_any(window: int, calls: list[int]) -> int:
     return max(sum(start <= call < start + window for call in calls) for start in calls)
 
 
-def calls_of(world: DynamoWorld, rate: float, instances: int, each: int) -> list[int]:
+def calls_of(world: World, rate: float, instances: int, each: int) -> list[int]:
     """The instants of all calls, where each instance makes its next as soon as it may."""
     times = [Time(NOW + 3 * number) for number in range(instances)]
     rates = [instance(world, time, rate) for time in times]
@@ -68,7 +68,7 @@ def calls_of(world: DynamoWorld, rate: float, instances: int, each: int) -> list
     [(5, SECOND, 5), (2.5, SECOND, 3), (2.5, 2 * SECOND, 5), (0.5, 2 * SECOND, 1)],
 )
 def test_four_instances_together_never_exceed_the_rate(
-    dynamo_world: DynamoWorld, rate: float, window: int, most: int
+    dynamo_world: World, rate: float, window: int, most: int
 ) -> None:
     calls = calls_of(dynamo_world, rate, instances=4, each=6)
     assert most_in_any(window, calls) <= most
@@ -76,7 +76,7 @@ def test_four_instances_together_never_exceed_the_rate(
 
 
 def test_the_first_call_after_a_pause_waits_for_nothing_and_saves_nothing_up(
-    dynamo_world: DynamoWorld,
+    dynamo_world: World,
 ) -> None:
     time = Time()
     rate = instance(dynamo_world, time, 10)
@@ -88,7 +88,7 @@ def test_the_first_call_after_a_pause_waits_for_nothing_and_saves_nothing_up(
     assert time.slept == [100, 100]
 
 
-def test_a_turn_that_is_too_far_off_is_not_waited_for(dynamo_world: DynamoWorld) -> None:
+def test_a_turn_that_is_too_far_off_is_not_waited_for(dynamo_world: World) -> None:
     time = Time()
     rates = [instance(dynamo_world, Time(), 1) for _ in range(3)]
     for rate in rates:
@@ -103,7 +103,7 @@ def test_a_turn_that_is_too_far_off_is_not_waited_for(dynamo_world: DynamoWorld)
 
 
 def test_no_turn_is_waited_for_that_leaves_the_call_less_than_a_second(
-    dynamo_world: DynamoWorld,
+    dynamo_world: World,
 ) -> None:
     time = Time()
     rate = instance(dynamo_world, time, 1)
@@ -115,7 +115,7 @@ def test_no_turn_is_waited_for_that_leaves_the_call_less_than_a_second(
     assert time.slept == [SECOND]
 
 
-def test_of_a_short_time_half_is_left_for_the_call(dynamo_world: DynamoWorld) -> None:
+def test_of_a_short_time_half_is_left_for_the_call(dynamo_world: World) -> None:
     time = Time()
     rate = instance(dynamo_world, time, 5)
     rate.wait(ends_at=NOW + MINUTE)
@@ -125,7 +125,7 @@ def test_of_a_short_time_half_is_left_for_the_call(dynamo_world: DynamoWorld) ->
     assert time.slept == [200]
 
 
-def test_those_sent_away_come_again_one_after_the_other(dynamo_world: DynamoWorld) -> None:
+def test_those_sent_away_come_again_one_after_the_other(dynamo_world: World) -> None:
     for _ in range(3):
         instance(dynamo_world, Time(), 1).wait(ends_at=NOW + MINUTE)
     returns: list[int] = []
@@ -137,7 +137,7 @@ def test_those_sent_away_come_again_one_after_the_other(dynamo_world: DynamoWorl
 
 
 def test_nobody_is_sent_away_for_longer_than_what_was_said_is_true(
-    dynamo_world: DynamoWorld,
+    dynamo_world: World,
 ) -> None:
     far = (NOW + 2 * LONGEST_RETURN) * 1_000
     dynamo_world.client.put_item(
@@ -153,7 +153,7 @@ def test_nobody_is_sent_away_for_longer_than_what_was_said_is_true(
     assert held.value.until <= NOW + LONGEST_RETURN
 
 
-def test_two_that_ask_at_once_get_different_places(local_world: DynamoWorld) -> None:
+def test_two_that_ask_at_once_get_different_places(local_world: World) -> None:
     times = [Time() for _ in range(8)]
 
     def take(time: Time) -> None:
@@ -168,7 +168,7 @@ def test_two_that_ask_at_once_get_different_places(local_world: DynamoWorld) -> 
     assert sorted(time.now for time in times) == [NOW + 50 * place for place in range(8)]
 
 
-def test_where_no_place_can_be_asked_for_the_call_passes(moto_world: DynamoWorld) -> None:
+def test_where_no_place_can_be_asked_for_the_call_passes(moto_world: World) -> None:
     time = Time()
     rate = instance(moto_world, time, 0.001)
     with unreachable(moto_world.client, "UpdateItem"):

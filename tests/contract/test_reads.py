@@ -13,7 +13,7 @@ from roundsman.aws.dynamodb.tasks import PARSED_TOGETHER
 from roundsman.aws.guard.guard import OperatorsHold
 from roundsman.ports import DueEntry, Exists
 from tests.contract.samples import NOW, born, order_row
-from tests.contract.worlds import DynamoWorld
+from tests.contract.worlds import World
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -42,13 +42,13 @@ def consistency(calls: list[tuple[str, Mapping[str, object]]]) -> list[tuple[str
     return [(table, params.get("ConsistentRead", False)) for table, params in calls]
 
 
-def test_a_task_is_read_consistently_and_once(dynamo_world: DynamoWorld) -> None:
+def test_a_task_is_read_consistently_and_once(dynamo_world: World) -> None:
     with calls_of(dynamo_world.client, "GetItem") as calls:
         dynamo_world.store.load("ord-1001", NOW)
     assert consistency(calls) == [("TasksTable", True)]
 
 
-def test_an_order_that_is_there_costs_the_cheap_read(dynamo_world: DynamoWorld) -> None:
+def test_an_order_that_is_there_costs_the_cheap_read(dynamo_world: World) -> None:
     dynamo_world.store.create(order_row(), born())
     with calls_of(dynamo_world.client, "GetItem") as calls:
         assert dynamo_world.store.order("ord-1001") == order_row()
@@ -56,21 +56,21 @@ def test_an_order_that_is_there_costs_the_cheap_read(dynamo_world: DynamoWorld) 
 
 
 def test_that_there_is_no_order_is_only_believed_of_a_consistent_read(
-    dynamo_world: DynamoWorld,
+    dynamo_world: World,
 ) -> None:
     with calls_of(dynamo_world.client, "GetItem") as calls:
         assert dynamo_world.store.order("ord-1001") is None
     assert consistency(calls) == [("OrdersTable", False), ("OrdersTable", True)]
 
 
-def test_what_is_in_the_way_of_an_order_is_read_consistently(dynamo_world: DynamoWorld) -> None:
+def test_what_is_in_the_way_of_an_order_is_read_consistently(dynamo_world: World) -> None:
     dynamo_world.store.create(order_row(), born())
     with calls_of(dynamo_world.client, "GetItem") as calls:
         assert dynamo_world.store.create(order_row(), born()) == Exists(order_row(), born())
     assert consistency(calls) == [("OrdersTable", True), ("TasksTable", True)]
 
 
-def test_holds_that_are_kept_for_seconds_cost_the_cheap_read(dynamo_world: DynamoWorld) -> None:
+def test_holds_that_are_kept_for_seconds_cost_the_cheap_read(dynamo_world: World) -> None:
     world, table = dynamo_world, dynamo_world.tables.control
     holds = world.holds(lambda: NOW)
     with calls_of(world.client, "GetItem") as calls:
@@ -83,13 +83,13 @@ def test_holds_that_are_kept_for_seconds_cost_the_cheap_read(dynamo_world: Dynam
     ]
 
 
-def test_holds_that_somebody_asks_for_are_read_consistently(dynamo_world: DynamoWorld) -> None:
+def test_holds_that_somebody_asks_for_are_read_consistently(dynamo_world: World) -> None:
     with calls_of(dynamo_world.client, "GetItem") as calls:
         dynamo_world.holds(lambda: NOW).holds()
     assert consistency(calls) == [("ControlTable", True)]
 
 
-def test_a_lane_is_read_page_by_page_as_far_as_it_is_asked_for(dynamo_world: DynamoWorld) -> None:
+def test_a_lane_is_read_page_by_page_as_far_as_it_is_asked_for(dynamo_world: World) -> None:
     for n in range(5):
         task = replace(born(f"t-{n}"), lane="open#3", shard=3, due_at=NOW + n)
         dynamo_world.store.create(order_row(task.task_id), task)
@@ -106,7 +106,7 @@ def test_a_lane_is_read_page_by_page_as_far_as_it_is_asked_for(dynamo_world: Dyn
     "settled", [{"L": [{"S": "2"}]}, {"L": []}, {"L": [{"S": "x"}]}, {"S": "odd"}], ids=str
 )
 def test_a_record_with_rows_keeps_no_other_from_being_read_ahead(
-    dynamo_world: DynamoWorld, settled: "AttributeValueTypeDef"
+    dynamo_world: World, settled: "AttributeValueTypeDef"
 ) -> None:
     for name in ("ord-1", "ord-2"):
         dynamo_world.store.create(order_row(name), born(name))
@@ -116,7 +116,7 @@ def test_a_record_with_rows_keeps_no_other_from_being_read_ahead(
     assert task.task_id == "ord-2"
 
 
-def test_tasks_are_read_with_their_orders_by_one_cheap_call(dynamo_world: DynamoWorld) -> None:
+def test_tasks_are_read_with_their_orders_by_one_cheap_call(dynamo_world: World) -> None:
     for name in ("ord-1", "ord-2"):
         dynamo_world.store.create(order_row(name), born(name))
     calls = list[Mapping[str, Mapping[str, object]]]()
@@ -137,7 +137,7 @@ def test_tasks_are_read_with_their_orders_by_one_cheap_call(dynamo_world: Dynamo
 
 
 def test_no_more_orders_are_parsed_together_than_an_instance_has_memory_for(
-    dynamo_world: DynamoWorld,
+    dynamo_world: World,
 ) -> None:
     names = [f"ord-{place}" for place in range(10)]
     content = {"text": "x" * (PARSED_TOGETHER // 4 - 20)}

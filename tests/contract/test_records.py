@@ -15,17 +15,17 @@ from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepRecord, Task
 from tests.contract.samples import NOW, born, completed, order_row
 from tests.contract.test_reads import calls_of
-from tests.contract.worlds import DynamoWorld
+from tests.contract.worlds import World
 
 LANE = lane_key(Lane.ARCHIVED, 3)
 GROUP = "f-1a2b3c4d"
 
 
-def reader(world: DynamoWorld, page: int = 100) -> Records:
+def reader(world: World, page: int = 100) -> Records:
     return Records(world.client, tasks_table=world.tables.tasks, page=page)
 
 
-def failed(world: DynamoWorld, place: int, expires_at: int | None = None) -> Task:
+def failed(world: World, place: int, expires_at: int | None = None) -> Task:
     task = replace(
         born(f"ord-{place}"),
         state=TaskState.ARCHIVED,
@@ -41,7 +41,7 @@ def failed(world: DynamoWorld, place: int, expires_at: int | None = None) -> Tas
 
 
 def test_entries_begin_where_asked_in_either_order_page_by_page(
-    dynamo_world: DynamoWorld,
+    dynamo_world: World,
 ) -> None:
     for place in range(5):
         failed(dynamo_world, place)
@@ -53,7 +53,7 @@ def test_entries_begin_where_asked_in_either_order_page_by_page(
     assert [entry.task_id for entry in islice(newest, 3)] == ["ord-4", "ord-3", "ord-2"]
 
 
-def test_counts_stop_just_beyond_the_bound(dynamo_world: DynamoWorld) -> None:
+def test_counts_stop_just_beyond_the_bound(dynamo_world: World) -> None:
     for place in range(5):
         failed(dynamo_world, place)
     found = reader(dynamo_world)
@@ -65,7 +65,7 @@ def test_counts_stop_just_beyond_the_bound(dynamo_world: DynamoWorld) -> None:
     assert found.count_members(GROUP, 4, 3, NOW) == 0
 
 
-def test_members_whose_retention_is_over_are_not_counted(dynamo_world: DynamoWorld) -> None:
+def test_members_whose_retention_is_over_are_not_counted(dynamo_world: World) -> None:
     failed(dynamo_world, 0, expires_at=(NOW // 1000 + 60) * 1000)
     failed(dynamo_world, 1, expires_at=NOW // 1000 * 1000)
     failed(dynamo_world, 2)
@@ -73,7 +73,7 @@ def test_members_whose_retention_is_over_are_not_counted(dynamo_world: DynamoWor
 
 
 def test_many_tasks_are_read_at_once_and_each_that_cannot_be_is_told(
-    dynamo_world: DynamoWorld,
+    dynamo_world: World,
 ) -> None:
     for place in range(3):
         failed(dynamo_world, place)
@@ -100,7 +100,7 @@ def test_many_tasks_are_read_at_once_and_each_that_cannot_be_is_told(
 
 
 @contextmanager
-def leaving_out(world: DynamoWorld, times: int) -> Iterator[None]:
+def leaving_out(world: World, times: int) -> Iterator[None]:
     """So often DynamoDB hands out nothing, for want of capacity."""
     left = [times]
 
@@ -118,7 +118,7 @@ def leaving_out(world: DynamoWorld, times: int) -> Iterator[None]:
 
 
 def test_what_dynamodb_leaves_out_is_asked_for_again_but_not_for_ever(
-    moto_world: DynamoWorld, monkeypatch: pytest.MonkeyPatch
+    moto_world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slept: list[float] = []
     monkeypatch.setattr(task_records, "pause", slept.append)
@@ -131,7 +131,7 @@ def test_what_dynamodb_leaves_out_is_asked_for_again_but_not_for_ever(
         reader(moto_world).load_many(["ord-0"], NOW)
 
 
-def test_a_hundred_are_asked_for_at_once(moto_world: DynamoWorld) -> None:
+def test_a_hundred_are_asked_for_at_once(moto_world: World) -> None:
     sizes: list[int] = []
 
     def count(params: Mapping[str, object], **_: object) -> None:
@@ -144,7 +144,7 @@ def test_a_hundred_are_asked_for_at_once(moto_world: DynamoWorld) -> None:
     assert sizes == [100, 50]
 
 
-def test_a_list_of_a_few_reads_a_few(moto_world: DynamoWorld) -> None:
+def test_a_list_of_a_few_reads_a_few(moto_world: World) -> None:
     with calls_of(moto_world.client, "Query") as calls:
         next(reader(moto_world).entries(LANE), None)
     assert [params["Limit"] for _, params in calls] == [task_records.FIRST_PAGE]

@@ -13,7 +13,7 @@ from roundsman.ports import Exists, Saved, Superseded
 from tests.contract.samples import NOW, born, claimed, completed, order_row
 from tests.contract.test_lost_answers import first_answer_lost
 from tests.contract.test_races import together
-from tests.contract.worlds import DynamoWorld, World
+from tests.contract.worlds import World
 
 ROW = HistoryRow(2_000, NOW, "failed", None, None, "late")
 ENDS = (TaskState.COMPLETED, TaskState.UNDONE, TaskState.CANCELLED)
@@ -152,7 +152,7 @@ def test_of_a_removal_and_a_decision_at_one_moment_exactly_one_is_stored(
 
 @pytest.mark.parametrize("owed", [(), ("completed",)])
 def test_a_removal_whose_answer_was_lost_has_removed(
-    dynamo_world: DynamoWorld, owed: tuple[str, ...]
+    dynamo_world: World, owed: tuple[str, ...]
 ) -> None:
     stored(dynamo_world)
     over = ended(owed=owed)

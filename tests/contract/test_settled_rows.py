@@ -19,7 +19,7 @@ from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Owed, StepRecord, Task
 from roundsman.ports import Created, DueEntry, Saved, Superseded
 from tests.contract.samples import NOW, born, order_row
-from tests.contract.worlds import DynamoWorld, World
+from tests.contract.worlds import World
 
 if TYPE_CHECKING:
     from roundsman.aws.dynamodb.codec import Item
@@ -79,7 +79,7 @@ def with_steps(world: World, *names: str) -> Task:
     return task
 
 
-def rows(world: DynamoWorld) -> "dict[str, Item]":
+def rows(world: World) -> "dict[str, Item]":
     found = world.client.scan(TableName=world.tables.tasks, ConsistentRead=True)["Items"]
     return {item["TaskId"]["S"]: item for item in found if is_row(item)}
 
@@ -95,13 +95,13 @@ def test_a_task_with_rows_is_loaded_as_it_was_stored(world: World) -> None:
     assert world.store.load("ord-1001", NOW, latest=False) == undone
 
 
-def test_each_settled_step_has_a_row_and_the_record_lists_it(dynamo_world: DynamoWorld) -> None:
+def test_each_settled_step_has_a_row_and_the_record_lists_it(dynamo_world: World) -> None:
     with_steps(dynamo_world, "a", "b")
     assert set(rows(dynamo_world)) == {"ord-1001#settled#2", "ord-1001#settled#3"}
     assert dynamo_world.item("ord-1001")["Settled"] == {"L": [{"S": "2"}, {"S": "3"}]}
 
 
-def test_the_store_says_when_it_has_moved_steps(dynamo_world: DynamoWorld) -> None:
+def test_the_store_says_when_it_has_moved_steps(dynamo_world: World) -> None:
     task = with_steps(dynamo_world, "a")
     store = dynamo_world.store
     begun = settling(task, "b", ProcessState.PROCESSING)
@@ -114,7 +114,7 @@ def test_the_store_says_when_it_has_moved_steps(dynamo_world: DynamoWorld) -> No
     assert set(rows(dynamo_world)) == {"ord-1001#settled#2"}
 
 
-def test_a_superseded_write_changes_no_row(dynamo_world: DynamoWorld) -> None:
+def test_a_superseded_write_changes_no_row(dynamo_world: World) -> None:
     task = with_steps(dynamo_world, "a")
     before = rows(dynamo_world)
     for late in (settling(task, "b"), settling(task, "a", ProcessState.UNDONE), over(task)):
@@ -123,7 +123,7 @@ def test_a_superseded_write_changes_no_row(dynamo_world: DynamoWorld) -> None:
     assert loaded(dynamo_world) == task
 
 
-def test_rows_expire_with_the_task_and_stay_while_it_goes_on(dynamo_world: DynamoWorld) -> None:
+def test_rows_expire_with_the_task_and_stay_while_it_goes_on(dynamo_world: World) -> None:
     task = with_steps(dynamo_world, "a", "b")
     assert not any("ExpiresAt" in row for row in rows(dynamo_world).values())
     ended = saved(dynamo_world, over(task))
@@ -136,7 +136,7 @@ def test_rows_expire_with_the_task_and_stay_while_it_goes_on(dynamo_world: Dynam
     assert not any("ExpiresAt" in row for row in rows(dynamo_world).values())
 
 
-def test_rows_expire_when_what_the_task_owes_was_sent(dynamo_world: DynamoWorld) -> None:
+def test_rows_expire_when_what_the_task_owes_was_sent(dynamo_world: World) -> None:
     task = with_steps(dynamo_world, "a", "b")
     owing = over(task, owed=(Owed("status", "completed", task.version + 1, NOW, ""),))
     ended = saved(dynamo_world, owing)
@@ -146,14 +146,14 @@ def test_rows_expire_when_what_the_task_owes_was_sent(dynamo_world: DynamoWorld)
     assert [row["ExpiresAt"] for row in rows(dynamo_world).values()] == [expiry] * 2
 
 
-def test_rows_are_removed_with_a_task_that_is_not_retained(dynamo_world: DynamoWorld) -> None:
+def test_rows_are_removed_with_a_task_that_is_not_retained(dynamo_world: World) -> None:
     task = with_steps(dynamo_world, "a", "b")
     assert dynamo_world.store.save(over(task, retain_for=0), seen=task.version) == Saved(moved=True)
     assert rows(dynamo_world) == {}
     assert dynamo_world.store.load("ord-1001", NOW) is None
 
 
-def test_rows_are_removed_with_a_task_when_what_it_owed_was_sent(dynamo_world: DynamoWorld) -> None:
+def test_rows_are_removed_with_a_task_when_what_it_owed_was_sent(dynamo_world: World) -> None:
     task = with_steps(dynamo_world, "a", "b")
     owed = (Owed("status", "completed", task.version + 1, NOW, ""),)
     ended = saved(dynamo_world, over(task, owed=owed, retain_for=0))
@@ -162,7 +162,7 @@ def test_rows_are_removed_with_a_task_when_what_it_owed_was_sent(dynamo_world: D
 
 
 def test_clearing_by_a_task_of_before_the_rows_moved_is_made_again(
-    dynamo_world: DynamoWorld,
+    dynamo_world: World,
 ) -> None:
     """What a handler has in hand after `save` knows the rows of before: one is gone since."""
     task = with_steps(dynamo_world, "a", "b")
@@ -177,7 +177,7 @@ def test_clearing_by_a_task_of_before_the_rows_moved_is_made_again(
     assert dynamo_world.store.clear_owed(without_owed(loaded(dynamo_world), NOW)) == Saved()
 
 
-def test_rows_and_history_share_a_transaction(dynamo_world: DynamoWorld) -> None:
+def test_rows_and_history_share_a_transaction(dynamo_world: World) -> None:
     task = with_steps(dynamo_world, "a")
     many = [
         HistoryRow(task.version * 1000 + number, NOW, "failed", "a", 1, f"reason {number}")
@@ -191,7 +191,7 @@ def test_rows_and_history_share_a_transaction(dynamo_world: DynamoWorld) -> None
 
 
 @pytest.mark.exhaustive
-def test_a_task_can_have_any_number_of_rows_in_its_life(dynamo_world: DynamoWorld) -> None:
+def test_a_task_can_have_any_number_of_rows_in_its_life(dynamo_world: World) -> None:
     names = [f"step_{number}" for number in range(MOST_ROWS + 5)]
     task = with_steps(dynamo_world, *names)
     assert set(task.steps) == set(names)
@@ -199,7 +199,7 @@ def test_a_task_can_have_any_number_of_rows_in_its_life(dynamo_world: DynamoWorl
     saved(dynamo_world, over(task))
 
 
-def test_an_erased_task_leaves_no_contents_in_rows(dynamo_world: DynamoWorld) -> None:
+def test_an_erased_task_leaves_no_contents_in_rows(dynamo_world: World) -> None:
     task = with_steps(dynamo_world, "a", "b")
     bare = {name: replace(one, result=None) for name, one in task.steps.items()}
     erased = replace(task, version=task.version + 1, steps=bare, erased_at=NOW, erased_by="ann: 17")
@@ -210,14 +210,14 @@ def test_an_erased_task_leaves_no_contents_in_rows(dynamo_world: DynamoWorld) ->
     assert len(rows(dynamo_world)) == 1
 
 
-def test_lists_of_tasks_have_all_steps(dynamo_world: DynamoWorld) -> None:
+def test_lists_of_tasks_have_all_steps(dynamo_world: World) -> None:
     task = with_steps(dynamo_world, "a", "b")
     records = Records(dynamo_world.client, tasks_table=dynamo_world.tables.tasks)
     assert records.load_many(["ord-1001"], NOW).tasks == {"ord-1001": task}
     assert [*records.entries(task.lane)] == [DueEntry("ord-1001", task.due_at)]
 
 
-def test_lists_say_which_task_lacks_a_row(dynamo_world: DynamoWorld) -> None:
+def test_lists_say_which_task_lacks_a_row(dynamo_world: World) -> None:
     with_steps(dynamo_world, "a", "b")
     dynamo_world.remove_task("ord-1001#settled#2")
     records = Records(dynamo_world.client, tasks_table=dynamo_world.tables.tasks)
@@ -227,7 +227,7 @@ def test_lists_say_which_task_lacks_a_row(dynamo_world: DynamoWorld) -> None:
 
 
 def test_lists_read_a_task_again_whose_row_was_removed_in_between(
-    dynamo_world: DynamoWorld,
+    dynamo_world: World,
 ) -> None:
     task = with_steps(dynamo_world, "a", "b")
     undone = settling(task, "a", ProcessState.UNDONE)
@@ -236,7 +236,7 @@ def test_lists_read_a_task_again_whose_row_was_removed_in_between(
     assert records.load_many(["ord-1001"], NOW).tasks == {"ord-1001": undone}
 
 
-def test_the_doctor_reads_rows_with_their_tasks(dynamo_world: DynamoWorld) -> None:
+def test_the_doctor_reads_rows_with_their_tasks(dynamo_world: World) -> None:
     task = with_steps(dynamo_world, "a", "b")
     item, table = dynamo_world.item("ord-1001"), dynamo_world.tables.tasks
     [seen] = tasks_seen(dynamo_world.client, table, [item])
@@ -253,7 +253,7 @@ def test_the_doctor_reads_rows_with_their_tasks(dynamo_world: DynamoWorld) -> No
 class Reads:
     """A client one of whose batch reads, mostly the first, comes after something else was done."""
 
-    def __init__(self, world: DynamoWorld, before: Callable[[], object], at: int = 1) -> None:
+    def __init__(self, world: World, before: Callable[[], object], at: int = 1) -> None:
         self._client, self._before, self._at, self._times = world.client, before, at, 0
 
     def __getattr__(self, name: str) -> object:
@@ -268,7 +268,7 @@ class Reads:
 
 @pytest.mark.parametrize("latest", [True, False])
 def test_a_row_that_a_decision_removes_in_between_is_no_fault(
-    dynamo_world: DynamoWorld, latest: bool
+    dynamo_world: World, latest: bool
 ) -> None:
     task = with_steps(dynamo_world, "a")
     undone = settling(task, "a", ProcessState.UNDONE)
@@ -277,7 +277,7 @@ def test_a_row_that_a_decision_removes_in_between_is_no_fault(
     assert store.load("ord-1001", NOW, latest=latest) == undone
 
 
-def test_a_task_that_is_removed_in_between_is_gone(dynamo_world: DynamoWorld) -> None:
+def test_a_task_that_is_removed_in_between_is_gone(dynamo_world: World) -> None:
     task = with_steps(dynamo_world, "a")
     end = over(task, retain_for=0)
     reads = Reads(dynamo_world, lambda: dynamo_world.store.save(end, seen=task.version))
@@ -285,16 +285,14 @@ def test_a_task_that_is_removed_in_between_is_gone(dynamo_world: DynamoWorld) ->
 
 
 @pytest.mark.parametrize("latest", [True, False])
-def test_a_row_that_is_missing_makes_the_task_unreadable(
-    dynamo_world: DynamoWorld, latest: bool
-) -> None:
+def test_a_row_that_is_missing_makes_the_task_unreadable(dynamo_world: World, latest: bool) -> None:
     with_steps(dynamo_world, "a", "b")
     dynamo_world.remove_task("ord-1001#settled#2")
     with pytest.raises(UnreadableRecord, match="Settled lists the row 2, which is missing"):
         dynamo_world.store.load("ord-1001", NOW, latest=latest)
 
 
-def test_rows_that_dynamodb_leaves_out_are_read_again(dynamo_world: DynamoWorld) -> None:
+def test_rows_that_dynamodb_leaves_out_are_read_again(dynamo_world: World) -> None:
     task = with_steps(dynamo_world, "a", "b")
     store = dynamo_world.another_store(LeavesOut(dynamo_world, times=3))  # type: ignore[arg-type]
     assert store.load("ord-1001", NOW) == task
@@ -306,7 +304,7 @@ def test_rows_that_dynamodb_leaves_out_are_read_again(dynamo_world: DynamoWorld)
 class LeavesOut:
     """A client for which DynamoDB answers a batch with nothing, so many times."""
 
-    def __init__(self, world: DynamoWorld, times: int) -> None:
+    def __init__(self, world: World, times: int) -> None:
         self._client, self._left = world.client, times
 
     def __getattr__(self, name: str) -> object:

@@ -17,12 +17,12 @@ from roundsman.engine.due import Lane, lane_key
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.task import Task
 from roundsman.supervisor.supervisor import PassReport, Supervisor, SupervisorConfig
+from roundsman.testing.dynamodb.schemas import Tables, create_tables
 from roundsman.testing.faults import Faults, FaultyOutbox
 from roundsman.testing.recording import RecordingOutbox, SentCommand
 from tests.contract.samples import NOW, PLAN, SHARDS, born, claimed, completed, order_row
-from tests.contract.tables import Tables, create_tables
 from tests.contract.test_races import together
-from tests.contract.worlds import DynamoWorld, World
+from tests.contract.worlds import World
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -151,13 +151,13 @@ def cost_of_a_pass(client: "DynamoDBClient", tables: Tables, stored: int) -> Cou
     return found + Counter(sends.calls)
 
 
-def costs(world: DynamoWorld, name: str, stored: int) -> Counter[str]:
+def costs(world: World, name: str, stored: int) -> Counter[str]:
     return cost_of_a_pass(world.client, create_tables(world.client, name), stored)
 
 
 @pytest.mark.parametrize("stored", [5_000, pytest.param(20_000, marks=pytest.mark.verify)])
 def test_a_pass_makes_the_same_requests_over_a_thousand_tasks_as_over_many(
-    local_world: DynamoWorld, stored: int
+    local_world: World, stored: int
 ) -> None:
     few = costs(local_world, f"few{stored}", 1_000)
     many = costs(local_world, f"many{stored}", stored)

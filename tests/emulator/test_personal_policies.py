@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING
 import boto3
 import pytest
 
+from roundsman.agents.callbacks import callback_token
+from roundsman.client import CallRefused, Client, InvalidCall
 from roundsman.inspector.stack_resources import stack_resources
+from roundsman.wire.messages import AgentRequest
 from tests.emulator.conftest import PROJECT, DeployedStack, stack_with_iam
 from tests.emulator.helpers import PATIENCE
 from tests.emulator.recording import LONGEST, ROUNDSMAN
@@ -29,9 +32,24 @@ POLICIES = {
     "viewer": ("ViewerPolicy",),
     "operator": ("ViewerPolicy", "OperatorPolicy"),
     "submitter": ("SubmitterPolicy",),
+    "answerer": ("AnswererPolicy",),
 }
 REFUSED_BY_THE_EMULATOR = {"cloudwatch:DescribeAlarms", "lambda:PutFunctionConcurrency"}
 """It takes a read of a function's concurrency for a write, and knows no resource of alarms."""
+EARLIER = AgentRequest(
+    task_id="ord-1",
+    workflow="order_fulfilment",
+    step="charge_card",
+    operation="perform",
+    lock="earlier",
+    idempotency_key="earlier",
+    attempt=1,
+    complete_by=0,
+    input={},
+    results={},
+    sent_at=0,
+)
+"""An attempt whose answer changes nothing."""
 
 
 @pytest.fixture(scope="module")
@@ -130,5 +148,20 @@ def test_a_submitter_sends_orders_and_sees_no_list(
 ) -> None:
     assert types(enforced, keys["submitter"], "submit", "events/good.json").returncode == 0
     result = types(enforced, keys["submitter"], "ls")
+    assert result.returncode == 1
+    assert "AWS refused" in result.stderr
+
+
+def test_an_answerer_reads_what_waits_sends_answers_and_sees_no_list(
+    enforced: DeployedStack, keys: dict[str, Mapping[str, str]]
+) -> None:
+    with pointed_at({**enforced.aws.environment, **keys["answerer"]}):
+        client = Client.of_stack(enforced.aws.stack)
+        with pytest.raises(InvalidCall, match="does not wait for a callback: it is Processed"):
+            client.answer(order_id="ord-1", step="charge_card")
+        client.answer(callback_token(EARLIER, "payment"))
+        with pytest.raises(CallRefused):
+            client.submit({"orderId": "ord-3"})
+    result = types(enforced, keys["answerer"], "ls")
     assert result.returncode == 1
     assert "AWS refused" in result.stderr

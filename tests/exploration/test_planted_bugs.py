@@ -68,17 +68,11 @@ from tests.exploration.rules import (
     LOOKED_AT,
     UNDO_IN_ORDER,
 )
+from tests.support.planted import no_version_condition
 
 log = logging.getLogger(__name__)
 AT_MOST = 60_000
 Patch: TypeAlias = pytest.MonkeyPatch
-
-
-def no_version_condition(patch: Patch) -> None:
-    def exists(store: MemoryStore, task: Task, version: int) -> bool:
-        return any(each.task_id == task.task_id for each in store.tasks())
-
-    patch.setattr(MemoryStore, "_is_at", exists)
 
 
 def a_due_entry_is_moved_without_condition(patch: Patch) -> None:

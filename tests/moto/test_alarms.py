@@ -2,21 +2,24 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import boto3
 import pytest
 from botocore.exceptions import ClientError
 from moto import mock_aws
 
+from roundsman.testing.rules.alarms import alarms
+from roundsman.testing.rules.reading import mappings_in
 from roundsman.testing.stack import Stack
 from roundsman.testing.stack.resources import StackOnMoto, create_stack_on_moto
-from roundsman.testing.stack.template import Template
+from roundsman.testing.stack.template import Document, Template, mapping_of
 from tests.console.operators import at_each_call
 from tests.moto.orders import order
 from tests.moto.test_bad_messages import request
+from tests.moto.test_metric_filters import measured
 from tests.project import SERVICE_URLS, TEMPLATE, translate
-from tests.support.alarms import MetricKey, emitted, resolved_alarms
+from tests.support.alarms import MetricKey, emitted, metric_key, resolved_alarms
 
 OF_THE_ACCOUNT = {"AccountConcurrencyAlarm"}
 """Alarms that watch the whole account on purpose."""
@@ -129,3 +132,78 @@ def test_two_stacks_in_one_account_share_no_metric_and_no_alarm(
         )
     pages = client.get_paginator("describe_alarms").paginate()
     assert sum(len(page["MetricAlarms"]) for page in pages) == 2 * len(shop)
+
+
+SHARE = "UndoneShareAlarm"
+
+
+def test_the_share_of_undone_orders_is_of_metrics_that_the_scheduler_writes(
+    world: Stack, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    undone = [order(f"undone-{number}") | {"paymentToken": "tok_declined"} for number in range(6)]
+    world.submit(*undone, *(order(f"done-{number}") for number in range(2)))
+    world.pass_time(120)
+    values = sums_of(world, capsys.readouterr().out)
+    assert values == {"undone": 6, "completed": 2}
+    assert share_of(values) == 75
+
+
+@pytest.mark.parametrize(
+    ("undone", "completed", "percent"),
+    [
+        (5, None, 100),  # all: nothing was completed, and CloudWatch has no value
+        (5, 5, 50),
+        (4, None, 0),  # too few
+        (20, 980, 2),
+        (None, 10, 0),
+    ],
+)
+def test_the_alarm_is_about_the_share_of_at_least_five_undone_orders(
+    undone: int | None, completed: int | None, percent: int
+) -> None:
+    assert share_of({"undone": undone, "completed": completed}) == percent
+
+
+def share_alarm() -> Document:
+    return alarms(translate())[SHARE]
+
+
+def part_of_share(identifier: str) -> Document:
+    """The metric or the expression of the alarm that has this id."""
+    [found] = [one for one in mappings_in(share_alarm()["Metrics"]) if one["Id"] == identifier]
+    return found
+
+
+def share_of(values: Mapping[str, float | None]) -> float:
+    """The value of the alarm's expression, as CloudWatch's documentation of metric math has it.
+
+    A metric without a value in the period is missing, and what is computed of a missing value is
+    missing: 0 here, as the alarm treats it.
+    """
+    expression = str(part_of_share("share")["Expression"])
+    functions = {
+        "IF": lambda condition, then, other: then if condition else other,
+        "FILL": lambda value, instead: instead if value is None else value,
+    }
+    assert share_alarm()["TreatMissingData"] == "notBreaching"
+    if values["undone"] is None:
+        return 0
+    known: dict[str, object] = {"__builtins__": {}, **functions, **values}
+    return float(eval(expression, known))  # noqa: S307  # our own template's
+
+
+def sums_of(world: Stack, written: str) -> dict[str, float]:
+    """The sum of each metric that the alarm reads, in these lines of the functions."""
+    found: dict[MetricKey, float] = defaultdict(float)
+    for key, numbers in emitted(json.loads(line) for line in written.splitlines()):
+        found[key] += sum(numbers)
+    for (name, services), numbers in measured(world, written).items():
+        if len(services) == 1:
+            dimensions = frozenset({("service", services[0])})
+            found[MetricKey(f"Roundsman/{world.stack.name}", name, dimensions)] += sum(numbers)
+    watched = {
+        name: mapping_of(mapping_of(part_of_share(name)["MetricStat"])["Metric"])
+        for name in ("undone", "completed")
+    }
+    return {name: found[metric_key(world.stack, metric)] for name, metric in watched.items()}

@@ -10,11 +10,11 @@ from roundsman import Json, PermanentError, TransientError
 from roundsman.engine import effects
 from roundsman.model.events import Extend, OperatorEvent, Resolve, Resubmit
 from roundsman.model.states import ProcessState
-from roundsman.model.task import StepRecord, Task
+from roundsman.model.task import StepRecord
 from roundsman.testing import World
 from roundsman.testing.invariants.rules import Invariant
-from roundsman.testing.memory import MemoryStore
 from roundsman.testing.world.operator import Operator
+from tests.support.planted import no_version_condition
 from tools.soak import Limits, main, run_stories, soak
 from tools.soak_stories import Story
 
@@ -48,30 +48,22 @@ def test_a_story_is_the_same_again_from_its_seed() -> None:
     assert traces[0].count("\n") > 30
 
 
-def forgets_versions(store: MemoryStore, task: Task, _version: int) -> bool:
-    return any(each.task_id == task.task_id for each in store.tasks())
-
-
 def believes_outcomes(record: StepRecord) -> bool:
     return record.process_state is ProcessState.PROCESSED
 
 
+def believes_every_outcome(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(effects, "may_have_taken_effect", believes_outcomes)
+
+
 @pytest.mark.parametrize(
-    ("guarded", "guard", "without"),
-    [
-        (MemoryStore, "_is_at", forgets_versions),
-        pytest.param(
-            effects,
-            "may_have_taken_effect",
-            believes_outcomes,
-            marks=pytest.mark.exhaustive,
-        ),
-    ],
+    "planted",
+    [no_version_condition, pytest.param(believes_every_outcome, marks=pytest.mark.exhaustive)],
 )
 def test_what_lacks_a_guard_is_found(
-    monkeypatch: pytest.MonkeyPatch, guarded: object, guard: str, without: Callable[..., bool]
+    monkeypatch: pytest.MonkeyPatch, planted: Callable[[pytest.MonkeyPatch], None]
 ) -> None:
-    monkeypatch.setattr(guarded, guard, without)
+    planted(monkeypatch)
     found = run_stories(range(40))
     assert found.broken
     seed, why = found.broken[0]

@@ -46,23 +46,29 @@ def resolved(stack: StackOnMoto, value: Json) -> str:
             return str(value)
 
 
+def metric_key(stack: StackOnMoto, metric: Document) -> MetricKey:
+    """The metric that an alarm, or a metric of its expression, names."""
+    return MetricKey(
+        resolved(stack, metric["Namespace"]),
+        str(metric["MetricName"]),
+        frozenset(
+            (str(each["Name"]), resolved(stack, each["Value"]))
+            for each in mappings_in(metric.get("Dimensions"))
+        ),
+    )
+
+
 def resolved_alarms(stack: StackOnMoto, template: Document) -> list[ResolvedAlarm]:
-    """Every alarm of the stack; `template` is its translated template."""
+    """Every alarm on one metric of the stack; `template` is its translated template."""
     return [
         ResolvedAlarm(
             logical,
             resolved(stack, alarm["AlarmName"]),
-            MetricKey(
-                resolved(stack, alarm["Namespace"]),
-                str(alarm["MetricName"]),
-                frozenset(
-                    (str(each["Name"]), resolved(stack, each["Value"]))
-                    for each in mappings_in(alarm.get("Dimensions"))
-                ),
-            ),
+            metric_key(stack, alarm),
             str(alarm["Statistic"]),
         )
         for logical, alarm in alarms(template).items()
+        if "MetricName" in alarm
     ]
 
 

@@ -1,7 +1,6 @@
 """A backup of a world's tables, and their restore, as docs/runbook/restore.md says."""
 
 from collections.abc import Sequence
-from copy import copy, deepcopy
 
 from roundsman.model.events import CommandSource, Reconcile
 from roundsman.model.task import Task
@@ -17,11 +16,7 @@ class Backup:
         processes = world.processes
         self.at = world.now
         self._world = world
-        self._tasks = copy(processes.store._tasks)
-        self._history = deepcopy(processes.store._history)
-        self._runs = copy(processes.bulk_runs.__dict__)
-        self._runs |= {name: copy(of) for name, of in self._runs.items() if isinstance(of, dict)}
-        self._holds = copy(processes.holds._holds)
+        self._tables = processes.tables.backup()
 
     def restore(self) -> None:
         """Put the tables back, with every queue empty and every function started anew.
@@ -33,17 +28,14 @@ class Backup:
         watch = processes.watch
         world._check = lambda: None  # type: ignore[method-assign]
         processes._looked_at._on_load = lambda _: None
-        processes.store._on_write = lambda task: _watched(world, task)
-        processes.store._tasks = self._tasks
-        processes.store._history = self._history
-        processes.bulk_runs.__dict__.update(self._runs)
-        processes.holds._holds = self._holds
+        processes.store.on_write = lambda task: _watched(world, task)
+        processes.tables.restore(self._tables)
         world.queues._mail.clear()
         processes.forget_supervisors()
         processes._schedulers.clear()
         watch.tasks.clear()
         watch.due.clear()
-        for task in self._tasks.values():
+        for task in processes.store.tasks():
             _watched(world, task)
 
     def reconcile(self, orders: Sequence[str]) -> None:

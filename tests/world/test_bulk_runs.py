@@ -181,7 +181,7 @@ def test_the_canary_goes_first_and_a_service_that_is_still_down_gets_no_more() -
     assert found.why.endswith("of the first 5 failed again, more than 20%")
     assert found.progress.sent == 5
     assert sum(bool(taken(world, one)) for one in orders) == 5
-    notes = world.processes.bulk_runs.notes[RUN]
+    notes = world.processes.bulk_runs.notes(record(world))
     assert sorted(one.order for one in notes if one.failed) == sorted(
         one for one in orders if taken(world, one)
     )
@@ -262,7 +262,7 @@ def test_an_order_that_goes_on_by_itself_meanwhile_is_refused_with_its_sentence(
     world.run()
     found = record(world)
     assert found.progress.refusals == 1
-    [note] = world.processes.bulk_runs.notes[RUN]
+    [note] = world.processes.bulk_runs.notes(record(world))
     assert (note.order, note.failed) == (orders[1], False)
     assert note.said == "only a task that ended with a failure can be resubmitted"
 
@@ -278,7 +278,7 @@ def test_a_task_that_moves_between_the_send_and_the_command_is_assessed_again() 
     assert [row.kind for row in taken(world, order)] == ["refused"]
     found = record(world)
     assert (found.state, found.progress.sent) == (RunState.FINISHED, 1)
-    [note] = world.processes.bulk_runs.notes[RUN]
+    [note] = world.processes.bulk_runs.notes(record(world))
     assert note.said == "only a task that ended with a failure can be resubmitted"
 
 
@@ -476,7 +476,7 @@ def test_an_order_that_cannot_be_read_is_refused_and_holds_up_no_other() -> None
     found = record(world)
     assert found.state is RunState.FINISHED
     assert found.progress.count(OrderResult.COMPLETED) == 2
-    [note] = world.processes.bulk_runs.notes[RUN]
+    [note] = world.processes.bulk_runs.notes(record(world))
     assert (note.order, note.said) == (orders[1], str(problem))
 
 

@@ -90,14 +90,6 @@ CALLS = (
         why="a call begins after its complete-by",
     ),
     Mutant(
-        name="a-closed-key-is-closed-in-memory",
-        file="layers/core/roundsman/testing/memory.py",
-        old="if self._closed_up_to.get(key, -1) >= claim:",
-        new="if self._closed_up_to.get(key, -1) > claim:",
-        tests=(f"{CONTRACT}::test_no_copy_of_a_request_whose_key_was_closed_may_call[memory]",),
-        why="tests on the memory store prove nothing",
-    ),
-    Mutant(
         name="a-closed-key-is-closed",
         file=DYNAMO,
         old='MAY_CALL = "attribute_not_exists(ClosedUpTo) OR ClosedUpTo < :claim"',

@@ -14,16 +14,6 @@ STORES = (
         why="two schedulers claim one step",
     ),
     Mutant(
-        name="version-condition-memory",
-        file="layers/core/roundsman/testing/memory.py",
-        old="return stored.version == version",
-        new="return True",
-        tests=(
-            "tests/contract/test_task_store.py::test_a_decision_on_another_version_changes_nothing[memory-0]",
-        ),
-        why="tests on the memory store prove nothing",
-    ),
-    Mutant(
         name="same-task-condition-dynamodb",
         file="layers/core/roundsman/aws/dynamodb/tasks.py",
         old='f"{VERSION_IS_AS_SEEN} AND CreatedAt = :created"',
@@ -32,17 +22,6 @@ STORES = (
             "tests/contract/test_task_store.py::test_a_decision_on_another_task_with_that_id_changes_nothing[moto]",
         ),
         why="a kept task is stored over another one that has taken its id",
-    ),
-    Mutant(
-        name="same-task-condition-memory",
-        file="layers/core/roundsman/testing/memory.py",
-        old="if stored is None or stored.created_at != task.created_at:",
-        new="if stored is None:",
-        tests=(
-            "tests/contract/test_task_store.py::test_a_decision_on_another_task_with_that_id_changes_nothing[memory]",
-            "tests/unit/scheduler/test_task_cache.py::test_a_kept_task_is_never_stored_over_another_one_that_has_taken_its_id",
-        ),
-        why="tests on the memory store prove nothing",
     ),
     Mutant(
         name="kept-tasks-owe-nothing",
@@ -321,14 +300,15 @@ STORES = (
         why="two supervisors do each pass twice",
     ),
     Mutant(
-        name="lease-condition-memory",
-        file="layers/core/roundsman/testing/memory.py",
-        old=("            if self._leases.version != seen:\n                return False\n"),
-        new="",
+        name="tables-in-memory-mind-conditions",
+        file="layers/core/roundsman/testing/dynamodb/tables.py",
+        old="if condition is not None and not condition.holds(old or {}, given):",
+        new="if condition is not None and not old and not condition.holds({}, given):",
         tests=(
+            "tests/contract/test_task_store.py::test_a_decision_on_another_version_changes_nothing[memory-0]",
             "tests/contract/test_leases.py::test_leases_are_not_written_on_a_version_that_is_over[memory]",
         ),
-        why="tests on the memory leases prove nothing",
+        why="tests on tables in memory prove nothing",
     ),
     Mutant(
         name="a-lease-is-anothers",

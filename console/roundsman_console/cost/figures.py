@@ -105,6 +105,7 @@ class IdleUse:
     event_sources: int
     """Event source mappings."""
     alarms: int
+    """The metrics that alarms watch: AWS charges an alarm for each."""
     metrics: int
     """The custom metrics that orders without failures produce."""
     keys: int

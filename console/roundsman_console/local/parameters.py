@@ -247,6 +247,8 @@ def choose_parameters(
         "DeletionProtection": "false",
     }
     chosen = {name: value for name, value in chosen.items() if name in declared}
+    # The emulator refuses an alarm with an expression.
+    chosen |= {name: "0" for name in declared if name.endswith(".UndoneAlarmPercent")}
     if services is None:
         urls = [name for name in template.service_urls.values() if _has_no_address(declared, name)]
         chosen.update(dict.fromkeys(urls, DEFAULT_SERVICES))

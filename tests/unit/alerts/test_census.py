@@ -354,7 +354,7 @@ def test_where_there_are_more_than_are_counted_the_alert_says_more_than() -> Non
     task = shells.task()
     for number in range(MOST_A_SHARD + 5):
         other = replace(task, task_id=f"more-{number}", ended_at=T0 + number)
-        shells.store._tasks[other.task_id] = other  # as many decisions would
+        shells.store.put(other)
     shells.wait(60).make_pass()
     [alert] = [each for each in shells.outbox.sent[-1:] if isinstance(each, Alert)]
     assert f"more than {MOST_A_SHARD}" in alert.subject

@@ -53,7 +53,7 @@ def test_an_instant_that_no_calendar_has_keeps_no_alert_back(instant: int) -> No
     shells = archived(Faults())
     shells.groups = MemoryGroups()
     shells.outbox.sent.clear()
-    shells.store._tasks[ORDER_ID] = replace(shells.task(), complete_by=instant)
+    shells.store.put(replace(shells.task(), complete_by=instant))
     reporter(shells).failed(shells.task(), ONE)
     [alert] = [each for each in shells.outbox.sent if isinstance(each, Alert)]
     assert f"{instant} ms" in alert.text

@@ -517,6 +517,7 @@ GUEST = "which the input type does not have; the fields of input.guests[] are na
             "are number, kind",
         ),
         ("input.payer.x", "reads input.payer.x, which the input type does not have"),
+        ("input.prices.x.y", "reads input.prices.x.y, which the input type does not have"),
         ("input.card.orderId", "reads input.card.orderId,"),
         (
             "input.guests.name",
@@ -559,7 +560,8 @@ def test_what_the_type_does_not_have_is_named(expression: str, said: str) -> Non
         ("input.guests[].name", True),
         ("input.guests[1:]", True),
         ("[input.text]", True),
-        ("input.table.x", None),
+        ("input.table.x", True),
+        ("input.prices.x", False),
         ("input.guests[0]", False),
         ("input.text", False),
         ("input.payer", False),

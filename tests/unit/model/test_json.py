@@ -49,6 +49,12 @@ def test_what_json_does_not_have_is_not_written(value: Json) -> None:
         canonical_json(value)
 
 
+WORDS = ("True", "False", "None", "nan", "undefined", "ch_1")
+NUMBERS = (
+    *("01", "-01", "1.", "-1.", "1.e5", "1e", "1.5.2", ".5", "-.5", "+1", "0x1F", "1_000"),
+    *("1,000", "1,5", "5kg", "10%", "12:30", "2026-01-01", "1/2"),
+    *('{"a": 01}', '{"a": 1,5}', "[1,000]", "[.5]", "[1, 2.]", '{"a": 1_000}'),
+)
 ENDS_EARLY = ("{", '{"a"', '{"a":', '{"a": 1 ', '{"a": 1,', '{"a": "secret', '"\\', "[", "[1")
 
 
@@ -58,7 +64,13 @@ ENDS_EARLY = ("{", '{"a"', '{"a":', '{"a": 1 ', '{"a": 1,', '{"a": "secret', '"\
         ("", "the text is empty; send a JSON value"),
         ("{'a': 1}", "no field can be read at line 1, column 2; write its name in double quotes"),
         ('{"a": 1,}', "no field can be read|nothing follows a comma"),
-        ('{"a":\n tru}', "no value can be read at line 2, column 2; write text in double quotes"),
+        ('{"a":\n <}', "no value can be read at line 2, column 2; write text in double quotes"),
+        (
+            '{"a":\n tru}',
+            "a word is not one of JSON at line 2, column 2; write true, false or null",
+        ),
+        *((text, "a word is not one of JSON at line 1, column 1; write") for text in WORDS),
+        *((text, "a number has a form that JSON does not have at line 1, ") for text in NUMBERS),
         ("[1,]", "no value can be read|nothing follows a comma"),
         ('{"a" 1}', "a field has no value at line 1, column 6; write a colon"),
         ('{"a": 1 "b": 2}', "something is missing at line 1, column 9; write a comma"),
@@ -74,6 +86,12 @@ ENDS_EARLY = ("{", '{"a"', '{"a":', '{"a": 1 ', '{"a": 1,', '{"a": "secret', '"\
         ("[" * 25 + "]" * 25, "nested deeper than 24 levels"),
         ('{"a":' * 30 + "1" + "}" * 30, "nested deeper than 24 levels"),
         ("[" * 200_000, "nested deeper than 24 levels"),
+        ("[1 2]", "something is missing at line 1, column 4; write a comma"),
+        ('{"a": 1"b": 2}', "something is missing at line 1, column 8; write a comma"),
+        ("1,", "more text follows the value"),
+        ("1 -5", "more text follows the value"),
+        ("1}", "more text follows the value"),
+        ('"a"b', "more text follows the value"),
         ("1 2", "more text follows the value at line 1, column 3; remove it"),
         ("\ufeff{}", "begins with a byte order mark; send it without one"),
         ('{"a": ' + "9" * 5_000 + "}", "more than 4300 digits in a row"),

@@ -133,6 +133,7 @@ def test_an_order_that_was_read_ahead_is_not_read() -> None:
 
 
 def test_large_orders_that_were_read_ahead_do_not_drive_each_other_out() -> None:
+    """Of ten orders that take a fifth of the cache each, four are read ahead."""
     names = [f"ord-{place}" for place in range(10)]
     shells = Shells(LINE, options=ProcessingOptions())
     for name in names:
@@ -143,5 +144,5 @@ def test_large_orders_that_were_read_ahead_do_not_drive_each_other_out() -> None
     scheduler.read_ahead(names)
     for name in names:
         scheduler.command(Command(START, name), f"m-{name}")
-    assert reads(faults) == ["load_with_orders"]
+    assert reads(faults).count("order") == len(names) - 4
     assert len(shells.requests()) == len(names)

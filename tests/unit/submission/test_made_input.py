@@ -93,8 +93,8 @@ def test_an_input_as_deep_as_the_deepest_event_is_stored_and_no_deeper() -> None
         ),
         (
             "orderId: weekly",
-            "not JSON: no value can be read at line 1, column 1; write text in double quotes, "
-            "and no last comma",
+            "not JSON: a word is not one of JSON at line 1, column 1; write true, false or null, "
+            "or a text in double quotes",
         ),
         (
             '{"a": ' + "9" * 5_000 + "}",

@@ -1,5 +1,6 @@
 """What a person types as `path=value`: JSON, and text where a text is meant."""
 
+from collections.abc import Mapping
 from datetime import timedelta
 from enum import Enum
 from typing import Annotated, Literal, NotRequired, TypedDict
@@ -7,7 +8,7 @@ from typing import Annotated, Literal, NotRequired, TypedDict
 import pytest
 
 from roundsman.model.corrections import Change, corrected, typed_change, value_at
-from roundsman.model.input_types import Pattern, given_shape
+from roundsman.model.input_types import Pattern, Text, given_shape
 from roundsman.model.json import Json
 from roundsman.model.workflow import Step, Workflow
 from roundsman.submission.corrections import as_meant, checked_changes
@@ -33,6 +34,10 @@ class Parcel(TypedDict):
     note: NotRequired[str | None]
     names: dict[str, str]
     insured: bool
+    counts: NotRequired[Mapping[str, int]]
+    byPlace: NotRequired[dict[str, list[Annotated[str, Text(9)]]]]
+    door: NotRequired[dict[str, str] | Line]
+    open: NotRequired[dict[str, Json]]
 
 
 NOW: Json = {
@@ -72,6 +77,11 @@ def meant(typed: str, workflow: Workflow = TYPED, before: Json = NOW) -> Json:
         ('postalCode="1234"', "1234"),
         ("postalCode=[1234]", [1234]),
         ("insured=true", True),
+        ("names.postalCode=1234", "1234"),
+        ("counts.postalCode=1234", 1234),
+        ("byPlace.hall[0]=1234", "1234"),
+        ("door.sku=1234", "1234"),
+        ("open.new=1234", 1234),
     ],
 )
 def test_a_number_is_text_where_the_type_has_text(typed: str, value: Json) -> None:
@@ -90,7 +100,7 @@ def test_without_a_type_a_number_is_text_where_the_order_has_text(typed: str, va
 def test_where_the_type_allows_both_the_order_tells() -> None:
     assert meant("either=8") == 8
     assert meant("either=8", before={"either": "7"}) == "8"
-    assert meant("names.de=7") == "7", "what the type says of it is not looked up"
+    assert meant("open.code=8", before={"open": {"code": "7"}}) == "8"
 
 
 def test_the_type_counts_more_than_a_wrong_value() -> None:

@@ -200,7 +200,7 @@ def test_what_fails_again_midway_stops_the_run_within_a_visit_and_what_was_sent(
     seen = breaks + 2 * SECOND + VISIT_INTERVAL
     assert max(at for at, _ in desk.sent) <= seen + SENDS_AHEAD + VISIT_INTERVAL
     assert record.progress.results == record.progress.sent == len(desk.sent)
-    notes = desk.runs.notes[RUN]
+    notes = desk.runs.notes(desk.record)
     assert len(notes) == record.progress.count(OrderResult.FAILED)
 
 
@@ -363,7 +363,7 @@ def test_an_order_that_was_found_unfit_when_the_run_was_planned_is_refused_with_
     ]
     desk.runs.begin(run, planned)
     desk.carry()
-    assert desk.runs.notes[RUN] == [
+    assert desk.runs.notes(desk.record) == [
         OrderNote("ord-1", failed=False, said="the corrected input is not valid: no"),
         OrderNote("ord-2", failed=False, said="its task has changed since the run was planned"),
     ]

@@ -33,6 +33,7 @@ from roundsman.testing.memory import MemoryStore
 from roundsman.testing.world.agents import RequestRun
 from roundsman.testing.world.outbox import WorldOutbox
 from roundsman.wire.alert import Alert
+from tests.support.planted import no_version_condition
 from tests.unit.testing.samples import BESIDE, SHOP
 
 Patch = pytest.MonkeyPatch
@@ -273,7 +274,7 @@ def test_a_store_that_minds_no_version_is_found_by_processes_that_meet(monkeypat
         return False
 
     assert not any(found(seed) for seed in range(30))
-    monkeypatch.setattr(MemoryStore, "_is_at", lambda self, task_id, version: True)
+    no_version_condition(monkeypatch)
     assert any(found(seed) for seed in range(30))
 
 

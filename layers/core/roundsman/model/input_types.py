@@ -295,10 +295,13 @@ class InputShape(Shape):
             return ANYTHING
         objects = [_hints(member) for member in members if is_input_type(member)]
         found = [hints[name] for hints in objects if name in hints]
-        known = all(is_input_type(m) or _is_list(m) or _is_scalar(m) for m in members)
+        found += [(*get_args(m), object, object)[1] for m in members if _is_mapping(m)]
+        known = all(
+            is_input_type(m) or _is_list(m) or _is_scalar(m) or _is_mapping(m) for m in members
+        )
         here = f"{self.path}.{name}"
         if found or not known:
-            return InputShape(found[0], here) if len(found) == 1 and known else ANYTHING
+            return InputShape(_either(found), here) if known else ANYTHING
         if any(map(_is_list, members)):
             raise NotThere(f"reads {here}, but {self.path} is a list; write {self.path}[].{name}")
         fields = ", ".join(dict.fromkeys(name for hints in objects for name in hints))
@@ -308,12 +311,12 @@ class InputShape(Shape):
     def item(self) -> Shape:
         """The shape of the items."""
         members = self._members()
-        found = [get_args(member)[:1] or (object,) for member in members if _is_list(member)]
+        found = [(*get_args(member), object)[0] for member in members if _is_list(member)]
         if not all(_is_list(m) or is_input_type(m) or _is_scalar(m) for m in members):
             return ANYTHING
         if not found:
             raise NotThere(f"reads the items of {self.path}, which is not a list")
-        return InputShape(found[0][0], f"{self.path}[]") if len(found) == 1 else ANYTHING
+        return InputShape(_either(found), f"{self.path}[]")
 
     def is_list(self) -> bool | None:
         """Whether the type is a list; None if it may be one."""
@@ -343,6 +346,10 @@ def given_shape(given: object) -> Shape:
 
 def _is_list(kind: object) -> bool:
     return (get_origin(kind) or kind) in (list, tuple, _SEQUENCE)
+
+
+def _is_mapping(kind: object) -> bool:
+    return (get_origin(kind) or kind) in (dict, _MAPPING)
 
 
 def _has_text(kind: object) -> bool:
@@ -400,6 +407,11 @@ def _members(kind: object) -> tuple[object, ...]:
     return get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
 
 
+def _either(kinds: Sequence[object]) -> object:
+    """The union of the types."""
+    return Union[tuple(map(_bare, kinds))]  # noqa: UP007 - which types is not known before
+
+
 def _masked(
     kind: type[object], path: str, above: tuple[object, ...], again: list[str]
 ) -> Iterator[str]:
@@ -427,7 +439,7 @@ def _masked_in(
     elif _is_list(hint):
         for inner in get_args(hint)[:1]:
             yield from _masked_in(inner, f"{here}[]", above, again)
-    elif (origin or hint) in (dict, _MAPPING):
+    elif _is_mapping(hint):
         for inner in get_args(hint)[1:]:
             yield from _masked_in(inner, f"{here}.*", above, again)
     elif is_input_type(hint) and hint in above:
@@ -454,7 +466,7 @@ def _inside(kind: object, part: str) -> Sequence[object]:
     """The types of a value that one part of a path leads to; empty if it leads nowhere."""
     if part == "[]":
         return (get_args(kind)[:1] or (object,)) if _is_list(kind) else ()
-    if (get_origin(kind) or kind) in (dict, _MAPPING):
+    if _is_mapping(kind):
         return get_args(kind)[1:] or (object,)
     if not is_input_type(kind):
         return ()

@@ -38,6 +38,10 @@ _WORDS = (
     ("Invalid \\", "a backslash begins no escape", "write two for a backslash"),
 )
 """For each kind of error of the standard library's parser: what is wrong, and what to change."""
+_REST_OF_NUMBER = re.compile(r"(?<=[0-9])([\w.+\-:/%]|,[0-9])|(?<=[0-9],)[0-9]")
+"""Where the parser stops in `01`, `1.`, `1_000` and `1,000`."""
+_NUMBER_WITHOUT_DIGIT = re.compile("[-+.]+[0-9]")
+_WORD = re.compile(r"\w")
 _HAS_FLOAT = re.compile(r"[0-9][.eE][-+]?[0-9]")
 
 
@@ -89,6 +93,18 @@ def _in_our_words(error: json.JSONDecodeError) -> str:
     if error.msg.startswith("Unterminated") or not error.doc[error.pos :].strip():
         return "the text ends too early; send all of it, with each quote and bracket closed"
     place = f"line {error.lineno}, column {error.colno}"
+    no_value = error.msg.startswith("Expecting value")
+    at = error.doc, error.pos
+    if _REST_OF_NUMBER.match(*at) or (no_value and _NUMBER_WITHOUT_DIGIT.match(*at)):
+        return (
+            f"a number has a form that JSON does not have at {place}; write it as 7, -7, 0.5 or "
+            "1e9, or as a text in double quotes"
+        )
+    if no_value and _WORD.match(*at):
+        return (
+            f"a word is not one of JSON at {place}; write true, false or null, or a text in double "
+            "quotes"
+        )
     for begins, wrong, change in _WORDS:
         if error.msg.startswith(begins):
             return f"{wrong} at {place}; {change}"

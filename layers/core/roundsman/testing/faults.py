@@ -5,11 +5,11 @@ An operation that takes one call to AWS in the real adapters is one call here.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from enum import StrEnum
 from typing import NamedTuple, TypeVar
 
-from roundsman.agents.call_notes import Begun, CallNotes
+from roundsman.agents.call_notes import Begun
 from roundsman.errors import CallRefused, Problem, Throttled, TryAgain
 from roundsman.model.bulk_run import BulkRecord, ListedRun, OrderNote, PlannedOrder, Run, RunRequest
 from roundsman.model.events import Agents, HistoryRow
@@ -32,8 +32,11 @@ from roundsman.ports import (
     Saved,
     Superseded,
 )
+from roundsman.testing.dynamodb.tables import MemoryDynamoDB
 from roundsman.testing.memory import (
+    TABLES,
     MemoryBulkRuns,
+    MemoryCallNotes,
     MemoryGroups,
     MemoryLeases,
     MemoryPlans,
@@ -58,12 +61,11 @@ class Fault(StrEnum):
     NOT_DONE = "the call fails for now, without effect"
     UNKNOWN = "the call has its effect, and then fails"
     REFUSED = "the call fails for good"
-    ANSWER_LOST = "a write has its effect, is repeated, and fails its own condition"
+    ANSWER_LOST = "a write has its effect, its answer is lost, and boto3 repeats it"
     SWALLOWED = "a message is accepted and lost"
     STALE = "a read that need not be the latest finds what was there before the last write"
 
 
-LOST_RACE: Saved | Superseded = Superseded()
 MESSAGES = (
     *("send_requests", "send_start", "send_inspect", "send_inspects", "send_commands"),
     "reply",
@@ -164,24 +166,19 @@ class Faults:
         name: str,
         call: Callable[[], T],
         *,
-        lost: T | None = None,
-        stale: Callable[[], T] | None = None,
+        tables: MemoryDynamoDB | None = None,
         swallowed: Callable[[], None] = lambda: None,
     ) -> T:
         """Make the call, or make it fail with the fault that `choose` returns.
 
-        `lost` is the answer of a write whose first answer was lost; `stale` reads the data from
-        before the last write; `swallowed` is called if a message is accepted and lost. Raises
-        Crash, TryAgain or CallRefused, depending on the fault.
+        `tables` are those that the call reads or writes: they lose the answer of a write, or answer
+        with what was there before the last write. `swallowed` is called if a message is accepted
+        and lost. Raises Crash, TryAgain or CallRefused, depending on the fault.
         """
         self._before_each(name)
         self.calls.append(name)
         fault = None if self.stopped else self.choose(name)
-        if fault is Fault.ANSWER_LOST and lost is None:
-            fault = None
-        if fault is Fault.SWALLOWED and name not in MESSAGES:
-            fault = None
-        if fault is Fault.STALE and stale is None:
+        if fault is not None and name not in ABLE.get(fault, CALLS):
             fault = None
         if fault is not None:
             self.count[fault] = self.count.get(fault, 0) + 1
@@ -196,12 +193,13 @@ class Faults:
         if fault is Fault.SWALLOWED:
             swallowed()
             return None  # type: ignore[return-value]  # calls that send messages return None
-        answer = stale() if fault is Fault.STALE and stale is not None else call()
+        with _of_tables(fault, tables):
+            answer = call()
         if fault is Fault.CRASH_AFTER:
             raise Crash(name)
         if fault is Fault.UNKNOWN:
             raise TryAgain(f"{name}: timed out")
-        return answer if fault is not Fault.ANSWER_LOST else lost  # type: ignore[return-value]
+        return answer
 
     def choose(self, name: str) -> Fault | None:
         """The fault of the call that was just counted, which has that name; None if it works."""
@@ -209,6 +207,14 @@ class Faults:
             if wanted == name and number in (0, self.calls.count(name)):
                 return fault
         return self._at.get(len(self.calls))
+
+
+def _of_tables(fault: Fault | None, tables: MemoryDynamoDB | None) -> AbstractContextManager[None]:
+    if fault is Fault.STALE and tables is not None:
+        return tables.stale_reads(TABLES.tasks)
+    if fault is Fault.ANSWER_LOST and tables is not None:
+        return tables.lost_answer()
+    return nullcontext()
 
 
 def _check_number(number: int) -> None:
@@ -238,7 +244,7 @@ class FaultyStore:
         def write() -> Created | Exists:
             return self._inner.create(order, task)
 
-        return self._write("create", write, _exists(order, task))
+        return self._write("create", write)
 
     def load(self, task_id: str, now: int, *, latest: bool = True) -> Task | None:
         if latest:
@@ -247,7 +253,7 @@ class FaultyStore:
             found = self._faults.around(
                 "load_eventually",
                 lambda: self._inner.load(task_id, now, latest=False),
-                stale=lambda: self._inner.load_before(task_id, now),
+                tables=self._inner.tables,
             )
         self._on_load(task_id)
         return found
@@ -256,7 +262,7 @@ class FaultyStore:
         found = self._faults.around(
             "load_with_orders",
             lambda: self._inner.load_with_orders(task_ids, now),
-            stale=lambda: self._inner.load_with_orders_before(task_ids, now),
+            tables=self._inner.tables,
         )
         for task, _ in found:
             self._on_load(task.task_id)
@@ -268,7 +274,7 @@ class FaultyStore:
         def write() -> Saved | Superseded:
             return self._inner.save(task, seen=seen, history=history)
 
-        return self._write("save", write, LOST_RACE)
+        return self._write("save", write)
 
     def add_history(self, task_id: str, row: HistoryRow) -> None:
         self._faults.around("add_history", lambda: self._inner.add_history(task_id, row))
@@ -286,10 +292,10 @@ class FaultyStore:
         self._faults.around("erase_history", lambda: self._inner.erase_history(task_id))
 
     def clear_owed(self, task: Task) -> Saved | Superseded:
-        return self._write("clear_owed", lambda: self._inner.clear_owed(task), LOST_RACE)
+        return self._write("clear_owed", lambda: self._inner.clear_owed(task))
 
     def rearm(self, task: Task, due_at: int) -> Saved | Superseded:
-        return self._write("rearm", lambda: self._inner.rearm(task, due_at), LOST_RACE)
+        return self._write("rearm", lambda: self._inner.rearm(task, due_at))
 
     def trouble(self, task_id: str, member_of: tuple[str, int], now: int) -> int:
         return self._faults.around("trouble", lambda: self._inner.trouble(task_id, member_of, now))
@@ -311,13 +317,13 @@ class FaultyStore:
     def order(self, order_id: str) -> OrderRow | None:
         return self._faults.around("order", lambda: self._inner.order(order_id))
 
-    def _write(self, name: str, write: Callable[[], T], lost: T) -> T:
+    def _write(self, name: str, write: Callable[[], T]) -> T:
         def written() -> T:
             answer = write()
             self._look()
             return answer
 
-        return self._faults.around(name, written, lost=lost)
+        return self._faults.around(name, written, tables=self._inner.tables)
 
 
 class FaultyPlans:
@@ -351,7 +357,7 @@ class FaultyLeases:
         def write() -> bool:
             return self._inner.write(leases, seen=seen)
 
-        return self._faults.around("write_leases", write, lost=False)
+        return self._faults.around("write_leases", write, tables=self._inner.tables)
 
 
 class FaultyGroups:
@@ -483,10 +489,6 @@ class FaultyOutbox:
         self._faults.around("reject", lambda: self._inner.reject(queue, body, problems))
 
 
-def _exists(order: OrderRow, task: Task) -> Created | Exists:
-    return Exists(order, task)
-
-
 class FaultyBoard:
     """AgentBoard that injects faults into another AgentBoard."""
 
@@ -511,24 +513,16 @@ class FaultyBoard:
 
 
 class FaultyCallNotes:
-    """CallNotes that injects faults into other CallNotes.
+    """CallNotes that injects faults into other CallNotes."""
 
-    A note whose answer was lost finds itself when it is repeated, and returns Begun.AGAIN.
-    """
-
-    def __init__(self, inner: CallNotes, faults: Faults) -> None:
+    def __init__(self, inner: MemoryCallNotes, faults: Faults) -> None:
         self._inner = inner
         self._faults = faults
 
     def begin(self, key: str, claim: int) -> Begun:
-        def write() -> Begun:
-            found.append(self._inner.begin(key, claim))
-            return found[-1]
-
-        found: list[Begun] = []
-        begun = self._faults.around("note_call", write, lost=Begun.AGAIN)
-        # A closed key stores no note, so a repeated write finds none and returns CLOSED again.
-        return Begun.CLOSED if Begun.CLOSED in found else begun
+        return self._faults.around(
+            "note_call", lambda: self._inner.begin(key, claim), tables=self._inner.tables
+        )
 
     def close(self, key: str, claim: int, *, begun: bool) -> bool:
         def write() -> bool:

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from roundsman.testing.stack import Clock, Services, Stack
 
 INI = "roundsman_template"
-NEEDED = ("aws_lambda_powertools", "boto3", "botocore", "moto", "samtranslator")
+WORLD = ("aws_lambda_powertools", "boto3")
+"""What a world in memory needs, beside what roundsman itself needs."""
+STACK = (*WORLD, "moto", "samtranslator")
+"""What a stack on moto needs."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -72,6 +75,7 @@ def roundsman_world() -> MakeWorld:
         interval: timedelta = timedelta(minutes=1),
         skew: "Mapping[str, timedelta] | None" = None,
     ) -> "World":
+        _check_installed("A world in memory", WORLD, "client")
         from roundsman.testing import Mishaps, World
 
         return World(
@@ -105,7 +109,7 @@ def roundsman_template(pytestconfig: pytest.Config) -> Path:
 @pytest.fixture(scope="session")
 def roundsman_clock() -> "Clock":
     """The clock that stacks and services share; each new stack sets it back to MORNING."""
-    _check_installed()
+    _check_installed("A stack on moto", STACK, "testing")
     from roundsman.testing.stack import Clock
 
     return Clock()
@@ -117,7 +121,7 @@ def roundsman_services(roundsman_template: Path, roundsman_clock: "Clock") -> "I
 
     Each new stack resets them. Override it with None in a project whose agents do not call them.
     """
-    _check_installed()
+    _check_installed("A stack on moto", STACK, "testing")
     from roundsman.testing.remote_services import RemoteServices
     from roundsman.testing.stack.template import Template, TemplateProblem
 
@@ -138,7 +142,7 @@ def roundsman_parameters(
     Override it to pass other parameters. An override that takes this fixture as an argument can
     add to these.
     """
-    _check_installed()
+    _check_installed("A stack on moto", STACK, "testing")
     from roundsman.testing.stack.template import Template, TemplateProblem, mapping_of, part
 
     if roundsman_services is None:
@@ -165,7 +169,7 @@ def roundsman_stack(
 
     See docs/how-to/test.md.
     """
-    _check_installed()
+    _check_installed("A stack on moto", STACK, "testing")
     from contextlib import ExitStack
 
     from roundsman.testing.stack import TemplateProblem, deployed
@@ -188,7 +192,7 @@ def roundsman_stack(
 @pytest.fixture
 def roundsman_check(pytestconfig: pytest.Config) -> "Callable[[], list[str]]":
     """A function that returns what `roundsman check` finds in this project; empty if nothing."""
-    _check_installed()
+    _check_installed("A stack on moto", STACK, "testing")
     from roundsman.testing.rules import RULES
     from roundsman.testing.rules.project import read_project
 
@@ -199,13 +203,13 @@ def roundsman_check(pytestconfig: pytest.Config) -> "Callable[[], list[str]]":
     return check
 
 
-def _check_installed() -> None:
+def _check_installed(what: str, needed: tuple[str, ...], extra: str) -> None:
     """Fail with the names of the missing packages and how to install them, not an ImportError."""
     from importlib.util import find_spec
 
-    if missing := [name for name in NEEDED if find_spec(name) is None]:
+    if missing := [name for name in needed if find_spec(name) is None]:
         pytest.fail(
-            f"A stack on moto needs {', '.join(missing)}, not installed here: "
-            'pip install "roundsman[testing]", or make install in a copy of the project.',
+            f"{what} needs {', '.join(missing)}, not installed here: "
+            f'pip install "roundsman[{extra}]", or make install in a copy of the project.',
             pytrace=False,
         )

@@ -128,7 +128,9 @@ def test_a_tick_with_an_open_run_visits_it_until_the_next_tick(
     tick(Faults(), monkeypatch, runs)
     assert runs.open_runs() == [], "the order is gone, so the run ends at once"
     assert slept == []
-    assert [note.said for note in runs.notes["b-1"]] == [
+    record = runs.load("b-1", "AROA:amy")
+    assert record is not None
+    assert [note.said for note in runs.notes(record)] == [
         "its task has ended, and its retention too"
     ]
     assert '"reason":"finished"' in capsys.readouterr().out

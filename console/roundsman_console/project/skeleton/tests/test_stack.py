@@ -26,5 +26,5 @@ def test_an_order_completes(roundsman_stack: Stack) -> None:
 def test_an_order_that_a_service_refuses_ends_as_the_workflow_says(
     roundsman_stack: Stack,
 ) -> None:
-    end = state_after_refusal(next(iter(WORKFLOWS.values())))
-    assert run_order(roundsman_stack, "refused.json").state is end
+    task = run_order(roundsman_stack, "refused.json")
+    assert task.state is state_after_refusal(next(iter(WORKFLOWS.values())), task)

@@ -9,7 +9,7 @@ from roundsman.model.task import Task
 from roundsman.testing import TaskState, World
 from tests.agents import agents_of
 from tests.events import event_file, read_event
-from tests.outcomes import ANSWERS, state_after_refusal, waiting_steps
+from tests.outcomes import answer_to, state_after_refusal, waiting_steps
 from workflows.registry import WORKFLOWS
 
 pytestmark = [
@@ -35,7 +35,7 @@ def run_order(world: World, workflow: Workflow) -> Task:
         world.run(until=lambda: world.task(order_id).ended or bool(waiting()))
         if asked := waiting():
             for step in asked:
-                world.answer(order_id, step, ANSWERS.get(step))
+                world.answer(order_id, step, answer_to(step))
             world.run(until=lambda: waiting() != asked)
     return world.run().task(order_id)
 
@@ -51,6 +51,6 @@ def test_an_order_that_the_last_service_refuses_ends_as_the_workflow_says(
     world = World(workflow, agents=agents_of(workflow))
     world.on(workflow.steps[-1].name).refuses("Refused")
     task = run_order(world, workflow)
-    assert task.state is state_after_refusal(workflow)
+    assert task.state is state_after_refusal(workflow, task)
     if task.state is TaskState.UNDONE:
         assert world.standing(task.task_id) == []

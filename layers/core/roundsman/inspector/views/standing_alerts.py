@@ -137,6 +137,7 @@ STATS = "roundsman stats"
 # The severity and the next command, by the suffix of the alarm's name. The first match counts.
 _ALARMS: Mapping[str, tuple[AlertSeverity, str]] = {
     "ArchivedTasksAlarm": ("error", "roundsman ls --state Archived"),
+    "UndoneShareAlarm": ("warning", "roundsman groups ls"),
     "StepsWithoutHandlerAlarm": ("error", "roundsman doctor"),
     "RejectedMessagesAlarm": ("warning", "roundsman rejected ls"),
     "HasNotRunAlarm": ("critical", "roundsman doctor"),

@@ -62,6 +62,7 @@ from roundsman.testing.memory import (
     MemoryLeases,
     MemoryPlans,
     MemoryStore,
+    tables_in_memory,
 )
 from roundsman.testing.world import queues
 from roundsman.testing.world.agents import RequestRun
@@ -150,21 +151,22 @@ class Processes:
     ) -> None:
         self.faults = faults
         self.services = services
-        self.plans = MemoryPlans()
+        self.tables = tables_in_memory(clock)
+        self.plans = MemoryPlans(tables=self.tables, clock=clock)
         apart = max((abs(ahead) for ahead in skew.values()), default=0)
         slack = START_WITHIN + 2 * apart if apart else 0
         self.watch = InvariantWatch(
             self.plans.plan, services.ledger, clock, interval=interval, slack=slack
         )
-        self.store = MemoryStore(self.watch.on_write)
-        self.holds = MemoryHolds(clock)
+        self.store = MemoryStore(self.watch.on_write, tables=self.tables)
+        self.holds = MemoryHolds(clock, tables=self.tables)
         self.board = MemoryAgentBoard(clock, self.holds, partial(_depth, queues))
         self.tokens: dict[tuple[str, str], list[CallbackRequest]] = {}
         self.troubles: list[tuple[str, Exception]] = []
-        self.groups = MemoryGroups()
-        self.watch.groups = self.groups.groups
-        self._leases = MemoryLeases()
-        self.bulk_runs = MemoryBulkRuns(clock)
+        self.groups = MemoryGroups(tables=self.tables)
+        self.watch.groups = self.groups.now
+        self._leases = MemoryLeases(tables=self.tables)
+        self.bulk_runs = MemoryBulkRuns(clock, tables=self.tables)
         self.agents = agents
         self._chance = chance
         self._clock = clock
@@ -178,7 +180,6 @@ class Processes:
         self._looked_at = FaultyStore(self.store, faults, lambda: None, self.watch.on_load)
         self._faulty_plans = FaultyPlans(self.plans, faults)
         self._faulty_board = FaultyBoard(self.board, faults)
-        self._faulty_call_notes = FaultyCallNotes(MemoryCallNotes(), faults)
 
     # --- one event ---------------------------------------------------------------------------
 
@@ -349,7 +350,7 @@ class Processes:
         instants = [] if task is None else [task - self._interval - LOOKS_AHEAD]
         instants += [
             group.look_at if _is_counted(group) else group.alerting_until
-            for group in self.groups.groups()
+            for group in self.groups.now()
             if bounded or not _is_counted(group)
         ]
         if self.bulk_runs.open_runs():
@@ -378,7 +379,7 @@ class Processes:
             plan=plan,
             services=self.services,
             holds=self._known_holds,
-            call_notes=self._faulty_call_notes,
+            call_notes=self._call_notes(agent),
             world_clock=self._clock,
             lands_late=lambda effect, fenced, after: post.post(
                 EFFECTS, _effect_text(effect, fenced), after, ""
@@ -411,6 +412,10 @@ class Processes:
         if visit.unforeseen is not None:
             why += f"\n{_where(visit.unforeseen)}"
         return f"{agent}: {request.operation} {request.step} {answer.outcome}{why}"
+
+    def _call_notes(self, agent: str) -> FaultyCallNotes:
+        notes = MemoryCallNotes(agent, self._clock, tables=self.tables)
+        return FaultyCallNotes(notes, self.faults)
 
     def _note_asked(self, visit: RequestRun, token: str, until: int) -> None:
         """Keep the callback of this attempt; a redelivered request has the same one."""

@@ -1,4 +1,4 @@
-"""The tables as template.yaml makes them, for tests that need tables but no stack."""
+"""The tables of a stack: their keys, attributes and indexes, as the engine's template has them."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -79,16 +79,16 @@ class Tables:
     history: str
 
 
-def create_tables(client: "DynamoDBClient", prefix: str) -> Tables:
-    """Make a set of tables of its own; both engines have them ready at once."""
+def create_tables(client: "DynamoDBClient", prefix: str = "") -> Tables:
+    """Make the four tables. `prefix` begins the name of each."""
     for table in TABLES:
         made = table.copy()
-        made["TableName"] = f"{prefix}-{table['TableName']}"
+        made["TableName"] = f"{prefix}{table['TableName']}"
         made["BillingMode"] = "PAY_PER_REQUEST"
         client.create_table(**made)
     return Tables(
-        tasks=f"{prefix}-TasksTable",
-        orders=f"{prefix}-OrdersTable",
-        control=f"{prefix}-ControlTable",
-        history=f"{prefix}-HistoryTable",
+        tasks=f"{prefix}TasksTable",
+        orders=f"{prefix}OrdersTable",
+        control=f"{prefix}ControlTable",
+        history=f"{prefix}HistoryTable",
     )

@@ -1,0 +1,616 @@
+"""Tables of DynamoDB in memory, behind the calls of a boto3 client.
+
+    tables = MemoryDynamoDB(clock)
+    tables.create_table(TableName="Tasks", ...)
+    store = DynamoStore(tables.client, tasks_table="Tasks", ...)
+
+A call returns or raises what DynamoDB's would: conditions, transactions, indexes, pages, limits and
+the errors of requests that are not valid. The contract suite runs on these tables and on DynamoDB
+Local, and tests/contract/test_memory_tables.py compares their answers call by call.
+
+What fails on AWS fails here when a test says so: `index_lag`, `stale_reads`, `lost_answer`,
+`expire`. The repeat of a transaction whose answer was lost succeeds, as by its token.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from threading import RLock
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
+
+from botocore.exceptions import ClientError
+
+from roundsman.testing.dynamodb.expressions import (
+    Given,
+    InvalidExpression,
+    Item,
+    Parsed,
+    Path,
+    condition_of,
+    kind_of,
+    number_of,
+    update_of,
+    value_at,
+)
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_dynamodb.type_defs import (
+        AttributeValueTypeDef as Value,
+    )
+    from mypy_boto3_dynamodb.type_defs import (
+        BatchGetItemInputTypeDef,
+        BatchGetItemOutputTypeDef,
+        CreateTableInputTypeDef,
+        DeleteItemInputTypeDef,
+        DeleteItemOutputTypeDef,
+        GetItemInputTypeDef,
+        GetItemOutputTypeDef,
+        PutItemInputTypeDef,
+        PutItemOutputTypeDef,
+        QueryInputTypeDef,
+        QueryOutputTypeDef,
+        TransactWriteItemsInputTypeDef,
+        TransactWriteItemsOutputTypeDef,
+        UpdateItemInputTypeDef,
+        UpdateItemOutputTypeDef,
+    )
+
+KeyPart: TypeAlias = str | bytes | int | Decimal
+Key: TypeAlias = tuple[KeyPart, ...]
+Request: TypeAlias = Mapping[str, object]
+OnWrite: TypeAlias = Callable[[str, Item | None, Item | None], None]
+"""Called after each write with the table's name, and the item before and after; None: no item."""
+
+# https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html
+LARGEST_ITEM: Final = 400 * 1024
+LARGEST_PAGE: Final = 1024 * 1024
+MOST_KEYS: Final = 100
+MOST_WRITES: Final = 100
+
+
+@dataclass(slots=True)
+class _Index:
+    """A table by its keys, or an index of it: items by partition, and in it by their table key."""
+
+    hash_name: str
+    range_name: str | None
+    projected: frozenset[str] | None
+    """The attributes that it has; None for all."""
+    partitions: dict[KeyPart, dict[Key, Item]] = field(default_factory=dict)
+    pending: deque[tuple[int, Key, Item | None]] = field(default_factory=deque)
+    """Writes that the index does not show yet, with the instant (epoch ms) when it does."""
+    _placed: dict[Key, KeyPart] = field(default_factory=dict)
+
+    def empty(self) -> "_Index":
+        """Return the same index without items."""
+        return _Index(self.hash_name, self.range_name, self.projected)
+
+    def put(self, key: Key, item: Item | None) -> None:
+        """Show the item at its place, or nowhere if it has no key of this index."""
+        before = self._placed.pop(key, None)
+        if before is not None:
+            partition = self.partitions[before]
+            del partition[key]
+            if not partition:
+                del self.partitions[before]
+        if item is None or self.hash_name not in item:
+            return
+        if self.range_name is not None and self.range_name not in item:
+            return
+        if self.projected is not None:
+            item = {name: value for name, value in item.items() if name in self.projected}
+        place = key_part(item[self.hash_name])
+        self.partitions.setdefault(place, {})[key] = item
+        self._placed[key] = place
+
+    def position(self, key: Key, item: Item) -> tuple[KeyPart, ...]:
+        """What the items of a partition are ordered by."""
+        if self.range_name is None:
+            return key
+        return (key_part(item[self.range_name]), *key)
+
+
+@dataclass(slots=True)
+class _Table:
+    name: str
+    keys: tuple[str, ...]
+    types: Mapping[str, str]
+    """The types of key attributes, also of indexes."""
+    primary: _Index
+    indexes: dict[str, _Index]
+    items: dict[Key, Item] = field(default_factory=dict)
+    before: dict[Key, Item | None] = field(default_factory=dict)
+    """Each item before its last write."""
+    changes: int = 0
+    """How often it was written or restored."""
+
+    def key_of(self, item: "Mapping[str, Value]") -> Key:
+        return tuple([key_part(item[name]) for name in self.keys])
+
+
+@dataclass(frozen=True, slots=True)
+class _Write:
+    """One write that is possible: what to store instead of what is stored."""
+
+    table: _Table
+    key: Key
+    old: Item | None
+    new: Item | None
+    changed: Sequence[Path] = ()
+
+
+class MemoryDynamoDB:
+    """All tables of one account and region. Thread-safe: each call is atomic.
+
+    `clock` is the present in epoch ms, for what takes time: `index_lag` and `expire`.
+    """
+
+    def __init__(self, clock: Callable[[], int] = lambda: 0) -> None:
+        self.index_lag = 0
+        """How long a write takes to be seen in indexes, in ms."""
+        self.on_write: list[OnWrite] = []
+        self._clock = clock
+        self._lock = RLock()
+        self._tables: dict[str, _Table] = {}
+        self._stale: str | None = None
+        self._loses_answer = False
+
+    @property
+    def client(self) -> "DynamoDBClient":
+        """These tables as a boto3 client, of which they have the calls below."""
+        return cast("DynamoDBClient", self)
+
+    # --- what tests say --------------------------------------------------------------------------
+
+    @contextmanager
+    def stale_reads(self, table: str) -> Iterator[None]:
+        """Let reads of a table that are not strongly consistent find each item as before its last
+        write."""
+        self._stale = table
+        try:
+            yield
+        finally:
+            self._stale = None
+
+    @contextmanager
+    def lost_answer(self) -> Iterator[None]:
+        """Lose the answer of the next write, which boto3 then repeats."""
+        self._loses_answer = True
+        try:
+            yield
+        finally:
+            self._loses_answer = False
+
+    def backup(self) -> Mapping[str, Sequence[Item]]:
+        """Return the items of all tables, for `restore`."""
+        with self._lock:
+            return {name: list(table.items.values()) for name, table in self._tables.items()}
+
+    def restore(self, backup: Mapping[str, Sequence[Item]]) -> None:
+        """Put all tables back to how they were at a backup. `on_write` is not called."""
+        with self._lock:
+            for name, items in backup.items():
+                table = self._tables[name]
+                indexes = {index: one.empty() for index, one in table.indexes.items()}
+                self._tables[name] = replace(
+                    table,
+                    primary=table.primary.empty(),
+                    indexes=indexes,
+                    items={},
+                    before={},
+                    changes=table.changes + 1,
+                )
+                for item in items:
+                    self._place_item(self._tables[name], self._tables[name].key_of(item), item)
+
+    def expire(self, attribute: str = "ExpiresAt") -> None:
+        """Delete the items whose time to live is over (epoch seconds), as DynamoDB does later."""
+        with self._lock:
+            for table in self._tables.values():
+                for key, item in list(table.items.items()):
+                    if "N" in item.get(attribute, {}) and (
+                        number_of(item[attribute]["N"]) * 1000 <= self._clock()
+                    ):
+                        self._store(_Write(table, key, item, None))
+
+    def items(self, table: str) -> list[Item]:
+        """All items of a table, in the order of their keys."""
+        with self._lock:
+            found = self._tables[table].items
+            return [dict(found[key]) for key in sorted(found)]
+
+    def changes(self, table: str) -> int:
+        """Return how often a table was written or restored."""
+        return self._tables[table].changes
+
+    # --- the calls of a client -------------------------------------------------------------------
+
+    def create_table(self, **request: "Unpack[CreateTableInputTypeDef]") -> None:
+        """Make an empty table."""
+        types = {
+            one["AttributeName"]: str(one["AttributeType"])
+            for one in request["AttributeDefinitions"]
+        }
+        keys = _key_names(request["KeySchema"])
+        indexes = {}
+        for index in request.get("GlobalSecondaryIndexes", ()):
+            names = _key_names(index["KeySchema"])
+            projection = index["Projection"]
+            shown = None
+            if projection.get("ProjectionType") != "ALL":
+                shown = frozenset({*keys, *names, *projection.get("NonKeyAttributes", ())})
+            indexes[index["IndexName"]] = _Index(names[0], _second(names), shown)
+        name = request["TableName"]
+        primary = _Index(keys[0], _second(keys), None)
+        self._tables[name] = _Table(name, keys, types, primary, indexes)
+
+    def get_item(self, **request: "Unpack[GetItemInputTypeDef]") -> "GetItemOutputTypeDef":
+        """Read one item."""
+        with self._lock:
+            table = self._table(request, "GetItem")
+            key = self._key(table, request["Key"], "GetItem")
+            found = self._read(table, key, latest=request.get("ConsistentRead", False))
+        return cast("GetItemOutputTypeDef", {} if found is None else {"Item": dict(found)})
+
+    def batch_get_item(
+        self, **request: "Unpack[BatchGetItemInputTypeDef]"
+    ) -> "BatchGetItemOutputTypeDef":
+        """Read up to 100 items of several tables."""
+        responses: dict[str, list[Item]] = {}
+        with self._lock:
+            asked = request["RequestItems"]
+            if not 1 <= sum(len(one["Keys"]) for one in asked.values()) <= MOST_KEYS:
+                raise _invalid("Too many items requested for the BatchGetItem call", "BatchGetItem")
+            for name, one in asked.items():
+                table = self._table({"TableName": name}, "BatchGetItem")
+                keys = [self._key(table, key, "BatchGetItem") for key in one["Keys"]]
+                if len(set(keys)) < len(keys):
+                    raise _invalid("Provided list of item keys contains duplicates", "BatchGetItem")
+                latest = one.get("ConsistentRead", False)
+                found = [self._read(table, key, latest=latest) for key in keys]
+                responses[name] = [dict(item) for item in found if item is not None]
+        page = {"Responses": responses, "UnprocessedKeys": {}}
+        return cast("BatchGetItemOutputTypeDef", page)
+
+    def put_item(self, **request: "Unpack[PutItemInputTypeDef]") -> "PutItemOutputTypeDef":
+        """Store an item in place of the one with its key."""
+        return cast("PutItemOutputTypeDef", self._written("PutItem", cast("Request", request)))
+
+    def delete_item(self, **request: "Unpack[DeleteItemInputTypeDef]") -> "DeleteItemOutputTypeDef":
+        """Delete an item, if there is one."""
+        found = self._written("DeleteItem", cast("Request", request))
+        return cast("DeleteItemOutputTypeDef", found)
+
+    def update_item(self, **request: "Unpack[UpdateItemInputTypeDef]") -> "UpdateItemOutputTypeDef":
+        """Change attributes of an item, which is made if there is none."""
+        found = self._written("UpdateItem", cast("Request", request))
+        return cast("UpdateItemOutputTypeDef", found)
+
+    def transact_write_items(
+        self, **request: "Unpack[TransactWriteItemsInputTypeDef]"
+    ) -> "TransactWriteItemsOutputTypeDef":
+        """Make all of these writes, or none."""
+        name = "TransactWriteItems"
+        with self._lock:
+            wanted = [next(iter(one.items())) for one in request["TransactItems"]]
+            if not 1 <= len(wanted) <= MOST_WRITES:
+                raise _invalid("Member must have length from 1 to 100", name)
+            places = [self._place(cast("Request", one), name) for _, one in wanted]
+            if len(set(places)) < len(places):
+                raise _invalid("The transaction cannot have several operations on one item", name)
+            writes: list[_Write] = []
+            reasons: list[dict[str, object]] = []
+            for kind, one in wanted:
+                try:
+                    writes.append(self._possible(f"{kind}Item", cast("Request", one), name))
+                    reasons.append({"Code": "None"})
+                except _ConditionFailed as failed:
+                    reasons.append({**_FAILED, **failed.shown})
+                except InvalidExpression as problem:
+                    raise _invalid(str(problem), name) from None
+            if any(reason["Code"] != "None" for reason in reasons):
+                raise _error(
+                    "TransactionCanceledException",
+                    "Transaction cancelled, please refer cancellation reasons for specific reasons",
+                    name,
+                    CancellationReasons=reasons,
+                )
+            for write in writes:
+                self._store(write)
+            self._loses_answer = False  # the repeat has the same token
+        return cast("TransactWriteItemsOutputTypeDef", {})
+
+    def query(self, **request: "Unpack[QueryInputTypeDef]") -> "QueryOutputTypeDef":
+        """Read a page of one partition, in the order of its range key."""
+        with self._lock:
+            table = self._table(request, "Query")
+            index = table.primary
+            if "IndexName" in request:
+                if request.get("ConsistentRead"):
+                    raise _invalid(
+                        "Consistent reads are not supported on global secondary indexes", "Query"
+                    )
+                index = table.indexes[request["IndexName"]]
+                self._show_what_is_due(index)
+            text = request["KeyConditionExpression"]
+            condition = condition_of(str(text))
+            given = _given(request, (condition,), "Query")
+            partition = next(
+                key_part(given.values[value])
+                for path, value in condition.equals
+                if given.path(path) == (index.hash_name,)
+            )
+            found = [
+                (index.position(key, item), item)
+                for key, item in index.partitions.get(partition, {}).items()
+                if condition.holds(item, given)
+            ]
+        backwards = not request.get("ScanIndexForward", True)
+        found.sort(key=lambda one: one[0], reverse=backwards)
+        return self._page(table, index, found, cast("Request", request), backwards=backwards)
+
+    # --- reads -----------------------------------------------------------------------------------
+
+    def _page(
+        self,
+        table: _Table,
+        index: _Index,
+        found: Sequence[tuple[tuple[KeyPart, ...], Item]],
+        request: Request,
+        *,
+        backwards: bool,
+    ) -> "QueryOutputTypeDef":
+        start = cast("Item | None", request.get("ExclusiveStartKey"))
+        if start is not None:
+            last = index.position(table.key_of(start), start)
+            found = [one for one in found if (one[0] < last if backwards else one[0] > last)]
+        limit = cast("int", request.get("Limit", len(found) + 1))
+        items: list[Item] = []
+        size = 0
+        for _, item in found[:limit]:
+            items.append(dict(item))
+            size += item_size(item)
+            if size > LARGEST_PAGE:
+                break
+        page: dict[str, object] = {"Items": items, "Count": len(items)}
+        if items and (len(items) == limit or len(items) < len(found)):
+            names = {*table.keys, index.hash_name, index.range_name}
+            page["LastEvaluatedKey"] = {k: v for k, v in items[-1].items() if k in names}
+        return cast("QueryOutputTypeDef", page)
+
+    def _read(self, table: _Table, key: Key, *, latest: bool) -> Item | None:
+        if self._stale == table.name and not latest and key in table.before:
+            return table.before[key]
+        return table.items.get(key)
+
+    def _show_what_is_due(self, index: _Index) -> None:
+        now = self._clock()
+        while index.pending and index.pending[0][0] <= now:
+            _, key, item = index.pending.popleft()
+            index.put(key, item)
+
+    # --- writes ----------------------------------------------------------------------------------
+
+    def _written(self, operation: str, request: Request) -> dict[str, object]:
+        with self._lock:
+            write = self._single(operation, request)
+            self._store(write)
+            if self._loses_answer:
+                self._loses_answer = False
+                write = self._single(operation, request)
+                self._store(write)
+        return _returned(write, request)
+
+    def _single(self, operation: str, request: Request) -> _Write:
+        try:
+            return self._possible(operation, request, operation)
+        except _ConditionFailed as failed:
+            code, message = "ConditionalCheckFailedException", "The conditional request failed"
+            raise _error(code, message, operation, **failed.shown) from None
+        except InvalidExpression as problem:
+            raise _invalid(str(problem), operation) from None
+
+    def _place(self, request: Request, call: str) -> tuple[str, Key]:
+        """Return the table and the key of a write."""
+        table = self._table(request, call)
+        named = cast("Item", request["Item"] if "Item" in request else request["Key"])
+        return table.name, self._key(table, named, call, whole="Key" in request)
+
+    def _possible(self, operation: str, request: Request, call: str) -> _Write:
+        """Return the write if its condition holds.
+
+        Raises ClientError for a request that is not valid, _ConditionFailed, and InvalidExpression
+        for what cannot be done with the item.
+        """
+        name, key = self._place(request, call)
+        table = self._tables[name]
+        old = table.items.get(key)
+        parsed: list[Parsed] = []
+        condition = update = None
+        if "ConditionExpression" in request:
+            condition = condition_of(str(request["ConditionExpression"]))
+            parsed.append(condition)
+        if "UpdateExpression" in request:
+            update = update_of(str(request["UpdateExpression"]))
+            parsed.append(update)
+        given = _given(request, parsed, call)
+        changed = [] if update is None else update.paths(given, table.keys)
+        if condition is not None and not condition.holds(old or {}, given):
+            wants = request.get("ReturnValuesOnConditionCheckFailure")
+            raise _ConditionFailed({"Item": dict(old)} if old and wants == "ALL_OLD" else {})
+        if operation == "DeleteItem":
+            return _Write(table, key, old, None)
+        if operation == "PutItem":
+            new = dict(cast("Item", request["Item"]))
+        else:
+            new = old or dict(cast("Item", request["Key"]))
+            if update is not None:
+                new = update.updated(new, changed, given)
+        self._check(table, new, call)
+        return _Write(table, key, old, new, changed)
+
+    def _store(self, write: _Write) -> None:
+        write.table.before[write.key] = write.old
+        self._place_item(write.table, write.key, write.new)
+        for told in self.on_write:
+            told(write.table.name, write.old, write.new)
+
+    def _place_item(self, table: _Table, key: Key, item: Item | None) -> None:
+        table.changes += 1
+        if item is None:
+            table.items.pop(key, None)
+        else:
+            table.items[key] = item
+        table.primary.put(key, item)
+        for index in table.indexes.values():
+            index.pending.append((self._clock() + self.index_lag, key, item))
+            self._show_what_is_due(index)
+
+    # --- what a request must be ------------------------------------------------------------------
+
+    def _table(self, request: Mapping[str, object], call: str) -> _Table:
+        found = self._tables.get(str(request["TableName"]))
+        if found is None:
+            raise _error(
+                "ResourceNotFoundException", "Cannot do operations on a non-existent table", call
+            )
+        return found
+
+    @staticmethod
+    def _key(table: _Table, named: "Mapping[str, object]", call: str, *, whole: bool = True) -> Key:
+        """Return the key of an item; with `whole`, nothing else may be named."""
+        if whole and len(named) != len(table.keys):
+            raise _invalid("The provided key element does not match the schema", call)
+        for name in table.keys:
+            value = cast("Value | None", named.get(name))
+            if value is None or kind_of(value) != table.types[name]:
+                raise _invalid("The provided key element does not match the schema", call)
+            if not next(iter(value.values())):
+                raise _invalid("One or more parameter values are not valid: empty string", call)
+        return table.key_of(cast("Item", named))
+
+    @staticmethod
+    def _check(table: _Table, item: Item, call: str) -> None:
+        """Refuse an item that is too large, or whose keys of an index have another type."""
+        for name, wanted in table.types.items():
+            if name in item and kind_of(item[name]) != wanted:
+                raise _invalid(f"Type mismatch for Index Key {name}", call)
+        if item_size(item) > LARGEST_ITEM:
+            raise _invalid("Item size has exceeded the maximum allowed size", call)
+
+
+class _ConditionFailed(Exception):
+    """The condition does not hold; `shown` is what the error says of the item."""
+
+    def __init__(self, shown: Mapping[str, object]) -> None:
+        super().__init__()
+        self.shown = shown
+
+
+_FAILED: Mapping[str, object] = {
+    "Code": "ConditionalCheckFailed",
+    "Message": "The conditional request failed",
+}
+
+
+def _error(code: str, message: str, call: str, **shown: object) -> ClientError:
+    response = {
+        "Error": {"Code": code, "Message": message},
+        "ResponseMetadata": {"HTTPStatusCode": 400},
+        **shown,
+    }
+    return ClientError(response, call)  # type: ignore[arg-type]  # keys of one call
+
+
+def _invalid(message: str, call: str) -> ClientError:
+    return _error("ValidationException", message, call)
+
+
+def _given(request: Mapping[str, object], parsed: Sequence[Parsed], call: str) -> Given:
+    """Return the placeholders' names and values; all must be given, and each must be used."""
+    names = cast("Mapping[str, str]", request.get("ExpressionAttributeNames", {}))
+    values = cast("Mapping[str, Value]", request.get("ExpressionAttributeValues", {}))
+    for kind, known, used in (
+        ("Names", names.keys(), [one.names for one in parsed]),
+        ("Values", values.keys(), [one.values for one in parsed]),
+    ):
+        wanted = frozenset[str]().union(*used)
+        if known != wanted:
+            problem = "not defined" if wanted - known else "unused in expressions"
+            which = ", ".join(sorted(known ^ wanted))
+            raise _invalid(f"ExpressionAttribute{kind}: {which}: {problem}", call)
+    return Given(names, values)
+
+
+def _returned(write: _Write, request: Request) -> dict[str, object]:
+    """Return the answer of a write that was made."""
+    match request.get("ReturnValues", "NONE"):
+        case "ALL_OLD":
+            found = write.old
+        case "ALL_NEW":
+            found = write.new
+        case "UPDATED_OLD":
+            found = _parts(write.old or {}, write.changed)
+        case "UPDATED_NEW":
+            found = _parts(write.new or {}, write.changed)
+        case _:
+            found = None
+    return {"Attributes": dict(found)} if found else {}
+
+
+def _parts(item: Item, paths: Sequence[Path]) -> Item:
+    """Return the values at these paths, in the maps that they are in."""
+    found: Item = {}
+    for path in paths:
+        value = value_at(item, path)
+        if value is None:
+            continue
+        inside = found
+        for part in path[:-1]:
+            inside = cast("dict[str, Value]", inside.setdefault(str(part), {"M": {}})["M"])
+        inside[str(path[-1])] = value
+    return found
+
+
+def key_part(value: "Value") -> KeyPart:
+    """Return a value that is part of a key."""
+    if "S" in value:
+        return value["S"]
+    return number_of(value["N"]) if "N" in value else bytes(value["B"])
+
+
+def item_size(item: Item) -> int:
+    """Return the size of an item in bytes, nearly as DynamoDB counts it."""
+    return sum([len(name) + _value_size(value) for name, value in item.items()])
+
+
+def _value_size(value: "Value") -> int:
+    kind, found = next(iter(value.items()))
+    if kind == "S":
+        text = cast("str", found)
+        return len(text) if text.isascii() else len(text.encode())
+    if kind == "M":
+        inside = cast("Item", found)
+        return 3 + sum([1 + len(name) + _value_size(one) for name, one in inside.items()])
+    if kind == "L":
+        return 3 + sum([1 + _value_size(one) for one in cast("list[Value]", found)])
+    if kind == "B":
+        return len(cast("bytes", found))
+    if kind == "N":
+        return 1 + (len(cast("str", found)) + 1) // 2
+    return 1 if kind in ("BOOL", "NULL") else sum(len(one) for one in cast("list[str]", found))
+
+
+def _key_names(schema: "Sequence[object]") -> tuple[str, ...]:
+    parts = cast("Sequence[Mapping[str, str]]", schema)
+    kinds = {one["KeyType"]: one["AttributeName"] for one in parts}
+    return tuple(kinds[kind] for kind in ("HASH", "RANGE") if kind in kinds)
+
+
+def _second(names: Sequence[str]) -> str | None:
+    return names[1] if len(names) > 1 else None

@@ -1,0 +1,64 @@
+"""`tests/outcomes.py` of a new application: how its tests' orders end, and what answers them."""
+
+from dataclasses import replace
+from datetime import timedelta
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from roundsman import Archive, Compensation, Step, Undo, Wait, Workflow
+from roundsman.testing import TaskState, World
+
+PROJECT = Path(__file__).parents[2]
+HOUR = timedelta(hours=1)
+RESERVE = Step(
+    name="reserve", agent="stock", complete_within=timedelta(seconds=5), compensation=Compensation()
+)
+PAY = Step(name="pay", agent="payment", after=(RESERVE,), complete_within=timedelta(seconds=5))
+ORDER = Workflow(name="order", steps=[RESERVE, PAY], complete_within=HOUR, on_failure=Undo())
+ITEMS = replace(PAY, for_each="input.items")
+
+
+def outcomes() -> ModuleType:
+    """The module of that name of a new application."""
+    path = PROJECT / "console/roundsman_console/project/skeleton/tests/outcomes.py"
+    spec = spec_from_file_location("outcomes", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(
+    ("workflow", "state"),
+    [
+        (ORDER, TaskState.UNDONE),
+        (replace(ORDER, on_failure=Wait(HOUR / 60, 2, Archive())), TaskState.ARCHIVED),
+        (replace(ORDER, steps=[RESERVE, replace(PAY, on_failure=Archive())]), TaskState.ARCHIVED),
+        (replace(ORDER, point_of_no_return=RESERVE), TaskState.ARCHIVED),
+        (replace(ORDER, steps=[RESERVE, replace(PAY, when="input.paid")]), TaskState.COMPLETED),
+        (replace(ORDER, steps=[RESERVE, replace(ITEMS, when="input.paid")]), TaskState.COMPLETED),
+        (replace(ORDER, steps=[RESERVE, replace(ITEMS, tolerate=2)]), TaskState.COMPLETED),
+        (replace(ORDER, steps=[RESERVE, replace(ITEMS, tolerate=1)]), TaskState.UNDONE),
+        (replace(ORDER, steps=[RESERVE, replace(ITEMS, for_each="`[]`")]), TaskState.COMPLETED),
+    ],
+)
+def test_the_tests_of_an_application_know_how_its_orders_end(
+    workflow: Workflow, state: TaskState
+) -> None:
+    world = World(workflow)
+    world.on("pay").refuses("Refused")
+    order_id = world.submit({"items": [1, 2], "paid": False})
+    task = world.run().task(order_id)
+    assert task.state is state
+    assert outcomes().state_after_refusal(workflow, task) is state
+
+
+def test_an_item_of_a_fan_out_is_answered_as_its_step() -> None:
+    module = outcomes()
+    module.ANSWERS.update({"pick": 1, "pick[1]": 2, "pack": None})
+    answers = [module.answer_to(step) for step in ("pick", "pick[0]", "pick[1]", "pack", "sort[0]")]
+    assert answers == [1, 1, 2, None, None]

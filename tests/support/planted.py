@@ -1,0 +1,36 @@
+"""A store that lacks its guard, for tests that must notice it."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from roundsman.model.events import HistoryRow
+from roundsman.model.task import Task
+from roundsman.ports import Saved, Superseded
+from roundsman.testing.memory import MemoryStore
+
+
+def no_version_condition(patch: pytest.MonkeyPatch) -> None:
+    """Let each write of a task succeed, whichever version of it is stored."""
+    save, clear_owed, rearm = MemoryStore.save, MemoryStore.clear_owed, MemoryStore.rearm
+
+    def stored(store: MemoryStore, task: Task) -> int:
+        found = (one.version for one in store.tasks() if one.task_id == task.task_id)
+        return next(found, task.version)
+
+    def saves(
+        store: MemoryStore, task: Task, *, seen: int, history: Sequence[HistoryRow] = ()
+    ) -> Saved | Superseded:
+        del seen
+        return save(store, task, seen=stored(store, task), history=history)
+
+    def clears(store: MemoryStore, task: Task) -> Saved | Superseded:
+        return clear_owed(store, replace(task, version=stored(store, task)))
+
+    def rearms(store: MemoryStore, task: Task, due_at: int) -> Saved | Superseded:
+        return rearm(store, replace(task, version=stored(store, task)), due_at)
+
+    patch.setattr(MemoryStore, "save", saves)
+    patch.setattr(MemoryStore, "clear_owed", clears)
+    patch.setattr(MemoryStore, "rearm", rearms)
