@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, TypeVar
 from roundsman.agents.agent import Agent, Answer, answer_again
 from roundsman.agents.call_notes import CallNotes
 from roundsman.agents.callbacks import Callback
-from roundsman.agents.guard import CallHeld
 from roundsman.agents.request import Perform, StepRequest, own_request
 from roundsman.errors import PermanentError
-from roundsman.model.holds import Hold, describe_hold, in_force
 from roundsman.model.instants import MINUTE, SECOND, milliseconds
 from roundsman.model.json import Json
 from roundsman.model.plan import Plan
@@ -19,6 +17,7 @@ from roundsman.model.task import PERFORM, step_of
 from roundsman.model.workflow import Step, Workflow
 from roundsman.testing.faults import Crash
 from roundsman.testing.ledger import EffectKey
+from roundsman.testing.world.guards import WorldGuards
 from roundsman.testing.world.services import PROBE, REMIND, CallEnd, ScriptedServices
 from roundsman.wire.messages import AgentRequest
 
@@ -106,7 +105,7 @@ class RequestRun:
     request: AgentRequest
     plan: Plan
     services: ScriptedServices
-    holds: Callable[[], Iterable[Hold]]
+    guards: WorldGuards
     call_notes: CallNotes
     world_clock: Callable[[], int]
     lands_late: Callable[[EffectKey, bool, int], None]
@@ -139,6 +138,7 @@ class RequestRun:
         """
 
         agent = self.agent.called_by(self._called)
+        guard = self.guards.of(agent.name, self.clock, self.sleep)
 
         def attempt(asked: AgentRequest) -> Answer:
             return agent.answer(
@@ -146,7 +146,7 @@ class RequestRun:
                 clock=self.clock,
                 function_ends_at=self.clock() + FUNCTION_LASTS,
                 report=self._report,
-                guard=self,
+                guard=guard,
                 say=say,
                 sleep=self.sleep,
                 jitter=jitter,
@@ -160,19 +160,6 @@ class RequestRun:
     def _report(self, error: Exception) -> None:
         """Keep an unexpected exception for the trace. Its text does not go into the reply."""
         self.unforeseen = error
-
-    # --- Guard -------------------------------------------------------------------------------
-
-    def call(
-        self,
-        function: Callable[[], T],
-        *,
-        ends_at: int,  # noqa: ARG002  # part of Guard's interface
-        asks: bool = False,  # noqa: ARG002
-    ) -> T:
-        """Call the function. Raises HeldBack if the agent is on hold."""
-        self._check_holds()
-        return function()
 
     # --- the service -------------------------------------------------------------------------
 
@@ -215,11 +202,6 @@ class RequestRun:
     def _note_asked(self, asked: Callback) -> None:
         if self.request.operation == PERFORM:
             self.asked_until = self.clock() + milliseconds(asked.within)
-
-    def _check_holds(self) -> None:
-        for hold in in_force(self.holds(), self.clock()):
-            if hold.agent == self.agent.name:
-                raise CallHeld(f"{self.agent.name} is {describe_hold(hold)}", until=hold.until)
 
     def leave_effect(self) -> None:
         """Enter the effect of the call in the ledger.

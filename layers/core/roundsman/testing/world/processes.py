@@ -20,7 +20,6 @@ from roundsman.engine.due import START_WITHIN
 from roundsman.errors import CallRefused, InvalidMessage, TryAgain
 from roundsman.model.events import Outcome
 from roundsman.model.failure import Group
-from roundsman.model.holds import Hold
 from roundsman.model.instants import MINUTE
 from roundsman.model.json import sha256
 from roundsman.model.scheduler_queues import COMMANDS as COMMANDS_KEY
@@ -40,6 +39,7 @@ from roundsman.supervisor.supervisor import (
     VisitTimes,
 )
 from roundsman.testing.faults import (
+    Crash,
     Faults,
     FaultyBoard,
     FaultyBulkRuns,
@@ -66,6 +66,7 @@ from roundsman.testing.memory import (
 )
 from roundsman.testing.world import queues
 from roundsman.testing.world.agents import RequestRun
+from roundsman.testing.world.guards import Circuit, WorldGuards
 from roundsman.testing.world.outbox import WorldOutbox
 from roundsman.testing.world.queues import (
     ANSWER_SENDER,
@@ -78,6 +79,7 @@ from roundsman.testing.world.queues import (
     WorldQueues,
 )
 from roundsman.testing.world.services import ScriptedServices
+from roundsman.wire.alert import Alert
 from roundsman.wire.commands import START, Command, read_command
 from roundsman.wire.messages import AgentRequest, Reply, read_reply, read_request
 
@@ -133,10 +135,12 @@ class Processes:
     `skew` maps a part (`submission`, `scheduler`, `supervisor`) to the ms by which its clock is
     ahead of the world's. `instances` is how many scheduler instances live on between messages,
     with their caches, until they die; None means a new instance for each message. `interval` is
-    the time between two passes of the supervisors, in ms.
+    the time between two passes of the supervisors, in ms. `circuits` are the circuits of agents
+    that have other settings than the template's; `publish` gets the alerts of circuits.
+    `order_retention` is the time in ms that orders are kept after their tasks; None: for ever.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # what a world is made of
         self,
         *,
         agents: Mapping[str, Agent],
@@ -148,8 +152,12 @@ class Processes:
         skew: Mapping[str, int],
         instances: int | None = None,
         queues: WorldQueues,
+        circuits: Mapping[str, Circuit],
+        publish: Callable[[Alert], None],
+        order_retention: int | None,
     ) -> None:
         self.faults = faults
+        self._order_retention = order_retention
         self.services = services
         self.tables = tables_in_memory(clock)
         self.plans = MemoryPlans(tables=self.tables, clock=clock)
@@ -158,9 +166,12 @@ class Processes:
         self.watch = InvariantWatch(
             self.plans.plan, services.ledger, clock, interval=interval, slack=slack
         )
-        self.store = MemoryStore(self.watch.on_write, tables=self.tables)
+        self.store = MemoryStore(
+            self.watch.on_write, tables=self.tables, order_retention=order_retention
+        )
         self.holds = MemoryHolds(clock, tables=self.tables)
         self.board = MemoryAgentBoard(clock, self.holds, partial(_depth, queues))
+        self.guards = WorldGuards(circuits, self.holds, faults, publish)
         self.tokens: dict[tuple[str, str], list[CallbackRequest]] = {}
         self.troubles: list[tuple[str, Exception]] = []
         self.groups = MemoryGroups(tables=self.tables)
@@ -246,6 +257,7 @@ class Processes:
             outbox=FaultyOutbox(post, self.faults),
             clock=self._clock_of("submission"),
             shards=SHARDS,
+            order_retention=self._order_retention,
         )
         asked = read(mail.body)
         if isinstance(asked, ValidOrder):
@@ -378,7 +390,7 @@ class Processes:
             request=request,
             plan=plan,
             services=self.services,
-            holds=self._known_holds,
+            guards=self.guards,
             call_notes=self._call_notes(agent),
             world_clock=self._clock,
             lands_late=lambda effect, fenced, after: post.post(
@@ -394,6 +406,9 @@ class Processes:
             answer = visit.answer(
                 redelivered=mail.receives > 1, say=say, jitter=self._chance.random
             )
+        except Crash:
+            self.guards.died(agent)
+            raise
         finally:
             self.watch.touched(request.task_id)
             token = callback_token(request, agent)
@@ -408,6 +423,7 @@ class Processes:
             body = succeeded_reply(token, {"called": "back"}, clock=visit.clock)
             post.post(REPLIES, body, visit.spent + visit.answers_in, agent, ANSWER_SENDER)
         say(answer)
+        self.guards.of(agent, visit.clock, visit.sleep).tell()
         why = f" ({answer.error.type}: {answer.error.message})" if answer.error else ""
         if visit.unforeseen is not None:
             why += f"\n{_where(visit.unforeseen)}"
@@ -454,16 +470,6 @@ class Processes:
             )
         except (TryAgain, CallRefused):
             return
-
-    def _known_holds(self) -> Sequence[Hold]:
-        """The holds; empty if they cannot be read.
-
-        Calls then go ahead, because the guard against outages must not cause one.
-        """
-        try:
-            return self.faults.around("read_holds", self.holds.holds)
-        except (TryAgain, CallRefused):
-            return ()
 
     def _land(self, mail: QueuedMessage) -> str:
         """Perform the effect of a late call. Its caller gets no answer."""

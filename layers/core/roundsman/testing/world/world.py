@@ -51,6 +51,7 @@ from roundsman.testing.world.capacity import (
     Functions,
     reader_of,
 )
+from roundsman.testing.world.guards import Circuit
 from roundsman.testing.world.mishaps import NONE, Mishaps, RandomFaults, RandomServices, some_delay
 from roundsman.testing.world.operator import Operator
 from roundsman.testing.world.outbox import Status, WorldOutbox
@@ -101,9 +102,11 @@ class World:
       until their process dies. Without it, each message has a new instance.
     - `capacity`: how much `submission` and `scheduler` do at once; without it, all at once and in
       no time. In a world with a capacity, other events take no time.
+    - `circuits`: the circuit breaker and rate limit of an agent; without it, the template's.
+    - `order_retention`: how long an order is kept after its task has ended; without it, for ever.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # a test names what it needs
         self,
         *workflows: Workflow,
         agents: Iterable[Agent] = (),
@@ -115,6 +118,8 @@ class World:
         skew: Mapping[str, timedelta] | None = None,
         instances: int | None = None,
         capacity: Mapping[str, Capacity] | None = None,
+        circuits: Mapping[str, Circuit] | None = None,
+        order_retention: timedelta | None = None,
     ) -> None:
         """Raises ValueError if an argument is invalid, and DefinitionError if a given agent lacks a
         function for one of its steps.
@@ -154,6 +159,9 @@ class World:
             skew={part: milliseconds(ahead) for part, ahead in (skew or {}).items()},
             instances=instances,
             queues=self.queues,
+            circuits=circuits or {},
+            publish=self.post.publish,
+            order_retention=None if order_retention is None else milliseconds(order_retention),
         )
         self.processes.watch.on_reopened = self.post.reopened
         self.post.on_alert = self.processes.watch.on_alert
@@ -300,12 +308,16 @@ class World:
         self._check_hold(agent, kind)
         until = self.now + milliseconds(for_)
         self.processes.holds.hold(Hold(agent, kind, self.now, until, reason, "operator"))
+        if kind == BREAKER:
+            self.processes.guards.open(agent, until)
         self.trace.note(self.now, "{} is held: {}", agent, reason)
 
     def release(self, agent: str, kind: str = OPERATOR) -> None:
         """End a hold. Raises ValueError if there is no such agent or kind."""
         self._check_hold(agent, kind)
         self.processes.holds.release(agent, kind)
+        if kind == BREAKER:
+            self.processes.guards.close(agent)
         self.trace.note(self.now, "{} is released", agent)
 
     def down(self, function: str, for_: timedelta) -> None:

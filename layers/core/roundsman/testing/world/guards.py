@@ -1,0 +1,259 @@
+"""The guards of a world's agents: holds, circuit breakers and rate limits, as on AWS.
+
+Each agent has one instance, with one guard over the world's tables. Powertools' circuit breaker
+asks the machine for the time and counts in globals of the process; during a call it has the time of
+the agent's visit, and the counts of this world.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime as Moment
+from datetime import timedelta
+from types import ModuleType
+from typing import TypeVar
+
+from aws_lambda_powertools.utilities.circuit_breaker import CircuitState
+from aws_lambda_powertools.utilities.circuit_breaker import base as powertools
+from aws_lambda_powertools.utilities.circuit_breaker.persistence import base as persistence
+from aws_lambda_powertools.utilities.circuit_breaker.persistence import dynamodb as of_dynamodb
+
+from roundsman.aws.dynamodb.holds import DynamoHolds
+from roundsman.aws.guard import breaker, circuit_events, guard, rate_limit
+from roundsman.aws.guard.breaker import Breaker
+from roundsman.aws.guard.circuit_events import CircuitEvents
+from roundsman.aws.guard.guard import AgentGuard, OperatorsHold
+from roundsman.aws.guard.rate_limit import RateLimit
+from roundsman.model.holds import Hold
+from roundsman.model.instants import SECOND, milliseconds
+from roundsman.ports import Clock
+from roundsman.testing.faults import Faults
+from roundsman.testing.memory import TABLES, MemoryHolds
+from roundsman.wire.alert import Alert
+
+T = TypeVar("T")
+
+CLOCKS_OF_POWERTOOLS = (powertools, persistence, of_dynamodb)
+"""The modules that call `dt.datetime.now()`."""
+
+LOGGED = (breaker, circuit_events, guard, rate_limit)
+"""The modules that log and count metrics, which a world does not: its trace says what happened."""
+
+
+@dataclass(frozen=True, slots=True)
+class Circuit:
+    """When the circuit of an agent opens, and its rate limit: parameters of its block.
+
+    The defaults are those of the template.
+    """
+
+    failures: int = 5
+    """Calls in a row that must fail."""
+    recovers_after: timedelta = timedelta(seconds=30)
+    """The time until one call tries the service again, in whole seconds."""
+    calls_per_second: float | None = None
+    """The most calls a second; None for no limit."""
+
+
+class FaultyHoldReads(DynamoHolds):
+    """The holds that an agent reads, with faults."""
+
+    def __init__(self, inner: MemoryHolds, faults: Faults, clock: Clock) -> None:
+        super().__init__(inner.tables.client, control_table=TABLES.control, clock=clock)
+        self._faults = faults
+
+    def stored(self, *, latest: bool = True) -> list[Hold]:
+        """All stored holds."""
+        return self._faults.around(
+            "read_holds", lambda: super(FaultyHoldReads, self).stored(latest=latest)
+        )
+
+
+class WorldGuards:
+    """The guard of each agent. `publish` is called with the alerts of circuits."""
+
+    def __init__(
+        self,
+        circuits: Mapping[str, Circuit],
+        holds: MemoryHolds,
+        faults: Faults,
+        publish: Callable[[Alert], None],
+    ) -> None:
+        self._circuits = circuits
+        self._holds = holds
+        self._faults = faults
+        self._publish = publish
+        self._guards: dict[str, AgentGuard] = {}
+        self._visits: list[Visit] = []
+        self._counts: Sequence[dict[str, object]] = [{} for _ in _globals()]
+
+    def of(self, agent: str, clock: Clock, sleep: Callable[[float], None]) -> "VisitGuard":
+        """The guard of an agent during one visit, with the visit's clock."""
+        guard = self._guards.get(agent)
+        if guard is None:
+            guard = self._guards[agent] = self._made(agent)
+        return VisitGuard(guard, Visit(clock, sleep), self)
+
+    def open(self, agent: str, until: int) -> None:
+        """Open the circuit of an agent until this instant (epoch ms), as failed calls do."""
+        circuit = self._circuits.get(agent, Circuit())
+        opened_at = until // SECOND - milliseconds(circuit.recovers_after) // SECOND
+        self._holds.tables.client.put_item(
+            TableName=TABLES.control,
+            Item={
+                "ControlId": {"S": f"breaker#{agent}"},
+                "State": {"S": CircuitState.OPEN.value},
+                "FailureCount": {"N": str(circuit.failures)},
+                "OpenedAt": {"N": str(opened_at)},
+            },
+        )
+
+    def close(self, agent: str) -> None:
+        """Close the circuit of an agent, as a call that succeeds does."""
+        key = {"ControlId": {"S": f"breaker#{agent}"}}
+        self._holds.tables.client.delete_item(TableName=TABLES.control, Key=key)
+        self.died(agent)
+
+    def died(self, agent: str) -> None:
+        """Forget the instance of an agent: the next one counts from zero."""
+        self._guards.pop(agent, None)
+        for counts in self._counts:
+            counts.pop(f"breaker#{agent}", None)
+
+    @contextmanager
+    def at(self, visit: "Visit") -> Iterator[None]:
+        """Let Powertools have the time of a visit, and the counts of this world."""
+        self._visits.append(visit)
+        before = [dict(counts) for counts in _globals()]
+        _set_counts(self._counts)
+        clock = Datetime(visit.clock)
+        try:
+            with _instead(CLOCKS_OF_POWERTOOLS, dt=clock), _instead(LOGGED, **SILENT):
+                yield
+        finally:
+            self._counts = [dict(counts) for counts in _globals()]
+            _set_counts(before)
+            self._visits.pop()
+
+    def _clock(self) -> int:
+        return self._visits[-1].clock()
+
+    def _sleep(self, milliseconds_: int) -> None:
+        self._visits[-1].sleep(milliseconds_ / SECOND)
+
+    def _made(self, agent: str) -> AgentGuard:
+        client, circuit = self._holds.tables.client, self._circuits.get(agent, Circuit())
+        recovers = milliseconds(circuit.recovers_after)
+        holds = FaultyHoldReads(self._holds, self._faults, self._clock)
+        news = CircuitEvents(
+            agent,
+            holds=DynamoHolds(client, control_table=TABLES.control, clock=self._clock),
+            publish=self._publish,
+            recover_after=recovers,
+            clock=self._clock,
+        )
+        breaker = Breaker(
+            agent,
+            client,
+            control_table=TABLES.control,
+            failures=circuit.failures,
+            recover_after=recovers,
+            clock=self._clock,
+            news=news,
+        )
+        rate = None
+        if circuit.calls_per_second is not None:
+            rate = RateLimit(
+                agent,
+                client,
+                control_table=TABLES.control,
+                calls_per_second=circuit.calls_per_second,
+                clock=self._clock,
+                sleep=self._sleep,
+            )
+        hold = OperatorsHold(agent, holds, clock=self._clock)
+        return AgentGuard(hold=hold, breaker=breaker, rate=rate, news=news)
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """The time of one visit of an agent: its clock (epoch ms), and how it waits (s)."""
+
+    clock: Clock
+    sleep: Callable[[float], None]
+
+
+@dataclass(frozen=True, slots=True)
+class VisitGuard:
+    """The Guard of one visit."""
+
+    guard: AgentGuard
+    visit: Visit
+    guards: WorldGuards
+
+    def call(self, function: Callable[[], T], *, ends_at: int, asks: bool = False) -> T:
+        """Call the function at its turn. Raises CallHeld as `Guard.call` does."""
+        with self.guards.at(self.visit):
+            return self.guard.call(function, ends_at=ends_at, asks=asks)
+
+    def tell(self) -> None:
+        """Publish the alerts that the calls so far have caused."""
+        with self.guards.at(self.visit):
+            self.guard.tell()
+
+
+@dataclass(frozen=True, slots=True)
+class Datetime:
+    """Replaces the module `datetime` where Powertools calls `datetime.datetime.now()`."""
+
+    clock: Clock
+
+    @property
+    def datetime(self) -> "Datetime":
+        """Replaces the class `datetime.datetime`."""
+        return self
+
+    def now(self) -> Moment:
+        """The present in the local time zone, without tzinfo, as `datetime.now()` returns it."""
+        return Moment.fromtimestamp(self.clock() / SECOND)  # noqa: DTZ006  # Powertools does so too
+
+
+def _globals() -> "tuple[dict[str, object], ...]":
+    """What Powertools keeps about circuits in globals of the process."""
+    return (  # type: ignore[return-value]  # the values of each have another type
+        powertools._LOCAL_FAILURES,
+        powertools._LOCAL_SUCCESSES,
+        powertools._LAST_OBSERVED_STATE,
+        powertools._PROBE_OWNER.__dict__,
+    )
+
+
+@contextmanager
+def _instead(modules: Sequence[ModuleType], **names: object) -> Iterator[None]:
+    """Replace what these modules have imported under these names."""
+    before = [{name: vars(module)[name] for name in names} for module in modules]
+    for module in modules:
+        vars(module).update(names)
+    try:
+        yield
+    finally:
+        for module, found in zip(modules, before, strict=True):
+            vars(module).update(found)
+
+
+class SilentLogger:
+    """Replaces the logger of the functions."""
+
+    def warning(self, *_: object, **__: object) -> None:
+        """Log nothing."""
+
+    info = warning
+
+
+SILENT: Mapping[str, object] = {"logger": SilentLogger, "count": lambda *_: None}
+
+
+def _set_counts(wanted: Sequence[Mapping[str, object]]) -> None:
+    for counts, values in zip(_globals(), wanted, strict=True):
+        counts.clear()
+        counts.update(values)
