@@ -321,6 +321,46 @@ STORES = (
         why="supervisors ignore each other",
     ),
     Mutant(
+        name="that-there-is-no-plan-is-read-twice",
+        file="layers/core/roundsman/aws/dynamodb/control.py",
+        old=" or self._read(plan_hash, consistent=True)",
+        new="",
+        tests=(
+            "tests/contract/test_plans.py::test_that_there_is_no_plan_is_only_believed_of_a_consistent_read",
+        ),
+        why="an order whose plan was just stored is archived",
+    ),
+    Mutant(
+        name="an-older-closing-closes-no-later-claim",
+        file="layers/core/roundsman/aws/dynamodb/call_notes.py",
+        old='row.number("ClosedUpTo", 0) >= claim',
+        new='row.number("ClosedUpTo", 0) > 0',
+        tests=(
+            "tests/contract/test_call_notes.py::test_that_a_key_was_closed_for_an_older_claim_proves_nothing_of_a_later_one[memory]",
+        ),
+        why="a copy of the request calls the service after its attempt was given back",
+    ),
+    Mutant(
+        name="a-broken-record-stays-where-it-first-failed",
+        file="layers/core/roundsman/aws/dynamodb/tasks.py",
+        old="FailedAt = if_not_exists(FailedAt, :now)",
+        new="FailedAt = :now",
+        tests=(
+            "tests/contract/test_failure_groups.py::test_a_record_that_fails_again_and_again_stays_where_it_first_failed[memory]",
+        ),
+        why="a group that shows the newest failures shows one old record at each visit",
+    ),
+    Mutant(
+        name="what-is-owed-and-cannot-be-sent-is-put-off",
+        file="layers/core/roundsman/supervisor/supervisor.py",
+        old="        if delivered.still_owed:\n            report.put_off.add(entry)\n",
+        new="        if delivered.still_owed:\n            pass\n",
+        tests=(
+            "tests/unit/supervisor/test_supervisor_passes.py::test_what_is_owed_and_cannot_be_sent_keeps_nothing_waiting_either",
+        ),
+        why="orders behind those whose reply queue fails are never visited",
+    ),
+    Mutant(
         name="newer-records-are-left",
         file="layers/core/roundsman/aws/dynamodb/codec.py",
         old="if schema is not None and schema > SCHEMA:",
