@@ -311,6 +311,26 @@ STORES = (
         why="tests on tables in memory prove nothing",
     ),
     Mutant(
+        name="tables-in-memory-leave-out-no-parameter",
+        file="layers/core/roundsman/testing/dynamodb/tables.py",
+        old="if strange := sorted(request.keys() - KNOWN):",
+        new="if strange := list[str]():",
+        tests=(
+            "tests/unit/testing/test_tables_in_memory.py::test_a_parameter_that_they_do_not_know_is_refused_and_not_left_out",
+        ),
+        why="a read that filters is tested as one that finds everything",
+    ),
+    Mutant(
+        name="a-restored-index-has-no-lag",
+        file="layers/core/roundsman/testing/dynamodb/tables.py",
+        old="for index in (restored.primary, *restored.indexes.values()):",
+        new="for index in (restored.primary,):",
+        tests=(
+            "tests/unit/testing/test_tables_in_memory.py::test_a_restore_brings_back_items_and_indexes_and_forgets_stale_images",
+        ),
+        why="a restore in a test loses the due entries of all orders",
+    ),
+    Mutant(
         name="a-lease-is-anothers",
         file="layers/core/roundsman/supervisor/shard_leases.py",
         old=("        if lease.held_by_another(self._owner, now):\n            return False\n"),

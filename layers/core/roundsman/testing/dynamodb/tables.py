@@ -8,6 +8,8 @@ A call returns or raises what DynamoDB's would: conditions, transactions, indexe
 the errors of requests that are not valid. The contract suite runs on these tables and on DynamoDB
 Local, and tests/contract/test_memory_tables.py compares their answers call by call.
 
+A parameter or an expression that the stores do not use raises NotImplementedError.
+
 What fails on AWS fails here when a test says so: `index_lag`, `stale_reads`, `lost_answer`,
 `expire`. The repeat of a transaction whose answer was lost succeeds, as by its token.
 """
@@ -71,6 +73,17 @@ LARGEST_ITEM: Final = 400 * 1024
 LARGEST_PAGE: Final = 1024 * 1024
 MOST_KEYS: Final = 100
 MOST_WRITES: Final = 100
+
+KNOWN: Final = frozenset(
+    {
+        *("TableName", "IndexName", "Item", "Key", "Keys", "ConsistentRead"),
+        *("ConditionExpression", "UpdateExpression", "KeyConditionExpression"),
+        *("ExpressionAttributeNames", "ExpressionAttributeValues"),
+        *("ReturnValues", "ReturnValuesOnConditionCheckFailure"),
+        *("ScanIndexForward", "Limit", "ExclusiveStartKey"),
+    }
+)
+"""The parameters of calls that these tables know."""
 
 
 @dataclass(slots=True)
@@ -169,8 +182,8 @@ class MemoryDynamoDB:
 
     @contextmanager
     def stale_reads(self, table: str) -> Iterator[None]:
-        """Let reads of a table that are not strongly consistent find each item as before its last
-        write."""
+        """Let GetItem and BatchGetItem find each item of a table as before its last write, unless
+        they are strongly consistent."""
         self._stale = table
         try:
             yield
@@ -192,21 +205,25 @@ class MemoryDynamoDB:
             return {name: list(table.items.values()) for name, table in self._tables.items()}
 
     def restore(self, backup: Mapping[str, Sequence[Item]]) -> None:
-        """Put all tables back to how they were at a backup. `on_write` is not called."""
+        """Put all tables back to how they were at a backup; indexes show it at once.
+
+        `on_write` is not called.
+        """
         with self._lock:
             for name, items in backup.items():
                 table = self._tables[name]
-                indexes = {index: one.empty() for index, one in table.indexes.items()}
-                self._tables[name] = replace(
+                restored = replace(
                     table,
                     primary=table.primary.empty(),
-                    indexes=indexes,
-                    items={},
+                    indexes={index: one.empty() for index, one in table.indexes.items()},
+                    items={table.key_of(item): item for item in items},
                     before={},
                     changes=table.changes + 1,
                 )
-                for item in items:
-                    self._place_item(self._tables[name], self._tables[name].key_of(item), item)
+                for index in (restored.primary, *restored.indexes.values()):
+                    for key, item in restored.items.items():
+                        index.put(key, item)
+                self._tables[name] = restored
 
     def expire(self, attribute: str = "ExpiresAt") -> None:
         """Delete the items whose time to live is over (epoch seconds), as DynamoDB does later."""
@@ -267,7 +284,7 @@ class MemoryDynamoDB:
             if not 1 <= sum(len(one["Keys"]) for one in asked.values()) <= MOST_KEYS:
                 raise _invalid("Too many items requested for the BatchGetItem call", "BatchGetItem")
             for name, one in asked.items():
-                table = self._table({"TableName": name}, "BatchGetItem")
+                table = self._table({**one, "TableName": name}, "BatchGetItem")
                 keys = [self._key(table, key, "BatchGetItem") for key in one["Keys"]]
                 if len(set(keys)) < len(keys):
                     raise _invalid("Provided list of item keys contains duplicates", "BatchGetItem")
@@ -297,6 +314,7 @@ class MemoryDynamoDB:
         """Make all of these writes, or none."""
         name = "TransactWriteItems"
         with self._lock:
+            self._loses_answer = False  # the repeat has the same token, and the same answer
             wanted = [next(iter(one.items())) for one in request["TransactItems"]]
             if not 1 <= len(wanted) <= MOST_WRITES:
                 raise _invalid("Member must have length from 1 to 100", name)
@@ -322,7 +340,6 @@ class MemoryDynamoDB:
                 )
             for write in writes:
                 self._store(write)
-            self._loses_answer = False  # the repeat has the same token
         return cast("TransactWriteItemsOutputTypeDef", {})
 
     def query(self, **request: "Unpack[QueryInputTypeDef]") -> "QueryOutputTypeDef":
@@ -340,14 +357,18 @@ class MemoryDynamoDB:
             text = request["KeyConditionExpression"]
             condition = condition_of(str(text))
             given = _given(request, (condition,), "Query")
-            partition = next(
+            partitions = [
                 key_part(given.values[value])
                 for path, value in condition.equals
                 if given.path(path) == (index.hash_name,)
-            )
+            ]
+            if len(partitions) != 1:
+                raise _invalid(
+                    f"Query condition missed key schema element: {index.hash_name}", "Query"
+                )
             found = [
                 (index.position(key, item), item)
-                for key, item in index.partitions.get(partition, {}).items()
+                for key, item in index.partitions.get(partitions[0], {}).items()
                 if condition.holds(item, given)
             ]
         backwards = not request.get("ScanIndexForward", True)
@@ -398,10 +419,10 @@ class MemoryDynamoDB:
 
     def _written(self, operation: str, request: Request) -> dict[str, object]:
         with self._lock:
+            repeats, self._loses_answer = self._loses_answer, False
             write = self._single(operation, request)
             self._store(write)
-            if self._loses_answer:
-                self._loses_answer = False
+            if repeats:
                 write = self._single(operation, request)
                 self._store(write)
         return _returned(write, request)
@@ -427,6 +448,8 @@ class MemoryDynamoDB:
         Raises ClientError for a request that is not valid, _ConditionFailed, and InvalidExpression
         for what cannot be done with the item.
         """
+        if operation not in ("PutItem", "UpdateItem", "DeleteItem"):
+            raise NotImplementedError(f"{call}: these tables do not know {operation}")
         name, key = self._place(request, call)
         table = self._tables[name]
         old = table.items.get(key)
@@ -474,6 +497,8 @@ class MemoryDynamoDB:
     # --- what a request must be ------------------------------------------------------------------
 
     def _table(self, request: Mapping[str, object], call: str) -> _Table:
+        if strange := sorted(request.keys() - KNOWN):
+            raise NotImplementedError(f"{call}: these tables do not know {', '.join(strange)}")
         found = self._tables.get(str(request["TableName"]))
         if found is None:
             raise _error(
