@@ -7,15 +7,19 @@ import pytest
 from botocore.exceptions import ClientError
 
 from roundsman.agents.call_notes import Begun
+from roundsman.aws.dynamodb import settled
+from roundsman.aws.dynamodb.tasks import TRIES_OF_ROWS
+from roundsman.errors import Throttled, TryAgain
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.task import Task
 from roundsman.ports import Created, DueEntry, Exists, Saved, Superseded
 from roundsman.testing.dynamodb.tables import LARGEST_PAGE, item_size
 from roundsman.testing.memory import TABLES, MemoryCallNotes, MemoryStore, tables_in_memory
 from tests.contract.samples import NOW, born, claimed, completed, order_row
+from tests.contract.test_settled_rows import settling
 
 if TYPE_CHECKING:
-    from mypy_boto3_dynamodb.type_defs import QueryInputTypeDef
+    from mypy_boto3_dynamodb.type_defs import KeysAndAttributesTypeDef, QueryInputTypeDef
 
     from roundsman.testing.dynamodb.expressions import Item
 
@@ -108,6 +112,11 @@ class Desk:
 
 def code_of(refused: pytest.ExceptionInfo[ClientError]) -> str:
     return refused.value.response["Error"]["Code"]
+
+
+def reasons_of(refused: pytest.ExceptionInfo[ClientError]) -> list[str]:
+    """Why each write of a transaction cancelled it; `None` if it did not."""
+    return [reason["Code"] for reason in refused.value.response["CancellationReasons"]]
 
 
 # --- index_lag -----------------------------------------------------------------------------------
@@ -457,3 +466,199 @@ def test_a_query_names_its_partition() -> None:
             KeyConditionExpression="Seq = :seq",
             ExpressionAttributeValues={":seq": {"N": "1"}},
         )
+
+
+# --- batch_reads ---------------------------------------------------------------------------------
+
+
+def test_keys_that_a_batch_leaves_out_are_named_as_they_were_asked_for() -> None:
+    desk = Desk()
+    for name in ("a", "b", "c"):
+        desk.put(name)
+    desk.tables.batch_reads = 2
+    keys: list[Item] = [{"TaskId": {"S": name}} for name in ("a", "none", "b", "c")]
+    orders: list[Item] = [{"OrderID": {"S": "a"}}]
+    found = desk.client.batch_get_item(
+        RequestItems={
+            TABLES.tasks: {"Keys": keys, "ConsistentRead": True},
+            TABLES.orders: {"Keys": orders},
+        }
+    )
+    assert found["Responses"] == {TABLES.tasks: [KEY], TABLES.orders: []}
+    assert found["UnprocessedKeys"] == {
+        TABLES.tasks: {"Keys": keys[2:], "ConsistentRead": True},
+        TABLES.orders: {"Keys": orders},
+    }
+
+
+def with_rows(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> Task:
+    """A stored task with one row of settled steps more than its store reads one by one."""
+    for name in ("FEW_STEPS", "ROW_FROM", "ROW_UP_TO"):
+        monkeypatch.setattr(settled, name, 0)
+    desk.create()
+    for number in range(TRIES_OF_ROWS + 1):
+        task = desk.loaded()
+        desk.store.save(settling(task, f"step{number}"), seen=task.version)
+    return desk.loaded()
+
+
+def test_a_store_reads_rows_again_that_were_left_out_and_gives_up_in_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    desk = Desk()
+    task = with_rows(desk, monkeypatch)
+    desk.tables.batch_reads = 2
+    assert desk.loaded() == task
+    desk.tables.batch_reads = 1
+    with pytest.raises(TryAgain, match="left out 8 times"):
+        desk.loaded()
+
+
+def test_a_store_that_reads_ahead_does_without_what_was_left_out() -> None:
+    desk = Desk()
+    for name in ("ord-1", "ord-2"):
+        desk.create(name)
+    desk.tables.batch_reads = 3  # both tasks, and one of their orders
+    found = desk.store.load_with_orders(["ord-1", "ord-2"], NOW)
+    assert [task.task_id for task, _ in found] == ["ord-1"]
+
+
+# --- conflict ------------------------------------------------------------------------------------
+
+
+def test_a_transaction_is_cancelled_for_a_conflict_and_a_condition_at_once() -> None:
+    desk = Desk()
+    desk.create()
+    with desk.tables.conflict(TABLES.tasks), pytest.raises(ClientError) as refused:
+        desk.client.transact_write_items(
+            TransactItems=[
+                {
+                    "Put": {
+                        "TableName": TABLES.orders,
+                        "Item": {"OrderID": {"S": ID}},
+                        "ConditionExpression": "attribute_not_exists(OrderID)",
+                    }
+                },
+                {"Put": {"TableName": TABLES.tasks, "Item": KEY}},
+                {"Delete": {"TableName": TABLES.orders, "Key": {"OrderID": {"S": "none"}}}},
+            ]
+        )
+    assert code_of(refused) == "TransactionCanceledException"
+    assert reasons_of(refused) == ["ConditionalCheckFailed", "TransactionConflict", "None"]
+    assert desk.get() == {}
+
+
+def test_a_write_by_itself_in_conflict_has_an_error_of_its_own() -> None:
+    desk = Desk()
+    with desk.tables.conflict(TABLES.tasks), pytest.raises(ClientError) as refused:
+        desk.count()
+    assert code_of(refused) == "TransactionConflictException"
+    assert desk.count() == 1
+
+
+def test_a_store_tries_again_after_a_conflict_unless_a_condition_has_failed_too() -> None:
+    desk = Desk()
+    with desk.tables.conflict(TABLES.tasks):
+        with pytest.raises(TryAgain, match="TransactionConflict"):
+            desk.create()
+        assert desk.store.order(ID) is None, "all or nothing"
+    assert desk.create() == Created()
+    with desk.tables.conflict(TABLES.tasks):
+        assert desk.create() == Exists(order_row(), born())
+        with pytest.raises(TryAgain, match="TransactionConflict"):
+            desk.store.save(claimed(born()), seen=1)
+    assert desk.loaded() == born()
+
+
+# --- capacity ------------------------------------------------------------------------------------
+
+
+def test_writes_beyond_the_capacity_of_a_second_are_throttled() -> None:
+    desk = Desk()
+    desk.tables.capacity[TABLES.tasks, "write"] = 2
+    assert (desk.count(), desk.count()) == (1, 2)
+    with pytest.raises(ClientError) as refused:
+        desk.count()
+    assert code_of(refused) == "ProvisionedThroughputExceededException"
+    desk.put(table=TABLES.history, Seq="1")
+    assert desk.get()["Trouble"] == {"N": "2"}, "reads have a capacity of their own"
+    desk.now += SECOND
+    assert desk.count() == 3
+
+
+def test_a_write_uses_units_by_its_size_and_an_update_by_the_size_before_it() -> None:
+    desk = Desk()
+    desk.tables.capacity[TABLES.tasks, "write"] = 6
+    desk.put(Note="x" * 2_500)  # 3 units
+    assert desk.count() == 1  # 3 more
+    with pytest.raises(ClientError, match="ProvisionedThroughputExceeded"):
+        desk.count()
+
+
+@pytest.mark.parametrize(
+    ("latest", "size", "reads"), [(True, 1, 4), (False, 1, 8), (True, 5_000, 2), (False, 5_000, 4)]
+)
+def test_a_read_uses_units_by_its_size_and_half_if_it_may_be_stale(
+    latest: bool, size: int, reads: int
+) -> None:
+    desk = Desk()
+    desk.put(Note="x" * size)
+    desk.tables.capacity[TABLES.tasks, "read"] = 4
+    for _ in range(reads):
+        desk.get(latest=latest)
+    with pytest.raises(ClientError, match="ProvisionedThroughputExceeded"):
+        desk.get(latest=latest)
+
+
+def test_a_transaction_uses_twice_the_units_and_names_the_write_that_was_throttled() -> None:
+    desk = Desk()
+    desk.tables.capacity[TABLES.tasks, "write"] = 2
+
+    def put_both() -> None:
+        desk.client.transact_write_items(
+            TransactItems=[
+                {"Put": {"TableName": TABLES.orders, "Item": {"OrderID": {"S": ID}}}},
+                {"Put": {"TableName": TABLES.tasks, "Item": KEY}},
+            ]
+        )
+
+    put_both()
+    with pytest.raises(ClientError) as refused:
+        put_both()
+    assert reasons_of(refused) == ["None", "ProvisionedThroughputExceeded"]
+
+
+def test_a_batch_leaves_out_what_the_capacity_is_too_small_for_and_is_throttled_without_any() -> (
+    None
+):
+    desk = Desk()
+    keys: list[Item] = [{"TaskId": {"S": name}} for name in ("a", "b", "c")]
+    desk.tables.capacity[TABLES.tasks, "read"] = 1
+    asked: dict[str, KeysAndAttributesTypeDef] = {TABLES.tasks: {"Keys": keys}}
+    found = desk.client.batch_get_item(RequestItems=asked)
+    assert found["UnprocessedKeys"] == {TABLES.tasks: {"Keys": keys[2:]}}
+    with pytest.raises(ClientError, match="ProvisionedThroughputExceeded"):
+        desk.client.batch_get_item(RequestItems=asked)
+
+
+def test_a_query_uses_units_too() -> None:
+    desk = Desk()
+    desk.fill_history(5_000, 5_000)
+    desk.tables.capacity[TABLES.history, "read"] = 1
+    assert desk.history() == [[1, 2]]
+    with pytest.raises(ClientError, match="ProvisionedThroughputExceeded"):
+        desk.history()
+
+
+def test_a_store_says_that_it_was_throttled_and_goes_on_in_the_next_second() -> None:
+    desk = Desk()
+    desk.create()
+    desk.tables.capacity[TABLES.tasks, "write"] = 1
+    desk.store.rearm(born(), born().due_at)
+    with pytest.raises(Throttled, match=f"storing the task {ID}: ProvisionedThroughputExceeded"):
+        desk.store.save(claimed(born()), seen=1)
+    with pytest.raises(Throttled, match="ord-1002: ProvisionedThroughputExceeded"):
+        desk.create("ord-1002")
+    assert desk.loaded() == born()
+    desk.now += SECOND
+    assert desk.store.save(claimed(born()), seen=1) == Saved()
