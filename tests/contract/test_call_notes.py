@@ -85,6 +85,16 @@ def test_a_copy_of_an_older_request_opens_nothing_that_was_closed_since(world: W
     assert notes.begin(KEY, LATER) is Begun.CLOSED
 
 
+def test_that_a_key_was_closed_for_an_older_claim_proves_nothing_of_a_later_one(
+    world: World,
+) -> None:
+    """The note of the later claim's call is gone, for example by a restore."""
+    notes = world.call_notes(clock)
+    assert notes.close(KEY, CLAIM, begun=False)
+    assert not notes.close(KEY, LATER, begun=True)
+    assert notes.begin(KEY, LATER) is Begun.FIRST, "so it was not closed"
+
+
 def test_a_key_that_was_called_since_it_was_closed_proves_nothing(world: World) -> None:
     notes = world.call_notes(clock)
     notes.close(KEY, CLAIM, begun=False)

@@ -97,6 +97,14 @@ def test_an_ended_task_that_made_trouble_stands_in_its_own_group_again(
     assert standing(world, own, "f-bbbbbbbb") == [["ord-1"] if failure else [], []]
 
 
+def test_a_record_that_fails_again_and_again_stays_where_it_first_failed(world: World) -> None:
+    task = replace(born("ord-1"), shard=3)
+    assert world.store.create(order_row("ord-1"), task) == Created()
+    for later in range(3):
+        world.store.trouble("ord-1", (GROUP, 3), NOW + later * MINUTE)
+    assert list(world.store.members(GROUP, 3)) == [Member("ord-1", NOW, task.complete_by)]
+
+
 def test_a_member_whose_record_holds_no_instants_is_a_member_all_the_same(
     dynamo_world: World,
 ) -> None:

@@ -9,6 +9,7 @@ from roundsman.aws.dynamodb.control import STORED_FOR, DynamoPlans
 from roundsman.errors import UnreadableRecord
 from roundsman.model.json import sha256
 from roundsman.model.plan import plan_of
+from roundsman.testing.memory import TABLES, MemoryPlans, tables_in_memory
 from tests.contract.samples import NOW, PLAN
 from tests.contract.worlds import World
 from workflows.order_fulfilment import order_fulfilment
@@ -28,6 +29,13 @@ def test_a_plan_that_was_not_stored_is_none_until_it_is(world: World) -> None:
     assert plans.plan(PLAN.hash) is None
     world.plans().put_plan(PLAN)
     assert plans.plan(PLAN.hash) == PLAN
+
+
+def test_that_there_is_no_plan_is_only_believed_of_a_consistent_read() -> None:
+    tables = tables_in_memory()
+    MemoryPlans(tables=tables).put_plan(PLAN)
+    with tables.stale_reads(TABLES.control):
+        assert MemoryPlans(tables=tables).plan(PLAN.hash) == PLAN
 
 
 def test_storing_a_plan_again_is_harmless(world: World) -> None:

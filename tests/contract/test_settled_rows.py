@@ -10,7 +10,7 @@ from roundsman.aws.dynamodb import settled
 from roundsman.aws.dynamodb.settled import MOST_ROWS, is_row
 from roundsman.engine.due import with_due_entry, without_owed
 from roundsman.engine.history import ROWS_A_DECISION
-from roundsman.errors import TryAgain, UnreadableRecord
+from roundsman.errors import UnreadableRecord
 from roundsman.inspector.doctor.gather_tasks import tasks_seen
 from roundsman.inspector.read.task_records import Records
 from roundsman.model.events import HistoryRow
@@ -290,28 +290,3 @@ def test_a_row_that_is_missing_makes_the_task_unreadable(dynamo_world: World, la
     dynamo_world.remove_task("ord-1001#settled#2")
     with pytest.raises(UnreadableRecord, match="Settled lists the row 2, which is missing"):
         dynamo_world.store.load("ord-1001", NOW, latest=latest)
-
-
-def test_rows_that_dynamodb_leaves_out_are_read_again(dynamo_world: World) -> None:
-    task = with_steps(dynamo_world, "a", "b")
-    store = dynamo_world.another_store(LeavesOut(dynamo_world, times=3))  # type: ignore[arg-type]
-    assert store.load("ord-1001", NOW) == task
-    store = dynamo_world.another_store(LeavesOut(dynamo_world, times=99))  # type: ignore[arg-type]
-    with pytest.raises(TryAgain):
-        store.load("ord-1001", NOW)
-
-
-class LeavesOut:
-    """A client for which DynamoDB answers a batch with nothing, so many times."""
-
-    def __init__(self, world: World, times: int) -> None:
-        self._client, self._left = world.client, times
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self._client, name)
-
-    def batch_get_item(self, **wanted: object) -> object:
-        self._left -= 1
-        if self._left >= 0:
-            return {"Responses": {}, "UnprocessedKeys": wanted["RequestItems"]}
-        return self._client.batch_get_item(**wanted)  # type: ignore[arg-type]

@@ -14,6 +14,16 @@ SENDING = (
         why="the next visit takes an order that failed again for one that was never sent anything",
     ),
     Mutant(
+        name="a-bulk-run-stores-before-it-sends-again",
+        file="layers/core/roundsman/supervisor/bulk_runs.py",
+        old="            self._save()\n            self._post(again)",
+        new="            self._post(again)",
+        tests=(
+            "tests/unit/supervisor/test_bulk_visits.py::test_a_command_is_not_sent_again_by_a_supervisor_that_was_overtaken",
+        ),
+        why="two supervisors send one command again, and no try is counted if one of them dies",
+    ),
+    Mutant(
         name="commit-then-send",
         file="layers/core/roundsman/scheduler/scheduler.py",
         old="        if decision.task is not task and not self._save(decision, seen=task.version):",
@@ -532,6 +542,19 @@ SENDING = (
             "tests/unit/aws/sqs/test_batch_together.py::test_what_a_group_sends_is_of_each_of_its_messages",
         ),
         why="a reply is gone before the request that it caused was accepted",
+    ),
+    Mutant(
+        name="what-a-group-sends-waits-for-a-second-at-most",
+        file="layers/core/roundsman/aws/sqs/batch.py",
+        old=(
+            "        self._send_buffer.flush_what_waited(LONGEST_WAIT)\n"
+            "        self._send_buffer.attribute_to(*("
+        ),
+        new="        self._send_buffer.attribute_to(*(",
+        tests=(
+            "tests/unit/aws/sqs/test_batch_together.py::test_what_a_group_sends_waits_for_no_other_group_for_longer_than_a_second",
+        ),
+        why="a slow store delays the requests of all orders before it in the batch",
     ),
     Mutant(
         name="what-a-batch-read-ahead-ends-with-it",

@@ -311,6 +311,26 @@ STORES = (
         why="tests on tables in memory prove nothing",
     ),
     Mutant(
+        name="tables-in-memory-leave-out-no-parameter",
+        file="layers/core/roundsman/testing/dynamodb/tables.py",
+        old="if strange := sorted(request.keys() - KNOWN):",
+        new="if strange := list[str]():",
+        tests=(
+            "tests/unit/testing/test_tables_in_memory.py::test_a_parameter_that_they_do_not_know_is_refused_and_not_left_out",
+        ),
+        why="a read that filters is tested as one that finds everything",
+    ),
+    Mutant(
+        name="a-restored-index-has-no-lag",
+        file="layers/core/roundsman/testing/dynamodb/tables.py",
+        old="for index in (restored.primary, *restored.indexes.values()):",
+        new="for index in (restored.primary,):",
+        tests=(
+            "tests/unit/testing/test_tables_in_memory.py::test_a_restore_brings_back_items_and_indexes_and_forgets_stale_images",
+        ),
+        why="a restore in a test loses the due entries of all orders",
+    ),
+    Mutant(
         name="a-lease-is-anothers",
         file="layers/core/roundsman/supervisor/shard_leases.py",
         old=("        if lease.held_by_another(self._owner, now):\n            return False\n"),
@@ -319,6 +339,46 @@ STORES = (
             "tests/unit/supervisor/test_shard_leases.py::test_what_another_is_in_is_left_to_it",
         ),
         why="supervisors ignore each other",
+    ),
+    Mutant(
+        name="that-there-is-no-plan-is-read-twice",
+        file="layers/core/roundsman/aws/dynamodb/control.py",
+        old=" or self._read(plan_hash, consistent=True)",
+        new="",
+        tests=(
+            "tests/contract/test_plans.py::test_that_there_is_no_plan_is_only_believed_of_a_consistent_read",
+        ),
+        why="an order whose plan was just stored is archived",
+    ),
+    Mutant(
+        name="an-older-closing-closes-no-later-claim",
+        file="layers/core/roundsman/aws/dynamodb/call_notes.py",
+        old='row.number("ClosedUpTo", 0) >= claim',
+        new='row.number("ClosedUpTo", 0) > 0',
+        tests=(
+            "tests/contract/test_call_notes.py::test_that_a_key_was_closed_for_an_older_claim_proves_nothing_of_a_later_one[memory]",
+        ),
+        why="a copy of the request calls the service after its attempt was given back",
+    ),
+    Mutant(
+        name="a-broken-record-stays-where-it-first-failed",
+        file="layers/core/roundsman/aws/dynamodb/tasks.py",
+        old="FailedAt = if_not_exists(FailedAt, :now)",
+        new="FailedAt = :now",
+        tests=(
+            "tests/contract/test_failure_groups.py::test_a_record_that_fails_again_and_again_stays_where_it_first_failed[memory]",
+        ),
+        why="a group that shows the newest failures shows one old record at each visit",
+    ),
+    Mutant(
+        name="what-is-owed-and-cannot-be-sent-is-put-off",
+        file="layers/core/roundsman/supervisor/supervisor.py",
+        old="        if delivered.still_owed:\n            report.put_off.add(entry)\n",
+        new="        if delivered.still_owed:\n            pass\n",
+        tests=(
+            "tests/unit/supervisor/test_supervisor_passes.py::test_what_is_owed_and_cannot_be_sent_keeps_nothing_waiting_either",
+        ),
+        why="orders behind those whose reply queue fails are never visited",
     ),
     Mutant(
         name="newer-records-are-left",

@@ -32,6 +32,7 @@ from roundsman.supervisor.bulk_runs import (
     LONGEST_NOTE,
     MOST_NOTES,
     SENDS_AHEAD,
+    SENT_AGAIN_AFTER,
     BulkPorts,
     BulkReport,
     BulkRuns,
@@ -368,6 +369,27 @@ def test_an_order_that_was_found_unfit_when_the_run_was_planned_is_refused_with_
         OrderNote("ord-2", failed=False, said="its task has changed since the run was planned"),
     ]
     assert [order for _, order in desk.sent] == ["ord-3"]
+
+
+def test_a_command_is_not_sent_again_by_a_supervisor_that_was_overtaken() -> None:
+    desk = Desk()
+    desk.start(1, Terms(canary=0))
+    desk.visit()
+    desk.shop.received.clear()  # the queue has lost the command
+    desk.now += SENT_AGAIN_AFTER + MINUTE
+    load = desk.shop.load
+
+    def overtaken(task_id: str, now: int, *, latest: bool = True) -> Task | None:
+        desk.shop.load = load  # type: ignore[method-assign]
+        other = replace(desk.record, carrier="u2", carried_until=now + CARRIED_FOR)
+        assert desk.runs.save(other, [])
+        return load(task_id, now, latest=latest)
+
+    desk.shop.load = overtaken  # type: ignore[method-assign]
+    desk.visit()
+    assert len(desk.sent) == 1, "the other one sends it again"
+    desk.visit(desk.supervisor("u2"))
+    assert len(desk.sent) == 2
 
 
 def test_a_stopped_run_does_not_send_what_it_could_not_send_before() -> None:

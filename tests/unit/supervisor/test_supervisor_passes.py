@@ -123,14 +123,24 @@ def test_entries_that_cannot_be_handled_keep_the_ones_behind_them_waiting_once()
     assert (report.deferred, report.finished) == (6, True), "but they are not forgotten"
 
 
-def test_alerts_that_cannot_be_published_keep_nothing_waiting_either() -> None:
+@pytest.mark.parametrize(
+    ("kind", "owed_name", "call"),
+    [
+        ("alert", "task_archived", "publish"),
+        ("alert", "task_archived", "open_group"),
+        ("status", "failed", "send_status"),
+    ],
+)
+def test_what_is_owed_and_cannot_be_sent_keeps_nothing_waiting_either(
+    kind: str, owed_name: str, call: str
+) -> None:
     shard = OneShard(12)
     for name in shard.names[:6]:
         task = shard.shells.task(name)
-        owed = (Owed("alert", "task_archived", 2, T0 - 60 * SECOND, "why"),)
+        owed = (Owed(kind, owed_name, 2, T0 - 60 * SECOND, "why"),)
         archived = replace(task, version=2, state=TaskState.ARCHIVED, ended_at=T0, owed=owed)
         shard.shells.store.save(archived, seen=1)
-    shard.faults.on("publish", Fault.NOT_DONE)
+    shard.faults.on(call, Fault.NOT_DONE)
     shard.make_pass(seconds=6)
     assert shard.done() == []
     shard.make_pass(seconds=6)

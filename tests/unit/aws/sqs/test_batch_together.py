@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from roundsman.aws.observability import metrics
-from roundsman.aws.sqs.batch import Finish, Message, Together
+from roundsman.aws.sqs.batch import LONGEST_WAIT, Finish, Message, Together
 from roundsman.aws.sqs.outgoing import OutgoingMessage
 from roundsman.errors import InvalidMessage, Problem, TryAgain
 from roundsman.testing.faults import Crash
@@ -142,6 +142,17 @@ def test_what_a_group_sends_is_of_each_of_its_messages() -> None:
     groups.batch.queue.refused = {}
     assert groups.batch.invoke() == []
     assert groups.groups[2:] == [["id-0"], ["id-2"]], "and they come again one by one"
+
+
+def test_what_a_group_sends_waits_for_no_other_group_for_longer_than_a_second() -> None:
+    groups = Groups("a 1", "b 1", "c 1", "a 2")
+
+    def spend() -> None:
+        groups.batch.now += LONGEST_WAIT // 2
+
+    groups.before_ends = spend
+    assert groups.batch.invoke() == []
+    assert groups.batch.queue.did == [("out", "id-0+id-3", "id-1"), ("out", "id-2")]
 
 
 def test_a_process_that_dies_in_a_group_loses_nothing() -> None:

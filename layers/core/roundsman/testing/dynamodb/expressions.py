@@ -313,8 +313,8 @@ class _Parser:
         return self._condition()
 
     def _condition(self) -> Condition:
-        if self._peek(1) == "(" and self._peek().lower() in _FUNCTIONS:
-            return self._function(self._next().lower())
+        if self._peek(1) == "(":
+            return self._function(self._next(*map(str.upper, _FUNCTIONS)).lower())
         began = self._at
         one = self._operand()
         operator = self._next("=", "<>", "<", "<=", ">", ">=")

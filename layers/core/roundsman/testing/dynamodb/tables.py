@@ -8,20 +8,24 @@ A call returns or raises what DynamoDB's would: conditions, transactions, indexe
 the errors of requests that are not valid. The contract suite runs on these tables and on DynamoDB
 Local, and tests/contract/test_memory_tables.py compares their answers call by call.
 
+A parameter or an expression that the stores do not use raises NotImplementedError.
+
 What fails on AWS fails here when a test says so: `index_lag`, `stale_reads`, `lost_answer`,
-`expire`. The repeat of a transaction whose answer was lost succeeds, as by its token.
+`batch_reads`, `conflict`, `capacity`, `expire`. The repeat of a transaction whose answer was lost
+succeeds, as by its token.
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from threading import RLock
-from typing import TYPE_CHECKING, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
 
 from botocore.exceptions import ClientError
 
+from roundsman.model.instants import SECOND
 from roundsman.testing.dynamodb.expressions import (
     Given,
     InvalidExpression,
@@ -71,6 +75,19 @@ LARGEST_ITEM: Final = 400 * 1024
 LARGEST_PAGE: Final = 1024 * 1024
 MOST_KEYS: Final = 100
 MOST_WRITES: Final = 100
+READ_UNIT: Final = 4 * 1024
+WRITE_UNIT: Final = 1024
+
+KNOWN: Final = frozenset(
+    {
+        *("TableName", "IndexName", "Item", "Key", "Keys", "ConsistentRead"),
+        *("ConditionExpression", "UpdateExpression", "KeyConditionExpression"),
+        *("ExpressionAttributeNames", "ExpressionAttributeValues"),
+        *("ReturnValues", "ReturnValuesOnConditionCheckFailure"),
+        *("ScanIndexForward", "Limit", "ExclusiveStartKey"),
+    }
+)
+"""The parameters of calls that these tables know."""
 
 
 @dataclass(slots=True)
@@ -147,18 +164,31 @@ class _Write:
 class MemoryDynamoDB:
     """All tables of one account and region. Thread-safe: each call is atomic.
 
-    `clock` is the present in epoch ms, for what takes time: `index_lag` and `expire`.
+    `clock` is the present in epoch ms, for what takes time: `index_lag`, `capacity` and `expire`.
     """
 
     def __init__(self, clock: Callable[[], int] = lambda: 0) -> None:
         self.index_lag = 0
         """How long a write takes to be seen in indexes, in ms."""
+        self.batch_reads = MOST_KEYS
+        """How many keys a BatchGetItem reads; it leaves the others out (`UnprocessedKeys`)."""
+        self.capacity: dict[tuple[str, Literal["read", "write"]], int] = {}
+        """The units that a table has in each second of the clock; without an entry, any number.
+
+        Once they are used up, calls are throttled until the second is over. An update counts by the
+        size of the item before it. The tries with which boto3 repeats a throttled call are not
+        made, because the clock does not go on between them."""
         self.on_write: list[OnWrite] = []
         self._clock = clock
         self._lock = RLock()
         self._tables: dict[str, _Table] = {}
         self._stale: str | None = None
+        self._in_conflict: str | None = None
         self._loses_answer = False
+        self._used_at = 0
+        """The second of the clock in which `_used` was used."""
+        self._used: Counter[tuple[str, str]] = Counter()
+        """Half units."""
 
     @property
     def client(self) -> "DynamoDBClient":
@@ -169,8 +199,8 @@ class MemoryDynamoDB:
 
     @contextmanager
     def stale_reads(self, table: str) -> Iterator[None]:
-        """Let reads of a table that are not strongly consistent find each item as before its last
-        write."""
+        """Let GetItem and BatchGetItem find each item of a table as before its last write, unless
+        they are strongly consistent."""
         self._stale = table
         try:
             yield
@@ -186,27 +216,43 @@ class MemoryDynamoDB:
         finally:
             self._loses_answer = False
 
+    @contextmanager
+    def conflict(self, table: str) -> Iterator[None]:
+        """Let each write of a table's items meet a transaction of another caller.
+
+        A transaction is cancelled for it and for the conditions that fail on its other items.
+        """
+        self._in_conflict = table
+        try:
+            yield
+        finally:
+            self._in_conflict = None
+
     def backup(self) -> Mapping[str, Sequence[Item]]:
         """Return the items of all tables, for `restore`."""
         with self._lock:
             return {name: list(table.items.values()) for name, table in self._tables.items()}
 
     def restore(self, backup: Mapping[str, Sequence[Item]]) -> None:
-        """Put all tables back to how they were at a backup. `on_write` is not called."""
+        """Put all tables back to how they were at a backup; indexes show it at once.
+
+        `on_write` is not called.
+        """
         with self._lock:
             for name, items in backup.items():
                 table = self._tables[name]
-                indexes = {index: one.empty() for index, one in table.indexes.items()}
-                self._tables[name] = replace(
+                restored = replace(
                     table,
                     primary=table.primary.empty(),
-                    indexes=indexes,
-                    items={},
+                    indexes={index: one.empty() for index, one in table.indexes.items()},
+                    items={table.key_of(item): item for item in items},
                     before={},
                     changes=table.changes + 1,
                 )
-                for item in items:
-                    self._place_item(self._tables[name], self._tables[name].key_of(item), item)
+                for index in (restored.primary, *restored.indexes.values()):
+                    for key, item in restored.items.items():
+                        index.put(key, item)
+                self._tables[name] = restored
 
     def expire(self, attribute: str = "ExpiresAt") -> None:
         """Delete the items whose time to live is over (epoch seconds), as DynamoDB does later."""
@@ -255,26 +301,42 @@ class MemoryDynamoDB:
             table = self._table(request, "GetItem")
             key = self._key(table, request["Key"], "GetItem")
             found = self._read(table, key, latest=request.get("ConsistentRead", False))
+            if not self._use_read(table, [found or {}], request):
+                raise _throttled("GetItem")
         return cast("GetItemOutputTypeDef", {} if found is None else {"Item": dict(found)})
 
     def batch_get_item(
         self, **request: "Unpack[BatchGetItemInputTypeDef]"
     ) -> "BatchGetItemOutputTypeDef":
-        """Read up to 100 items of several tables."""
+        """Read up to 100 items of several tables; keys may be left out.
+
+        It is throttled if it can read nothing.
+        """
         responses: dict[str, list[Item]] = {}
+        left_out: dict[str, object] = {}
+        read = 0
         with self._lock:
             asked = request["RequestItems"]
             if not 1 <= sum(len(one["Keys"]) for one in asked.values()) <= MOST_KEYS:
                 raise _invalid("Too many items requested for the BatchGetItem call", "BatchGetItem")
             for name, one in asked.items():
-                table = self._table({"TableName": name}, "BatchGetItem")
+                table = self._table({**one, "TableName": name}, "BatchGetItem")
                 keys = [self._key(table, key, "BatchGetItem") for key in one["Keys"]]
                 if len(set(keys)) < len(keys):
                     raise _invalid("Provided list of item keys contains duplicates", "BatchGetItem")
                 latest = one.get("ConsistentRead", False)
-                found = [self._read(table, key, latest=latest) for key in keys]
-                responses[name] = [dict(item) for item in found if item is not None]
-        page = {"Responses": responses, "UnprocessedKeys": {}}
+                responses[name] = []
+                for number, key in enumerate(keys):
+                    found = self._read(table, key, latest=latest)
+                    if read == self.batch_reads or not self._use_read(table, [found or {}], one):
+                        left_out[name] = {**one, "Keys": one["Keys"][number:]}
+                        break
+                    read += 1
+                    if found is not None:
+                        responses[name].append(dict(found))
+            if not read and self.batch_reads:
+                raise _throttled("BatchGetItem")
+        page = {"Responses": responses, "UnprocessedKeys": left_out}
         return cast("BatchGetItemOutputTypeDef", page)
 
     def put_item(self, **request: "Unpack[PutItemInputTypeDef]") -> "PutItemOutputTypeDef":
@@ -297,6 +359,7 @@ class MemoryDynamoDB:
         """Make all of these writes, or none."""
         name = "TransactWriteItems"
         with self._lock:
+            self._loses_answer = False  # the repeat has the same token, and the same answer
             wanted = [next(iter(one.items())) for one in request["TransactItems"]]
             if not 1 <= len(wanted) <= MOST_WRITES:
                 raise _invalid("Member must have length from 1 to 100", name)
@@ -309,8 +372,9 @@ class MemoryDynamoDB:
                 try:
                     writes.append(self._possible(f"{kind}Item", cast("Request", one), name))
                     reasons.append({"Code": "None"})
-                except _ConditionFailed as failed:
-                    reasons.append({**_FAILED, **failed.shown})
+                except _Refused as refused:
+                    said = {"Code": refused.reason, "Message": _MESSAGES[refused.reason]}
+                    reasons.append({**said, **refused.shown})
                 except InvalidExpression as problem:
                     raise _invalid(str(problem), name) from None
             if any(reason["Code"] != "None" for reason in reasons):
@@ -322,7 +386,6 @@ class MemoryDynamoDB:
                 )
             for write in writes:
                 self._store(write)
-            self._loses_answer = False  # the repeat has the same token
         return cast("TransactWriteItemsOutputTypeDef", {})
 
     def query(self, **request: "Unpack[QueryInputTypeDef]") -> "QueryOutputTypeDef":
@@ -340,19 +403,26 @@ class MemoryDynamoDB:
             text = request["KeyConditionExpression"]
             condition = condition_of(str(text))
             given = _given(request, (condition,), "Query")
-            partition = next(
+            partitions = [
                 key_part(given.values[value])
                 for path, value in condition.equals
                 if given.path(path) == (index.hash_name,)
-            )
+            ]
+            if len(partitions) != 1:
+                raise _invalid(
+                    f"Query condition missed key schema element: {index.hash_name}", "Query"
+                )
             found = [
                 (index.position(key, item), item)
-                for key, item in index.partitions.get(partition, {}).items()
+                for key, item in index.partitions.get(partitions[0], {}).items()
                 if condition.holds(item, given)
             ]
-        backwards = not request.get("ScanIndexForward", True)
-        found.sort(key=lambda one: one[0], reverse=backwards)
-        return self._page(table, index, found, cast("Request", request), backwards=backwards)
+            backwards = not request.get("ScanIndexForward", True)
+            found.sort(key=lambda one: one[0], reverse=backwards)
+            page = self._page(table, index, found, cast("Request", request), backwards=backwards)
+            if not self._use_read(table, page["Items"], request):
+                raise _throttled("Query")
+            return page
 
     # --- reads -----------------------------------------------------------------------------------
 
@@ -388,6 +458,25 @@ class MemoryDynamoDB:
             return table.before[key]
         return table.items.get(key)
 
+    def _use_read(
+        self, table: _Table, found: "Sequence[Mapping[str, Value]]", request: Mapping[str, object]
+    ) -> bool:
+        """Use the units of a read; False if the table has none left."""
+        if not self.capacity:
+            return True
+        units = _units(sum(map(item_size, found)), READ_UNIT)
+        return self._use(table, "read", units * (2 if request.get("ConsistentRead") else 1))
+
+    def _use(self, table: _Table, what: Literal["read", "write"], half_units: int) -> bool:
+        second, used = self._clock() // SECOND, (table.name, what)
+        if second != self._used_at:
+            self._used_at = second
+            self._used.clear()
+        if used in self.capacity and self._used[used] >= 2 * self.capacity[used]:
+            return False
+        self._used[used] += half_units
+        return True
+
     def _show_what_is_due(self, index: _Index) -> None:
         now = self._clock()
         while index.pending and index.pending[0][0] <= now:
@@ -398,10 +487,10 @@ class MemoryDynamoDB:
 
     def _written(self, operation: str, request: Request) -> dict[str, object]:
         with self._lock:
+            repeats, self._loses_answer = self._loses_answer, False
             write = self._single(operation, request)
             self._store(write)
-            if self._loses_answer:
-                self._loses_answer = False
+            if repeats:
                 write = self._single(operation, request)
                 self._store(write)
         return _returned(write, request)
@@ -409,9 +498,9 @@ class MemoryDynamoDB:
     def _single(self, operation: str, request: Request) -> _Write:
         try:
             return self._possible(operation, request, operation)
-        except _ConditionFailed as failed:
-            code, message = "ConditionalCheckFailedException", "The conditional request failed"
-            raise _error(code, message, operation, **failed.shown) from None
+        except _Refused as refused:
+            code, message = f"{refused.reason}Exception", _MESSAGES[refused.reason]
+            raise _error(code, message, operation, **refused.shown) from None
         except InvalidExpression as problem:
             raise _invalid(str(problem), operation) from None
 
@@ -424,12 +513,21 @@ class MemoryDynamoDB:
     def _possible(self, operation: str, request: Request, call: str) -> _Write:
         """Return the write if its condition holds.
 
-        Raises ClientError for a request that is not valid, _ConditionFailed, and InvalidExpression
-        for what cannot be done with the item.
+        Raises ClientError for a request that is not valid, _Refused, and InvalidExpression for what
+        cannot be done with the item.
         """
+        if operation not in ("PutItem", "UpdateItem", "DeleteItem"):
+            raise NotImplementedError(f"{call}: these tables do not know {operation}")
         name, key = self._place(request, call)
         table = self._tables[name]
         old = table.items.get(key)
+        if self._in_conflict == name:
+            raise _Refused("TransactionConflict")
+        if self.capacity:
+            size = max(item_size(old or {}), item_size(cast("Item", request.get("Item", {}))))
+            twice = 2 if call == "TransactWriteItems" else 1
+            if not self._use(table, "write", 2 * twice * _units(size, WRITE_UNIT)):
+                raise _Refused(THROTTLED)
         parsed: list[Parsed] = []
         condition = update = None
         if "ConditionExpression" in request:
@@ -442,7 +540,8 @@ class MemoryDynamoDB:
         changed = [] if update is None else update.paths(given, table.keys)
         if condition is not None and not condition.holds(old or {}, given):
             wants = request.get("ReturnValuesOnConditionCheckFailure")
-            raise _ConditionFailed({"Item": dict(old)} if old and wants == "ALL_OLD" else {})
+            shown = {"Item": dict(old)} if old and wants == "ALL_OLD" else {}
+            raise _Refused("ConditionalCheckFailed", shown)
         if operation == "DeleteItem":
             return _Write(table, key, old, None)
         if operation == "PutItem":
@@ -474,6 +573,8 @@ class MemoryDynamoDB:
     # --- what a request must be ------------------------------------------------------------------
 
     def _table(self, request: Mapping[str, object], call: str) -> _Table:
+        if strange := sorted(request.keys() - KNOWN):
+            raise NotImplementedError(f"{call}: these tables do not know {', '.join(strange)}")
         found = self._tables.get(str(request["TableName"]))
         if found is None:
             raise _error(
@@ -504,18 +605,22 @@ class MemoryDynamoDB:
             raise _invalid("Item size has exceeded the maximum allowed size", call)
 
 
-class _ConditionFailed(Exception):
-    """The condition does not hold; `shown` is what the error says of the item."""
+class _Refused(Exception):
+    """A write is not made; `shown` is what the error says of the item."""
 
-    def __init__(self, shown: Mapping[str, object]) -> None:
+    def __init__(self, reason: str, shown: Mapping[str, object] | None = None) -> None:
         super().__init__()
-        self.shown = shown
+        self.reason = reason
+        self.shown = shown or {}
 
 
-_FAILED: Mapping[str, object] = {
-    "Code": "ConditionalCheckFailed",
-    "Message": "The conditional request failed",
+THROTTLED: Final = "ProvisionedThroughputExceeded"
+_MESSAGES: Mapping[str, str] = {
+    "ConditionalCheckFailed": "The conditional request failed",
+    "TransactionConflict": "Transaction is ongoing for the item",
+    THROTTLED: "The level of configured provisioned throughput for the table was exceeded",
 }
+"""By the reason why a transaction is cancelled. The error of a single write is named after it."""
 
 
 def _error(code: str, message: str, call: str, **shown: object) -> ClientError:
@@ -529,6 +634,15 @@ def _error(code: str, message: str, call: str, **shown: object) -> ClientError:
 
 def _invalid(message: str, call: str) -> ClientError:
     return _error("ValidationException", message, call)
+
+
+def _throttled(call: str) -> ClientError:
+    return _error(f"{THROTTLED}Exception", _MESSAGES[THROTTLED], call)
+
+
+def _units(size: int, unit: int) -> int:
+    """Return how many units an item of so many bytes needs; at least one."""
+    return max(1, -(-size // unit))
 
 
 def _given(request: Mapping[str, object], parsed: Sequence[Parsed], call: str) -> Given:
@@ -584,7 +698,7 @@ def key_part(value: "Value") -> KeyPart:
     return number_of(value["N"]) if "N" in value else bytes(value["B"])
 
 
-def item_size(item: Item) -> int:
+def item_size(item: "Mapping[str, Value]") -> int:
     """Return the size of an item in bytes, nearly as DynamoDB counts it."""
     return sum([len(name) + _value_size(value) for name, value in item.items()])
 
