@@ -85,6 +85,7 @@ PUBLIC = {
         "Crash",
         "Fault",
         "Capacity",
+        "Circuit",
         "Faults",
         "Invariant",
         "InvariantBroken",

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from roundsman.testing.invariants.rules import Broken, Invariant
     from roundsman.testing.world.capacity import Capacity
     from roundsman.testing.world.crashes import StoryBroken, crash_everywhere
+    from roundsman.testing.world.guards import Circuit
     from roundsman.testing.world.mishaps import Mishaps
     from roundsman.testing.world.services import FOR_EVER
     from roundsman.testing.world.trace import InvariantBroken
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Broken": "roundsman.testing.invariants.rules",
     "Capacity": "roundsman.testing.world.capacity",
+    "Circuit": "roundsman.testing.world.guards",
     "Crash": "roundsman.testing.faults",
     "FOR_EVER": "roundsman.testing.world.services",
     "Fault": "roundsman.testing.faults",
@@ -44,6 +46,7 @@ __all__ = [
     "FOR_EVER",
     "Broken",
     "Capacity",
+    "Circuit",
     "Crash",
     "Fault",
     "Faults",

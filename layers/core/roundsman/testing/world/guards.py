@@ -54,6 +54,20 @@ class Circuit:
     calls_per_second: float | None = None
     """The most calls a second; None for no limit."""
 
+    def __post_init__(self) -> None:
+        """Raises ValueError if a value makes no sense."""
+        if self.failures < 1:
+            raise ValueError(f"failures must be 1 or more, not {self.failures}")
+        if self.recovers_after < timedelta(seconds=1) or self.recovers_after.microseconds:
+            raise ValueError(
+                f"recovers_after must be whole seconds, and one at least, not {self.recovers_after}"
+            )
+        if self.calls_per_second is not None and self.calls_per_second <= 0:
+            raise ValueError(
+                f"calls_per_second must be more than 0, or None for no limit, not "
+                f"{self.calls_per_second:g}"
+            )
+
 
 class FaultyHoldReads(DynamoHolds):
     """The holds that an agent reads, with faults."""

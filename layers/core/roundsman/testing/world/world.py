@@ -174,6 +174,8 @@ class World:
         )
         self._supervisors = supervisors
         self._ticked_at = self.now
+        if strange := sorted((circuits or {}).keys() - known.keys()):
+            raise ValueError(f"no agent {strange[0]!r}; there are {', '.join(known)}")
         self._depth = 0
         self._cause: Exception | None = None
         self.faults.on_hit(self._note_hit)
