@@ -147,7 +147,7 @@ def test_of_the_test_kit_only_what_stands_for_aws_knows_aws_and_only_the_plugin_
         known |= STACK_KIT
     if path.parent.name == "dynamodb":
         known.add("botocore")  # a call to its tables raises what a client raises
-    if path.name == "guards.py":
+    if path.name in ("guards.py", "powertools.py"):
         known.add("aws_lambda_powertools")  # the circuit breaker that an agent has
     if path.name == "plugin.py":
         known.add("pytest")

@@ -12,16 +12,15 @@ import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime as Moment
 from types import SimpleNamespace
 from unittest.mock import patch
 
 import boto3
 import moto.core.utils
-from aws_lambda_powertools.utilities.circuit_breaker import base as powertools
 
 import roundsman.aws.clock
 from roundsman.model.instants import SECOND
+from roundsman.testing.powertools import CLOCKED, Datetime, counts, replaced
 from roundsman.testing.stack.computed_once import computed_once
 
 MORNING = 1_800_000_000_000
@@ -39,12 +38,6 @@ FAKE_AWS = {
     "AWS_EC2_METADATA_DISABLED": "true",
 }
 """Fake credentials. All other `AWS_` variables are removed during a test."""
-
-CLOCKS_OF_POWERTOOLS = (
-    "aws_lambda_powertools.utilities.circuit_breaker.base.dt",
-    "aws_lambda_powertools.utilities.circuit_breaker.persistence.base.dt",
-    "aws_lambda_powertools.utilities.circuit_breaker.persistence.dynamodb.dt",
-)
 
 
 def new_session() -> boto3.Session:
@@ -92,22 +85,6 @@ class Clock:
         )
 
 
-@dataclass(frozen=True)
-class Datetime:
-    """Replaces the module `datetime` where Powertools calls `datetime.datetime.now()`."""
-
-    clock: Clock
-
-    @property
-    def datetime(self) -> "Datetime":
-        """Replaces the class `datetime.datetime`."""
-        return self
-
-    def now(self) -> Moment:
-        """The present in the local time zone, without tzinfo, as `datetime.now()` returns it."""
-        return Moment.fromtimestamp(self.clock.now / 1000)  # noqa: DTZ006  # Powertools does so too
-
-
 @contextmanager
 def taken_over(clock: Clock) -> Iterator[None]:
     """Run the process with this clock, no randomness, fake AWS credentials and closed circuits.
@@ -127,26 +104,20 @@ def taken_over(clock: Clock) -> Iterator[None]:
         changes.enter_context(patch.object(roundsman.aws.clock, "time", clock))
         changes.enter_context(patch.object(moto.core.utils, "utcnow", clock.utcnow))
         changes.enter_context(patch("botocore.endpoint.time", SimpleNamespace(sleep=clock.sleep)))
-        for name in CLOCKS_OF_POWERTOOLS:
-            changes.enter_context(patch(name, Datetime(clock)))
+        changes.enter_context(replaced(CLOCKED, dt=Datetime(clock)))
         yield
     forget_circuits()
 
 
 def forget_circuits(circuits: frozenset[str] | None = None) -> None:
     """Remove what Powertools keeps in globals about these circuits; None means all circuits."""
-    counted = (
-        powertools._LOCAL_FAILURES,
-        powertools._LOCAL_SUCCESSES,
-        powertools._LAST_OBSERVED_STATE,
-        powertools._PROBE_OWNER.__dict__,
-    )
-    for counts in counted:
-        for name in list(counts):
+    for kept in counts():
+        for name in list(kept):
             if circuits is None or name in circuits:
-                del counts[name]
+                del kept[name]
 
 
 def circuits_known() -> frozenset[str]:
     """The names of the circuits for which Powertools keeps state in this process."""
-    return frozenset(powertools._LOCAL_FAILURES) | frozenset(powertools._LAST_OBSERVED_STATE)
+    failures, _, last_observed, _ = counts()
+    return frozenset(failures) | frozenset(last_observed)

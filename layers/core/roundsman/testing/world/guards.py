@@ -8,15 +8,10 @@ the agent's visit, and the counts of this world.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime as Moment
 from datetime import timedelta
-from types import ModuleType
 from typing import TypeVar
 
 from aws_lambda_powertools.utilities.circuit_breaker import CircuitState
-from aws_lambda_powertools.utilities.circuit_breaker import base as powertools
-from aws_lambda_powertools.utilities.circuit_breaker.persistence import base as persistence
-from aws_lambda_powertools.utilities.circuit_breaker.persistence import dynamodb as of_dynamodb
 
 from roundsman.aws.dynamodb.holds import DynamoHolds
 from roundsman.aws.guard import breaker, circuit_events, guard, rate_limit
@@ -29,12 +24,10 @@ from roundsman.model.instants import SECOND, milliseconds
 from roundsman.ports import Clock
 from roundsman.testing.faults import Faults
 from roundsman.testing.memory import TABLES, MemoryHolds
+from roundsman.testing.powertools import CLOCKED, Datetime, counts, replaced, set_counts
 from roundsman.wire.alert import Alert
 
 T = TypeVar("T")
-
-CLOCKS_OF_POWERTOOLS = (powertools, persistence, of_dynamodb)
-"""The modules that call `dt.datetime.now()`."""
 
 LOGGED = (breaker, circuit_events, guard, rate_limit)
 """The modules that log and count metrics, which a world does not: its trace says what happened."""
@@ -99,7 +92,7 @@ class WorldGuards:
         self._publish = publish
         self._guards: dict[str, AgentGuard] = {}
         self._visits: list[Visit] = []
-        self._counts: Sequence[dict[str, object]] = [{} for _ in _globals()]
+        self._counts: Sequence[dict[str, object]] = [{} for _ in counts()]
 
     def of(self, agent: str, clock: Clock, sleep: Callable[[float], None]) -> "VisitGuard":
         """The guard of an agent during one visit, with the visit's clock."""
@@ -131,22 +124,22 @@ class WorldGuards:
     def died(self, agent: str) -> None:
         """Forget the instance of an agent: the next one counts from zero."""
         self._guards.pop(agent, None)
-        for counts in self._counts:
-            counts.pop(f"breaker#{agent}", None)
+        for kept in self._counts:
+            kept.pop(f"breaker#{agent}", None)
 
     @contextmanager
     def at(self, visit: "Visit") -> Iterator[None]:
         """Let Powertools have the time of a visit, and the counts of this world."""
         self._visits.append(visit)
-        before = [dict(counts) for counts in _globals()]
-        _set_counts(self._counts)
+        before = [dict(kept) for kept in counts()]
+        set_counts(self._counts)
         clock = Datetime(visit.clock)
         try:
-            with _instead(CLOCKS_OF_POWERTOOLS, dt=clock), _instead(LOGGED, **SILENT):
+            with replaced(CLOCKED, dt=clock), replaced(LOGGED, **SILENT):
                 yield
         finally:
-            self._counts = [dict(counts) for counts in _globals()]
-            _set_counts(before)
+            self._counts = [dict(kept) for kept in counts()]
+            set_counts(before)
             self._visits.pop()
 
     def _clock(self) -> int:
@@ -216,45 +209,6 @@ class VisitGuard:
             self.guard.tell()
 
 
-@dataclass(frozen=True, slots=True)
-class Datetime:
-    """Replaces the module `datetime` where Powertools calls `datetime.datetime.now()`."""
-
-    clock: Clock
-
-    @property
-    def datetime(self) -> "Datetime":
-        """Replaces the class `datetime.datetime`."""
-        return self
-
-    def now(self) -> Moment:
-        """The present in the local time zone, without tzinfo, as `datetime.now()` returns it."""
-        return Moment.fromtimestamp(self.clock() / SECOND)  # noqa: DTZ006  # Powertools does so too
-
-
-def _globals() -> "tuple[dict[str, object], ...]":
-    """What Powertools keeps about circuits in globals of the process."""
-    return (  # type: ignore[return-value]  # the values of each have another type
-        powertools._LOCAL_FAILURES,
-        powertools._LOCAL_SUCCESSES,
-        powertools._LAST_OBSERVED_STATE,
-        powertools._PROBE_OWNER.__dict__,
-    )
-
-
-@contextmanager
-def _instead(modules: Sequence[ModuleType], **names: object) -> Iterator[None]:
-    """Replace what these modules have imported under these names."""
-    before = [{name: vars(module)[name] for name in names} for module in modules]
-    for module in modules:
-        vars(module).update(names)
-    try:
-        yield
-    finally:
-        for module, found in zip(modules, before, strict=True):
-            vars(module).update(found)
-
-
 class SilentLogger:
     """Replaces the logger of the functions."""
 
@@ -265,9 +219,3 @@ class SilentLogger:
 
 
 SILENT: Mapping[str, object] = {"logger": SilentLogger, "count": lambda *_: None}
-
-
-def _set_counts(wanted: Sequence[Mapping[str, object]]) -> None:
-    for counts, values in zip(_globals(), wanted, strict=True):
-        counts.clear()
-        counts.update(values)
