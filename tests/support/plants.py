@@ -11,6 +11,7 @@ import pytest
 
 from roundsman.agents.agent import Agent
 from roundsman.alerts import group_alert
+from roundsman.aws.dynamodb import settled
 from roundsman.aws.dynamodb.tasks import DynamoStore
 from roundsman.engine import (
     agent_holds,
@@ -37,7 +38,7 @@ from roundsman.model.events import HistoryRow
 from roundsman.model.instants import MINUTE
 from roundsman.model.plan import StepPlan
 from roundsman.model.states import ProcessState
-from roundsman.model.task import Owed, Task
+from roundsman.model.task import Owed, SettledRow, Task
 from roundsman.ports import Saved, Superseded
 from roundsman.scheduler import owed as owed_items
 from roundsman.scheduler import scheduler
@@ -121,10 +122,12 @@ def an_early_end(patch: Patch) -> None:
 
 
 def waits_that_are_ignored(patch: Patch) -> None:
+    ready = steps._is_ready
+
     def at_once(context: DecisionContext, step: StepPlan) -> bool:
         record = context.decision.step(step.name)
         waits = record.process_state is ProcessState.PENDING and record.held_since is None
-        return waits and context.is_unblocked(step)
+        return ready(context, step) or (waits and context.is_unblocked(step))
 
     patch.setattr(steps, "_is_ready", at_once)
 
@@ -177,6 +180,16 @@ def rows_without(kind: str) -> Callable[[Patch], None]:
     return plant
 
 
+def rows_that_are_stale(patch: Patch) -> None:
+    """Leave a step out of the record that has changed since its row was written."""
+
+    def counting(task: Task, rows: Sequence[SettledRow]) -> dict[str, SettledRow]:
+        del task
+        return {name: row for row in rows for name in row.steps}
+
+    patch.setattr(settled, "_counting", counting)
+
+
 def no_retention(patch: Patch) -> None:
     entry = due.with_due_entry
 
@@ -213,34 +226,45 @@ def runs_that_go_on(patch: Patch) -> None:
     patch.setattr(bulk_runs, "next_move", going)
 
 
-I = Invariant  # noqa: E741
-
 PLANTS = (
-    Plant(I.ONE_INPUT, "another input under the same key", requests(another_input)),
-    Plant(I.ONE_INPUT, "another item under the same key", requests(another_item)),
-    Plant(I.ONE_INPUT, "other results under the same key", requests(another_result)),
-    Plant(I.ACTS_IN_TIME, "an agent acts after complete-by", agents_with_more_time),
-    Plant(I.HELD_BACK, "a held agent is called", returns(RequestRun, "_check_holds", None)),
-    Plant(I.COUNTED, "a held reply counts", returns(machine, "counts_as_failure", True)),
-    Plant(I.WAITS, "no backoff between attempts", returns(attempts, "retry_delay", 0)),
-    Plant(I.WAITS, "steps are claimed before their time", waits_that_are_ignored),
-    Plant(I.GIVEN_BACK, "a hold adds no time", no_time_for_holds),
-    Plant(I.FAILED_BY, "the first attempt is the last", returns(attempts, "_is_last", True)),
-    Plant(I.FAILED_BY, "tasks end before their time", an_early_end),
-    Plant(I.DISCREET, "alerts have results", results_in_alerts),
-    Plant(I.STARTED, "started is never sent", returns(decision, "_has_started", False)),
-    Plant(I.RISING, "statuses are owed with seq 1", statuses_with_seq_1),
-    Plant(I.RISING, "statuses are sent with seq 1", statuses_sent_with_seq_1),
-    Plant(I.ACTS_ONCE, "commands act twice", returns(DecisionBuilder, "done_before", False)),
-    Plant(I.HISTORY, "history rows are not stored", no_history),
-    Plant(I.ROWS, "rows of settled steps are not stored", rows_without("Put")),
-    Plant(I.ROWS, "rows of settled steps do not expire", rows_without("Update")),
-    Plant(I.ROWS, "rows of settled steps are not removed", rows_without("Delete")),
-    Plant(I.KEPT, "an ended task expires at once", no_retention),
-    Plant(I.ERASED_BESIDE, "an erased order row stays", returns(MemoryStore, "erase_order", None)),
-    Plant(I.ERASED_BESIDE, "an erased history stays", returns(MemoryStore, "erase_history", None)),
-    Plant(I.RATE, "a bulk run sends at the fastest rate", the_fastest_rate),
-    Plant(I.CANARY, "a bulk run has no canary", returns(bulk_moves, "in_canary", False)),
-    Plant(I.STOPS, "failures stop no bulk run", returns(bulk_moves, "too_many_failed", "")),
-    Plant(I.STOPS, "a paused bulk run goes on", runs_that_go_on),
+    Plant(Invariant.ONE_INPUT, "another input under the same key", requests(another_input)),
+    Plant(Invariant.ONE_INPUT, "another item under the same key", requests(another_item)),
+    Plant(Invariant.ONE_INPUT, "other results under the same key", requests(another_result)),
+    Plant(Invariant.ACTS_IN_TIME, "an agent acts after complete-by", agents_with_more_time),
+    Plant(Invariant.HELD_BACK, "a held agent is called", returns(RequestRun, "_check_holds", None)),
+    Plant(Invariant.COUNTED, "a held reply counts", returns(machine, "counts_as_failure", True)),
+    Plant(Invariant.WAITS, "no backoff between attempts", returns(attempts, "retry_delay", 0)),
+    Plant(Invariant.WAITS, "steps are claimed before their time", waits_that_are_ignored),
+    Plant(Invariant.GIVEN_BACK, "a hold adds no time", no_time_for_holds),
+    Plant(
+        Invariant.FAILED_BY, "the first attempt is the last", returns(attempts, "_is_last", True)
+    ),
+    Plant(Invariant.FAILED_BY, "tasks end before their time", an_early_end),
+    Plant(Invariant.DISCREET, "alerts have results", results_in_alerts),
+    Plant(Invariant.STARTED, "started is never sent", returns(decision, "_has_started", False)),
+    Plant(Invariant.RISING, "statuses are owed with seq 1", statuses_with_seq_1),
+    Plant(Invariant.RISING, "statuses are sent with seq 1", statuses_sent_with_seq_1),
+    Plant(
+        Invariant.ACTS_ONCE, "commands act twice", returns(DecisionBuilder, "done_before", False)
+    ),
+    Plant(Invariant.HISTORY, "history rows are not stored", no_history),
+    Plant(Invariant.ROWS, "rows of settled steps are not stored", rows_without("Put")),
+    Plant(Invariant.ROWS, "rows of settled steps do not expire", rows_without("Update")),
+    Plant(Invariant.ROWS, "rows of settled steps are not removed", rows_without("Delete")),
+    Plant(Invariant.ROWS, "steps in rows of settled steps are stale", rows_that_are_stale),
+    Plant(Invariant.KEPT, "an ended task expires at once", no_retention),
+    Plant(
+        Invariant.ERASED_BESIDE,
+        "an erased order row stays",
+        returns(MemoryStore, "erase_order", None),
+    ),
+    Plant(
+        Invariant.ERASED_BESIDE,
+        "an erased history stays",
+        returns(MemoryStore, "erase_history", None),
+    ),
+    Plant(Invariant.RATE, "a bulk run sends at the fastest rate", the_fastest_rate),
+    Plant(Invariant.CANARY, "a bulk run has no canary", returns(bulk_moves, "in_canary", False)),
+    Plant(Invariant.STOPS, "failures stop no bulk run", returns(bulk_moves, "too_many_failed", "")),
+    Plant(Invariant.STOPS, "a paused bulk run goes on", runs_that_go_on),
 )
