@@ -57,13 +57,15 @@ class Attempts:
 
     def of_change(self, plan: Plan, before: Task, after: Task, now: int) -> Iterator[Broken]:
         """Check two records of a task, the later one stored at `now` (epoch ms)."""
+        asked = before.command_ids != after.command_ids  # a person may end a wait
         for name, record in after.steps.items():
             earlier = before.steps.get(name, UNTOUCHED)
             counted = record.failure_count > earlier.failure_count
             if counted and record.round == earlier.round:
                 yield from self._of_failure(plan, before, after, name, now)
-            waited = earlier.not_before is not None and earlier.held_since is None
-            if waited and record.locked_by is not None and record.locked_by != earlier.locked_by:
+            claimed = record.locked_by is not None and record.locked_by != earlier.locked_by
+            same = operation_of(record) == operation_of(earlier)
+            if claimed and same and earlier.held_since is None and not asked:
                 yield from self._of_claim(after, name, earlier.not_before or 0, now)
             if record.held_since is not None and record.not_before != earlier.not_before:
                 yield from _of_hold(before, after, name)

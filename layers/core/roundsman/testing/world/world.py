@@ -634,6 +634,7 @@ class World:
         """Check what holds once all messages are handled; a dead letter waits for a person."""
         if self._next_mail()[1] is None and not self.queues.dead:
             self.processes.watch.at_rest(lambda: self.processes.tables.items(TABLES.history))
+        if self.processes.watch.broken:
             self._check()
 
     def _break(self, invariant: Invariant, task_id: str, what: str) -> None:
