@@ -1,9 +1,10 @@
 """The invariants of every task, and the functions that check them.
 
 `of_record` and `of_change` check the record, `of_effects` and `of_knowledge` compare it with the
-effects at the services, `of_ended`, `of_alert` and `of_open` check statuses and alerts. Each
-function yields the broken invariants and raises nothing. The rules are the promises of the
-Scheduler Agent Supervisor pattern and of docs/reference/states.md.
+effects at the services, `of_ended`, `of_alert` and `of_open` check statuses and alerts. What needs
+to know more than that is in the modules beside this one. Each function yields the broken invariants
+and raises nothing. The rules are the promises of the Scheduler Agent Supervisor pattern and of
+docs/reference/states.md.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
