@@ -34,6 +34,7 @@ from roundsman.testing.world.agents import RequestRun
 from roundsman.testing.world.outbox import WorldOutbox
 from roundsman.wire.alert import Alert
 from tests.support.planted import no_version_condition
+from tests.support.plants import PLANTS
 from tests.unit.testing.samples import BESIDE, SHOP
 
 Patch = pytest.MonkeyPatch
@@ -227,7 +228,11 @@ def broken_run(world: World) -> InvariantBroken:
     return caught.value
 
 
-@pytest.mark.parametrize("invariant", Invariant)
+def test_each_invariant_has_a_planted_fault_here_or_in_the_list_for_random_worlds() -> None:
+    assert BREAK.keys() | {plant.invariant for plant in PLANTS} == set(Invariant)
+
+
+@pytest.mark.parametrize("invariant", BREAK)
 def test_each_invariant_is_found_broken_where_a_part_of_the_stack_is(
     invariant: Invariant, monkeypatch: Patch
 ) -> None:

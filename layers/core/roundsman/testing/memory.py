@@ -5,7 +5,8 @@ writes are given the same tables; a store that is given none has tables of its o
 `roundsman.testing.faults` wraps them to inject faults.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from roundsman.aws.dynamodb.bulk_runs import DynamoBulkRuns
 from roundsman.aws.dynamodb.call_notes import DynamoCallNotes
@@ -38,7 +39,9 @@ class MemoryStore(DynamoStore):
     """TaskStore and OrderStore over tables in memory.
 
     `removed` holds the last record of each task that was removed at its end, for tests that check
-    it. `on_write` is called with each record that is stored, or removed instead of being stored.
+    it. `on_write` is called with each record that is stored, or removed instead of being stored,
+    and `on_read_back` with what was decided and what is read back, if the task has rows of settled
+    steps.
     """
 
     def __init__(
@@ -57,6 +60,7 @@ class MemoryStore(DynamoStore):
             order_retention=order_retention,
         )
         self.on_write = on_write
+        self.on_read_back: Callable[[Task, Task], None] = lambda *_: None
         self.removed: dict[str, Task] = {}
         self._decided: Task | None = None
         self._unreadable: dict[str, RoundsmanError] = {}
@@ -66,13 +70,13 @@ class MemoryStore(DynamoStore):
         self, task: Task, *, seen: int, history: Sequence[HistoryRow] = ()
     ) -> Saved | Superseded:
         """Store a decision and its history rows, if the stored version is still `seen`."""
-        self._decided = task
-        return super().save(task, seen=seen, history=history)
+        with self._deciding(task):
+            return super().save(task, seen=seen, history=history)
 
     def clear_owed(self, task: Task) -> Saved | Superseded:
         """Store that owed statuses and alerts were sent, without a new version."""
-        self._decided = task
-        return super().clear_owed(task)
+        with self._deciding(task):
+            return super().clear_owed(task)
 
     def load(self, task_id: str, now: int, *, latest: bool = True) -> Task | None:
         """The task; None if there is none or its retention is over.
@@ -106,8 +110,16 @@ class MemoryStore(DynamoStore):
 
     def remove_task(self, task_id: str) -> None:
         """Remove the task record, as DynamoDB's TTL does."""
-        self._decided = None
         self._client.delete_item(TableName=TABLES.tasks, Key={"TaskId": {"S": task_id}})
+
+    @contextmanager
+    def _deciding(self, task: Task) -> Iterator[None]:
+        """Know what is decided, while it is stored."""
+        self._decided = task
+        try:
+            yield
+        finally:
+            self._decided = None
 
     def _note_write(self, table: str, old: Item | None, new: Item | None) -> None:
         item = new or old or {}
@@ -124,6 +136,8 @@ class MemoryStore(DynamoStore):
                 task = self._stored(new)
             except (SchemaTooNew, UnreadableRecord):
                 return
+            if "Settled" in new and self._decided is not None:
+                self.on_read_back(self._decided, task)
         if task is not None and self.on_write is not None:
             self.on_write(task)
 

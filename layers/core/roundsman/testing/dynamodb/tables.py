@@ -68,7 +68,9 @@ KeyPart: TypeAlias = str | bytes | int | Decimal
 Key: TypeAlias = tuple[KeyPart, ...]
 Request: TypeAlias = Mapping[str, object]
 OnWrite: TypeAlias = Callable[[str, Item | None, Item | None], None]
-"""Called after each write with the table's name, and the item before and after; None: no item."""
+"""Called after each write with the table's name, and the item before and after; None: no item.
+
+After a transaction, it is called for each of its writes once all are made."""
 
 # https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html
 LARGEST_ITEM: Final = 400 * 1024
@@ -385,7 +387,9 @@ class MemoryDynamoDB:
                     CancellationReasons=reasons,
                 )
             for write in writes:
-                self._store(write)
+                self._put_in_place(write)
+            for write in writes:
+                self._report(write)
         return cast("TransactWriteItemsOutputTypeDef", {})
 
     def query(self, **request: "Unpack[QueryInputTypeDef]") -> "QueryOutputTypeDef":
@@ -554,10 +558,16 @@ class MemoryDynamoDB:
         return _Write(table, key, old, new, changed)
 
     def _store(self, write: _Write) -> None:
+        self._put_in_place(write)
+        self._report(write)
+
+    def _put_in_place(self, write: _Write) -> None:
         write.table.before[write.key] = write.old
         self._place_item(write.table, write.key, write.new)
-        for told in self.on_write:
-            told(write.table.name, write.old, write.new)
+
+    def _report(self, write: _Write) -> None:
+        for hook in self.on_write:
+            hook(write.table.name, write.old, write.new)
 
     def _place_item(self, table: _Table, key: Key, item: Item | None) -> None:
         table.changes += 1

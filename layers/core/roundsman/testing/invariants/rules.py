@@ -1,9 +1,10 @@
 """The invariants of every task, and the functions that check them.
 
 `of_record` and `of_change` check the record, `of_effects` and `of_knowledge` compare it with the
-effects at the services, `of_ended`, `of_alert` and `of_open` check statuses and alerts. Each
-function yields the broken invariants and raises nothing. The rules are the promises of the
-Scheduler Agent Supervisor pattern and of docs/reference/states.md.
+effects at the services, `of_ended`, `of_alert` and `of_open` check statuses and alerts. What needs
+to know more than that is in the modules beside this one. Each function yields the broken invariants
+and raises nothing. The rules are the promises of the Scheduler Agent Supervisor pattern and of
+docs/reference/states.md.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -35,18 +36,35 @@ class Invariant(StrEnum):
     UNDO_IN_ORDER = "an undo begins once what came after it is settled"
     EXPLAINED = "every effect has a record that explains it"
     ONCE = "each effect comes about at most once for its key, and stands once for its step"
-    ONE_INPUT = "all requests under one key have the same input"
+    ONE_INPUT = "all requests under one key have the same input, item and results"
+    ACTS_IN_TIME = "no agent calls its service after the complete-by of its request"
+    HELD_BACK = "no agent on hold calls its service"
+    COUNTED = "an attempt counts as failed only if its agent says so or its time is over"
+    WAITS = "after a failed attempt, the next one waits as the plan or the service says"
+    GIVEN_BACK = "a task has the time back for which an agent on hold keeps its steps waiting"
+    FAILED_BY = "a task fails by its service, its own order, a person or the end of its time"
     KNOWN = "no step is said to be without effect while its effect stands"
     UNDONE = "Undone, and Cancelled with undo, leave no effect of a step with a compensation"
     COMPLETED = "Completed means that every step is Processed or Skipped"
     ALERTED = "every Archived task is in a failure group that is alerted, or owes that"
     CAUSED = "no alert tells of what did not fail, and no all-clear of what stands failed"
+    DISCREET = "no alert has a text of an order or of a result"
     TOLD = "every end was told to whoever asked for statuses"
+    STARTED = "a task that was begun and has ended was reported as started"
+    RISING = "a later status of an order has a higher seq"
     ENDS = "every accepted order reaches an end state in bounded time once faults stop"
     AGREES = "record and index agree"
     NOT_LOST = "no version of a record is overwritten by another of its number, or an older one"
     HANDLED = "no message breaks its handler"
+    ACTS_ONCE = "a command is carried out once, however often it is delivered"
+    HISTORY = "each failed attempt and each command has its row in the history"
+    ROWS = "the rows of settled steps are those that the record lists, and expire with it"
+    KEPT = "a task that has ended is kept for its retention"
     ERASED = "an erased task has none of its contents, and stays as it is"
+    ERASED_BESIDE = "the order row and the history of an erased task have no contents either"
+    RATE = "a bulk run sends no faster than its rate"
+    CANARY = "a bulk run has the results of its canary before it sends more"
+    STOPS = "a bulk run sends nothing if it is paused, is stopped or fails too often"
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,6 +354,24 @@ def of_ended(task: Task, told: Collection[str], groups: Collection[str]) -> Iter
         yield Broken(Invariant.ALERTED, task.task_id, f"its group {task.failure} is not open")
     if task.reply_to is not None and STATUSES[task.state] not in told:
         yield Broken(Invariant.TOLD, task.task_id, f"{task.state}, but told was {sorted(told)}")
+
+
+def of_retention(before: Task | None, after: Task, now: int, apart: int = 0) -> Iterator[Broken]:
+    """Check the expiry of a record that is stored at `now`; clocks differ by `apart` (both ms).
+
+    The retention begins when the task has ended and owes nothing.
+    """
+    if not settled(after) or after.state is TaskState.ARCHIVED:
+        if after.expires_at is not None:
+            what = f"it is {after.state}, owes {len(after.owed)}, and expires"
+            yield Broken(Invariant.KEPT, after.task_id, what)
+        return
+    least = now - apart + after.retain_for
+    if before is not None and before.expires_at is not None:
+        least = before.expires_at
+    if after.expires_at is None or after.expires_at < least:
+        what = f"it expires at {after.expires_at}, and not at {least} or later"
+        yield Broken(Invariant.KEPT, after.task_id, what)
 
 
 def of_alert(alert: Alert, failed: Collection[str], standing: Collection[str]) -> Iterator[Broken]:

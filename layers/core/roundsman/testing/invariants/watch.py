@@ -1,14 +1,20 @@
 """Checks every record against the invariants at the moment when it is written."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import chain
 
 from roundsman.alerts.group import AlertKind
+from roundsman.aws.dynamodb.holds import HOLDS
+from roundsman.aws.dynamodb.settled import is_row
 from roundsman.engine.due import settled
 from roundsman.model.failure import Group
 from roundsman.model.plan import Plan
 from roundsman.model.states import TaskState
 from roundsman.model.task import Task
+from roundsman.testing.dynamodb.expressions import Item
+from roundsman.testing.invariants.attempts import Attempts
+from roundsman.testing.invariants.bulk import BulkRunRows
+from roundsman.testing.invariants.calls import Calls
 from roundsman.testing.invariants.claims import Claims
 from roundsman.testing.invariants.looks import Looks
 from roundsman.testing.invariants.rules import (
@@ -20,9 +26,14 @@ from roundsman.testing.invariants.rules import (
     of_effects,
     of_ended,
     of_knowledge,
+    of_retention,
 )
+from roundsman.testing.invariants.statuses import Statuses
+from roundsman.testing.invariants.stored import Contents, HistoryRows, SettledRows
 from roundsman.testing.ledger import Ledger
+from roundsman.testing.memory import TABLES
 from roundsman.wire.alert import Alert
+from roundsman.wire.messages import AgentRequest, Reply
 
 BEGUN_ANEW = (TaskState.UNDONE, TaskState.CANCELLED)
 """The end states that only `resubmit --again` reopens."""
@@ -47,18 +58,28 @@ class InvariantWatch:
         *,
         interval: int,
         slack: int = 0,
+        apart: int = 0,
     ) -> None:
         """Start without tasks.
 
         `interval` is the time between two passes of the supervisors, in ms. `slack` is how late a
-        due entry may be because clocks differ, in ms.
+        due entry may be because clocks differ, and `apart` how far they differ, both in ms.
         """
         self._slack = slack
+        self._apart = apart
         self._plan_of = plan_of
         self._ledger = ledger
         self._clock = clock
         self._dirty: dict[str, None] = {}
         self.claims = Claims()
+        self.calls = Calls()
+        self._attempts = Attempts(apart)
+        self._statuses = Statuses()
+        self._history = HistoryRows()
+        self._settled_rows = SettledRows()
+        self._contents = Contents()
+        self._bulk_runs = BulkRunRows()
+        self._erased: set[str] = set()
         self.looks = Looks(interval)
         self.tasks: dict[str, Task] = {}
         self.due: dict[str, int] = {}
@@ -88,9 +109,75 @@ class InvariantWatch:
         if plan is not None:
             self.broken += of_change(plan, before, task, now, slack=self._slack)
         self.broken += self.claims.of_change(before, task, now)
+        same = before is not None and before.created_at == task.created_at
+        self._of_promises(plan, before if same else None, task, now)
         if before is not None and before.state in BEGUN_ANEW and not task.ended:
             rounds = {name: record.round for name, record in task.steps.items()}
             self._begun_anew[task.task_id] = rounds
+
+    def _of_promises(self, plan: Plan | None, before: Task | None, task: Task, now: int) -> None:
+        """Check what applications and people rely on, and no other part of the engine does."""
+        self.broken += of_retention(before, task, now, self._apart)
+        self.broken += self._statuses.of_change(before, task)
+        if task.erased_at is not None:
+            self._erased.add(task.task_id)
+        if before is not None and before.version < task.version:
+            self._history.of_change(before, task)
+            if plan is not None:
+                self.broken += self._attempts.of_change(plan, before, task, now)
+
+    def on_stored(self, table: str, old: Item | None, new: Item | None) -> None:
+        """Check an item that is stored, changed or removed. A hook of the tables."""
+        item = new or old or {}
+        if table == TABLES.control:
+            key = str(item["ControlId"].get("S"))
+            if key == HOLDS:
+                self.calls.holds_may_have_changed = True
+            elif new is not None and key.startswith("bulk"):
+                self.broken += self._bulk_runs.written(key, new)
+        elif table == TABLES.history:
+            self.broken += self._history.written(old, new)
+        elif table == TABLES.orders:
+            self._contents.written(old, new)
+        elif is_row(item):
+            self._settled_rows.of_row(old, new)
+        else:
+            self._settled_rows.of_record(old, new)
+
+    def on_read_back(self, decided: Task, stored: Task) -> None:
+        """Check a record that has rows of settled steps, as it is read right after its write."""
+        other = [name for name, one in decided.steps.items() if stored.steps.get(name) != one]
+        other += stored.steps.keys() - decided.steps.keys()
+        if other:
+            what = f"{' and '.join(other)}: read back, it is not what was decided"
+            self.broken.append(Broken(Invariant.ROWS, decided.task_id, what))
+
+    def on_request(self, request: AgentRequest) -> None:
+        """Check a request that a queue accepted, even if it loses it later."""
+        self.claims.accepted(request)
+        self.broken += self.calls.accepted(request)
+
+    def on_call(self, agent: str, request: AgentRequest, at: int) -> None:
+        """Check a call of an agent's function at `at` (epoch ms, by the agent's clock)."""
+        self.broken += self.calls.called(agent, request, at)
+
+    def on_reply(self, reply: Reply) -> None:
+        """Note a reply that a scheduler is about to handle."""
+        self._attempts.replied(reply)
+        if reply.error is not None:
+            self._contents.said(reply.error.message)
+
+    def on_status(self, task_id: str, name: str, seq: int) -> None:
+        """Check a status that is sent."""
+        self.broken += self._statuses.sent(task_id, name, seq)
+
+    def at_rest(self, history: Callable[[], Iterable[Item]]) -> None:
+        """Check what holds once nothing is left to happen. `history` reads the whole history."""
+        erased = [self.tasks[task_id] for task_id in self._erased if task_id in self.tasks]
+        items = list(history()) if erased else []
+        for task in erased:
+            self.broken += self._contents.of_erased(task)
+            self.broken += self._history.of_erased(items, task)
 
     def touched(self, task_id: str) -> None:
         """Note that an effect of this task may have been performed or undone."""
@@ -105,7 +192,12 @@ class InvariantWatch:
         group = alert.attributes.get("group", "")
         if not group:
             return  # about the sender of a command, and no failure
-        self.broken += of_alert(alert, self._failed.get(group, ()), self._standing_in(group))
+        failed = self._failed.get(group, ())
+        self.broken += of_alert(alert, failed, self._standing_in(group))
+        about = [self.tasks[task_id] for task_id in failed if task_id in self.tasks]
+        plans = (self._plan_of(task.plan) for task in about)
+        known = [plan for plan in plans if plan is not None]
+        self.broken += self._contents.of_alert(alert, about, known)
         if alert.attributes.get("news") == AlertKind.CLEAR:
             self._alerted.discard(group)
         else:
@@ -116,6 +208,7 @@ class InvariantWatch:
 
         Called after each event. `told` maps each task to the names of the statuses sent for it.
         """
+        self.broken += chain(self._history.missing(), self._settled_rows.disagree())
         groups = self.groups()
         is_open = {group.id for group in groups if group.closed_at is None}
         for closed in self._open - is_open:
@@ -136,6 +229,7 @@ class InvariantWatch:
                 of_effects(plan, task, standing, self._begun_anew.get(task_id, NEVER)),
                 of_knowledge(task, standing),
                 of_ended(task, told.get(task_id, ()), is_open),
+                self._statuses.of_ended(task),
             )
             self.broken += [
                 Broken(Invariant.ONCE, task_id, f"{effect.key} came about {count} times")

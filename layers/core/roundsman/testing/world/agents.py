@@ -108,6 +108,8 @@ class RequestRun:
     guards: WorldGuards
     call_notes: CallNotes
     world_clock: Callable[[], int]
+    on_call: Callable[[str, AgentRequest, int], None]
+    """Called before each call of the agent's function, with the instant by the agent's clock."""
     lands_late: Callable[[EffectKey, bool, int], None]
     """Called with an effect that will happen late, whether its service is fenced, and the delay in
     ms."""
@@ -165,6 +167,7 @@ class RequestRun:
 
     def _called(self, operation: str, function: Perform, request: StepRequest) -> object:
         """Call the agent's function, and end the call as the script of the service says."""
+        self.on_call(self.agent.name, self.request, self.clock())
         end = self.services.end_of(self.request.step, operation)
         self.spent += end.takes
         if end.waits is not None and operation != REMIND:

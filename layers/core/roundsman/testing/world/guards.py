@@ -65,9 +65,12 @@ class Circuit:
 class FaultyHoldReads(DynamoHolds):
     """The holds that an agent reads, with faults."""
 
-    def __init__(self, inner: MemoryHolds, faults: Faults, clock: Clock) -> None:
+    def __init__(
+        self, inner: MemoryHolds, faults: Faults, clock: Clock, on_unread: Callable[[int], None]
+    ) -> None:
         super().__init__(inner.tables.client, control_table=TABLES.control, clock=clock)
         self._faults = faults
+        self._on_unread = on_unread
 
     def stored(self, *, latest: bool = True) -> list[Hold]:
         """All stored holds."""
@@ -77,7 +80,11 @@ class FaultyHoldReads(DynamoHolds):
 
 
 class WorldGuards:
-    """The guard of each agent. `publish` is called with the alerts of circuits."""
+    """The guard of each agent.
+
+    `publish` is called with the alerts of circuits, and `on_unread` with the instant (epoch ms) at
+    which an agent could not read the holds.
+    """
 
     def __init__(
         self,
@@ -85,7 +92,10 @@ class WorldGuards:
         holds: MemoryHolds,
         faults: Faults,
         publish: Callable[[Alert], None],
+        *,
+        on_unread: Callable[[int], None],
     ) -> None:
+        self._on_unread = on_unread
         self._circuits = circuits
         self._holds = holds
         self._faults = faults
@@ -151,7 +161,7 @@ class WorldGuards:
     def _made(self, agent: str) -> AgentGuard:
         client, circuit = self._holds.tables.client, self._circuits.get(agent, Circuit())
         recovers = milliseconds(circuit.recovers_after)
-        holds = FaultyHoldReads(self._holds, self._faults, self._clock)
+        holds = FaultyHoldReads(self._holds, self._faults, self._clock, self._on_unread)
         news = CircuitEvents(
             agent,
             holds=DynamoHolds(client, control_table=TABLES.control, clock=self._clock),

@@ -67,6 +67,8 @@ class WorldOutbox:
     """The names of the statuses sent since the task was last reopened, by task."""
     on_alert: Callable[[Alert], None] = lambda _: None
     """Called with each alert when it is published."""
+    on_status: Callable[[str, str, int], None] = lambda *_: None
+    """Called with the order, the name and the `seq` of each status."""
 
     def reopened(self, task_id: str) -> None:
         """Forget the statuses of a task that goes on after its end: its next end needs a status."""
@@ -114,6 +116,7 @@ class WorldOutbox:
         said = json.loads(body)
         order_id, name = str(said["orderId"]), str(said["status"])
         self.told.setdefault(order_id, set()).add(name)  # counts even if the queue is gone
+        self.on_status(order_id, name, said["seq"])
         if queue_url in self.dead_queues:
             return False
         self.statuses.append(Status(order_id, name, said["seq"], str(said["detail"]), queue_url))

@@ -164,14 +164,19 @@ class Processes:
         apart = max((abs(ahead) for ahead in skew.values()), default=0)
         slack = START_WITHIN + 2 * apart if apart else 0
         self.watch = InvariantWatch(
-            self.plans.plan, services.ledger, clock, interval=interval, slack=slack
+            self.plans.plan, services.ledger, clock, interval=interval, slack=slack, apart=apart
         )
         self.store = MemoryStore(
             self.watch.on_write, tables=self.tables, order_retention=order_retention
         )
+        self.store.on_read_back = self.watch.on_read_back
+        self.tables.on_write.append(self.watch.on_stored)
         self.holds = MemoryHolds(clock, tables=self.tables)
+        self.watch.calls.holds = self.holds.holds
         self.board = MemoryAgentBoard(clock, self.holds, partial(_depth, queues))
-        self.guards = WorldGuards(circuits, self.holds, faults, publish)
+        self.guards = WorldGuards(
+            circuits, self.holds, faults, publish, on_unread=self.watch.calls.unread
+        )
         self.tokens: dict[tuple[str, str], list[CallbackRequest]] = {}
         self.troubles: list[tuple[str, Exception]] = []
         self.groups = MemoryGroups(tables=self.tables)
@@ -293,7 +298,7 @@ class Processes:
             plans=self._faulty_plans,
             board=self._faulty_board,
             groups=FaultyGroups(self.groups, self.faults),
-            outbox=FaultyOutbox(post, self.faults, self.watch.claims.accepted),
+            outbox=FaultyOutbox(post, self.faults, self.watch.on_request),
             clock=self._clock_of("scheduler"),
             jitter=self._chance.random,
             instance=f"{next(self._instances):04x}",
@@ -392,6 +397,7 @@ class Processes:
             services=self.services,
             guards=self.guards,
             call_notes=self._call_notes(agent),
+            on_call=self.watch.on_call,
             world_clock=self._clock,
             lands_late=lambda effect, fenced, after: post.post(
                 EFFECTS, _effect_text(effect, fenced), after, ""
@@ -446,6 +452,7 @@ class Processes:
         A test may put the answer into the queue itself, without performing the effect. An effect
         that was undone since then is not performed again.
         """
+        self.watch.on_reply(reply)
         if reply.callback and reply.outcome is Outcome.SUCCEEDED:
             self.services.ledger.perform(effect_of(reply), fenced=True)
             self.watch.touched(reply.task_id)

@@ -40,6 +40,7 @@ from roundsman.submission.newest_plan import answer_question
 from roundsman.submission.submission import CancelAsked
 from roundsman.testing.faults import Crash, Faults, Hit
 from roundsman.testing.invariants.rules import Broken, Invariant, of_open
+from roundsman.testing.memory import TABLES
 from roundsman.testing.tasks import checked
 from roundsman.testing.world.agents import UntypedError, all_agents, check_typed
 from roundsman.testing.world.application import SimulatedApplication
@@ -165,6 +166,7 @@ class World:
         )
         self.processes.watch.on_reopened = self.post.reopened
         self.post.on_alert = self.processes.watch.on_alert
+        self.post.on_status = self.processes.watch.on_status
         self.operator = Operator(
             self._send_command,
             self.task,
@@ -377,6 +379,7 @@ class World:
             if not self._step(end):
                 if until is not None and end is None:
                     raise AssertionError(f"what was waited for never is so\n\n{self.trace}")
+                self._check_rest()
                 break
             if self.events % self.check_every == 0:
                 self._check()
@@ -640,6 +643,13 @@ class World:
         self.processes.troubles.clear()
         if watch.broken:
             raise InvariantBroken(watch.broken, self.seed, self.trace) from self._cause
+
+    def _check_rest(self) -> None:
+        """Check what holds once all messages are handled; a dead letter waits for a person."""
+        if self._next_mail()[1] is None and not self.queues.dead:
+            self.processes.watch.at_rest(lambda: self.processes.tables.items(TABLES.history))
+        if self.processes.watch.broken:
+            self._check()
 
     def _break(self, invariant: Invariant, task_id: str, what: str) -> None:
         raise InvariantBroken([Broken(invariant, task_id, what)], self.seed, self.trace)

@@ -1,0 +1,270 @@
+"""Planted faults: each breaks the engine, or what the kit takes for it, in one way.
+
+A fault in this list is found by random worlds, by the name of its invariant
+(tests/world/test_plants.py). `random_worlds` has the worlds.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pytest
+
+from roundsman.agents.agent import Agent
+from roundsman.alerts import group_alert
+from roundsman.aws.dynamodb import settled
+from roundsman.aws.dynamodb.tasks import DynamoStore
+from roundsman.aws.guard.guard import OperatorsHold
+from roundsman.engine import (
+    agent_holds,
+    attempts,
+    bulk_moves,
+    decision,
+    due,
+    machine,
+    on_failure,
+    steps,
+)
+from roundsman.engine.decision import DecisionBuilder, DecisionContext
+from roundsman.engine.requests import request_for
+from roundsman.model.bulk_run import (
+    FASTEST,
+    BulkRecord,
+    InFlightOrder,
+    RunProgress,
+    RunState,
+    Terms,
+    taken_up,
+)
+from roundsman.model.events import HistoryRow
+from roundsman.model.instants import MINUTE
+from roundsman.model.plan import StepPlan
+from roundsman.model.states import ProcessState
+from roundsman.model.task import Owed, SettledRow, Task
+from roundsman.ports import Saved, Superseded
+from roundsman.scheduler import owed as owed_items
+from roundsman.scheduler import scheduler
+from roundsman.supervisor import bulk_runs
+from roundsman.testing import Invariant
+from roundsman.testing.memory import MemoryStore
+from roundsman.wire.messages import AgentRequest, status_body
+
+Patch = pytest.MonkeyPatch
+
+
+@dataclass(frozen=True)
+class Plant:
+    """A fault, and the invariant that must find it."""
+
+    invariant: Invariant
+    what: str
+    """What is broken, in words."""
+    plant: Callable[[Patch], None]
+
+    def __str__(self) -> str:
+        return self.what
+
+
+def returns(owner: object, name: str, value: object) -> Callable[[Patch], None]:
+    """Let a function do nothing and return `value`."""
+    return lambda patch: patch.setattr(owner, name, lambda *_, **__: value)
+
+
+def requests(change: Callable[[AgentRequest], AgentRequest]) -> Callable[[Patch], None]:
+    """Let the scheduler send a changed request."""
+    made = request_for
+
+    def plant(patch: Patch) -> None:
+        patch.setattr(scheduler, "request_for", lambda *given: change(made(*given)))
+
+    return plant
+
+
+def another_input(request: AgentRequest) -> AgentRequest:
+    order = request.input if isinstance(request.input, Mapping) else {}
+    return replace(request, input={**order, "attempt": request.attempt})
+
+
+def another_item(request: AgentRequest) -> AgentRequest:
+    return request if request.item is None else replace(request, item={"at": request.sent_at})
+
+
+def another_result(request: AgentRequest) -> AgentRequest:
+    return replace(request, results={**request.results, "attempt": request.attempt})
+
+
+def agents_with_more_time(patch: Patch) -> None:
+    answer = Agent.answer
+
+    def patient(self: Agent, request: AgentRequest, **more: object) -> object:
+        later = replace(request, complete_by=request.complete_by + 30 * MINUTE)
+        return answer(self, later, **more)  # type: ignore[arg-type]  # as they are given
+
+    patch.setattr(Agent, "answer", patient)
+
+
+def no_time_for_holds(patch: Patch) -> None:
+    for module in (agent_holds, machine):
+        for name in ("credit", "credit_holds"):
+            patch.setattr(module, name, lambda *_: None, raising=False)
+
+
+def an_early_end(patch: Patch) -> None:
+    """End each task 58 minutes before its time."""
+    end = on_failure.end_if_overdue
+
+    def early(context: DecisionContext) -> None:
+        now = context.decision.now
+        context.decision.now += 58 * MINUTE
+        end(context)
+        context.decision.now = now
+
+    patch.setattr(machine, "end_if_overdue", early)
+
+
+def waits_that_are_ignored(patch: Patch) -> None:
+    ready = steps._is_ready
+
+    def at_once(context: DecisionContext, step: StepPlan) -> bool:
+        record = context.decision.step(step.name)
+        waits = record.process_state is ProcessState.PENDING and record.held_since is None
+        return ready(context, step) or (waits and context.is_unblocked(step))
+
+    patch.setattr(steps, "_is_ready", at_once)
+
+
+def results_in_alerts(patch: Patch) -> None:
+    said = group_alert.summary
+
+    def summary(*given: object) -> str:
+        found: object = given[3] if len(given) > 3 else ()
+        samples = found if isinstance(found, Sequence) else ()
+        return f"{said(*given)}{[sample.task.results() for sample in samples]}"  # type: ignore[arg-type]  # as they are given
+
+    patch.setattr(group_alert, "summary", summary)
+
+
+def statuses_with_seq_1(patch: Patch) -> None:
+    patch.setattr(
+        decision, "Owed", lambda kind, name, _, at, detail: Owed(kind, name, 1, at, detail)
+    )
+
+
+def statuses_sent_with_seq_1(patch: Patch) -> None:
+    body = status_body
+    patch.setattr(owed_items, "status_body", lambda task, owed: body(task, replace(owed, seq=1)))
+
+
+def no_history(patch: Patch) -> None:
+    save = MemoryStore.save
+
+    def saves(
+        self: MemoryStore, task: Task, *, seen: int, history: Sequence[HistoryRow] = ()
+    ) -> Saved | Superseded:
+        del history
+        return save(self, task, seen=seen)
+
+    patch.setattr(MemoryStore, "save", saves)
+
+
+def rows_without(kind: str) -> Callable[[Patch], None]:
+    """Let no write of a task put, update or delete rows of settled steps."""
+    made = DynamoStore._row_writes
+
+    def plant(patch: Patch) -> None:
+        patch.setattr(
+            DynamoStore,
+            "_row_writes",
+            lambda *given: [write for write in made(*given) if kind not in write],
+        )
+
+    return plant
+
+
+def rows_that_are_stale(patch: Patch) -> None:
+    """Leave a step out of the record that has changed since its row was written."""
+
+    def counting(task: Task, rows: Sequence[SettledRow]) -> dict[str, SettledRow]:
+        del task
+        return {name: row for row in rows for name in row.steps}
+
+    patch.setattr(settled, "_counting", counting)
+
+
+def no_retention(patch: Patch) -> None:
+    entry = due.with_due_entry
+
+    def at_once(task: Task, now: int) -> Task:
+        found = entry(task, now)
+        return found if found.expires_at is None else replace(found, expires_at=now)
+
+    patch.setattr(decision, "with_due_entry", at_once)
+    patch.setattr(due, "with_due_entry", at_once)
+
+
+def the_fastest_rate(patch: Patch) -> None:
+    taken = taken_up
+
+    def fast(
+        progress: RunProgress,
+        to_send: Sequence[InFlightOrder],
+        refused: Sequence[tuple[str, str]],
+        terms: Terms,
+        now: int,
+    ) -> RunProgress:
+        return taken(progress, to_send, refused, replace(terms, rate=FASTEST), now)
+
+    patch.setattr(bulk_runs, "taken_up", fast)
+
+
+def runs_that_go_on(patch: Patch) -> None:
+    move = bulk_moves.next_move
+
+    def going(record: BulkRecord, now: int, until: int) -> bulk_moves.NextMove:
+        paused = record.state is RunState.PAUSED
+        return move(replace(record, state=RunState.RUNNING) if paused else record, now, until)
+
+    patch.setattr(bulk_runs, "next_move", going)
+
+
+PLANTS = (
+    Plant(Invariant.ONE_INPUT, "another input under the same key", requests(another_input)),
+    Plant(Invariant.ONE_INPUT, "another item under the same key", requests(another_item)),
+    Plant(Invariant.ONE_INPUT, "other results under the same key", requests(another_result)),
+    Plant(Invariant.ACTS_IN_TIME, "an agent acts after complete-by", agents_with_more_time),
+    Plant(Invariant.HELD_BACK, "a held agent is called", returns(OperatorsHold, "check", None)),
+    Plant(Invariant.COUNTED, "a held reply counts", returns(machine, "counts_as_failure", True)),
+    Plant(Invariant.WAITS, "no backoff between attempts", returns(attempts, "retry_delay", 0)),
+    Plant(Invariant.WAITS, "steps are claimed before their time", waits_that_are_ignored),
+    Plant(Invariant.GIVEN_BACK, "a hold adds no time", no_time_for_holds),
+    Plant(
+        Invariant.FAILED_BY, "the first attempt is the last", returns(attempts, "_is_last", True)
+    ),
+    Plant(Invariant.FAILED_BY, "tasks end before their time", an_early_end),
+    Plant(Invariant.DISCREET, "alerts have results", results_in_alerts),
+    Plant(Invariant.STARTED, "started is never sent", returns(decision, "_has_started", False)),
+    Plant(Invariant.RISING, "statuses are owed with seq 1", statuses_with_seq_1),
+    Plant(Invariant.RISING, "statuses are sent with seq 1", statuses_sent_with_seq_1),
+    Plant(
+        Invariant.ACTS_ONCE, "commands act twice", returns(DecisionBuilder, "done_before", False)
+    ),
+    Plant(Invariant.HISTORY, "history rows are not stored", no_history),
+    Plant(Invariant.ROWS, "rows of settled steps are not stored", rows_without("Put")),
+    Plant(Invariant.ROWS, "rows of settled steps do not expire", rows_without("Update")),
+    Plant(Invariant.ROWS, "rows of settled steps are not removed", rows_without("Delete")),
+    Plant(Invariant.ROWS, "steps in rows of settled steps are stale", rows_that_are_stale),
+    Plant(Invariant.KEPT, "an ended task expires at once", no_retention),
+    Plant(
+        Invariant.ERASED_BESIDE,
+        "an erased order row stays",
+        returns(MemoryStore, "erase_order", None),
+    ),
+    Plant(
+        Invariant.ERASED_BESIDE,
+        "an erased history stays",
+        returns(MemoryStore, "erase_history", None),
+    ),
+    Plant(Invariant.RATE, "a bulk run sends at the fastest rate", the_fastest_rate),
+    Plant(Invariant.CANARY, "a bulk run has no canary", returns(bulk_moves, "in_canary", False)),
+    Plant(Invariant.STOPS, "failures stop no bulk run", returns(bulk_moves, "too_many_failed", "")),
+    Plant(Invariant.STOPS, "a paused bulk run goes on", runs_that_go_on),
+)

@@ -1,0 +1,166 @@
+"""Random worlds in which everything happens that a planted fault may need to be noticed.
+
+Orders with and without many lines, an agent on hold, commands, an order that is erased, orders that
+are archived, and a bulk run over those. All of it is drawn from the seed.
+"""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from random import Random
+
+from roundsman import Archive, Compensation, Json, Retry, Step, StepRequest, Undo, Workflow
+from roundsman.agents.agent import Agent
+from roundsman.engine.new_task import ProcessingOptions
+from roundsman.model.bulk_run import PlannedOrder, RequestAction, Run, RunRequest, Terms
+from roundsman.model.events import CommandSource, Resubmit
+from roundsman.model.states import TaskState
+from roundsman.testing import Mishaps, World
+
+SOON = Retry(max_attempts=3, first_delay=timedelta(seconds=2))
+PATIENT = Retry(
+    max_attempts=2, first_delay=timedelta(seconds=4), keep_trying_for=timedelta(minutes=20)
+)
+UNDONE = Compensation(fences_late_performs=True, retry=Retry(max_attempts=20))
+HALF_A_MINUTE = timedelta(seconds=30)
+
+reserve = Step(
+    name="reserve", agent="stock", complete_within=HALF_A_MINUTE, retry=SOON, compensation=UNDONE
+)
+charge = Step(
+    name="charge",
+    agent="payment",
+    after=(reserve,),
+    complete_within=HALF_A_MINUTE,
+    retry=PATIENT,
+    compensation=UNDONE,
+)
+pick = Step(
+    name="pick",
+    agent="stock",
+    after=(reserve,),
+    complete_within=HALF_A_MINUTE,
+    retry=SOON,
+    for_each="input.lines",
+    compensation=UNDONE,
+)
+mail = Step(
+    name="mail",
+    agent="post",
+    after=(charge, pick),
+    complete_within=HALF_A_MINUTE,
+    retry=SOON,
+    on_failure=Archive(),
+)
+WORKFLOW = Workflow(
+    name="random",
+    steps=(reserve, charge, pick, mail),
+    complete_within=timedelta(hours=1),
+    on_failure=Undo(),
+    retain_for=timedelta(days=1),
+)
+MISHAPS = Mishaps.some(0.02).but(repeats=0.1, delays=0.1, troubles=0.15, refusals=0.01)
+
+MANY = 10
+"""So many lines that the settled steps of an order get a row of their own."""
+
+BULK_RUN, STARTER = "b-00000001", "AROAOPERATOR:amy"
+ON_REQUEST = CommandSource(BULK_RUN, "amy", "mail is back")
+
+
+class RandomWorld:
+    """One world and its story."""
+
+    def __init__(self, seed: int) -> None:
+        self.chance = Random(f"story {seed}")  # noqa: S311  # it must be repeatable
+        self.world = World(WORKFLOW, agents=[self._stock()], seed=seed, mishaps=MISHAPS)
+        self.orders: list[str] = []
+
+    def run(self) -> None:
+        """Run the story to its end. Raises InvariantBroken."""
+        world = self.world
+        world.on("mail").refuses("NoAddress", times=12)
+        for step in ("reserve", "charge"):
+            world.on(step).fails(times=self.chance.choice((6, 12)))
+        for number in range(9):
+            self._submit(number)
+        world.run(for_=timedelta(seconds=self.chance.choice((1, 3, 20))))
+        world.hold("payment", timedelta(minutes=4), "by chance")
+        world.run(for_=timedelta(minutes=6))
+        self._commands()
+        world.run(for_=timedelta(minutes=10))
+        self._begin_bulk_run()
+        world.run(for_=timedelta(minutes=8))
+        self._end()
+        self._erase()
+        self._end()
+
+    def _stock(self) -> Agent:
+        stock = Agent("stock")
+        chance = self.chance
+
+        @stock.performs(reserve)
+        def reserved(request: StepRequest) -> Mapping[str, Json]:
+            return {"by": f"clerk-{request.task_id}@shop.example"}
+
+        @stock.performs(pick)
+        def picked(request: StepRequest) -> Mapping[str, Json]:
+            return {"shelf": f"shelf {chance.randbytes(90).hex()}", "index": request.index}
+
+        @stock.compensates(reserve)
+        @stock.compensates(pick)
+        def put_back(_: StepRequest) -> None:
+            return None
+
+        return stock
+
+    def _submit(self, number: int) -> None:
+        lines = MANY if number < 2 else self.chance.randint(0, 2)
+        order: dict[str, Json] = {
+            "email": f"customer-{number}@mail.example",
+            "lines": [{"sku": f"line {n}"} for n in range(lines)],
+        }
+        options = ProcessingOptions(reply_to="https://queue.example/replies")
+        self.orders.append(self.world.submit(order, options=options))
+
+    def _commands(self) -> None:
+        """People act on some orders."""
+        world, operator = self.world, self.world.operator
+        taken = [order for order in self.orders if order in world.processes.watch.tasks]
+        for order in taken[:2]:
+            operator.cancel(order)
+        for order in self.chance.sample(taken, 3):
+            operator.extend(order, timedelta(minutes=5))
+
+    def _archived(self) -> list[str]:
+        tasks = self.world.processes.watch.tasks
+        states = {order: tasks[order].state for order in self.orders if order in tasks}
+        return [order for order, state in states.items() if state is TaskState.ARCHIVED]
+
+    def _begin_bulk_run(self) -> None:
+        """Begin again what is archived; the mail may still be refused."""
+        world, orders = self.world, self._archived()
+        world.on("mail").is_up()
+        if orders and self.chance.random() < 0.5:
+            world.on("mail").refuses("NoAddress", times=2)
+        terms = Terms(canary=2, rate=0.5, at_once=4)
+        event = Resubmit(ON_REQUEST)
+        run = Run(BULK_RUN, event, "amy", STARTER, "", "", world.now, len(orders), terms)
+        world.processes.bulk_runs.begin(run, [PlannedOrder(order) for order in orders])
+        if self.chance.random() < 0.3:
+            world.run(for_=timedelta(seconds=70))
+            asked = RunRequest(RequestAction.PAUSE, "amy", STARTER, "by chance", world.now)
+            world.processes.bulk_runs.ask(BULK_RUN, asked, seen=0)
+
+    def _erase(self) -> None:
+        """Erase all that ended well or was undone."""
+        for order in self.orders:
+            if self.world.task(order).state is not TaskState.ARCHIVED:
+                self.world.operator.erase(order, "request 17")
+
+    def _end(self) -> None:
+        world = self.world
+        world.all_is_well()
+        world.run()
+        world.redrive()
+        world.run()
+        world.check_all_ended()
