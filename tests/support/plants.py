@@ -11,7 +11,7 @@ import pytest
 
 from roundsman.agents.agent import Agent
 from roundsman.alerts import group_alert
-from roundsman.aws.dynamodb import settled
+from roundsman.aws.dynamodb import control, settled
 from roundsman.aws.dynamodb.tasks import DynamoStore
 from roundsman.aws.guard.guard import OperatorsHold
 from roundsman.engine import (
@@ -119,6 +119,12 @@ def an_early_end(patch: Patch) -> None:
         context.decision.now = now
 
     patch.setattr(machine, "end_if_overdue", early)
+
+
+def nobody_minds_holds(patch: Patch) -> None:
+    """Neither the scheduler nor an agent knows of a hold."""
+    patch.setattr(OperatorsHold, "check", lambda _: None)
+    patch.setattr(control, "with_holds", lambda views, *_: views)
 
 
 def waits_that_are_ignored(patch: Patch) -> None:
@@ -231,7 +237,7 @@ PLANTS = (
     Plant(Invariant.ONE_INPUT, "another item under the same key", requests(another_item)),
     Plant(Invariant.ONE_INPUT, "other results under the same key", requests(another_result)),
     Plant(Invariant.ACTS_IN_TIME, "an agent acts after complete-by", agents_with_more_time),
-    Plant(Invariant.HELD_BACK, "a held agent is called", returns(OperatorsHold, "check", None)),
+    Plant(Invariant.HELD_BACK, "a held agent is called", nobody_minds_holds),
     Plant(Invariant.COUNTED, "a held reply counts", returns(machine, "counts_as_failure", True)),
     Plant(Invariant.WAITS, "no backoff between attempts", returns(attempts, "retry_delay", 0)),
     Plant(Invariant.WAITS, "steps are claimed before their time", waits_that_are_ignored),

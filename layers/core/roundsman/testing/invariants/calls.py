@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from roundsman.model.holds import Hold
+from roundsman.model.holds import OPERATOR, Hold
 from roundsman.model.json import Json
 from roundsman.testing.invariants.rules import Broken, Invariant
 from roundsman.wire.messages import AgentRequest
@@ -57,6 +57,7 @@ class Calls:
             self._known = self.holds()
         for hold in self._known:
             known = hold.since + KNOWN_WITHIN <= at < hold.until
-            if hold.agent == agent and known and at >= self._blind_until:
-                what = f"{agent} is on hold ({hold.kind}), and acts on {request.step}"
+            is_held = (hold.agent, hold.kind) == (agent, OPERATOR)
+            if is_held and known and at >= self._blind_until:
+                what = f"{agent} is held by an operator, and acts on {request.step}"
                 yield Broken(Invariant.HELD_BACK, request.task_id, what)

@@ -38,7 +38,7 @@ class Invariant(StrEnum):
     ONCE = "each effect comes about at most once for its key, and stands once for its step"
     ONE_INPUT = "all requests under one key have the same input, item and results"
     ACTS_IN_TIME = "no agent calls its service after the complete-by of its request"
-    HELD_BACK = "no agent on hold calls its service"
+    HELD_BACK = "no agent that an operator holds calls its service"
     COUNTED = "an attempt counts as failed only if its agent says so or its time is over"
     WAITS = "after a failed attempt, the next one waits as the plan or the service says"
     GIVEN_BACK = "a task has the time back for which an agent on hold keeps its steps waiting"
