@@ -19,6 +19,7 @@ from roundsman.aws.guard.breaker import Breaker
 from roundsman.aws.guard.circuit_events import CircuitEvents
 from roundsman.aws.guard.guard import AgentGuard, OperatorsHold
 from roundsman.aws.guard.rate_limit import RateLimit
+from roundsman.errors import CallRefused, TryAgain
 from roundsman.model.holds import Hold
 from roundsman.model.instants import SECOND, milliseconds
 from roundsman.ports import Clock
@@ -74,9 +75,12 @@ class FaultyHoldReads(DynamoHolds):
 
     def stored(self, *, latest: bool = True) -> list[Hold]:
         """All stored holds."""
-        return self._faults.around(
-            "read_holds", lambda: super(FaultyHoldReads, self).stored(latest=latest)
-        )
+        stored = super().stored
+        try:
+            return self._faults.around("read_holds", lambda: stored(latest=latest))
+        except (TryAgain, CallRefused):
+            self._on_unread(self._clock())
+            raise
 
 
 class WorldGuards:
