@@ -137,7 +137,10 @@ def schema_of(command: str) -> Schema:
     types = _Types(fixed, [name for name, uses in first.uses.items() if uses > 1])
     title = TITLES.get(command, f"roundsman {command} --json")
     schema = {"$schema": DRAFT, "title": title, **types.document(hint)}
-    return {**schema, "$defs": types.defs} if types.defs else schema
+    if types.defs:
+        schema["$defs"] = types.defs
+    found: Schema = json.loads(json.dumps(schema))  # a tuple is an array in JSON
+    return found
 
 
 class _Types:

@@ -5,6 +5,7 @@ from enum import StrEnum
 from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict, get_args
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from roundsman.inspector.dead_letters.assess import Verdict
 from roundsman.inspector.documents.bulk import BulkState
@@ -182,3 +183,8 @@ def test_a_document_names_the_values_of_the_inspectors_enum(
 ) -> None:
     # mypy refuses a value that the document does not name; this refuses one that it names too many.
     assert get_args(literal) == tuple(enum)
+
+
+def test_each_schema_is_one() -> None:
+    for command in DOCUMENTS:
+        Draft202012Validator.check_schema(schema_of(command))
