@@ -76,6 +76,9 @@ def _unused_local_aws(name: str | None) -> str | None:
     if project is None or not (project / ".cache" / "local").is_dir():
         return None
     # The package of the local AWS is large, and few commands run beside one.
+    ignored = os.environ.get("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "")
+    if _is_local(os.environ.get("AWS_ENDPOINT_URL", "")) and ignored.lower() != "true":
+        return None
     from roundsman_console.local.state import Instances
 
     records = (instance.read() for instance in Instances(project))

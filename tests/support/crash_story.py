@@ -13,7 +13,7 @@ from roundsman.model.instants import milliseconds
 from roundsman.model.states import TaskState
 from roundsman.model.task import PERFORM
 from roundsman.model.workflow import Archive, Compensation, Retry, Undo, Wait, Workflow
-from roundsman.testing import World
+from roundsman.testing import Circuit, World
 from roundsman.testing.world.queues import REQUESTS
 from roundsman.wire.messages import read_request
 from tests.support.machine_world import REPLY_TO, T0, step, workflow
@@ -200,6 +200,12 @@ def is_up(name: str, operation: str = PERFORM) -> Act:
 
 def starts_in(time: timedelta) -> ProcessingOptions:
     return ProcessingOptions(reply_to=REPLY_TO, retain_for=A_DAY, start_at=T0 + milliseconds(time))
+
+
+def circuits_that_never_open(plan: Workflow) -> dict[str, Circuit]:
+    """Circuits that never open: in these stories, failed attempts count until none is left."""
+    agents = {name for one in plan.steps for name in one.agent_names()}
+    return dict.fromkeys(agents, Circuit(failures=1_000))
 
 
 def tell(story: Story, world: World) -> None:
