@@ -88,6 +88,25 @@ def test_a_subdomain_that_is_taken_undoes_what_was_done_beside_it(
     assert world.standing(order_id) == []
 
 
+def test_a_billing_provider_that_is_down_for_an_hour_delays_the_tenant(
+    world: World, event: Event
+) -> None:
+    world.on("start_billing").is_down()
+    order_id = world.submit(event("first"))
+    world.run(for_=timedelta(hours=1))
+    world.on("start_billing").is_up()
+    world.run()
+    assert world.task(order_id).state is TaskState.COMPLETED
+
+
+def test_a_billing_provider_that_refuses_the_tenant_undoes_it(world: World, event: Event) -> None:
+    world.on("start_billing").refuses("NoSuchAccount")
+    order_id = world.submit(event("first"))
+    world.run()
+    assert world.task(order_id).state is TaskState.UNDONE
+    assert world.standing(order_id) == []
+
+
 def test_a_mistyped_address_does_not_stop_the_other_users(world: World, event: Event) -> None:
     world.on("invite_user[2]").refuses("NoSuchMailbox")
     order_id = at_the_officer(world, event)
