@@ -1,7 +1,7 @@
-"""The worlds that the suite runs in.
+"""The tables that the suite runs on.
 
 `world` is each of them. `atomic_world` leaves moto out, whose writes are not atomic between
-threads; `dynamo_world` leaves memory out, which has no wire on which an answer could be lost.
+threads; `dynamo_world` leaves memory out, which has no client of boto3 whose calls a test changes.
 """
 
 from collections.abc import Callable, Iterator
