@@ -35,15 +35,15 @@ def test_an_outage_of_an_hour_fails_no_order() -> None:
     assert kinds(world) == ["breaker_opened", "breaker_closed"]
 
 
-@pytest.mark.parametrize(("failures", "calls"), [(1, 1), (3, 3), (5, 5)])
-def test_the_circuit_opens_after_so_many_failed_calls(failures: int, calls: int) -> None:
+@pytest.mark.parametrize("failures", [1, 3, 5])
+def test_the_circuit_opens_after_so_many_failed_calls(failures: int) -> None:
     world = a_shop(Circuit(failures=failures, recovers_after=10 * MINUTE))
     world.on("charge").is_down()
     world.submit()
     world.run(for_=5 * MINUTE)
-    assert len(world.processes.holds.holds()) == 1
     [hold] = world.processes.holds.holds()
-    assert (hold.kind, f"{calls} calls in a row failed" in hold.reason) == (BREAKER, True)
+    assert hold.kind == BREAKER
+    assert f"{failures} calls in a row failed" in hold.reason
 
 
 def test_calls_keep_to_the_rate_limit() -> None:
