@@ -327,10 +327,11 @@ def test_a_supervisor_that_was_overtaken_sends_nothing() -> None:
 
 def _repaired(count: int, terms: Terms) -> Callable[[World], None]:
     def story(world: World) -> None:
-        world.on("mail").refuses("NoAddress", times=count)
+        world.on("mail").refuses("NoAddress")
         orders = [world.submit() for _ in range(count)]
         world.run()
         assert states(world, orders) == {"Archived": count}
+        world.on("mail").is_up()
         start(world, orders, terms)
         world.run()
         assert states(world, orders) == {"Completed": count}

@@ -107,10 +107,10 @@ def test_text_that_is_not_strict_json_or_could_not_be_written_again_is_refused(
 def test_what_the_parser_of_another_release_finds_is_a_sentence_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def loads(text: str, **_: object) -> None:
+    def decode(_: json.JSONDecoder, text: str) -> None:
         raise json.JSONDecodeError("Some new words", text, 1)
 
-    monkeypatch.setattr(json, "loads", loads)
+    monkeypatch.setattr(json.JSONDecoder, "decode", decode)
     with pytest.raises(ValueError, match="cannot be read from line 1, column 2 on; write it as"):
         parse_json("[1]")
 

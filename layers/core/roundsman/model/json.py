@@ -72,12 +72,7 @@ def parse_json(text: str) -> Json:
     if _TOO_MANY_DIGITS.search(text):
         raise ValueError(f"more than {MOST_DIGITS} digits in a row; send such a value in parts")
     try:
-        value: Json = json.loads(
-            text,
-            parse_constant=_refuse_constant,
-            parse_float=_finite,
-            object_pairs_hook=_object,
-        )
+        value: Json = _STRICT.decode(text)
     except json.JSONDecodeError as error:
         raise ValueError(_in_our_words(error)) from error
     except RecursionError as error:
@@ -156,6 +151,11 @@ def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
         twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
         raise ValueError(f"the key {twice[:64]!r} appears twice in one object; send it once")
     return found
+
+
+_STRICT = json.JSONDecoder(
+    parse_constant=_refuse_constant, parse_float=_finite, object_pairs_hook=_object
+)
 
 
 def copied(value: Json) -> Json:

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from datetime import timedelta
 from enum import StrEnum
+from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -30,6 +31,7 @@ from roundsman.model.record_limits import MOST_AGENTS
 
 if TYPE_CHECKING:
     from roundsman.model.input_types import InputFunction
+    from roundsman.model.plan import Plan
 
 MOST_STEPS = 100  # a task is one item of at most 400 KB, and each decision reads all of it
 DEFAULT_RESULT_LIMIT = 4 * 1024
@@ -342,6 +344,13 @@ class Workflow:
                 )
         if self.input is not None:
             self._check_input(where)
+
+    @cached_property
+    def plan(self) -> "Plan":
+        """The plan that a task of this workflow gets."""
+        from roundsman.model.plan import plan_of  # it reads workflows
+
+        return plan_of(self)
 
     def masked_paths(self) -> frozenset[str]:
         """Return the paths of the masked fields: those in `masked` and those of the input type."""

@@ -11,7 +11,6 @@ a value, since a value may be a payment token or an address.
 """
 
 from collections.abc import Callable, Mapping
-from functools import cache
 from typing import Annotated, Never, TypedDict, cast
 
 from roundsman.errors import InvalidInput, Problem, RejectedOrder
@@ -38,7 +37,6 @@ from roundsman.model.json import (
     sha256,
     size_in_bytes,
 )
-from roundsman.model.plan import Plan, plan_of
 from roundsman.model.workflow import Workflow
 from roundsman.submission.processing import Processing, ProcessingFields, read_processing
 from roundsman.submission.submission import CancelAsked, ValidOrder
@@ -105,9 +103,6 @@ class EventReader:
 
     def __init__(self, workflows: Mapping[str, Workflow]) -> None:
         self.workflows = workflows
-        # Workflows do not change while a function runs.
-        named = {workflow.name: workflow for workflow in workflows.values()}
-        self._plan: Callable[[str], Plan] = cache(lambda name: plan_of(named[name]))
 
     def read(
         self, body: str, now: int, reply_queue_problem: Callable[[str], str | None]
@@ -151,7 +146,7 @@ class EventReader:
             order_id=order_id,
             content={**content, ORDER_ID: order_id},
             content_hash=sha256(canonical_json({**given, ORDER_ID: order_id})),
-            plan=self._plan(processing.workflow.name),
+            plan=processing.workflow.plan,
             options=processing.options,
         )
 

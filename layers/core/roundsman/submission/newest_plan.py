@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from roundsman.errors import InvalidInput, Problem
 from roundsman.model.input_types import check_stored_input, tells_stored_input
 from roundsman.model.json import Json
-from roundsman.model.plan import plan_of
 from roundsman.model.workflow import Workflow
 from roundsman.ports import PlanStore
 from roundsman.wire.newest_plan import NewestPlanAnswer, NewestPlanQuestion
@@ -27,7 +26,7 @@ def answer_question(
     workflow = named.get(question.workflow)
     if workflow is None:
         return NewestPlanAnswer(None)
-    plan = plan_of(workflow)
+    plan = workflow.plan
     plans.put_plan(plan)
     found = {order: _problems(workflow, content) for order, content in question.inputs.items()}
     invalid = {order: problems for order, problems in found.items() if problems}

@@ -7,17 +7,18 @@ writes are given the same tables; a store that is given none has tables of its o
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Generic, TypeVar
 
+from roundsman.aws.dynamodb.bulk_list import INDEX as BULK_RUNS
 from roundsman.aws.dynamodb.bulk_runs import DynamoBulkRuns
 from roundsman.aws.dynamodb.call_notes import DynamoCallNotes
 from roundsman.aws.dynamodb.control import DynamoAgentBoard, DynamoLeases, DynamoPlans
-from roundsman.aws.dynamodb.groups import DynamoGroups
+from roundsman.aws.dynamodb.groups import GROUPS, DynamoGroups
 from roundsman.aws.dynamodb.holds import DynamoHolds
 from roundsman.aws.dynamodb.settled import divide, is_row, read_divided
 from roundsman.aws.dynamodb.tasks import DynamoStore
 from roundsman.errors import RoundsmanError, SchemaTooNew, UnreadableRecord
 from roundsman.model.events import HistoryRow
-from roundsman.model.failure import Group
 from roundsman.model.scheduler_queues import QueueDepth
 from roundsman.model.task import Task
 from roundsman.ports import Clock, OrderRow, Saved, Superseded
@@ -25,6 +26,7 @@ from roundsman.testing.dynamodb.expressions import Item
 from roundsman.testing.dynamodb.schemas import Tables, create_tables
 from roundsman.testing.dynamodb.tables import MemoryDynamoDB
 
+T = TypeVar("T")
 TABLES = Tables("TasksTable", "OrdersTable", "ControlTable", "HistoryTable")
 
 
@@ -145,6 +147,24 @@ class MemoryStore(DynamoStore):
         return read_divided(item, self._rows(item, latest=True) if "Settled" in item else {})
 
 
+class _UntilWritten(Generic[T]):
+    """What a row of the control table says, read only after a write, for callers that ask often."""
+
+    def __init__(self, tables: MemoryDynamoDB, row: str, read: Callable[[], Sequence[T]]) -> None:
+        self._tables = tables
+        self._name = row
+        self._read = read
+        self._row: Item | None = None
+        self._found: Sequence[T] = ()
+
+    def __call__(self) -> Sequence[T]:
+        """Return what the row says now; nothing if there is no such row."""
+        row = self._tables.row(TABLES.control, self._name)
+        if row is not self._row:
+            self._row, self._found = row, self._read()
+        return self._found
+
+
 class MemoryPlans(DynamoPlans):
     """PlanStore over tables in memory."""
 
@@ -198,8 +218,9 @@ class MemoryBulkRuns(DynamoBulkRuns):
     """BulkRunStore over tables in memory."""
 
     def __init__(self, clock: Clock, *, tables: MemoryDynamoDB | None = None) -> None:
-        client = (tables or tables_in_memory()).client
-        super().__init__(client, control_table=TABLES.control, clock=clock)
+        tables = tables or tables_in_memory()
+        super().__init__(tables.client, control_table=TABLES.control, clock=clock)
+        self.open_now = _UntilWritten(tables, BULK_RUNS, self.open_runs)
 
 
 class MemoryCallNotes(DynamoCallNotes):
@@ -220,13 +241,6 @@ class MemoryGroups(DynamoGroups):
     """GroupStore over tables in memory."""
 
     def __init__(self, *, tables: MemoryDynamoDB | None = None) -> None:
-        self._tables = tables or tables_in_memory()
-        super().__init__(self._tables.client, control_table=TABLES.control)
-        self._read: tuple[int, Sequence[Group]] = (-1, ())
-
-    def now(self) -> Sequence[Group]:
-        """All open groups; they are read only after a change, for callers that ask often."""
-        changes = self._tables.changes(TABLES.control)
-        if self._read[0] != changes:
-            self._read = changes, self.groups()
-        return self._read[1]
+        tables = tables or tables_in_memory()
+        super().__init__(tables.client, control_table=TABLES.control)
+        self.now = _UntilWritten(tables, GROUPS, self.groups)

@@ -1,8 +1,8 @@
 """The guards of a world's agents: holds, circuit breakers and rate limits, as on AWS.
 
 Each agent has one instance, with one guard over the world's tables. Powertools' circuit breaker
-asks the machine for the time and counts in globals of the process; during a call it has the time of
-the agent's visit, and the counts of this world.
+asks the machine for the time and counts in globals of the process; while a world runs, it has the
+time of the agent's visit, and the counts of this world.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -142,18 +142,25 @@ class WorldGuards:
             kept.pop(f"breaker#{agent}", None)
 
     @contextmanager
-    def at(self, visit: "Visit") -> Iterator[None]:
-        """Let Powertools have the time of a visit, and the counts of this world."""
-        self._visits.append(visit)
-        before = [dict(kept) for kept in counts()]
-        set_counts(self._counts)
-        clock = Datetime(visit.clock)
+    def in_use(self) -> Iterator[None]:
+        """Let Powertools have the time of visits, and the counts of this world."""
+        before = _copies(counts())
+        set_counts(_copies(self._counts))
+        self._counts = counts()
         try:
-            with replaced(CLOCKED, dt=clock), replaced(LOGGED, **SILENT):
+            with replaced(CLOCKED, dt=Datetime(self._clock)), replaced(LOGGED, **SILENT):
                 yield
         finally:
-            self._counts = [dict(kept) for kept in counts()]
+            self._counts = _copies(counts())
             set_counts(before)
+
+    @contextmanager
+    def at(self, visit: "Visit") -> Iterator[None]:
+        """Let the guards have the time of a visit. They are `in_use`."""
+        self._visits.append(visit)
+        try:
+            yield
+        finally:
             self._visits.pop()
 
     def _clock(self) -> int:
@@ -194,6 +201,10 @@ class WorldGuards:
             )
         hold = OperatorsHold(agent, holds, clock=self._clock)
         return AgentGuard(hold=hold, breaker=breaker, rate=rate, news=news)
+
+
+def _copies(kept: Sequence[Mapping[str, object]]) -> Sequence[dict[str, object]]:
+    return [dict(each) for each in kept]
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from typing import TypeVar
 
 from roundsman.agents.agent import Agent, Reminded
 from roundsman.agents.callbacks import callback_token, succeeded_reply
+from roundsman.aws.dynamodb.control import KEEP_MARKS_FOR, DynamoReadNotes
 from roundsman.engine.due import START_WITHIN
 from roundsman.errors import CallRefused, InvalidMessage, TryAgain
 from roundsman.model.events import Outcome
@@ -54,6 +55,7 @@ from roundsman.testing.faults import (
 from roundsman.testing.invariants.watch import InvariantWatch
 from roundsman.testing.ledger import EffectKey
 from roundsman.testing.memory import (
+    TABLES,
     MemoryAgentBoard,
     MemoryBulkRuns,
     MemoryCallNotes,
@@ -173,7 +175,9 @@ class Processes:
         self.tables.on_write.append(self.watch.on_stored)
         self.holds = MemoryHolds(clock, tables=self.tables)
         self.watch.calls.holds = self.holds.holds
-        self.board = MemoryAgentBoard(clock, self.holds, partial(_depth, queues))
+        self._read_notes = DynamoReadNotes(
+            self.tables.client, control_table=TABLES.control, clock=clock
+        )
         self.guards = WorldGuards(
             circuits, self.holds, faults, publish, on_unread=self.watch.calls.unread
         )
@@ -195,7 +199,7 @@ class Processes:
         self._faulty_store = FaultyStore(self.store, faults, lambda: None)
         self._looked_at = FaultyStore(self.store, faults, lambda: None, self.watch.on_load)
         self._faulty_plans = FaultyPlans(self.plans, faults)
-        self._faulty_board = FaultyBoard(self.board, faults)
+        self._queues = queues
 
     # --- one event ---------------------------------------------------------------------------
 
@@ -296,13 +300,20 @@ class Processes:
             tasks=self._looked_at,
             orders=self._faulty_store,
             plans=self._faulty_plans,
-            board=self._faulty_board,
+            board=self._board(),
             groups=FaultyGroups(self.groups, self.faults),
             outbox=FaultyOutbox(post, self.faults, self.watch.on_request),
             clock=self._clock_of("scheduler"),
             jitter=self._chance.random,
             instance=f"{next(self._instances):04x}",
         )
+
+    def _board(self) -> FaultyBoard:
+        """The board of one instance, which knows marks and holds for as long as on AWS."""
+        board = MemoryAgentBoard(
+            self._clock, self.holds, partial(_depth, self._queues), keep_for=KEEP_MARKS_FOR
+        )
+        return FaultyBoard(board, self.faults)
 
     def make_pass(self, number: int, post: WorldOutbox) -> PassReport:
         """Let a supervisor make one pass, and visit the open bulk runs if there are any.
@@ -313,7 +324,7 @@ class Processes:
         supervisor, bulk = found
         now = self._clock_of("supervisor")
         report = supervisor.make_pass(stop_at=now() + MINUTE)
-        if self.bulk_runs.open_runs():
+        if self.bulk_runs.open_now():
             times = VisitTimes(now() + MINUTE, now() + self._interval, last=False)
             report.reasons += bulk.visit(times).moved
         self._supervisors[number] = found
@@ -326,7 +337,7 @@ class Processes:
         supervisor = Supervisor(
             tasks=self._looked_at,
             plans=self._faulty_plans,
-            board=self._faulty_board,
+            board=self._board(),
             groups=FaultyGroups(self.groups, self.faults),
             outbox=outbox,
             clock=clock,
@@ -370,7 +381,7 @@ class Processes:
             for group in self.groups.now()
             if bounded or not _is_counted(group)
         ]
-        if self.bulk_runs.open_runs():
+        if self.bulk_runs.open_now():
             instants.append(last + self._interval)
         if not instants:
             return None
@@ -473,7 +484,7 @@ class Processes:
         try:
             self.faults.around(
                 "note_read",
-                lambda: self.board.note_read(agent, priority, request.sent_at, request.lock),
+                lambda: self._read_notes.note_read(agent, priority, request.sent_at, request.lock),
             )
         except (TryAgain, CallRefused):
             return

@@ -371,7 +371,11 @@ class World:
         an alert to send. Returns the world. Raises InvariantBroken if an invariant is broken, and
         AssertionError if nothing is left to happen and `until()` is still false.
         """
-        end = None if for_ is None else self.now + milliseconds(for_)
+        with self.processes.guards.in_use():
+            self._run(None if for_ is None else self.now + milliseconds(for_), until)
+        return self
+
+    def _run(self, end: int | None, until: Callable[[], bool] | None) -> None:
         most = self.events + MOST_EVENTS * (
             len(self.processes.watch.tasks) + len(self.queues.waiting)
         )
@@ -390,7 +394,6 @@ class World:
             self.now = max(self.now, end)
         if end is not None or self.check_every > 1:
             self._check()
-        return self
 
     def _step(self, end: int | None) -> bool:
         """Handle the next event. Returns False if there is none up to `end`."""
@@ -495,12 +498,15 @@ class World:
         Replies of other tasks in the batch would be handled as if they came alone. A reply that was
         received before comes alone as well.
         """
-        task_id = None if mail.receives else self.processes.task_of_reply(mail)
+        others = [other for other in self.queues.visible() if other.queue == REPLIES]
+        if mail.queue != REPLIES or mail.receives or len(others) == 1:
+            return [mail]
+        task_id = self.processes.task_of_reply(mail)
         if task_id is None:
             return [mail]
         others = [
             other
-            for other in self.queues.visible()
+            for other in others
             if other is not mail
             and not other.receives
             and self.processes.task_of_reply(other) == task_id
