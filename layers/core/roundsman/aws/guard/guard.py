@@ -103,13 +103,15 @@ def guard_of(
     publish: Callable[[Alert], None],
     clock: Clock,
     sleep: Callable[[int], None],
+    holds: DynamoHolds | None = None,
 ) -> AgentGuard:
     """Create the guard of an agent's function.
 
-    `client` should have short timeouts: it is used before each call to the service.
+    `client` should have short timeouts: it is used before each call to the service. `holds` are
+    those in the control table, read by `client`, if none are given.
     """
     table = settings.control_table
-    holds = DynamoHolds(client, control_table=table, clock=clock)
+    holds = holds or DynamoHolds(client, control_table=table, clock=clock)
     news = CircuitEvents(
         agent,
         holds=holds,
