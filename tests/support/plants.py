@@ -11,7 +11,7 @@ import pytest
 
 from roundsman.agents.agent import Agent
 from roundsman.alerts import group_alert
-from roundsman.aws.dynamodb import control, settled
+from roundsman.aws.dynamodb import control, settled, tasks
 from roundsman.aws.dynamodb.tasks import DynamoStore
 from roundsman.aws.guard.guard import OperatorsHold
 from roundsman.engine import (
@@ -25,6 +25,7 @@ from roundsman.engine import (
     steps,
 )
 from roundsman.engine.decision import DecisionBuilder, DecisionContext
+from roundsman.engine.due import order_expiry, with_order_expiry
 from roundsman.engine.requests import request_for
 from roundsman.model.bulk_run import (
     FASTEST,
@@ -207,6 +208,24 @@ def no_retention(patch: Patch) -> None:
     patch.setattr(due, "with_due_entry", at_once)
 
 
+def orders_as_short_as_their_tasks(patch: Patch) -> None:
+    patch.setattr(tasks, "order_expiry", lambda task, _: order_expiry(task, 0))
+
+
+def orders_that_are_not_kept_for_ever(patch: Patch) -> None:
+    patch.setattr(tasks, "with_order_expiry", lambda task, _: with_order_expiry(task, 0))
+
+
+def orders_of_open_tasks_that_expire(patch: Patch) -> None:
+    """Leave an order its expiry when its task is begun again."""
+    write = DynamoStore._order_write
+    patch.setattr(
+        DynamoStore,
+        "_order_write",
+        lambda self, task: [] if task.expires_at is None else write(self, task),
+    )
+
+
 def the_fastest_rate(patch: Patch) -> None:
     taken = taken_up
 
@@ -259,6 +278,22 @@ PLANTS = (
     Plant(Invariant.ROWS, "rows of settled steps are not removed", rows_without("Delete")),
     Plant(Invariant.ROWS, "steps in rows of settled steps are stale", rows_that_are_stale),
     Plant(Invariant.KEPT, "an ended task expires at once", no_retention),
+    Plant(Invariant.ORDER_KEPT, "an order expires with its task", orders_as_short_as_their_tasks),
+    Plant(
+        Invariant.ORDER_KEPT,
+        "an order that is kept for ever expires",
+        orders_that_are_not_kept_for_ever,
+    ),
+    Plant(
+        Invariant.ORDER_KEPT,
+        "the order of an ended task never expires",
+        returns(DynamoStore, "_order_write", ()),
+    ),
+    Plant(
+        Invariant.ORDER_KEPT,
+        "the order of a task that is begun again expires",
+        orders_of_open_tasks_that_expire,
+    ),
     Plant(
         Invariant.ERASED_BESIDE,
         "an erased order row stays",

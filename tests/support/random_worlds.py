@@ -1,7 +1,8 @@
 """Random worlds in which everything happens that a planted fault may need to be noticed.
 
-Orders with and without many lines, an agent on hold, commands, an order that is erased, orders that
-are archived, and a bulk run over those. All of it is drawn from the seed.
+Orders with and without many lines, an agent on hold, commands, an order that is begun again, orders
+that are erased, orders that are archived, and a bulk run over those. In every second world orders
+are kept for a month, else for ever. All of it is drawn from the seed.
 """
 
 from collections.abc import Mapping
@@ -72,7 +73,13 @@ class RandomWorld:
 
     def __init__(self, seed: int) -> None:
         self.chance = Random(f"story {seed}")  # noqa: S311  # it must be repeatable
-        self.world = World(WORKFLOW, agents=[self._stock()], seed=seed, mishaps=MISHAPS)
+        self.world = World(
+            WORKFLOW,
+            agents=[self._stock()],
+            seed=seed,
+            mishaps=MISHAPS,
+            order_retention=timedelta(days=30) if seed % 2 else None,
+        )
         self.orders: list[str] = []
 
     def run(self) -> None:
@@ -90,6 +97,7 @@ class RandomWorld:
         world.run(for_=timedelta(minutes=10))
         self._begin_bulk_run()
         world.run(for_=timedelta(minutes=8))
+        self._begin_again()
         self._end()
         self._erase()
         self._end()
@@ -131,14 +139,19 @@ class RandomWorld:
         for order in self.chance.sample(taken, 3):
             operator.extend(order, timedelta(minutes=5))
 
-    def _archived(self) -> list[str]:
+    def _that_are(self, state: TaskState) -> list[str]:
         tasks = self.world.processes.watch.tasks
-        states = {order: tasks[order].state for order in self.orders if order in tasks}
-        return [order for order, state in states.items() if state is TaskState.ARCHIVED]
+        known = (order for order in self.orders if order in tasks)
+        return [order for order in known if tasks[order].state is state]
+
+    def _begin_again(self) -> None:
+        """Begin one of the cancelled orders again."""
+        for order in self._that_are(TaskState.CANCELLED)[:1]:
+            self.world.operator.resubmit(order, again=True)
 
     def _begin_bulk_run(self) -> None:
         """Begin again what is archived; the mail may still be refused."""
-        world, orders = self.world, self._archived()
+        world, orders = self.world, self._that_are(TaskState.ARCHIVED)
         world.on("mail").is_up()
         if orders and self.chance.random() < 0.5:
             world.on("mail").refuses("NoAddress", times=2)

@@ -24,8 +24,6 @@ KEPT_IN_MIND = 5  # seconds for which instances cache read marks, holds and circ
 MARKED_EVERY = 10  # seconds between two read marks of an instance whose requests do not wait
 DAYS = 365 / 12  # days of a month
 MOVED = 2  # write units of an index entry that moves: it is removed and put
-TO_AND_FRO = 2  # messages of a step: its request and its reply
-AROUND = 2  # messages of an order without its steps: the order and the start command
 PER_ORDER: Final = "orders"
 STANDING: Final = "standing"
 """The kinds of costs: those of the orders, and those of a stack that waits for orders."""

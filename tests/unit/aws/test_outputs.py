@@ -1,6 +1,6 @@
 """The outputs of a stack with those of its agents."""
 
-from roundsman.aws.outputs import agent_names_of, nested_settings, reply_queue_of, with_agents
+from roundsman.aws.outputs import nested_settings, reply_queue_of, with_agents
 
 URL = "https://sqs/1/shop"
 OUTPUTS = {
@@ -23,7 +23,6 @@ def test_each_agent_has_outputs_of_its_own() -> None:
         "PaymentBackupReplyQueueUrl": f"{URL}_PaymentBackupReplyQueue",
     }
     assert reply_queue_of(found, "payment_backup") == f"{URL}_PaymentBackupReplyQueue"
-    assert agent_names_of(OUTPUTS) == ["payment_backup"]
 
 
 def test_the_settings_of_the_nested_stacks_are_told() -> None:

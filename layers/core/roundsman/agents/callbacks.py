@@ -162,7 +162,7 @@ def failed_reply(token: str, error: PermanentError | TransientError, *, clock: C
 def _reply(token: str, ended: AttemptResult, clock: Clock) -> str:
     fields = _read(token)
     reply = Reply(
-        task_id=read_task_id(fields),
+        task_id=read_task_id(fields, "taskId"),
         step=fields.text("step"),
         operation=fields.one_of("operation", OPERATIONS),
         lock=fields.text("lock"),

@@ -66,18 +66,6 @@ def another_try_fits(time_left: int, pause: int = 0) -> bool:
     return time_left - pause >= LONGEST_TRY + RESERVE
 
 
-def longest_call(timeout: int) -> int:
-    """How long (ms) a call to an endpoint that hangs takes at most, all tries and pauses together.
-
-    It is the first call of an invocation with this timeout (ms).
-    """
-    taken, tries = LONGEST_TRY, 1
-    while tries < TRIES and another_try_fits(timeout - taken, longest_pause(tries)):
-        taken += longest_pause(tries) + LONGEST_TRY
-        tries += 1
-    return taken
-
-
 class Invocation(Protocol):
     """The part of Lambda's context object that the clients use."""
 

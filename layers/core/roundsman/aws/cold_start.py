@@ -10,7 +10,7 @@ function's handler is created. After that it ignores the objects that existed by
 
 import gc
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
@@ -18,9 +18,9 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def on_lambda(env: Mapping[str, str] = os.environ) -> bool:
+def on_lambda() -> bool:
     """Whether this process is a Lambda function, not a command line or a test."""
-    return "AWS_LAMBDA_FUNCTION_NAME" in env
+    return "AWS_LAMBDA_FUNCTION_NAME" in os.environ
 
 
 def begin() -> None:

@@ -82,13 +82,6 @@ def with_agents(outputs: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def agent_outputs(outputs: Mapping[str, str]) -> frozenset[str]:
-    """Return the names of the outputs that each agent has, and of the settings of the stacks."""
-    agents = [name.removesuffix(_AGENT) for name in outputs if name.endswith(_AGENT)]
-    found = {f"{agent}{each}" for agent in agents for each in (_AGENT, *_OF_AN_AGENT)}
-    return frozenset(found | {_SETTINGS})
-
-
 def nested_settings(outputs: Mapping[str, str]) -> dict[str, str]:
     """Return the settings of the nested stacks that the outputs tell, by name."""
     pairs = (each.partition("=") for each in outputs.get(_SETTINGS, "").split(",") if "=" in each)
@@ -98,15 +91,6 @@ def nested_settings(outputs: Mapping[str, str]) -> dict[str, str]:
         if name.endswith(_AGENT) and len(parts) == len(_OF_AN_AGENT) + 2:
             found[f"{name.removesuffix(_AGENT)}Memory"] = parts[-1]
     return found
-
-
-def agent_names_of(outputs: Mapping[str, str]) -> list[str]:
-    """Return the names of the stack's agents, in the order of the outputs."""
-    return [
-        value.split(",")[0]
-        for name, value in outputs.items()
-        if name.endswith(_AGENT) and value.count(",") == len(_OF_AN_AGENT) + 1
-    ]
 
 
 def reply_queue_of(outputs: Mapping[str, str], agent: str) -> str | None:

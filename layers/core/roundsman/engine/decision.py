@@ -154,9 +154,6 @@ WAIT_ENDED = "WaitEnded"
 NO_ANSWER_COMES = frozenset({ProcessState.PENDING, ProcessState.PROCESSED})
 """The states in which the ended wait of a step is over: it begins anew, or was answered."""
 
-OUTCOMES = frozenset({ProcessState.PROCESSED, ProcessState.ERROR})
-"""The states in which a perform has ended."""
-
 KEEPS_PATIENCE = frozenset(
     {
         StepEvent.CLAIMED,
@@ -248,7 +245,7 @@ class DecisionBuilder:
         elif record.retry_until is not None:
             excused = self._excused_time(record, event)
             changes.setdefault("retry_until", record.retry_until + excused)
-        if record.process_state is ProcessState.PENDING and transition.to in OUTCOMES:
+        if record.process_state is ProcessState.PENDING:
             changes.setdefault("complete_by", None)  # that of a pending step is no request's end
         if transition.to in NO_ANSWER_COMES:
             changes.setdefault("wait_ended_at", None)

@@ -162,14 +162,11 @@ def _reply_after_end(plan: Plan | None, decision: DecisionBuilder, event: Replie
     context = DecisionContext(plan, decision, order=None, agents=NO_AGENTS, jitter=0.0)
     succeeded = event.outcome is Outcome.SUCCEEDED and event.operation == PERFORM
     applicable = not _why_not_applicable(context, event)
-    record = decision.step(event.step)
-    if applicable and _is_answered_after_undo(record, event):
-        _record_answer(decision, record, event)
-        decision.answered_late(event.step)
+    if applicable and _record_answer_after_undo(decision, event):
         decision.alert(LATE_ANSWER, event.step)
     elif applicable and succeeded and _has_failed(context, event.step):
         if event.callback:
-            _record_answer(decision, record, event)
+            _record_answer(decision, decision.step(event.step), event)
         late_success(context, context.plan.steps[event.step], event.result)
     else:
         return decision.unchanged(
@@ -178,10 +175,18 @@ def _reply_after_end(plan: Plan | None, decision: DecisionBuilder, event: Replie
     return decision.build(context.plan, TaskEvent.REPLIED)
 
 
-def _is_answered_after_undo(record: StepRecord, event: Replied) -> bool:
-    """Whether the reply is the first answer to a callback since its step has been undone."""
+def _record_answer_after_undo(decision: DecisionBuilder, event: Replied) -> bool:
+    """Record the first answer to a callback since its step has been undone.
+
+    Returns whether the reply is that.
+    """
+    record = decision.step(event.step)
     undoes = record.process_state in (ProcessState.UNDOING, ProcessState.UNDONE)
-    return event.callback and undoes and record.wait_ended_at is not None
+    if event.callback and undoes and record.wait_ended_at is not None:
+        _record_answer(decision, record, event)
+        decision.answered_late(event.step)
+        return True
+    return False
 
 
 def _has_failed(context: DecisionContext, step: str) -> bool:
@@ -281,9 +286,7 @@ def _replied(context: DecisionContext, event: Replied) -> None:
         end_if_overdue(context)  # first: an ending task does not retry
         _handle_other_reply(context, step, event)
     else:
-        if _is_answered_after_undo(record, event):
-            _record_answer(decision, record, event)
-            decision.answered_late(step.name)
+        _record_answer_after_undo(decision, event)
         decision.note(f"{step.name}: {event.outcome} reply ignored: {decision.stale(step.name)}")
     end_if_overdue(context)
     _claim_all_ready(context, event.claimant)

@@ -13,6 +13,7 @@ from roundsman.model.instants import format_duration, iso, second
 from roundsman.model.json import Json
 from roundsman.wire.plain_text import AlertText, sanitize
 
+UNKNOWN = "a principal that is not known"
 SUBJECT_LIMIT = 99  # SNS accepts fewer than 100 ASCII characters, without control characters
 
 
@@ -151,36 +152,17 @@ def late_answer_alert(task_id: str, workflow: str, step: str) -> Alert:
     The service rejects what comes after the undo, so nothing was performed. But somebody outside
     may believe that it was.
     """
-    summary = (
-        f"{step} of {task_id} was undone, and its callback was answered after that; nothing is "
-        "performed any more, but whoever answered may believe that it is"
-    )
-    commands = {"look": command_line("show", task_id)}
-    words = AlertText().line(summary)
-    words.pair("order", task_id)
-    words.pair("workflow", workflow)
-    words.pair("step", step)
-    words.commands("To see the order, with the sender of the answer", commands["look"])
-    document: dict[str, Json] = {
-        "alert": "late_answer",
-        "severity": "warning",
-        "summary": summary,
-        "order": task_id,
-        "workflow": workflow,
-        "step": step,
-        "do": commands,
-    }
-    return alert_of(
-        f"Roundsman: {step} of {task_id} was answered after its undo",
-        document,
-        text=words.text(),
-        sms=summary,
-        attributes={
-            "kind": "late_answer",
-            "workflow": workflow,
-            "step": step,
-            "severity": "warning",
-        },
+    return _order_alert(
+        "late_answer",
+        task_id,
+        severity="warning",
+        title=f"Roundsman: {step} of {task_id} was answered after its undo",
+        summary=(
+            f"{step} of {task_id} was undone, and its callback was answered after that; nothing is "
+            "performed any more, but whoever answered may believe that it is"
+        ),
+        fields={"order": task_id, "workflow": workflow, "step": step},
+        look="To see the order, with the sender of the answer",
     )
 
 
@@ -191,38 +173,47 @@ def foreign_command_alert(kind: str, task_id: str, by: str, sender: str | None) 
     principal that AWS authenticated; None if it is not known. The reason in the command is left
     out: any text may be in it.
     """
-    who = sender or "a principal that is not known"
-    summary = (
-        f"{kind} of {task_id} came from {who}, which is not in OperatorRoleIds; it calls itself "
-        f"{by}, and the command was executed like any other"
+    return _order_alert(
+        "foreign_command",
+        task_id,
+        severity="critical",
+        title=f"Roundsman: {kind} of {task_id} came from a principal that is not an operator's",
+        summary=(
+            f"{kind} of {task_id} came from {sender or UNKNOWN}, which is not in OperatorRoleIds; "
+            f"it calls itself {by}, and the command was executed like any other"
+        ),
+        fields={"command": kind, "order": task_id, "sender": sender, "by": by},
+        look="To see the order, with the sender of each of its commands",
     )
+
+
+def _order_alert(
+    kind: str,
+    task_id: str,
+    *,
+    severity: str,
+    title: str,
+    summary: str,
+    fields: Mapping[str, str | None],
+    look: str,
+) -> Alert:
+    """Return an alert about an order, with the command that shows it; `look` is what it is for."""
     commands = {"look": command_line("show", task_id)}
     words = AlertText().line(summary)
-    words.pair("command", kind)
-    words.pair("order", task_id)
-    words.pair("sender", who)
-    words.pair("by", by)
-    words.commands("To see the order, with the sender of each of its commands", commands["look"])
-    document: dict[str, Json] = {
-        "alert": "foreign_command",
-        "severity": "critical",
-        "summary": summary,
-        "command": kind,
-        "order": task_id,
-        "sender": sender,
-        "by": by,
-        "do": commands,
-    }
+    for name, value in fields.items():
+        words.pair(name, value or UNKNOWN)
+    words.commands(look, commands["look"])
+    document = {"alert": kind, "severity": severity, "summary": summary, **fields, "do": commands}
     return alert_of(
-        f"Roundsman: {kind} of {task_id} came from a principal that is not an operator's",
+        title,
         document,
         text=words.text(),
         sms=summary,
         attributes={
-            "kind": "foreign_command",
-            "workflow": "none",
-            "step": "none",
-            "severity": "critical",
+            "kind": kind,
+            "workflow": fields.get("workflow") or "none",
+            "step": fields.get("step") or "none",
+            "severity": severity,
         },
     )
 

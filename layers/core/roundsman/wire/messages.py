@@ -288,7 +288,7 @@ def check_version(fields: Fields) -> None:
         fields.problem("version", f"{version!r}; this code reads {VERSION}")
 
 
-def read_task_id(fields: Fields, name: str = "taskId") -> str:
+def read_task_id(fields: Fields, name: str) -> str:
     """Read a task id, and note a problem if it is not a valid one.
 
     No task has an id of another form, and DynamoDB refuses a key that is too long.

@@ -90,10 +90,6 @@ class ItemReader:
         """A reader of a map."""
         return self._map(self._item[name], name)
 
-    def optional_map(self, name: str) -> "ItemReader | None":
-        """A reader of a map, or None if it is absent."""
-        return self._map(self._item[name], name) if name in self._item else None
-
     def maps(self, name: str) -> dict[str, "ItemReader"]:
         """Readers of a map of maps, by key; empty if it is absent."""
         if name not in self._item:

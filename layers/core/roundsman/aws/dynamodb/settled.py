@@ -77,11 +77,6 @@ class Division:
     added: SettledRow | None = None
     """The new row; None if there is none."""
 
-    @property
-    def changes_rows(self) -> bool:
-        """Whether the task has other rows after this write."""
-        return self.added is not None or bool(self.removed)
-
 
 def divide(task: Task) -> Division:
     """Decide which steps of the task its record has, and which are in rows."""

@@ -32,26 +32,23 @@ KEEP_HOLDS_FOR = 5 * SECOND
 
 
 class OperatorsHold:
-    """Checks whether an operator holds the agent; the data is at most `keep_for` ms old.
+    """Checks whether an operator holds the agent; the data is at most KEEP_HOLDS_FOR ms old.
 
     The read is eventually consistent, so the data may be a second older.
     If the holds cannot be read, the last known ones stay in force, each until its own end.
     """
 
-    def __init__(
-        self, agent: str, holds: DynamoHolds, *, clock: Clock, keep_for: int = KEEP_HOLDS_FOR
-    ) -> None:
+    def __init__(self, agent: str, holds: DynamoHolds, *, clock: Clock) -> None:
         self._agent = agent
         self._holds = holds
         self._clock = clock
-        self._keep_for = keep_for
         self._read_at: int | None = None
         self._known: list[Hold] = []
 
     def check(self) -> None:
         """Raise CallHeld while an operator holds the agent."""
         now = self._clock()
-        if self._read_at is None or now - self._read_at >= self._keep_for:
+        if self._read_at is None or now - self._read_at >= KEEP_HOLDS_FOR:
             self._read_at = now
             self._read()
         for hold in in_force(self._known, now):
@@ -103,13 +100,15 @@ def guard_of(
     publish: Callable[[Alert], None],
     clock: Clock,
     sleep: Callable[[int], None],
+    holds: DynamoHolds | None = None,
 ) -> AgentGuard:
     """Create the guard of an agent's function.
 
-    `client` should have short timeouts: it is used before each call to the service.
+    `client` should have short timeouts: it is used before each call to the service. `holds` are
+    those in the control table, read by `client`, if none are given.
     """
     table = settings.control_table
-    holds = DynamoHolds(client, control_table=table, clock=clock)
+    holds = holds or DynamoHolds(client, control_table=table, clock=clock)
     news = CircuitEvents(
         agent,
         holds=holds,

@@ -28,7 +28,6 @@ from roundsman.model.bulk_run import (
     Terms,
 )
 from roundsman.model.events import CommandSource, OperatorEvent
-from roundsman.ports import Clock
 from roundsman.wire.limits import wire_text
 
 _RUN = re.compile(r"b-[0-9a-f]{8}", re.ASCII)
@@ -71,10 +70,10 @@ def new_run(
     )
 
 
-def bulk_runs_of(stack: DeployedStack, clock: Clock = now) -> DynamoBulkRuns:
+def bulk_runs_of(stack: DeployedStack) -> DynamoBulkRuns:
     """Return the store of the stack's bulk runs."""
     return DynamoBulkRuns(
-        boto3.client("dynamodb"), control_table=stack.output("ControlTableName"), clock=clock
+        boto3.client("dynamodb"), control_table=stack.output("ControlTableName"), clock=now
     )
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 ASKERS = 8  # the number of queues that are read concurrently
 CLOUDWATCH: Final = "cloudwatch"
 MARKS: Final = "marks"
-_URL, _REQUESTS, _URGENT = "QueueUrl", "RequestQueue", "UrgentRequestQueue"
+_URL, _URGENT = "QueueUrl", "UrgentRequestQueue"
 _LOOK_BACK = 5 * MINUTE
 
 

@@ -60,6 +60,7 @@ class Invariant(StrEnum):
     HISTORY = "each failed attempt and each command has its row in the history"
     ROWS = "the rows of settled steps are those that the record lists, and expire with it"
     KEPT = "a task that has ended is kept for its retention"
+    ORDER_KEPT = "an order stays while its task may need it, then for its retention and no longer"
     ERASED = "an erased task has none of its contents, and stays as it is"
     ERASED_BESIDE = "the order row and the history of an erased task have no contents either"
     RATE = "a bulk run sends no faster than its rate"

@@ -1,6 +1,6 @@
 """Checks of what the tables have beside the records of tasks.
 
-That is the history, the rows of settled steps, and the contents of orders.
+That is the history, the rows of settled steps, and the rows of orders.
 """
 
 import re
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from roundsman.engine.erasure import ERASE
 from roundsman.engine.history import ROWS_A_VERSION
 from roundsman.engine.operator import KEPT_COMMANDS
+from roundsman.model.instants import SECOND
 from roundsman.model.json import Json, parse_json
 from roundsman.model.plan import Plan
 from roundsman.model.task import ERASED, Task, step_of
@@ -136,6 +137,54 @@ class SettledRows:
                 what = "a row of settled steps expires at another time than its record"
                 yield Broken(Invariant.ROWS, task_id, what)
         self._changed.clear()
+
+
+class OrderRows:
+    """Follows the expiry of order rows and checks ORDER_KEPT.
+
+    `retention` is the time in ms for which orders are kept after their tasks; None: for ever. The
+    caller reports each write of an order row (`written`) and of a record (`of_record`), and asks
+    after each event for what does not agree (`disagree`).
+    """
+
+    def __init__(self, retention: int | None) -> None:
+        self._retention = retention
+        self._expires_at: dict[str, int | None] = {}
+        self._changed: set[str] = set()
+
+    def written(self, old: Item | None, new: Item | None) -> None:
+        """Note the expiry of an order row."""
+        order_id = str((new or old or {})["OrderID"].get("S"))
+        self._changed.add(order_id)
+        if new is None:
+            self._expires_at.pop(order_id, None)
+        else:
+            seconds = new["ExpiresAt"].get("N") if "ExpiresAt" in new else None
+            self._expires_at[order_id] = None if seconds is None else int(seconds) * SECOND
+
+    def of_record(self, task_id: str) -> None:
+        """Note that the record of a task is stored."""
+        self._changed.add(task_id)
+
+    def disagree(self, tasks: Mapping[str, Task]) -> Iterator[Broken]:
+        """Check the order rows that are stored and changed, they or their tasks, since last time.
+
+        `tasks` has the last record of each task.
+        """
+        for order_id in sorted(self._changed & self._expires_at.keys() & tasks.keys()):
+            found, wanted = self._expires_at[order_id], self._wanted(tasks[order_id])
+            # Both are stored in whole seconds.
+            near = found is not None and wanted is not None and abs(found - wanted) < SECOND
+            if found != wanted and not near:
+                what = f"its order row expires at {found}, and not at {wanted}"
+                yield Broken(Invariant.ORDER_KEPT, order_id, what)
+        self._changed.clear()
+
+    def _wanted(self, task: Task) -> int | None:
+        """When the order row may be removed (epoch ms); None if it must stay."""
+        if task.expires_at is None or self._retention is None:
+            return None
+        return task.expires_at + max(0, self._retention - task.retain_for)
 
 
 class Contents:

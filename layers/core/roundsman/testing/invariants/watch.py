@@ -29,7 +29,7 @@ from roundsman.testing.invariants.rules import (
     of_retention,
 )
 from roundsman.testing.invariants.statuses import Statuses
-from roundsman.testing.invariants.stored import Contents, HistoryRows, SettledRows
+from roundsman.testing.invariants.stored import Contents, HistoryRows, OrderRows, SettledRows
 from roundsman.testing.ledger import Ledger
 from roundsman.testing.memory import TABLES
 from roundsman.wire.alert import Alert
@@ -59,11 +59,13 @@ class InvariantWatch:
         interval: int,
         slack: int = 0,
         apart: int = 0,
+        order_retention: int | None = None,
     ) -> None:
         """Start without tasks.
 
         `interval` is the time between two passes of the supervisors, in ms. `slack` is how late a
         due entry may be because clocks differ, and `apart` how far they differ, both in ms.
+        `order_retention` is the time in ms for which orders are kept; None: for ever.
         """
         self._slack = slack
         self._apart = apart
@@ -77,6 +79,7 @@ class InvariantWatch:
         self._statuses = Statuses()
         self._history = HistoryRows()
         self._settled_rows = SettledRows()
+        self._order_rows = OrderRows(order_retention)
         self._contents = Contents()
         self._bulk_runs = BulkRunRows()
         self._erased: set[str] = set()
@@ -102,6 +105,7 @@ class InvariantWatch:
         else:
             self.due.pop(task.task_id, None)
         self._dirty[task.task_id] = None
+        self._order_rows.of_record(task.task_id)
         if task.failure is not None:
             self._failed.setdefault(task.failure, set()).add(task.task_id)
         plan, now = self._plan_of(task.plan), self._clock()
@@ -139,6 +143,7 @@ class InvariantWatch:
             self.broken += self._history.written(old, new)
         elif table == TABLES.orders:
             self._contents.written(old, new)
+            self._order_rows.written(old, new)
         elif is_row(item):
             self._settled_rows.of_row(old, new)
         else:
@@ -208,7 +213,11 @@ class InvariantWatch:
 
         Called after each event. `told` maps each task to the names of the statuses sent for it.
         """
-        self.broken += chain(self._history.missing(), self._settled_rows.disagree())
+        self.broken += chain(
+            self._history.missing(),
+            self._settled_rows.disagree(),
+            self._order_rows.disagree(self.tasks),
+        )
         groups = self.groups()
         is_open = {group.id for group in groups if group.closed_at is None}
         for closed in self._open - is_open:

@@ -15,10 +15,8 @@ from aws_lambda_powertools.utilities.circuit_breaker import CircuitState
 
 from roundsman.aws.dynamodb.holds import DynamoHolds
 from roundsman.aws.guard import breaker, circuit_events, guard, rate_limit
-from roundsman.aws.guard.breaker import Breaker
-from roundsman.aws.guard.circuit_events import CircuitEvents
-from roundsman.aws.guard.guard import AgentGuard, OperatorsHold
-from roundsman.aws.guard.rate_limit import RateLimit
+from roundsman.aws.guard.guard import AgentGuard, guard_of
+from roundsman.aws.settings import AgentSettings
 from roundsman.errors import CallRefused, TryAgain
 from roundsman.model.holds import Hold
 from roundsman.model.instants import SECOND, milliseconds
@@ -63,8 +61,8 @@ class Circuit:
             )
 
 
-class FaultyHoldReads(DynamoHolds):
-    """The holds that an agent reads, with faults."""
+class AgentsHolds(DynamoHolds):
+    """The holds as an agent's guard has them. What it reads before each call meets faults."""
 
     def __init__(
         self, inner: MemoryHolds, faults: Faults, clock: Clock, on_unread: Callable[[int], None]
@@ -74,10 +72,12 @@ class FaultyHoldReads(DynamoHolds):
         self._on_unread = on_unread
 
     def stored(self, *, latest: bool = True) -> list[Hold]:
-        """All stored holds."""
+        """All stored holds. The read before a call is not `latest`."""
         stored = super().stored
+        if latest:
+            return stored()
         try:
-            return self._faults.around("read_holds", lambda: stored(latest=latest))
+            return self._faults.around("read_holds", lambda: stored(latest=False))
         except (TryAgain, CallRefused):
             self._on_unread(self._clock())
             raise
@@ -170,37 +170,25 @@ class WorldGuards:
         self._visits[-1].sleep(milliseconds_ / SECOND)
 
     def _made(self, agent: str) -> AgentGuard:
-        client, circuit = self._holds.tables.client, self._circuits.get(agent, Circuit())
-        recovers = milliseconds(circuit.recovers_after)
-        holds = FaultyHoldReads(self._holds, self._faults, self._clock, self._on_unread)
-        news = CircuitEvents(
-            agent,
-            holds=DynamoHolds(client, control_table=TABLES.control, clock=self._clock),
-            publish=self._publish,
-            recover_after=recovers,
-            clock=self._clock,
-        )
-        breaker = Breaker(
-            agent,
-            client,
+        circuit = self._circuits.get(agent, Circuit())
+        settings = AgentSettings(
             control_table=TABLES.control,
-            failures=circuit.failures,
-            recover_after=recovers,
-            clock=self._clock,
-            news=news,
+            reply_queue_url="",  # a guard sends no message
+            rejected_queue_url="",
+            alert_topic_arn="",
+            breaker_failures=circuit.failures,
+            breaker_recovery=milliseconds(circuit.recovers_after),
+            calls_per_second=circuit.calls_per_second,
         )
-        rate = None
-        if circuit.calls_per_second is not None:
-            rate = RateLimit(
-                agent,
-                client,
-                control_table=TABLES.control,
-                calls_per_second=circuit.calls_per_second,
-                clock=self._clock,
-                sleep=self._sleep,
-            )
-        hold = OperatorsHold(agent, holds, clock=self._clock)
-        return AgentGuard(hold=hold, breaker=breaker, rate=rate, news=news)
+        return guard_of(
+            agent,
+            self._holds.tables.client,
+            settings,
+            publish=self._publish,
+            clock=self._clock,
+            sleep=self._sleep,
+            holds=AgentsHolds(self._holds, self._faults, self._clock, self._on_unread),
+        )
 
 
 def _copies(kept: Sequence[Mapping[str, object]]) -> Sequence[dict[str, object]]:

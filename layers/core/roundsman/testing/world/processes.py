@@ -166,7 +166,13 @@ class Processes:
         apart = max((abs(ahead) for ahead in skew.values()), default=0)
         slack = START_WITHIN + 2 * apart if apart else 0
         self.watch = InvariantWatch(
-            self.plans.plan, services.ledger, clock, interval=interval, slack=slack, apart=apart
+            self.plans.plan,
+            services.ledger,
+            clock,
+            interval=interval,
+            slack=slack,
+            apart=apart,
+            order_retention=order_retention,
         )
         self.store = MemoryStore(
             self.watch.on_write, tables=self.tables, order_retention=order_retention
