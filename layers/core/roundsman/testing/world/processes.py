@@ -14,7 +14,7 @@ from random import Random
 from traceback import format_exception
 from typing import TypeVar
 
-from roundsman.agents.agent import Agent, Reminded
+from roundsman.agents.agent import Reminded
 from roundsman.agents.callbacks import callback_token, succeeded_reply
 from roundsman.engine.due import START_WITHIN
 from roundsman.errors import CallRefused, InvalidMessage, TryAgain
@@ -30,7 +30,7 @@ from roundsman.ports import Clock
 from roundsman.scheduler.fold import ArrivedReply
 from roundsman.scheduler.scheduler import Handled, Scheduler
 from roundsman.scheduler.sender_check import SenderCheck
-from roundsman.submission.submission import CancelAsked, Submission, Submitted, ValidOrder
+from roundsman.submission.submission import Submission, Submitted, ValidOrder
 from roundsman.supervisor.bulk_runs import BulkPorts, BulkRuns
 from roundsman.supervisor.supervisor import (
     PassReport,
@@ -66,6 +66,7 @@ from roundsman.testing.memory import (
 )
 from roundsman.testing.world import queues
 from roundsman.testing.world.agents import RequestRun
+from roundsman.testing.world.capacity import Invocation
 from roundsman.testing.world.guards import Circuit, WorldGuards
 from roundsman.testing.world.outbox import WorldOutbox
 from roundsman.testing.world.queues import (
@@ -79,6 +80,7 @@ from roundsman.testing.world.queues import (
     WorldQueues,
 )
 from roundsman.testing.world.services import ScriptedServices
+from roundsman.testing.world.versions import ReadOrder
 from roundsman.wire.alert import Alert
 from roundsman.wire.commands import START, Command, read_command
 from roundsman.wire.messages import AgentRequest, Reply, read_reply, read_request
@@ -93,10 +95,6 @@ LOOKS_AHEAD = MINUTE
 
 See `roundsman.scheduler.lookahead`.
 """
-
-ReadOrder = Callable[[str], ValidOrder | CancelAsked]
-"""A function that reads an application's message. It raises RejectedOrder or InvalidMessage."""
-
 
 CLOCKS = ("submission", "scheduler", "supervisor")
 """The parts whose clocks may differ from the world's."""
@@ -143,7 +141,6 @@ class Processes:
     def __init__(  # noqa: PLR0913  # what a world is made of
         self,
         *,
-        agents: Mapping[str, Agent],
         services: ScriptedServices,
         faults: Faults,
         chance: Random,
@@ -183,7 +180,6 @@ class Processes:
         self.watch.groups = self.groups.now
         self._leases = MemoryLeases(tables=self.tables)
         self.bulk_runs = MemoryBulkRuns(clock, tables=self.tables)
-        self.agents = agents
         self._chance = chance
         self._clock = clock
         self._interval = interval
@@ -199,15 +195,15 @@ class Processes:
 
     # --- one event ---------------------------------------------------------------------------
 
-    def handle(self, mail: QueuedMessage, post: WorldOutbox, read: ReadOrder) -> str:
-        """Handle a message as its function does. Returns the outcome as text for the trace.
+    def handle(self, mail: QueuedMessage, post: WorldOutbox, run: Invocation) -> str:
+        """Handle a message in this invocation of its function. Returns the outcome for the trace.
 
         Raises Crash, TryAgain and CallRefused; the message is then redelivered.
         """
         try:
             match mail.queue:
                 case queues.ORDERS:
-                    return self._submit(mail, post, read).reason
+                    return self._submit(mail, post, run.version.read).reason
                 case queues.COMMANDS:
                     outbox = FaultyOutbox(post, self.faults)
                     check = SenderCheck(SENDERS, outbox=outbox, clock=self._clock_of("scheduler"))
@@ -225,7 +221,7 @@ class Processes:
                 case queues.EFFECTS:
                     return self._land(mail)
                 case _:
-                    return self._answer(mail, post)
+                    return self._answer(mail, post, run)
         except InvalidMessage as invalid:
             FaultyOutbox(post, self.faults).reject(mail.queue, mail.body, invalid.problems)
             return f"put aside: {invalid}"
@@ -383,7 +379,7 @@ class Processes:
 
     # --- agents ------------------------------------------------------------------------------
 
-    def _answer(self, mail: QueuedMessage, post: WorldOutbox) -> str:
+    def _answer(self, mail: QueuedMessage, post: WorldOutbox, run: Invocation) -> str:
         request = read_request(mail.body)
         agent, _, priority = mail.to.partition("/")
         self._note_read(agent, priority, request)
@@ -391,7 +387,7 @@ class Processes:
         if plan is None:
             raise TryAgain(f"{request.task_id}: the world has no plan of it")
         visit = RequestRun(
-            agent=self.agents[agent],
+            agent=run.version.agents[agent],
             request=request,
             plan=plan,
             services=self.services,
@@ -402,6 +398,7 @@ class Processes:
             lands_late=lambda effect, fenced, after: post.post(
                 EFFECTS, _effect_text(effect, fenced), after, ""
             ),
+            spent=run.spent,
         )
 
         def say(reply: Reply) -> None:
@@ -416,6 +413,7 @@ class Processes:
             self.guards.died(agent)
             raise
         finally:
+            run.spent = visit.spent
             self.watch.touched(request.task_id)
             token = callback_token(request, agent)
             if visit.asked_until is not None:
