@@ -1,7 +1,8 @@
-"""Functions that are busy, and of which two versions run side by side."""
+"""Functions that are busy, that are killed, and of which two versions run side by side."""
 
 from dataclasses import replace
 from datetime import timedelta
+from random import Random
 
 import pytest
 
@@ -9,15 +10,15 @@ from roundsman.agents import agent as agents
 from roundsman.agents.agent import NO_HANDLER, Agent
 from roundsman.agents.outcomes import permanent
 from roundsman.agents.request import StepRequest
-from roundsman.model.instants import SECOND
+from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.plan import plan_of
 from roundsman.model.scheduler_queues import QueueDepth
 from roundsman.model.states import TaskState
 from roundsman.model.workflow import Priority, Retry
-from roundsman.testing import FOR_EVER, Capacity, ProcessingOptions, World
-from roundsman.testing.world.queues import COMMANDS, ORDERS, REQUESTS
+from roundsman.testing import FOR_EVER, Capacity, Circuit, Mishaps, ProcessingOptions, World
+from roundsman.testing.world.queues import COMMANDS, ORDERS, REPLIES, REQUESTS
 from roundsman.testing.world.world import MORNING
-from tests.world.shop import FENCED, a_step, a_workflow, requests_sent
+from tests.world.shop import FENCED, ONCE, a_step, a_workflow, requests_sent, waiting
 
 A_SECOND, A_MINUTE = timedelta(seconds=1), timedelta(minutes=1)
 URGENT = ProcessingOptions(priority=Priority.URGENT)
@@ -123,6 +124,95 @@ def test_a_pass_takes_its_time_and_a_tick_that_finds_all_supervisors_busy_is_lef
     assert world.functions.invocations["supervisor"] == 1
 
 
+# --- killed --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("function", ["submission", "scheduler", "charge"])
+def test_what_a_killed_function_has_read_is_not_handled_and_comes_again(function: str) -> None:
+    world = World(a_workflow(slow), capacity={function: Capacity(takes=5 * A_SECOND)})
+    order = world.submit()
+    world.run(until=lambda: world.functions.invocations[function] == 1)
+    (mail,) = world.queues.waiting
+    read_at = world.now
+    world.run(for_=A_SECOND)
+    world.kill(function)
+    world.run(until=lambda: world.functions.invocations[function] == 2)
+    hidden = 180 * SECOND if function == "charge" else MINUTE
+    assert world.now == read_at + hidden
+    assert mail.receives == 2
+    assert not world.services.ledger.count
+    world.run()
+    assert world.task(order).state is TaskState.COMPLETED
+    assert world.task(order).step("charge").failure_count == 0
+
+
+@pytest.mark.parametrize("capacity", [None, Capacity()], ids=["any number", "one instance"])
+def test_an_agent_that_is_killed_during_its_call_says_nothing_and_its_request_comes_again(
+    capacity: Capacity | None,
+) -> None:
+    limits = {} if capacity is None else {"charge": capacity}
+    world = World(a_workflow(slow), capacity=limits)
+    world.on("charge").takes(20 * A_SECOND)
+    order = world.submit()
+    world.run(until=lambda: bool(world.standing(order)))
+    world.run(for_=10 * A_SECOND)
+    world.kill("charge")
+    (mail,) = world.queues.waiting
+    assert (mail.queue, mail.receives) == (REQUESTS, 1), "and no reply"
+    world.run()
+    assert mail.receives == 2
+    assert world.task(order).state is TaskState.COMPLETED
+    assert world.task(order).step("charge").failure_count == 0
+    assert world.services.ledger.count == {f"{order}/charge/perform": 1}
+
+
+def test_what_an_agent_has_said_before_it_is_killed_counts() -> None:
+    world = World(a_workflow(charge, ship))
+    world.on("charge").takes(20 * A_SECOND)
+    world.mail(REPLIES).is_late(A_MINUTE)
+    order = world.submit()
+    world.run(until=lambda: bool(world.standing(order)))
+    world.run(for_=30 * A_SECOND)
+    sent = requests_sent(world)
+    world.kill("charge")
+    world.run()
+    assert sent == ["ship"]
+    assert world.functions.read["charge"] == 1
+
+
+def test_what_an_outside_system_answers_comes_though_its_agent_is_killed() -> None:
+    world = World(a_workflow(replace(charge, retry=ONCE)))
+    world.on("charge").waits(A_MINUTE, answers_in=A_MINUTE / 2)
+    order = world.submit()
+    world.run(for_=A_SECOND)
+    world.kill("charge")
+    world.run()
+    assert world.task(order).state is TaskState.COMPLETED
+
+
+def test_a_request_that_comes_again_anyway_does_not_come_twice_because_of_a_kill() -> None:
+    world = World(a_workflow(charge), mishaps=Mishaps(repeats=1))
+    world.on("charge").takes(10 * A_SECOND)
+    order = world.submit()
+    world.run(until=lambda: bool(world.standing(order)))
+    world.kill("charge")
+    assert len(waiting(world, REQUESTS)) == 1
+
+
+def test_kills_without_end_break_no_promise_of_the_engine() -> None:
+    slowly = Capacity(takes=20 * A_SECOND)
+    world = World(a_workflow(charge), capacity={"scheduler": slowly, "supervisor": slowly})
+    order = world.submit()
+    world.run(until=lambda: bool(world.standing(order)))
+    for _ in range(180):
+        world.run(for_=10 * A_SECOND)
+        world.kill("scheduler")
+        world.kill("supervisor")
+    assert not world.task(order).ended
+    world.run()
+    assert world.task(order).state is TaskState.COMPLETED
+
+
 def test_a_world_whose_instance_is_busy_is_not_at_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World(a_workflow(charge), capacity={"scheduler": Capacity(takes=A_SECOND)})
     rests: list[int] = []
@@ -132,6 +222,82 @@ def test_a_world_whose_instance_is_busy_is_not_at_rest(monkeypatch: pytest.Monke
     assert not rests
     world.run()
     assert rests == [world.now]
+
+
+@pytest.mark.parametrize(
+    ("killed", "plans", "orders"),
+    [("", 1, 0), ("submission", 2, 0), ("scheduler", 2, 1), ("charge", 1, 0)],
+)
+def test_an_instance_that_is_killed_forgets_what_it_kept(
+    killed: str, plans: int, orders: int
+) -> None:
+    world = World(a_workflow(charge, ship), instances=1)
+    stored: list[str] = []
+    world.processes.tables.on_write.append(
+        lambda _table, _old, new: stored.append(str((new or {}).get("ControlId")))
+    )
+    first = world.submit()
+    world.run(until=lambda: bool(world.standing(first)))
+    if killed:
+        world.kill(killed)
+    world.submit()
+    world.run()
+    assert sum("plan#" in row for row in stored) == plans
+    assert world.faults.calls.count("order") == orders
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_an_agent_that_is_killed_counts_the_failures_of_its_service_anew(killed: bool) -> None:
+    world = World(a_workflow(charge), circuits={"charge": Circuit(failures=4)})
+    world.on("charge").fails(4)
+    order = world.submit()
+    world.run(for_=A_SECOND * 0.6)  # three of them
+    if killed:
+        world.kill("charge")
+    world.run()
+    assert world.task(order).state is TaskState.COMPLETED
+    assert bool(world.post.alerts) is not killed
+
+
+def test_a_pass_of_a_killed_supervisor_is_not_made_and_the_next_one_is() -> None:
+    world = World(a_workflow(charge), capacity={"supervisor": Capacity(takes=25 * A_SECOND)})
+    world.mail(COMMANDS).is_lost(times=1)
+    order = world.submit()
+    world.run(until=lambda: world.functions.invocations["supervisor"] == 1)
+    began = world.now
+    world.kill("supervisor")
+    world.run()
+    assert world.task(order).state is TaskState.COMPLETED
+    assert world.functions.invocations["supervisor"] == 2
+    assert (world.task(order).ended_at or 0) >= began + 85 * SECOND
+
+
+FUNCTIONS = ("submission", "scheduler", "supervisor", "charge", "ship")
+
+
+def test_functions_that_are_killed_again_and_again_delay_orders_and_no_more() -> None:
+    reads = 0
+    for seed in range(20):
+        chance = Random(seed)  # noqa: S311  # repeatable is what it must be
+        kept = {each: Capacity(2, A_SECOND, 2) for each in FUNCTIONS if chance.random() < 0.7}
+        world = World(a_workflow(charge, ship), seed=seed, capacity=kept, instances=2)
+        for step in ("charge", "ship"):
+            world.on(step).takes(chance.choice((1, 5, 20)) * A_SECOND, FOR_EVER)
+        orders = [world.submit() for _ in range(6)]
+        for _ in range(20):
+            world.run(for_=chance.random() * 4 * A_SECOND)
+            world.kill(chance.choice(FUNCTIONS))
+        world.run()
+        assert states(world, orders) == {TaskState.COMPLETED}
+        assert set(world.services.ledger.count.values()) == {1}
+        assert not world.queues.dead
+        reads += sum(world.functions.read.values())
+    assert reads > 20 * (6 * (1 + 3 + 2)) + 200, "many were read again"
+
+
+def test_a_function_that_a_world_has_not_cannot_be_killed() -> None:
+    with pytest.raises(ValueError, match="no function 'stok'; there are submission, scheduler"):
+        World(a_workflow(charge)).kill("stok")
 
 
 # --- two versions --------------------------------------------------------------------------------

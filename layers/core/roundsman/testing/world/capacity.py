@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from itertools import count
 
 from roundsman.model.instants import milliseconds
@@ -115,6 +115,7 @@ class Functions:
         """The number of messages that were read, by function."""
         self._capacity = capacity
         self._running: list[tuple[int, int, Invocation]] = []
+        self._calling: list[tuple[int, Invocation]] = []
         self._busy: Counter[str] = Counter()
         self._down: dict[str, int] = {}
         self._numbers = count()
@@ -171,10 +172,13 @@ class Functions:
 
         Returns whether it keeps its instance busy until they have ended.
         """
+        ends_at = now + run.spent
         if run.function in self._capacity:
             run.calls = True
-            self._run(run, now + run.spent)
+            self._run(run, ends_at)
             return True
+        self._calling = [(at, other) for at, other in self._calling if at > now]
+        self._calling.append((ends_at, run))
         return False
 
     def _run(self, run: Invocation, ends_at: int) -> None:
@@ -190,6 +194,20 @@ class Functions:
         _, _, run = heappop(self._running)
         self._busy[run.pool] -= 1
         return run
+
+    def kill(self, function: str, now: int) -> list[QueuedMessage]:
+        """End all invocations of the function, and free its instances.
+
+        Returns the messages that were deleted too early for that: those of a function without a
+        capacity whose calls last on.
+        """
+        for _, _, run in self._running:
+            self._busy[run.pool] -= run.function == function
+        self._running = [kept for kept in self._running if kept[2].function != function]
+        heapify(self._running)
+        ended = [run for at, run in self._calling if run.function == function and at > now]
+        self._calling = [kept for kept in self._calling if kept[1].function != function]
+        return [mail for run in ended for mail, _ in run.handled]
 
 
 def check_function(function: str, agents: Collection[str]) -> None:

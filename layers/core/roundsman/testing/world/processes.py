@@ -66,7 +66,7 @@ from roundsman.testing.memory import (
 )
 from roundsman.testing.world import queues
 from roundsman.testing.world.agents import RequestRun
-from roundsman.testing.world.capacity import Invocation
+from roundsman.testing.world.capacity import SCHEDULER, SUBMISSION, SUPERVISOR, Invocation
 from roundsman.testing.world.guards import Circuit, WorldGuards
 from roundsman.testing.world.outbox import WorldOutbox
 from roundsman.testing.world.queues import (
@@ -348,6 +348,18 @@ class Processes:
     def forget_supervisors(self) -> None:
         """Replace the instances of the supervisor, as a deployment does."""
         self._supervisors.clear()
+
+    def forget(self, function: str) -> None:
+        """Replace the instances of a function: the next ones have kept nothing."""
+        if function == SCHEDULER:
+            self._schedulers.clear()
+        elif function == SUPERVISOR:
+            self.forget_supervisors()
+        elif function != SUBMISSION:
+            self.guards.died(function)
+            return
+        plans = MemoryPlans(tables=self.tables, clock=self._clock)
+        self._faulty_plans = FaultyPlans(plans, self.faults)
 
     def _note_trouble(self, who: str, problem: Exception) -> None:
         self.troubles.append((who, problem))

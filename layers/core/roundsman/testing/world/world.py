@@ -351,6 +351,25 @@ class World:
             self.processes.watch.looks.failed(until)
         self.trace.note(self.now, "{} is down for {}", function, for_)
 
+    def kill(self, function: str) -> None:
+        """Kill all instances of a function: what runs of it ends now, and what they kept is gone.
+
+        The messages that they have read come again after the visibility timeout of their queue, and
+        a pass of the supervisor is not made. A call that an agent has begun happens at its service,
+        and its reply is never sent. An invocation runs between two events only if it takes time: by
+        its capacity, or by a call that `takes` some.
+
+        `function` is `submission`, `scheduler`, `supervisor` or an agent. Raises ValueError if
+        there is no such function.
+        """
+        check_function(function, self.versions.newest.agents)
+        for mail in self.functions.kill(function, self.now):
+            self.queues.put_back(mail)
+        self.queues.withdraw(function)
+        self.processes.forget(function)
+        self.processes.watch.looks.failed(self.now)
+        self.trace.note(self.now, "{} is killed", function)
+
     def _check_hold(self, agent: str, kind: str) -> None:
         known = self.versions.newest.agents
         if agent not in known:
