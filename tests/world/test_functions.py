@@ -102,7 +102,7 @@ def test_a_request_whose_call_outlasts_its_visibility_timeout_is_read_again(
     order = world.submit()
     world.run(until=lambda: order in world.processes.watch.tasks and world.task(order).ended)
     assert sent == ["charge"]
-    assert world.functions.read["charge"] == reads, "again after 180 s, while an instance is free"
+    assert world.functions.read["charge"] == reads, "again after 240 s, while an instance is free"
     assert world.services.ledger.count == {f"{order}/charge/perform": 1}
     world.run()
     assert world.task(order).state is TaskState.COMPLETED
@@ -137,7 +137,7 @@ def test_what_a_killed_function_has_read_is_not_handled_and_comes_again(function
     world.run(for_=A_SECOND)
     world.kill(function)
     world.run(until=lambda: world.functions.invocations[function] == 2)
-    hidden = 180 * SECOND if function == "charge" else MINUTE
+    hidden = 240 * SECOND if function == "charge" else MINUTE
     assert world.now == read_at + hidden
     assert mail.receives == 2
     assert not world.services.ledger.count

@@ -37,7 +37,7 @@ VISIBILITY: Mapping[str, int] = {
     ORDERS: 60 * SECOND,
     COMMANDS: 60 * SECOND,
     REPLIES: 60 * SECOND,
-    REQUESTS: 180 * SECOND,
+    REQUESTS: 240 * SECOND,
     EFFECTS: SECOND,
 }
 """The visibility timeout of each queue, in ms: the defaults of the template."""
