@@ -14,6 +14,14 @@ from roundsman.testing.rules.reading import (
     variables,
 )
 from roundsman.testing.stack.template import Document, Json
+from roundsman.testing.world.queues import (
+    COMMANDS,
+    MOST_RECEIVES,
+    ORDERS,
+    REPLIES,
+    REQUESTS,
+    VISIBILITY,
+)
 from tests.support.template_reading import (
     QUEUE_ARN,
     THIS_ACCOUNT,
@@ -26,6 +34,7 @@ from tests.support.template_reading import (
     texts,
     work_queues,
 )
+from tests.template.conftest import nested_template
 from tests.template.faults import Fault, arn, drop, fails_with, put, ref, remove, sub
 
 FOURTEEN_DAYS = 14 * 24 * 3600
@@ -258,3 +267,18 @@ def test_the_name_of_a_queue_is_that_of_the_stack_and_its_logical_id(template: D
         if (given := at(queue, "QueueName")) is not None:
             assert given == sub(f"{STACK}{between}{name}"), name
             assert LONGEST_STACK_NAME + len(f"-{name}") <= LONGEST_QUEUE_NAME, name
+
+
+def test_the_queues_of_a_world_hide_messages_and_give_them_up_as_those_of_the_template() -> None:
+    engine, agent = nested_template("engine.yaml"), nested_template("agent.yaml")
+    hidden = {
+        ORDERS: at(engine, "Parameters", "SubmissionVisibilitySeconds", "Default"),
+        COMMANDS: at(engine, "Parameters", "SchedulerVisibilitySeconds", "Default"),
+        REPLIES: at(engine, "Parameters", "SchedulerVisibilitySeconds", "Default"),
+        REQUESTS: at(agent, "Parameters", "VisibilitySeconds", "Default"),
+    }
+    assert hidden == {queue: VISIBILITY[queue] // 1000 for queue in hidden}
+    assert MOST_RECEIVES[REQUESTS] == at(engine, "Parameters", "MaxReceiveCount", "Default")
+    assert {MOST_RECEIVES[queue] for queue in (ORDERS, COMMANDS, REPLIES)} == {
+        RECEIVES_IN_THREE_HOURS
+    }

@@ -5,11 +5,10 @@ from datetime import timedelta
 import pytest
 
 from roundsman.model.holds import BREAKER, OPERATOR
-from roundsman.model.instants import SECOND, milliseconds
+from roundsman.model.instants import SECOND
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.testing import World
+from roundsman.testing import FOR_EVER, Capacity, World
 from roundsman.testing.world.queues import REQUESTS
-from roundsman.wire.messages import read_request
 from tests.world.shop import (
     FENCED,
     MINUTE,
@@ -18,40 +17,25 @@ from tests.world.shop import (
     a_workflow,
     requests_sent,
     since_morning,
-    waiting,
 )
 
 SECONDS = timedelta(seconds=1)
-LONG_AGO_TILL_LONG_AFTER = timedelta(days=1)
 
 careful = a_step("charge", compensation=FENCED, retry=ONCE)
 """One attempt and no more: whatever counts against it undoes the order."""
 
 
-class OneReader:
-    """An agent of one instance, which takes its time: one request after the other."""
-
-    def __init__(self, world: World, each: timedelta) -> None:
-        self.world = world
-        self.each = milliseconds(each)
-        world.mail(REQUESTS).is_late(LONG_AGO_TILL_LONG_AFTER, times=1_000)
-
-    def work_off(self) -> None:
-        """Read the queue from its head until nothing is left in it; what is late takes no time."""
-        while requests := waiting(self.world, REQUESTS):
-            first = min(requests, key=lambda mail: mail.number)
-            self.world.queues.delay(first, 0)
-            alive = read_request(first.body).complete_by > self.world.now
-            self.world.run(for_=timedelta(milliseconds=self.each if alive else 0))
-        self.world.run()
+def one_reader(each: timedelta) -> World:
+    """A world whose agent has one instance, and calls that take their time."""
+    world = World(a_workflow(careful), capacity={"charge": Capacity(takes=SECONDS / 10)})
+    world.on("charge").takes(each, FOR_EVER)
+    return world
 
 
 def test_every_order_of_a_backlog_longer_than_its_time_completes_and_none_is_undone() -> None:
-    world = World(a_workflow(careful))
-    agent = OneReader(world, each=10 * SECONDS)
+    world = one_reader(each=10 * SECONDS)
     orders = [world.submit() for _ in range(30)]
-    world.run(for_=SECONDS)
-    agent.work_off()
+    world.run()
     assert since_morning(world) > 5 * MINUTE, "five times as long as one of them may take"
     assert {world.task(order).state for order in orders} == {TaskState.COMPLETED}
     assert {world.task(order).step("charge").failure_count for order in orders} == {0}
@@ -60,12 +44,10 @@ def test_every_order_of_a_backlog_longer_than_its_time_completes_and_none_is_und
 def test_an_order_of_a_backlog_whose_calls_take_long_has_one_request_and_waits_in_its_queue() -> (
     None
 ):
-    world = World(a_workflow(careful))
+    world = one_reader(each=25 * SECONDS)
     sent = requests_sent(world)
-    agent = OneReader(world, each=25 * SECONDS)
     orders = [world.submit() for _ in range(12)]
-    world.run(for_=SECONDS)
-    agent.work_off()
+    world.run()
     assert since_morning(world) > 5 * MINUTE, "five times as long as one of them may take"
     assert {world.task(order).state for order in orders} == {TaskState.COMPLETED}
     assert {world.task(order).step("charge").failure_count for order in orders} == {0}

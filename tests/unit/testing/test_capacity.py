@@ -181,11 +181,15 @@ def test_invariants_may_be_checked_less_often_and_are_checked_at_the_end_of_a_ru
 
 
 def test_a_capacity_or_a_function_that_makes_no_sense_is_refused_with_a_sentence() -> None:
-    with pytest.raises(ValueError, match="instances and batch must be 1 or more, not 0, 1"):
+    with pytest.raises(
+        ValueError, match="instances, batch and urgent must be 1 or more, not 0, 1, 1"
+    ):
         Capacity(instances=0)
     with pytest.raises(ValueError, match="less than the 60 s for which a message that was read"):
         Capacity(takes=timedelta(minutes=1))
-    with pytest.raises(ValueError, match="no capacity is known for 'stock'; there are submission"):
-        world_of(stock=Capacity())
+    with pytest.raises(
+        ValueError, match="no function 'stok'; there are submission, scheduler, sup"
+    ):
+        world_of(stok=Capacity())
     with pytest.raises(ValueError, match="no function 'stok'; there are submission"):
         world_of().down("stok", for_=A_SECOND)

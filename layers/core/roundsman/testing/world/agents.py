@@ -114,7 +114,7 @@ class RequestRun:
     """Called with an effect that will happen late, whether its service is fenced, and the delay in
     ms."""
     spent: int = 0
-    """The time that this visit has taken so far, in ms."""
+    """The time since its invocation began its calls, in ms: an earlier request may take some."""
     answers_in: int | None = None
     """The delay (ms) of the callback's answer; None if no answer is planned."""
     asked_until: int | None = None
@@ -146,7 +146,7 @@ class RequestRun:
             return agent.answer(
                 asked,
                 clock=self.clock,
-                function_ends_at=self.clock() + FUNCTION_LASTS,
+                function_ends_at=self.world_clock() + FUNCTION_LASTS,
                 report=self._report,
                 guard=guard,
                 say=say,

@@ -6,6 +6,7 @@ is a reference if the test chose the workflow or the options itself: the event i
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import count
 
 from roundsman.engine.new_task import ProcessingOptions
@@ -15,6 +16,10 @@ from roundsman.model.workflow import Workflow
 from roundsman.ports import Clock
 from roundsman.submission.events import EventReader
 from roundsman.submission.submission import CancelAsked, ValidOrder
+from roundsman.testing.world.versions import ReadOrder
+
+Readers = Mapping[str, EventReader]
+"""The readers of events of one version of submission, by the workflow that is the first."""
 
 
 def _as_text(order: Mapping[str, Json]) -> str:
@@ -29,7 +34,7 @@ def _as_text(order: Mapping[str, Json]) -> str:
 
 
 class SimulatedApplication:
-    """Sends orders and cancellations with `send`, and reads them with `read` for submission."""
+    """Sends orders and cancellations with `send`. Submission reads them by `reader`."""
 
     def __init__(
         self,
@@ -46,7 +51,7 @@ class SimulatedApplication:
         self._events = self._readers()
         self._send = send
         self._clock = clock
-        self._sent: dict[str, Callable[[], ValidOrder | CancelAsked]] = {}
+        self._sent: dict[str, Callable[[Readers], ValidOrder | CancelAsked]] = {}
         self._numbers = count(1)
 
     def deploy(self, workflows: Collection[Workflow]) -> None:
@@ -54,8 +59,7 @@ class SimulatedApplication:
         self.workflows.update({workflow.name: workflow for workflow in workflows})
         self._events = self._readers()
 
-    def _readers(self) -> dict[str, EventReader]:
-        """The reader of events for each workflow as the first."""
+    def _readers(self) -> Readers:
         return {
             name: EventReader({name: workflow, **self.workflows})
             for name, workflow in self.workflows.items()
@@ -83,12 +87,27 @@ class SimulatedApplication:
         if "processing" in event:
             raise ValueError("give the workflow and the options as arguments or in processing")
         name = self._workflow(workflow)
-        self._send_as(order_id, lambda: self._read_with(text, name, options))
+        self._send_as(order_id, lambda readers: self._read_with(readers, event, name, options))
         return order_id
 
-    def _read_with(self, text: str, workflow: str, options: ProcessingOptions | None) -> ValidOrder:
-        """The order of an event that runs this workflow with these options."""
-        asked = self._events[workflow].read(text, self._clock(), lambda _: None)
+    def _read_with(
+        self,
+        readers: Readers,
+        event: Mapping[str, Json],
+        workflow: str,
+        options: ProcessingOptions | None,
+    ) -> ValidOrder:
+        """The order of an event that runs this workflow with these options.
+
+        Raises RejectedOrder if this version of submission does not know the workflow.
+        """
+        reader = readers.get(workflow)
+        if reader is None:
+            reader, event = (
+                next(iter(readers.values())),
+                {**event, "processing": {"workflow": workflow}},
+            )
+        asked = reader.read(_as_text(event), self._clock(), lambda _: None)
         if not isinstance(asked, ValidOrder):
             raise ValueError("an event with cancel has no workflow and no options")
         return asked if options is None else replace(asked, options=options)
@@ -116,18 +135,20 @@ class SimulatedApplication:
 
     def cancel(self, asked: CancelAsked) -> None:
         """Send a cancellation."""
-        self._send_as(asked.order_id, lambda: asked)
+        self._send_as(asked.order_id, lambda _: asked)
 
-    def _send_as(self, order_id: str, read: Callable[[], ValidOrder | CancelAsked]) -> None:
+    def _send_as(self, order_id: str, read: Callable[[Readers], ValidOrder | CancelAsked]) -> None:
         self._sent[text := f"{order_id} #{len(self._sent)}"] = read
         self._send(text)
 
-    def read(self, body: str) -> ValidOrder | CancelAsked:
-        """The order or cancellation of a text in the queue `orders`.
+    def reader(self) -> ReadOrder:
+        """Reads a text of the queue `orders` as a submission that knows the present workflows.
 
-        Raises RejectedOrder if the deployed submission would reject it.
+        It raises RejectedOrder if the deployed submission would reject the order.
         """
+        return partial(self._read, self._events)
+
+    def _read(self, readers: Readers, body: str) -> ValidOrder | CancelAsked:
         if body in self._sent:
-            return self._sent[body]()
-        first = next(iter(self.workflows))
-        return self._events[first].read(body, self._clock(), lambda _: None)
+            return self._sent[body](readers)
+        return next(iter(readers.values())).read(body, self._clock(), lambda _: None)

@@ -1,4 +1,4 @@
-"""How much the functions of a world do at once, and when they are down.
+"""How much the functions of a world do at once, what runs, and when they are down.
 
 By default an invocation takes no time, and any number of them run at once. A function with a
 `Capacity` reads its queues only while an instance is free. Nothing reads the queues of a function
@@ -6,10 +6,10 @@ that is down.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import timedelta
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from itertools import count
 
 from roundsman.model.instants import milliseconds
@@ -18,9 +18,11 @@ from roundsman.testing.world.queues import (
     EFFECTS,
     ORDERS,
     REPLIES,
+    REQUESTS,
     VISIBILITY,
     QueuedMessage,
 )
+from roundsman.testing.world.versions import Version
 
 SUBMISSION, SCHEDULER, SUPERVISOR = "submission", "scheduler", "supervisor"
 READERS: Mapping[str, str] = {
@@ -31,29 +33,35 @@ READERS: Mapping[str, str] = {
 }
 """The function that reads each queue. The queue of an agent's requests is read by the agent."""
 
-LIMITED = (SUBMISSION, SCHEDULER)
-"""The functions that may have a capacity. An agent's visit has a clock of its own."""
+ENGINE = (SUBMISSION, SCHEDULER, SUPERVISOR)
+"""The functions beside the agents."""
 
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
     """How much one function does at once.
 
-    An invocation reads its messages at its begin and handles them at its end.
+    An invocation reads its messages at its begin and handles them after the time `takes`. The calls
+    of an agent begin then: its invocation lasts until they have ended, one request after the other.
     """
 
     instances: int = 1
-    """How many invocations run at once."""
+    """How many invocations run at once. Of an agent: those for normal requests, as `Concurrency` in
+    its block."""
     takes: timedelta = timedelta(seconds=0.5)
-    """The time of one invocation, however many messages it reads."""
+    """The time of one invocation, however many messages it reads, without the calls of an agent."""
     batch: int = 1
-    """The most messages of one queue that an invocation reads."""
+    """The most messages of one queue that an invocation reads. The supervisor reads none."""
+    urgent: int = 1
+    """How many invocations of an agent run at once for urgent requests, beside the others, as
+    `UrgentConcurrency` in its block."""
 
     def __post_init__(self) -> None:
         """Raises ValueError if a value makes no sense."""
-        if self.instances < 1 or self.batch < 1:
+        if min(self.instances, self.batch, self.urgent) < 1:
             raise ValueError(
-                f"instances and batch must be 1 or more, not {self.instances}, {self.batch}"
+                "instances, batch and urgent must be 1 or more, not "
+                f"{self.instances}, {self.batch}, {self.urgent}"
             )
         longest = min(VISIBILITY[ORDERS], VISIBILITY[COMMANDS])
         if not 0 < milliseconds(self.takes) < longest:
@@ -68,20 +76,46 @@ def reader_of(mail: QueuedMessage) -> str:
     return READERS.get(mail.queue) or mail.to.partition("/")[0]
 
 
-class Functions:
-    """The functions of a world: which are busy, and which are down."""
+@dataclass(slots=True)
+class Invocation:
+    """One invocation of a function."""
 
-    def __init__(self, capacity: Mapping[str, Capacity]) -> None:
-        """Raises ValueError if a function has a capacity and cannot have one."""
-        if strange := sorted(capacity.keys() - set(LIMITED)):
-            known = ", ".join(LIMITED)
-            raise ValueError(f"no capacity is known for {strange[0]!r}; there are {known}")
+    function: str
+    batch: Sequence[QueuedMessage]
+    """The messages that it has read; a supervisor reads none."""
+    version: Version
+    """The code that it runs."""
+    spent: int = 0
+    """The time (ms) that its calls have taken so far, which only an agent's do."""
+    handled: list[tuple[QueuedMessage, int]] = field(default_factory=list)
+    """The messages that it has handled, each with its receives at that time."""
+    calls: bool = False
+    """Whether it has handled its messages, and lasts on because its calls do."""
+
+    @property
+    def pool(self) -> str:
+        """The instances of which it takes one: those of a function, or of an agent's priority."""
+        return _pool_of(self.batch[0]) if self.batch else self.function
+
+
+def _pool_of(mail: QueuedMessage) -> str:
+    return mail.to if mail.queue == REQUESTS else READERS[mail.queue]
+
+
+class Functions:
+    """The functions of a world: what runs, which are busy, and which are down."""
+
+    def __init__(self, capacity: Mapping[str, Capacity], agents: Collection[str]) -> None:
+        """Raises ValueError if there is no function for a capacity."""
+        for function in sorted(capacity):
+            check_function(function, agents)
         self.invocations: Counter[str] = Counter()
         """The number of invocations, by function. An agent has its own name."""
         self.read: Counter[str] = Counter()
         """The number of messages that were read, by function."""
         self._capacity = capacity
-        self._running: list[tuple[int, int, str, Sequence[QueuedMessage]]] = []
+        self._running: list[tuple[int, int, Invocation]] = []
+        self._calling: list[tuple[int, Invocation]] = []
         self._busy: Counter[str] = Counter()
         self._down: dict[str, int] = {}
         self._numbers = count()
@@ -114,28 +148,70 @@ class Functions:
         Then the next end of an invocation frees one.
         """
         function = reader_of(mail)
+        return self._down.get(function, 0) if self.is_free(function, _pool_of(mail)) else None
+
+    def is_free(self, function: str, pool: str) -> bool:
+        """Whether the function has an instance left in this pool (`Invocation.pool`)."""
         capacity = self._capacity.get(function)
-        if capacity is not None and self._busy[function] >= capacity.instances:
-            return None
-        return self._down.get(function, 0)
+        if capacity is None:
+            return True
+        most = capacity.urgent if pool == f"{function}/urgent" else capacity.instances
+        return self._busy[pool] < most
 
     def count(self, function: str, messages: int) -> None:
         """Count an invocation that has read this number of messages."""
         self.invocations[function] += 1
         self.read[function] += messages
 
-    def begin(self, function: str, now: int, batch: Sequence[QueuedMessage]) -> None:
-        """Begin an invocation of a function that has a capacity, with the messages it has read."""
-        ends_at = now + milliseconds(self._capacity[function].takes)
-        heappush(self._running, (ends_at, next(self._numbers), function, batch))
-        self._busy[function] += 1
+    def begin(self, run: Invocation, now: int) -> None:
+        """Begin an invocation of a function that has a capacity."""
+        self._run(run, now + milliseconds(self._capacity[run.function].takes))
+
+    def calling(self, run: Invocation, now: int) -> bool:
+        """Note that the calls of an invocation last on, after it has handled its messages.
+
+        Returns whether it keeps its instance busy until they have ended.
+        """
+        ends_at = now + run.spent
+        if run.function in self._capacity:
+            run.calls = True
+            self._run(run, ends_at)
+            return True
+        self._calling = [(at, other) for at, other in self._calling if at > now]
+        self._calling.append((ends_at, run))
+        return False
+
+    def _run(self, run: Invocation, ends_at: int) -> None:
+        heappush(self._running, (ends_at, next(self._numbers), run))
+        self._busy[run.pool] += 1
 
     def next_end(self) -> int | None:
-        """When the next invocation ends, in epoch ms; None if none runs."""
+        """When an instance has taken its time, or ends its calls; None if none is busy."""
         return self._running[0][0] if self._running else None
 
-    def end(self) -> Sequence[QueuedMessage]:
-        """End the invocation that ends next. Returns the messages that it has read."""
-        _, _, function, batch = heappop(self._running)
-        self._busy[function] -= 1
-        return batch
+    def end(self) -> Invocation:
+        """The invocation of `next_end`, whose instance is free again."""
+        _, _, run = heappop(self._running)
+        self._busy[run.pool] -= 1
+        return run
+
+    def kill(self, function: str, now: int) -> list[QueuedMessage]:
+        """End all invocations of the function, and free its instances.
+
+        Returns the messages that were deleted too early for that: those of a function without a
+        capacity whose calls last on.
+        """
+        for _, _, run in self._running:
+            self._busy[run.pool] -= run.function == function
+        self._running = [kept for kept in self._running if kept[2].function != function]
+        heapify(self._running)
+        ended = [run for at, run in self._calling if run.function == function and at > now]
+        self._calling = [kept for kept in self._calling if kept[1].function != function]
+        return [mail for run in ended for mail, _ in run.handled]
+
+
+def check_function(function: str, agents: Collection[str]) -> None:
+    """Raises ValueError if there is no such function."""
+    known = (*ENGINE, *agents)
+    if function not in known:
+        raise ValueError(f"no function {function!r}; there are {', '.join(known)}")

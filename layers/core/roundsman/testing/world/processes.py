@@ -14,7 +14,7 @@ from random import Random
 from traceback import format_exception
 from typing import TypeVar
 
-from roundsman.agents.agent import Agent, Reminded
+from roundsman.agents.agent import Reminded
 from roundsman.agents.callbacks import callback_token, succeeded_reply
 from roundsman.aws.dynamodb.control import KEEP_MARKS_FOR, DynamoReadNotes
 from roundsman.engine.due import START_WITHIN
@@ -31,7 +31,7 @@ from roundsman.ports import Clock
 from roundsman.scheduler.fold import ArrivedReply
 from roundsman.scheduler.scheduler import Handled, Scheduler
 from roundsman.scheduler.sender_check import SenderCheck
-from roundsman.submission.submission import CancelAsked, Submission, Submitted, ValidOrder
+from roundsman.submission.submission import Submission, Submitted, ValidOrder
 from roundsman.supervisor.bulk_runs import BulkPorts, BulkRuns
 from roundsman.supervisor.supervisor import (
     PassReport,
@@ -68,6 +68,7 @@ from roundsman.testing.memory import (
 )
 from roundsman.testing.world import queues
 from roundsman.testing.world.agents import RequestRun
+from roundsman.testing.world.capacity import SCHEDULER, SUBMISSION, SUPERVISOR, Invocation
 from roundsman.testing.world.guards import Circuit, WorldGuards
 from roundsman.testing.world.outbox import WorldOutbox
 from roundsman.testing.world.queues import (
@@ -81,6 +82,7 @@ from roundsman.testing.world.queues import (
     WorldQueues,
 )
 from roundsman.testing.world.services import ScriptedServices
+from roundsman.testing.world.versions import ReadOrder
 from roundsman.wire.alert import Alert
 from roundsman.wire.commands import START, Command, read_command
 from roundsman.wire.messages import AgentRequest, Reply, read_reply, read_request
@@ -95,10 +97,6 @@ LOOKS_AHEAD = MINUTE
 
 See `roundsman.scheduler.lookahead`.
 """
-
-ReadOrder = Callable[[str], ValidOrder | CancelAsked]
-"""A function that reads an application's message. It raises RejectedOrder or InvalidMessage."""
-
 
 CLOCKS = ("submission", "scheduler", "supervisor")
 """The parts whose clocks may differ from the world's."""
@@ -145,7 +143,6 @@ class Processes:
     def __init__(  # noqa: PLR0913  # what a world is made of
         self,
         *,
-        agents: Mapping[str, Agent],
         services: ScriptedServices,
         faults: Faults,
         chance: Random,
@@ -181,9 +178,7 @@ class Processes:
         self.tables.on_write.append(self.watch.on_stored)
         self.holds = MemoryHolds(clock, tables=self.tables)
         self.watch.calls.holds = self.holds.holds
-        self._read_notes = DynamoReadNotes(
-            self.tables.client, control_table=TABLES.control, clock=clock
-        )
+        self._read_notes: dict[str, DynamoReadNotes] = {}
         self.guards = WorldGuards(
             circuits, self.holds, faults, publish, on_unread=self.watch.calls.unread
         )
@@ -193,7 +188,6 @@ class Processes:
         self.watch.groups = self.groups.now
         self._leases = MemoryLeases(tables=self.tables)
         self.bulk_runs = MemoryBulkRuns(clock, tables=self.tables)
-        self.agents = agents
         self._chance = chance
         self._clock = clock
         self._interval = interval
@@ -209,15 +203,15 @@ class Processes:
 
     # --- one event ---------------------------------------------------------------------------
 
-    def handle(self, mail: QueuedMessage, post: WorldOutbox, read: ReadOrder) -> str:
-        """Handle a message as its function does. Returns the outcome as text for the trace.
+    def handle(self, mail: QueuedMessage, post: WorldOutbox, run: Invocation) -> str:
+        """Handle a message in this invocation of its function. Returns the outcome for the trace.
 
         Raises Crash, TryAgain and CallRefused; the message is then redelivered.
         """
         try:
             match mail.queue:
                 case queues.ORDERS:
-                    return self._submit(mail, post, read).reason
+                    return self._submit(mail, post, run.version.read).reason
                 case queues.COMMANDS:
                     outbox = FaultyOutbox(post, self.faults)
                     check = SenderCheck(SENDERS, outbox=outbox, clock=self._clock_of("scheduler"))
@@ -235,7 +229,7 @@ class Processes:
                 case queues.EFFECTS:
                     return self._land(mail)
                 case _:
-                    return self._answer(mail, post)
+                    return self._answer(mail, post, run)
         except InvalidMessage as invalid:
             FaultyOutbox(post, self.faults).reject(mail.queue, mail.body, invalid.problems)
             return f"put aside: {invalid}"
@@ -370,6 +364,19 @@ class Processes:
         """Replace the instances of the supervisor, as a deployment does."""
         self._supervisors.clear()
 
+    def forget(self, function: str) -> None:
+        """Replace the instances of a function: the next ones have kept nothing."""
+        if function == SCHEDULER:
+            self._schedulers.clear()
+        elif function == SUPERVISOR:
+            self.forget_supervisors()
+        elif function != SUBMISSION:
+            self.guards.died(function)
+            self._read_notes.pop(function, None)
+            return
+        plans = MemoryPlans(tables=self.tables, clock=self._clock)
+        self._faulty_plans = FaultyPlans(plans, self.faults)
+
     def _note_trouble(self, who: str, problem: Exception) -> None:
         self.troubles.append((who, problem))
 
@@ -400,7 +407,7 @@ class Processes:
 
     # --- agents ------------------------------------------------------------------------------
 
-    def _answer(self, mail: QueuedMessage, post: WorldOutbox) -> str:
+    def _answer(self, mail: QueuedMessage, post: WorldOutbox, run: Invocation) -> str:
         request = read_request(mail.body)
         agent, _, priority = mail.to.partition("/")
         self._note_read(agent, priority, request)
@@ -408,7 +415,7 @@ class Processes:
         if plan is None:
             raise TryAgain(f"{request.task_id}: the world has no plan of it")
         visit = RequestRun(
-            agent=self.agents[agent],
+            agent=run.version.agents[agent],
             request=request,
             plan=plan,
             services=self.services,
@@ -419,6 +426,7 @@ class Processes:
             lands_late=lambda effect, fenced, after: post.post(
                 EFFECTS, _effect_text(effect, fenced), after, ""
             ),
+            spent=run.spent,
         )
 
         def say(reply: Reply) -> None:
@@ -430,9 +438,10 @@ class Processes:
                 redelivered=mail.receives > 1, say=say, jitter=self._chance.random
             )
         except Crash:
-            self.guards.died(agent)
+            self.forget(agent)
             raise
         finally:
+            run.spent = visit.spent
             self.watch.touched(request.task_id)
             token = callback_token(request, agent)
             if visit.asked_until is not None:
@@ -487,10 +496,15 @@ class Processes:
 
     def _note_read(self, agent: str, priority: str, request: AgentRequest) -> None:
         """Note the read mark. A note that cannot be written does not delay the request."""
+        notes = self._read_notes.get(agent)
+        if notes is None:
+            notes = self._read_notes[agent] = DynamoReadNotes(
+                self.tables.client, control_table=TABLES.control, clock=self._clock
+            )
         try:
             self.faults.around(
                 "note_read",
-                lambda: self._read_notes.note_read(agent, priority, request.sent_at, request.lock),
+                lambda: notes.note_read(agent, priority, request.sent_at, request.lock),
             )
         except (TryAgain, CallRefused):
             return

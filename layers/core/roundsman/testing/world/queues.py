@@ -37,7 +37,7 @@ VISIBILITY: Mapping[str, int] = {
     ORDERS: 60 * SECOND,
     COMMANDS: 60 * SECOND,
     REPLIES: 60 * SECOND,
-    REQUESTS: 180 * SECOND,
+    REQUESTS: 240 * SECOND,
     EFFECTS: SECOND,
 }
 """The visibility timeout of each queue, in ms: the defaults of the template."""
@@ -245,6 +245,19 @@ class WorldQueues:
         """Delete a message that was handled."""
         self._mail.remove(mail)
         mail.gone = True
+
+    def put_back(self, mail: QueuedMessage) -> None:
+        """Put a message back that was deleted: it comes again after its visibility timeout."""
+        if mail.gone:
+            mail.gone = False
+            self._mail.append(mail)
+            self._place(mail)
+
+    def withdraw(self, agent: str) -> None:
+        """Delete the replies that the agent would send from now on, at the ends of its calls."""
+        for mail in [mail for mail in self._mail if (mail.queue, mail.to) == (REPLIES, agent)]:
+            if mail.sender == AGENT_SENDER and mail.sent_at > self._clock():
+                self.delete(mail)
 
     def hide_longer(self, mail: QueuedMessage, drawn: float) -> None:
         """Hide a message that was throttled, as its function does; `drawn` is from 0 to 1.

@@ -46,10 +46,11 @@ from roundsman.testing.world.agents import UntypedError, all_agents, check_typed
 from roundsman.testing.world.application import SimulatedApplication
 from roundsman.testing.world.capacity import (
     SCHEDULER,
-    SUBMISSION,
     SUPERVISOR,
     Capacity,
     Functions,
+    Invocation,
+    check_function,
     reader_of,
 )
 from roundsman.testing.world.guards import Circuit
@@ -74,6 +75,7 @@ from roundsman.testing.world.queues import (
 )
 from roundsman.testing.world.services import Script
 from roundsman.testing.world.trace import InvariantBroken, Trace
+from roundsman.testing.world.versions import Version, Versions
 from roundsman.wire.messages import read_reply
 from roundsman.wire.newest_plan import NewestPlanQuestion
 
@@ -101,8 +103,9 @@ class World:
     - `skew`: how far the clock of a part is ahead (`submission`, `scheduler`, `supervisor`).
     - `instances`: how many scheduler instances live on from message to message, with their caches,
       until their process dies. Without it, each message has a new instance.
-    - `capacity`: how much `submission` and `scheduler` do at once; without it, all at once and in
-      no time. In a world with a capacity, other events take no time.
+    - `capacity`: how much a function does at once (`submission`, `scheduler`, `supervisor` or an
+      agent); without it, all at once and in no time. In a world with a capacity, other events take
+      no time.
     - `circuits`: the circuit breaker and rate limit of an agent; without it, the template's.
     - `order_retention`: how long an order is kept after its task has ended; without it, for ever.
     """
@@ -131,7 +134,6 @@ class World:
         if faults is not None and mishaps.of_calls:
             raise ValueError("mishaps of calls are drawn where no faults are given: give either")
         check_settings(supervisors, interval, skew or {}, instances)
-        self.functions = Functions(capacity or {})
         self.check_every = 1
         """The number of events between two checks of all invariants: more for hundreds of orders.
         The end of a run is always checked."""
@@ -146,12 +148,13 @@ class World:
         self.services = RandomServices(self.chance, mishaps)
         self.trace = Trace(self.now)
         self.queues = WorldQueues(self.clock)
-        self._versions, self._agents = list(workflows), {agent.name: agent for agent in agents}
+        self._deployed, self._agents = list(workflows), {agent.name: agent for agent in agents}
         known = all_agents(workflows, agents)
+        self.functions = Functions(capacity or {}, known)
+        self.versions = Versions(Version(self._application.reader(), known), self.chance)
         self.post = WorldOutbox(self._post, known, self._post_as_supervisor)
         self.events = 0
         self.processes = Processes(
-            agents=known,
             services=self.services,
             faults=self.faults,
             chance=self.chance,
@@ -228,19 +231,30 @@ class World:
         """Cancel an order, as the application that sent it does."""
         self._application.cancel(CancelAsked(order_id, undo, reason))
 
-    def deploy(self, *workflows: Workflow, agents: Iterable[Agent] = ()) -> None:
+    def deploy(
+        self, *workflows: Workflow, agents: Iterable[Agent] = (), over: timedelta = timedelta()
+    ) -> None:
         """Deploy new versions of workflows, or further ones, and of agents.
 
         Later orders run the new versions; a task keeps its plan, unless an operator resubmits it
-        with `newest_plan`. Agents keep the functions of the steps of earlier versions. Raises
-        DefinitionError if a given agent lacks a function for one of its steps, and ValueError if
-        no step uses it.
+        with `newest_plan`. Agents keep the functions of the steps of earlier versions.
+
+        The deployment takes the time `over`: until then, each invocation of submission and of the
+        agents runs the old version or the new one, and an agent that is new gets its queues at some
+        instant, all by the seed. Operators always ask the new version.
+
+        Raises DefinitionError if a given agent lacks a function for one of its steps, and
+        ValueError if no step uses it, or if `over` is less than nothing.
         """
+        if over < timedelta():
+            raise ValueError(f"a deployment takes some time or none, not {over}")
         self._agents |= {agent.name: agent for agent in agents}
-        self._versions = [*workflows, *self._versions]
+        self._deployed = [*workflows, *self._deployed]
         self._application.deploy(workflows)
-        known = all_agents(self._versions, self._agents.values())
-        self.post.agents = self.processes.agents = known
+        known = all_agents(self._deployed, self._agents.values())
+        newest = Version(self._application.reader(), known)
+        self.versions.deploy(newest, self.now, milliseconds(over))
+        self.post.agents = self.versions.agents_with_queues(self.now)
 
     def answer(
         self,
@@ -330,18 +344,36 @@ class World:
         `function` is `submission`, `scheduler`, `supervisor` or an agent. Raises ValueError if
         there is no such function.
         """
-        known = (SUBMISSION, SCHEDULER, SUPERVISOR, *self.post.agents)
-        if function not in known:
-            raise ValueError(f"no function {function!r}; there are {', '.join(known)}")
+        check_function(function, self.versions.newest.agents)
         until = self.now + milliseconds(for_)
         self.functions.down(function, until)
         if function == SUPERVISOR:
             self.processes.watch.looks.failed(until)
         self.trace.note(self.now, "{} is down for {}", function, for_)
 
+    def kill(self, function: str) -> None:
+        """Kill all instances of a function: what runs of it ends now, and what they kept is gone.
+
+        The messages that they have read come again after the visibility timeout of their queue, and
+        a pass of the supervisor is not made. A call that an agent has begun happens at its service,
+        and its reply is never sent. An invocation runs between two events only if it takes time: by
+        its capacity, or by a call that `takes` some.
+
+        `function` is `submission`, `scheduler`, `supervisor` or an agent. Raises ValueError if
+        there is no such function.
+        """
+        check_function(function, self.versions.newest.agents)
+        for mail in self.functions.kill(function, self.now):
+            self.queues.put_back(mail)
+        self.queues.withdraw(function)
+        self.processes.forget(function)
+        self.processes.watch.looks.failed(self.now)
+        self.trace.note(self.now, "{} is killed", function)
+
     def _check_hold(self, agent: str, kind: str) -> None:
-        if agent not in self.post.agents:
-            raise ValueError(f"no agent {agent!r}; there are {', '.join(self.post.agents)}")
+        known = self.versions.newest.agents
+        if agent not in known:
+            raise ValueError(f"no agent {agent!r}; there are {', '.join(known)}")
         if kind not in (OPERATOR, BREAKER):
             raise ValueError(f"a hold is of kind {OPERATOR} or {BREAKER}, not {kind!r}")
 
@@ -408,12 +440,12 @@ class World:
         self.now = max(self.now + (0 if self.functions.timed else LATENCY), at)
         self.events += 1
         if ends == at:
-            self._handle_batch(self.functions.end())
+            self._end(self.functions.end())
         elif mail is not None and comes == at:
             self._deliver(self._overtaking(mail))
         else:
             self._ticked_at = self.now
-            self._make_pass()
+            self._tick()
         return True
 
     def _next_mail(self) -> tuple[int | None, QueuedMessage | None]:
@@ -442,6 +474,17 @@ class World:
             return self.chance.choice(self._ready())
         return mail
 
+    def _tick(self) -> None:
+        """Let a supervisor make a pass. A tick is left out while its function is busy or down."""
+        is_free = self.functions.is_free(SUPERVISOR, SUPERVISOR)
+        if not is_free or self.functions.down_until(SUPERVISOR) > self.now:
+            return
+        self.functions.count(SUPERVISOR, 0)
+        if self.functions.capacity_of(SUPERVISOR) is None:
+            self._make_pass()
+        else:
+            self.functions.begin(Invocation(SUPERVISOR, (), self.versions.newest), self.now)
+
     def _make_pass(self) -> None:
         number = self.chance.randrange(self._supervisors) if self._supervisors > 1 else 0
         self.trace.note(self.now, "supervisor {} makes a pass", number + 1)
@@ -464,10 +507,35 @@ class World:
         if not batch:
             return
         self.functions.count(function, len(batch))
+        run = Invocation(function, batch, self._version(function))
         if capacity is None:
-            self._handle_batch(batch)
+            self._handle_batch(run)
         else:
-            self.functions.begin(function, self.now, batch)
+            self.functions.begin(run, self.now)
+
+    def _version(self, function: str) -> Version:
+        """The code of an invocation that begins now: during a deployment, the old or the new."""
+        if not self.versions.two:
+            return self.versions.newest
+        self.post.agents = self.versions.agents_with_queues(self.now)
+        version = self.versions.of_invocation(self.now)
+        if version is not self.versions.newest and function not in (SCHEDULER, EFFECTS):
+            self.trace.note(self.now, "  by the old version")
+        return version
+
+    def _end(self, run: Invocation) -> None:
+        """Go on when an instance has taken its time, or when the calls of an agent have ended.
+
+        A message that was read again in the meantime is not deleted, as in SQS.
+        """
+        if run.calls:
+            for mail, receives in run.handled:
+                if mail.receives == receives and not mail.gone:
+                    self._delete(mail)
+        elif run.function == SUPERVISOR:
+            self._make_pass()
+        else:
+            self._handle_batch(run)
 
     def _receive(self, mail: QueuedMessage) -> bool:
         received = self.queues.receive(mail)
@@ -475,22 +543,25 @@ class World:
         self.trace.note(self.now, "{}{}", mail, "" if received else dead)
         return received
 
-    def _handle_batch(self, batch: Sequence[QueuedMessage]) -> None:
+    def _handle_batch(self, run: Invocation) -> None:
         """Handle messages that one invocation has read; replies of one task are handled together.
 
         An invocation that dies while it handles one task goes on with those of the others.
         """
         groups = dict[str, list[QueuedMessage]]()
-        for mail in batch:
-            task_id = self.processes.task_of_reply(mail) if len(batch) > 1 else None
+        for mail in run.batch:
+            task_id = self.processes.task_of_reply(mail) if len(run.batch) > 1 else None
             groups.setdefault(task_id or mail.message_id, []).append(mail)
         for group in groups.values():
             if len(group) > 1:
                 self._handle_together(group)
-            elif self._survives(partial(self._handle, group[0]), group[0], group):
-                self._delete(group[0])
+            elif self._survives(partial(self._handle, group[0], run), group[0], group):
+                run.handled.append((group[0], group[0].receives))
             else:
                 self.processes.handling_failed(group[0])
+        if not (run.spent and self.functions.calling(run, self.now)):
+            for mail, _ in run.handled:
+                self._delete(mail)
 
     def _batch_with(self, mail: QueuedMessage) -> list[QueuedMessage]:
         """The messages that one invocation gets: replies of one task that are visible together.
@@ -534,8 +605,8 @@ class World:
             raise said
         self.trace.note(self.now, "  {}: {}", mail, said)
 
-    def _handle(self, mail: QueuedMessage) -> None:
-        said = self.processes.handle(mail, self.post, self._application.read)
+    def _handle(self, mail: QueuedMessage, run: Invocation) -> None:
+        said = self.processes.handle(mail, self.post, run)
         self.trace.note(self.now, "  {}: {}", mail, said)
 
     def _delete(self, mail: QueuedMessage) -> None:
@@ -587,7 +658,7 @@ class World:
             if ready and self.chance.random() < 0.8:
                 self._deliver(self.chance.choice(ready))
             else:
-                self._make_pass()
+                self._tick()
         finally:
             self._depth -= 1
 
@@ -652,7 +723,8 @@ class World:
 
     def _check_rest(self) -> None:
         """Check what holds once all messages are handled; a dead letter waits for a person."""
-        if self._next_mail()[1] is None and not self.queues.dead:
+        idle = self.queues.first() is None and self.functions.next_end() is None
+        if idle and not self.queues.dead:
             self.processes.watch.at_rest(lambda: self.processes.tables.items(TABLES.history))
         if self.processes.watch.broken:
             self._check()
