@@ -7,7 +7,7 @@ from roundsman.model.states import TaskState
 from roundsman.testing import Fault, World
 from roundsman.testing.faults import CALLS, MESSAGES, Crash
 from roundsman.testing.world.outbox import WorldOutbox
-from roundsman.testing.world.processes import ReadOrder
+from roundsman.testing.world.processes import Invocation
 from roundsman.testing.world.queues import COMMANDS, MOST_RECEIVES, REPLIES, QueuedMessage
 from roundsman.testing.world.world import MORNING
 from tests.world.shop import FENCED, MINUTE, ONCE, a_step, a_workflow, since_morning, waiting
@@ -36,10 +36,10 @@ def dies(world: World, when: Callable[[QueuedMessage], bool]) -> None:
     """Let an invocation for such a message die before the code of its function runs."""
     handle, handle_replies = world.processes.handle, world.processes.handle_replies
 
-    def dying(mail: QueuedMessage, post: WorldOutbox, read: ReadOrder) -> str:
+    def dying(mail: QueuedMessage, post: WorldOutbox, run: Invocation) -> str:
         if when(mail):
             raise Crash("out of memory")
-        return handle(mail, post, read)
+        return handle(mail, post, run)
 
     def dying_together(batch: Sequence[QueuedMessage], post: WorldOutbox) -> list[str | Exception]:
         if any(map(when, batch)):
