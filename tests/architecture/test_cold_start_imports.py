@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -37,17 +36,8 @@ for name in sys.argv[1:]:
         sys.path.insert(0, os.path.join("functions", name))
         import app
         modules = sorted(set(sys.modules) - before)
-        kinds = {
-            kind for name in modules if name.split(".")[0] in ("roundsman", "workflows", "app")
-            for kind in vars(sys.modules[name]).values() if isinstance(kind, type)
-        }
-        compiled = {
-            kind.__module__ + "." + kind.__qualname__ for kind in kinds
-            if "__dataclass_fields__" in vars(kind)
-            and kind.__repr__.__module__ != "roundsman.lazy_dataclass"
-        }
         with open(write, "w") as file:
-            json.dump({"modules": modules, "compiled": sorted(compiled)}, file)
+            json.dump(modules, file)
         os._exit(0)
     os.close(write)
     with open(read) as file:
@@ -57,17 +47,9 @@ print(json.dumps(found))
 """
 
 
-@dataclass(frozen=True)
-class Started:
-    """What a function has done before its first event, besides importing boto3."""
-
-    modules: list[str]
-    compiled: list[str]
-    """The dataclasses whose methods the standard library has compiled."""
-
-
 @pytest.fixture(scope="module")
-def started() -> dict[str, Started]:
+def started() -> dict[str, list[str]]:
+    """The modules that each function has imported before its first event, besides boto3's."""
     ran = subprocess.run(
         [sys.executable, "-c", STARTS, *LIMITS],
         cwd=ROOT,
@@ -76,39 +58,25 @@ def started() -> dict[str, Started]:
         text=True,
         check=True,
     )
-    return {name: Started(**found) for name, found in json.loads(ran.stdout).items()}
+    found: dict[str, list[str]] = json.loads(ran.stdout)
+    return found
 
 
 @pytest.mark.parametrize("function", LIMITS)
-def test_no_function_imports_more_than_it_did(function: str, started: dict[str, Started]) -> None:
-    ours = [
-        each
-        for each in started[function].modules
-        if each.split(".")[0] in ("roundsman", "workflows")
-    ]
-    others = [each for each in started[function].modules if each not in ours and each != "app"]
+def test_no_function_imports_more_than_it_did(function: str, started: dict[str, list[str]]) -> None:
+    ours = [each for each in started[function] if each.split(".")[0] in ("roundsman", "workflows")]
+    others = [each for each in started[function] if each not in ours and each != "app"]
     assert len(ours) <= LIMITS[function], f"{len(ours)} modules: import late what is needed rarely"
     assert len(others) <= LIBRARIES[function], f"{len(others)} modules of libraries: {others}"
 
 
 @pytest.mark.parametrize("function", LIMITS)
 def test_no_function_imports_what_only_others_need(
-    function: str, started: dict[str, Started]
+    function: str, started: dict[str, list[str]]
 ) -> None:
     packages = {
         ".".join(parts[:depth])
-        for parts in (each.split(".") for each in started[function].modules)
+        for parts in (each.split(".") for each in started[function])
         for depth in range(1, len(parts) + 1)
     }
     assert not packages & NEVER
-
-
-@pytest.mark.parametrize("function", LIMITS)
-def test_no_function_compiles_dataclasses_at_its_start(
-    function: str, started: dict[str, Started]
-) -> None:
-    """A millisecond each: the core makes them with `roundsman.lazy_dataclass`."""
-    ours = [
-        each for each in started[function].compiled if each.split(".")[0] in ("roundsman", "app")
-    ]
-    assert ours == []

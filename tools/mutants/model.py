@@ -4,48 +4,6 @@ from tools.mutants.mutant import Mutant
 
 MODEL = (
     Mutant(
-        name="a-frozen-field-is-not-assigned",
-        file="layers/core/roundsman/lazy_dataclass.py",
-        old="""        if type(self) is cls or name in names:
-            raise FrozenInstanceError(f"cannot assign to field {name!r}")
-""",
-        new="",
-        tests=(
-            "tests/unit/test_lazy_dataclass.py::test_a_field_cannot_be_assigned_or_deleted[LazyPoint]",
-        ),
-        why="a task that is kept changes under its readers",
-    ),
-    Mutant(
-        name="values-of-two-classes-differ",
-        file="layers/core/roundsman/lazy_dataclass.py",
-        old='"if other.__class__ is self.__class__:"',
-        new='"if True:"',
-        tests=(
-            "tests/unit/test_lazy_dataclass.py::test_values_of_two_classes_are_never_equal[LazyPoint]",
-        ),
-        why="one kind of event is taken for another",
-    ),
-    Mutant(
-        name="a-default-is-made-for-each-instance",
-        file="layers/core/roundsman/lazy_dataclass.py",
-        old='parameter += "=_UNSET"',
-        new='parameter += f"=_make_{field.name}()"',
-        tests=(
-            "tests/unit/test_lazy_dataclass.py::test_a_default_is_made_anew_for_each_instance[LazyPoint]",
-        ),
-        why="two tasks share one list",
-    ),
-    Mutant(
-        name="what-is-left-out-is-not-compared",
-        file="layers/core/roundsman/lazy_dataclass.py",
-        old="for field in dataclasses.fields(cls) if field.compare]",
-        new="for field in dataclasses.fields(cls)]",
-        tests=(
-            "tests/unit/test_lazy_dataclass.py::test_equal_values_are_equal_and_have_one_hash[LazyPoint]",
-        ),
-        why="a task that was read again differs by what the store notes beside it",
-    ),
-    Mutant(
         name="round-in-the-key",
         file="layers/core/roundsman/model/task.py",
         old=("    if record.round > 1:\n        parts.append(str(record.round))\n"),
