@@ -6,7 +6,7 @@ its first use, so that the scheduler's cold start does not load modules that onl
 
 from typing import TYPE_CHECKING
 
-from roundsman._lazy import names_from
+from roundsman.lazy_imports import names_from
 
 if TYPE_CHECKING:
     from roundsman.agents.agent import Agent

@@ -12,7 +12,7 @@ without a token, also to read the plans in ControlTable.
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, overload
 
 import boto3
@@ -35,7 +35,6 @@ from roundsman.errors import (
     TryAgain,
     UnreadableRecord,
 )
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.json import Json, canonical_json, parse_json
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import TASK_ID

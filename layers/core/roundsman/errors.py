@@ -1,9 +1,8 @@
 """The exceptions of Roundsman. Each type stands for one reaction of the caller."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import timedelta
-
-from roundsman.lazy_dataclass import dataclass
 
 UNTYPED = "PermanentError"
 """The type of a permanent error whose author gave none."""

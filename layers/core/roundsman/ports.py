@@ -6,10 +6,10 @@ is a return value, not an exception.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from roundsman.errors import Problem
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.events import Agents, HistoryRow
 from roundsman.model.failure import Group
 from roundsman.model.holds import Hold

@@ -5,7 +5,7 @@ import io
 import socket
 import ssl
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from http.client import (
     HTTPConnection,
     HTTPException,
@@ -16,8 +16,6 @@ from http.client import (
 )
 from select import select
 from typing import TYPE_CHECKING
-
-from roundsman.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer, WriteableBuffer

@@ -18,7 +18,7 @@ callables that are passed in.
 import random
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from inspect import iscoroutinefunction
 from typing import Protocol, TypeAlias, TypeVar
@@ -39,7 +39,6 @@ from roundsman.agents.outcomes import AttemptResult, held, permanent, progress, 
 from roundsman.agents.request import Perform, StepRequest, step_request
 from roundsman.engine.request_deadlines import PATIENCE
 from roundsman.errors import DefinitionError
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.checks import check_name, check_type
 from roundsman.model.events import Outcome
 from roundsman.model.instants import SECOND, format_duration, milliseconds

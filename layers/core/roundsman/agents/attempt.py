@@ -11,7 +11,7 @@ jitter are arguments.
 """
 
 from collections.abc import Callable
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from tenacity import RetryCallState, Retrying, retry_if_exception
@@ -33,7 +33,6 @@ from roundsman.agents.outcomes import (
 )
 from roundsman.agents.request import Perform, StepRequest, own_request
 from roundsman.errors import AccessError, Busy, InvalidInput, PermanentError, TransientError
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.instants import MINUTE, SECOND, milliseconds
 from roundsman.model.task import PERFORM, Effect
 

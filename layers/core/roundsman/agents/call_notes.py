@@ -17,14 +17,13 @@ Requests are ordered by the number of their claim, not by the time they were sen
 one claim may be sent twice, and clocks differ.
 """
 
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Protocol
 
 from roundsman.agents.guard import NotCalled
 from roundsman.agents.outcomes import AttemptResult
 from roundsman.errors import CallRefused, TryAgain
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.events import Outcome, claim_of
 from roundsman.model.task import Effect
 from roundsman.ports import Clock

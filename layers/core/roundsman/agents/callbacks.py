@@ -23,6 +23,7 @@ authorizes nothing: access is controlled by the permission to send to the reply 
 import binascii
 import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from dataclasses import dataclass
 from datetime import timedelta
 
 from roundsman.agents.outcomes import (
@@ -40,7 +41,6 @@ from roundsman.errors import (
     PermanentError,
     TransientError,
 )
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.json import canonical_json
 from roundsman.model.plan import Plan
 from roundsman.model.task import PERFORM, Task, idempotency_key

@@ -10,11 +10,11 @@ import base64
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Protocol
 
 from roundsman.agents.http import TOKEN, CallToSign
 from roundsman.errors import CredentialRefused, DefinitionError
-from roundsman.lazy_dataclass import dataclass
 
 IN_A_HEADER = re.compile(r"[\x20-\x7e]+")
 

@@ -1,10 +1,9 @@
 """Heartbeats: progress replies of long attempts, at a limited rate."""
 
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.instants import milliseconds
 from roundsman.model.workflow import Step
 from roundsman.ports import Clock

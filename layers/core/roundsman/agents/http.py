@@ -38,7 +38,7 @@ import re
 import ssl
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from http.client import HTTPException, HTTPResponse, IncompleteRead
@@ -65,7 +65,6 @@ from roundsman.errors import (
     TransientError,
     WrongAddress,
 )
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.json import Json, parse_json
 
 if TYPE_CHECKING:

@@ -4,12 +4,11 @@ An author's function may return or raise anything, and the reply must still be o
 """
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from math import isfinite
 
 from roundsman.errors import UNTYPED
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.events import Outcome
 from roundsman.model.instants import milliseconds
 from roundsman.model.json import Json, canonical_json, levels, parse_json

@@ -1,11 +1,10 @@
 """The argument of an author's function: one attempt at a step, and the time that it has."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TypeAlias, TypeVar, cast
 
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.input_types import read_input
 from roundsman.model.json import Json, copied
 from roundsman.model.task import item_place

@@ -7,7 +7,7 @@ less often (`roundsman.alerts.group`).
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from roundsman.alerts.group import (
@@ -27,7 +27,6 @@ from roundsman.alerts.group_alert import group_alert
 from roundsman.alerts.reporter import known_agents
 from roundsman.alerts.samples import Sample
 from roundsman.errors import CallRefused, RoundsmanError, TryAgain
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.failure import Group
 from roundsman.ports import AgentBoard, Clock, GroupStore, Member, Outbox, PlanStore, TaskStore
 from roundsman.wire.alert import Alert

@@ -21,11 +21,10 @@ Every write is conditional on the version that was read, so two supervisors may 
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.failure import UNDONE, Failure, Group
 from roundsman.model.instants import MINUTE, SECOND, format_duration
 

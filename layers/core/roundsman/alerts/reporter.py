@@ -6,7 +6,7 @@ that was not alerted. So 10,000 orders that fail for the same cause cost one ale
 the groups every 5 s (KNOWN_FOR) by each instance that handles them.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from roundsman.alerts.group import (
     AlertKind,
@@ -20,7 +20,6 @@ from roundsman.alerts.group import (
 from roundsman.alerts.group_alert import group_alert
 from roundsman.alerts.samples import Sample
 from roundsman.errors import CallRefused, TryAgain, UnreadableRecord
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.events import Agents
 from roundsman.model.failure import ARCHIVED, NO_STEP, UNREADABLE, Failure, Group, failure_of
 from roundsman.model.instants import SECOND

@@ -1,9 +1,9 @@
 """Sample orders of an alert: their state, the effects that may stand, and what was undone."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from roundsman.engine.effects import may_have_taken_effect
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.failure import retried_step
 from roundsman.model.instants import iso
 from roundsman.model.json import Json

@@ -7,7 +7,7 @@ endpoint, only if that can time out as well and still leave RESERVE. As long as 
 answers, they are called as long as there is time at all.
 """
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -15,7 +15,6 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import ConnectTimeoutError, HTTPClientError, ReadTimeoutError
 
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.instants import SECOND
 
 if TYPE_CHECKING:

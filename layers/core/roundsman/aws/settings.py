@@ -3,9 +3,9 @@
 import os
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from roundsman.errors import RoundsmanError
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.instants import DAY, SECOND
 from roundsman.model.senders import ANY_SENDER, Senders
 

@@ -12,7 +12,7 @@ import os
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,6 @@ from roundsman.aws.clock import now
 from roundsman.aws.observability import logger, where
 from roundsman.aws.tracing import Tracer
 from roundsman.errors import InvalidMessage
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.instants import MINUTE
 from roundsman.ports import Clock
 from roundsman.wire.tracing import (

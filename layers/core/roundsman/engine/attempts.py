@@ -4,7 +4,7 @@ A step has two operations: perform, and undo if its effect is compensated. Attem
 claim, a complete-by, a failure count and a limit. The operation follows from the step's state.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypedDict
 
 from roundsman.engine import timeouts
@@ -25,7 +25,6 @@ from roundsman.engine.routing import (
 )
 from roundsman.engine.time_credit import credit
 from roundsman.engine.transitions import StepEvent
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.events import AgentView, Claimant, InspectAt, Outcome, Replied, SendRequest
 from roundsman.model.instants import MINUTE, SECOND, format_duration, second
 from roundsman.model.plan import RetryPlan, StepPlan, WaitPlan

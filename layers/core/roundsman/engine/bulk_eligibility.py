@@ -5,12 +5,11 @@ when it handles the command.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from roundsman.engine.eligibility import REFUSED_ROW, decided
 from roundsman.engine.routing import agent_now
 from roundsman.errors import Refused
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.bulk_run import InFlightOrder, OrderResult, PlannedOrder, Run
 from roundsman.model.events import (
     COMMAND_KINDS,

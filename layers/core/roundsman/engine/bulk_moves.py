@@ -14,9 +14,9 @@ A run that is paused or stopped sends nothing more. The orders in flight are sti
 their results are recorded.
 """
 
+from dataclasses import dataclass
 from typing import TypeAlias
 
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.bulk_run import BulkRecord, InFlightOrder, Run, RunProgress, RunState
 from roundsman.model.instants import SECOND, format_duration
 

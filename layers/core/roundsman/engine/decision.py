@@ -5,7 +5,7 @@ table, adds the owed statuses and alerts, and sets the due entry. All of that is
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypedDict, Unpack
 
 from roundsman.engine.due import START_WITHIN, with_due_entry
@@ -24,7 +24,6 @@ from roundsman.engine.transitions import (
     live_state,
     step_transition,
 )
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.events import (
     Action,
     Agents,

@@ -1,7 +1,8 @@
 """Creates the first record of a task."""
 
+from dataclasses import dataclass
+
 from roundsman.engine.due import shard_of, with_due_entry
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.plan import Plan
 from roundsman.model.states import TaskState
 from roundsman.model.task import Owed, Task

@@ -8,13 +8,12 @@ requests contain their results.
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from roundsman.engine.decision import DecisionContext
 from roundsman.engine.effects import may_have_been_performed
 from roundsman.engine.on_failure import past_no_return
 from roundsman.errors import Refused
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.plan import Plan, StepPlan
 from roundsman.model.record_limits import MOST_RECORDS, MOST_USED_ROUNDS
 from roundsman.model.states import DONE, ProcessState

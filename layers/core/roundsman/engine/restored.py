@@ -17,14 +17,13 @@ The command `reconcile` (`reconcile`) makes one decision on each open task:
   state is never taken for one of the new state.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from roundsman.engine.decision import DecisionBuilder, DecisionContext
 from roundsman.engine.fan_out import items_before_it_begins, list_is_known, mark_items
 from roundsman.engine.transitions import StepEvent
 from roundsman.errors import Refused
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.events import Reconcile
 from roundsman.model.instants import second
 from roundsman.model.plan import Plan, StepPlan

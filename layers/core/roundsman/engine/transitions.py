@@ -10,10 +10,10 @@ were erased. The diagrams in the documentation are drawn from these tables.
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 
 from roundsman.errors import NoTransition
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.states import ProcessState as P
 from roundsman.model.states import TaskState as T
 

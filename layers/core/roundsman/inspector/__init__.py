@@ -12,7 +12,7 @@ messages, and `doctor` checks a stack. It is not part of the layer that the Lamb
 
 from typing import TYPE_CHECKING
 
-from roundsman._lazy import names_from
+from roundsman.lazy_imports import names_from
 
 if TYPE_CHECKING:
     from roundsman.inspector.errors import (

@@ -1,7 +1,7 @@
 """The standing alerts of a stack, read from all their sources."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -25,7 +25,6 @@ from roundsman.inspector.views.standing_alerts import (
     of_rejected,
     of_scheduler,
 )
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.failure import Group
 from roundsman.model.instants import SECOND
 

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from roundsman.errors import CallRefused, SchemaTooNew, TryAgain, UnreadableRecord
 from roundsman.inspector.read.lookup import mask_of_order, plan_of
@@ -11,7 +11,6 @@ from roundsman.inspector.read.masks import shown
 from roundsman.inspector.read.selection import Page, Selection, find, tags_of
 from roundsman.inspector.read.stack import DeployedStack
 from roundsman.inspector.views.task_view import task_document
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.task import Task
 
 AT_ONCE = 500  # tasks read per page at most; the cursor advances after each page

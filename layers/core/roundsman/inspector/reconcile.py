@@ -13,7 +13,7 @@ The supervisor must be stopped before: it would end the tasks whose time was ove
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import islice
 
@@ -37,7 +37,6 @@ from roundsman.inspector.operate.commands import check_sender
 from roundsman.inspector.read.stack import DeployedStack
 from roundsman.inspector.read.task_records import END_OF_TIME
 from roundsman.inspector.views.agents import hold_document
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.events import CommandSource, Reconcile
 from roundsman.model.holds import OPERATOR, Hold
 from roundsman.model.instants import iso

@@ -6,7 +6,7 @@ waits for the step that is under way first. An order that is Completed cannot be
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Final
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -25,7 +25,6 @@ from roundsman.inspector.read.queues import Queue, find_queues
 from roundsman.inspector.read.stack import DeployedStack
 from roundsman.inspector.views.diagnosis import Diagnosis
 from roundsman.inspector.views.why import why, why_document
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.events import Cancel, UndoAsked
 from roundsman.model.instants import SECOND
 from roundsman.model.json import Json

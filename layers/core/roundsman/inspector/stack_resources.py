@@ -1,9 +1,8 @@
 """The resources of a deployed stack and of the stacks nested in it."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-from roundsman.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient

@@ -7,10 +7,9 @@ contains every order whose command may have been sent.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.corrections import Correction
 from roundsman.model.events import CommandSource, OperatorEvent
 from roundsman.model.failure import normalised

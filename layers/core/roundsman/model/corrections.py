@@ -8,10 +8,9 @@ The text of a path is that of the problems of a rejected message: `lines[0].quan
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TypeAlias, cast
 
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.checks import quoted_name
 from roundsman.model.json import Json, canonical_json, parse_json, size_in_bytes
 

@@ -4,10 +4,10 @@ A decision contains the task to store, the actions for the caller, and the reaso
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.corrections import Correction
 from roundsman.model.json import Json
 from roundsman.model.task import Effect, StepError, Task

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache, reduce
 from itertools import dropwhile, takewhile
@@ -14,7 +15,6 @@ from jmespath.parser import ParsedResult
 from jmespath.visitor import TreeInterpreter
 
 from roundsman.errors import DefinitionError
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.json import Json
 
 if TYPE_CHECKING:

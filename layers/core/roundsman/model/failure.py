@@ -6,10 +6,9 @@ the error type, and the error message without the parts that differ between orde
 """
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.json import canonical_json, sha256
 from roundsman.model.record_limits import SHORT_MESSAGE
 from roundsman.model.states import ProcessState, TaskState

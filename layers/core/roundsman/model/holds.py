@@ -1,9 +1,8 @@
 """Holds on agents: while a hold is in force, its agent takes no work."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.events import AgentView
 from roundsman.model.instants import MINUTE, second
 from roundsman.model.queue_lag import UNREAD, queue_key

@@ -28,7 +28,7 @@ import json
 import re
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, InitVar, fields, is_dataclass
+from dataclasses import MISSING, InitVar, dataclass, fields, is_dataclass
 from enum import Enum
 from typing import (
     Annotated,
@@ -48,7 +48,6 @@ from typing import (
 )
 
 from roundsman.errors import DefinitionError, InvalidInput, Problem
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.checks import ENGINE_FIELDS, quoted_name
 from roundsman.model.expressions import ANYTHING, NotThere, Shape
 from roundsman.model.json import Json, canonical_json, parse_json

@@ -4,9 +4,8 @@
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.instants import SECOND
 
 LEASE_DURATION = 20 * SECOND

@@ -6,14 +6,13 @@ explicitly: if a default changes in the code, the meaning of an old plan does no
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
 from graphlib import TopologicalSorter
 from itertools import chain
 from typing import TypeAlias, TypeVar
 
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.instants import milliseconds
 from roundsman.model.json import Json, canonical_json, parse_json, sha256
 from roundsman.model.task import UNDO, Operation, item_names

@@ -4,9 +4,9 @@ They are shown to an operator who lets a task continue under another plan.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.instants import SECOND
 from roundsman.model.plan import (
     CompensationPlan,

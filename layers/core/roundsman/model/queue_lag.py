@@ -35,9 +35,9 @@ the next mark then follows after MARK_INTERVAL; else it is PROMPT_UNCERTAINTY. A
 as long as its uncertainty.
 """
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.events import Agents, AgentView
 from roundsman.model.instants import MINUTE, SECOND
 

@@ -17,9 +17,8 @@ in it waits. Whoever finds it so stores that a mark is wanted.
 """
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.instants import MINUTE
 from roundsman.model.queue_lag import PROMPT, ReadMark, queue_key
 

@@ -6,9 +6,8 @@ session, `AIDAEXAMPLE` for an IAM user, the number of the account for its root u
 https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html#identifiers-unique-ids
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.events import Cancel, OperatorEvent
 
 LONGEST_SENDER = 128

@@ -5,11 +5,10 @@ A step without a step record is Pending and was never claimed.
 
 import re
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Literal, TypeAlias
 
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.checks import LONGEST_ERROR_TYPE
 from roundsman.model.corrections import Correction, corrected
 from roundsman.model.json import Json

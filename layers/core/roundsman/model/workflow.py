@@ -7,7 +7,7 @@ stored form.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 from functools import cached_property
@@ -15,7 +15,6 @@ from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, TypeAlias
 
 from roundsman.errors import DefinitionError
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.checks import (
     LONGEST_ERROR_TYPE,
     check_attempt_time,

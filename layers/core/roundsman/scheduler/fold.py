@@ -5,8 +5,9 @@ they give the record, the history and the requests that they give one by one: a 
 fold only if that is so. Otherwise it begins the next fold, on the stored record.
 """
 
+from dataclasses import dataclass
+
 from roundsman.engine.history import ROWS_A_DECISION
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.events import Decision, SendRequest
 from roundsman.model.task import StepRecord, Task
 from roundsman.wire.messages import Reply

@@ -8,13 +8,12 @@ before it, the next function that handles the task sends them: the due entry of 
 something is never more than 30 s ahead.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from roundsman.alerts.reporter import Reporter
 from roundsman.engine.due import START_WITHIN, without_owed
 from roundsman.engine.new_task import RECEIVED
 from roundsman.errors import CallRefused, TryAgain
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.plan import Plan
 from roundsman.model.task import LATE_ANSWER, Owed, Task
 from roundsman.ports import Clock, Outbox, Saved, TaskStore

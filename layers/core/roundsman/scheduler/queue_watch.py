@@ -6,10 +6,10 @@ a whole pass.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from roundsman.engine.timeouts import CONFIRMED_FOR, late_agents, starts_late
 from roundsman.errors import CallRefused, TryAgain
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.plan import Plan
 from roundsman.model.queue_lag import ReadMark

@@ -7,7 +7,7 @@ A message is acknowledged (the call returns) only after the actions that it caus
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 from roundsman.alerts.reporter import Reporter
 from roundsman.engine.history import refusal
@@ -23,7 +23,6 @@ from roundsman.errors import (
     UnknownAgent,
     UnreadableRecord,
 )
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.events import (
     COMMAND_KINDS,
     Claimant,

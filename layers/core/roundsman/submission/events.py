@@ -11,10 +11,10 @@ a value, since a value may be a payment token or an address.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Annotated, Never, TypedDict, cast
 
 from roundsman.errors import InvalidInput, Problem, RejectedOrder
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.corrections import DEEPEST_INPUT, LARGEST_INPUT
 from roundsman.model.expressions import ANYTHING, Shape
 from roundsman.model.input_types import (

@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, TypedDict, TypeVar
 
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.errors import Problem
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.input_types import Pattern, Range, Text, read_fields
 from roundsman.model.instants import SECOND, format_duration, milliseconds
 from roundsman.model.json import Json

@@ -3,11 +3,10 @@
 It also passes an application's cancellation of an order on to the scheduler.
 """
 
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 from roundsman.engine.new_task import RECEIVED, ProcessingOptions, new_task
 from roundsman.errors import Problem, RejectedOrder, TryAgain
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.events import Cancel, CommandSource
 from roundsman.model.json import Json
 from roundsman.model.plan import Plan

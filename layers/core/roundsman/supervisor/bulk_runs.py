@@ -13,7 +13,7 @@ out the same run, one sends nothing. That a run names its carrier saves the othe
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 from roundsman.engine.bulk_eligibility import (
     GONE,
@@ -41,7 +41,6 @@ from roundsman.engine.bulk_moves import (
     next_move,
 )
 from roundsman.errors import CallRefused, SchemaTooNew, TryAgain, UnreadableRecord
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.bulk_run import (
     TRIES,
     BulkRecord,

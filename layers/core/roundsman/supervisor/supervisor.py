@@ -12,7 +12,7 @@ task, so the pass visits no more tasks. It still sends look-ahead Inspects, whic
 """
 
 from collections.abc import Callable
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 from roundsman.alerts.census import GroupCensus, GroupsReport
 from roundsman.alerts.reporter import Reporter
@@ -20,7 +20,6 @@ from roundsman.engine.due import Lane, due, lane_key, settled
 from roundsman.engine.machine import decide
 from roundsman.engine.timeouts import late_for, late_since, starts_late
 from roundsman.errors import CallRefused, SchemaTooNew, TryAgain, UnreadableRecord
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.events import Decision, Inspect, InspectAt, StartTask
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.plan import Plan

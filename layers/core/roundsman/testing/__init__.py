@@ -8,7 +8,7 @@ first use, because pytest loads this package at every start for its plugin.
 
 from typing import TYPE_CHECKING
 
-from roundsman._lazy import names_from
+from roundsman.lazy_imports import names_from
 
 if TYPE_CHECKING:
     from roundsman.engine.new_task import ProcessingOptions

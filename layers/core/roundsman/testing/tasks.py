@@ -1,9 +1,8 @@
 """The record of a task as a test reads it: a step that does not exist is refused."""
 
 from collections.abc import Mapping
-from dataclasses import field, fields
+from dataclasses import dataclass, field, fields
 
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.plan import Plan, StepPlan
 from roundsman.model.task import StepRecord, Task, item_place
 

@@ -6,9 +6,9 @@ filters. The alerts about failures are in `roundsman.alerts.group_alert`.
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from roundsman.command_line import REASON, command_line
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.instants import format_duration, iso, second
 from roundsman.model.json import Json
 from roundsman.wire.plain_text import AlertText, sanitize

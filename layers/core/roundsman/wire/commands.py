@@ -7,9 +7,8 @@ task that its sender saw, it is refused when the task has another version.
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.corrections import Correction, changes_json, read_changes
 from roundsman.model.events import (
     COMMAND_KINDS,

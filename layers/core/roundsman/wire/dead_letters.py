@@ -5,8 +5,9 @@ itself, and adds this attribute to the attributes of the sender. A dead letter w
 was moved by SQS, because the function ended before it could send the message.
 """
 
+from dataclasses import dataclass
+
 from roundsman.errors import InvalidMessage
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.field_table import Field, FieldTable, Kind
 from roundsman.model.json import canonical_json
 from roundsman.wire.fields import NUMBER, OPTIONAL_TEXT, TEXT, Fields, MessageTable

@@ -6,11 +6,10 @@ and durations are ms, except in statuses, which leave the system and contain ISO
 """
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from roundsman.errors import InvalidMessage, Problem, RejectedOrder
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.events import Claimant, Outcome, Replied
 from roundsman.model.field_table import Field, FieldTable, Kind, any_of
 from roundsman.model.instants import iso

@@ -6,10 +6,9 @@ order was submitted since the deployment.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from roundsman.errors import InvalidMessage, Problem
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.json import Json
 from roundsman.wire.commands import PLAN_HASH
 from roundsman.wire.fields import Fields

@@ -13,9 +13,8 @@ metadata are those of OpenTelemetry's semantic conventions for messages and func
 
 import re
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.instants import SECOND
 from roundsman.model.json import Json, canonical_json, sha256
 

@@ -18,7 +18,7 @@ the writes of a task grow with its steps and not with their square.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from roundsman.aws.dynamodb.codec import (
@@ -38,7 +38,6 @@ from roundsman.aws.dynamodb.codec import (
 from roundsman.aws.dynamodb.item_reader import ItemReader
 from roundsman.aws.dynamodb.packed import NotPacked, is_larger, packed, unpacked
 from roundsman.errors import UnreadableRecord
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.instants import SECOND
 from roundsman.model.states import ProcessState
 from roundsman.model.task import DIVIDED_SCHEMA, SettledRow, StepRecord, Task

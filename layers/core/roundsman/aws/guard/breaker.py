@@ -25,6 +25,7 @@ If ControlTable cannot be reached, calls pass: the breaker must not cause an out
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from aws_lambda_powertools.utilities.circuit_breaker import (
@@ -41,7 +42,6 @@ from aws_lambda_powertools.utilities.circuit_breaker.persistence import (
 from roundsman.agents.guard import OF_FILES, CallHeld, NotCalled
 from roundsman.aws.observability import count, logger, where
 from roundsman.errors import AccessError, Busy, PermanentError, TransientError, WrongAddress
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.instants import SECOND
 from roundsman.ports import Clock
 

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache, cached_property
 from logging import WARNING
 from typing import TYPE_CHECKING, Protocol
@@ -45,7 +46,6 @@ from roundsman.aws.sqs.outbox import AwsOutbox
 from roundsman.aws.sqs.outgoing import OutgoingMessage, raise_most_retryable, send_messages
 from roundsman.aws.sqs.send_buffer import SendBuffer, why_sent_first
 from roundsman.aws.tracing import OFF, Tracer
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.events import Outcome, attempt_of
 from roundsman.model.instants import SECOND
 from roundsman.model.queue_lag import ReadNotes

@@ -1,5 +1,6 @@
 """Creates each function's adapters from its settings, and logs the results of owed messages."""
 
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,6 @@ from roundsman.aws.settings import SchedulerSettings, SubmissionSettings, Superv
 from roundsman.aws.sqs.outbox import AwsOutbox
 from roundsman.aws.tracing import OFF, Tracer
 from roundsman.errors import UnreadableRecord
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.scheduler_queues import QueueDepth
 from roundsman.scheduler.owed import OwedResult
 

@@ -21,6 +21,7 @@ comes again later than others (`roundsman.aws.sqs.throttled`).
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
@@ -32,7 +33,6 @@ from roundsman.aws.sqs.send_buffer import SendBuffer
 from roundsman.aws.sqs.throttled import ThrottledMessages
 from roundsman.aws.tracing import OFF, Tracer
 from roundsman.errors import CallRefused, InvalidMessage, Throttled, TryAgain
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.instants import SECOND
 from roundsman.ports import Outbox
 

@@ -20,7 +20,7 @@ import base64
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from roundsman.aws.clock import now
@@ -28,7 +28,6 @@ from roundsman.aws.errors import aws_errors
 from roundsman.aws.observability import count, logger, where
 from roundsman.aws.sqs.records import SqsRecord
 from roundsman.errors import CallRefused, InvalidMessage, RoundsmanError, TryAgain
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.instants import SECOND
 from roundsman.ports import Clock
 from roundsman.wire.dead_letters import ATTRIBUTE, DeadLetter

@@ -1,11 +1,11 @@
 """Sends messages to an SQS queue, as many in one request as SQS accepts."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from roundsman.aws.errors import aws_errors
 from roundsman.errors import CallRefused, TryAgain
-from roundsman.lazy_dataclass import dataclass
 from roundsman.wire.limits import MESSAGE_LIMIT
 
 if TYPE_CHECKING:

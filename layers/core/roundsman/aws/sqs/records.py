@@ -1,10 +1,8 @@
 """Reads the SQS messages of a Lambda event."""
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import cast
-
-from roundsman.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

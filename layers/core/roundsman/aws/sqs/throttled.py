@@ -1,13 +1,13 @@
 """Hides messages whose handling AWS throttled for longer than the others that failed."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from roundsman.aws.errors import aws_errors
 from roundsman.aws.observability import logger
 from roundsman.aws.sqs.records import SqsRecord
 from roundsman.errors import CallRefused, TryAgain
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.instants import SECOND
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from roundsman.aws.clock import now
 from roundsman.engine.bulk_eligibility import (
@@ -33,7 +33,6 @@ from roundsman.inspector.operate.newest_plan import (
 from roundsman.inspector.read.lookup import find_task, plan_of
 from roundsman.inspector.read.selection import Selection, find
 from roundsman.inspector.read.stack import DeployedStack
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.bulk_run import SAMPLES, OrderGroup, PlannedOrder, Run, with_one
 from roundsman.model.events import Resubmit
 from roundsman.model.failure import normalised

@@ -5,6 +5,7 @@ on is paused before a supervisor runs, and a person decides whether it resumes.
 """
 
 from contextlib import suppress
+from dataclasses import dataclass
 
 from roundsman.aws.dynamodb.bulk_runs import DynamoBulkRuns
 from roundsman.errors import UnreadableRecord
@@ -12,7 +13,6 @@ from roundsman.inspector.bulk.start import bulk_runs_of, own_principal
 from roundsman.inspector.clock import now
 from roundsman.inspector.errors import InspectorError
 from roundsman.inspector.read.stack import DeployedStack
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.bulk_run import (
     BulkRecord,
     ListedRun,

@@ -4,6 +4,7 @@ The message is parsed and checked with the code of the functions, so that the pr
 what they will do.
 """
 
+from dataclasses import dataclass
 from enum import StrEnum
 
 from roundsman.engine.transitions import MayBecome, TaskEvent, task_transition
@@ -11,7 +12,6 @@ from roundsman.errors import InvalidMessage, Problem, RoundsmanError, Unreadable
 from roundsman.inspector.dead_letters.queues import MessageKind, Source
 from roundsman.inspector.errors import InspectorError
 from roundsman.inspector.read.stack import DeployedStack
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.events import Outcome
 from roundsman.model.json import parse_json
 from roundsman.model.states import ProcessState

@@ -1,5 +1,7 @@
 """Reads the dead letters of a stack's queues, finds one by its id, and deletes it."""
 
+from dataclasses import dataclass
+
 from roundsman.inspector.dead_letters.assess import Judged
 from roundsman.inspector.dead_letters.listing import Dead, dead_letters
 from roundsman.inspector.dead_letters.peek import MOST, QueuePeek
@@ -9,7 +11,6 @@ from roundsman.inspector.documents.dead_letters import DeadLetterDocument, DeadQ
 from roundsman.inspector.errors import InspectorError, InvalidArgument, NotFound
 from roundsman.inspector.read.stack import DeployedStack
 from roundsman.inspector.sanitize import inert
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.instants import iso
 
 

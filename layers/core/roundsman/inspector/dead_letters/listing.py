@@ -1,13 +1,13 @@
 """Reads the dead letters of a queue, with the reason of each as far as it is known."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from roundsman.inspector.dead_letters.assess import order_of
 from roundsman.inspector.dead_letters.peek import Letter
 from roundsman.inspector.dead_letters.queues import Source
 from roundsman.inspector.dead_letters.send import times_sent_back
 from roundsman.inspector.documents.dead_letters import DeadLetterSummaryDocument
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.instants import iso
 from roundsman.wire.dead_letters import ATTRIBUTE, DeadLetter, read_dead_letter
 

@@ -7,6 +7,7 @@ effect in a queue without a redrive policy. `queues.counts` refuses a queue that
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,6 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from roundsman.inspector.errors import InvalidArgument, NotFound
 from roundsman.inspector.sanitize import inert
-from roundsman.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -10,7 +11,6 @@ from roundsman.aws.sqs.dead_letters import RedrivePolicy, read_redrive_policy
 from roundsman.inspector.errors import InspectorError, NotFound
 from roundsman.inspector.read.stack import DeployedStack
 from roundsman.inspector.sanitize import inert
-from roundsman.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient

@@ -7,7 +7,7 @@ letters in the dead-letter queue.
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -29,7 +29,6 @@ from roundsman.inspector.errors import (
 from roundsman.inspector.progress import Working, no_progress
 from roundsman.inspector.read.stack import DeployedStack
 from roundsman.inspector.sanitize import inert
-from roundsman.lazy_dataclass import dataclass
 
 EACH = 0.25
 """Seconds that one letter takes in addition to the pause of the rate, on a slow connection to AWS:

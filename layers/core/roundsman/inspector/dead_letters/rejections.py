@@ -1,5 +1,7 @@
 """Reads the rejected messages in the RejectedQueue."""
 
+from dataclasses import dataclass
+
 from roundsman.errors import InvalidMessage, Problem
 from roundsman.inspector.dead_letters.assess import order_of
 from roundsman.inspector.dead_letters.peek import HIDDEN_FOR, Letter, QueuePeek
@@ -10,7 +12,6 @@ from roundsman.inspector.documents.dead_letters import (
     RejectionSummaryDocument,
 )
 from roundsman.inspector.read.stack import DeployedStack
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.instants import iso
 from roundsman.wire.fields import Fields
 from roundsman.wire.messages import read_object

@@ -4,7 +4,7 @@ A message is assessed, then sent, then deleted from the queue that it was in.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from botocore.exceptions import BotoCoreError, ClientError
 
@@ -20,7 +20,6 @@ from roundsman.inspector.documents.dead_letters import ResendDocument, ResentDoc
 from roundsman.inspector.errors import InspectorError, Interrupted, aws_sentence
 from roundsman.inspector.progress import Working, no_progress
 from roundsman.inspector.read.stack import DeployedStack
-from roundsman.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,9 @@ A test checks that docs/runbook/findings.md has an entry for each kind.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from roundsman.inspector.documents.doctor import FindingKind, Severity
-from roundsman.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ without an order. It scans both tables and is charged for that, so it is made on
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from roundsman.aws.clock import now
@@ -24,7 +24,6 @@ from roundsman.inspector.doctor.gather_tasks import (
 )
 from roundsman.inspector.doctor.readings import Looking
 from roundsman.inspector.read.stack import DeployedStack
-from roundsman.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

@@ -1,7 +1,7 @@
 """Checks a stack, and repairs what is safe to repair."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from roundsman.aws.clock import now
@@ -17,7 +17,6 @@ from roundsman.inspector.doctor.repair import Repair, repair, to_do
 from roundsman.inspector.doctor.report import Looked, Report
 from roundsman.inspector.documents.doctor import FindingKind
 from roundsman.inspector.read.stack import DeployedStack
-from roundsman.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

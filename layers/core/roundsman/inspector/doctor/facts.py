@@ -4,12 +4,11 @@ A part that could not be read is None or left out.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from roundsman.inspector.doctor.catalog import CATALOG, Entry
 from roundsman.inspector.documents.doctor import FindingKind
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.failure import Group
 from roundsman.model.holds import Hold
 from roundsman.model.leases import Leases

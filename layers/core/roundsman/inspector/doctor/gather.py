@@ -1,7 +1,7 @@
 """Reads the facts of a stack from AWS. Parts that cannot be read are noted and left out."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from roundsman.aws.clock import now
 from roundsman.inspector.bulk.start import bulk_runs_of
@@ -25,7 +25,6 @@ from roundsman.inspector.doctor.readings import Looking
 from roundsman.inspector.read.agents import agent_names
 from roundsman.inspector.read.queues import lags_of
 from roundsman.inspector.read.stack import DeployedStack
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.bulk_run import RunState
 from roundsman.model.failure import Group
 from roundsman.model.holds import Hold

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
@@ -11,7 +11,6 @@ from roundsman.inspector.doctor.facts import QueueFact
 from roundsman.inspector.doctor.readings import Looking
 from roundsman.inspector.read.queues import queue_of_mark
 from roundsman.inspector.read.stack import DeployedStack
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.instants import SECOND
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """Reads the stack's resources, tables, alarms, schedules and AlertTopic from AWS."""
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -11,7 +11,6 @@ from roundsman.inspector.doctor.facts import AlarmFact, ScheduleFact, TableFact,
 from roundsman.inspector.doctor.readings import Looking
 from roundsman.inspector.read.stack import DeployedStack
 from roundsman.inspector.stack_resources import stack_resources
-from roundsman.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient

@@ -4,7 +4,7 @@ import heapq
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import boto3
@@ -19,7 +19,6 @@ from roundsman.inspector.doctor.readings import Looking
 from roundsman.inspector.read.settled_rows import with_rows
 from roundsman.inspector.read.stack import DeployedStack
 from roundsman.inspector.read.task_records import END_OF_TIME
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.plan import Plan
 from roundsman.ports import DueEntry
 

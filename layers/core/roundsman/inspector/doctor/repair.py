@@ -5,12 +5,12 @@ unchanged. No repair deletes anything or stores a record.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from roundsman.aws.sqs.outbox import AwsOutbox
 from roundsman.errors import RoundsmanError
 from roundsman.inspector.doctor.facts import Finding, InspectRepair, Rearm
 from roundsman.inspector.read.stack import DeployedStack
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.instants import SECOND
 from roundsman.ports import Superseded
 

@@ -1,11 +1,11 @@
 """The result of the doctor's checks."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from roundsman.inspector.doctor.facts import Finding, Unseen
 from roundsman.inspector.doctor.repair import Repair
 from roundsman.inspector.documents.doctor import FindingDocument, RepairDocument, ReportDocument
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.instants import iso
 
 

@@ -3,9 +3,8 @@
 The constraints are for the JSON schemas only; nothing checks them at run time.
 """
 
+from dataclasses import dataclass
 from typing import Annotated, TypeAlias
-
-from roundsman.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

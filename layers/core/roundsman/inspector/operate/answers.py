@@ -4,7 +4,7 @@ The reply goes to the agent's reply queue, like a reply from the external system
 names the principal that sent it; the command `resolve` also records a name and a reason.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from botocore.exceptions import HTTPClientError
 
@@ -20,7 +20,6 @@ from roundsman.inspector.operate.commands import CommandOutcome
 from roundsman.inspector.read.lookup import find_task
 from roundsman.inspector.read.stack import DeployedStack
 from roundsman.inspector.sanitize import inert
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.events import Outcome
 from roundsman.model.json import Json
 from roundsman.model.states import ProcessState

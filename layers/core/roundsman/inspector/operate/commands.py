@@ -7,7 +7,7 @@ and refuses a command if the task changed after the sender read it.
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from botocore.exceptions import HTTPClientError
@@ -48,7 +48,6 @@ from roundsman.inspector.operate.newest_plan import (
 from roundsman.inspector.read.lookup import find_task
 from roundsman.inspector.read.stack import DeployedStack
 from roundsman.inspector.views.step_text import span
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.events import (
     COMMAND_KINDS,
     CommandKind,

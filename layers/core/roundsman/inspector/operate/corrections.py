@@ -1,14 +1,13 @@
 """Corrections of inputs: checked by the application's input types, and shown without secrets."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 from roundsman.errors import InvalidInput, Problem, Refused
 from roundsman.inspector.documents.commands import InputChangeDocument
 from roundsman.inspector.errors import InspectorError
 from roundsman.inspector.read.masks import MASK, MaskedPaths
 from roundsman.inspector.read.stack import DeployedStack
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.corrections import Change, Correction, corrected, path_text, value_at
 from roundsman.model.events import OperatorEvent, Resubmit
 from roundsman.model.json import Json, canonical_json

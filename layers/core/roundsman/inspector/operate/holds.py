@@ -5,7 +5,7 @@ next read it, and ends by itself at its end time.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from roundsman.aws.clock import now
 from roundsman.errors import RoundsmanError
@@ -21,7 +21,6 @@ from roundsman.inspector.operate.wake_waiting import HOLDS_ARE_KNOWN_AFTER, Woke
 from roundsman.inspector.read.agents import AgentNow, find_agent
 from roundsman.inspector.read.stack import DeployedStack
 from roundsman.inspector.views.agents import circuit_sentence, hold_document
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.holds import BREAKER, OPERATOR, Hold
 from roundsman.model.instants import SECOND
 from roundsman.wire.limits import wire_text

@@ -5,9 +5,8 @@ would need a command for each, so the obstacles are looked for here, one decisio
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.events import OperatorEvent, Resubmit
 from roundsman.model.states import ProcessState
 from roundsman.model.task import Task

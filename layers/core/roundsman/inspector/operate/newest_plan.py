@@ -7,7 +7,7 @@ valid under it, because only the deployed code has the workflows and their input
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from roundsman.aws.errors import aws_errors
 from roundsman.aws.outputs import LIVE
@@ -15,7 +15,6 @@ from roundsman.errors import InvalidMessage, Problem
 from roundsman.inspector.documents.commands import PlanMoveDocument
 from roundsman.inspector.errors import InspectorError
 from roundsman.inspector.read.stack import DeployedStack
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.corrections import corrected
 from roundsman.model.events import OperatorEvent, Resubmit
 from roundsman.model.json import Json

@@ -5,6 +5,7 @@ versions: the former code has to be deployed afterwards.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,6 @@ from roundsman.aws.errors import aws_errors
 from roundsman.aws.outputs import LIVE
 from roundsman.inspector.errors import InspectorError
 from roundsman.inspector.read.stack import DeployedStack
-from roundsman.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient

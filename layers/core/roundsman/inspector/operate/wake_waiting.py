@@ -7,7 +7,7 @@ lanes of the due index.
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from roundsman.aws.clock import now
@@ -18,7 +18,6 @@ from roundsman.errors import RoundsmanError
 from roundsman.inspector.read.lookup import plan_of
 from roundsman.inspector.read.stack import DeployedStack
 from roundsman.inspector.read.task_records import END_OF_TIME
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.instants import SECOND
 from roundsman.model.plan import Plan
 from roundsman.model.task import Task

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from roundsman.inspector.documents.preflight import (
@@ -12,7 +13,6 @@ from roundsman.inspector.documents.preflight import (
 )
 from roundsman.inspector.preflight.facts import AccountFacts, KeyFact, PlannedStack
 from roundsman.inspector.preflight.rights import unknown_types
-from roundsman.lazy_dataclass import dataclass
 
 CROWDED = 0.8
 """The part of the account's concurrency from which on others are too near."""

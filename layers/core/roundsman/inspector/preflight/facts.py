@@ -1,10 +1,9 @@
 """What a deployment needs, and what the account has, as plain values."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from roundsman.inspector.documents.preflight import PreflightCheck
-from roundsman.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

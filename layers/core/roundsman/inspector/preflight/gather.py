@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
@@ -26,7 +26,6 @@ from roundsman.inspector.preflight.facts import (
     SubscriptionFact,
 )
 from roundsman.inspector.preflight.rights import DEPLOYMENT, Right, merged, rights_of
-from roundsman.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient

@@ -7,8 +7,7 @@ https://docs.aws.amazon.com/cloudformation-cli/latest/userguide/resource-type-sc
 """
 
 from collections.abc import Iterable, Mapping
-
-from roundsman.lazy_dataclass import dataclass
+from dataclasses import dataclass
 
 ANY = "*"
 

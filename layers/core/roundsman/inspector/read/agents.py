@@ -6,11 +6,11 @@ and the read marks, from which the lags are computed, are in ControlTable.
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from roundsman.inspector.errors import NotFound
 from roundsman.inspector.read.stack import DeployedStack
 from roundsman.inspector.sanitize import inert
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.holds import Hold
 
 _QUEUE = re.compile(r"([A-Z][A-Za-z0-9]*?)(?:Urgent)?RequestQueueUrl")

@@ -7,11 +7,11 @@ read: the open tasks that are due first, and the ended tasks that ended last.
 
 import heapq
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from itertools import islice
 
 from roundsman.engine.due import Lane, lane_key
 from roundsman.inspector.read.stack import DeployedStack
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.states import TaskState
 from roundsman.ports import DueEntry
 

@@ -7,6 +7,7 @@ long as it has members.
 
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from itertools import islice
 from typing import TypedDict
 
@@ -15,7 +16,6 @@ from roundsman.inspector.read.agents import AgentNow
 from roundsman.inspector.read.counts import Count
 from roundsman.inspector.read.lookup import shown_tasks
 from roundsman.inspector.read.stack import DeployedStack
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.failure import UNDO_FAILED, UNDONE, Failure, Group, GroupSeverity, failure_of
 from roundsman.model.task import Task
 from roundsman.ports import Member

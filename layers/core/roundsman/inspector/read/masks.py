@@ -7,11 +7,10 @@ messages of errors and in reasons. What is to be decided or sent is made from th
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from roundsman.engine.erasure import keeps_reason
 from roundsman.inspector.read.stack import DeployedStack
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.corrections import Change, Path, path_text
 from roundsman.model.events import HistoryRow
 from roundsman.model.json import Json, canonical_json

@@ -7,7 +7,7 @@ of its own queue or of an agent's replies.
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
@@ -17,7 +17,6 @@ from roundsman.aws.errors import aws_errors
 from roundsman.inspector.documents.stats import AgeSource
 from roundsman.inspector.read.agents import agent_names
 from roundsman.inspector.read.stack import DeployedStack
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.events import Agents
 from roundsman.model.instants import EPOCH, MINUTE
 from roundsman.model.queue_lag import ReadMark

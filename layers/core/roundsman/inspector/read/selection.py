@@ -8,7 +8,7 @@ next page begins.
 
 import heapq
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import groupby, islice
 
 from roundsman.aws.clock import now
@@ -16,7 +16,6 @@ from roundsman.engine.due import Lane, lane_key
 from roundsman.inspector.read.cursors import START, Place, cursor_of, read_cursor
 from roundsman.inspector.read.stack import DeployedStack
 from roundsman.inspector.read.task_records import AT_ONCE, FIRST_PAGE
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.failure import NO_STEP
 from roundsman.model.instants import format_duration
 from roundsman.model.json import Json, canonical_json, sha256

@@ -3,6 +3,7 @@
 import heapq
 import tomllib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +20,6 @@ from roundsman.aws.outputs import describe_stack
 from roundsman.errors import UnreadableRecord
 from roundsman.inspector.errors import InspectorError, StackNotFound
 from roundsman.inspector.read.task_records import Records
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.task import Task
 from roundsman.ports import Member
 from roundsman.wire.tracing import is_sampled, trace_id

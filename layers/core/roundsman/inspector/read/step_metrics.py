@@ -5,10 +5,10 @@ request of an attempt that succeeded to its reply.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from roundsman.inspector.read.metrics import metric_query, read_metrics
 from roundsman.inspector.read.stack import DeployedStack
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.instants import MINUTE
 from roundsman.model.states import END_STATES, TaskState
 

@@ -5,7 +5,7 @@ The engine's store is separate, because the engine reads one task at a time.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from roundsman.aws.dynamodb.codec import failure_key, number, text
@@ -15,7 +15,6 @@ from roundsman.aws.errors import aws_errors
 from roundsman.errors import SchemaTooNew, TryAgain, UnreadableRecord
 from roundsman.inspector.clock import pause
 from roundsman.inspector.read.settled_rows import with_rows
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.instants import SECOND
 from roundsman.model.states import TaskState
 from roundsman.model.task import Task

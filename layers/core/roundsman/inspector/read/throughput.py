@@ -5,10 +5,10 @@ accepted, one for each end of an order, and two for each agent.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from roundsman.inspector.read.metrics import read_metrics, service_query
 from roundsman.inspector.read.stack import DeployedStack
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.instants import DAY, MINUTE
 from roundsman.model.states import TaskState
 

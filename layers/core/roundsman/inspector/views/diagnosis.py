@@ -8,7 +8,7 @@ about the task; `roundsman.engine.machine` does.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from roundsman.command_line import REASON, command_line
@@ -25,7 +25,6 @@ from roundsman.inspector.views.step_waits import (
     waits_of,
 )
 from roundsman.inspector.views.task_view import in_state, left_out_words, nothing_undoes, step_names
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.events import Agents
 from roundsman.model.holds import Hold
 from roundsman.model.instants import MINUTE, format_duration, iso, second

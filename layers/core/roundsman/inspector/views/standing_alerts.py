@@ -6,10 +6,10 @@ behind, a rejected message or a dead letter.
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from roundsman.command_line import command_line
 from roundsman.inspector.documents.alerts import AlertDocument, AlertKind, AlertSeverity
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.failure import NO_STEP, RETRIED, UNDO_FAILED, UNREADABLE, Group
 from roundsman.model.holds import OPERATOR, Hold
 from roundsman.model.instants import MINUTE, format_duration, iso, second

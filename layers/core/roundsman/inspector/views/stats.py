@@ -2,6 +2,7 @@
 
 import heapq
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import islice
 
 from roundsman.aws.clock import now
@@ -13,7 +14,6 @@ from roundsman.inspector.read.lookup import shown_tasks
 from roundsman.inspector.read.queues import Queue, find_queues
 from roundsman.inspector.read.stack import DeployedStack
 from roundsman.inspector.views.agents import agent_document
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.instants import iso
 from roundsman.model.states import TaskState
 from roundsman.model.task import Task

@@ -1,14 +1,13 @@
 """What each unfinished step waits for, the most important wait first. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import get_args
 
 from roundsman.command_line import REASON, command_line
 from roundsman.inspector.documents.tasks import StepCase
 from roundsman.inspector.views.step_text import reminder_words, retry_words
 from roundsman.inspector.views.task_view import step_names
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.events import Agents
 from roundsman.model.holds import OPERATOR, Hold, hold_words
 from roundsman.model.instants import format_duration, second

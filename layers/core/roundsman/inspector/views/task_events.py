@@ -5,12 +5,12 @@ commands.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from roundsman.engine.history import ANSWERED
 from roundsman.inspector.documents.tasks import TimelineDocument
 from roundsman.inspector.views.step_text import agent_words, reminder_words
 from roundsman.inspector.views.task_view import step_names
-from roundsman.lazy_dataclass import dataclass
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import iso
 from roundsman.model.plan import Plan

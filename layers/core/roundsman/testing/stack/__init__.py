@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from roundsman._lazy import names_from
+from roundsman.lazy_imports import names_from
 
 if TYPE_CHECKING:
     from roundsman.testing.stack.calls import AwsCall, AwsFault, InjectedFault, Killed
