@@ -149,8 +149,8 @@ class MemoryPlans(DynamoPlans):
     """PlanStore over tables in memory."""
 
     def __init__(self, *, tables: MemoryDynamoDB | None = None, clock: Clock = lambda: 0) -> None:
-        client = (tables or tables_in_memory()).client
-        super().__init__(client, control_table=TABLES.control, clock=clock)
+        self.tables = tables or tables_in_memory()
+        super().__init__(self.tables.client, control_table=TABLES.control, clock=clock)
 
 
 class MemoryHolds(DynamoHolds):
@@ -176,9 +176,9 @@ class MemoryAgentBoard(DynamoAgentBoard):
         keep_for: int = 0,
     ) -> None:
         """`depth_of` reads the depth of a queue that the scheduler reads."""
-        tables = tables_in_memory() if holds is None else holds.tables
+        self.tables = tables_in_memory() if holds is None else holds.tables
         super().__init__(
-            tables.client,
+            self.tables.client,
             control_table=TABLES.control,
             clock=clock,
             keep_for=keep_for,
@@ -198,8 +198,8 @@ class MemoryBulkRuns(DynamoBulkRuns):
     """BulkRunStore over tables in memory."""
 
     def __init__(self, clock: Clock, *, tables: MemoryDynamoDB | None = None) -> None:
-        client = (tables or tables_in_memory()).client
-        super().__init__(client, control_table=TABLES.control, clock=clock)
+        self.tables = tables or tables_in_memory()
+        super().__init__(self.tables.client, control_table=TABLES.control, clock=clock)
 
 
 class MemoryCallNotes(DynamoCallNotes):
@@ -220,13 +220,13 @@ class MemoryGroups(DynamoGroups):
     """GroupStore over tables in memory."""
 
     def __init__(self, *, tables: MemoryDynamoDB | None = None) -> None:
-        self._tables = tables or tables_in_memory()
-        super().__init__(self._tables.client, control_table=TABLES.control)
+        self.tables = tables or tables_in_memory()
+        super().__init__(self.tables.client, control_table=TABLES.control)
         self._read: tuple[int, Sequence[Group]] = (-1, ())
 
     def now(self) -> Sequence[Group]:
         """All open groups; they are read only after a change, for callers that ask often."""
-        changes = self._tables.changes(TABLES.control)
+        changes = self.tables.changes(TABLES.control)
         if self._read[0] != changes:
             self._read = changes, self.groups()
         return self._read[1]

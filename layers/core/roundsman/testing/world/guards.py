@@ -70,6 +70,7 @@ class FaultyHoldReads(DynamoHolds):
         self, inner: MemoryHolds, faults: Faults, clock: Clock, on_unread: Callable[[int], None]
     ) -> None:
         super().__init__(inner.tables.client, control_table=TABLES.control, clock=clock)
+        self._tables = inner.tables
         self._faults = faults
         self._on_unread = on_unread
 
@@ -77,7 +78,9 @@ class FaultyHoldReads(DynamoHolds):
         """All stored holds."""
         stored = super().stored
         try:
-            return self._faults.around("read_holds", lambda: stored(latest=latest))
+            return self._faults.around(
+                "read_holds", lambda: stored(latest=latest), tables=self._tables
+            )
         except (TryAgain, CallRefused):
             self._on_unread(self._clock())
             raise
