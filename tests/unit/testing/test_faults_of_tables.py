@@ -2,15 +2,17 @@
 
 from collections.abc import Callable
 from dataclasses import fields
+from datetime import timedelta
 from random import Random
 
 import pytest
 from botocore.exceptions import ClientError
 
+from roundsman import Step, Workflow
 from roundsman.agents.call_notes import Begun
 from roundsman.errors import Throttled, TryAgain
 from roundsman.ports import DueEntry
-from roundsman.testing import Fault, Faults, Mishaps, World
+from roundsman.testing import Fault, Faults, Mishaps, TaskState, World
 from roundsman.testing.faults import (
     ABLE,
     CALLS,
@@ -22,7 +24,7 @@ from roundsman.testing.faults import (
 from roundsman.testing.memory import MemoryCallNotes, MemoryLeases, MemoryStore
 from roundsman.testing.world.mishaps import RandomFaults
 from tests.contract.samples import NOW, born, claimed, order_row
-from tests.unit.testing.samples import SHOP
+from tests.unit.testing.samples import FENCED, SHOP
 
 OTHER = "ord-1002"
 
@@ -92,6 +94,25 @@ def test_after_a_call_that_was_throttled_the_table_has_the_capacity_of_before() 
     with pytest.raises(Throttled):
         notes.begin("k", 1)
     assert notes.begin("k", 1) is Begun.FIRST
+
+
+def test_what_an_agent_logs_of_its_tables_is_not_logged_in_a_world(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    shared = Step(
+        name="print",
+        agents=("one", "two"),
+        complete_within=timedelta(minutes=1),
+        compensation=FENCED,
+    )
+    shop = Workflow(name="shop", steps=(shared,), complete_within=timedelta(hours=1))
+    world = World(shop, faults=Faults().on("note_call", Fault.THROTTLED, nth=1))
+    order_id = world.submit()
+    world.run()
+    assert world.faults.count == {Fault.THROTTLED: 1}
+    assert "could not be written; not attempted" in str(world.trace)
+    assert world.task(order_id).state is TaskState.COMPLETED
+    assert capsys.readouterr().out == ""
 
 
 # --- drawn by chance -----------------------------------------------------------------------------

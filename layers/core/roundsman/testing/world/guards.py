@@ -6,13 +6,14 @@ the agent's visit, and the counts of this world.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeVar
 
 from aws_lambda_powertools.utilities.circuit_breaker import CircuitState
 
+from roundsman.aws.dynamodb import call_notes
 from roundsman.aws.dynamodb.holds import DynamoHolds
 from roundsman.aws.guard import breaker, circuit_events, guard, rate_limit
 from roundsman.aws.guard.breaker import Breaker
@@ -30,7 +31,7 @@ from roundsman.wire.alert import Alert
 
 T = TypeVar("T")
 
-LOGGED = (breaker, circuit_events, guard, rate_limit)
+LOGGED = (breaker, call_notes, circuit_events, guard, rate_limit)
 """The modules that log and count metrics, which a world does not: its trace says what happened."""
 
 
@@ -152,7 +153,7 @@ class WorldGuards:
         set_counts(self._counts)
         clock = Datetime(visit.clock)
         try:
-            with replaced(CLOCKED, dt=clock), replaced(LOGGED, **SILENT):
+            with replaced(CLOCKED, dt=clock), silent():
                 yield
         finally:
             self._counts = [dict(kept) for kept in counts()]
@@ -224,6 +225,11 @@ class VisitGuard:
         """Publish the alerts that the calls so far have caused."""
         with self.guards.at(self.visit):
             self.guard.tell()
+
+
+def silent() -> AbstractContextManager[None]:
+    """Let an agent log nothing and count nothing."""
+    return replaced(LOGGED, **SILENT)
 
 
 class SilentLogger:

@@ -66,7 +66,7 @@ from roundsman.testing.memory import (
 )
 from roundsman.testing.world import queues
 from roundsman.testing.world.agents import RequestRun
-from roundsman.testing.world.guards import Circuit, WorldGuards
+from roundsman.testing.world.guards import Circuit, WorldGuards, silent
 from roundsman.testing.world.outbox import WorldOutbox
 from roundsman.testing.world.queues import (
     ANSWER_SENDER,
@@ -409,9 +409,10 @@ class Processes:
             self.faults.around("reply", lambda: post.post(REPLIES, body, visit.spent, agent))
 
         try:
-            answer = visit.answer(
-                redelivered=mail.receives > 1, say=say, jitter=self._chance.random
-            )
+            with silent():
+                answer = visit.answer(
+                    redelivered=mail.receives > 1, say=say, jitter=self._chance.random
+                )
         except Crash:
             self.guards.died(agent)
             raise
