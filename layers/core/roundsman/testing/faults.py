@@ -203,12 +203,11 @@ class Faults:
         self._before_each(name)
         self.calls.append(name)
         fault = None if self.stopped else self.choose(name)
-        if fault is not None and name not in ABLE.get(fault, CALLS):
-            fault = None
-        if fault is not None:
-            self.count[fault] = self.count.get(fault, 0) + 1
-            self.happened.append(hit := Hit(len(self.calls), name, fault))
-            self._on_hit(hit)
+        if fault is None or name not in ABLE.get(fault, CALLS):
+            return call()
+        self.count[fault] = self.count.get(fault, 0) + 1
+        self.happened.append(hit := Hit(len(self.calls), name, fault))
+        self._on_hit(hit)
         if fault is Fault.CRASH_BEFORE:
             raise Crash(name)
         if fault is Fault.NOT_DONE:
@@ -234,8 +233,8 @@ class Faults:
         return self._at.get(len(self.calls))
 
 
-def _of_tables(fault: Fault | None, tables: MemoryDynamoDB | None) -> AbstractContextManager[None]:
-    if tables is None or fault is None:
+def _of_tables(fault: Fault, tables: MemoryDynamoDB | None) -> AbstractContextManager[None]:
+    if tables is None:
         return nullcontext()
     in_tables: Mapping[Fault, Callable[[], AbstractContextManager[None]]] = {
         Fault.ANSWER_LOST: tables.lost_answer,
