@@ -22,9 +22,11 @@ from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.instants import SECOND
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import PERFORM, idempotency_key
-from roundsman.testing import FOR_EVER, Mishaps, World
+from roundsman.testing import FOR_EVER, Capacity, Mishaps, World
 from roundsman.testing.ledger import EffectKey
+from roundsman.testing.world.capacity import SCHEDULER, SUBMISSION
 from roundsman.testing.world.processes import CallbackRequest
+from tools.soak_account import Account, counted
 
 ORDERS_AT_MOST = 12
 AGENTS = ("one", "two", "three")
@@ -37,40 +39,15 @@ STRATEGIES: tuple[Callable[[], Undo | Archive | Wait], ...] = (
 )
 
 
+BEHIND = 0.2
+"""The share of stories in which few instances of a function take their time."""
+
 GONE = "retention is over"
 """The problem with which a command may be rejected: its task's record has expired."""
 
 
 class Lost(AssertionError):
     """A sent order has no task, or a valid message was rejected."""
-
-
-@dataclass
-class Account:
-    """The totals of several stories."""
-
-    stories: int = 0
-    orders: int = 0
-    events: int = 0
-    calls: int = 0
-    """Calls to AWS in which a fault was possible."""
-    commands: int = 0
-    """Actions of operators, applications and people who answer a callback."""
-    troubles: int = 0
-    """Faults at the remote services."""
-    redriven: int = 0
-    """Dead letters that were redriven."""
-    faults: Counter[str] = field(default_factory=Counter)
-    """The number of faults of calls, by kind."""
-    ends: Counter[str] = field(default_factory=Counter)
-    """The number of orders, by the final state of the task."""
-
-    def add(self, other: "Account") -> None:
-        """Add the totals of `other` to this account."""
-        for name in ("stories", "orders", "events", "calls", "commands", "troubles", "redriven"):
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-        self.faults += other.faults
-        self.ends += other.ends
 
 
 def random_workflow(chance: Random) -> Workflow:
@@ -130,6 +107,22 @@ def random_mishaps(chance: Random) -> Mishaps:
     )
 
 
+def random_capacity(chance: Random) -> dict[str, Capacity]:
+    """Return what the functions of a story do at once: mostly, any number of them in no time."""
+    lot = chance.random()
+    if lot >= BEHIND:
+        return {}
+    functions = (SCHEDULER,) if lot < 0.7 * BEHIND else (SCHEDULER, SUBMISSION)
+    return {
+        function: Capacity(
+            instances=chance.choice((1, 1, 2)),
+            takes=timedelta(seconds=chance.choice((0.2, 1, 4, 10))),
+            batch=chance.choice((1, 10)),
+        )
+        for function in functions
+    }
+
+
 @dataclass
 class Story:
     """A simulated world that is derived from one seed, from its first order to the end of all."""
@@ -147,7 +140,9 @@ class Story:
             supervisors=self.chance.randint(1, 3),
             skew={"supervisor": timedelta(seconds=self.chance.choice((-2, 0, 0, 2)))},
             instances=self.chance.choice((None, 1, 3)),
+            capacity=random_capacity(self.chance),
         )
+        self.world.processes.tables.index_lag = self.chance.choice((0, 0, 100, 3 * SECOND))
         self.sent: list[str] = []
         self.noes: dict[EffectKey, int] = {}
         if self.chance.random() < 0.3:  # one step waits for a callback from a person
@@ -161,6 +156,11 @@ class Story:
         Raises InvariantBroken if an invariant does not hold, and Lost if an order or a message was
         lost.
         """
+        with counted(self.account):
+            self._tell()
+        return self._account()
+
+    def _tell(self) -> None:
         for _ in range(self.chance.randint(1, ORDERS_AT_MOST)):
             self._send_order()
             self._wait()
@@ -175,11 +175,12 @@ class Story:
         for order_id in self.sent:
             self._repair(order_id)
         self._end()
-        return self._account()
 
     def _end(self) -> None:
         """Run without mishaps, redrive the dead letters, and check that every order ended."""
         self.world.run()
+        if self.chance.random() < 0.3:
+            self.world.processes.tables.expire()
         self.account.redriven += self.world.redrive()
         self.world.run()
         self.world.check_all_ended()
@@ -203,7 +204,7 @@ class Story:
             reply_to="a-queue" if chance.random() < 0.5 else None,
         )
         total = chance.choice((10, 30))
-        lines = [{"sku": f"line-{number}"} for number in range(chance.randint(1, 3))]
+        lines = [{"sku": f"line-{number}"} for number in range(chance.randint(0, 3))]
         self.sent.append(self.world.submit({"total": total, "lines": lines}, options=options))
         if chance.random() < 0.1:  # the application sends the same order again
             self.world.submit(
@@ -325,6 +326,8 @@ class Story:
         found, world = self.account, self.world
         found.stories, found.orders, found.events = 1, len(self.sent), world.events
         found.calls, found.troubles = len(world.faults.calls), world.services.troubles
+        found.behind = int(world.functions.timed)
         found.faults = Counter({str(fault): n for fault, n in world.faults.count.items()})
+        found.hits = Counter(hit.name for hit in world.faults.happened)
         found.ends = Counter(str(world.task(order_id).state) for order_id in self.sent)
         return found

@@ -24,7 +24,9 @@ FAULTS: Mapping[str, tuple[AwsFault, int | None]] = {
     "throttled-once": (AwsFault.THROTTLED, 1),
     "broken": (AwsFault.BROKEN, None),
     "answer-lost": (AwsFault.ANSWER_LOST, 1),
+    "in-conflict": (AwsFault.IN_CONFLICT, None),
 }
+WRITES = ("PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems")
 READS = ("GetItem", "BatchGetItem", "Query", "GetQueueUrl", "GetQueueAttributes")
 PATIENCE = 6 * 3600  # seconds until an order that has not ended never will
 ROUNDS = 100
@@ -63,11 +65,25 @@ class Run:
 
 
 def runs_of(calls: list[AwsCall], faults: Sequence[str]) -> Iterator[Run]:
-    """Each call with each fault; a read whose answer is lost is as one that was refused."""
+    """Each call with each fault that it can meet."""
     for number, call in enumerate(calls, start=1):
         for name in faults:
-            if FAULTS[name][0] is not AwsFault.ANSWER_LOST or call.operation not in READS:
+            if _meets(call, FAULTS[name][0]):
                 yield Run(number, call, name)
+
+
+def runs_in_turn(calls: list[AwsCall], faults: Sequence[str], turns: int) -> Iterator[Run]:
+    """Each call with one of the faults that it can meet, which take turns from that number on."""
+    for number, call in enumerate(calls, start=1):
+        able = [name for name in faults if _meets(call, FAULTS[name][0])]
+        yield Run(number, call, able[(number + turns) % len(able)])
+
+
+def _meets(call: AwsCall, fault: AwsFault) -> bool:
+    """Whether the call can meet the fault; a read whose answer is lost is as one refused."""
+    if fault is AwsFault.IN_CONFLICT:
+        return call.operation in WRITES
+    return fault is not AwsFault.ANSWER_LOST or call.operation not in READS
 
 
 class Stage:

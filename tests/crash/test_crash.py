@@ -18,7 +18,7 @@ import pytest
 from roundsman.aws.dynamodb import settled, tasks
 from roundsman.model.task import Task
 from tests.crash.conftest import COUNTED, Open
-from tests.crash.runs import FAULTS, Run, Stage, runs_of
+from tests.crash.runs import FAULTS, Run, Stage, runs_in_turn, runs_of
 from tests.crash.scenarios import SCENARIOS, Scenario
 
 Record = Callable[[str, object], None]
@@ -28,7 +28,7 @@ DIVIDED = [name for name in SCENARIOS if name != "a permanent fault of the first
 
 ENGINE = {"SubmissionFunction", "SchedulerFunction", "SupervisorFunction"}
 DEATHS = ("dies-before", "dies-after")
-FAILURES = ("broken",)
+FAILURES = ("broken", "in-conflict")
 MENDED = ("throttled-once", "answer-lost")  # botocore tries again, and finds or makes it done
 SHOWN = 20  # of the failures; more say no more
 
@@ -83,9 +83,7 @@ def crash_everywhere(
         assert plain.alerts == frozenset(scenario.alerts)
         calls = list(stage.stack.calls)
         assert {call.function for call in calls} >= ENGINE
-        runs = list(runs_of(calls, faults))
-        if turns is not None:
-            runs = [run for run in runs if run.fault == faults[(run.number + turns) % len(faults)]]
+        runs = list(runs_of(calls, faults) if turns is None else runs_in_turn(calls, faults, turns))
         runs = chosen(runs[::every])
         assert runs or os.environ.get("CRASH_ONLY"), "nothing was tried"
         failures = failures_of(stage, scenario, runs)

@@ -239,6 +239,8 @@ SMALL: dict[str, Configuration] = {
     ),
     "a step whose replies may wait": replace(A_STEP, looks=True),
     "a step whose replies may wait, a crash": replace(fewer(A_STEP), looks=True, crashes=1),
+    "one step, stale views": replace(A_STEP, stale=True),
+    "a step whose scheduler may be behind": replace(A_STEP, looks=True, behind=True),
     "two steps in a row, the first for good": Configuration(plan=plan(bare, step("b", bare))),
 }
 VERIFY: dict[str, Configuration] = {
@@ -266,12 +268,19 @@ VERIFY: dict[str, Configuration] = {
     ),
     "two steps in a row, a crash": replace(fewer(A_ROW), crashes=1),
     "two steps in a row, a repeated message": replace(fewer(A_ROW), repeats=1),
+    "two steps in a row, stale views and a crash": replace(fewer(A_ROW), crashes=1, stale=True),
+    "one step, stale views and a crash": replace(A_STEP, crashes=1, stale=True),
+    "one step, stale views and what a person may ask": replace(
+        KEPT, commands=asked("resubmit", "undo", "erase"), stale=True
+    ),
+    "one unfenced step, stale views and a repeated message": replace(
+        UNFENCED, repeats=1, stale=True
+    ),
     "two steps in a row, two supervisors in pieces": replace(fewer(A_ROW), supervisors=2),
     "two steps in a row, resubmitted": replace(A_ROW, commands=asked("resubmit")),
     "two steps in a row, cancelled and erased, and begun again or not": replace(
         fewer(A_ROW), commands=asked("cancel", "erase", "resubmit --again")
     ),
-    "two steps in a row, cancelled": replace(A_ROW, commands=asked("cancel")),
     "two steps in a row, their task out of time": near_end(one, two),
     "two unfenced steps in a row": Configuration(plan=plan(*unfenced_row)),
     "two unfenced steps in a row, a repeated message": replace(
@@ -365,6 +374,9 @@ VERIFY: dict[str, Configuration] = {
     "an unfenced step whose replies may wait": replace(fewer(UNFENCED), looks=True),
     "two steps in a row whose replies may wait": replace(fewer(A_ROW), looks=True),
     "a step of two agents whose replies may wait": replace(SEVERAL, looks=True),
+    "a step whose scheduler may be behind, a crash": replace(
+        fewer(A_STEP), looks=True, behind=True, crashes=1
+    ),
     "a step with heartbeats whose replies may wait": replace(BEATS, looks=True, copies=1),
     "an unfenced step with heartbeats": repeated(
         replace(BEATS, plan=plan(replace(beats, compensation=unfenced.compensation)))

@@ -16,6 +16,8 @@ The engine is real (`shells`), the world around it is modelled here:
 - a person says what is true when it is heard: that an effect stands, or that none does;
 - a process dies after any call that had an effect, while the budget lasts;
 - schedulers and supervisors read, and act on what they read while others act in between;
+- where it is asked for, a scheduler's first read finds what was there before the last write, a
+  supervisor looks at a task that an old index shows as due, and the scheduler is behind;
 - time goes on to the next instant that anything depends on, whatever else might have happened.
 """
 
@@ -47,7 +49,10 @@ HELD_FOR = 60_000
 MOST_AT_ONCE = 2
 """Decisions in one write: an inspection, and the Start that follows from it; or two replies."""
 
+WRITES = frozenset({"save", "clear_owed", "rearm"})
+
 COUNTED = "an attempt whose reply waits is not counted"
+UNPROVED = "while the scheduler is behind, one look at its queue is no proof that no reply waits"
 
 USUAL = ("done", "answer lost", "unavailable", "refused")
 OUTSIDE = ("yes", "yes, and it is lost", "no")
@@ -70,6 +75,9 @@ class Configuration:
     `outcomes`: what is known of effects is part of a state, see `Records`. `together`: two replies
     may be handed to one process at once, which stores them by one write if it can. `looks`: a
     process can read whether replies wait, and an attempt whose reply waits is never counted.
+    `behind`: any process may find that commands wait for the scheduler, and have waited long.
+    `stale`: any eventually consistent read may find what was there before the last write: the
+    first read of a message, and the entries of what is due. Not with processes in pieces.
     """
 
     plan: Plan
@@ -91,6 +99,8 @@ class Configuration:
     outcomes: bool = False
     together: bool = False
     looks: bool = False
+    behind: bool = False
+    stale: bool = False
 
 
 class TaskModel:
@@ -164,7 +174,12 @@ class TaskModel:
         """Everything that may happen next."""
         try:
             for job, rest in self._jobs(state):
-                yield from self._done(state, job, rest)
+                yield from self._done(state, job, rest, self.world(state))
+                if self.configuration.behind:
+                    yield from self._found_behind(state, job, rest)
+            if self.configuration.stale:
+                yield from self._looked_too_early(state)
+                yield from self._read_too_early(state)
             yield from self._done_together(state)
             yield from self._read(state)
             yield from self._acted_on(state)
@@ -182,9 +197,9 @@ class TaskModel:
 
     # --- Processes ---------------------------------------------------------------------------
 
-    def handled(self, state: State, job: Mail, rest: State, read: Read | None = None) -> State:
+    def handled(self, state: State, job: Mail, rest: State) -> State:
         """A process reads, decides, writes, sends and acknowledges, in one piece."""
-        ran = self.shells.run(state.record, job, read=read, world=self.world(state))
+        ran = self.shells.run(state.record, job, world=self.world(state))
         return self._after(rest, ran)
 
     def _jobs(self, state: State) -> Iterator[tuple[Mail, State]]:
@@ -207,12 +222,11 @@ class TaskModel:
                 yield mail, without(state, mail)
 
     def _done(
-        self, state: State, job: Mail, rest: State, read: Read | None = None
+        self, state: State, job: Mail, rest: State, world: World, read: Read | None = None
     ) -> Iterator[tuple[str, State]]:
         """Well; or not acknowledged; or dead after any of its effects; or one of them failed."""
-        world = self.world(state)
         ran = self.shells.run(state.record, job, read=read, world=world)
-        self._check_replies_count(rest, job, ran)
+        self._check_replies_count(rest, job, ran, world)
         who = _who(job if read is None else read.job._replace(name=FRESH))
         if self.configuration.loses_plan:
             lost = self.shells.run(
@@ -221,7 +235,7 @@ class TaskModel:
             if not lost.comes_again and (lost.effects or job.kind == "command"):
                 yield f"{who}, and finds no plan", self._after(rest, lost)
         if ran.effects or rest.mail != state.mail or read is not None:
-            yield who, self.handled(state, job, rest, read)
+            yield who, self._after(rest, ran)
         if ran.effects and state.repeats and job is not PASS:
             kept = _kept(rest._replace(repeats=state.repeats - 1), job)
             yield f"{who}, and does not acknowledge it", self._after(kept, ran)
@@ -234,17 +248,55 @@ class TaskModel:
                 failed = self.shells.run(state.record, job, Fault(fails=number), read, world)
                 yield f"{who}, and cannot send the {effect}", self._after(kept, failed)
 
-    def _check_replies_count(self, state: State, job: Mail, ran: Ran) -> None:
-        """Raise Breaks if an attempt is given up although its reply waits in the queue."""
+    def _check_replies_count(self, state: State, job: Mail, ran: Ran, world: World) -> None:
+        """Raise Breaks if an attempt is given up although its reply waits in the queue, or may."""
         if not self.configuration.looks or job not in (PASS, START, INSPECT):
             return
         before, after = self.records.tasks[state.record], self.records.tasks[ran.record]
         if before.ending is not None:
             return  # the step is undone, whatever its reply says
-        for mail in state.mail:
-            under_way = before.step(mail.step).locked_by == mail.lock
-            if mail.kind == "reply" and under_way and not after.step(mail.step).under_way:
+        waits = {(mail.step, mail.lock) for mail in state.mail if mail.kind == "reply"}
+        for name, record in before.steps.items():
+            if not record.under_way or after.step(name).under_way:
+                continue
+            if (name, record.locked_by) in waits:
                 raise Breaks(COUNTED)
+            if world.behind:
+                raise Breaks(UNPROVED)
+
+    def _found_behind(self, state: State, job: Mail, rest: State) -> Iterator[tuple[str, State]]:
+        """A process that finds that messages wait for the scheduler, where that matters to it."""
+        world = self.world(state)
+        behind = world._replace(behind=True)
+        ran = self.shells.run(state.record, job, world=behind)
+        self._check_replies_count(rest, job, ran, behind)
+        if ran != self.shells.run(state.record, job, world=world):
+            for cause, after in self._done(state, job, rest, behind):
+                yield f"{cause}, as the scheduler is behind", after
+
+    def _looked_too_early(self, state: State) -> Iterator[tuple[str, State]]:
+        """A supervisor looks at an entry that was due before the last write."""
+        world = self.world(state)._replace(old_entry=True)
+        for cause, after in self._done(state, PASS, state, world):
+            yield f"{cause}, at an old entry", after
+
+    def _read_too_early(self, state: State) -> Iterator[tuple[str, State]]:
+        """A process writes, and the first read for the next message finds what was there before."""
+        for job, rest in self._jobs(state):
+            ran = self.shells.run(state.record, job, world=self.world(state))
+            if not WRITES.intersection(ran.effects):
+                continue
+            for following, left in self._jobs(rest):
+                if following is PASS or _is_resolve(self.configuration, following):
+                    continue  # a supervisor's read is the latest; what a person says may be no more
+                name = _unused(left) if following.name == FRESH else following.name
+                read = Read(following._replace(name=name), state.record)
+                written = self._after(left._replace(reads=(*left.reads, read)), ran, keeps=True)
+                for stale in written.reads:
+                    others = written._replace(reads=_without(written.reads, stale))
+                    world = self.world(others)._replace(stale=True)
+                    for cause, after in self._done(written, stale.job, others, world, stale):
+                        yield f"{_who(job)}; {cause}, by a stale read", after
 
     def _done_together(self, state: State) -> Iterator[tuple[str, State]]:
         """Two replies that were not handled before, by one process; it lives or dies for both."""
@@ -287,7 +339,7 @@ class TaskModel:
     def _acted_on(self, state: State) -> Iterator[tuple[str, State]]:
         for read in dict.fromkeys(state.reads):
             rest = state._replace(reads=_without(state.reads, read))
-            for cause, after in self._done(state, read.job, rest, read):
+            for cause, after in self._done(state, read.job, rest, self.world(state), read):
                 yield f"{cause}, on what it read", after
             ran = self.shells.run(state.record, read.job, read=read)
             if not read.committed and ran.effects[:1] == ("save",) and len(ran.effects) > 1:
@@ -297,8 +349,8 @@ class TaskModel:
                 who = _who(read.job._replace(name=FRESH))
                 yield f"{who}, on what it read, and has yet to send", after
 
-    def _after(self, rest: State, ran: Ran) -> State:
-        """What a run has left, with what it sent."""
+    def _after(self, rest: State, ran: Ran, *, keeps: bool = False) -> State:
+        """What a run has left, with what it sent; `keeps`: also with what is read and outdated."""
         rest = _without_locks_given_anew(rest, ran)
         ended = self.records.tasks[ran.record].ended
         told = rest.told if ended and not ran.ends_anew else frozenset[str]()
@@ -314,7 +366,7 @@ class TaskModel:
         names = dict(ran.names)
         if FRESH in names:
             names[KEPT] = names[FRESH]
-        return self._settled(after, names)
+        return self._settling.settled(after, names, keeps=keeps)
 
     def _mail(self, request: AgentRequest, now: int) -> Mail:
         acts_until = request.complete_by + SKEW - now + T0
@@ -501,6 +553,10 @@ def _behind(read: Read, decisions: int) -> Read:
     """Of a decision that is stored only whether another came after it is of interest."""
     behind = read.behind + decisions
     return read._replace(behind=min(behind, MOST_AT_ONCE + 1) if read.committed else behind)
+
+
+def _is_resolve(configuration: Configuration, job: Mail) -> bool:
+    return job.kind == "command" and isinstance(configuration.commands[job.step], Resolve)
 
 
 def _unused(state: State) -> str:

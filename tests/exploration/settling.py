@@ -42,14 +42,17 @@ class Settling:
         self._answers = sorted(answers)
         self._ignored: dict[tuple[int, Mail], bool] = {}
 
-    def settled(self, state: State, names: Mapping[str, str] | None = None) -> State:
+    def settled(
+        self, state: State, names: Mapping[str, str] | None = None, *, keeps: bool = False
+    ) -> State:
         """The state that stands for all like it.
 
-        `names` are the present record's nonces, as they were called in the rest of the state.
+        `names` are the present record's nonces, as they were called in the rest of the state. With
+        `keeps`, a reading that is out of date stays one.
         """
         if names is None:
             names = {name: name for name in self._records.names(state.record)}
-        mail, reads = self._current(state)
+        mail, reads = (list(state.mail), state.reads) if keeps else self._current(state)
         mail = self._without_lost_locks(state, mail, reads, names)
         mapping = dict(names)
         for read in reads:

@@ -20,7 +20,7 @@ from roundsman.model.json import Json, parse_json
 from roundsman.model.queue_lag import ReadMark
 from roundsman.model.scheduler_queues import COMMANDS, QueueDepth
 from roundsman.model.task import StepError, StepRecord, Task
-from roundsman.ports import OrderRow, Saved, Superseded
+from roundsman.ports import DueEntry, OrderRow, Saved, Superseded
 from roundsman.scheduler.fold import ArrivedReply
 from roundsman.scheduler.scheduler import Scheduler
 from roundsman.supervisor.supervisor import Supervisor, SupervisorConfig
@@ -67,11 +67,19 @@ class Ran(NamedTuple):
 
 class World(NamedTuple):
     """What a process finds besides the record: the agents that are held, whether its plan, and
-    whether replies wait in their queue; None where that cannot be read."""
+    whether replies wait in their queue; None where that cannot be read.
+
+    `behind`: commands wait that nobody has read, and the last one that was read had waited long.
+    `old_entry`: the index shows that the task is due, whatever its record says. `stale`: an
+    eventually consistent read finds what the process is given as read, and no other read does.
+    """
 
     held: frozenset[str] = frozenset()
     has_plan: bool = True
     replies_wait: bool | None = None
+    behind: bool = False
+    old_entry: bool = False
+    stale: bool = False
 
 
 WELL = World()
@@ -160,6 +168,7 @@ class Shells:
         self, record: int, job: Mail | Batch, fault: Fault, read: Read | None, world: World
     ) -> Ran:
         desk = self._desk(record, fault, read)
+        desk.world = world
         before = desk.tasks()[0]
         comes_again = False
         with suppress(Cut):
@@ -275,6 +284,8 @@ class Board:
 
     def __init__(self, agents: Sequence[str], now: int, world: World) -> None:
         until = now + HELD_FOR_NOW
+        self._now = now
+        self._behind = world.behind
         self._replies_wait = world.replies_wait
         self._views = {
             f"{agent}/normal": AgentView(
@@ -288,12 +299,14 @@ class Board:
         return self._views
 
     def marks(self) -> Mapping[str, ReadMark]:
-        """None: no message waits."""
-        return {}
+        """Of commands, where they wait."""
+        return {COMMANDS: ReadMark(self._now - MINUTE, self._now)} if self._behind else {}
 
     def depth(self, key: str) -> QueueDepth | None:
-        """What waits; of commands nothing is known. Where it cannot be read, timeouts count."""
-        if self._replies_wait is None or key == COMMANDS:
+        """What waits; None where it cannot be read. Where replies cannot be, timeouts count."""
+        if key == COMMANDS:
+            return QueueDepth(1, 0) if self._behind else None
+        if self._replies_wait is None:
             return None
         return QueueDepth(int(self._replies_wait), 0)
 
@@ -312,6 +325,7 @@ class Desk(MemoryStore):
         self.effects: list[str] = []
         self.outbox = Mailbox(self)
         self.groups = Groups(self)
+        self.world = WELL
         self.probes = False
         self.committed = False
         self.ends_anew = False
@@ -331,9 +345,14 @@ class Desk(MemoryStore):
         return self.tasks()[0] if self._read is None or self._wrote else self._read
 
     def load(self, task_id: str, now: int, *, latest: bool = True) -> Task | None:
+        if self.world.stale and latest:
+            self._wrote = True  # it goes on with what is stored
         if self._read is not None and not self._wrote:
             return self._read
         return super().load(task_id, now, latest=latest)
+
+    def due(self, lane: str, until: int) -> Iterator[DueEntry]:
+        return iter([DueEntry(TASK_ID, T0)]) if self.world.old_entry else super().due(lane, until)
 
     def save(
         self, task: Task, *, seen: int, history: Sequence[HistoryRow] = ()

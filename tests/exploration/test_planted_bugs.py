@@ -35,7 +35,7 @@ from roundsman.model.scheduler_queues import NOTHING_KNOWN, SchedulerQueues
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import AfterUndo, Effect, StepError, StepRecord, Task
 from roundsman.ports import Saved, Superseded
-from roundsman.scheduler import scheduler
+from roundsman.scheduler import queue_watch, scheduler
 from roundsman.testing.invariants.rules import Invariant
 from roundsman.testing.memory import MemoryStore
 from tests.exploration.configurations import (
@@ -60,7 +60,7 @@ from tests.exploration.configurations import (
     unfenced,
 )
 from tests.exploration.explorer import explore
-from tests.exploration.model import COUNTED, Configuration, TaskModel
+from tests.exploration.model import COUNTED, UNPROVED, Configuration, TaskModel
 from tests.exploration.rules import (
     FINAL,
     GIVEN_ONCE,
@@ -247,6 +247,11 @@ def every_timeout_counts(patch: Patch) -> None:
     patch.setattr(timeouts, "counts", lambda *_: True)
 
 
+def one_look_proves(patch: Patch) -> None:
+    """That commands wait for the scheduler is no reason to doubt an empty queue of replies."""
+    patch.setattr(queue_watch, "CONFIRMED_FOR", 0)
+
+
 def nobody_looks_at_a_step_that_waits_for_its_callback(patch: Patch) -> None:
     def overdue_at(record: StepRecord) -> int | None:
         return None if record.waiting else record.complete_by
@@ -295,6 +300,8 @@ FRESH = replace(FOR_GOOD, commands=asked("resubmit --fresh-key"))
 SAID = replace(HELD, endings=("done",), commands=asked("resolve a did-not"))
 SAID_UNFENCED = replace(SAID, plan=EVERY["an unfenced step of two agents"].plan)
 LOOKS = replace(A_STEP, looks=True)
+BEHIND = replace(LOOKS, behind=True)
+VIEWS = replace(A_STEP, stale=True)
 GIVEN_BACK = replace(HELD, endings=("done", "given back"), copies=1)
 REPEATED = Configuration(plan=plan(briefly), repeats=1)
 
@@ -345,6 +352,8 @@ BUGS: list[tuple[Callable[[Patch], None], Configuration, int, str]] = [
     (a_person_is_believed_about_what_is_to_come, SAID_UNFENCED, 5, Invariant.ONCE.value),
     (a_person_is_believed_about_a_call_that_hangs, SAID, 5, Invariant.ONCE.value),
     (every_timeout_counts, LOOKS, 3, COUNTED),
+    (one_look_proves, BEHIND, 2, UNPROVED),
+    (no_version_condition, VIEWS, 5, Invariant.EXPLAINED.value),
     (nobody_looks_at_a_step_that_waits_for_its_callback, ASKS, 3, Invariant.ENDS.value),
     (nobody_looks_when_a_reminder_is_due, REMINDS, 5, WATCHED),
     (a_heartbeat_is_not_missed, BEATS, 3, LOOKED_AT),

@@ -7,15 +7,17 @@ from pathlib import Path
 import pytest
 
 from roundsman import Json, PermanentError, TransientError
-from roundsman.engine import effects
+from roundsman.engine import effects, transitions
 from roundsman.model.events import Extend, OperatorEvent, Resolve, Resubmit
 from roundsman.model.states import ProcessState
 from roundsman.model.task import StepRecord
-from roundsman.testing import World
+from roundsman.testing import Fault, World
+from roundsman.testing.faults import CALLS
 from roundsman.testing.invariants.rules import Invariant
 from roundsman.testing.world.operator import Operator
 from tests.support.planted import no_version_condition
 from tools.soak import Limits, main, run_stories, soak
+from tools.soak_account import COMMANDS, Account
 from tools.soak_stories import Story
 
 
@@ -33,9 +35,49 @@ def test_some_hundred_orders_of_random_stories_break_nothing() -> None:
     account = found.account
     assert account.orders > 300
     assert sum(account.faults.values()) > 1_000, "much went wrong on the way"
-    assert len(account.faults) == 7
+    assert account.faults.keys() == {fault.value for fault in Fault} - {Fault.REFUSED.value}
+    assert 0.1 < account.behind / account.stories < 0.35
+    assert account.not_covered()["commands"] == ["Reconcile"]
+    assert "ends" not in account.not_covered()
     assert sum(account.ends.values()) == account.orders
     assert set(account.ends) == {"Completed", "Undone", "Archived", "Cancelled"}
+
+
+def test_what_no_story_has_met_is_named_and_what_one_has_met_is_not() -> None:
+    account = Account()
+    left = account.not_covered()
+    assert left["kinds of fault"] == [fault.value for fault in Fault]
+    assert left["faults of"] == list(CALLS)
+    assert left["ends"] == ["Archived", "Cancelled", "Completed", "Undone"]
+    assert {"Resubmit", "Erase"} < set(left["commands"])
+    assert "Start" not in left["commands"], "nobody asks for it"
+    assert "Pending, claimed" in left["moves of a step"]
+    account.faults.update(fault.value for fault in Fault if fault is not Fault.STALE)
+    account.hits.update(name for name in CALLS if name not in ("due", "members"))
+    account.ends.update(left["ends"])
+    account.asked.update(left["commands"])
+    account.moves.update(left["moves of a step"][2:])
+    assert account.not_covered_sentence() == (
+        f"Not covered: kinds of fault: {Fault.STALE}; faults of: due | members; "
+        "moves of a step: Pending, claimed | Pending, held: its agent takes no work."
+    )
+    account.faults[Fault.STALE.value] = account.hits["due"] = account.hits["members"] = 1
+    account.moves.update(left["moves of a step"])
+    assert account.not_covered_sentence() == "Not covered: nothing that is counted."
+
+
+def test_a_long_list_of_what_no_story_has_met_is_cut() -> None:
+    sentence = Account().not_covered_sentence()
+    assert f"{' | '.join(CALLS[:8])} and {len(CALLS) - 8} more;" in sentence
+
+
+def test_a_story_counts_the_moves_of_its_steps_and_the_calls_that_were_hit() -> None:
+    steps = transitions.STEPS
+    found = run_stories([12, 13]).account
+    assert found.moves["Pending, claimed"] >= found.ends["Completed"] > 0
+    assert sum(found.hits.values()) == sum(found.faults.values())
+    assert found.asked.keys() <= set(COMMANDS) | {"Start", "Replied", "Inspect"}
+    assert transitions.STEPS is steps, "the table is that of before"
 
 
 def test_a_story_is_the_same_again_from_its_seed() -> None:
@@ -82,20 +124,24 @@ def test_it_stops_at_a_limit_and_runs_each_seed_once(monkeypatch: pytest.MonkeyP
 @pytest.mark.exhaustive
 def test_the_command_says_what_it_found(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--stories", "3", "--workers", "1"]) == 0
-    assert "0 violations" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "0 violations" in printed
+    assert "\nNot covered: " in printed
     assert main(["--stories", "3", "--workers", "1", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["stories"], document["broken"]) == (3, [])
+    assert "Reconcile" in document["not_covered"]["commands"]
 
 
 @pytest.mark.exhaustive
-def test_the_report_has_each_count_as_one_number(tmp_path: Path) -> None:
+def test_the_report_has_each_count_as_one_number_and_what_was_not_covered(tmp_path: Path) -> None:
     report = tmp_path / "soak.json"
     assert main(["--stories", "3", "--workers", "1", "--report", str(report)]) == 0
     counts = json.loads(report.read_text())
     assert (counts["stories"], counts["violations"]) == (3, 0)
     assert counts["orders"] > 0
     assert counts["faults"] > 0
+    assert counts["not covered"].startswith("Not covered: ")
 
 
 @pytest.mark.exhaustive
@@ -142,6 +188,8 @@ def test_stories_have_all_that_people_and_outside_systems_do(
     }
     stories = [Story(seed) for seed in range(60)]
     assert {story.world.instances for story in stories} == {None, 1, 3}
+    assert {story.world.functions.timed for story in stories} == {False, True}
+    assert len({story.world.processes.tables.index_lag for story in stories}) == 3
     several = [
         s
         for s in stories

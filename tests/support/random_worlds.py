@@ -1,8 +1,8 @@
 """Random worlds in which everything happens that a planted fault may need to be noticed.
 
-Orders with and without many lines, an agent on hold, commands, an order that is begun again, orders
-that are erased, orders that are archived, and a bulk run over those. In every second world orders
-are kept for a month, else for ever. All of it is drawn from the seed.
+Orders with and without many lines, a scheduler that is behind, an agent on hold, commands, an order
+that is begun again, orders that are erased, orders that are archived, and a bulk run over those. In
+every second world orders are kept for a month, else for ever. All of it is drawn from the seed.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,8 @@ from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.bulk_run import PlannedOrder, RequestAction, Run, RunRequest, Terms
 from roundsman.model.events import CommandSource, Resubmit
 from roundsman.model.states import TaskState
-from roundsman.testing import Mishaps, World
+from roundsman.testing import Capacity, Mishaps, World
+from roundsman.testing.world.capacity import SCHEDULER
 
 SOON = Retry(max_attempts=3, first_delay=timedelta(seconds=2))
 PATIENT = Retry(
@@ -61,6 +62,9 @@ WORKFLOW = Workflow(
 )
 MISHAPS = Mishaps.some(0.02).but(repeats=0.1, delays=0.1, troubles=0.15, refusals=0.01)
 
+FEW = Capacity(instances=1, takes=timedelta(seconds=1), batch=10)
+"""What the scheduler does at once in every fifth world."""
+
 MANY = 10
 """So many lines that the settled steps of an order get a row of their own."""
 
@@ -78,6 +82,7 @@ class RandomWorld:
             agents=[self._stock()],
             seed=seed,
             mishaps=MISHAPS,
+            capacity={SCHEDULER: FEW} if seed % 5 == 4 else {},
             order_retention=timedelta(days=30) if seed % 2 else None,
         )
         self.orders: list[str] = []

@@ -113,6 +113,31 @@ def test_faults_are_raised_as_each_service_words_them(stack: Stack) -> None:
         client._make_api_call(operation, {})  # and moto answers again
 
 
+@pytest.mark.parametrize(
+    ("function", "operation", "why"),
+    [
+        (
+            "SubmissionFunction",
+            "TransactWriteItems",
+            "storing the order ord-1: TransactionConflict",
+        ),
+        ("SchedulerFunction", "PutItem", "storing the task ord-1: TransactionConflictException"),
+    ],
+)
+def test_a_write_in_conflict_is_tried_again_when_its_message_comes_again(
+    stack: Stack, capsys: pytest.CaptureFixture[str], function: str, operation: str, why: str
+) -> None:
+    stack.fail(function, at=operation, how=AwsFault.IN_CONFLICT)
+    stack.submit(order("ord-1"))
+    stack.run()
+    assert not completed(stack)
+    assert f'"why":"{why}"' in capsys.readouterr().out
+    stack.pass_time(400)  # also the message that was refused comes again
+    assert completed(stack)
+    stack.assert_nothing_is_stuck()
+    assert stack.effects("ord-1") == ALL_EFFECTS
+
+
 def test_an_answer_that_is_lost_in_all_tries_ends_as_a_closed_connection(stack: Stack) -> None:
     stack.fail("SubmissionFunction", at="CreateQueue", how=AwsFault.ANSWER_LOST)
     stack.aws.running = "SubmissionFunction"

@@ -7,7 +7,8 @@ An operation that takes one call to AWS in the real adapters is one call here.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from enum import StrEnum
-from typing import NamedTuple, TypeVar
+from functools import partial
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from roundsman.agents.call_notes import Begun
 from roundsman.errors import CallRefused, Problem, Throttled, TryAgain
@@ -21,11 +22,9 @@ from roundsman.model.queue_lag import ReadMark
 from roundsman.model.scheduler_queues import QueueDepth
 from roundsman.model.task import Task
 from roundsman.ports import (
-    AgentBoard,
     Created,
     DueEntry,
     Exists,
-    HoldStore,
     Member,
     OrderRow,
     Outbox,
@@ -35,9 +34,11 @@ from roundsman.ports import (
 from roundsman.testing.dynamodb.tables import MemoryDynamoDB
 from roundsman.testing.memory import (
     TABLES,
+    MemoryAgentBoard,
     MemoryBulkRuns,
     MemoryCallNotes,
     MemoryGroups,
+    MemoryHolds,
     MemoryLeases,
     MemoryPlans,
     MemoryStore,
@@ -64,6 +65,10 @@ class Fault(StrEnum):
     ANSWER_LOST = "a write has its effect, its answer is lost, and boto3 repeats it"
     SWALLOWED = "a message is accepted and lost"
     STALE = "a read that need not be the latest finds what was there before the last write"
+    LAGGING = "an index shows what was there before the last write"
+    LEFT_OUT = "a batch read leaves all keys but one out"
+    CONFLICT = "a write meets a transaction of another caller"
+    THROTTLED = "the tables have no capacity left"
 
 
 MESSAGES = (
@@ -76,7 +81,23 @@ READS = (
     *("read_bulk_list", "read_bulk", "read_bulk_plan", "read_bulk_request"),
 )
 STALE_READS = ("load_eventually", "load_with_orders")
+INDEX_READS = ("due", "members")
+BATCH_READS = ("load", "load_eventually", "load_with_orders")
+"""A load reads a batch only if the task has rows of settled steps."""
+
 CONDITIONAL_WRITES = ("create", "save", "clear_owed", "rearm", "write_leases", "note_call")
+TASK_WRITES = ("create", "save", "clear_owed", "rearm", "trouble", "postpone")
+TABLE_CALLS = (
+    *TASK_WRITES,
+    *("load", "load_eventually", "load_with_orders", "order", "due", "members", "history"),
+    *("read_board", "read_holds", "read_leases", "read_groups"),
+    *("read_bulk_list", "read_bulk", "read_bulk_plan", "read_bulk_request"),
+    *("add_history", "erase_order", "erase_history"),
+    *("write_leases", "open_group", "change_group", "remove_group"),
+    *("write_bulk", "close_bulk", "note_call", "close_key", "note_read"),
+)
+"""The calls that read or write a table each time. A plan is read and stored once and then kept."""
+
 CALLS = (
     *CONDITIONAL_WRITES,
     *MESSAGES,
@@ -93,6 +114,10 @@ ABLE = {
     Fault.ANSWER_LOST: CONDITIONAL_WRITES,
     Fault.SWALLOWED: MESSAGES,
     Fault.STALE: STALE_READS,
+    Fault.LAGGING: INDEX_READS,
+    Fault.LEFT_OUT: BATCH_READS,
+    Fault.CONFLICT: TASK_WRITES,
+    Fault.THROTTLED: TABLE_CALLS,
 }
 """The calls that a fault can hit. A fault that is not listed can hit every call."""
 
@@ -171,19 +196,18 @@ class Faults:
     ) -> T:
         """Make the call, or make it fail with the fault that `choose` returns.
 
-        `tables` are those that the call reads or writes: they lose the answer of a write, or answer
-        with what was there before the last write. `swallowed` is called if a message is accepted
-        and lost. Raises Crash, TryAgain or CallRefused, depending on the fault.
+        `tables` are those that the call reads or writes. The faults of tables happen in them, and
+        the adapter answers as on AWS. `swallowed` is called if a message is accepted and lost.
+        Raises Crash, TryAgain or CallRefused, depending on the fault.
         """
         self._before_each(name)
         self.calls.append(name)
         fault = None if self.stopped else self.choose(name)
-        if fault is not None and name not in ABLE.get(fault, CALLS):
-            fault = None
-        if fault is not None:
-            self.count[fault] = self.count.get(fault, 0) + 1
-            self.happened.append(hit := Hit(len(self.calls), name, fault))
-            self._on_hit(hit)
+        if fault is None or name not in ABLE.get(fault, CALLS):
+            return call()
+        self.count[fault] = self.count.get(fault, 0) + 1
+        self.happened.append(hit := Hit(len(self.calls), name, fault))
+        self._on_hit(hit)
         if fault is Fault.CRASH_BEFORE:
             raise Crash(name)
         if fault is Fault.NOT_DONE:
@@ -209,12 +233,18 @@ class Faults:
         return self._at.get(len(self.calls))
 
 
-def _of_tables(fault: Fault | None, tables: MemoryDynamoDB | None) -> AbstractContextManager[None]:
-    if fault is Fault.STALE and tables is not None:
-        return tables.stale_reads(TABLES.tasks)
-    if fault is Fault.ANSWER_LOST and tables is not None:
-        return tables.lost_answer()
-    return nullcontext()
+def _of_tables(fault: Fault, tables: MemoryDynamoDB | None) -> AbstractContextManager[None]:
+    if tables is None:
+        return nullcontext()
+    in_tables: Mapping[Fault, Callable[[], AbstractContextManager[None]]] = {
+        Fault.ANSWER_LOST: tables.lost_answer,
+        Fault.STALE: partial(tables.stale_reads, TABLES.tasks),
+        Fault.LAGGING: partial(tables.lagging_indexes, TABLES.tasks),
+        Fault.LEFT_OUT: partial(tables.short_batches, 1),
+        Fault.CONFLICT: partial(tables.conflict, TABLES.tasks),
+        Fault.THROTTLED: tables.throttled,
+    }
+    return in_tables.get(fault, nullcontext)()
 
 
 def _check_number(number: int) -> None:
@@ -222,7 +252,27 @@ def _check_number(number: int) -> None:
         raise ValueError(f"calls are counted from 1, so there is no call {number}")
 
 
-class FaultyStore:
+class _OverTables(Protocol):
+    """A store over tables in memory."""
+
+    tables: MemoryDynamoDB
+
+
+Inner = TypeVar("Inner", bound=_OverTables)
+
+
+class _Faulty(Generic[Inner]):
+    """A store over tables, with faults."""
+
+    def __init__(self, inner: Inner, faults: Faults) -> None:
+        self._inner = inner
+        self._faults = faults
+
+    def _around(self, name: str, call: Callable[[], T]) -> T:
+        return self._faults.around(name, call, tables=self._inner.tables)
+
+
+class FaultyStore(_Faulty[MemoryStore]):
     """TaskStore and OrderStore that inject faults into a MemoryStore.
 
     `look` is called after every write, `on_load` with the id of each task that was read.
@@ -235,8 +285,7 @@ class FaultyStore:
         look: Callable[[], None],
         on_load: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self._inner = inner
-        self._faults = faults
+        super().__init__(inner, faults)
         self._look = look
         self._on_load = on_load
 
@@ -247,22 +296,14 @@ class FaultyStore:
         return self._write("create", write)
 
     def load(self, task_id: str, now: int, *, latest: bool = True) -> Task | None:
-        if latest:
-            found = self._faults.around("load", lambda: self._inner.load(task_id, now))
-        else:
-            found = self._faults.around(
-                "load_eventually",
-                lambda: self._inner.load(task_id, now, latest=False),
-                tables=self._inner.tables,
-            )
+        name = "load" if latest else "load_eventually"
+        found = self._around(name, lambda: self._inner.load(task_id, now, latest=latest))
         self._on_load(task_id)
         return found
 
     def load_with_orders(self, task_ids: Sequence[str], now: int) -> list[tuple[Task, OrderRow]]:
-        found = self._faults.around(
-            "load_with_orders",
-            lambda: self._inner.load_with_orders(task_ids, now),
-            tables=self._inner.tables,
+        found = self._around(
+            "load_with_orders", lambda: self._inner.load_with_orders(task_ids, now)
         )
         for task, _ in found:
             self._on_load(task.task_id)
@@ -277,19 +318,19 @@ class FaultyStore:
         return self._write("save", write)
 
     def add_history(self, task_id: str, row: HistoryRow) -> None:
-        self._faults.around("add_history", lambda: self._inner.add_history(task_id, row))
+        self._around("add_history", lambda: self._inner.add_history(task_id, row))
 
     def history(self, task_id: str) -> list[HistoryRow]:
-        return self._faults.around("history", lambda: self._inner.history(task_id))
+        return self._around("history", lambda: self._inner.history(task_id))
 
     def erase_order(self, order_id: str, *, created_at: int, erased_at: int) -> None:
         def write() -> None:
             self._inner.erase_order(order_id, created_at=created_at, erased_at=erased_at)
 
-        self._faults.around("erase_order", write)
+        self._around("erase_order", write)
 
     def erase_history(self, task_id: str) -> None:
-        self._faults.around("erase_history", lambda: self._inner.erase_history(task_id))
+        self._around("erase_history", lambda: self._inner.erase_history(task_id))
 
     def clear_owed(self, task: Task) -> Saved | Superseded:
         return self._write("clear_owed", lambda: self._inner.clear_owed(task))
@@ -298,13 +339,13 @@ class FaultyStore:
         return self._write("rearm", lambda: self._inner.rearm(task, due_at))
 
     def trouble(self, task_id: str, member_of: tuple[str, int], now: int) -> int:
-        return self._faults.around("trouble", lambda: self._inner.trouble(task_id, member_of, now))
+        return self._around("trouble", lambda: self._inner.trouble(task_id, member_of, now))
 
     def postpone(self, task_id: str, due_at: int) -> None:
-        self._faults.around("postpone", lambda: self._inner.postpone(task_id, due_at))
+        self._around("postpone", lambda: self._inner.postpone(task_id, due_at))
 
     def due(self, lane: str, until: int) -> Iterator[DueEntry]:
-        return iter(self._faults.around("due", lambda: list(self._inner.due(lane, until))))
+        return iter(self._around("due", lambda: list(self._inner.due(lane, until))))
 
     def members(
         self, group: str, shard: int, *, since: int = 0, newest_first: bool = False
@@ -312,10 +353,10 @@ class FaultyStore:
         def read() -> list[Member]:
             return list(self._inner.members(group, shard, since=since, newest_first=newest_first))
 
-        return iter(self._faults.around("members", read))
+        return iter(self._around("members", read))
 
     def order(self, order_id: str) -> OrderRow | None:
-        return self._faults.around("order", lambda: self._inner.order(order_id))
+        return self._around("order", lambda: self._inner.order(order_id))
 
     def _write(self, name: str, write: Callable[[], T]) -> T:
         def written() -> T:
@@ -323,75 +364,59 @@ class FaultyStore:
             self._look()
             return answer
 
-        return self._faults.around(name, written, tables=self._inner.tables)
+        return self._around(name, written)
 
 
-class FaultyPlans:
+class FaultyPlans(_Faulty[MemoryPlans]):
     """PlanStore that injects faults into a MemoryPlans."""
 
-    def __init__(self, inner: MemoryPlans, faults: Faults) -> None:
-        self._inner = inner
-        self._faults = faults
-
     def put_plan(self, plan: Plan) -> None:
-        self._faults.around("put_plan", lambda: self._inner.put_plan(plan))
+        self._around("put_plan", lambda: self._inner.put_plan(plan))
 
     def plan(self, plan_hash: str) -> Plan | None:
-        return self._faults.around("plan", lambda: self._inner.plan(plan_hash))
+        return self._around("plan", lambda: self._inner.plan(plan_hash))
 
 
-class FaultyLeases:
+class FaultyLeases(_Faulty[MemoryLeases]):
     """LeaseStore that injects faults into a MemoryLeases.
 
     A write whose answer was lost returns False, as if another write had come first.
     """
 
-    def __init__(self, inner: MemoryLeases, faults: Faults) -> None:
-        self._inner = inner
-        self._faults = faults
-
     def read(self) -> Leases:
-        return self._faults.around("read_leases", self._inner.read)
+        return self._around("read_leases", self._inner.read)
 
     def write(self, leases: Leases, *, seen: int) -> bool:
         def write() -> bool:
             return self._inner.write(leases, seen=seen)
 
-        return self._faults.around("write_leases", write, tables=self._inner.tables)
+        return self._around("write_leases", write)
 
 
-class FaultyGroups:
+class FaultyGroups(_Faulty[MemoryGroups]):
     """GroupStore that injects faults into a MemoryGroups.
 
     ANSWER_LOST does not apply: the real adapter recognises its own write when it repeats it.
     """
 
-    def __init__(self, inner: MemoryGroups, faults: Faults) -> None:
-        self._inner = inner
-        self._faults = faults
-
     def groups(self) -> list[Group]:
-        return self._faults.around("read_groups", self._inner.groups)
+        return self._around("read_groups", self._inner.groups)
 
     def open(self, group: Group) -> Group | None:
-        return self._faults.around("open_group", lambda: self._inner.open(group))
+        return self._around("open_group", lambda: self._inner.open(group))
 
     def change(self, group: Group, *, seen: int) -> bool:
-        return self._faults.around("change_group", lambda: self._inner.change(group, seen=seen))
+        return self._around("change_group", lambda: self._inner.change(group, seen=seen))
 
     def remove(self, group: Group) -> bool:
-        return self._faults.around("remove_group", lambda: self._inner.remove(group))
+        return self._around("remove_group", lambda: self._inner.remove(group))
 
 
-class FaultyHolds:
+class FaultyHolds(_Faulty[MemoryHolds]):
     """The reads of a HoldStore, with faults. A write works."""
 
-    def __init__(self, inner: HoldStore, faults: Faults) -> None:
-        self._inner = inner
-        self._faults = faults
-
     def holds(self) -> Sequence[Hold]:
-        return self._faults.around("read_holds", self._inner.holds)
+        return self._around("read_holds", self._inner.holds)
 
     def hold(self, hold: Hold) -> bool:
         return self._inner.hold(hold)
@@ -400,15 +425,11 @@ class FaultyHolds:
         return self._inner.release(agent, kind)
 
 
-class FaultyBulkRuns:
+class FaultyBulkRuns(_Faulty[MemoryBulkRuns]):
     """The part of a BulkRunStore that supervisors use, with faults.
 
     ANSWER_LOST does not apply: the real adapter recognises its own write when it repeats it.
     """
-
-    def __init__(self, inner: MemoryBulkRuns, faults: Faults) -> None:
-        self._inner = inner
-        self._faults = faults
 
     def begin(self, run: Run, orders: Sequence[PlannedOrder]) -> None:
         self._inner.begin(run, orders)
@@ -417,22 +438,22 @@ class FaultyBulkRuns:
         return self._inner.ask(run_id, request, seen=seen)
 
     def open_runs(self) -> list[ListedRun]:
-        return self._faults.around("read_bulk_list", self._inner.open_runs)
+        return self._around("read_bulk_list", self._inner.open_runs)
 
     def load(self, run_id: str, starter: str) -> BulkRecord | None:
-        return self._faults.around("read_bulk", lambda: self._inner.load(run_id, starter))
+        return self._around("read_bulk", lambda: self._inner.load(run_id, starter))
 
     def orders(self, run: Run, first: int, most: int) -> list[PlannedOrder]:
-        return self._faults.around("read_bulk_plan", lambda: self._inner.orders(run, first, most))
+        return self._around("read_bulk_plan", lambda: self._inner.orders(run, first, most))
 
     def request(self, run: ListedRun) -> RunRequest | None:
-        return self._faults.around("read_bulk_request", lambda: self._inner.request(run))
+        return self._around("read_bulk_request", lambda: self._inner.request(run))
 
     def save(self, record: BulkRecord, notes: Sequence[OrderNote] = ()) -> BulkRecord | None:
-        return self._faults.around("write_bulk", lambda: self._inner.save(record, notes))
+        return self._around("write_bulk", lambda: self._inner.save(record, notes))
 
     def close(self, run: ListedRun) -> None:
-        self._faults.around("close_bulk", lambda: self._inner.close(run))
+        self._around("close_bulk", lambda: self._inner.close(run))
 
 
 class FaultyOutbox:
@@ -489,15 +510,11 @@ class FaultyOutbox:
         self._faults.around("reject", lambda: self._inner.reject(queue, body, problems))
 
 
-class FaultyBoard:
-    """AgentBoard that injects faults into another AgentBoard."""
-
-    def __init__(self, inner: AgentBoard, faults: Faults) -> None:
-        self._inner = inner
-        self._faults = faults
+class FaultyBoard(_Faulty[MemoryAgentBoard]):
+    """AgentBoard that injects faults into a MemoryAgentBoard."""
 
     def agents(self) -> Agents:
-        return self._faults.around("read_board", self._inner.agents)
+        return self._around("read_board", self._inner.agents)
 
     def marks(self) -> Mapping[str, ReadMark]:
         return self._inner.marks()  # read together with `agents`
@@ -506,26 +523,21 @@ class FaultyBoard:
         return self._faults.around("read_depth", lambda: self._inner.depth(key))
 
     def note_read(self, agent: str, priority: str, sent_at: int, lock: str | None = None) -> None:
+        def note() -> None:
+            self._inner.note_read(agent, priority, sent_at, lock)
+
         with suppress(TryAgain):  # as the real one, which writes the mark at a later read
-            self._faults.around(
-                "note_read", lambda: self._inner.note_read(agent, priority, sent_at, lock)
-            )
+            self._around("note_read", note)
 
 
-class FaultyCallNotes:
+class FaultyCallNotes(_Faulty[MemoryCallNotes]):
     """CallNotes that injects faults into other CallNotes."""
 
-    def __init__(self, inner: MemoryCallNotes, faults: Faults) -> None:
-        self._inner = inner
-        self._faults = faults
-
     def begin(self, key: str, claim: int) -> Begun:
-        return self._faults.around(
-            "note_call", lambda: self._inner.begin(key, claim), tables=self._inner.tables
-        )
+        return self._around("note_call", lambda: self._inner.begin(key, claim))
 
     def close(self, key: str, claim: int, *, begun: bool) -> bool:
         def write() -> bool:
             return self._inner.close(key, claim, begun=begun)
 
-        return self._faults.around("close_key", write)
+        return self._around("close_key", write)

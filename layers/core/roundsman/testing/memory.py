@@ -169,8 +169,8 @@ class MemoryPlans(DynamoPlans):
     """PlanStore over tables in memory."""
 
     def __init__(self, *, tables: MemoryDynamoDB | None = None, clock: Clock = lambda: 0) -> None:
-        client = (tables or tables_in_memory()).client
-        super().__init__(client, control_table=TABLES.control, clock=clock)
+        self.tables = tables or tables_in_memory()
+        super().__init__(self.tables.client, control_table=TABLES.control, clock=clock)
 
 
 class MemoryHolds(DynamoHolds):
@@ -196,9 +196,9 @@ class MemoryAgentBoard(DynamoAgentBoard):
         keep_for: int = 0,
     ) -> None:
         """`depth_of` reads the depth of a queue that the scheduler reads."""
-        tables = tables_in_memory() if holds is None else holds.tables
+        self.tables = tables_in_memory() if holds is None else holds.tables
         super().__init__(
-            tables.client,
+            self.tables.client,
             control_table=TABLES.control,
             clock=clock,
             keep_for=keep_for,
@@ -218,9 +218,9 @@ class MemoryBulkRuns(DynamoBulkRuns):
     """BulkRunStore over tables in memory."""
 
     def __init__(self, clock: Clock, *, tables: MemoryDynamoDB | None = None) -> None:
-        tables = tables or tables_in_memory()
-        super().__init__(tables.client, control_table=TABLES.control, clock=clock)
-        self.open_now = _UntilWritten(tables, BULK_RUNS, self.open_runs)
+        self.tables = tables or tables_in_memory()
+        super().__init__(self.tables.client, control_table=TABLES.control, clock=clock)
+        self.open_now = _UntilWritten(self.tables, BULK_RUNS, self.open_runs)
 
 
 class MemoryCallNotes(DynamoCallNotes):
@@ -241,6 +241,6 @@ class MemoryGroups(DynamoGroups):
     """GroupStore over tables in memory."""
 
     def __init__(self, *, tables: MemoryDynamoDB | None = None) -> None:
-        tables = tables or tables_in_memory()
-        super().__init__(tables.client, control_table=TABLES.control)
-        self.now = _UntilWritten(tables, GROUPS, self.groups)
+        self.tables = tables or tables_in_memory()
+        super().__init__(self.tables.client, control_table=TABLES.control)
+        self.now = _UntilWritten(self.tables, GROUPS, self.groups)

@@ -10,9 +10,9 @@ Local, and tests/contract/test_memory_tables.py compares their answers call by c
 
 A parameter or an expression that the stores do not use raises NotImplementedError.
 
-What fails on AWS fails here when a test says so: `index_lag`, `stale_reads`, `lost_answer`,
-`batch_reads`, `conflict`, `capacity`, `expire`. The repeat of a transaction whose answer was lost
-succeeds, as by its token.
+What fails on AWS fails here when a test says so: `index_lag`, `lagging_indexes`, `stale_reads`,
+`lost_answer`, `batch_reads`, `conflict`, `capacity`, `throttled`, `expire`. The repeat of a
+transaction whose answer was lost succeeds, as by its token.
 """
 
 from collections import Counter, deque
@@ -149,6 +149,13 @@ class _Table:
     def key_of(self, item: "Mapping[str, Value]") -> Key:
         return tuple([key_part(item[name]) for name in self.keys])
 
+    def before_last_writes(self, index: _Index) -> _Index:
+        """The index with each item as before its last write."""
+        found = index.empty()
+        for key, item in {**self.items, **self.before}.items():
+            found.put(key, item)
+        return found
+
 
 @dataclass(frozen=True, slots=True)
 class _Write:
@@ -183,6 +190,7 @@ class MemoryDynamoDB:
         self._lock = RLock()
         self._tables: dict[str, _Table] = {}
         self._stale: str | None = None
+        self._lags: str | None = None
         self._in_conflict: str | None = None
         self._loses_answer = False
         self._used_at = 0
@@ -206,6 +214,35 @@ class MemoryDynamoDB:
             yield
         finally:
             self._stale = None
+
+    @contextmanager
+    def lagging_indexes(self, table: str) -> Iterator[None]:
+        """Let the indexes of a table show each item as before its last write."""
+        self._lags = table
+        try:
+            yield
+        finally:
+            self._lags = None
+
+    @contextmanager
+    def short_batches(self, keys: int) -> Iterator[None]:
+        """Let a BatchGetItem read only so many keys."""
+        before, self.batch_reads = self.batch_reads, keys
+        try:
+            yield
+        finally:
+            self.batch_reads = before
+
+    @contextmanager
+    def throttled(self) -> Iterator[None]:
+        """Let no table have capacity left."""
+        before = self.capacity
+        self.capacity = {(name, "read"): 0 for name in self._tables}
+        self.capacity |= {(name, "write"): 0 for name in self._tables}
+        try:
+            yield
+        finally:
+            self.capacity = before
 
     @contextmanager
     def lost_answer(self) -> Iterator[None]:
@@ -401,6 +438,8 @@ class MemoryDynamoDB:
                     )
                 index = table.indexes[request["IndexName"]]
                 self._show_what_is_due(index)
+                if self._lags == table.name:
+                    index = table.before_last_writes(index)
             text = request["KeyConditionExpression"]
             condition = condition_of(str(text))
             given = _given(request, (condition,), "Query")

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from io import BytesIO
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from botocore.awsrequest import AWSResponse
 from botocore.exceptions import ConnectionClosedError
@@ -27,12 +27,16 @@ class AwsFault(StrEnum):
     DIES_AFTER = "the process dies just after the call, before it sees the answer"
     THROTTLED = "AWS answers that there are too many calls, and does nothing"
     BROKEN = "AWS answers that something broke, and does nothing"
+    IN_CONFLICT = (
+        "DynamoDB answers that a transaction of another caller is under way, and does nothing"
+    )
     ANSWER_LOST = "AWS does what is asked, and the connection ends without its answer"
 
 
+REFUSALS = (AwsFault.THROTTLED, AwsFault.BROKEN, AwsFault.IN_CONFLICT)
 DEATHS = (AwsFault.DIES_BEFORE, AwsFault.DIES_AFTER)
 
-# The services' own status and error codes. botocore's standard mode retries each of them.
+# The services' own status and error codes. botocore's standard mode retries all but a conflict.
 ERRORS: Mapping[tuple[AwsFault, str], tuple[int, str]] = {
     (AwsFault.THROTTLED, "dynamodb"): (400, "ThrottlingException"),
     (AwsFault.THROTTLED, "sqs"): (400, "RequestThrottled"),
@@ -44,6 +48,7 @@ ERRORS: Mapping[tuple[AwsFault, str], tuple[int, str]] = {
 ELSEWHERE = {
     AwsFault.THROTTLED: (400, "ThrottlingException"),
     AwsFault.BROKEN: (500, "InternalFailure"),
+    AwsFault.IN_CONFLICT: (400, "TransactionConflictException"),
 }
 
 XML_ERROR = (
@@ -132,13 +137,13 @@ class AwsCalls:
     def _sends(
         self, request: "AWSPreparedRequest", event_name: str, **_rest: object
     ) -> AWSResponse | None:
-        if self._strikes_now(AwsFault.THROTTLED, AwsFault.BROKEN) and self._striking is not None:
+        if self._strikes_now(*REFUSALS) and self._striking is not None:
             botocore_stubber.enabled = False  # for this try only; _answered enables it again
             return _refusal(self._striking.fault, event_name.split(".")[1], request)
         return None
 
     def _answered(self, request: "AWSPreparedRequest", **_rest: object) -> None:
-        if self._strikes_now(AwsFault.THROTTLED, AwsFault.BROKEN):
+        if self._strikes_now(*REFUSALS):
             botocore_stubber.enabled = True
             self._one_try_less()
         elif self._strikes_now(AwsFault.ANSWER_LOST):
@@ -169,12 +174,23 @@ def _refusal(fault: AwsFault, service: str, request: "AWSPreparedRequest") -> AW
     said = "made to fail by a test"
     if b"json" in str(request.headers.get("Content-Type", "")).encode():
         kind = "application/x-amz-json-1.0"
-        body = json.dumps({"__type": f"com.amazonaws.{service}#{code}", "message": said})
+        shown: dict[str, object] = {"message": said}
+        if fault is AwsFault.IN_CONFLICT and (writes := _writes(request)):
+            code, reasons = "TransactionCanceledException", [{"Code": "TransactionConflict"}]
+            shown["CancellationReasons"] = [*reasons, *((writes - 1) * [{"Code": "None"}])]
+        body = json.dumps({"__type": f"com.amazonaws.{service}#{code}", **shown})
     else:
         kind, body = "text/xml", XML_ERROR.format(code=code, said=said)
     headers = {"content-type": kind, "x-amzn-requestid": "0"}
     raw = _Raw(body.encode())
     return AWSResponse(str(request.url), status, headers, raw)  # type: ignore[arg-type]  # as moto
+
+
+def _writes(request: "AWSPreparedRequest") -> int:
+    """How many writes the transaction has that is asked for; 0 if none is asked for."""
+    if "TransactWriteItems" not in str(request.headers.get("X-Amz-Target", "")):
+        return 0
+    return len(json.loads(cast("bytes", request.body))["TransactItems"])
 
 
 class _Raw(BytesIO):

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from aws_lambda_powertools.utilities.circuit_breaker import CircuitState
 
+from roundsman.aws.dynamodb import call_notes
 from roundsman.aws.dynamodb.holds import DynamoHolds
 from roundsman.aws.guard import breaker, circuit_events, guard, rate_limit
 from roundsman.aws.guard.guard import AgentGuard, guard_of
@@ -28,7 +29,7 @@ from roundsman.wire.alert import Alert
 
 T = TypeVar("T")
 
-LOGGED = (breaker, circuit_events, guard, rate_limit)
+LOGGED = (breaker, call_notes, circuit_events, guard, rate_limit)
 """The modules that log and count metrics, which a world does not: its trace says what happened."""
 
 
@@ -68,6 +69,7 @@ class AgentsHolds(DynamoHolds):
         self, inner: MemoryHolds, faults: Faults, clock: Clock, on_unread: Callable[[int], None]
     ) -> None:
         super().__init__(inner.tables.client, control_table=TABLES.control, clock=clock)
+        self._tables = inner.tables
         self._faults = faults
         self._on_unread = on_unread
 
@@ -77,7 +79,9 @@ class AgentsHolds(DynamoHolds):
         if latest:
             return stored()
         try:
-            return self._faults.around("read_holds", lambda: stored(latest=False))
+            return self._faults.around(
+                "read_holds", lambda: stored(latest=False), tables=self._tables
+            )
         except (TryAgain, CallRefused):
             self._on_unread(self._clock())
             raise

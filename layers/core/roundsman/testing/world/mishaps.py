@@ -8,7 +8,7 @@ from random import Random
 from roundsman.errors import PermanentError, TransientError
 from roundsman.model.instants import SECOND, milliseconds
 from roundsman.model.task import PERFORM
-from roundsman.testing.faults import CONDITIONAL_WRITES, MESSAGES, STALE_READS, Fault, Faults
+from roundsman.testing.faults import ABLE, Fault, Faults
 from roundsman.testing.world.services import DOES_IT, CallEnd, ScriptedServices
 
 
@@ -25,6 +25,15 @@ class Mishaps:
     condition."""
     stale_reads: float = 0.0
     """Eventually consistent reads: the answer is the record before the last write."""
+    lags: float = 0.0
+    """Reads of an index (what is due, the members of a group): each item is as before its last
+    write."""
+    left_out: float = 0.0
+    """Reads of a batch: all keys but one are left out of the answer."""
+    conflicts: float = 0.0
+    """Writes of a task: a transaction of another caller is under way."""
+    throttles: float = 0.0
+    """Calls to a table: no table has capacity left."""
     losses: float = 0.0
     """Messages: accepted by the queue and never delivered."""
     repeats: float = 0.0
@@ -56,6 +65,10 @@ class Mishaps:
             failures=share,
             lost_answers=share,
             stale_reads=3 * share,
+            lags=3 * share,
+            left_out=share,
+            conflicts=share,
+            throttles=share,
             losses=share,
             repeats=share,
             delays=share,
@@ -68,7 +81,21 @@ class Mishaps:
     @property
     def of_calls(self) -> bool:
         """Whether calls to AWS can fail. A world draws these failures only without given faults."""
-        return any((self.crashes, self.failures, self.lost_answers, self.stale_reads, self.losses))
+        of_calls = (self.crashes, self.failures, *(share for _, share in self.of_one_kind))
+        return any(of_calls)
+
+    @property
+    def of_one_kind(self) -> tuple[tuple[Fault, float], ...]:
+        """The faults that can hit some calls only, each with its probability."""
+        return (
+            (Fault.ANSWER_LOST, self.lost_answers),
+            (Fault.STALE, self.stale_reads),
+            (Fault.LAGGING, self.lags),
+            (Fault.LEFT_OUT, self.left_out),
+            (Fault.CONFLICT, self.conflicts),
+            (Fault.THROTTLED, self.throttles),
+            (Fault.SWALLOWED, self.losses),
+        )
 
     def but(self, **changes: float) -> "Mishaps":
         """A copy with these probabilities changed."""
@@ -88,6 +115,7 @@ class RandomFaults(Faults):
         super().__init__()
         self._chance = chance
         self._mishaps = mishaps
+        self._of_call: dict[str, list[tuple[Fault, float]]] = {}
 
     def choose(self, name: str) -> Fault | None:
         """The chosen fault of the call, or else a random one; None if the call works."""
@@ -101,12 +129,13 @@ class RandomFaults(Faults):
         if lot < mishaps.failures:
             return self._chance.choice((Fault.NOT_DONE, Fault.UNKNOWN))
         lot -= mishaps.failures
-        if lot < mishaps.lost_answers and name in CONDITIONAL_WRITES:
-            return Fault.ANSWER_LOST
-        lot -= mishaps.lost_answers
-        if lot < mishaps.losses and name in MESSAGES:
-            return Fault.SWALLOWED
-        return Fault.STALE if name in STALE_READS and lot < mishaps.stale_reads else None
+        if name not in self._of_call:
+            self._of_call[name] = [one for one in mishaps.of_one_kind if name in ABLE[one[0]]]
+        for fault, share in self._of_call[name]:
+            if lot < share:
+                return fault
+            lot -= share
+        return None
 
 
 class RandomServices(ScriptedServices):

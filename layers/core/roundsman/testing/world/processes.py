@@ -505,6 +505,7 @@ class Processes:
             self.faults.around(
                 "note_read",
                 lambda: notes.note_read(agent, priority, request.sent_at, request.lock),
+                tables=self.tables,
             )
         except (TryAgain, CallRefused):
             return
