@@ -20,7 +20,7 @@ from benchmarks.cost.recording import record
 from benchmarks.report import Report, Setting
 from benchmarks.scale import measure as scale
 from benchmarks.scale import overload
-from benchmarks.speed import cold, decisions, latency, passes, throughput
+from benchmarks.speed import cold, latency, passes, throughput
 from benchmarks.speed.timing import machine
 from roundsman.model.json import Json
 from tools.engines import dynamodb_local
@@ -33,7 +33,6 @@ PARTS: Mapping[str, tuple[Callable[[Setting], Report], str]] = {
     "units": (units.measure, "DynamoDB units, SQS requests, invocations, bytes logged of an order"),
     "money": (money.measure, "USD for a million orders, here and elsewhere"),
     "growth": (growth.measure, "cost and size by number of steps, results and width"),
-    "machine": (decisions.measure, "microseconds a decision, by number of steps"),
     "cold": (cold.measure, "cold starts against a function that does nothing"),
     "supervisor": (passes.measure, "a supervisor's pass against what is stored (--stored)"),
     "scale": (scale.measure, "what to set from 1 to 10,000 orders a second, and simulations"),
