@@ -6,11 +6,8 @@ from dataclasses import replace
 from math import inf
 from pathlib import Path
 
-from benchmarks.plot import Bar, stacked
 from benchmarks.report import Report, Setting, Table, amount
 from benchmarks.scale.arrivals import lot
-from benchmarks.scale.hot import BIRTH, LEFT, lanes, largest_rate, simulated
-from benchmarks.scale.partitions import Partitions, on_so_many, on_their_own
 from benchmarks.scale.plan import (
     PROFILES,
     Limit,
@@ -33,12 +30,6 @@ from roundsman_console.cost.prices import load_prices
 
 ROOT = Path(__file__).parents[2]
 LATEST = ROOT / "benchmarks" / "results" / "latest.json"
-PLOT = ROOT / "benchmarks" / "results" / "sustained_rate.svg"
-SHARDS = (1, 4, 16, 64, 128)
-RATES = (100, 300, 1_000, 3_000, 5_000, 10_000)
-SECONDS = 20
-NEW_INDEX = 4  # partitions: 4,000 units per second, 1,000 for each
-SEARCHED = tuple(share / 100 for share in range(80, 106, 4))  # shares of the calculated rate
 OUTAGE = (10, 20)  # start and end of the outage of a service, in minutes
 OUTAGE_MINUTES = 40
 LOST_OF = 1_000  # one of this number of orders loses a message
@@ -59,23 +50,17 @@ def measure(setting_of_run: Setting) -> Report:
     say = setting_of_run.say
     measured = Measured(load_figures(), load_prices(), load_quotas())
     own_ms = own_ms_of_a_request()
-    say("hot partitions")
-    hot, hot_found = _hot(measured)
-    largest, largest_found = _largest(measured)
     say("supervisors, much overdue at once")
     behind, behind_found = _behind(measured, own_ms)
     say("supervisors, a service that is down")
     outage, outage_found = _outage(measured, own_ms)
     found = [(profile, needs_of(profile, measured)) for profile in PROFILES]
     reached = _limits(measured, own_ms)
-    PLOT.write_text(_plot(largest_found), encoding="utf-8")
     return Report(
-        [_to_set(found), _to_ask(found), _breaks(reached), hot, largest, behind, outage],
+        [_to_set(found), _to_ask(found), _breaks(reached), behind, outage],
         {
             "scale": {
                 "quotas_dated": measured.quotas.dated,
-                "sustained_orders_per_second": {str(key): at for key, at in largest_found.items()},
-                "refused_share": hot_found,
                 "overdue_recovered_in_seconds": behind_found,
                 "late_seconds_around_an_outage": outage_found,
                 "plan": {
@@ -181,58 +166,6 @@ def _breaks(found: Sequence[Limit]) -> Table:
 
 def _most(rate: float) -> str:
     return "-" if rate == inf else f"{rate:,.0f}"
-
-
-# ---- hot partitions ---------------------------------------------------------------------------
-
-
-def _hot(measured: Measured) -> tuple[Table, dict[str, Json]]:
-    limit = measured.quotas["partition_writes"]
-    rows: list[list[str]] = []
-    document: dict[str, Json] = {}
-    for shards in SHARDS:
-        keys = lanes(shards)
-        for name, placed in (
-            (f"{shards} shards", on_their_own(keys)),
-            (f"{shards}, new index", on_so_many(keys, NEW_INDEX)),
-        ):
-            ran = [simulated(rate, shards, SECONDS, Partitions(placed, limit)) for rate in RATES]
-            rows.append([name, *(_refused(each.refused_share, each.delay(0.99)) for each in ran)])
-            document[name] = [round(each.refused_share, 4) for each in ran]
-    headings = ("orders a second", *(f"{rate:,}" for rate in RATES))
-    title = "Writes refused by the due index, and the delay that 99 of 100 writes do not exceed"
-    return Table(title, headings, rows), document
-
-
-def _refused(share: float, delay: float) -> str:
-    if not share:
-        return "-"
-    return f"{share:.1%}, {'> a minute' if delay == inf else f'{delay:.1f} s'}"
-
-
-def _largest(measured: Measured) -> tuple[Table, dict[int, float]]:
-    limit = measured.quotas["partition_writes"]
-    found = {}
-    for shards in SHARDS:
-        reckoned = shards * limit / (BIRTH + LEFT)
-        tried = sorted({min(max(RATES), share * reckoned) for share in SEARCHED})
-        found[shards] = largest_rate(shards, limit, tried)
-    rows = [
-        [
-            f"{shards}",
-            f"{shards * limit / (BIRTH + LEFT):,.0f}",
-            f"{at:,.0f}" + (" and more" if at == max(RATES) else ""),
-            f"{min(max(RATES), shards * limit / (BIRTH + LEFT) / 2):,.0f}",
-        ]
-        for shards, at in found.items()
-    ]
-    headings = ("DueShards", "by arithmetic", "simulated", "to plan with")
-    return Table("The largest rate in orders a second", headings, rows), found
-
-
-def _plot(found: dict[int, float]) -> str:
-    bars = [Bar(f"DueShards {shards}", {"orders a second": at}) for shards, at in found.items()]
-    return stacked("Largest sustained rate, simulated up to 10,000 orders a second", bars)
 
 
 # ---- supervisors ------------------------------------------------------------------------------

@@ -8,7 +8,6 @@ price table.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from benchmarks.scale.hot import BIRTH, ENTERED, LEFT
 from benchmarks.scale.quotas import Quotas
 from roundsman.model.instants import SECOND
 from roundsman.model.queue_lag import MARK_INTERVAL
@@ -22,6 +21,7 @@ SERVICE_MS = 100.0  # the duration of a call of a remote service in the example
 STEPS = 4
 HEADROOM = 2  # multiple of the need, for bursts and to catch up after an outage
 LANE_IS_FULL_AT = 0.5  # share of a partition; the rest is for recoveries, holds and bursts
+BIRTH, LEFT, ENTERED = 2, 1, 1  # units of the due index: a transaction uses twice the units
 TABLE_UNITS = 7  # write units of TasksTable for an order: 2 for its creation, 5 for decisions
 INDEX_UNITS = BIRTH + LEFT + ENTERED
 ORDER_UNITS = 2

@@ -1,13 +1,9 @@
-"""The simulations of the page on scale lose nothing, and agree with arithmetic."""
-
-from math import inf
+"""The plan of the page on scale, and the simulation of its supervisors."""
 
 import pytest
 
 from benchmarks.scale.arrivals import lot, poisson
-from benchmarks.scale.hot import BEARABLE, lanes, largest_rate, simulated
 from benchmarks.scale.measure import concurrencies
-from benchmarks.scale.partitions import Bucket, Partitions, on_so_many, on_their_own
 from benchmarks.scale.plan import (
     PROFILES,
     TIMEOUT,
@@ -25,34 +21,6 @@ from roundsman_console.cost.figures import load_figures
 from roundsman_console.cost.prices import load_prices
 
 MEASURED = Measured(load_figures(), load_prices(), load_quotas())
-LIMIT = 1_000
-
-
-def own(shards: int, limit: float = LIMIT) -> Partitions:
-    return Partitions(on_their_own(lanes(shards)), limit)
-
-
-# ---- partitions and hot lanes -------------------------------------------------------------------
-
-
-def test_a_bucket_gives_no_more_than_came_and_was_kept() -> None:
-    drawn, bucket, came, given = lot(7), Bucket(10, burst=2.0), 0.0, 0.0
-    for _ in range(500):
-        bucket.tick(0.1)
-        came += 1.0
-        for _ in range(drawn.randrange(4)):
-            given += bucket.take(1)
-        assert bucket.left >= 0
-        assert 0 <= bucket.kept <= 20
-        assert given <= came
-
-
-def test_what_is_not_used_is_kept_as_long_as_it_may_be() -> None:
-    bucket = Bucket(10, burst=3.0)
-    for _ in range(100):
-        bucket.tick(1.0)
-    assert bucket.has(10 + 30)
-    assert not bucket.has(10 + 31)
 
 
 def test_as_many_come_as_should_on_average() -> None:
@@ -60,55 +28,6 @@ def test_as_many_come_as_should_on_average() -> None:
         drawn = lot(3)
         found = [poisson(mean, drawn) for _ in range(2_000)]
         assert sum(found) / len(found) == pytest.approx(mean, rel=0.08)
-
-
-@pytest.mark.parametrize(
-    ("rate", "shards", "limit"), [(100, 4, LIMIT), (400, 1, LIMIT), (60, 1, 20)]
-)
-def test_every_order_is_stored_or_waits(rate: float, shards: int, limit: float) -> None:
-    ran = simulated(rate, shards, 30, own(shards, limit))
-    assert ran.orders == ran.stored + ran.waiting
-    assert 0 < ran.ended <= ran.stored
-
-
-def test_what_is_refused_for_minutes_waits_and_is_counted() -> None:
-    ran = simulated(5, 1, 300, own(1, 2))
-    assert ran.waiting > 0
-    assert ran.orders == ran.stored + ran.waiting
-    assert ran.delay(0.99) == inf
-
-
-def test_nothing_is_refused_below_a_lanes_limit_and_much_beyond_it() -> None:
-    assert simulated(250, 1, 20, own(1)).refused == 0, "750 units a second"
-    assert simulated(250, 1, 20, own(1)).delay(0.99) == 0.0
-    assert simulated(500, 1, 20, own(1)).refused_share > 0.3, "1,500 units a second"
-
-
-def test_the_largest_rate_is_a_lanes_limit_by_its_three_units() -> None:
-    rates = [LIMIT / 3 * share / 100 for share in range(70, 121, 5)]
-    for shards in (1, 2):
-        found = largest_rate(shards, LIMIT, [rate * shards for rate in rates])
-        assert found == pytest.approx(shards * LIMIT / 3, rel=0.15)
-    assert BEARABLE < 0.01
-
-
-def test_more_shards_are_never_worse() -> None:
-    refused = [simulated(900, shards, 15, own(shards)).refused for shards in (1, 2, 4, 8)]
-    assert refused == sorted(refused, reverse=True)
-    assert refused[0] > 0
-    assert refused[-1] == 0
-
-
-def test_in_a_new_index_shards_share_partitions() -> None:
-    placed = on_so_many(lanes(16), 4)
-    assert set(placed.values()) == {0, 1, 2, 3}
-    crowded = simulated(1_500, 16, 10, Partitions(placed, LIMIT))
-    assert crowded.refused > 0, "6,000 units a second of 4,000"
-    assert simulated(1_500, 16, 10, own(16)).refused == 0
-
-
-def test_the_same_seed_simulates_the_same() -> None:
-    assert simulated(400, 1, 10, own(1)) == simulated(400, 1, 10, own(1))
 
 
 # ---- supervisors --------------------------------------------------------------------------------
