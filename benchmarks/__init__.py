@@ -5,7 +5,7 @@ money        cost/money.py, with the prices and the calculation of `roundsman co
 growth       cost/growth.py
 cold         speed/cold.py, up to a first message (speed/first_events.py)
 supervisor   speed/passes.py
-scale        scale/: plan.py calculates, rounds.py simulates, measure.py makes the tables
+scale        scale/: plan.py calculates, measure.py makes the tables
 latency      speed/latency.py
 overload     scale/overload.py of an agent's queue, behind.py of the scheduler's
 throughput   speed/throughput.py, and a comparison with Step Functions (speed/step_functions.py,

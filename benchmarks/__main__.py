@@ -35,7 +35,7 @@ PARTS: Mapping[str, tuple[Callable[[Setting], Report], str]] = {
     "growth": (growth.measure, "cost and size by number of steps, results and width"),
     "cold": (cold.measure, "cold starts against a function that does nothing"),
     "supervisor": (passes.measure, "a supervisor's pass against what is stored (--stored)"),
-    "scale": (scale.measure, "what to set from 1 to 10,000 orders a second, and simulations"),
+    "scale": (scale.measure, "what to set from 1 to 10,000 orders a second, and what is met first"),
     "latency": (latency.measure, "what an order waits for in the system, modelled, by its path"),
     "overload": (overload.measure, "queues longer than their steps' time, simulated"),
     "throughput": (throughput.measure, "orders a second and latency on the emulator (--orders)"),

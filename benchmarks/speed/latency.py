@@ -1,4 +1,4 @@
-"""Models what an order waits for in the system itself, on AWS: its path, urgency and recovery.
+"""Models what an order waits for in the system itself, on AWS: its path and its urgency.
 
 The time of a function is its measured processor time at its share of a processor, plus an assumed
 wait for each answer of AWS (`roundsman_console.cost.model.message_ms`). Services take no time in
@@ -16,8 +16,6 @@ from itertools import count
 
 from benchmarks.report import Report, Setting, Table, amount
 from benchmarks.scale.arrivals import lot
-from benchmarks.scale.measure import own_ms_of_a_request
-from benchmarks.scale.rounds import Lost, Settings, Stage
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman_console.cost.figures import Figures, load_figures
 from roundsman_console.cost.model import Wanted, message_ms
@@ -33,7 +31,6 @@ INSTANCES, URGENT_INSTANCES = 10, 5  # the defaults of the parameters <...>Concu
 RATES = (10, 70, 100)  # orders a second; an agent with ten instances handles some 80
 URGENT_OF = 100  # one order of this number is urgent
 LASTS = 5 * MINUTE
-RECOVERIES = 2_000
 
 
 @dataclass(frozen=True)
@@ -152,31 +149,14 @@ class Load:
             yield SimulatedOrder(at, is_urgent, hops)
 
 
-def recoveries() -> tuple[list[int], int]:
-    """Return how late lost steps are inspected (ms, sorted), and how many never were.
-
-    The steps fall due at random times within an hour, on a supervisor with its defaults.
-    """
-    assumed = load_prices().assumed
-    own = own_ms_of_a_request() * assumed.processor_mb / MEMORY
-    settings = Settings(16, 90 * SECOND, own, assumed.dynamodb_ms, assumed.sqs_ms)
-    drawn = lot(2)
-    hour = 60 * MINUTE
-    entries = [Lost(f"lost-{each}", drawn.randrange(hour)) for each in range(RECOVERIES)]
-    found = Stage(settings, entries).run(62)
-    return sorted(late for lates in found.late.values() for late in lates), found.left
-
-
 def measure(setting: Setting) -> Report:
-    """Return the path of an order, its time under load, and the recovery of lost steps."""
+    """Return the path of an order and its time under load."""
     figures, prices = load_figures(), load_prices()
     hops = path(STEPS, figures, prices)
     setting.say("orders under load")
     loads = {rate: Load(hops, rate).run() for rate in RATES}
-    setting.say("lost steps")
-    late, left = recoveries()
     return Report(
-        [_path_table(hops), _shorter(figures, prices), _loads(loads), _recovered(late, left)],
+        [_path_table(hops), _shorter(figures, prices), _loads(loads)],
         {
             "latency": {
                 "hops": len(hops),
@@ -188,8 +168,6 @@ def measure(setting: Setting) -> Report:
                     }
                     for rate, load in loads.items()
                 },
-                "recovered_after_ms": [*_middle_and_most(late)],
-                "never_recovered": left,
             }
         },
         [
@@ -251,21 +229,6 @@ def _loads(loads: dict[int, Load]) -> Table:
         f"{SERVICE_MS:.0f} ms, default instances",
         ("", "orders", "p50", "p99"),
         rows,
-    )
-
-
-def _recovered(late: Sequence[int], left: int) -> Table:
-    return Table(
-        "Lost steps: inspected after their complete-by, in ms",
-        ("", "steps", "p50", "p99", "most", "never"),
-        [
-            [
-                "the supervisor's defaults",
-                f"{len(late):,}",
-                *(amount(ms) for ms in (*_middle_and_most(late), late[-1])),
-                f"{left}",
-            ]
-        ],
     )
 
 

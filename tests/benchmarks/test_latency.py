@@ -1,10 +1,10 @@
-"""The model of what an order waits for in the system: its path, urgent orders, and recovery."""
+"""The model of what an order waits for in the system: its path, and urgent orders."""
 
 import pytest
 
 from benchmarks.speed import latency
-from benchmarks.speed.latency import PICK_UP, RATES, Load, path, recoveries, waits_ms
-from roundsman.model.instants import MINUTE, SECOND
+from benchmarks.speed.latency import PICK_UP, RATES, Load, path, waits_ms
+from roundsman.model.instants import MINUTE
 from roundsman_console.cost.figures import load_figures
 from roundsman_console.cost.prices import load_prices
 
@@ -52,10 +52,3 @@ def test_without_instances_of_their_own_urgent_orders_would_wait_as_long() -> No
 
 def test_a_later_pick_up_delays_every_message_of_the_path() -> None:
     assert waits_ms(HOPS, PICK_UP + 10) - waits_ms(HOPS) == pytest.approx(10 * len(HOPS))
-
-
-def test_a_lost_step_is_inspected_within_two_seconds_and_none_is_forgotten() -> None:
-    late, left = recoveries()
-    assert left == 0
-    assert len(late) == latency.RECOVERIES
-    assert SECOND // 2 <= late[len(late) // 2] <= late[-1] < 2 * SECOND

@@ -1,4 +1,4 @@
-"""The plan of the page on scale, and the simulation of its supervisors."""
+"""The plan of the page on scale."""
 
 import pytest
 
@@ -10,12 +10,11 @@ from benchmarks.scale.plan import (
     Measured,
     Profile,
     needs_of,
+    seconds_to_recover,
     setting,
     shards_for,
 )
 from benchmarks.scale.quotas import load_quotas
-from benchmarks.scale.rounds import Held, Lost, Settings, Stage
-from roundsman.model.instants import MINUTE, SECOND
 from roundsman.supervisor.shard_leases import shards_at_once
 from roundsman_console.cost.figures import load_figures
 from roundsman_console.cost.prices import load_prices
@@ -28,60 +27,6 @@ def test_as_many_come_as_should_on_average() -> None:
         drawn = lot(3)
         found = [poisson(mean, drawn) for _ in range(2_000)]
         assert sum(found) / len(found) == pytest.approx(mean, rel=0.08)
-
-
-# ---- supervisors --------------------------------------------------------------------------------
-
-QUICK = Settings(shards=16, timeout=90 * SECOND, own_ms=2.0, dynamodb_ms=5.0, sqs_ms=10.0)
-
-
-def overdue(number: int) -> list[Lost | Held]:
-    return [Lost(f"ord-{each:05d}", 0) for each in range(number)]
-
-
-def test_everything_that_is_overdue_is_brought_back_and_in_the_time_that_its_requests_take() -> (
-    None
-):
-    ran = Stage(QUICK, overdue(500)).run(5)
-    assert ran.left == 0
-    assert ran.looked_at == 500
-    each = 3 * 2.0 + 2 * 5.0 + 10.0
-    assert ran.last_at == pytest.approx(500 * each, rel=0.1)
-
-
-def test_what_one_pass_does_not_reach_the_next_ones_do() -> None:
-    ran = Stage(QUICK, overdue(8_000)).run(5)
-    assert ran.left == 0
-    assert ran.last_at > 90 * SECOND
-    assert len(ran.between(0, 1)) == 8_000, "each once"
-
-
-def test_supervisors_that_run_longer_help_each_other_as_far_as_there_are_shards() -> None:
-    def last_at(timeout: int, shards: int) -> int:
-        settings = Settings(shards, timeout * SECOND, QUICK.own_ms, 5.0, 10.0)
-        return Stage(settings, overdue(40_000)).run(60).last_at
-
-    alone, four, sixteen = last_at(90, 16), last_at(900, 16), last_at(900, 64)
-    assert alone > 1.5 * four > 1.5 * sixteen
-
-
-def test_what_falls_due_is_looked_at_a_second_late_at_most_as_long_as_there_is_time() -> None:
-    entries = [Lost(f"ord-{each}", 2 * MINUTE + each * SECOND) for each in range(100)]
-    ran = Stage(QUICK, entries).run(6)
-    assert ran.left == 0
-    assert max(ran.between(0, 10 * MINUTE)) <= 2 * SECOND
-
-
-def test_what_is_held_keeps_supervisors_busy_until_it_is_gone() -> None:
-    held = [Held(f"held-{each:05d}", 0, 10 * MINUTE) for each in range(3_000)]
-    lost = [Lost("lost", 2 * MINUTE)]
-    ran = Stage(QUICK, [*held, *lost]).run(15)
-    assert ran.left == 0
-    assert ran.looked_at > 2 * len(held), "again and again"
-    assert ran.looked_at == Stage(QUICK, [*held, *lost]).run(20).looked_at, "and then no more"
-
-
-# ---- the plan -----------------------------------------------------------------------------------
 
 
 def test_instances_are_messages_a_second_by_the_seconds_of_each() -> None:
@@ -122,3 +67,15 @@ def test_one_stack_does_not_carry_ten_thousand_orders_a_second() -> None:
 def test_stacks_side_by_side_cost_what_one_would_and_what_stands_there_besides() -> None:
     one, four = (needs_of(Profile(400, stacks, batch=5), MEASURED) for stacks in (1, 4))
     assert 0 < four.usd - one.usd < 200
+
+
+def test_supervisors_that_run_longer_help_each_other_as_far_as_there_are_shards() -> None:
+    def seconds(overdue: int, timeout: int, shards: int) -> float:
+        return seconds_to_recover(overdue, 25.0, timeout, shards)
+
+    assert seconds(1_000, TIMEOUT, 16) == seconds(1_000, 900, 64) == pytest.approx(25)
+    work = 40_000 * 0.025
+    alone, four = seconds(40_000, TIMEOUT, 16), seconds(40_000, 900, 16)
+    sixteen = seconds(40_000, 900, 64)
+    assert work > alone > four > sixteen > work / 16
+    assert four == pytest.approx((work + 60 + 120 + 180) / 4), "one joins each minute"
