@@ -4,7 +4,6 @@ units        cost/units.py, with cost/counting.py, which the guard in CI (cost/g
 money        cost/money.py, with the prices and the calculation of `roundsman cost`
 growth       cost/growth.py
 cold         speed/cold.py, up to a first message (speed/first_events.py)
-supervisor   speed/passes.py
 scale        scale/: plan.py calculates, measure.py makes the tables
 latency      speed/latency.py
 overload     scale/overload.py of an agent's queue, behind.py of the scheduler's

@@ -20,7 +20,7 @@ from benchmarks.cost.recording import record
 from benchmarks.report import Report, Setting
 from benchmarks.scale import measure as scale
 from benchmarks.scale import overload
-from benchmarks.speed import cold, latency, passes, throughput
+from benchmarks.speed import cold, latency, throughput
 from benchmarks.speed.timing import machine
 from roundsman.model.json import Json
 from tools.engines import dynamodb_local
@@ -34,7 +34,6 @@ PARTS: Mapping[str, tuple[Callable[[Setting], Report], str]] = {
     "money": (money.measure, "USD for a million orders, here and elsewhere"),
     "growth": (growth.measure, "cost and size by number of steps, results and width"),
     "cold": (cold.measure, "cold starts against a function that does nothing"),
-    "supervisor": (passes.measure, "a supervisor's pass against what is stored (--stored)"),
     "scale": (scale.measure, "what to set from 1 to 10,000 orders a second, and what is met first"),
     "latency": (latency.measure, "what an order waits for in the system, modelled, by its path"),
     "overload": (overload.measure, "queues longer than their steps' time, simulated"),
@@ -51,7 +50,7 @@ def main() -> int:
                 record(engine(), _say, times=not arguments.counts_only)
                 print("Recorded in console/roundsman_console/cost/figures.json; look at git diff.")
                 return 0
-            setting = Setting(engine, _say, arguments.stored, arguments.runs, arguments.orders)
+            setting = Setting(engine, _say, arguments.runs, arguments.orders)
             for name in arguments.parts:
                 _run(name, setting)
     except ToolError as error:
@@ -89,10 +88,6 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("parts", nargs="*", type=_part, metavar="part")
-    parser.add_argument(
-        "--stored", type=int, nargs="+", default=[1_000, 10_000], metavar="N",
-        help="supervisor: how many tasks are stored (up to 1000000)",
-    )  # fmt: skip
     parser.add_argument("--runs", type=int, default=5, help="how often what is timed is repeated")
     parser.add_argument("--orders", type=int, default=100, help="throughput: how many orders")
     parser.add_argument(

@@ -50,8 +50,6 @@ class Setting:
     """Returns the endpoint of DynamoDB Local; the first call starts it."""
     say: Callable[[str], None]
     """Shows the progress."""
-    stored: Sequence[int] = (1_000, 10_000)
-    """The numbers of stored tasks in the part `supervisor`."""
     runs: int = 5
     """The number of repetitions of timed runs."""
     orders: int = 100

@@ -16,7 +16,7 @@ from tests.project import TEMPLATE, load_template
 
 LATEST = json.loads((TEMPLATE.parent / "benchmarks" / "results" / "latest.json").read_text("utf-8"))
 TEXT, SCALE, LATENCY = (page.read_text(encoding="utf-8") for page in PAGES)
-SHOWN = {"units", "money", "growth", "cold", "supervisor", "throughput"}
+SHOWN = {"units", "money", "growth", "cold", "throughput"}
 
 
 @pytest.mark.parametrize(
