@@ -6,7 +6,6 @@ growth       cost/growth.py
 cold         speed/cold.py, up to a first message (speed/first_events.py)
 scale        scale/: plan.py calculates, measure.py makes the tables
 latency      speed/latency.py
-overload     scale/overload.py of an agent's queue, behind.py of the scheduler's
 throughput   speed/throughput.py, and a comparison with Step Functions (speed/step_functions.py,
              speed/step_function_task.py)
 

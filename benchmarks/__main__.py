@@ -19,7 +19,6 @@ from benchmarks.cost import growth, money, units
 from benchmarks.cost.recording import record
 from benchmarks.report import Report, Setting
 from benchmarks.scale import measure as scale
-from benchmarks.scale import overload
 from benchmarks.speed import cold, latency, throughput
 from benchmarks.speed.timing import machine
 from roundsman.model.json import Json
@@ -36,7 +35,6 @@ PARTS: Mapping[str, tuple[Callable[[Setting], Report], str]] = {
     "cold": (cold.measure, "cold starts against a function that does nothing"),
     "scale": (scale.measure, "what to set from 1 to 10,000 orders a second, and what is met first"),
     "latency": (latency.measure, "what an order waits for in the system, modelled, by its path"),
-    "overload": (overload.measure, "queues longer than their steps' time, simulated"),
     "throughput": (throughput.measure, "orders a second and latency on the emulator (--orders)"),
 }
 

@@ -2,7 +2,6 @@
 
 import pytest
 
-from benchmarks.scale.arrivals import lot, poisson
 from benchmarks.scale.measure import concurrencies
 from benchmarks.scale.plan import (
     PROFILES,
@@ -20,13 +19,6 @@ from roundsman_console.cost.figures import load_figures
 from roundsman_console.cost.prices import load_prices
 
 MEASURED = Measured(load_figures(), load_prices(), load_quotas())
-
-
-def test_as_many_come_as_should_on_average() -> None:
-    for mean in (0.3, 8.0, 400.0):
-        drawn = lot(3)
-        found = [poisson(mean, drawn) for _ in range(2_000)]
-        assert sum(found) / len(found) == pytest.approx(mean, rel=0.08)
 
 
 def test_instances_are_messages_a_second_by_the_seconds_of_each() -> None:
