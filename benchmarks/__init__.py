@@ -10,6 +10,6 @@ throughput   speed/throughput.py, and a comparison with Step Functions (speed/st
              speed/step_function_task.py)
 
 harness/ is what they run and count with. cost/recording.py writes the counts, and the processor
-times of speed/timing.py, to the file that `roundsman cost` reads. report.py, plot.py and page.py
-make tables, plots, and blocks of pages in docs/explanation.
+times of speed/timing.py, to the file that `roundsman cost` reads. report.py and page.py make
+tables, and blocks of pages in docs/explanation.
 """

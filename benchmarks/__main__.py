@@ -1,4 +1,4 @@
-"""Runs the benchmarks (`make bench`) and writes tables, JSON, plots and blocks of pages.
+"""Runs the benchmarks (`make bench`) and writes tables, JSON and blocks of pages.
 
 python -m benchmarks                 # all parts
 python -m benchmarks units cold      # only these parts; `--help` lists all

@@ -1,11 +1,8 @@
 """Calculates the cost of a million orders at list prices, here and on AWS's orchestrators."""
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
-from benchmarks.plot import Bar, stacked
 from benchmarks.report import Report, Setting, Table, amount
 from roundsman.model.json import Json
 from roundsman_console.cost.alternatives import Rival, rivals_of
@@ -22,8 +19,6 @@ from roundsman_console.cost.model import (
 )
 from roundsman_console.cost.prices import Prices, load_prices
 
-PLOT = Path(__file__).parents[1] / "results" / "usd_per_million.svg"
-PLOTTED = ("unbatched", "batch of 5", "batch of 10")
 MONTHLY = 3_000_000.0  # orders per month; a little more than one order per second
 UNBATCHED = Wanted(MONTHLY)
 CASES = {
@@ -47,7 +42,6 @@ def measure(_setting: Setting) -> Report:
     rows.append(["in all", *(_usd(bill.usd_per_million) for bill in bills.values())])
     times = {name: billed_ms(wanted, figures, prices) for name, wanted in CASES.items()}
     units = {name: units_of(wanted, figures, prices) for name, wanted in CASES.items()}
-    PLOT.write_text(_plot(bills, rivals), encoding="utf-8")
     return Report(
         [
             Table("USD for a million orders of four steps", ("", *bills), rows),
@@ -92,19 +86,6 @@ def _document(
         "usd_standing_per_month": round(bills["unbatched"].usd(STANDING), 2),
         "prices": {"region": prices.region, "dated": prices.dated},
     }
-
-
-def _plot(bills: Mapping[str, Bill], rivals: Sequence[Rival]) -> str:
-    """Return the plot by service; the parts of the table are too many for different colours."""
-    bars = []
-    for name in PLOTTED:
-        parts: defaultdict[str, float] = defaultdict(float)
-        for line in bills[name].lines:
-            if line.kind == PER_ORDER:
-                parts[line.service] += line.usd / MONTHLY * 1_000_000
-        bars.append(Bar(f"Roundsman, {name}", dict(parts)))
-    bars += [Bar(rival.name, {"the orchestrator": rival.usd_per_million}) for rival in rivals]
-    return stacked("USD for a million orders of four steps, at list prices", bars)
 
 
 def _million(bill: Bill, what: str) -> float:
