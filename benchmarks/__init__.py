@@ -3,7 +3,7 @@
 units        cost/units.py, with cost/counting.py, which the guard in CI (cost/guard.py) also uses
 money        cost/money.py, with the prices and the calculation of `roundsman cost`
 growth       cost/growth.py
-cold         speed/cold.py, up to a first message (speed/first_events.py)
+cold         speed/cold.py
 scale        scale/: plan.py calculates, measure.py makes the tables
 latency      speed/latency.py
 throughput   speed/throughput.py, and a comparison with Step Functions (speed/step_functions.py,
