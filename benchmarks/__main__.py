@@ -1,4 +1,4 @@
-"""Runs the benchmarks (`make bench`) and writes tables, JSON and blocks of pages.
+"""Runs the benchmarks (`make bench`) and writes their tables into pages.
 
 python -m benchmarks                 # all parts
 python -m benchmarks units cold      # only these parts; `--help` lists all
@@ -6,13 +6,10 @@ python -m benchmarks record          # write the figures for the guard in CI and
 """
 
 import argparse
-import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from datetime import UTC, datetime
 from functools import cache
-from pathlib import Path
 
 from benchmarks import page
 from benchmarks.cost import growth, money, units
@@ -20,13 +17,10 @@ from benchmarks.cost.recording import record
 from benchmarks.report import Report, Setting
 from benchmarks.scale import measure as scale
 from benchmarks.speed import cold, latency, throughput
-from benchmarks.speed.timing import machine
-from roundsman.model.json import Json
 from tools.engines import dynamodb_local
 from tools.engines.runtimes import ToolError
 
 RECORD = "record"
-LATEST = Path(__file__).parent / "results" / "latest.json"
 
 PARTS: Mapping[str, tuple[Callable[[Setting], Report], str]] = {
     "units": (units.measure, "DynamoDB units, SQS requests, invocations, bytes logged of an order"),
@@ -108,29 +102,10 @@ def _engine() -> Iterator[Callable[[], str]]:
 
 
 def _run(name: str, setting: Setting) -> None:
-    """Run a part, print its tables, and merge its document into the latest results."""
-    found = PARTS[name][0](setting)
-    print(found.text() + "\n", flush=True)
-    latest: dict[str, Json] = json.loads(LATEST.read_text("utf-8")) if LATEST.is_file() else {}
-    tables = latest.get("tables")
-    printed = {**tables} if isinstance(tables, dict) else {}
-    printed[name] = found.text()
-    latest |= {**merged(latest, found.document), "tables": printed}
-    latest |= {"machine": machine(), "measured_on": datetime.now(tz=UTC).date().isoformat()}
-    LATEST.parent.mkdir(exist_ok=True)
-    LATEST.write_text(json.dumps(latest, indent=2, sort_keys=True) + "\n", encoding="utf-8")
-    page.write({part: str(text) for part, text in printed.items()})
-
-
-def merged(latest: Mapping[str, Json], said: Mapping[str, Json]) -> dict[str, Json]:
-    """Return the document of a part, with its `order` merged into that of `latest`.
-
-    Several parts write different keys of `order`.
-    """
-    before, now = latest.get("order"), said.get("order")
-    if isinstance(before, dict) and isinstance(now, dict):
-        return {**said, "order": {**before, **now}}
-    return {**said}
+    """Run a part, print its tables, and write them into the pages."""
+    found = PARTS[name][0](setting).text()
+    print(found + "\n", flush=True)
+    page.write({name: found})
 
 
 def _say(doing: str) -> None:

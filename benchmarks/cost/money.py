@@ -1,15 +1,13 @@
 """Calculates the cost of a million orders at list prices, here and on AWS's orchestrators."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 from benchmarks.report import Report, Setting, Table, amount
-from roundsman.model.json import Json
-from roundsman_console.cost.alternatives import Rival, rivals_of
+from roundsman_console.cost.alternatives import rivals_of
 from roundsman_console.cost.figures import load_figures
 from roundsman_console.cost.model import (
     PER_ORDER,
-    STANDING,
     Bill,
     Units,
     Wanted,
@@ -17,7 +15,7 @@ from roundsman_console.cost.model import (
     billed_ms,
     units_of,
 )
-from roundsman_console.cost.prices import Prices, load_prices
+from roundsman_console.cost.prices import load_prices
 
 MONTHLY = 3_000_000.0  # orders per month; a little more than one order per second
 UNBATCHED = Wanted(MONTHLY)
@@ -47,7 +45,6 @@ def measure(_setting: Setting) -> Report:
             Table("USD for a million orders of four steps", ("", *bills), rows),
             Table("Lambda's ms for one order, services left out", ("", *times), _ms(times, units)),
         ],
-        _document(bills, rivals, times, prices),
         [
             *(f"{r.name}: {r.usd_per_million:.2f} USD ({r.counted})." for r in rivals),
             "30 M: at 30,000,000 orders a month, since marks are noted by time, not by order.",
@@ -62,30 +59,6 @@ def _ms(times: Mapping[str, Mapping[str, float]], units: Mapping[str, Units]) ->
     rows.append(["in all", *(f"{sum(each.values()):.0f}" for each in times.values())])
     rows.append(["invocations", *(amount(each.invocations) for each in units.values())])
     return rows
-
-
-def _document(
-    bills: Mapping[str, Bill],
-    rivals: Sequence[Rival],
-    times: Mapping[str, Mapping[str, float]],
-    prices: Prices,
-) -> dict[str, Json]:
-    usd = {name: round(bill.usd_per_million, 2) for name, bill in bills.items()}
-    goals: dict[str, Json] = {
-        "usd_per_million_unbatched": usd["unbatched"],
-        "usd_per_million_batch5": usd["batch of 5"],
-    }
-    elsewhere = {rival.name: round(rival.usd_per_million, 2) for rival in rivals}
-    billed: dict[str, Json] = {
-        name: {role: round(ms, 1) for role, ms in each.items()} for name, each in times.items()
-    }
-    return {
-        **goals,
-        "order": {**goals, "billed_ms": billed},
-        "usd_per_million": {**usd, **elsewhere},
-        "usd_standing_per_month": round(bills["unbatched"].usd(STANDING), 2),
-        "prices": {"region": prices.region, "dated": prices.dated},
-    }
 
 
 def _million(bill: Bill, what: str) -> float:

@@ -39,18 +39,6 @@ def measure(setting_of_run: Setting) -> Report:
     reached = limits(measured, 10, max(concurrencies()))
     return Report(
         [_to_set(found), _to_ask(found), _breaks(reached), _recovered()],
-        {
-            "scale": {
-                "quotas_dated": measured.quotas.dated,
-                "plan": {
-                    str(round(profile.rate)): {
-                        "instances": round(needs.at_once * profile.stacks),
-                        "usd_per_month": round(needs.usd),
-                    }
-                    for profile, needs in found
-                },
-            }
-        },
         [
             *(f"{each.name}: {each.turn}." for each in reached),
             f"Quotas of {measured.quotas.dated}, list prices of {measured.prices.dated}.",

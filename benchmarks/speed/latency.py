@@ -63,7 +63,6 @@ def measure(_setting: Setting) -> Report:
     hops = path(STEPS, figures, prices)
     return Report(
         [_path_table(hops), _shorter(figures, prices)],
-        {"latency": {"hops": len(hops), "waits_ms": round(waits_ms(hops))}},
         [
             f"Assumed: {PICK_UP:.0f} ms from a message's acceptance to the invocation of an idle "
             f"instance, {prices.assumed.dynamodb_ms:.0f} ms for an answer of DynamoDB, "

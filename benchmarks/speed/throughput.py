@@ -21,7 +21,7 @@ from benchmarks.harness.shop import Shop, completed_orders, spread, warm_up
 from benchmarks.harness.stack import TEMPLATE
 from benchmarks.report import Report, Setting, Table, amount
 from benchmarks.speed.step_functions import state_machine
-from roundsman.model.json import Json
+from benchmarks.speed.timing import machine
 from roundsman.testing.remote_services import RemoteServices
 from roundsman_console.local import LocalAws
 
@@ -61,23 +61,6 @@ class Found:
     @property
     def processor_ms(self) -> float:
         return self.emulator_ms + self.functions_ms + self.bench_ms
-
-    def document(self) -> dict[str, Json]:
-        """Return the results for results/latest.json."""
-        return {
-            "orders": len(self.loaded),
-            "warmed_with": self.warmed,
-            "orders_per_second": round(self.rate, 1),
-            "latency_ms": {
-                "idle": {**spread(self.idle)},
-                f"{IN_FLIGHT} in flight": {**spread(self.loaded)},
-            },
-            "processor_ms": {
-                "emulator": round(self.emulator_ms, 1),
-                "functions": round(self.functions_ms, 1),
-                "application and services": round(self.bench_ms, 1),
-            },
-        }
 
 
 def measure(setting: Setting) -> Report:
@@ -141,10 +124,7 @@ def _engines(aws: LocalAws, services: str) -> list[Engine]:
 
 
 def report(found: dict[str, Found]) -> Report:
-    """Return the tables of all engines.
-
-    The document contains the figures of the first engine directly, and those of others by name.
-    """
+    """Return the tables of all engines."""
     latency = [
         [f"{name}, {when}", *(amount(ms) for ms in spread(took).values())]
         for name, each in found.items()
@@ -164,11 +144,6 @@ def report(found: dict[str, Found]) -> Report:
         for name, each in found.items()
     ]
     headings = ("", "orders a second", "emulator", "functions", "bench", "in all", "most a second")
-    first, *others = found
-    document: dict[str, Json] = {
-        **found[first].document(),
-        **{name.lower().replace(" ", "_"): found[name].document() for name in others},
-    }
     return Report(
         [
             Table("Latency in ms, on one local AWS", ("", "p50", "p95", "p99"), latency),
@@ -178,12 +153,12 @@ def report(found: dict[str, Found]) -> Report:
                 rates,
             ),
         ],
-        {"throughput": document},
         [
             f"Remote calls take {SERVICE_MS} ms. Before anything was timed, all workers had been "
             "started, with "
             + " and ".join(f"{each.warmed} orders ({name})" for name, each in found.items())
             + ".",
             f"Most a second: what {cores} cores could carry that did nothing else.",
+            f"Measured on {machine()}.",
         ],
     )
