@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from benchmarks.report import Report, Setting, Table, amount
-from roundsman_console.cost.alternatives import rivals_of
 from roundsman_console.cost.figures import load_figures
 from roundsman_console.cost.model import (
     PER_ORDER,
@@ -13,6 +12,7 @@ from roundsman_console.cost.model import (
     Wanted,
     bill_of,
     billed_ms,
+    rivals_of,
     units_of,
 )
 from roundsman_console.cost.prices import load_prices
@@ -63,7 +63,7 @@ def _ms(times: Mapping[str, Mapping[str, float]], units: Mapping[str, Units]) ->
 
 def _million(bill: Bill, what: str) -> float:
     usd = sum(line.usd for line in bill.lines if (line.kind, line.what) == (PER_ORDER, what))
-    return usd / bill.wanted.orders_per_month * 1_000_000
+    return usd / bill.orders * 1_000_000
 
 
 def _usd(usd: float) -> str:
