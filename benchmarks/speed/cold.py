@@ -143,12 +143,12 @@ def _moto_over_http() -> Iterator[str]:
             operation = xform_name(self.headers["X-Amz-Target"].partition(".")[2])
             answer: dict[str, object] = getattr(sqs, operation)(**body)
             answer.pop("ResponseMetadata")
-            said = json.dumps(answer).encode()
+            encoded = json.dumps(answer).encode()
             self.send_response(200)
             self.send_header("Content-Type", "application/x-amz-json-1.0")
-            self.send_header("Content-Length", str(len(said)))
+            self.send_header("Content-Length", str(len(encoded)))
             self.end_headers()
-            self.wfile.write(said)
+            self.wfile.write(encoded)
 
         def log_message(self, *_arguments: object) -> None:
             """Log nothing."""
