@@ -3,16 +3,13 @@
 units        cost/units.py, with cost/counting.py, which the guard in CI (cost/guard.py) also uses
 money        cost/money.py, with the prices and the calculation of `roundsman cost`
 growth       cost/growth.py
-machine      speed/decisions.py
-cold         speed/cold.py, up to a first message (speed/first_events.py)
-supervisor   speed/passes.py
-scale        scale/: plan.py calculates, hot.py and rounds.py simulate, measure.py makes the tables
+cold         speed/cold.py
+scale        scale/: plan.py calculates, measure.py makes the tables
 latency      speed/latency.py
-overload     scale/overload.py of an agent's queue, behind.py of the scheduler's
-throughput   speed/throughput.py, with SIGKILL of all workers (speed/killing.py), and a comparison
-             with Step Functions (speed/step_functions.py, speed/step_function_task.py)
+throughput   speed/throughput.py, and a comparison with Step Functions (speed/step_functions.py,
+             speed/step_function_task.py)
 
 harness/ is what they run and count with. cost/recording.py writes the counts, and the processor
-times of speed/timing.py, to the file that `roundsman cost` reads. report.py, plot.py and page.py
-make tables, plots, and blocks of pages in docs/explanation.
+times of speed/timing.py, to the file that `roundsman cost` reads. report.py and page.py make
+tables, and blocks of pages in docs/explanation.
 """

@@ -1,4 +1,4 @@
-"""Runs the benchmarks (`make bench`) and writes tables, JSON, plots and blocks of pages.
+"""Runs the benchmarks (`make bench`) and writes their tables into pages.
 
 python -m benchmarks                 # all parts
 python -m benchmarks units cold      # only these parts; `--help` lists all
@@ -6,39 +6,29 @@ python -m benchmarks record          # write the figures for the guard in CI and
 """
 
 import argparse
-import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from datetime import UTC, datetime
 from functools import cache
-from pathlib import Path
 
 from benchmarks import page
 from benchmarks.cost import growth, money, units
 from benchmarks.cost.recording import record
 from benchmarks.report import Report, Setting
 from benchmarks.scale import measure as scale
-from benchmarks.scale import overload
-from benchmarks.speed import cold, decisions, latency, passes, throughput
-from benchmarks.speed.timing import machine
-from roundsman.model.json import Json
+from benchmarks.speed import cold, latency, throughput
 from tools.engines import dynamodb_local
 from tools.engines.runtimes import ToolError
 
 RECORD = "record"
-LATEST = Path(__file__).parent / "results" / "latest.json"
 
 PARTS: Mapping[str, tuple[Callable[[Setting], Report], str]] = {
     "units": (units.measure, "DynamoDB units, SQS requests, invocations, bytes logged of an order"),
     "money": (money.measure, "USD for a million orders, here and elsewhere"),
     "growth": (growth.measure, "cost and size by number of steps, results and width"),
-    "machine": (decisions.measure, "microseconds a decision, by number of steps"),
     "cold": (cold.measure, "cold starts against a function that does nothing"),
-    "supervisor": (passes.measure, "a supervisor's pass against what is stored (--stored)"),
-    "scale": (scale.measure, "what to set from 1 to 10,000 orders a second, and simulations"),
+    "scale": (scale.measure, "what to set from 1 to 10,000 orders a second, and what is met first"),
     "latency": (latency.measure, "what an order waits for in the system, modelled, by its path"),
-    "overload": (overload.measure, "queues longer than their steps' time, simulated"),
     "throughput": (throughput.measure, "orders a second and latency on the emulator (--orders)"),
 }
 
@@ -52,7 +42,7 @@ def main() -> int:
                 record(engine(), _say, times=not arguments.counts_only)
                 print("Recorded in console/roundsman_console/cost/figures.json; look at git diff.")
                 return 0
-            setting = Setting(engine, _say, arguments.stored, arguments.runs, arguments.orders)
+            setting = Setting(engine, _say, arguments.runs, arguments.orders)
             for name in arguments.parts:
                 _run(name, setting)
     except ToolError as error:
@@ -90,10 +80,6 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("parts", nargs="*", type=_part, metavar="part")
-    parser.add_argument(
-        "--stored", type=int, nargs="+", default=[1_000, 10_000], metavar="N",
-        help="supervisor: how many tasks are stored (up to 1000000)",
-    )  # fmt: skip
     parser.add_argument("--runs", type=int, default=5, help="how often what is timed is repeated")
     parser.add_argument("--orders", type=int, default=100, help="throughput: how many orders")
     parser.add_argument(
@@ -116,29 +102,10 @@ def _engine() -> Iterator[Callable[[], str]]:
 
 
 def _run(name: str, setting: Setting) -> None:
-    """Run a part, print its tables, and merge its document into the latest results."""
-    found = PARTS[name][0](setting)
-    print(found.text() + "\n", flush=True)
-    latest: dict[str, Json] = json.loads(LATEST.read_text("utf-8")) if LATEST.is_file() else {}
-    tables = latest.get("tables")
-    printed = {**tables} if isinstance(tables, dict) else {}
-    printed[name] = found.text()
-    latest |= {**merged(latest, found.document), "tables": printed}
-    latest |= {"machine": machine(), "measured_on": datetime.now(tz=UTC).date().isoformat()}
-    LATEST.parent.mkdir(exist_ok=True)
-    LATEST.write_text(json.dumps(latest, indent=2, sort_keys=True) + "\n", encoding="utf-8")
-    page.write({part: str(text) for part, text in printed.items()})
-
-
-def merged(latest: Mapping[str, Json], said: Mapping[str, Json]) -> dict[str, Json]:
-    """Return the document of a part, with its `order` merged into that of `latest`.
-
-    Several parts write different keys of `order`.
-    """
-    before, now = latest.get("order"), said.get("order")
-    if isinstance(before, dict) and isinstance(now, dict):
-        return {**said, "order": {**before, **now}}
-    return {**said}
+    """Run a part, print its tables, and write them into the pages."""
+    found = PARTS[name][0](setting).text()
+    print(found + "\n", flush=True)
+    page.write({name: found})
 
 
 def _say(doing: str) -> None:

@@ -1,9 +1,7 @@
-"""The result of a part of the benchmarks: tables for people, and a document for scripts."""
+"""The result of a part of the benchmarks: tables."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-
-from roundsman.model.json import Json
 
 
 @dataclass(frozen=True)
@@ -33,8 +31,6 @@ class Report:
     """The result of one part."""
 
     tables: Sequence[Table]
-    document: dict[str, Json]
-    """The keys that are merged into results/latest.json."""
     notes: Sequence[str] = field(default_factory=tuple)
 
     def text(self) -> str:
@@ -50,8 +46,6 @@ class Setting:
     """Returns the endpoint of DynamoDB Local; the first call starts it."""
     say: Callable[[str], None]
     """Shows the progress."""
-    stored: Sequence[int] = (1_000, 10_000)
-    """The numbers of stored tasks in the part `supervisor`."""
     runs: int = 5
     """The number of repetitions of timed runs."""
     orders: int = 100

@@ -2,10 +2,10 @@
 
 On a code host, a page may link to any file of the repository and contain Mermaid diagrams. The site
 contains only the pages of docs/ and loads no scripts from other hosts. So the hooks replace a link
-to a file outside docs/ by the file's path, copy pictures from outside docs/ into the site, and
-replace a state diagram by a table of its transitions. They add the JSON schemas of the documents
-that commands print, which are in no folder. They log a warning, which is an error in a
-strict build, for a link to a missing file and for a page that loads a resource from another host.
+to a file outside docs/ by the file's path, and a state diagram by a table of its transitions. They
+add the JSON schemas of the documents that commands print, which are in no folder. They log a
+warning, which is an error in a strict build, for a link to a missing file and for a page that loads
+a resource from another host.
 """
 
 import logging
@@ -24,11 +24,9 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
-PICTURES = ("benchmarks/results/*.svg",)
-ASSETS = "assets"
 SCHEMAS = "schemas"
 
-_LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
+_LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
 _DIAGRAM = re.compile(r"```mermaid\nstateDiagram-v2\n(.*?)```\n?", re.DOTALL)
 _LOADED = re.compile(
     r"""<(?:script|img|iframe|source)\b[^>]*\bsrc=["']?((?:https?:)?//[^"'\s>]+)"""
@@ -82,15 +80,12 @@ def for_the_site(markdown: str, page: str) -> str:
     here = posixpath.dirname(f"docs/{page}")
 
     def link(found: re.Match[str]) -> str:
-        picture, label, target, _ = found.groups()
+        label, target, _ = found.groups()
         path = posixpath.normpath(posixpath.join(here, target))
         if "://" in target or target.startswith(("mailto:", "/")) or path.startswith("docs/"):
             return found[0]
         if not (ROOT / path).exists():
             log.warning("%s links to %s, which does not exist", page, path)
-        if picture:
-            asset = f"docs/{ASSETS}/{posixpath.basename(path)}"
-            return f"![{label}]({posixpath.relpath(asset, here)})"
         return (
             f"`{path}`" if label.strip("`") in (path, target, posixpath.basename(path)) else label
         )
@@ -111,13 +106,9 @@ def on_config(config: "MkDocsConfig") -> None:
 
 
 def on_files(files: "Files", config: "MkDocsConfig") -> None:
-    """Add the pictures from outside docs/ and the JSON schemas to the site (mkdocs hook)."""
+    """Add the JSON schemas to the site (mkdocs hook)."""
     from mkdocs.structure.files import File
 
-    for pattern in PICTURES:
-        for path in sorted(ROOT.glob(pattern)):
-            uri = f"{ASSETS}/{path.name}"
-            files.append(File.generated(config, uri, abs_src_path=str(path)))
     for name, text in schemas.files().items():
         files.append(File.generated(config, f"{SCHEMAS}/{name}", content=text))
 

@@ -9,7 +9,6 @@ from benchmarks.harness.orders import counted, order
 from benchmarks.harness.stack import stack_on_the_engine
 from benchmarks.harness.stand_ins import WorkflowShape, stand_ins
 from benchmarks.report import Report, Setting, Table, amount
-from roundsman.model.json import Json
 from roundsman_console.cost.prices import load_prices
 
 BY_STEPS = tuple(WorkflowShape(steps) for steps in (1, 2, 4, 10, 20, 50, 100))
@@ -70,12 +69,8 @@ def measure(setting: Setting) -> Report:
         setting.say(f"{each.shape.operations} steps side by side, batches of 10")
         batched.append(each)
     tables.append(Table(BATCHED, HEADINGS, [_row(each) for each in batched]))
-    document: dict[str, Json] = {
-        "growth": {name: _figures(each) for name, each in found.items()}
-        | {f"{each.shape.name}b10": _figures(each) for each in batched}
-    }
     note = "* of units, requests and invocations alone: functions' time and logs come on top."
-    return Report(tables, document, [note])
+    return Report(tables, [note])
 
 
 def _row(each: Grown) -> list[str]:

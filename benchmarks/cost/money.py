@@ -1,29 +1,22 @@
 """Calculates the cost of a million orders at list prices, here and on AWS's orchestrators."""
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 
-from benchmarks.plot import Bar, stacked
 from benchmarks.report import Report, Setting, Table, amount
-from roundsman.model.json import Json
-from roundsman_console.cost.alternatives import Rival, rivals_of
 from roundsman_console.cost.figures import load_figures
 from roundsman_console.cost.model import (
     PER_ORDER,
-    STANDING,
     Bill,
     Units,
     Wanted,
     bill_of,
     billed_ms,
+    rivals_of,
     units_of,
 )
-from roundsman_console.cost.prices import Prices, load_prices
+from roundsman_console.cost.prices import load_prices
 
-PLOT = Path(__file__).parents[1] / "results" / "usd_per_million.svg"
-PLOTTED = ("unbatched", "batch of 5", "batch of 10")
 MONTHLY = 3_000_000.0  # orders per month; a little more than one order per second
 UNBATCHED = Wanted(MONTHLY)
 CASES = {
@@ -47,13 +40,11 @@ def measure(_setting: Setting) -> Report:
     rows.append(["in all", *(_usd(bill.usd_per_million) for bill in bills.values())])
     times = {name: billed_ms(wanted, figures, prices) for name, wanted in CASES.items()}
     units = {name: units_of(wanted, figures, prices) for name, wanted in CASES.items()}
-    PLOT.write_text(_plot(bills, rivals), encoding="utf-8")
     return Report(
         [
             Table("USD for a million orders of four steps", ("", *bills), rows),
             Table("Lambda's ms for one order, services left out", ("", *times), _ms(times, units)),
         ],
-        _document(bills, rivals, times, prices),
         [
             *(f"{r.name}: {r.usd_per_million:.2f} USD ({r.counted})." for r in rivals),
             "30 M: at 30,000,000 orders a month, since marks are noted by time, not by order.",
@@ -70,46 +61,9 @@ def _ms(times: Mapping[str, Mapping[str, float]], units: Mapping[str, Units]) ->
     return rows
 
 
-def _document(
-    bills: Mapping[str, Bill],
-    rivals: Sequence[Rival],
-    times: Mapping[str, Mapping[str, float]],
-    prices: Prices,
-) -> dict[str, Json]:
-    usd = {name: round(bill.usd_per_million, 2) for name, bill in bills.items()}
-    goals: dict[str, Json] = {
-        "usd_per_million_unbatched": usd["unbatched"],
-        "usd_per_million_batch5": usd["batch of 5"],
-    }
-    elsewhere = {rival.name: round(rival.usd_per_million, 2) for rival in rivals}
-    billed: dict[str, Json] = {
-        name: {role: round(ms, 1) for role, ms in each.items()} for name, each in times.items()
-    }
-    return {
-        **goals,
-        "order": {**goals, "billed_ms": billed},
-        "usd_per_million": {**usd, **elsewhere},
-        "usd_standing_per_month": round(bills["unbatched"].usd(STANDING), 2),
-        "prices": {"region": prices.region, "dated": prices.dated},
-    }
-
-
-def _plot(bills: Mapping[str, Bill], rivals: Sequence[Rival]) -> str:
-    """Return the plot by service; the parts of the table are too many for different colours."""
-    bars = []
-    for name in PLOTTED:
-        parts: defaultdict[str, float] = defaultdict(float)
-        for line in bills[name].lines:
-            if line.kind == PER_ORDER:
-                parts[line.service] += line.usd / MONTHLY * 1_000_000
-        bars.append(Bar(f"Roundsman, {name}", dict(parts)))
-    bars += [Bar(rival.name, {"the orchestrator": rival.usd_per_million}) for rival in rivals]
-    return stacked("USD for a million orders of four steps, at list prices", bars)
-
-
 def _million(bill: Bill, what: str) -> float:
     usd = sum(line.usd for line in bill.lines if (line.kind, line.what) == (PER_ORDER, what))
-    return usd / bill.wanted.orders_per_month * 1_000_000
+    return usd / bill.orders * 1_000_000
 
 
 def _usd(usd: float) -> str:

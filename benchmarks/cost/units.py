@@ -2,11 +2,9 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict
 
 from benchmarks.cost.counting import Counted, Everything, count_everything
 from benchmarks.report import Report, Setting, Table, amount
-from roundsman.model.json import Json
 from roundsman_console.cost.figures import OrderUse
 
 ORDERS = ("busy", "quiet", "cold", "statuses", "batch_5", "batch_10")
@@ -37,14 +35,6 @@ def measure(setting: Setting) -> Report:
 def report(found: Everything) -> Report:
     """Return the tables: each kind of order, and a busy one's units and requests by source."""
     orders, busy = found.orders, found.counted["busy"]
-    document: dict[str, Json] = {
-        "order": {
-            **_figures(orders["busy"]),
-            **{name: _figures(orders[name]) for name in ORDERS if name != "busy"},
-            "by_operation": _by_operation(busy),
-        },
-        "idle_pass": {**asdict(found.idle_pass)},
-    }
     return Report(
         [
             Table(
@@ -54,7 +44,6 @@ def report(found: Everything) -> Report:
             _places("Read units, busy", busy.counts.reads),
             _requests(busy),
         ],
-        document,
         [*(f"{name}: {MEANT[name]}." for name in ORDERS), "Counted twice, the same both times."],
     )
 
@@ -96,18 +85,3 @@ def _requests(busy: Counted) -> Table:
         total[str(index)] = sum(each.values())
     rows.append(["in all", *(amount(total[str(index)]) for index in range(3))])
     return Table("SQS requests, busy", ("", "sends", "receives", "deletes"), rows)
-
-
-def _figures(order: OrderUse) -> dict[str, Json]:
-    return {**asdict(order)}
-
-
-def _by_operation(busy: Counted) -> dict[str, Json]:
-    counts = busy.counts
-    return {
-        "write_units": {" ".join(key): units / 2 for key, units in counts.writes.items()},
-        "read_units": {" ".join(key): units / 2 for key, units in counts.reads.items()},
-        "sends": dict(counts.sends),
-        "receives": dict(counts.receives),
-        "deletes": dict(counts.deletes),
-    }

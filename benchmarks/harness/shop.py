@@ -28,14 +28,14 @@ class Shop:
     under_way: dict[str, float] = field(default_factory=dict)
     """The time at which each order was sent, by its ID."""
 
-    def carry(self, count: int, in_flight: int, leave: int = 0) -> tuple[float, list[float]]:
+    def carry(self, count: int, in_flight: int) -> tuple[float, list[float]]:
         """Process `count` orders; return the orders per second and the duration of each order.
 
-        At any time, `in_flight` orders are under way. `leave` orders more are sent and not waited
-        for. Raises TimeoutError if no order ends for `PATIENCE`.
+        At any time, `in_flight` orders are under way. Raises TimeoutError if no order ends for
+        `PATIENCE`.
         """
         began_at = heard_at = self.clock()
-        to_send, took = count + leave, list[float]()
+        to_send, took = count, list[float]()
         while len(took) < count:
             to_send -= self.top_up(min(in_flight, len(self.under_way) + to_send))
             ended = list(self.ended())

@@ -1,16 +1,10 @@
 """Makes the tables of `python -m benchmarks scale`: settings for 1 to 10,000 orders per second."""
 
-import json
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from math import inf
 from pathlib import Path
 
-from benchmarks.plot import Bar, stacked
-from benchmarks.report import Report, Setting, Table, amount
-from benchmarks.scale.arrivals import lot
-from benchmarks.scale.hot import BIRTH, LEFT, lanes, largest_rate, simulated
-from benchmarks.scale.partitions import Partitions, on_so_many, on_their_own
+from benchmarks.report import Report, Setting, Table
 from benchmarks.scale.plan import (
     PROFILES,
     Limit,
@@ -19,33 +13,16 @@ from benchmarks.scale.plan import (
     Profile,
     limits,
     needs_of,
+    seconds_to_recover,
     setting,
 )
 from benchmarks.scale.quotas import load_quotas
-from benchmarks.scale.rounds import HELD_AGAIN, Held, Lost, Settings, Stage
-from roundsman.engine.agent_holds import RECHECK_INTERVAL
-from roundsman.engine.due import START_WITHIN
-from roundsman.model.instants import MINUTE, SECOND
-from roundsman.model.json import Json
 from roundsman.testing.stack.template import Template, mapping_of, part
 from roundsman_console.cost.figures import load_figures
 from roundsman_console.cost.prices import load_prices
 
 ROOT = Path(__file__).parents[2]
-LATEST = ROOT / "benchmarks" / "results" / "latest.json"
-PLOT = ROOT / "benchmarks" / "results" / "sustained_rate.svg"
-SHARDS = (1, 4, 16, 64, 128)
-RATES = (100, 300, 1_000, 3_000, 5_000, 10_000)
-SECONDS = 20
-NEW_INDEX = 4  # partitions: 4,000 units per second, 1,000 for each
-SEARCHED = tuple(share / 100 for share in range(80, 106, 4))  # shares of the calculated rate
-OUTAGE = (10, 20)  # start and end of the outage of a service, in minutes
-OUTAGE_MINUTES = 40
-LOST_OF = 1_000  # one of this number of orders loses a message
 OVERDUE = (100, 1_000, 10_000, 100_000)
-AT_MOST = 240  # the limit of the simulated time, in minutes
-
-HELD = (("", HELD_AGAIN), (", on hold by a person", RECHECK_INTERVAL))
 SUPERVISORS = (
     ("as it comes: 256 MB, 90 s, 16 shards", 256, 90, 16),
     ("1,769 MB, 90 s, 16 shards", 1769, 90, 16),
@@ -55,50 +32,22 @@ SUPERVISORS = (
 
 
 def measure(setting_of_run: Setting) -> Report:
-    """Return the plan and the simulations on which it is based."""
-    say = setting_of_run.say
-    measured = Measured(load_figures(), load_prices(), load_quotas())
-    own_ms = own_ms_of_a_request()
-    say("hot partitions")
-    hot, hot_found = _hot(measured)
-    largest, largest_found = _largest(measured)
-    say("supervisors, much overdue at once")
-    behind, behind_found = _behind(measured, own_ms)
-    say("supervisors, a service that is down")
-    outage, outage_found = _outage(measured, own_ms)
+    """Return the plan and the limits."""
+    setting_of_run.say("the plan")
+    measured = _measured()
     found = [(profile, needs_of(profile, measured)) for profile in PROFILES]
-    reached = _limits(measured, own_ms)
-    PLOT.write_text(_plot(largest_found), encoding="utf-8")
+    reached = limits(measured, 10, max(concurrencies()))
     return Report(
-        [_to_set(found), _to_ask(found), _breaks(reached), hot, largest, behind, outage],
-        {
-            "scale": {
-                "quotas_dated": measured.quotas.dated,
-                "sustained_orders_per_second": {str(key): at for key, at in largest_found.items()},
-                "refused_share": hot_found,
-                "overdue_recovered_in_seconds": behind_found,
-                "late_seconds_around_an_outage": outage_found,
-                "plan": {
-                    str(round(profile.rate)): {
-                        "instances": round(needs.at_once * profile.stacks),
-                        "usd_per_month": round(needs.usd),
-                    }
-                    for profile, needs in found
-                },
-            }
-        },
+        [_to_set(found), _to_ask(found), _breaks(reached), _recovered()],
         [
             *(f"{each.name}: {each.turn}." for each in reached),
-            f"Quotas of {measured.quotas.dated}, list prices of {measured.prices.dated}, "
-            f"{own_ms:.2f} ms of a processor for a supervisor's request as measured.",
+            f"Quotas of {measured.quotas.dated}, list prices of {measured.prices.dated}.",
         ],
     )
 
 
-def own_ms_of_a_request() -> float:
-    """Return the latest measured processor time in ms of one request of a supervisor's pass."""
-    found = json.loads(LATEST.read_text(encoding="utf-8"))["supervisor_pass"]["1000"]
-    return float(found["processor_ms"]) / float(found["requests"])
+def _measured() -> Measured:
+    return Measured(load_figures(), load_prices(), load_quotas())
 
 
 def concurrencies() -> list[int]:
@@ -106,9 +55,6 @@ def concurrencies() -> list[int]:
     document = Template.read(ROOT / "stacks" / "engine.yaml").document
     allowed = mapping_of(part(document, "Parameters")["SchedulerConcurrency"])["AllowedValues"]
     return [int(str(value)) for value in allowed] if isinstance(allowed, list) else []
-
-
-# ---- the plan ---------------------------------------------------------------------------------
 
 
 def _to_set(found: Sequence[tuple[Profile, Needs]]) -> Table:
@@ -168,11 +114,6 @@ def _warm(needs: Needs) -> str:
     return "-" if 2 * most <= load_quotas()["new_table_writes"] else f"{2 * most:,.0f}"
 
 
-def _limits(measured: Measured, own_ms: float) -> list[Limit]:
-    costs = _settings(measured, own_ms, 256, 90, 16)
-    return limits(measured, 10, max(concurrencies()), costs.takes(sqs=1))
-
-
 def _breaks(found: Sequence[Limit]) -> Table:
     rows = [[each.name, f"{each.as_it_comes:,.0f}", _most(each.at_most)] for each in found]
     headings = ("what", "as it comes", "at its most")
@@ -183,129 +124,11 @@ def _most(rate: float) -> str:
     return "-" if rate == inf else f"{rate:,.0f}"
 
 
-# ---- hot partitions ---------------------------------------------------------------------------
-
-
-def _hot(measured: Measured) -> tuple[Table, dict[str, Json]]:
-    limit = measured.quotas["partition_writes"]
-    rows: list[list[str]] = []
-    document: dict[str, Json] = {}
-    for shards in SHARDS:
-        keys = lanes(shards)
-        for name, placed in (
-            (f"{shards} shards", on_their_own(keys)),
-            (f"{shards}, new index", on_so_many(keys, NEW_INDEX)),
-        ):
-            ran = [simulated(rate, shards, SECONDS, Partitions(placed, limit)) for rate in RATES]
-            rows.append([name, *(_refused(each.refused_share, each.delay(0.99)) for each in ran)])
-            document[name] = [round(each.refused_share, 4) for each in ran]
-    headings = ("orders a second", *(f"{rate:,}" for rate in RATES))
-    title = "Writes refused by the due index, and the delay that 99 of 100 writes do not exceed"
-    return Table(title, headings, rows), document
-
-
-def _refused(share: float, delay: float) -> str:
-    if not share:
-        return "-"
-    return f"{share:.1%}, {'> a minute' if delay == inf else f'{delay:.1f} s'}"
-
-
-def _largest(measured: Measured) -> tuple[Table, dict[int, float]]:
-    limit = measured.quotas["partition_writes"]
-    found = {}
-    for shards in SHARDS:
-        reckoned = shards * limit / (BIRTH + LEFT)
-        tried = sorted({min(max(RATES), share * reckoned) for share in SEARCHED})
-        found[shards] = largest_rate(shards, limit, tried)
-    rows = [
-        [
-            f"{shards}",
-            f"{shards * limit / (BIRTH + LEFT):,.0f}",
-            f"{at:,.0f}" + (" and more" if at == max(RATES) else ""),
-            f"{min(max(RATES), shards * limit / (BIRTH + LEFT) / 2):,.0f}",
-        ]
-        for shards, at in found.items()
-    ]
-    headings = ("DueShards", "by arithmetic", "simulated", "to plan with")
-    return Table("The largest rate in orders a second", headings, rows), found
-
-
-def _plot(found: dict[int, float]) -> str:
-    bars = [Bar(f"DueShards {shards}", {"orders a second": at}) for shards, at in found.items()]
-    return stacked("Largest sustained rate, simulated up to 10,000 orders a second", bars)
-
-
-# ---- supervisors ------------------------------------------------------------------------------
-
-
-def _settings(
-    measured: Measured, own_ms: float, memory: int, timeout: int, shards: int
-) -> Settings:
-    assumed = measured.prices.assumed
-    share = min(1.0, memory / assumed.processor_mb)
-    return Settings(shards, timeout * SECOND, own_ms / share, assumed.dynamodb_ms, assumed.sqs_ms)
-
-
-def _behind(measured: Measured, own_ms: float) -> tuple[Table, dict[str, Json]]:
-    rows: list[list[str]] = []
-    document: dict[str, Json] = {}
-    for name, *parameters in SUPERVISORS:
-        settings = _settings(measured, own_ms, *parameters)
-        took: list[float] = []
-        for number in OVERDUE:
-            lost = [Lost(f"ord-{each:06d}", 0) for each in range(number)]
-            ran = Stage(settings, lost).run(AT_MOST)
-            took.append(inf if ran.left else ran.last_at / SECOND)
-        rows.append([name, *(f"{seconds:,.0f} s" for seconds in took)])
-        document[name] = [round(seconds) for seconds in took]
-    headings = ("overdue at once", *(f"{number:,}" for number in OVERDUE))
-    return Table(
-        "Until the last of so many overdue steps is brought back", headings, rows
-    ), document
-
-
-def entries_of(rate: float) -> Iterator[Lost | Held]:
-    """Yield the orders that an outage delays, and one lost step for each LOST_OF orders."""
-    drawn = lot(3)
-    down, up = (minute * MINUTE for minute in OUTAGE)
-    for number in range(round(rate * (up - down) / SECOND)):
-        born = down + drawn.random() * (up - down)
-        # After the outage, the held orders continue at the rate of new ones; the capacity is twice
-        # that rate.
-        gone_at = round(up + drawn.random() * (up - down))
-        yield Held(f"held-{number:07d}", round(born + START_WITHIN), gone_at)
-    for number in range(round(rate * OUTAGE_MINUTES * 60 / LOST_OF)):
-        at = drawn.random() * (OUTAGE_MINUTES - 2) * MINUTE
-        yield Lost(f"lost-{number:07d}", round(at + START_WITHIN))
-
-
-def _outage(measured: Measured, own_ms: float) -> tuple[Table, dict[str, Json]]:
-    rows: list[list[str]] = []
-    document: dict[str, Json] = {}
-    cases = [
-        (rate, name + how, again, parameters)
-        for rate in (10, 100, 1_000)
-        for name, *parameters in (SUPERVISORS[0], SUPERVISORS[-1])
-        for how, again in (HELD if parameters[0] > SUPERVISORS[0][1] else HELD[:1])
-    ]
-    for rate, name, again, parameters in cases:
-        settings = replace(_settings(measured, own_ms, *parameters), held_again=again)
-        ran = Stage(settings, entries_of(rate), healthy=rate).run(OUTAGE_MINUTES)
-        down, up = (minute * MINUTE for minute in OUTAGE)
-        times = ((0, down), (down, up), (up, 2 * up - down), (2 * up - down, AT_MOST * MINUTE))
-        late = [_late(ran.between(since, until)) for since, until in times]
-        rows.append([f"{rate:,} a second, {name}", *late, f"{ran.most_at_once}"])
-        document[f"{rate}, {name}"] = [*late]
-    headings = ("", "before", "while down", "10 minutes after", "then", "supervisors at once")
-    title = (
-        "How late lost steps are brought back around a service's outage of ten minutes: half of "
-        "them, 99 of 100"
-    )
-    return Table(title, headings, rows), document
-
-
-def _late(found: Sequence[int]) -> str:
-    if not found:
-        return "none lost"
-    middle, most = found[len(found) // 2], found[int(len(found) * 0.99)]
-    return f"{amount(round(middle / SECOND))} s, {amount(round(most / SECOND))} s"
+def _recovered() -> Table:
+    measured, rows = _measured(), list[list[str]]()
+    for name, memory, timeout, shards in SUPERVISORS:
+        step_ms = measured.overdue_step_ms(memory)
+        took = (seconds_to_recover(number, step_ms, timeout, shards) for number in OVERDUE)
+        rows.append([name, f"{step_ms:.0f}", *(f"{seconds:,.0f} s" for seconds in took)])
+    headings = ("overdue at once", "ms a step", *(f"{number:,}" for number in OVERDUE))
+    return Table("Until the last of so many overdue steps is brought back", headings, rows)

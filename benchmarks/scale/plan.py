@@ -8,10 +8,10 @@ price table.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from benchmarks.scale.hot import BIRTH, ENTERED, LEFT
 from benchmarks.scale.quotas import Quotas
 from roundsman.model.instants import SECOND
 from roundsman.model.queue_lag import MARK_INTERVAL
+from roundsman.supervisor.shard_leases import shards_at_once
 from roundsman_console.cost.figures import Figures
 from roundsman_console.cost.model import Wanted, bill_of, message_ms
 from roundsman_console.cost.prices import Prices
@@ -22,12 +22,15 @@ SERVICE_MS = 100.0  # the duration of a call of a remote service in the example
 STEPS = 4
 HEADROOM = 2  # multiple of the need, for bursts and to catch up after an outage
 LANE_IS_FULL_AT = 0.5  # share of a partition; the rest is for recoveries, holds and bursts
+BIRTH, LEFT, ENTERED = 2, 1, 1  # units of the due index: a transaction uses twice the units
 TABLE_UNITS = 7  # write units of TasksTable for an order: 2 for its creation, 5 for decisions
 INDEX_UNITS = BIRTH + LEFT + ENTERED
 ORDER_UNITS = 2
 ROUND_SHARDS = (16, 32, 64, 128)
 SHARED_SHARDS = 64  # enough for sixteen supervisors to share; see roundsman.supervisor.shard_leases
 TIMEOUT = 90  # seconds; the default of a supervisor, with which at most two overlap
+RESERVED = 5  # seconds at the end of a supervisor's invocation, in which it begins nothing
+REQUESTS = 3  # of an overdue step: its task is read and written, and a Start is sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,23 @@ class Measured:
         """
         wanted = Wanted(1, batch=batch, memory=memory, service_ms=SERVICE_MS)
         return message_ms(role, wanted, self.figures, self.prices) / SECOND
+
+    def overdue_step_ms(self, memory: int) -> float:
+        """Return the ms in which a supervisor recovers an overdue step.
+
+        It decides as a scheduler does, so it takes as much of a processor.
+        """
+        assumed = self.prices.assumed
+        return REQUESTS * self._own_ms(memory) + 2 * assumed.dynamodb_ms + assumed.sqs_ms
+
+    def sending_ms(self, memory: int) -> float:
+        """Return the ms in which a supervisor sends ten `Inspect` commands ahead."""
+        return self._own_ms(memory) + self.prices.assumed.sqs_ms
+
+    def _own_ms(self, memory: int) -> float:
+        """Return a supervisor's own time for one request, in ms."""
+        share = min(1.0, memory / self.prices.assumed.processor_mb)
+        return self.figures.times.alone["scheduler"] / REQUESTS / share
 
 
 @dataclass(frozen=True)
@@ -142,6 +162,23 @@ def setting(need: float, allowed: Sequence[int]) -> int | None:
     return next((value for value in allowed if value >= need * HEADROOM), None)
 
 
+def seconds_to_recover(overdue: int, step_ms: float, timeout: int, shards: int) -> float:
+    """Return the seconds until supervisors have recovered this number of overdue steps.
+
+    One begins each minute and works for its `timeout` in s, as long as there are shards for it.
+    They work without a break.
+    """
+    together = shards // shards_at_once(shards)
+    left, now, ends = overdue * step_ms / SECOND, 0, list[int]()
+    while True:
+        ends = [end for end in ends if end > now]
+        if now % 60 == 0 and len(ends) < together:
+            ends.append(now + timeout - RESERVED)
+        if left <= len(ends):
+            return now + left / len(ends)
+        left, now = left - len(ends), now + 1
+
+
 @dataclass(frozen=True, slots=True)
 class Limit:
     """A limit, as orders per second of one stack."""
@@ -155,11 +192,10 @@ class Limit:
     """How to raise the limit."""
 
 
-def limits(measured: Measured, concurrency: int, largest: int, send_ms: float) -> list[Limit]:
+def limits(measured: Measured, concurrency: int, largest: int) -> list[Limit]:
     """Return all limits, the lowest first.
 
     `concurrency` is the default concurrency of a function and `largest` the highest allowed one.
-    `send_ms` is the time in ms in which a supervisor sends ten `Inspect` commands ahead.
     """
     quotas, seconds = measured.quotas, measured.seconds
     small = {role: seconds(role, 256, 1) for role in ("submission", "scheduler", "agent")}
@@ -172,7 +208,7 @@ def limits(measured: Measured, concurrency: int, largest: int, send_ms: float) -
     ]
     marked = MARK_INTERVAL / SECOND * quotas["partition_writes"] / AGENTS
     open_for = 2.0  # seconds for which a healthy order is open
-    looked_ahead = 60 * SECOND / (open_for * send_ms / 10)
+    looked_ahead = 60 * SECOND / (open_for * measured.sending_ms(256) / 10)
     found = [
         Limit(
             "each agent's instances, its service taking 100 ms",

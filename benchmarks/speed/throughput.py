@@ -3,8 +3,7 @@
 The emulator's functions are processes of this machine, and its queues answer in milliseconds. So
 the results compare two engines, or two days, and do not show the performance on AWS. The latency of
 an order is the time from sending it to its `completed` status in the application's queue. Remote
-calls take 10 ms. All workers are started before the measurement. At the end, all workers are killed
-while orders are under way.
+calls take 10 ms. All workers are started before the measurement.
 """
 
 import json
@@ -12,7 +11,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import boto3
 
@@ -21,12 +20,8 @@ from benchmarks.harness.processor import processor_ms
 from benchmarks.harness.shop import Shop, completed_orders, spread, warm_up
 from benchmarks.harness.stack import TEMPLATE
 from benchmarks.report import Report, Setting, Table, amount
-from benchmarks.speed.killing import AfterSigkill, kill_all, seconds_to_complete_by
 from benchmarks.speed.step_functions import state_machine
-from roundsman.aws.clock import now
-from roundsman.aws.dynamodb.tasks import DynamoStore
-from roundsman.model.instants import SECOND
-from roundsman.model.json import Json
+from benchmarks.speed.timing import machine
 from roundsman.testing.remote_services import RemoteServices
 from roundsman_console.local import LocalAws
 
@@ -67,23 +62,6 @@ class Found:
     def processor_ms(self) -> float:
         return self.emulator_ms + self.functions_ms + self.bench_ms
 
-    def document(self) -> dict[str, Json]:
-        """Return the results for results/latest.json."""
-        return {
-            "orders": len(self.loaded),
-            "warmed_with": self.warmed,
-            "orders_per_second": round(self.rate, 1),
-            "latency_ms": {
-                "idle": {**spread(self.idle)},
-                f"{IN_FLIGHT} in flight": {**spread(self.loaded)},
-            },
-            "processor_ms": {
-                "emulator": round(self.emulator_ms, 1),
-                "functions": round(self.functions_ms, 1),
-                "application and services": round(self.bench_ms, 1),
-            },
-        }
-
 
 def measure(setting: Setting) -> Report:
     """Deploy a new stack and measure both engines; this takes about five minutes."""
@@ -91,14 +69,7 @@ def measure(setting: Setting) -> Report:
     with _local_aws() as (aws, services):
         engines = _engines(aws, services)
         found = {each.name: _carried(each, aws.pid, setting) for each in engines}
-        setting.say("killing every worker with orders under way")
-        ours = engines[0]
-        records = _records(aws)
-        killed = kill_all(
-            ours.shop, IN_FLIGHT, ours.workers, records.longest_complete_by, setting.say
-        )
-        recovered = records.recovered_after()
-    return report(found, killed, recovered)
+    return report(found)
 
 
 def _carried(engine: Engine, emulator: int, setting: Setting) -> Found:
@@ -152,63 +123,8 @@ def _engines(aws: LocalAws, services: str) -> list[Engine]:
     ]
 
 
-@dataclass
-class Records:
-    """The stored tasks and their history, as the measurement of a kill reads them."""
-
-    store: DynamoStore
-    overdue_at: dict[tuple[str, str], int] = field(default_factory=dict)
-    """When each step that was under way at the kill is overdue (epoch ms), by order and step."""
-
-    def longest_complete_by(self, orders: Sequence[str]) -> float:
-        """Return the latest complete-by of these orders, in seconds from now.
-
-        Orders without a task record are ignored. It also notes when their steps are overdue.
-        """
-        found = [self.store.load(order_id, now()) for order_id in orders]
-        tasks = [task for task in found if task is not None]
-        self.overdue_at = {
-            (task.task_id, name): record.overdue_at
-            for task in tasks
-            for name, record in task.steps.items()
-            if record.under_way and record.overdue_at is not None
-        }
-        return seconds_to_complete_by(tasks, now())
-
-    def recovered_after(self) -> list[float]:
-        """Return how long after it was overdue each lost step was recovered, in seconds, sorted.
-
-        Only of steps that were overdue: a redelivered message continues most others in time.
-        """
-        late = []
-        for (order_id, step), at in self.overdue_at.items():
-            rows = self.store.history(order_id)
-            after = [row.at for row in rows if row.step == step and row.at >= at]
-            late += [(min(after) - at) / SECOND] if after else []
-        return sorted(late)
-
-
-def _records(aws: LocalAws) -> Records:
-    session = boto3.Session("test", "test", region_name=aws.region)
-    return Records(
-        DynamoStore(
-            session.client("dynamodb", endpoint_url=aws.endpoint),
-            orders_table=aws.outputs["OrdersTableName"],
-            tasks_table=aws.outputs["TasksTableName"],
-            history_table=aws.outputs["HistoryTableName"],
-        )
-    )
-
-
-def report(
-    found: dict[str, Found], killed: AfterSigkill, recovered: Sequence[float] = ()
-) -> Report:
-    """Return the tables of all engines.
-
-    `recovered` are the seconds after which each overdue step was recovered, sorted.
-
-    The document contains the figures of the first engine directly, and those of others by name.
-    """
+def report(found: dict[str, Found]) -> Report:
+    """Return the tables of all engines."""
     latency = [
         [f"{name}, {when}", *(amount(ms) for ms in spread(took).values())]
         for name, each in found.items()
@@ -228,13 +144,6 @@ def report(
         for name, each in found.items()
     ]
     headings = ("", "orders a second", "emulator", "functions", "bench", "in all", "most a second")
-    first, *others = found
-    after = _killed(killed) | _recovered(recovered)
-    document: dict[str, Json] = {
-        **found[first].document(),
-        **{name.lower().replace(" ", "_"): found[name].document() for name in others},
-        "after_sigkill": after,
-    }
     return Report(
         [
             Table("Latency in ms, on one local AWS", ("", "p50", "p95", "p99"), latency),
@@ -243,41 +152,13 @@ def report(
                 headings,
                 rates,
             ),
-            Table(
-                f"SIGKILL of every worker with {killed.orders} orders under way",
-                ("", ""),
-                [[name.replace("_", " "), amount(value)] for name, value in after.items()],
-            ),
         ],
-        {"throughput": document},
         [
             f"Remote calls take {SERVICE_MS} ms. Before anything was timed, all workers had been "
             "started, with "
             + " and ".join(f"{each.warmed} orders ({name})" for name, each in found.items())
             + ".",
             f"Most a second: what {cores} cores could carry that did nothing else.",
+            f"Measured on {machine()}.",
         ],
     )
-
-
-def _killed(killed: AfterSigkill) -> dict[str, float]:
-    return {
-        "workers_killed": killed.workers_killed,
-        "orders": killed.orders,
-        "finished": killed.finished,
-        "stuck": killed.stuck,
-        "half_finished_after_s": round(killed.half_after, 1),
-        "last_finished_after_s": round(killed.last_after, 1),
-        "longest_complete_by_and_2_s": round(killed.bound, 1),
-    }
-
-
-def _recovered(after: Sequence[float]) -> dict[str, float]:
-    """How long after they were overdue the lost steps were recovered; empty if none was."""
-    if not after:
-        return {"steps_overdue": 0}
-    return {
-        "steps_overdue": len(after),
-        "half_recovered_after_overdue_s": round(after[(len(after) - 1) // 2], 1),
-        "last_recovered_after_overdue_s": round(after[-1], 1),
-    }

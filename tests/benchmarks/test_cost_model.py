@@ -10,7 +10,6 @@ from roundsman.model.instants import SECOND
 from roundsman.model.queue_lag import PROMPT_MARK_INTERVAL
 from roundsman.scheduler.task_cache import MAX_BYTES, MAX_STEPS
 from roundsman_console.cost import records
-from roundsman_console.cost.alternatives import rivals_of
 from roundsman_console.cost.figures import ShapeUse, load_figures, save_figures
 from roundsman_console.cost.model import (
     KEPT_RESULTS,
@@ -21,6 +20,7 @@ from roundsman_console.cost.model import (
     bill_of,
     billed_ms,
     message_ms,
+    rivals_of,
     stored_of,
     units_of,
 )

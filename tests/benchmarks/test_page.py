@@ -1,34 +1,46 @@
 """The pages say what was measured last, and what the price table and the template say."""
 
-import json
 from collections import Counter
+from collections.abc import Callable
 
 import pytest
 
-from benchmarks.__main__ import merged
+from benchmarks.__main__ import PARTS
+from benchmarks.cost import money, units
 from benchmarks.page import BLOCK, PAGES, filled
-from benchmarks.scale.measure import NEW_INDEX
+from benchmarks.report import Report, Setting, amount
+from benchmarks.scale import measure as scale
 from benchmarks.scale.plan import INDEX_UNITS, ORDER_UNITS, TABLE_UNITS
 from benchmarks.scale.quotas import load_quotas
-from roundsman.model.json import Json
+from benchmarks.speed import latency
 from roundsman.testing.stack.template import mapping_of, part
 from roundsman_console.cost.figures import load_figures
-from tests.project import TEMPLATE, load_template
+from tests.project import load_template
 
-LATEST = json.loads((TEMPLATE.parent / "benchmarks" / "results" / "latest.json").read_text("utf-8"))
 TEXT, SCALE, LATENCY = (page.read_text(encoding="utf-8") for page in PAGES)
-SHOWN = {"units", "money", "growth", "machine", "cold", "supervisor", "throughput"}
+
+
+def block(part: str) -> list[str]:
+    """The lines of a block of the page on cost."""
+    [text] = [found[0] for found in BLOCK.finditer(TEXT) if found[2] == part]
+    return text.splitlines()
+
+
+def test_each_part_has_a_block_of_a_page() -> None:
+    blocks = [found[2] for page in (TEXT, SCALE, LATENCY) for found in BLOCK.finditer(page)]
+    assert sorted(blocks) == sorted(PARTS)
 
 
 @pytest.mark.parametrize(
-    ("text", "parts"),
-    [(TEXT, SHOWN), (SCALE, {"scale", "overload"}), (LATENCY, {"latency"})],
-    ids=["cost", "scale", "latency"],
+    ("part", "measure"),
+    [("money", money.measure), ("scale", scale.measure), ("latency", latency.measure)],
 )
-def test_a_page_shows_what_was_printed_last(text: str, parts: set[str]) -> None:
-    assert {found[2] for found in BLOCK.finditer(text)} == parts
-    assert parts <= LATEST["tables"].keys()
-    assert filled(text, LATEST["tables"]) == text, "make bench writes the page anew"
+def test_a_page_shows_what_is_computed_of_the_recorded_figures(
+    part: str, measure: Callable[[Setting], Report]
+) -> None:
+    printed = measure(Setting(lambda: "", lambda _: None)).text()
+    for page in (TEXT, SCALE, LATENCY):
+        assert filled(page, {part: printed}) == page, "make bench writes the page anew"
 
 
 def test_the_page_on_scale_names_each_quota_it_goes_by() -> None:
@@ -46,35 +58,26 @@ def test_a_block_is_replaced_and_the_rest_of_a_page_is_left_alone() -> None:
     assert filled(page, {}) == page
 
 
-def test_the_results_are_of_the_order_that_was_recorded() -> None:
-    busy = load_figures().orders["busy"]
-    order = LATEST["order"]
-    assert (order["write_units"], order["read_units"]) == (busy.write_units, busy.read_units)
-    assert order["sqs_requests"] == busy.sqs_requests
-    for found in (LATEST, order):
-        assert 0 < found["usd_per_million_batch5"] < found["usd_per_million_unbatched"]
-    assert sum(order["billed_ms"]["unbatched"].values()) > 0
-
-
-def test_parts_that_say_something_of_an_order_keep_what_others_said() -> None:
-    latest: dict[str, Json] = {"order": {"write_units": 13, "usd": 27}, "cold": {"a": 1}}
-    said: dict[str, Json] = {"order": {"usd": 26}, "cold": {"b": 2}}
-    assert merged(latest, said) == {"order": {"write_units": 13, "usd": 26}, "cold": {"b": 2}}
-    assert merged({}, said) == said
+def test_the_page_on_cost_has_the_order_that_was_recorded() -> None:
+    for name in units.ORDERS:
+        use = load_figures().orders[name]
+        shown = [use.write_units, use.read_units, use.sqs_requests, use.statuses, use.invocations]
+        [row] = [line.split() for line in block("units") if line.startswith(f"{name} ")]
+        assert row[1:6] == [amount(each) for each in shown]
 
 
 def test_the_plan_goes_by_the_units_that_were_counted() -> None:
-    written = LATEST["order"]["by_operation"]["write_units"]
+    lines = block("units")
+    first = lines.index("Write units, busy") + 3
     by_place: Counter[str] = Counter()
-    for operation_and_place, units in written.items():
-        by_place[operation_and_place.split(" ")[1]] += units
+    for line in lines[first : lines.index("", first)]:
+        _, place, units_of_it = line.split()
+        by_place[place] += int(units_of_it)
     assert by_place == {
         "TasksTable": TABLE_UNITS,
         "TasksTable/due": INDEX_UNITS,
         "OrdersTable": ORDER_UNITS,
     }
-    quotas = load_quotas()
-    assert quotas["new_table_writes"] == NEW_INDEX * quotas["partition_writes"]
 
 
 def test_the_page_counts_the_alarms_of_the_template() -> None:

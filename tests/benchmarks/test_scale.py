@@ -1,168 +1,24 @@
-"""The simulations of the page on scale lose nothing, and agree with arithmetic."""
-
-from math import inf
+"""The plan of the page on scale."""
 
 import pytest
 
-from benchmarks.scale.arrivals import lot, poisson
-from benchmarks.scale.hot import BEARABLE, lanes, largest_rate, simulated
 from benchmarks.scale.measure import concurrencies
-from benchmarks.scale.partitions import Bucket, Partitions, on_so_many, on_their_own
 from benchmarks.scale.plan import (
     PROFILES,
     TIMEOUT,
     Measured,
     Profile,
     needs_of,
+    seconds_to_recover,
     setting,
     shards_for,
 )
 from benchmarks.scale.quotas import load_quotas
-from benchmarks.scale.rounds import Held, Lost, Settings, Stage
-from roundsman.model.instants import MINUTE, SECOND
 from roundsman.supervisor.shard_leases import shards_at_once
 from roundsman_console.cost.figures import load_figures
 from roundsman_console.cost.prices import load_prices
 
 MEASURED = Measured(load_figures(), load_prices(), load_quotas())
-LIMIT = 1_000
-
-
-def own(shards: int, limit: float = LIMIT) -> Partitions:
-    return Partitions(on_their_own(lanes(shards)), limit)
-
-
-# ---- partitions and hot lanes -------------------------------------------------------------------
-
-
-def test_a_bucket_gives_no_more_than_came_and_was_kept() -> None:
-    drawn, bucket, came, given = lot(7), Bucket(10, burst=2.0), 0.0, 0.0
-    for _ in range(500):
-        bucket.tick(0.1)
-        came += 1.0
-        for _ in range(drawn.randrange(4)):
-            given += bucket.take(1)
-        assert bucket.left >= 0
-        assert 0 <= bucket.kept <= 20
-        assert given <= came
-
-
-def test_what_is_not_used_is_kept_as_long_as_it_may_be() -> None:
-    bucket = Bucket(10, burst=3.0)
-    for _ in range(100):
-        bucket.tick(1.0)
-    assert bucket.has(10 + 30)
-    assert not bucket.has(10 + 31)
-
-
-def test_as_many_come_as_should_on_average() -> None:
-    for mean in (0.3, 8.0, 400.0):
-        drawn = lot(3)
-        found = [poisson(mean, drawn) for _ in range(2_000)]
-        assert sum(found) / len(found) == pytest.approx(mean, rel=0.08)
-
-
-@pytest.mark.parametrize(
-    ("rate", "shards", "limit"), [(100, 4, LIMIT), (400, 1, LIMIT), (60, 1, 20)]
-)
-def test_every_order_is_stored_or_waits(rate: float, shards: int, limit: float) -> None:
-    ran = simulated(rate, shards, 30, own(shards, limit))
-    assert ran.orders == ran.stored + ran.waiting
-    assert 0 < ran.ended <= ran.stored
-
-
-def test_what_is_refused_for_minutes_waits_and_is_counted() -> None:
-    ran = simulated(5, 1, 300, own(1, 2))
-    assert ran.waiting > 0
-    assert ran.orders == ran.stored + ran.waiting
-    assert ran.delay(0.99) == inf
-
-
-def test_nothing_is_refused_below_a_lanes_limit_and_much_beyond_it() -> None:
-    assert simulated(250, 1, 20, own(1)).refused == 0, "750 units a second"
-    assert simulated(250, 1, 20, own(1)).delay(0.99) == 0.0
-    assert simulated(500, 1, 20, own(1)).refused_share > 0.3, "1,500 units a second"
-
-
-def test_the_largest_rate_is_a_lanes_limit_by_its_three_units() -> None:
-    rates = [LIMIT / 3 * share / 100 for share in range(70, 121, 5)]
-    for shards in (1, 2):
-        found = largest_rate(shards, LIMIT, [rate * shards for rate in rates])
-        assert found == pytest.approx(shards * LIMIT / 3, rel=0.15)
-    assert BEARABLE < 0.01
-
-
-def test_more_shards_are_never_worse() -> None:
-    refused = [simulated(900, shards, 15, own(shards)).refused for shards in (1, 2, 4, 8)]
-    assert refused == sorted(refused, reverse=True)
-    assert refused[0] > 0
-    assert refused[-1] == 0
-
-
-def test_in_a_new_index_shards_share_partitions() -> None:
-    placed = on_so_many(lanes(16), 4)
-    assert set(placed.values()) == {0, 1, 2, 3}
-    crowded = simulated(1_500, 16, 10, Partitions(placed, LIMIT))
-    assert crowded.refused > 0, "6,000 units a second of 4,000"
-    assert simulated(1_500, 16, 10, own(16)).refused == 0
-
-
-def test_the_same_seed_simulates_the_same() -> None:
-    assert simulated(400, 1, 10, own(1)) == simulated(400, 1, 10, own(1))
-
-
-# ---- supervisors --------------------------------------------------------------------------------
-
-QUICK = Settings(shards=16, timeout=90 * SECOND, own_ms=2.0, dynamodb_ms=5.0, sqs_ms=10.0)
-
-
-def overdue(number: int) -> list[Lost | Held]:
-    return [Lost(f"ord-{each:05d}", 0) for each in range(number)]
-
-
-def test_everything_that_is_overdue_is_brought_back_and_in_the_time_that_its_requests_take() -> (
-    None
-):
-    ran = Stage(QUICK, overdue(500)).run(5)
-    assert ran.left == 0
-    assert ran.looked_at == 500
-    each = 3 * 2.0 + 2 * 5.0 + 10.0
-    assert ran.last_at == pytest.approx(500 * each, rel=0.1)
-
-
-def test_what_one_pass_does_not_reach_the_next_ones_do() -> None:
-    ran = Stage(QUICK, overdue(8_000)).run(5)
-    assert ran.left == 0
-    assert ran.last_at > 90 * SECOND
-    assert len(ran.between(0, 1)) == 8_000, "each once"
-
-
-def test_supervisors_that_run_longer_help_each_other_as_far_as_there_are_shards() -> None:
-    def last_at(timeout: int, shards: int) -> int:
-        settings = Settings(shards, timeout * SECOND, QUICK.own_ms, 5.0, 10.0)
-        return Stage(settings, overdue(40_000)).run(60).last_at
-
-    alone, four, sixteen = last_at(90, 16), last_at(900, 16), last_at(900, 64)
-    assert alone > 1.5 * four > 1.5 * sixteen
-
-
-def test_what_falls_due_is_looked_at_a_second_late_at_most_as_long_as_there_is_time() -> None:
-    entries = [Lost(f"ord-{each}", 2 * MINUTE + each * SECOND) for each in range(100)]
-    ran = Stage(QUICK, entries).run(6)
-    assert ran.left == 0
-    assert max(ran.between(0, 10 * MINUTE)) <= 2 * SECOND
-
-
-def test_what_is_held_keeps_supervisors_busy_until_it_is_gone() -> None:
-    held = [Held(f"held-{each:05d}", 0, 10 * MINUTE) for each in range(3_000)]
-    lost = [Lost("lost", 2 * MINUTE)]
-    ran = Stage(QUICK, [*held, *lost]).run(15)
-    assert ran.left == 0
-    assert ran.looked_at > 2 * len(held), "again and again"
-    assert ran.looked_at == Stage(QUICK, [*held, *lost]).run(20).looked_at, "and then no more"
-
-
-# ---- the plan -----------------------------------------------------------------------------------
 
 
 def test_instances_are_messages_a_second_by_the_seconds_of_each() -> None:
@@ -203,3 +59,15 @@ def test_one_stack_does_not_carry_ten_thousand_orders_a_second() -> None:
 def test_stacks_side_by_side_cost_what_one_would_and_what_stands_there_besides() -> None:
     one, four = (needs_of(Profile(400, stacks, batch=5), MEASURED) for stacks in (1, 4))
     assert 0 < four.usd - one.usd < 200
+
+
+def test_supervisors_that_run_longer_help_each_other_as_far_as_there_are_shards() -> None:
+    def seconds(overdue: int, timeout: int, shards: int) -> float:
+        return seconds_to_recover(overdue, 25.0, timeout, shards)
+
+    assert seconds(1_000, TIMEOUT, 16) == seconds(1_000, 900, 64) == pytest.approx(25)
+    work = 40_000 * 0.025
+    alone, four = seconds(40_000, TIMEOUT, 16), seconds(40_000, 900, 16)
+    sixteen = seconds(40_000, 900, 64)
+    assert work > alone > four > sixteen > work / 16
+    assert four == pytest.approx((work + 60 + 120 + 180) / 4), "one joins each minute"

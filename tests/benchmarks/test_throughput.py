@@ -1,4 +1,4 @@
-"""What is counted around the timing of orders: who is under way, when all is warm, what is left."""
+"""What is counted around the timing of orders: who is under way and when all is warm."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,16 +9,8 @@ import pytest
 
 from benchmarks.harness import processor
 from benchmarks.harness.shop import PATIENCE, Shop, spread, warm_up
-from benchmarks.speed.killing import kill_all, seconds_to_complete_by
 from benchmarks.speed.step_functions import RESOURCES, definition
-from benchmarks.speed.throughput import Found, Records, report
-from roundsman.aws.dynamodb.tasks import DynamoStore
-from roundsman.model.events import HistoryRow
-from roundsman.model.instants import SECOND
-from roundsman.testing.memory import MemoryStore
-from tests.support.machine_world import T0
-from tests.support.shell_world import Shells
-from tests.support.supervision_world import LINE
+from benchmarks.speed.throughput import Found, report
 
 
 @dataclass
@@ -29,7 +21,6 @@ class World:
     now: float = 0.0
     most: int = 0
     waiting: list[str] = field(default_factory=list)
-    lost: set[str] = field(default_factory=set)
 
     def send(self, order_id: str) -> None:
         self.waiting.append(order_id)
@@ -38,7 +29,7 @@ class World:
     def hear(self) -> list[str]:
         self.now += 1.0
         told, self.waiting = self.waiting[: self.at_once], self.waiting[self.at_once :]
-        return [order_id for order_id in told if order_id not in self.lost]
+        return told
 
     def shop(self) -> Shop:
         return Shop(self.send, self.hear, clock=lambda: self.now)
@@ -50,16 +41,6 @@ def test_so_many_orders_are_under_way_and_no_more() -> None:
     assert (world.most, len(took), rate) == (4, 10, 1.0)
     assert took == [1.0, 2.0, 3.0] + [4.0] * 7
     assert world.waiting == []
-
-
-def test_some_are_left_under_way_where_that_is_asked_for() -> None:
-    world = World()
-    shop = world.shop()
-    shop.carry(10, 4, leave=4)
-    assert list(shop.under_way) == world.waiting[:]
-    assert len(shop.under_way) == 3, "the last to end was not replaced"
-    assert shop.top_up(4) == 1
-    assert len(shop.under_way) == 4
 
 
 def test_an_end_that_is_told_twice_or_of_another_is_not_counted() -> None:
@@ -113,38 +94,6 @@ def test_processor_time_is_that_of_all_together(
     assert processor.processor_ms([11, 12, 13]) == 90, "the third has ended"
 
 
-def test_all_workers_are_killed_with_orders_under_way_and_the_stuck_are_counted() -> None:
-    world = World(at_once=2)
-    shop = world.shop()
-    killed = list[int]()
-    said = list[str]()
-
-    def end(pids: list[int]) -> None:
-        killed.extend(pids)
-        assert len(shop.under_way) == 4
-        world.at_once = 1
-        world.lost = {world.waiting[1]}
-
-    found = kill_all(shop, 4, lambda: [11, 12], lambda _: 4.0, said.append, end)
-    assert killed == [11, 12]
-    assert (found.orders, found.finished, found.stuck) == (4, 3, 1)
-    assert (found.workers_killed, found.half_after, found.last_after) == (2, 3.0, 4.0)
-    assert said == ["15 s after the kill, 3 of 4 have ended"], "and then it was given up"
-
-
-def test_the_longest_complete_by_is_of_attempts_that_are_under_way() -> None:
-    early, late = Shells(LINE), Shells(LINE)
-    for shells in (early, late):
-        shells.submit()
-    assert seconds_to_complete_by([early.task()], T0) == 0, "none is under way yet"
-    early.start()
-    late.wait(5)
-    late.start()
-    allowed = LINE.steps["first"].complete_within
-    found = seconds_to_complete_by([early.task(), late.task()], T0)
-    assert found == (allowed + 5 * SECOND) / SECOND
-
-
 def test_the_state_machine_makes_the_four_calls_and_tells_the_application() -> None:
     made = definition({name: f"arn:{name}" for name in RESOURCES}, "http://queue")
     states = cast("dict[str, dict[str, object]]", made["States"])
@@ -157,32 +106,13 @@ def test_the_state_machine_makes_the_four_calls_and_tells_the_application() -> N
     assert states[name]["End"] is True
 
 
-def test_the_document_has_ours_and_theirs_side_by_side() -> None:
+def test_the_tables_have_ours_and_theirs_side_by_side() -> None:
     ours = Found(40, [0.1, 0.2], [0.3, 0.4], 5.0, 10.0, 30.0, 10.0)
     theirs = Found(80, [0.1, 0.1], [0.1, 0.1], 50.0, 1.0, 2.0, 1.0)
-    world = World(at_once=4)
-    killed = kill_all(world.shop(), 4, lambda: [11], lambda _: 4.0, lambda _: None, lambda _: None)
-    made = report({"Roundsman": ours, "Step Functions": theirs}, killed)
-    throughput = cast("dict[str, object]", made.document["throughput"])
-    latency = cast("dict[str, object]", throughput["latency_ms"])
-    assert throughput["orders_per_second"] == 5.0
-    assert latency["idle"] == {"p50": 150.0, "p95": 195.0, "p99": 199.0}
-    assert cast("dict[str, object]", throughput["step_functions"])["orders_per_second"] == 50.0
-    assert cast("dict[str, object]", throughput["after_sigkill"])["stuck"] == 0
-    [busiest] = [line for line in made.text().splitlines() if line.startswith("Roundsman  ")]
+    made = report({"Roundsman": ours, "Step Functions": theirs}).text().splitlines()
+    [idle] = [line for line in made if line.startswith("Roundsman, one at a time")]
+    assert idle.split()[-3:] == ["150", "195", "199"]
+    [busiest] = [line for line in made if line.startswith("Roundsman  ")]
     assert busiest.split()[1:6] == ["5", "10", "30", "10", "50"]
-
-
-def test_a_step_is_late_by_the_time_from_its_deadline_to_the_next_row_of_its_history() -> None:
-    store = MemoryStore()
-
-    def row(seq: int, at: int, step: str) -> None:
-        store.add_history("one", HistoryRow(seq, at, "requeued", step, 1, "overdue"))
-
-    row(1, T0 - 1, "payment")
-    row(2, T0 + 1_500, "payment")
-    row(3, T0 + 9_000, "payment")
-    row(4, T0 + 700, "shipping")
-    overdue = {("one", "payment"): T0, ("one", "shipping"): T0, ("one", "mail"): T0}
-    records = Records(cast("DynamoStore", store), overdue)
-    assert records.recovered_after() == [0.7, 1.5], "the mail was never recovered"
+    [other] = [line for line in made if line.startswith("Step Functions  ")]
+    assert other.split()[2] == "50"

@@ -30,12 +30,6 @@ def test_a_link_to_a_page_stays_and_one_to_another_file_becomes_its_path() -> No
     assert for_the_site(named, "explanation/reliability.md") == f"`{file}`"
 
 
-def test_a_picture_elsewhere_is_taken_from_the_sites_own_folder() -> None:
-    text = "![units](../../benchmarks/results/usd_per_million.svg)"
-    found = for_the_site(text, "explanation/cost.md")
-    assert found == "![units](../assets/usd_per_million.svg)"
-
-
 def test_links_in_code_are_left_alone() -> None:
     text = "```\n[a](../../b.py)\n```\n"
     assert for_the_site(text, "explanation/cost.md") == text

@@ -123,7 +123,7 @@ STORIES = (
             f"{OVERLOAD}::test_every_order_of_a_backlog_longer_than_its_time_completes_and_none_is_undone",
             "tests/unit/engine/test_attempts_backlog.py::test_every_order_of_a_backlog_longer_than_its_time_completes_with_no_failure_counted",
             f"{OVERLOAD}::test_an_order_of_a_backlog_whose_calls_take_long_has_one_request_and_waits_in_its_queue",
-            "tests/benchmarks/test_overload.py::test_no_healthy_order_fails_of_a_long_queue_and_no_attempt_of_one_is_counted",
+            "tests/overload/test_agent_queue.py::test_no_healthy_order_fails_of_a_long_queue_and_no_attempt_of_one_is_counted",
         ),
     ),
     Story(

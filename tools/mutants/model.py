@@ -30,7 +30,7 @@ MODEL = (
         new="LAG_VALID_FOR",
         tests=(
             "tests/unit/model/test_queue_lag.py::test_the_lag_of_a_slow_reader_is_news_until_it_can_have_read_again",
-            "tests/benchmarks/test_overload.py::test_no_healthy_order_fails_of_a_long_queue_and_no_attempt_of_one_is_counted",
+            "tests/overload/test_agent_queue.py::test_no_healthy_order_fails_of_a_long_queue_and_no_attempt_of_one_is_counted",
         ),
         why="the queue of a slow service is taken for empty",
     ),

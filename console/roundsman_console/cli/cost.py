@@ -7,13 +7,11 @@ import typer
 
 from roundsman_console.arguments import StackOption
 from roundsman_console.cli_errors import sentences
-from roundsman_console.cost.alternatives import rivals_of
 from roundsman_console.cost.arguments import check
 from roundsman_console.cost.figures import load_figures
-from roundsman_console.cost.format import document_of, show_bill
-from roundsman_console.cost.format_usage import show_spent, spent_document
+from roundsman_console.cost.format import document_of, show_bill, show_spent, spent_document
 from roundsman_console.cost.live import DEFAULT_SINCE, read_since, read_usage
-from roundsman_console.cost.model import Wanted, bill_of, units_of
+from roundsman_console.cost.model import Wanted, bill_of, rivals_of, units_of
 from roundsman_console.cost.prices import load_prices
 from roundsman_console.documents import CostDocument
 from roundsman_console.target import find_stack
@@ -98,10 +96,10 @@ def cost_command(
         units = units_of(wanted, figures, prices)
         rivals = rivals_of(wanted, figures, prices)
         if as_json:
-            estimate = document_of(bill, units, rivals, figures, prices)
+            estimate = document_of(wanted, bill, units, rivals, figures, prices)
             print(json.dumps(CostDocument(estimate=estimate, spent=None)))
         else:
-            show_bill(bill, units, rivals, figures, prices)
+            show_bill(wanted, bill, units, rivals, figures, prices)
 
 
 def _spent(name: str | None, since: str, *, as_json: bool) -> None:

@@ -17,12 +17,14 @@ from roundsman_console.cost.records import KB, Stored, stored_after_each
 from roundsman_console.documents import LineKind
 
 GB = 1024**3
+MILLION = 1_000_000
 READ_AT_ONCE = 4 * KB  # bytes per read unit; an eventually consistent read takes half a unit
 KEPT_STEPS = 32  # an instance of the scheduler keeps no task with more steps
 KEPT_RESULTS = 8 * KB  # nor one with larger results
 KEPT_IN_MIND = 5  # seconds for which instances cache read marks, holds and circuit breakers
 MARKED_EVERY = 10  # seconds between two read marks of an instance whose requests do not wait
 DAYS = 365 / 12  # days of a month
+RETAINED_DAYS = 14  # the default retention of a durable execution after its end
 MOVED = 2  # write units of an index entry that moves: it is removed and put
 PER_ORDER: Final = "orders"
 STANDING: Final = "standing"
@@ -80,9 +82,10 @@ class BillLine:
 
 @dataclass(frozen=True)
 class Bill:
-    """The bill of one month."""
+    """A bill at list prices."""
 
-    wanted: Wanted
+    orders: float
+    """The number of orders that it is for."""
     lines: tuple[BillLine, ...]
 
     def usd(self, kind: str | None = None) -> float:
@@ -91,8 +94,8 @@ class Bill:
 
     @property
     def usd_per_million(self) -> float:
-        """The cost of a million orders in USD, without the STANDING lines."""
-        return self.usd(PER_ORDER) / self.wanted.orders_per_month * 1_000_000
+        """The cost of a million orders in USD, without the STANDING lines; 0 without orders."""
+        return self.usd(PER_ORDER) / self.orders * MILLION if self.orders else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +134,8 @@ def units_of(wanted: Wanted, figures: Figures, prices: Prices) -> Units:
 
 def bill_of(wanted: Wanted, figures: Figures, prices: Prices) -> Bill:
     """Return the bill of one month."""
-    return Bill(
-        wanted, (*_for_orders(wanted, figures, prices), *_standing(wanted, figures, prices))
-    )
+    lines = (*_for_orders(wanted, figures, prices), *_standing(wanted, figures, prices))
+    return Bill(wanted.orders_per_month, lines)
 
 
 def _for_orders(wanted: Wanted, figures: Figures, prices: Prices) -> Iterator[BillLine]:
@@ -152,10 +154,10 @@ def _for_orders(wanted: Wanted, figures: Figures, prices: Prices) -> Iterator[Bi
         ("CloudWatch", "logs sent", "logs.ingested", logged),
         ("CloudWatch", "logs kept", "logs.stored", kept),
     ):
-        yield _line(prices, PER_ORDER, service, what, price, amount)
+        yield line_of(prices, PER_ORDER, service, what, price, amount)
     if wanted.tenants:
         amount = units.sqs_requests * orders
-        yield _line(prices, PER_ORDER, "SQS", "fair queues, at most", "sqs.fair", amount)
+        yield line_of(prices, PER_ORDER, "SQS", "fair queues, at most", "sqs.fair", amount)
 
 
 def _standing(wanted: Wanted, figures: Figures, prices: Prices) -> Iterator[BillLine]:
@@ -184,12 +186,13 @@ def _standing(wanted: Wanted, figures: Figures, prices: Prices) -> Iterator[Bill
         ("CloudWatch", "dashboards", "dashboards.custom", float(stands.dashboards)),
         ("KMS", "the alerts' key", "kms.key", float(stands.keys)),
     ):
-        yield _line(prices, STANDING, service, what, price, amount)
+        yield line_of(prices, STANDING, service, what, price, amount)
 
 
-def _line(
+def line_of(
     prices: Prices, kind: LineKind, service: str, what: str, price: str, amount: float
 ) -> BillLine:
+    """Return the line for `amount` units of a price. Raises KeyError for an unknown price."""
     unit = prices.prices[price].unit
     return BillLine(service, what, amount, unit, prices.usd(price, amount), kind)
 
@@ -336,3 +339,47 @@ def between(alone: float, of_ten: float, batch: float) -> float:
     """
     shared = (alone - of_ten) / (1 - 1 / 10)
     return alone - shared + shared / batch
+
+
+@dataclass(frozen=True, slots=True)
+class Rival:
+    """Another service that can run the same order, and its cost."""
+
+    name: str
+    usd_per_million: float
+    """The cost of a million orders in USD."""
+    counted: str
+    """What was counted, in words."""
+
+
+def rivals_of(wanted: Wanted, figures: Figures, prices: Prices) -> tuple[Rival, ...]:
+    """Return the costs on Step Functions Standard and on Lambda durable functions.
+
+    Both are calculated for their best case: no retries, one state or operation per step and no
+    others, and one Lambda invocation per step without duration. The logs and the compute time of
+    their functions are not counted; those of Roundsman are.
+    """
+    steps = wanted.steps
+    invocations = prices.usd("lambda.request", steps * MILLION)
+    transitions = prices.usd("stepfunctions.transition", steps * MILLION)
+    row = wanted.order_bytes or figures.record.order_row
+    written = (row + steps * wanted.result_bytes) * MILLION / GB
+    durable = (
+        prices.usd("durable.operation", (steps + 1) * MILLION)
+        + prices.usd("durable.written", written)
+        + prices.usd("durable.retained", written * RETAINED_DAYS / DAYS)
+        + prices.usd("lambda.request", MILLION)
+    )
+    return (
+        Rival(
+            "Step Functions Standard",
+            transitions + invocations,
+            f"{steps} state transitions and {steps} invocations per order",
+        ),
+        Rival(
+            "Lambda durable functions",
+            durable,
+            f"{steps + 1} operations (the start and each step), what they write, and one "
+            "invocation per order",
+        ),
+    )

@@ -1,12 +1,12 @@
 """Computes the bill of a deployed stack, by part and by workflow, from sums of its metrics.
 
-The functions are pure; `usage_metrics` reads the sums.
+The functions are pure; `live` reads the sums.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from roundsman_console.cost.model import GB, PER_ORDER, STANDING, BillLine
+from roundsman_console.cost.model import GB, MILLION, PER_ORDER, STANDING, Bill, BillLine, line_of
 from roundsman_console.cost.prices import Prices
 from roundsman_console.cost.records import KB
 from roundsman_console.documents import LineKind
@@ -29,29 +29,17 @@ class OfWorkflow:
     @property
     def usd_per_million(self) -> float:
         """The cost of a million orders in USD; 0 if no order has ended."""
-        return self.usd / self.orders * 1_000_000 if self.orders else 0.0
+        return self.usd / self.orders * MILLION if self.orders else 0.0
 
 
 @dataclass(frozen=True)
-class Spent:
-    """The cost of a stack over a period, at list prices."""
+class Spent(Bill):
+    """The cost of the orders that a stack accepted over a period."""
 
     days: float
     """The length of the period."""
-    orders: float
-    """The number of orders that were accepted."""
-    lines: tuple[BillLine, ...]
     workflows: tuple[OfWorkflow, ...]
     """The workflow with the most decisions is first."""
-
-    def usd(self, kind: str | None = None) -> float:
-        """Return the sum in USD of the lines of one kind; of all lines if `kind` is None."""
-        return sum(line.usd for line in self.lines if kind in (None, line.kind))
-
-    @property
-    def usd_per_million(self) -> float:
-        """The cost of a million orders in USD, without the STANDING lines; 0 without orders."""
-        return self.usd(PER_ORDER) / self.orders * 1_000_000 if self.orders else 0.0
 
 
 @dataclass(frozen=True)
@@ -85,7 +73,7 @@ def sizes_of(parameters: Mapping[str, str]) -> Sizes:
 def spent_of(used: Mapping[str, float], days: float, sizes: Sizes, prices: Prices) -> Spent:
     """Return the cost of a period of `days`.
 
-    `used` is the result of `usage_metrics.sums`. The first word of a name is the kind of the
+    `used` is the result of `live.sums`. The first word of a name is the kind of the
     metric, the second the part or the workflow.
     """
     lines = tuple(_lines(used, sizes, prices))
@@ -102,7 +90,7 @@ def spent_of(used: Mapping[str, float], days: float, sizes: Sizes, prices: Price
         for workflow, count in decisions.items()
     ]
     workflows.sort(key=lambda one: -one.decisions)
-    return Spent(days, used.get("orders", 0.0), lines, tuple(workflows))
+    return Spent(used.get("orders", 0.0), lines, days, tuple(workflows))
 
 
 def _lines(used: Mapping[str, float], sizes: Sizes, prices: Prices) -> list[BillLine]:
@@ -126,10 +114,7 @@ def _lines(used: Mapping[str, float], sizes: Sizes, prices: Prices) -> list[Bill
         (PER_ORDER, "Lambda", "time", f"lambda.{sizes.architecture}", gb_seconds),
         (PER_ORDER, "CloudWatch", "logs sent", "logs.ingested", _total(used, "logs") / GB),
     ]  # fmt: skip
-    return [
-        BillLine(service, what, amount, prices.prices[price].unit, prices.usd(price, amount), kind)
-        for kind, service, what, price, amount in found
-    ]
+    return [line_of(prices, *each) for each in found]
 
 
 def _by_part(used: Mapping[str, float], kind: str) -> dict[str, float]:

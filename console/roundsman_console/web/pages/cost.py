@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from roundsman.inspector import Inspector
-from roundsman_console.cost.format_usage import (
+from roundsman_console.cost.format import (
     came_words,
     line_rows,
     no_figures,

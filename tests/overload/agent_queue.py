@@ -1,7 +1,5 @@
 """Simulates overload: an agent's queue has a backlog that exceeds the time limit of its steps.
 
-`behind` simulates the overload of the scheduler, which belongs to the same part.
-
 Orders of one step arrive all at once, or steadily at twice the capacity of the agent's instances.
 The queue and the clock are simulated; the decisions, requests, read marks and the agent are real.
 An instance reads one request at a time, writes its read mark, and calls a service that takes the
@@ -9,18 +7,13 @@ same time for each call. The scheduler sees read marks that are seconds old. The
 pass every minute, and sends the tasks that become due before its next pass to the scheduler.
 """
 
+import random
 from collections import deque
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from heapq import heappop, heappush
-from itertools import count, product
-from pathlib import Path
+from itertools import count
 
-from benchmarks.plot import Bar, stacked
-from benchmarks.report import Report, Setting, Table, amount
-from benchmarks.scale import behind
-from benchmarks.scale.arrivals import lot
 from roundsman.agents.agent import Agent, NoReply
 from roundsman.agents.request import StepRequest
 from roundsman.engine.due import due, without_owed
@@ -30,7 +23,6 @@ from roundsman.engine.requests import request_for
 from roundsman.errors import TransientError
 from roundsman.model.events import Agents, Claimant, Event, Inspect, InspectAt, SendRequest, Start
 from roundsman.model.instants import MINUTE, SECOND
-from roundsman.model.json import Json
 from roundsman.model.plan import plan_of
 from roundsman.model.queue_lag import ReadMark, ReadMarkWriter, view_of_mark
 from roundsman.model.states import TaskState
@@ -45,18 +37,11 @@ LOOKS_EVERY, LOOKS_AHEAD = MINUTE, 2 * MINUTE  # the supervisor
 ON_ITS_WAY = 200  # ms; the delivery time of a message
 SILENT = 20  # ms that an instance spends on a request that it does not attempt
 UNDO_TAKES = 200  # ms
+BETWEEN = 50  # ms between two reads of an instance
 BURST_WITHIN = 2 * SECOND
 STEADY = 2  # multiples of the capacity of the instances
 FUNCTION_LASTS = 15 * MINUTE
 ORDERS_LAST = timedelta(days=4)
-TITLE = (
-    "Orders in a queue that is longer than their step's time: 30 s and 900 s, "
-    "calls of a twentieth to half of that, 1 and 10 instances"
-)
-HEADINGS = (
-    *("they come", "orders", "failed", "attempts counted", "requests an order"),
-    *("at most", "looks an order", "took, of the work, at most"),
-)
 
 
 @dataclass(frozen=True)
@@ -75,8 +60,6 @@ class Cell:
     steady: bool = False
     """Whether orders arrive at twice the capacity of the instances; otherwise all at once."""
     max_attempts: int = 1
-    between: int = 50
-    """The time between two reads of an instance, in ms."""
     dying: int = 0
     """The number of first orders that kill their agent once, during the call."""
 
@@ -108,8 +91,6 @@ class Found:
     """The number of attempts that were counted as failed."""
     requests: int = 0
     """The number of `perform` requests."""
-    looks: int = 0
-    """The number of inspections that changed a record."""
     undos: int = 0
     """The number of `undo` requests."""
     took: float = 0.0
@@ -125,75 +106,10 @@ class Found:
     def requests_an_order(self) -> float:
         return self.requests / self.orders
 
-    @property
-    def looks_an_order(self) -> float:
-        return self.looks / self.orders
 
-
-WITHIN = (30, 900)  # s
-SHARES = (1 / 20, 1 / 5, 1 / 2)
-BACKLOGS = (1, 3, 10)
-INSTANCES = (1, 10)
-
-
-PLOT = Path(__file__).parents[1] / "results" / "overload.svg"
-
-
-def kinds() -> Iterator[tuple[str, list[Cell]]]:
-    """Yield the simulated queues by the arrival and the kind of their orders.
-
-    Each step has one attempt; their number does not matter if no attempt is counted as failed.
-    """
-    for fenced, steady, backlog in product((True, False), (False, True), BACKLOGS):
-        how = "steadily" if steady else "at once"
-        name = f"{how}, {'fenced' if fenced else 'not fenced'}, {backlog} times ahead"
-        sizes = product(WITHIN, SHARES, INSTANCES)
-        yield name, [Cell(*size[:2], backlog, size[2], fenced, steady) for size in sizes]
-
-
-def measure(setting: Setting) -> Report:
-    """Return the results of all queues, for `python -m benchmarks overload`."""
-    rows, document = list[list[str]](), dict[str, Json]()
-    for name, cells in kinds():
-        setting.say(f"overload: {name}")
-        found = [simulated(cell) for cell in cells]
-        orders = sum(each.orders for each in found)
-        rows.append(
-            [
-                name,
-                amount(orders),
-                str(sum(each.failed for each in found)),
-                str(sum(each.counted for each in found)),
-                f"{sum(each.requests for each in found) / orders:.2f}",
-                f"{max(each.requests_an_order for each in found):.2f}",
-                f"{sum(each.looks for each in found) / orders:.1f}",
-                f"{max(each.took for each in found):.2f}",
-            ]
-        )
-        document[name] = dict(zip(HEADINGS[1:], rows[-1][1:], strict=True))
-    PLOT.write_text(plot(document), encoding="utf-8")
-    tables, of_scheduler = behind.measure(setting.say)
-    return Report(
-        [Table(TITLE, HEADINGS, rows), *tables], {"overload": document, "behind": of_scheduler}
-    )
-
-
-def plot(document: Mapping[str, Json]) -> str:
-    """Return a plot of the mean number of requests per order, for each kind of queue."""
-    bars = [
-        Bar(
-            name.replace(" times ahead", "x"),
-            {"requests an order": float(str(row["requests an order"]))},
-        )
-        for name, row in document.items()
-        if isinstance(row, Mapping)
-    ]
-    return stacked("Requests an order takes in an overloaded queue", bars)
-
-
-def simulated(cell: Cell, *, seed: int = 1) -> Found:
+def simulated(cell: Cell) -> Found:
     """Simulate a cell until each of its orders has ended."""
-    return _Queue(cell, seed).run()
+    return _Queue(cell).run()
 
 
 @dataclass
@@ -209,9 +125,9 @@ class _Hand:
 
 
 class _Queue:
-    def __init__(self, cell: Cell, seed: int) -> None:
+    def __init__(self, cell: Cell) -> None:
         self._cell = cell
-        self._drawn = lot(seed)
+        self._drawn = random.Random(1)  # noqa: S311 - a simulation, not cryptography
         compensation = Compensation(fences_late_performs=cell.fenced)
         self._step = Step(
             name=STEP,
@@ -288,7 +204,6 @@ class _Queue:
         agents, jitter = self._agents(now), self._drawn.random()
         decision = decide(self._plan, before, event, now, order={}, agents=agents, jitter=jitter)
         if isinstance(event, Inspect):
-            self._found.looks += decision.task is not before
             start = Start(self._claimant())
             later = decide(
                 self._plan, decision.task, start, now, order={}, agents=agents, jitter=jitter
@@ -353,7 +268,7 @@ class _Queue:
         if not isinstance(answer, NoReply):
             self._at(hand.now + ON_ITS_WAY, "reply", answer)
         hand.now = max(hand.now, now + SILENT)
-        self._at(hand.now + self._cell.between, "read", hand)
+        self._at(hand.now + BETWEEN, "read", hand)
 
     def _agent(self, hand: _Hand) -> Agent:
         """Return a real agent whose calls advance the clock of the instance."""

@@ -4,10 +4,10 @@ from functools import cache
 
 import pytest
 
-from benchmarks.scale.behind import Cell, kinds, simulated
 from roundsman.testing.world.capacity import SCHEDULER, SUBMISSION, SUPERVISOR
 from roundsman.testing.world.queues import REPLIES
 from roundsman.wire.commands import INSPECT, START
+from tests.overload.scheduler_behind import Cell, simulated
 
 found_of = cache(simulated)
 
@@ -35,16 +35,6 @@ def test_a_scheduler_that_is_down_finds_the_starts_and_replies_that_have_waited(
     assert found.waiting.keys() <= {START, INSPECT, REPLIES}
     assert found.waiting[START] >= found.orders // 2
     assert found.waiting[REPLIES] > 0
-
-
-def test_each_cell_is_of_orders_that_come_and_one_function_is_limited_or_down() -> None:
-    cells = [cell for _, cells in kinds() for cell in cells]
-    assert all(cell.orders > 0 for cell in cells)
-    assert {cell.within for cell in cells} == {10, 30, 300}
-    assert {cell.instances for cell in cells} == {1, 4, 10}
-    assert {cell.down for cell in cells} == {
-        (), (SCHEDULER,), (SUPERVISOR,), (SCHEDULER, SUPERVISOR)
-    }  # fmt: skip
 
 
 BEHIND = [

@@ -7,21 +7,16 @@ does not complete has failed because of the backlog.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from datetime import timedelta
-from itertools import cycle, product
-from pathlib import Path
 
-from benchmarks.plot import Bar, stacked
-from benchmarks.report import Table, amount
-from roundsman.model.json import Json
 from roundsman.model.states import TaskState
 from roundsman.model.workflow import Compensation, Retry, Step, Undo, Workflow
 from roundsman.testing import FOR_EVER, Capacity, World
-from roundsman.testing.world.capacity import SCHEDULER, SUBMISSION, SUPERVISOR
+from roundsman.testing.world.capacity import SCHEDULER
 from roundsman.testing.world.queues import COMMANDS, REPLIES
-from roundsman.wire.commands import INSPECT, START, read_command
+from roundsman.wire.commands import read_command
 
 AGENT = "worker"
 ORDERS_LAST = timedelta(days=1)
@@ -30,16 +25,6 @@ STEADY_FOR = timedelta(minutes=5)
 ENOUGH = 3
 """A run ends when the scheduler has read this many times the ideal, since it feeds its backlog."""
 CHECK_EVERY = 10_000
-MOST_ORDERS = 500
-"""Larger cells are left out: they take long, and wait no longer."""
-PLOT = Path(__file__).parents[1] / "results" / "behind.svg"
-TITLE = "Orders whose scheduler is behind or down: a step may take 10, 30 and 300 s"
-HEADINGS = (
-    *("what happens", "orders", "failed", "attempts counted", "requests of the ideal"),
-    *("messages of the ideal", "at most"),
-)
-DOWN_TITLE = "What waits at the end of the outage, for each open order"
-DOWN_HEADINGS = ("what happens", "open orders", "Starts", "Inspects", "replies")
 
 
 @dataclass(frozen=True)
@@ -126,41 +111,6 @@ class Found:
         return self.read / self.ideal
 
 
-SIZES = [(1, 1, 0.5), (1, 1, 0.1), (4, 1, 0.5), (10, 1, 1.0), (1, 10, 0.5), (10, 10, 1.0)]
-VARIANTS = [(1, True, 3), (3, True, 4), (1, False, 4), (3, False, 3)]
-OUTAGES = [
-    ((SCHEDULER,), 10),
-    ((SCHEDULER,), 60),
-    ((SUPERVISOR,), 60),
-    ((SCHEDULER, SUPERVISOR), 60),
-]
-
-
-def kinds() -> Iterator[tuple[str, list[Cell]]]:
-    """Yield the simulations by what happens to the scheduler."""
-    variants = cycle(VARIANTS)
-    for (times, steady), within in product(
-        [(1, False), (3, False), (10, False), (1.5, True)], (10, 30, 300)
-    ):
-        cells = [
-            Cell(within, times, steady, *size, *variant)
-            for size, variant in zip(SIZES, variants, strict=False)
-        ]
-        how = f"{times} a minute's, {'steady' if steady else 'at once'}, {within} s"
-        yield how, [cell for cell in cells if cell.orders <= MOST_ORDERS]
-    slow = [Cell(within, 3, takes=0.2, limited=SUBMISSION) for within in (10, 30, 300)]
-    yield "submission, 3 a minute's", slow
-    for down, minutes in OUTAGES:
-        quick = Cell(times=0.5, instances=4, takes=0.5, down=down, minutes=minutes)
-        cells = [replace(quick, within=within) for within in (10, 30, 300)]
-        cells = [
-            replace(cell, max_attempts=most, fenced=fenced, steps=steps)
-            for cell in cells
-            for most, fenced, steps in VARIANTS[:2]
-        ]
-        yield f"{down[0] if len(down) == 1 else 'both'} down, {minutes} min", cells
-
-
 def simulated(cell: Cell) -> Found:
     """Simulate a cell until its orders have ended, or the backlog feeds itself without end."""
     world = World(cell.workflow, capacity={cell.limited: cell.capacity})
@@ -213,46 +163,3 @@ def _go_down(world: World, cell: Cell, found: Found, sent: list[str]) -> None:
         for mail in world.queues.visible()
         if mail.queue in (COMMANDS, REPLIES)
     )
-
-
-def measure(say: Callable[[str], None]) -> tuple[list[Table], dict[str, Json]]:
-    """Simulate all; return the tables of all and of what waits after an outage, and a document.
-
-    Writes the plot.
-    """
-    rows, after, document = list[list[str]](), list[list[str]](), dict[str, Json]()
-    for name, cells in kinds():
-        say(f"overload: {name}")
-        found = [simulated(cell) for cell in cells]
-        rows.append([name, *_row(found)])
-        document[name] = dict(zip(HEADINGS[1:], rows[-1][1:], strict=True))
-        if open_then := sum(each.open for each in found):
-            waiting = sum((each.waiting for each in found), Counter[str]())
-            shares = (waiting[kind] / open_then for kind in (START, INSPECT, REPLIES))
-            after.append([name, amount(open_then), *(f"{share:.2f}" for share in shares)])
-    PLOT.write_text(plot(document), encoding="utf-8")
-    return [Table(TITLE, HEADINGS, rows), Table(DOWN_TITLE, DOWN_HEADINGS, after)], document
-
-
-def _row(found: Sequence[Found]) -> list[str]:
-    orders = sum(each.orders for each in found)
-    steps = sum(each.orders * each.steps for each in found)
-    return [
-        amount(orders),
-        amount(sum(each.failed for each in found)),
-        amount(sum(each.counted for each in found)),
-        f"{sum(each.requests for each in found) / steps:.2f}",
-        f"{sum(each.read for each in found) / sum(each.ideal for each in found):.2f}",
-        f"{max(each.effort for each in found):.2f}",
-    ]
-
-
-def plot(results: Mapping[str, Json]) -> str:
-    """Return a plot of the messages that the scheduler reads, for each kind of backlog."""
-    part = "messages of the ideal"
-    bars = [
-        Bar(name, {part: float(str(row[part]))})
-        for name, row in results.items()
-        if isinstance(row, Mapping)
-    ]
-    return stacked("Messages that a scheduler which is behind reads: 1 is one and the steps", bars)

@@ -5,7 +5,7 @@ from functools import cache
 
 import pytest
 
-from benchmarks.scale.overload import Cell, Found, simulated
+from tests.overload.agent_queue import Cell, Found, simulated
 
 MINUTE = 60
 
