@@ -152,6 +152,11 @@ class MemoryPlans(DynamoPlans):
         client = (tables or tables_in_memory()).client
         super().__init__(client, control_table=TABLES.control, clock=clock)
 
+    def forget(self) -> None:
+        """Forget which plans this instance has stored or read, as a new instance."""
+        self._known.clear()
+        self._stored_at.clear()
+
 
 class MemoryHolds(DynamoHolds):
     """HoldStore over tables in memory."""

@@ -20,6 +20,7 @@ from roundsman.engine.due import START_WITHIN
 from roundsman.errors import CallRefused, InvalidMessage, TryAgain
 from roundsman.model.events import Outcome
 from roundsman.model.failure import Group
+from roundsman.model.holds import Hold
 from roundsman.model.instants import MINUTE
 from roundsman.model.json import sha256
 from roundsman.model.scheduler_queues import COMMANDS as COMMANDS_KEY
@@ -172,7 +173,7 @@ class Processes:
         self.store.on_read_back = self.watch.on_read_back
         self.tables.on_write.append(self.watch.on_stored)
         self.holds = MemoryHolds(clock, tables=self.tables)
-        self.watch.calls.holds = self.holds.holds
+        self.watch.calls.holds = self._holds_in_force
         self.board = MemoryAgentBoard(clock, self.holds, partial(_depth, queues))
         self.guards = WorldGuards(
             circuits, self.holds, faults, publish, on_unread=self.watch.calls.unread
@@ -196,6 +197,11 @@ class Processes:
         self._looked_at = FaultyStore(self.store, faults, lambda: None, self.watch.on_load)
         self._faulty_plans = FaultyPlans(self.plans, faults)
         self._faulty_board = FaultyBoard(self.board, faults)
+
+    def _holds_in_force(self) -> Sequence[Hold]:
+        """The holds, which the watch sees even while an agent cannot read its tables."""
+        with self.tables.down(is_down=False):
+            return self.holds.holds()
 
     # --- one event ---------------------------------------------------------------------------
 
@@ -352,6 +358,14 @@ class Processes:
     def forget_supervisors(self) -> None:
         """Replace the instances of the supervisor, as a deployment does."""
         self._supervisors.clear()
+
+    def forget_instances(self) -> None:
+        """Replace the instances of all functions."""
+        self.forget_supervisors()
+        self._schedulers.clear()
+        self.plans.forget()
+        for agent in self.agents:
+            self.guards.died(agent)
 
     def _note_trouble(self, who: str, problem: Exception) -> None:
         self.troubles.append((who, problem))

@@ -246,6 +246,12 @@ class WorldQueues:
         self._mail.remove(mail)
         mail.gone = True
 
+    def empty(self, *queues: str) -> None:
+        """Delete all messages of these queues, hidden ones included."""
+        for mail in self.waiting:
+            if mail.queue in queues:
+                self.delete(mail)
+
     def hide_longer(self, mail: QueuedMessage, drawn: float) -> None:
         """Hide a message that was throttled, as its function does; `drawn` is from 0 to 1.
 
