@@ -20,6 +20,7 @@ DEADLINES = "tests/world/test_deadlines.py"
 RECORDS = "tests/world/test_records.py"
 REPAIRS = "tests/world/test_repairs.py"
 BULK = "tests/world/test_bulk_runs.py"
+OUTAGES = "tests/world/test_outages.py"
 RESTORED = "tests/world/test_restored.py"
 REDELIVERY = "tests/unit/scheduler/test_redelivery.py"
 
@@ -472,6 +473,13 @@ STORIES = (
             f"{RESTORED}::test_an_undo_after_a_restore_leaves_nothing_of_what_was_done_since",
             f"{RESTORED}::test_items_that_nobody_can_know_after_a_restore_are_named_by_their_step",
             f"{RESTORED}::test_an_order_that_goes_on_after_a_restore_does_nothing_twice",
+        ),
+    ),
+    Story(
+        "DynamoDB is down for a time, and orders are under way or come.",
+        (
+            f"{OUTAGES}::test_what_comes_while_the_tables_are_down_waits_until_they_are_up",
+            f"{OUTAGES}::test_an_order_that_waits_for_longer_than_its_deliveries_is_a_dead_letter",
         ),
     ),
 )

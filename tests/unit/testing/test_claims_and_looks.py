@@ -141,6 +141,22 @@ def test_a_message_that_dies_twice_may_have_its_claim_counted() -> None:
         assert course.goes(counted()) == broken
 
 
+def test_an_attempt_of_a_restored_record_may_count_since_its_queue_was_emptied() -> None:
+    course = claimed()
+    course.claims.begin_anew([having(reserve=CLAIMED)])
+    assert course.goes(counted()) == []
+
+
+def test_after_a_time_out_that_a_restored_record_has_not_counted_the_next_may_count() -> None:
+    for uncounted, broken in ((0, [Invariant.SENT]), (1, [])):
+        course = claimed()
+        course.claims.begin_anew([having(reserve=requeued(uncounted_timeouts=uncounted))])
+        again = replace(CLAIMED, locked_by="0001-abcdef0123.2.4")
+        course.task = having(reserve=requeued())
+        course.goes(again)
+        assert course.goes(counted(again)) == broken
+
+
 def test_a_task_that_ends_for_another_reason_counts_what_it_likes() -> None:
     for step, broken in (("reserve", [Invariant.SENT]), ("mail", []), (None, [])):
         ending = Termination(TaskState.UNDONE, "said", step, undo=True)

@@ -172,6 +172,11 @@ class MemoryPlans(DynamoPlans):
         self.tables = tables or tables_in_memory()
         super().__init__(self.tables.client, control_table=TABLES.control, clock=clock)
 
+    def forget(self) -> None:
+        """Forget which plans this instance has stored or read, as a new instance."""
+        self._known.clear()
+        self._stored_at.clear()
+
 
 class MemoryHolds(DynamoHolds):
     """HoldStore over tables in memory."""

@@ -11,7 +11,7 @@ Local, and tests/contract/test_memory_tables.py compares their answers call by c
 A parameter or an expression that the stores do not use raises NotImplementedError.
 
 What fails on AWS fails here when a test says so: `index_lag`, `lagging_indexes`, `stale_reads`,
-`lost_answer`, `batch_reads`, `conflict`, `capacity`, `throttled`, `expire`. The repeat of a
+`lost_answer`, `batch_reads`, `conflict`, `down`, `capacity`, `throttled`, `expire`. The repeat of a
 transaction whose answer was lost succeeds, as by its token.
 """
 
@@ -192,6 +192,7 @@ class MemoryDynamoDB:
         self._stale: str | None = None
         self._lags: str | None = None
         self._in_conflict: str | None = None
+        self._is_down = False
         self._loses_answer = False
         self._used_at = 0
         """The second of the clock in which `_used` was used."""
@@ -264,6 +265,18 @@ class MemoryDynamoDB:
             yield
         finally:
             self._in_conflict = None
+
+    @contextmanager
+    def down(self, *, is_down: bool = True) -> Iterator[None]:
+        """Let every call fail, as it does after all tries of boto3 while DynamoDB is down.
+
+        Inside, calls work again with `is_down` False: those of a test that looks at the tables.
+        """
+        before, self._is_down = self._is_down, is_down
+        try:
+            yield
+        finally:
+            self._is_down = before
 
     def backup(self) -> Mapping[str, Sequence[Item]]:
         """Return the items of all tables, for `restore`."""
@@ -620,6 +633,9 @@ class MemoryDynamoDB:
     def _table(self, request: Mapping[str, object], call: str) -> _Table:
         if strange := sorted(request.keys() - KNOWN):
             raise NotImplementedError(f"{call}: these tables do not know {', '.join(strange)}")
+        if self._is_down:
+            status = {"HTTPStatusCode": 500}
+            raise _error("InternalServerError", "It is down", call, ResponseMetadata=status)
         found = self._tables.get(str(request["TableName"]))
         if found is None:
             raise _error(

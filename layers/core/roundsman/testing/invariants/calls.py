@@ -42,6 +42,14 @@ class Calls:
             what = f"{request.step}: other results of earlier steps under {key}"
             yield Broken(Invariant.ONE_INPUT, request.task_id, what)
 
+    def forget_results(self) -> None:
+        """Forget with which results each request was sent.
+
+        After a restore a step may be performed again, and an outside system may answer otherwise.
+        """
+        self._results.clear()
+        self.holds_may_have_changed = True
+
     def unread(self, at: int) -> None:
         """Note that an agent could not read the holds at `at` (epoch ms), and reads them later."""
         self._blind_until = at + KNOWN_WITHIN

@@ -1,7 +1,7 @@
 """Checks of claims: whether each lock is new, and whether a timeout may count as a failure."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from roundsman.engine.attempts import OVERDUE
@@ -45,6 +45,18 @@ class Claims:
         self._accepted: set[tuple[ClaimedOperation, str]] = set()
         self._uncounted_timeouts_after: dict[ClaimedOperation, bool] = {}
         self._failed: Counter[str] = Counter()
+
+    def begin_anew(self, tasks: Iterable[Task]) -> None:
+        """Follow restored records.
+
+        Their attempts under way may count as overdue: what would have sent their requests is gone.
+        """
+        for task in tasks:
+            for name, record in task.steps.items():
+                of = ClaimedOperation(task.task_id, name, operation_of(record))
+                self._uncounted_timeouts_after[of] = record.uncounted_timeouts > 0
+                if record.locked_by is not None:
+                    self._accepted.add((of, record.locked_by))
 
     def accepted(self, request: AgentRequest) -> None:
         """Note that a queue accepted this request, even if it loses it later."""

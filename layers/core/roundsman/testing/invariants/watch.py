@@ -38,6 +38,9 @@ from roundsman.wire.messages import AgentRequest, Reply
 BEGUN_ANEW = (TaskState.UNDONE, TaskState.CANCELLED)
 """The end states that only `resubmit --again` reopens."""
 
+COMPARED = (Invariant.EXPLAINED, Invariant.KNOWN)
+"""The invariants that compare the record of a task with its effects."""
+
 
 class InvariantWatch:
     """Follows the tasks of a world and collects broken invariants.
@@ -93,6 +96,52 @@ class InvariantWatch:
         self._failed: dict[str, set[str]] = {}
         self._alerted: set[str] = set()
         self._begun_anew: dict[str, dict[str, int]] = {}
+        self._effects_unknown: frozenset[str] = frozenset()
+
+    def begin_anew(
+        self,
+        tasks: Mapping[str, Task],
+        before: Mapping[str, Sequence[Item]],
+        after: Mapping[str, Sequence[Item]],
+        *,
+        effects_unknown: Iterable[str],
+    ) -> None:
+        """Follow tables that were restored.
+
+        `tasks` are the last records of then, also of tasks that were removed by then. `before` and
+        `after` are the items of each table before the restore and after it. What agents were asked
+        and what they replied is still known, and so is what applications were told. The records of
+        the tasks in `effects_unknown` are not compared with their effects, because the services
+        have gone on since then.
+        """
+        broken, now = list(self.broken), self._clock()
+        for table, items in before.items():
+            for item in items:
+                self.on_stored(table, item, None)
+        self._history, self._bulk_runs = HistoryRows(), BulkRunRows()
+        for table, items in after.items():
+            for item in items:
+                self.on_stored(table, None, item)
+        self.broken[:] = broken  # what was stored then was checked then
+        self.calls.forget_results()
+        self.claims.begin_anew(tasks.values())
+        for task in self.tasks.values():
+            self.looks.written(None, task, now, is_open=False)
+        self.looks.failed(now)
+        self.tasks.clear()
+        self.tasks.update(tasks)
+        self.due.clear()
+        for task in tasks.values():
+            is_open = task.lane.startswith("open#")
+            if is_open:
+                self.due[task.task_id] = task.due_at
+            self.looks.written(self._plan_of(task.plan), task, now, is_open=is_open)
+        groups = self.groups()
+        self._open = {group.id for group in groups if group.closed_at is None}
+        self._alerted |= {group.id for group in groups if group.told_at is not None}
+        self._erased = {name for name, task in tasks.items() if task.erased_at is not None}
+        self._effects_unknown = frozenset(effects_unknown)
+        self._dirty = dict.fromkeys(tasks)
 
     def on_write(self, task: Task) -> None:
         """Check a record that is stored, or removed instead of being stored."""
@@ -234,9 +283,13 @@ class InvariantWatch:
             if task is None or plan is None:
                 continue
             standing = self._ledger.standing(task_id)
-            self.broken += chain(
+            found = chain(
                 of_effects(plan, task, standing, self._begun_anew.get(task_id, NEVER)),
                 of_knowledge(task, standing),
+            )
+            unknown = COMPARED if task_id in self._effects_unknown else ()
+            self.broken += [one for one in found if one.invariant not in unknown]
+            self.broken += chain(
                 of_ended(task, told.get(task_id, ()), is_open),
                 self._statuses.of_ended(task),
             )

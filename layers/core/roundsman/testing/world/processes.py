@@ -21,6 +21,7 @@ from roundsman.engine.due import START_WITHIN
 from roundsman.errors import CallRefused, InvalidMessage, TryAgain
 from roundsman.model.events import Outcome
 from roundsman.model.failure import Group
+from roundsman.model.holds import Hold
 from roundsman.model.instants import MINUTE
 from roundsman.model.json import sha256
 from roundsman.model.scheduler_queues import COMMANDS as COMMANDS_KEY
@@ -177,7 +178,7 @@ class Processes:
         self.store.on_read_back = self.watch.on_read_back
         self.tables.on_write.append(self.watch.on_stored)
         self.holds = MemoryHolds(clock, tables=self.tables)
-        self.watch.calls.holds = self.holds.holds
+        self.watch.calls.holds = self._holds_in_force
         self._read_notes: dict[str, DynamoReadNotes] = {}
         self.guards = WorldGuards(
             circuits, self.holds, faults, publish, on_unread=self.watch.calls.unread
@@ -200,6 +201,11 @@ class Processes:
         self._looked_at = FaultyStore(self.store, faults, lambda: None, self.watch.on_load)
         self._faulty_plans = FaultyPlans(self.plans, faults)
         self._queues = queues
+
+    def _holds_in_force(self) -> Sequence[Hold]:
+        """The holds, which the watch sees even while an agent cannot read its tables."""
+        with self.tables.down(is_down=False):
+            return self.holds.holds()
 
     # --- one event ---------------------------------------------------------------------------
 
@@ -376,6 +382,12 @@ class Processes:
             return
         plans = MemoryPlans(tables=self.tables, clock=self._clock)
         self._faulty_plans = FaultyPlans(plans, self.faults)
+
+    def forget_instances(self) -> None:
+        """Replace the instances of all functions."""
+        for function in (SCHEDULER, SUPERVISOR, *self._read_notes):
+            self.forget(function)
+        self.plans.forget()
 
     def _note_trouble(self, who: str, problem: Exception) -> None:
         self.troubles.append((who, problem))

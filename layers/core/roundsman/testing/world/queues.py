@@ -253,6 +253,12 @@ class WorldQueues:
             self._mail.append(mail)
             self._place(mail)
 
+    def empty(self, *queues: str) -> None:
+        """Delete all messages of these queues, hidden ones included."""
+        for mail in self.waiting:
+            if mail.queue in queues:
+                self.delete(mail)
+
     def withdraw(self, agent: str) -> None:
         """Delete the replies that the agent would send from now on, at the ends of its calls."""
         for mail in [mail for mail in self._mail if (mail.queue, mail.to) == (REPLIES, agent)]:

@@ -11,6 +11,7 @@ each event all invariants are checked (`roundsman.testing.invariants`). A broken
 run and reports the seed and the trace. The same seed repeats the run.
 """
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
@@ -28,10 +29,11 @@ from roundsman.errors import (
     TransientError,
     TryAgain,
 )
+from roundsman.model.bulk_run import BulkRecord, PlannedOrder, Run, Terms
 from roundsman.model.corrections import Correction, changes_json, corrected, read_changes
-from roundsman.model.events import HistoryRow
+from roundsman.model.events import CommandSource, HistoryRow, Reconcile, Resubmit
 from roundsman.model.holds import BREAKER, OPERATOR, Hold
-from roundsman.model.instants import milliseconds
+from roundsman.model.instants import iso, milliseconds
 from roundsman.model.json import Json, canonical_json, parse_json
 from roundsman.model.task import PERFORM, TASK_ID, Task
 from roundsman.model.workflow import Workflow
@@ -44,6 +46,7 @@ from roundsman.testing.memory import TABLES
 from roundsman.testing.tasks import checked
 from roundsman.testing.world.agents import UntypedError, all_agents, check_typed
 from roundsman.testing.world.application import SimulatedApplication
+from roundsman.testing.world.backups import Backup, pause_runs
 from roundsman.testing.world.capacity import (
     SCHEDULER,
     SUPERVISOR,
@@ -67,6 +70,7 @@ from roundsman.testing.world.queues import (
     EFFECTS,
     ORDERS,
     REPLIES,
+    REQUESTS,
     SUBMISSION_SENDER,
     SUPERVISOR_SENDER,
     DeliveryRule,
@@ -178,6 +182,7 @@ class World:
             self._newest_plan,
         )
         self._supervisors = supervisors
+        self._tables_down_until = 0
         self._ticked_at = self.now
         if strange := sorted((circuits or {}).keys() - known.keys()):
             raise ValueError(f"no agent {strange[0]!r}; there are {', '.join(known)}")
@@ -370,6 +375,95 @@ class World:
         self.processes.watch.looks.failed(self.now)
         self.trace.note(self.now, "{} is killed", function)
 
+    def tables_down(self, for_: timedelta) -> None:
+        """Let every call of a function to DynamoDB fail for the time `for_`.
+
+        It fails as after all tries of boto3. The test itself still sees the tables.
+        """
+        until = self.now + milliseconds(for_)
+        self._tables_down_until = max(self._tables_down_until, until)
+        self.processes.watch.looks.failed(until)
+        self.trace.note(self.now, "the tables are down for {}", for_)
+
+    def resubmit_in_bulk(self, orders: Sequence[str], terms: Terms | None = None) -> str:
+        """Start a bulk run that resubmits these orders. Returns its id.
+
+        The supervisors carry it out, as one of `roundsman resubmit`. Without `terms`, it has the
+        usual rate and canary. Raises ValueError if the terms are not allowed.
+        """
+        terms = terms or Terms()
+        if not terms.allowed:
+            raise ValueError(f"a bulk run cannot have these terms: {terms}")
+        runs = self.processes.bulk_runs
+        run_id = f"b-{len(runs.listed()) + 1:08x}"
+        event = Resubmit(CommandSource(run_id, "operator"))
+        starter = self.operator.sender or ""
+        run = Run(run_id, event, "operator", starter, "", "", self.now, len(orders), terms)
+        runs.begin(run, [PlannedOrder(order) for order in orders])
+        self.trace.note(self.now, "{} resubmits {} orders", run_id, len(orders))
+        return run_id
+
+    def bulk_run(self, run_id: str) -> BulkRecord:
+        """The record of a bulk run. Raises LookupError if there is no such run."""
+        found = self.processes.bulk_runs.find(run_id)
+        if found is None:
+            raise LookupError(f"there is no bulk run {run_id!r}")
+        return found[0]
+
+    def backup(self) -> Backup:
+        """The tables as they are now, for `restore`."""
+        tasks = dict(self.processes.watch.tasks)
+        return Backup(
+            self.now,
+            self.processes.tables.backup(),
+            tasks,
+            {task_id: frozenset(names) for task_id, names in self.post.told.items()},
+            {task_id: self.services.ledger.standing(task_id) for task_id in tasks},
+        )
+
+    def restore(self, backup: Backup) -> None:
+        """Put the tables back, and let the orders go on, as docs/runbook/restore.md says.
+
+        The queues of commands, replies and requests are emptied, each function begins with a new
+        instance, bulk runs are paused, and the scheduler carries out the command `reconcile` for
+        each open order before anything else happens. Services, statuses, alerts, dead letters and
+        orders that wait for submission stay as they are.
+
+        The invariants are checked from the restored records on. Only the records of tasks with an
+        effect that was made or undone since the backup are not compared with their effects.
+        """
+        while (ends := self.functions.next_end()) is not None:
+            self.now = max(self.now, ends)
+            self._end(self.functions.end())
+        self._check()
+        processes, before = self.processes, self.processes.tables.backup()
+        self.queues.empty(COMMANDS, REPLIES, REQUESTS)
+        processes.tables.restore(backup.tables)
+        processes.forget_instances()
+        pause_runs(processes.bulk_runs, self.now)
+        self.post.told = {task_id: set(names) for task_id, names in backup.told.items()}
+        late = [mail.body for mail in self.queues.waiting if mail.queue == EFFECTS]
+        processes.watch.begin_anew(
+            backup.tasks,
+            before,
+            processes.tables.backup(),
+            effects_unknown=[
+                task_id
+                for task_id in processes.watch.tasks
+                if self.services.ledger.standing(task_id) != backup.effects.get(task_id, [])
+                or any(json.dumps(task_id) in body for body in late)
+            ],
+        )
+        self.trace.note(self.now, "the tables are restored to {}", iso(backup.at))
+        for task in processes.watch.open_tasks():
+            asked = self.operator.asked("the tables were restored")
+            self.operator.ask(task.task_id, Reconcile(asked, backup.at))
+        for mail in self.queues.visible():
+            is_left = mail.queue == COMMANDS and not mail.gone and mail.visible_at <= self.now
+            if is_left and self._receive(mail):
+                self._handle_batch(Invocation(SCHEDULER, [mail], self.versions.newest))
+        self._check()
+
     def _check_hold(self, agent: str, kind: str) -> None:
         known = self.versions.newest.agents
         if agent not in known:
@@ -378,8 +472,12 @@ class World:
             raise ValueError(f"a hold is of kind {OPERATOR} or {BREAKER}, not {kind!r}")
 
     def all_is_well(self) -> None:
-        """Stop all failures from now on: faults, random failures and the scripts of services."""
+        """Stop all failures from now on: faults, random failures and the scripts of services.
+
+        The tables are up again.
+        """
         self.faults.stop()
+        self._tables_down_until = 0
         self.services.stopped = True
         self.services.scripts.clear()
         self.mishaps = NONE
@@ -620,8 +718,10 @@ class World:
         self, act: Callable[[], None], who: object, mails: Sequence[QueuedMessage] = ()
     ) -> bool:
         """Run an invocation. Returns False if it died or failed: its messages are redelivered."""
+        down = self.now < self._tables_down_until
         try:
-            act()
+            with self.processes.tables.down(is_down=down):
+                act()
         except Crash as crash:
             self.trace.note(self.now, "  the process dies: {}", crash)
             return False
