@@ -476,7 +476,20 @@ STORIES = (
         ),
     ),
     Story(
-        "DynamoDB is down for a time, and orders are under way or come.",
+        "The tables are restored to an instant: what came since then, an order, a command, an "
+        "answer, a status or a bulk run, is taken for done, or is done twice.",
+        (
+            f"{RESTORED}::test_an_order_of_after_the_backup_is_gone_and_its_event_makes_it_anew",
+            f"{RESTORED}::test_a_command_that_a_person_gave_since_the_backup_may_be_given_again_after_a_restore",
+            f"{RESTORED}::test_an_outside_system_may_answer_otherwise_after_a_restore",
+            f"{RESTORED}::test_a_status_that_was_sent_before_the_backup_is_not_owed_again_after_a_restore",
+            f"{RESTORED}::test_a_bulk_run_that_was_under_way_at_the_backup_is_paused_after_a_restore",
+            f"{RESTORED}::test_the_rows_of_steps_that_were_settled_since_the_backup_are_gone_after_a_restore",
+            f"{RESTORED}::test_an_order_that_is_not_reconciled_after_a_restore_fails_by_its_time",
+        ),
+    ),
+    Story(
+        "DynamoDB is down for a time, and orders are under way or come: they fail, or are lost.",
         (
             f"{OUTAGES}::test_what_comes_while_the_tables_are_down_waits_until_they_are_up",
             f"{OUTAGES}::test_an_order_that_waits_for_longer_than_its_deliveries_is_a_dead_letter",

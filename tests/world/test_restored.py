@@ -1,6 +1,5 @@
 """The tables are restored to an earlier instant: what was done since is undone, or is named."""
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -10,10 +9,8 @@ from roundsman.model.events import CommandSource, UndoAsked
 from roundsman.model.json import Json
 from roundsman.model.states import TaskState
 from roundsman.model.workflow import Archive, Step, Undo
-from roundsman.testing import Capacity, Fault, Faults, InvariantBroken, ProcessingOptions, World
-from roundsman.testing.ledger import EffectKey
+from roundsman.testing import Fault, Faults, ProcessingOptions, World
 from roundsman.testing.memory import TABLES
-from roundsman.testing.world.queues import ORDERS, REQUESTS
 from tests.world.shop import FENCED, MINUTE, ONCE, THRICE, a_step, a_workflow
 from tests.world.test_records import KIB, an_agent
 
@@ -91,25 +88,6 @@ def test_an_order_that_goes_on_after_a_restore_does_nothing_twice(more: dict[str
     assert task.fan_outs == ({"pick": 2} if "for_each" in more else {})
 
 
-def test_the_invariants_are_checked_again_after_a_restore() -> None:
-    world = a_world()
-    order, _ = restored_and_reconciled(world)
-    world.operator.undo(order)
-    world.run(for_=LATER)
-    world.services.ledger.perform(EffectKey(order, "first", "by nobody"), fenced=False)
-    world.processes.watch.touched(order)
-    with pytest.raises(InvariantBroken, match="UNDONE"):
-        world.run(for_=LATER)
-
-
-def test_a_record_that_is_overwritten_after_a_restore_breaks_an_invariant() -> None:
-    world = a_world()
-    order, _ = restored_and_reconciled(world)
-    world.processes.store.put(replace(world.task(order), version=1))
-    with pytest.raises(InvariantBroken, match="NOT_LOST"):
-        world.run(for_=LATER)
-
-
 def test_an_order_of_after_the_backup_is_gone_and_its_event_makes_it_anew() -> None:
     world = a_world()
     backup = world.backup()
@@ -125,20 +103,6 @@ def test_an_order_of_after_the_backup_is_gone_and_its_event_makes_it_anew() -> N
     assert set(world.services.ledger.count.values()) == {1}
     rows = world.processes.tables.items(TABLES.control)
     assert world.task(order).plan in {row["ControlId"]["S"].removeprefix("plan#") for row in rows}
-
-
-def test_a_restore_empties_the_queues_of_work_and_keeps_the_orders_that_wait() -> None:
-    world = a_world()
-    backup = world.backup()
-    order = world.submit(INPUT)
-    world.run(until=lambda: any(mail.queue == REQUESTS for mail in world.queues.waiting))
-    world.down("submission", LATER)
-    later = world.submit(INPUT)
-    world.restore(backup)
-    assert [mail.queue for mail in world.queues.waiting] == [ORDERS]
-    world.run(for_=2 * LATER)
-    assert world.standing(order) == []
-    assert world.standing(later) == ["first", "pick"]
 
 
 def test_a_status_that_was_sent_before_the_backup_is_not_owed_again_after_a_restore() -> None:
@@ -167,19 +131,6 @@ def test_a_bulk_run_that_was_under_way_at_the_backup_is_paused_after_a_restore()
     world.run(for_=LATER)
     assert world.bulk_run(run).state is RunState.PAUSED
     assert {world.task(order).state for order in orders} == {TaskState.ARCHIVED}
-
-
-def test_a_backup_between_two_messages_of_a_busy_scheduler_is_restored_with_none_of_them() -> None:
-    busy = Capacity(instances=1, takes=timedelta(seconds=30))
-    world = World(a_workflow(a_step("only")), capacity={"scheduler": busy})
-    order = world.submit()
-    world.run(until=lambda: order in world.processes.watch.tasks)
-    backup = world.backup()
-    world.run(for_=timedelta(seconds=10))
-    world.restore(backup)
-    assert world.functions.next_end() is None
-    world.run()
-    assert world.task(order).state is TaskState.COMPLETED
 
 
 def test_a_command_that_a_person_gave_since_the_backup_may_be_given_again_after_a_restore() -> None:

@@ -1,0 +1,59 @@
+"""World.restore: what is empty, what is new, and what is checked afterwards."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from roundsman.model.states import TaskState
+from roundsman.testing import Capacity, InvariantBroken, World
+from roundsman.testing.ledger import EffectKey
+from roundsman.testing.world.queues import ORDERS, REQUESTS
+from tests.world.shop import a_step, a_workflow
+from tests.world.test_restored import INPUT, LATER, a_world, restored_and_reconciled
+
+
+def test_the_invariants_are_checked_again_after_a_restore() -> None:
+    world = a_world()
+    order, _ = restored_and_reconciled(world)
+    world.operator.undo(order)
+    world.run(for_=LATER)
+    world.services.ledger.perform(EffectKey(order, "first", "by nobody"), fenced=False)
+    world.processes.watch.touched(order)
+    with pytest.raises(InvariantBroken, match="UNDONE"):
+        world.run(for_=LATER)
+
+
+def test_a_record_that_is_overwritten_after_a_restore_breaks_an_invariant() -> None:
+    world = a_world()
+    order, _ = restored_and_reconciled(world)
+    world.processes.store.put(replace(world.task(order), version=1))
+    with pytest.raises(InvariantBroken, match="NOT_LOST"):
+        world.run(for_=LATER)
+
+
+def test_a_restore_empties_the_queues_of_work_and_keeps_the_orders_that_wait() -> None:
+    world = a_world()
+    backup = world.backup()
+    order = world.submit(INPUT)
+    world.run(until=lambda: any(mail.queue == REQUESTS for mail in world.queues.waiting))
+    world.down("submission", LATER)
+    later = world.submit(INPUT)
+    world.restore(backup)
+    assert [mail.queue for mail in world.queues.waiting] == [ORDERS]
+    world.run(for_=2 * LATER)
+    assert world.standing(order) == []
+    assert world.standing(later) == ["first", "pick"]
+
+
+def test_a_backup_between_two_messages_of_a_busy_scheduler_is_restored_with_none_of_them() -> None:
+    busy = Capacity(instances=1, takes=timedelta(seconds=30))
+    world = World(a_workflow(a_step("only")), capacity={"scheduler": busy})
+    order = world.submit()
+    world.run(until=lambda: order in world.processes.watch.tasks)
+    backup = world.backup()
+    world.run(for_=timedelta(seconds=10))
+    world.restore(backup)
+    assert world.functions.next_end() is None
+    world.run()
+    assert world.task(order).state is TaskState.COMPLETED
