@@ -134,7 +134,7 @@ def test_what_runs_on_lambda_imports_neither_the_test_kit_nor_the_inspector() ->
     files = [path for folder in folders for path in folder.rglob("*.py")]
     for path in files:
         if not set(NOT_ON_LAMBDA) & set(path.parents):
-            absent = ("roundsman.testing", "roundsman.inspector")
+            absent = ("roundsman_testing", "roundsman_console.inspector")
             assert not [name for name in imported(path) if name.startswith(absent)], path
 
 
@@ -160,9 +160,9 @@ def test_pytest_starts_without_what_only_the_fixtures_need() -> None:
         "jmespath",
         "tenacity",
         "roundsman.model.workflow",
-        "roundsman.testing.world.world",
+        "roundsman_testing.world.world",
     }
-    code = f"import sys, roundsman.testing.plugin; print(*{heavy} & set(sys.modules))"
+    code = f"import sys, roundsman_testing.plugin; print(*{heavy} & set(sys.modules))"
     loaded = subprocess.run(
         [sys.executable, "-c", code], check=True, capture_output=True, text=True
     )
