@@ -65,7 +65,7 @@ def alert_kinds() -> set[str]:
             if "agent_alert" not in text and '"alert"' not in text:
                 continue
             for node in ast.walk(ast.parse(text)):
-                if isinstance(node, ast.Call) and _called(node) == "agent_alert":
+                if isinstance(node, ast.Call) and _called(node) in ("agent_alert", "_order_alert"):
                     kind = node.args[0]
                     assert isinstance(kind, ast.Constant), f"{file.name}:{node.lineno}: say which"
                     found.add(str(kind.value))
