@@ -51,7 +51,7 @@ PURE = sorted(
 
 
 def name_of(path: Path) -> str:
-    return str(path.relative_to(ROOT))
+    return str(path.relative_to(CORE if CORE in path.parents else TESTING))
 
 
 @pytest.mark.parametrize("path", PURE, ids=name_of)
