@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from roundsman.testing.stack import Clock, Services, Stack, deployed
-from roundsman.testing.stack.resources import StackOnMoto, create_stack_on_moto
-from roundsman.testing.stack.template import Document, Template
+from roundsman_console.template import Document, Template
+from roundsman_testing.stack import Clock, Services, Stack, deployed
+from roundsman_testing.stack.resources import StackOnMoto, create_stack_on_moto
 
 TEMPLATE = Path(__file__).parents[1] / "template.yaml"
 

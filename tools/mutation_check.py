@@ -32,7 +32,7 @@ from tools.mutants.mutant import Mutant
 
 PROJECT = Path(__file__).parents[1]
 NOT_COPIED = (".git", ".venv", ".cache", ".aws-sam", "__pycache__", ".*_cache", ".hypothesis")
-SOURCES = (".", "layers/core", "layers/workflows", "console")
+SOURCES = (".", "layers/core", "layers/workflows", "console", "testing")
 WORKERS = 2
 PATIENCE = 180.0  # seconds for one run of pytest; only a mutant that hangs reaches it
 TESTS_FAILED = 1  # pytest's exit code
@@ -130,7 +130,7 @@ class Tree:
         settings = {"COLUMNS": "2000", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
         environment = {**plain, **settings, "PYTHONPATH": paths}
         quiet = ["-q", "--tb=no", "-rfE", "-p", "no:cacheprovider", "--no-header"]
-        quiet += ["-p", "roundsman.testing.plugin"]
+        quiet += ["-p", "roundsman_testing.plugin"]
         command = [sys.executable, "-m", "pytest", *quiet, *tests]
         try:
             ended = subprocess.run(

@@ -14,8 +14,8 @@ from typing import Any
 
 from samtranslator.yaml_helper import yaml_parse  # type: ignore[import-untyped]
 
-from roundsman.testing.stack.template import Document, Json, mapping_of, part
 from roundsman_console.main import loaded
+from roundsman_console.template import Document, Json, mapping_of, part
 from tools import field_pages, state_diagram
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -1,7 +1,8 @@
 """Generates the JSON schemas of the documents that commands print with --json, from their types.
 
-The types are in `roundsman.inspector.documents` and `roundsman_console.documents`. The schemas are
-files of the site (`tools.docs_site`): `schemas/bulk-ls.json` is that of `roundsman bulk ls`.
+The types are in `roundsman_console.inspector.documents` and `roundsman_console.documents`. The
+schemas are files of the site (`tools.docs_site`): `schemas/bulk-ls.json` is that of
+`roundsman bulk ls`.
 """
 
 import ast
@@ -25,7 +26,9 @@ from typing import (
     is_typeddict,
 )
 
-from roundsman.inspector.documents import (
+from roundsman.model.events import CommandKind
+from roundsman_console import documents as console
+from roundsman_console.inspector.documents import (
     agents,
     alert_messages,
     alerts,
@@ -40,9 +43,7 @@ from roundsman.inspector.documents import (
     stats,
     tasks,
 )
-from roundsman.inspector.documents.constraints import Instant, Keyword
-from roundsman.model.events import CommandKind
-from roundsman_console import documents as console
+from roundsman_console.inspector.documents.constraints import Instant, Keyword
 from tools.field_pages import docstrings
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"

@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 from roundsman.engine import transitions
 from roundsman.engine.transitions import STEPS, StepEvent, TaskEvent
 from roundsman.model.states import END_STATES, ProcessState
-from roundsman.testing.faults import CALLS, Fault
+from roundsman_testing.faults import CALLS, Fault
 
 K = TypeVar("K")
 V = TypeVar("V")

@@ -22,10 +22,10 @@ from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.instants import SECOND
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import PERFORM, idempotency_key
-from roundsman.testing import FOR_EVER, Capacity, Mishaps, World
-from roundsman.testing.ledger import EffectKey
-from roundsman.testing.world.capacity import SCHEDULER, SUBMISSION
-from roundsman.testing.world.processes import CallbackRequest
+from roundsman_testing import FOR_EVER, Capacity, Mishaps, World
+from roundsman_testing.ledger import EffectKey
+from roundsman_testing.world.capacity import SCHEDULER, SUBMISSION
+from roundsman_testing.world.processes import CallbackRequest
 from tools.soak_account import Account, counted
 
 ORDERS_AT_MOST = 12

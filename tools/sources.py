@@ -1,7 +1,6 @@
 """Computes one hash of the engine's sources, and the number of commits that changed them since.
 
-The sources are the files that are deployed: functions, layers, stacks and template. The test
-kit is excluded, because no layer contains it.
+The sources are the files that are deployed: functions, layers, stacks and template.
 
 The hash is the SHA-256 of a list that contains, for each file in the order of the paths, the ID of
 its git blob and its path. So the hash is the same in every checkout of every commit with the same
@@ -15,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SOURCES = ("functions", "layers", "stacks", "template.yaml")
-LEFT_OUT = ("layers/core/roundsman/inspector/", "layers/core/roundsman/testing/")
 MADE = frozenset({"__pycache__", ".DS_Store"})
 """Names of generated files and folders; used only if git cannot list the files."""
 
@@ -58,22 +56,18 @@ def since(project: Path, verified: str | None) -> Since:
     """
     if not _is_top(project):
         raise NoHistory("this is no git checkout")
-    touching = _git(project, "rev-list", "HEAD", "--", *_PATHS).split()
+    touching = _git(project, "rev-list", "HEAD", "--", *SOURCES).split()
     edited = hash_here(project) != hash_of(project, "HEAD")
     shallow = _git(project, "rev-parse", "--is-shallow-repository").strip() == "true"
     for commit in touching if verified else ():
         if hash_of(project, commit) == verified:
-            count = _git(project, "rev-list", "--count", f"{commit}..HEAD", "--", *_PATHS)
+            count = _git(project, "rev-list", "--count", f"{commit}..HEAD", "--", *SOURCES)
             return Since(int(count), found=True, shallow=shallow, edited=edited)
     return Since(len(touching), found=False, shallow=shallow, edited=edited)
 
 
-_PATHS = (*SOURCES, *(f":(exclude){path}" for path in LEFT_OUT))
-
-
 def _hash(files: Iterable[tuple[str, str]]) -> str:
-    lines = sorted((path, name) for path, name in files if not path.startswith(LEFT_OUT))
-    listed = "".join(f"{name} {path}\n" for path, name in lines)
+    listed = "".join(f"{name} {path}\n" for path, name in sorted(files))
     return hashlib.sha256(listed.encode()).hexdigest()
 
 

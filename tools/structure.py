@@ -19,17 +19,12 @@ from typing import TYPE_CHECKING, TypeAlias
 from unittest.mock import patch
 
 if TYPE_CHECKING:
-    from roundsman.testing.stack import Context
+    from roundsman_testing.stack import Context
 
 ROOT = Path(__file__).parents[1]
 AREAS = {
-    "engine (layers/core without inspector and testing)": (
-        "layers/core/**/*.py",
-        "!layers/core/roundsman/inspector",
-        "!layers/core/roundsman/testing",
-    ),
-    "inspector": ("layers/core/roundsman/inspector/**/*.py",),
-    "test kit": ("layers/core/roundsman/testing/**/*.py",),
+    "runtime (layers/core)": ("layers/core/**/*.py",),
+    "test kit": ("testing/**/*.py",),
     "application (workflows, functions)": ("layers/workflows/**/*.py", "functions/**/*.py"),
     "console": ("console/**/*.py",),
     "tests": ("tests/**/*.py",),
@@ -56,8 +51,8 @@ def _reply_path() -> set[str]:
     It is the first reply of the example order on the in-memory stack, from the SQS event to the
     next request.
     """
-    from roundsman.testing.remote_services import RemoteServices
-    from roundsman.testing.stack import Clock, deployed
+    from roundsman_testing.remote_services import RemoteServices
+    from roundsman_testing.stack import Clock, deployed
 
     clock, crossed = Clock(), set[str]()
     core = str(ROOT / "layers/core/roundsman")
@@ -96,13 +91,8 @@ def _lines(patterns: Sequence[str]) -> int:
 
 
 def _files(patterns: Sequence[str]) -> Iterator[Path]:
-    without = [ROOT / pattern[1:] for pattern in patterns if pattern.startswith("!")]
     for pattern in patterns:
-        if pattern.startswith("!"):
-            continue
-        for path in sorted(ROOT.glob(pattern)):
-            if not any(path.is_relative_to(each) for each in without):
-                yield path
+        yield from sorted(ROOT.glob(pattern))
 
 
 def _count(path: Path) -> int:

@@ -25,7 +25,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
 
-from tools.sources import LEFT_OUT, SOURCES, NoHistory, hash_here, since
+from tools.sources import SOURCES, NoHistory, hash_here, since
 from tools.totals import totals_of
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -162,7 +162,6 @@ def _write(project: Path, sources: str, seconds: int, parts: Sequence[Part]) -> 
     account = {
         "sources": sources,
         "of": list(SOURCES),
-        "without": list(LEFT_OUT),
         "date": datetime.now(UTC).date().isoformat(),
         "seconds": seconds,
         "parts": [

@@ -22,8 +22,8 @@ import boto3
 from benchmarks.harness.metric_filters import MetricFilter, metric_filters
 from benchmarks.harness.sizes import Value, item_bytes
 from roundsman.aws.dynamodb.settled import StoredItem, is_row
-from roundsman.testing.stack import Context, Stack
 from roundsman_console.cost.records import KB
+from roundsman_testing.stack import Context, Stack
 
 if TYPE_CHECKING:
     from botocore.model import OperationModel

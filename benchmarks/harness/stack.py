@@ -13,8 +13,8 @@ from unittest.mock import patch
 
 import boto3
 
-from roundsman.testing.remote_services import RemoteServices
-from roundsman.testing.stack import Clock, Stack, deployed
+from roundsman_testing.remote_services import RemoteServices
+from roundsman_testing.stack import Clock, Stack, deployed
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

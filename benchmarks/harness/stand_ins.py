@@ -21,7 +21,7 @@ from roundsman.model.events import Outcome
 from roundsman.wire.messages import Reply, read_request
 
 if TYPE_CHECKING:
-    from roundsman.testing.stack import Context
+    from roundsman_testing.stack import Context
 
 AGENTS = ("inventory", "payment", "shipping", "mail")
 

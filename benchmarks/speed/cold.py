@@ -32,7 +32,7 @@ from benchmarks.harness.stack import TEMPLATE, stack_on_the_engine
 from benchmarks.report import Report, Setting, Table, amount
 from benchmarks.speed.timing import machine
 from roundsman.model.states import TaskState
-from roundsman.testing.stack import Context, Stack
+from roundsman_testing.stack import Context, Stack
 
 LAYERS = {"core": "roundsman", "workflows": "workflows"}
 LIBRARIES = sysconfig.get_path("purelib")

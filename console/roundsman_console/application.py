@@ -8,13 +8,13 @@ from pathlib import Path
 from traceback import extract_tb
 
 from roundsman.errors import RejectedOrder
-from roundsman.inspector.clock import now
-from roundsman.inspector.errors import InspectorError
 from roundsman.model.json import parse_json
 from roundsman.model.task import TASK_ID
 from roundsman.model.workflow import Workflow
 from roundsman.submission.events import ORDER_ID, EventReader
 from roundsman_console.cli_errors import ConsoleError
+from roundsman_console.inspector.clock import now
+from roundsman_console.inspector.errors import InspectorError
 
 REGISTRY = Path("layers") / "workflows" / "workflows" / "registry.py"
 SMOKE_EVENTS = Path("events") / "smoke"

@@ -14,13 +14,17 @@ from typing import Annotated
 import typer
 
 from roundsman.errors import PermanentError
-from roundsman.inspector.operate.limits import LONGEST_EXTENSION, LONGEST_NAME, LONGEST_REASON
-from roundsman.inspector.read.masks import MASK
 from roundsman.model.corrections import Correction, changes_of, path_text, typed_change
 from roundsman.model.instants import EPOCH
 from roundsman.model.json import Json, parse_json
 from roundsman_console.cli_errors import USAGE, ConsoleError
 from roundsman_console.hints import remember_stack
+from roundsman_console.inspector.operate.limits import (
+    LONGEST_EXTENSION,
+    LONGEST_NAME,
+    LONGEST_REASON,
+)
+from roundsman_console.inspector.read.masks import MASK
 
 StackOption = Annotated[
     str | None,

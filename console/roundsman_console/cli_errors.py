@@ -12,7 +12,8 @@ from botocore.parsers import ResponseParserError
 from rich.console import Console
 
 from roundsman.errors import RoundsmanError
-from roundsman.inspector.errors import (
+from roundsman_console.hints import hint
+from roundsman_console.inspector.errors import (
     AgentOnHold,
     InspectorError,
     Interrupted,
@@ -25,7 +26,6 @@ from roundsman.inspector.errors import (
     UnknownOrder,
     sentence_of,
 )
-from roundsman_console.hints import hint
 
 FAILED, USAGE, NOT_FOUND, UNCONFIRMED, INTERRUPTED = 1, 2, 3, 4, 130
 

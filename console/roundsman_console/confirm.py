@@ -2,8 +2,8 @@
 
 import sys
 
-from roundsman.inspector.sanitize import inert
 from roundsman_console.cli_errors import USAGE, ConsoleError
+from roundsman_console.inspector.sanitize import inert
 
 
 def confirm(question: str, *, yes: bool) -> None:

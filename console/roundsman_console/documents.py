@@ -1,11 +1,11 @@
 """The types of the JSON documents that only the command line makes.
 
-The other types are in `roundsman.inspector.documents`.
+The other types are in `roundsman_console.inspector.documents`.
 """
 
 from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
 
-from roundsman.inspector.documents.constraints import Count, Date, Duration, Keyword
+from roundsman_console.inspector.documents.constraints import Count, Date, Duration, Keyword
 
 # --- submit and export -------------------------------------------------------------------------
 

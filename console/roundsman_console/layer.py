@@ -1,7 +1,7 @@
 """Builds the layers of an application: `python -m roundsman_console.layer FOLDER`.
 
-The core layer has the package roundsman as it is installed in this Python, without what only
-developers and operators use, and the locked libraries that it needs. With `--workflows`, it is the
+The core layer has the package roundsman as it is installed in this Python, and the locked libraries
+that it needs. With `--workflows`, it is the
 layer of the application's own workflows, and of the libraries in its requirements.txt, in the
 versions that this Python has for the tests or newer ones.
 """
@@ -18,7 +18,6 @@ from pathlib import Path
 import roundsman
 from roundsman_console.locks_folder import lock
 
-NOT_ON_LAMBDA = ("testing", "inspector")
 PURE_PYTHON = ("--only-binary=:all:", "--platform=any", "--implementation=py", "--abi=none")
 _NOT_FOUND = re.compile(
     r"No matching distribution found for ([\w.-]+)"
@@ -43,8 +42,7 @@ def build_core(folder: Path, python: str) -> None:
     `python` has pip; its bytecode is put beside the modules. Raises LayerProblem if a library
     cannot be installed or is not pure Python.
     """
-    package = Path(roundsman.__file__).parent
-    _build(folder, python, package, lock("core-layer.txt"), NOT_ON_LAMBDA)
+    _build(folder, python, Path(roundsman.__file__).parent, lock("core-layer.txt"))
 
 
 def build_workflows(folder: Path, python: str, source: Path) -> None:
@@ -127,9 +125,7 @@ def _release(library: Distribution) -> list[int]:
     return found
 
 
-def _build(
-    folder: Path, python: str, package: Path, requirements: Path, left_out: Sequence[str] = ()
-) -> None:
+def _build(folder: Path, python: str, package: Path, requirements: Path) -> None:
     """Write a layer of the package and its libraries.
 
     Only wheels that run on every Python and processor are taken, so that any host builds for any
@@ -146,7 +142,7 @@ def _build(
         raise LayerProblem(_refusal(done.stderr))
     if compiled := [n for n, each in _libraries([str(target)]).items() if not _is_pure(each)]:
         raise LayerProblem(f"{', '.join(compiled)}: not pure Python. {WHAT_TO_DO}")
-    ignored = shutil.ignore_patterns("__pycache__", *left_out)
+    ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(package, target / package.name, ignore=ignored, dirs_exist_ok=True)
     for unused in [target / "bin", *target.rglob("tests"), *target.rglob("__pycache__")]:
         shutil.rmtree(unused, ignore_errors=True)

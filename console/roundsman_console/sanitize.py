@@ -2,7 +2,7 @@
 
 from rich.text import Text
 
-from roundsman.inspector.sanitize import inert
+from roundsman_console.inspector.sanitize import inert
 
 
 def plain(text: object, style: str = "") -> Text:

@@ -12,10 +12,10 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError
 from rich.console import Console
 
-from roundsman.inspector.errors import StackNotFound
-from roundsman.inspector.read import stack as stacks
-from roundsman.inspector.read.stack import DeployedStack, configured_stack
-from roundsman.inspector.sanitize import inert
+from roundsman_console.inspector.errors import StackNotFound
+from roundsman_console.inspector.read import stack as stacks
+from roundsman_console.inspector.read.stack import DeployedStack, configured_stack
+from roundsman_console.inspector.sanitize import inert
 
 if TYPE_CHECKING:
     from roundsman.submission.events import EventReader
@@ -25,7 +25,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 def find_stack(name: str | None, events: "EventReader | None" = None) -> DeployedStack:
-    """Return the stack with this name, as `roundsman.inspector.read.stack.find_stack` does.
+    """Return the stack with this name, as `roundsman_console.inspector.read.stack.find_stack` does.
 
     If a local AWS of this project runs and is not used, a line on standard error names the command
     that makes the next commands use it.

@@ -19,8 +19,8 @@ NEVER = {
     "aws_lambda_powertools.utilities.parser",
     "roundsman.aws.xray",
     "roundsman.client",
-    "roundsman.inspector",
-    "roundsman.testing",
+    "roundsman_console.inspector",
+    "roundsman_testing",
     "roundsman_console",
     "typing_extensions",
 }

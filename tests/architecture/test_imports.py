@@ -11,8 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 CORE = ROOT / "layers" / "core" / "roundsman"
-TESTING, INSPECTOR = CORE / "testing", CORE / "inspector"
-NOT_ON_LAMBDA = (TESTING, INSPECTOR)
+TESTING = ROOT / "testing" / "roundsman_testing"
 ENGINE = [CORE, ROOT / "functions" / "scheduler", ROOT / "functions" / "supervisor"]
 # What runs a template in a test: it alone has AWS's own libraries and moto.
 STACK_KIT = {"aws_lambda_powertools", "boto3", "botocore", "moto", "samtranslator", "yaml"}
@@ -46,13 +45,13 @@ ADAPTERS = CORE / "aws"
 PURE = sorted(
     path
     for path in CORE.rglob("*.py")
-    if not {ADAPTERS, *NOT_ON_LAMBDA} & set(path.parents) and path != CORE / "client.py"
+    if ADAPTERS not in path.parents and path != CORE / "client.py"
 )
 """What neither touches AWS nor stays off Lambda."""
 
 
 def name_of(path: Path) -> str:
-    return str(path.relative_to(CORE))
+    return str(path.relative_to(CORE if CORE in path.parents else TESTING))
 
 
 @pytest.mark.parametrize("path", PURE, ids=name_of)
@@ -129,28 +128,27 @@ def test_neither_the_engine_nor_its_functions_import_a_workflow_or_the_command_l
         assert not heads & {"workflows", "roundsman_console"}, path
 
 
-def test_what_runs_on_lambda_imports_neither_the_test_kit_nor_the_inspector() -> None:
+def test_what_runs_on_lambda_imports_neither_the_test_kit_nor_the_console() -> None:
     folders = (CORE, ROOT / "layers" / "workflows", ROOT / "functions")
     files = [path for folder in folders for path in folder.rglob("*.py")]
     for path in files:
-        if not set(NOT_ON_LAMBDA) & set(path.parents):
-            absent = ("roundsman.testing", "roundsman.inspector")
-            assert not [name for name in imported(path) if name.startswith(absent)], path
+        absent = ("roundsman_testing", "roundsman_console")
+        assert not [name for name in imported(path) if name.startswith(absent)], path
 
 
 @pytest.mark.parametrize("path", sorted(TESTING.rglob("*.py")), ids=name_of)
 def test_of_the_test_kit_only_what_stands_for_aws_knows_aws_and_only_the_plugin_knows_pytest(
     path: Path,
 ) -> None:
-    known = {*sys.stdlib_module_names, "jmespath", "roundsman"}
+    known = {*sys.stdlib_module_names, "jmespath", "roundsman", "roundsman_testing"}
     if path.parent.name == "stack":
-        known |= STACK_KIT
+        known |= {*STACK_KIT, "roundsman_console"}  # it reads templates
     if path.parent.name == "dynamodb":
         known.add("botocore")  # a call to its tables raises what a client raises
     if path.name in ("guards.py", "powertools.py"):
         known.add("aws_lambda_powertools")  # the circuit breaker that an agent has
     if path.name == "plugin.py":
-        known.add("pytest")
+        known |= {"pytest", "roundsman_console"}  # the fixture roundsman_check
     assert {name.partition(".")[0] for name in imported(path)} <= known
 
 
@@ -160,9 +158,9 @@ def test_pytest_starts_without_what_only_the_fixtures_need() -> None:
         "jmespath",
         "tenacity",
         "roundsman.model.workflow",
-        "roundsman.testing.world.world",
+        "roundsman_testing.world.world",
     }
-    code = f"import sys, roundsman.testing.plugin; print(*{heavy} & set(sys.modules))"
+    code = f"import sys, roundsman_testing.plugin; print(*{heavy} & set(sys.modules))"
     loaded = subprocess.run(
         [sys.executable, "-c", code], check=True, capture_output=True, text=True
     )

@@ -4,10 +4,10 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = ("layers/core/roundsman/inspector", "console/roundsman_console")
+FOLDERS = ("console/roundsman_console/inspector", "console/roundsman_console")
 MAKES_A_VIEW = re.compile(r"\b(task_document|page_document|task_summary|happenings)\(")
-IS_SHOWN = re.compile(r"import .*\b(find_shown|shown_tasks|newest_failures|shown)\b")
-READS_THE_TASK_ITSELF = re.compile(r"import .*\bfind_task\b")
+IS_SHOWN = re.compile(r"import (?:\([^)]*|.*)\b(find_shown|shown_tasks|newest_failures|shown)\b")
+READS_THE_TASK_ITSELF = re.compile(r"import (?:\([^)]*|.*)\bfind_task\b")
 
 
 def sources() -> dict[str, str]:

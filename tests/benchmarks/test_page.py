@@ -13,8 +13,8 @@ from benchmarks.scale import measure as scale
 from benchmarks.scale.plan import INDEX_UNITS, ORDER_UNITS, TABLE_UNITS
 from benchmarks.scale.quotas import load_quotas
 from benchmarks.speed import latency
-from roundsman.testing.stack.template import mapping_of, part
 from roundsman_console.cost.figures import load_figures
+from roundsman_console.template import mapping_of, part
 from tests.project import load_template
 
 TEXT, SCALE, LATENCY = (page.read_text(encoding="utf-8") for page in PAGES)

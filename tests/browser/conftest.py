@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 import pytest
 from starlette.responses import Response
 
-from roundsman.inspector import Inspector
-from roundsman.inspector.read.stack import find_stack
-from roundsman.testing.stack import Clock, Services, Stack
 from roundsman_console.application import application_events
+from roundsman_console.inspector import Inspector
+from roundsman_console.inspector.read.stack import find_stack
 from roundsman_console.web.application import Console, Values
+from roundsman_testing.stack import Clock, Services, Stack
 from tests.browser.desk import Desk, served, started_chromium
 from tests.browser.stories import busy
 from tests.console.operators import Operator, let_go_is_seen_at_once, operator_of

@@ -13,7 +13,7 @@ import uvicorn
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
-from roundsman.inspector import Inspector
+from roundsman_console.inspector import Inspector
 from roundsman_console.web import application as web
 from roundsman_console.web import live, work
 from roundsman_console.web.server import listening

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from roundsman.inspector import clock as polling
-from roundsman.inspector.dead_letters import peek
-from roundsman.testing.stack import Clock, Services
+from roundsman_console.inspector import clock as polling
+from roundsman_console.inspector.dead_letters import peek
+from roundsman_testing.stack import Clock, Services
 from tests.console.operators import Operator, Patience, let_go_is_seen_at_once
 from tests.project import deployed_project, of_each_agent
 from tests.support.forked import CommandLine, command_line

@@ -3,8 +3,13 @@
 from dataclasses import replace
 
 from roundsman.engine.due import with_due_entry
-from roundsman.inspector.doctor.checks import findings
-from roundsman.inspector.doctor.facts import (
+from roundsman.model.failure import Group
+from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.leases import Lease, Leases
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import StepRecord, Task
+from roundsman_console.inspector.doctor.checks import findings
+from roundsman_console.inspector.doctor.facts import (
     AlarmFact,
     Finding,
     FunctionFact,
@@ -16,11 +21,6 @@ from roundsman.inspector.doctor.facts import (
     TaskSeen,
     TopicFact,
 )
-from roundsman.model.failure import Group
-from roundsman.model.instants import MINUTE, SECOND
-from roundsman.model.leases import Lease, Leases
-from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import StepRecord, Task
 from tests.contract.samples import NOW, PLAN, born, claimed, completed
 
 HOUR = 60 * MINUTE

@@ -13,7 +13,7 @@ from typing import cast
 import boto3
 from typer.testing import Result
 
-from roundsman.testing.stack import Stack
+from roundsman_testing.stack import Stack
 from tests.console.operators import Operator, document
 
 ACCOUNT = {"ConcurrentExecutions": 1000, "UnreservedConcurrentExecutions": 1000}

@@ -11,7 +11,7 @@ from contextlib import redirect_stdout
 from moto.moto_api._internal import mock_random
 
 from roundsman.model.holds import OPERATOR, Hold
-from roundsman.testing.stack import Stack
+from roundsman_testing.stack import Stack
 from tests.console.operators import holds_of
 from tests.moto.orders import order
 from tests.support.poison import deadly_to_read

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from roundsman.model.holds import BREAKER, OPERATOR, Hold
-from roundsman.testing.stack import Stack
+from roundsman_testing.stack import Stack
 from tests.console.doctored import put_in_order, see_mappings_enabled
 from tests.console.letter_stories import LETTER_STORIES, LETTER_THINGS
 from tests.console.operators import CHARGED_LATER, DECLINED, Operator, holds_of

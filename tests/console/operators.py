@@ -17,12 +17,12 @@ from typer.testing import CliRunner, Result
 
 from roundsman.aws.dynamodb.control import DynamoReadNotes
 from roundsman.aws.dynamodb.holds import DynamoHolds
-from roundsman.inspector import clock as polling
-from roundsman.inspector.bulk.start import BETWEEN_READS
-from roundsman.inspector.dead_letters import peek
 from roundsman.model.scheduler_queues import REPLIES
-from roundsman.testing.stack import Stack
+from roundsman_console.inspector import clock as polling
+from roundsman_console.inspector.bulk.start import BETWEEN_READS
+from roundsman_console.inspector.dead_letters import peek
 from roundsman_console.main import app
+from roundsman_testing.stack import Stack
 from tests.console.schemas import assert_schema
 from tests.console.verbs import schema_of, split_verb
 from tests.moto.orders import order

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field, replace
 
 from roundsman.engine.due import Lane, lane_key
 from roundsman.engine.new_task import ProcessingOptions, new_task
-from roundsman.inspector.read.stack import DeployedStack
-from roundsman.inspector.read.task_records import Loaded
 from roundsman.model.failure import failure_of
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError, StepRecord, Task, Termination
 from roundsman.ports import DueEntry, Member
+from roundsman_console.inspector.read.stack import DeployedStack
+from roundsman_console.inspector.read.task_records import Loaded
 from tests.console.step_samples import AT, plan
 
 DECLINED = StepError("CardDeclined", "POST answered 402")

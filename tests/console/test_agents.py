@@ -1,9 +1,9 @@
 """`roundsman agents`: which agents there are, which are held and why, and which are behind."""
 
 from roundsman.aws.dynamodb.control import DynamoReadNotes
-from roundsman.inspector.read.agents import agent_names
 from roundsman.model.holds import BREAKER, Hold
-from roundsman.testing.stack import MORNING
+from roundsman_console.inspector.read.agents import agent_names
+from roundsman_testing.stack import MORNING
 from tests.console.operators import Operator, holds_of
 
 TABLE = "ControlTableName"

@@ -6,8 +6,10 @@ from typing import get_args
 import boto3
 import pytest
 
-from roundsman.inspector.documents.alerts import AlertSeverity
-from roundsman.inspector.views.standing_alerts import (
+from roundsman.model.failure import NO_STEP, Group
+from roundsman.model.holds import BREAKER, OPERATOR, Hold
+from roundsman_console.inspector.documents.alerts import AlertSeverity
+from roundsman_console.inspector.views.standing_alerts import (
     Alarm,
     each_once,
     newest_first,
@@ -18,8 +20,6 @@ from roundsman.inspector.views.standing_alerts import (
     of_rejected,
     of_scheduler,
 )
-from roundsman.model.failure import NO_STEP, Group
-from roundsman.model.holds import BREAKER, OPERATOR, Hold
 from tests.console.operators import Operator, at_each_call, document, holds_of, note_reply_read
 from tests.console.schemas import assert_schema
 from tests.moto.orders import order

@@ -12,17 +12,17 @@ from roundsman.engine.due import with_due_entry
 from roundsman.engine.history import ANSWERED
 from roundsman.engine.new_task import ProcessingOptions, new_task
 from roundsman.errors import PermanentError
-from roundsman.inspector.operate.commands import CommandOutcome, CommandResult
 from roundsman.model.events import CommandSource, Outcome
 from roundsman.model.plan import plan_of
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepRecord, Termination
 from roundsman.model.workflow import Workflow
 from roundsman.ports import OrderRow
-from roundsman.testing.stack import MORNING
 from roundsman.wire.messages import Reply, read_request
 from roundsman_console.cli._act import print_result
+from roundsman_console.inspector.operate.commands import CommandOutcome, CommandResult
 from roundsman_console.main import app
+from roundsman_testing.stack import MORNING
 from tests.console.operators import Operator, document
 from tests.console.schemas import assert_schema
 from tests.console.step_samples import PICK

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from roundsman.inspector import InputCorrection, Inspector
+from roundsman_console.inspector import InputCorrection, Inspector
 from tests.console.operators import DECLINED, Operator, document
 from tests.moto.orders import ALL_EFFECTS, order
 from workflows.registry import WORKFLOWS

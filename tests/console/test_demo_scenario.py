@@ -9,7 +9,7 @@ import pytest
 from roundsman.errors import InvalidMessage
 from roundsman.submission.events import EventReader
 from roundsman.submission.submission import CancelAsked, ValidOrder
-from roundsman.testing.remote_services.fault_rules import read_rules
+from roundsman_testing.remote_services.fault_rules import read_rules
 from tests.console.demo_samples import EVENTS, SENT, sent_of
 from tools.demo.scenario import CASES, DemoOrder, fault_rules
 from workflows.registry import WORKFLOWS

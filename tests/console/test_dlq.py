@@ -5,8 +5,8 @@ import json
 import pytest
 from botocore.exceptions import ClientError
 
-from roundsman.testing.stack import Stack
 from roundsman.wire.commands import START, Command
+from roundsman_testing.stack import Stack
 from tests.console.operators import Operator, at_each_call, document
 from tests.console.schemas import assert_schema
 from tests.moto.orders import ALL_EFFECTS, order

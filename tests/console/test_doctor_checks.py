@@ -4,8 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from roundsman.inspector.doctor.catalog import CATALOG
-from roundsman.inspector.doctor.facts import (
+from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.leases import Lease
+from roundsman_console.inspector.doctor.catalog import CATALOG
+from roundsman_console.inspector.doctor.facts import (
     AccountConcurrencyFact,
     AlarmFact,
     BulkFact,
@@ -16,11 +18,9 @@ from roundsman.inspector.doctor.facts import (
     TableFact,
     TopicFact,
 )
-from roundsman.inspector.doctor.gather_queues import with_lags
-from roundsman.inspector.doctor.stack_checks import spans
-from roundsman.inspector.documents.doctor import FindingKind, Severity
-from roundsman.model.instants import MINUTE, SECOND
-from roundsman.model.leases import Lease
+from roundsman_console.inspector.doctor.gather_queues import with_lags
+from roundsman_console.inspector.doctor.stack_checks import spans
+from roundsman_console.inspector.documents.doctor import FindingKind, Severity
 from tests.console.doctor_samples import (
     HOUR,
     PAYMENT_QUEUE,

@@ -9,15 +9,15 @@ import boto3
 import pytest
 
 from roundsman.errors import TryAgain
-from roundsman.inspector.doctor.facts import Unseen
-from roundsman.inspector.doctor.gather_stack import find_tables
-from roundsman.inspector.doctor.gather_tasks import TRIES, batch_get
-from roundsman.inspector.doctor.readings import Looking
+from roundsman_console.inspector.doctor.facts import Unseen
+from roundsman_console.inspector.doctor.gather_stack import find_tables
+from roundsman_console.inspector.doctor.gather_tasks import TRIES, batch_get
+from roundsman_console.inspector.doctor.readings import Looking
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
-    from roundsman.inspector.read.stack import DeployedStack
+    from roundsman_console.inspector.read.stack import DeployedStack
 
 Keys = Sequence[Mapping[str, Mapping[str, str]]]
 

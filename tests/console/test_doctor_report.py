@@ -4,11 +4,11 @@ import io
 
 from rich.console import Console
 
-from roundsman.inspector.doctor.catalog import CATALOG
-from roundsman.inspector.doctor.facts import Finding, InspectRepair, Rearm, Unseen
-from roundsman.inspector.doctor.repair import Repair
-from roundsman.inspector.doctor.report import Looked, Report
-from roundsman.inspector.documents.doctor import FindingKind
+from roundsman_console.inspector.doctor.catalog import CATALOG
+from roundsman_console.inspector.doctor.facts import Finding, InspectRepair, Rearm, Unseen
+from roundsman_console.inspector.doctor.repair import Repair
+from roundsman_console.inspector.doctor.report import Looked, Report
+from roundsman_console.inspector.documents.doctor import FindingKind
 from roundsman_console.render.doctor import print_plan, print_report
 from tests.contract.samples import NOW, born
 

@@ -1,4 +1,4 @@
-"""`roundsman.inspector.Inspector`: what the command line does, from Python."""
+"""`roundsman_console.inspector.Inspector`: what the command line does, from Python."""
 
 import ast
 import math
@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from botocore.exceptions import NoCredentialsError
 
-from roundsman import inspector as inspector_package
+import roundsman_console.inspector as inspector_package
 from roundsman.errors import TryAgain
-from roundsman.inspector import (
+from roundsman_console.inspector import (
     CommandOutcome,
     CommandResult,
     Inspector,
@@ -23,9 +23,9 @@ from roundsman.inspector import (
     TaskState,
     sentence_of,
 )
-from roundsman.inspector.dead_letters.resend import ResendResult, resend_all
-from roundsman.inspector.operate.holds import wake_after
-from roundsman.inspector.operate.wake_waiting import Woken
+from roundsman_console.inspector.dead_letters.resend import ResendResult, resend_all
+from roundsman_console.inspector.operate.holds import wake_after
+from roundsman_console.inspector.operate.wake_waiting import Woken
 from tests.console.operators import (
     DECLINED,
     Operator,

@@ -4,16 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from roundsman.inspector.dead_letters.assess import (
+from roundsman.model.events import Outcome
+from roundsman.model.states import ProcessState
+from roundsman.model.task import PERFORM, StepRecord, idempotency_key
+from roundsman.wire.messages import AgentRequest, Reply
+from roundsman_console.inspector.dead_letters.assess import (
     Verdict,
     order_of,
     reply_matters,
     request_matters,
 )
-from roundsman.model.events import Outcome
-from roundsman.model.states import ProcessState
-from roundsman.model.task import PERFORM, StepRecord, idempotency_key
-from roundsman.wire.messages import AgentRequest, Reply
 from tests.console.step_samples import AT, task
 
 AT_WORK = StepRecord(process_state=ProcessState.PROCESSING, locked_by="lock-1")

@@ -7,15 +7,15 @@ import pytest
 from rich.console import Console
 
 from roundsman.alerts.group import opened
-from roundsman.inspector.read.counts import Count
-from roundsman.inspector.read.groups import GroupNow
-from roundsman.inspector.read.selection import Page
-from roundsman.inspector.views.diagnosis import TaskFacts, diagnose
-from roundsman.inspector.views.task_events import happenings
 from roundsman.model.failure import failure_of
 from roundsman.model.states import TaskState
 from roundsman.model.task import StepError, Task, Termination
 from roundsman_console.cli import groups, ls, show, timeline, watch, why
+from roundsman_console.inspector.read.counts import Count
+from roundsman_console.inspector.read.groups import GroupNow
+from roundsman_console.inspector.read.selection import Page
+from roundsman_console.inspector.views.diagnosis import TaskFacts, diagnose
+from roundsman_console.inspector.views.task_events import happenings
 from tests.console.shelves import archived
 from tests.console.step_samples import AT, plan
 

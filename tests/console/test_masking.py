@@ -7,7 +7,7 @@ import pytest
 
 from roundsman.aws.dynamodb.tasks import DynamoStore
 from roundsman.errors import TryAgain
-from roundsman.inspector import Inspector
+from roundsman_console.inspector import Inspector
 from tests.console.operators import DECLINED, Operator
 from tests.moto.orders import order
 

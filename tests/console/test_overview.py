@@ -9,17 +9,17 @@ from typer.testing import CliRunner
 
 from roundsman.engine.due import Lane, lane_key
 from roundsman.errors import TryAgain
-from roundsman.inspector.read import counts
-from roundsman.inspector.read.counts import Count, count_tasks
-from roundsman.inspector.read.queues import CLOUDWATCH, MARKS, Queue, lags_of, with_ages
-from roundsman.inspector.read.stack import DeployedStack
-from roundsman.inspector.views.stats import Stats, stats_document
 from roundsman.model.events import AgentView
 from roundsman.model.queue_lag import ReadMark
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepRecord
 from roundsman_console.cli import watch
 from roundsman_console.cli.stats import stats_view
+from roundsman_console.inspector.read import counts
+from roundsman_console.inspector.read.counts import Count, count_tasks
+from roundsman_console.inspector.read.queues import CLOUDWATCH, MARKS, Queue, lags_of, with_ages
+from roundsman_console.inspector.read.stack import DeployedStack
+from roundsman_console.inspector.views.stats import Stats, stats_document
 from roundsman_console.main import app
 from tests.console.operators import Operator
 from tests.console.schemas import assert_schema

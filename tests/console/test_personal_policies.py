@@ -18,16 +18,16 @@ from typer.testing import Result
 from roundsman.aws.dynamodb import settled
 from roundsman.aws.outputs import nested_settings
 from roundsman.client import Client
-from roundsman.inspector import Inspector
-from roundsman.inspector import clock as polling
-from roundsman.inspector.dead_letters import peek
-from roundsman.inspector.read.stack import find_stack
 from roundsman.model.instants import iso
-from roundsman.testing.stack import Clock, Services, Stack
 from roundsman.wire.commands import START, Command
 from roundsman_console.application import application_events
+from roundsman_console.inspector import Inspector
+from roundsman_console.inspector import clock as polling
+from roundsman_console.inspector.dead_letters import peek
+from roundsman_console.inspector.read.stack import find_stack
 from roundsman_console.web.application import PAGES, application
 from roundsman_console.web.session import Session
+from roundsman_testing.stack import Clock, Services, Stack
 from tests.console.bulk_stories import archived
 from tests.console.operators import Operator, Patience, in_retry, let_go_is_seen_at_once
 from tests.console.test_answering import waits_for_approval

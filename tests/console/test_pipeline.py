@@ -14,9 +14,15 @@ import yaml
 from cfnlint.api import lint_all  # type: ignore[import-untyped]
 from samtranslator.yaml_helper import yaml_parse  # type: ignore[import-untyped]
 
-from roundsman.inspector.preflight.rights import DEPLOYMENT, RIGHTS, Right, merged, rights_of
-from roundsman.testing.stack.template import Template
+from roundsman_console.inspector.preflight.rights import (
+    DEPLOYMENT,
+    RIGHTS,
+    Right,
+    merged,
+    rights_of,
+)
 from roundsman_console.project.create import create
+from roundsman_console.template import Template
 from tests.console.verbs import VERBS, split_verb
 
 ROOT = Path(__file__).parents[2]

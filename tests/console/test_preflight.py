@@ -16,8 +16,8 @@ import boto3
 import pytest
 from typer.testing import CliRunner, Result
 
-from roundsman.inspector.preflight.checks import run_checks
-from roundsman.inspector.preflight.facts import AccountFacts, PlannedStack
+from roundsman_console.inspector.preflight.checks import run_checks
+from roundsman_console.inspector.preflight.facts import AccountFacts, PlannedStack
 from roundsman_console.local.parameters import read_template
 from roundsman_console.main import app
 from roundsman_console.project import planned

@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 
 from roundsman import Archive, Compensation, Step, Undo, Wait, Workflow
-from roundsman.testing import TaskState, World
+from roundsman_testing import TaskState, World
 
 PROJECT = Path(__file__).parents[2]
 HOUR = timedelta(hours=1)

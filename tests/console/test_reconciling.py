@@ -8,13 +8,13 @@ import boto3
 import pytest
 
 from roundsman.engine.restored import VERSIONS_SKIPPED
-from roundsman.inspector.reconcile import command_id_of
 from roundsman.model.events import CommandSource, Resubmit
 from roundsman.model.instants import iso
 from roundsman.model.states import TaskState
 from roundsman.model.task import Owed
-from roundsman.testing.stack import MORNING, Stack
 from roundsman.wire.commands import command_of
+from roundsman_console.inspector.reconcile import command_id_of
+from roundsman_testing.stack import MORNING, Stack
 from tests.console.operators import Operator, at_each_call, document
 from tests.console.schemas import assert_schema
 from tests.moto.orders import ALL_EFFECTS, order

@@ -7,7 +7,7 @@ import boto3
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
-from roundsman.testing.stack import Stack
+from roundsman_testing.stack import Stack
 from tests.console.operators import Operator, at_each_call, document
 from tests.console.schemas import assert_schema
 from tests.moto.orders import ALL_EFFECTS, order

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from roundsman.inspector import smoke
-from roundsman.testing.stack import Clock, Services, Stack
+from roundsman_console.inspector import smoke
+from roundsman_testing.stack import Clock, Services, Stack
 from tests.console.operators import CHARGED_LATER, DECLINED, Operator, document, operator_of
 from tests.console.schemas import assert_schema
 from tests.moto.orders import ALL_EFFECTS, order

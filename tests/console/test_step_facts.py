@@ -9,15 +9,15 @@ import pytest
 from rich.console import Console
 
 from roundsman.engine.agent_holds import HELD
-from roundsman.inspector.views.step_text import span, step_facts
-from roundsman.inspector.views.step_waits import waits_of
-from roundsman.inspector.views.task_view import task_document
 from roundsman.model.holds import BREAKER, Hold
 from roundsman.model.plan import plan_of
 from roundsman.model.states import ProcessState
 from roundsman.model.task import AfterUndo, Effect, StepError, StepRecord
 from roundsman.model.workflow import Retry, Workflow
 from roundsman_console.cli.show import steps_table
+from roundsman_console.inspector.views.step_text import span, step_facts
+from roundsman_console.inspector.views.step_waits import waits_of
+from roundsman_console.inspector.views.task_view import task_document
 from tests.console.step_samples import AT, CHARGE, HOLD, plan, task
 
 PROCESSED = StepRecord(process_state=ProcessState.PROCESSED)

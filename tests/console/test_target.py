@@ -8,9 +8,9 @@ import boto3
 import pytest
 from typer.testing import CliRunner
 
-from roundsman.inspector.errors import StackNotFound
-from roundsman.inspector.read import stack as stacks
-from roundsman.inspector.read.stack import DeployedStack
+from roundsman_console.inspector.errors import StackNotFound
+from roundsman_console.inspector.read import stack as stacks
+from roundsman_console.inspector.read.stack import DeployedStack
 from roundsman_console.local.process import identify
 from roundsman_console.local.state import Instances
 from roundsman_console.main import app

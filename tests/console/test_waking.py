@@ -2,8 +2,8 @@
 
 import pytest
 
-from roundsman.inspector.operate.wake_waiting import ramp, waits_for
 from roundsman.model.task import StepRecord
+from roundsman_console.inspector.operate.wake_waiting import ramp, waits_for
 from tests.console.step_samples import AT, plan, task
 
 

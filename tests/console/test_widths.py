@@ -8,8 +8,8 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from roundsman.inspector.read.agents import AgentNow
 from roundsman.model.holds import BREAKER, OPERATOR, Hold
+from roundsman_console.inspector.read.agents import AgentNow
 from roundsman_console.main import app
 from roundsman_console.render.agents import agents_table
 from roundsman_console.terminal import UNLIMITED, results, short_instant

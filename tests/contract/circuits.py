@@ -17,8 +17,8 @@ from roundsman.aws.settings import AgentSettings
 from roundsman.errors import TransientError
 from roundsman.model.holds import Hold
 from roundsman.model.instants import MINUTE, SECOND
-from roundsman.testing.stack.environment import forget_circuits
 from roundsman.wire.alert import Alert
+from roundsman_testing.stack.environment import forget_circuits
 from tests.contract.worlds import World
 
 T = TypeVar("T")

@@ -15,8 +15,8 @@ from botocore.config import Config
 from moto import mock_aws
 
 from roundsman.aws.clients import CONFIG
-from roundsman.testing.dynamodb.schemas import create_tables
-from roundsman.testing.dynamodb.tables import MemoryDynamoDB
+from roundsman_testing.dynamodb.schemas import create_tables
+from roundsman_testing.dynamodb.tables import MemoryDynamoDB
 from tests.contract.worlds import World
 
 if TYPE_CHECKING:

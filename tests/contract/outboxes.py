@@ -11,16 +11,16 @@ from roundsman.aws.clients import CONFIG
 from roundsman.aws.queue_urls import request_queue_url
 from roundsman.aws.sqs.outbox import AwsOutbox
 from roundsman.ports import Outbox
-from roundsman.testing.recording import (
+from roundsman.wire.alert import Alert
+from roundsman.wire.commands import Command
+from roundsman.wire.messages import rejection_body
+from roundsman_testing.recording import (
     RecordingOutbox,
     Rejected,
     SentCommand,
     SentRequest,
     SentStatus,
 )
-from roundsman.wire.alert import Alert
-from roundsman.wire.commands import Command
-from roundsman.wire.messages import rejection_body
 
 if TYPE_CHECKING:
     from mypy_boto3_sns import SNSClient

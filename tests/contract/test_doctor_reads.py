@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from roundsman.aws.dynamodb.codec import task_item
-from roundsman.inspector.doctor.deep import look_deep
-from roundsman.inspector.doctor.facts import StackFacts
-from roundsman.inspector.doctor.gather_tasks import walk
-from roundsman.inspector.doctor.readings import Looking
-from roundsman.inspector.read.stack import DeployedStack
 from roundsman.model.instants import SECOND
 from roundsman.model.task import Task
+from roundsman_console.inspector.doctor.deep import look_deep
+from roundsman_console.inspector.doctor.facts import StackFacts
+from roundsman_console.inspector.doctor.gather_tasks import walk
+from roundsman_console.inspector.doctor.readings import Looking
+from roundsman_console.inspector.read.stack import DeployedStack
 from tests.contract.samples import NOW, PLAN, born, claimed, completed, order_row
 from tests.contract.worlds import World
 
@@ -64,8 +64,8 @@ def test_a_walk_reads_the_watched_lanes_as_far_as_it_is_asked(
 def test_a_deep_look_reads_every_row_of_both_tables(
     local_world: World, stack: DeployedStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("roundsman.inspector.doctor.deep.AT_ONCE", 2)  # several pages
-    monkeypatch.setattr("roundsman.inspector.doctor.deep.now", lambda: NOW)
+    monkeypatch.setattr("roundsman_console.inspector.doctor.deep.AT_ONCE", 2)  # several pages
+    monkeypatch.setattr("roundsman_console.inspector.doctor.deep.now", lambda: NOW)
     local_world.plans().put_plan(PLAN)
     kept = replace(born(), retain_for=3600 * SECOND)
     for number in range(5):

@@ -11,7 +11,7 @@ from roundsman.model.events import AgentView
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.queue_lag import PROMPT_UNCERTAINTY, UNCERTAINTY, ReadMark
 from roundsman.model.scheduler_queues import QueueDepth
-from roundsman.testing.memory import MemoryAgentBoard
+from roundsman_testing.memory import MemoryAgentBoard
 from tests.contract.samples import NOW
 from tests.contract.test_lost_answers import answered, error, unreachable
 from tests.contract.worlds import World

@@ -9,9 +9,9 @@ from botocore.exceptions import ClientError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roundsman.testing.dynamodb.expressions import condition_of, update_of
-from roundsman.testing.dynamodb.schemas import create_tables
-from roundsman.testing.dynamodb.tables import LARGEST_ITEM, MemoryDynamoDB
+from roundsman_testing.dynamodb.expressions import condition_of, update_of
+from roundsman_testing.dynamodb.schemas import create_tables
+from roundsman_testing.dynamodb.tables import LARGEST_ITEM, MemoryDynamoDB
 from tests.contract.conftest import PATIENT, dynamodb_client
 
 if TYPE_CHECKING:

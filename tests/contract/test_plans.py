@@ -9,7 +9,7 @@ from roundsman.aws.dynamodb.control import STORED_FOR, DynamoPlans
 from roundsman.errors import UnreadableRecord
 from roundsman.model.json import sha256
 from roundsman.model.plan import plan_of
-from roundsman.testing.memory import TABLES, MemoryPlans, tables_in_memory
+from roundsman_testing.memory import TABLES, MemoryPlans, tables_in_memory
 from tests.contract.samples import NOW, PLAN
 from tests.contract.worlds import World
 from workflows.order_fulfilment import order_fulfilment

@@ -9,10 +9,10 @@ import pytest
 
 from roundsman.engine.due import Lane, lane_key
 from roundsman.errors import TryAgain
-from roundsman.inspector.read import task_records
-from roundsman.inspector.read.task_records import Loaded, Records
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepRecord, Task
+from roundsman_console.inspector.read import task_records
+from roundsman_console.inspector.read.task_records import Loaded, Records
 from tests.contract.samples import NOW, born, completed, order_row
 from tests.contract.test_reads import calls_of
 from tests.contract.worlds import World

@@ -11,13 +11,13 @@ from roundsman.aws.dynamodb.settled import MOST_ROWS, is_row
 from roundsman.engine.due import with_due_entry, without_owed
 from roundsman.engine.history import ROWS_A_DECISION
 from roundsman.errors import UnreadableRecord
-from roundsman.inspector.doctor.gather_tasks import tasks_seen
-from roundsman.inspector.read.task_records import Records
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import MINUTE
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Owed, StepRecord, Task
 from roundsman.ports import Created, DueEntry, Saved, Superseded
+from roundsman_console.inspector.doctor.gather_tasks import tasks_seen
+from roundsman_console.inspector.read.task_records import Records
 from tests.contract.samples import NOW, born, order_row
 from tests.contract.worlds import World
 

@@ -17,9 +17,9 @@ from roundsman.engine.due import Lane, lane_key
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.task import Task
 from roundsman.supervisor.supervisor import PassReport, Supervisor, SupervisorConfig
-from roundsman.testing.dynamodb.schemas import Tables, create_tables
-from roundsman.testing.faults import Faults, FaultyOutbox
-from roundsman.testing.recording import RecordingOutbox, SentCommand
+from roundsman_testing.dynamodb.schemas import Tables, create_tables
+from roundsman_testing.faults import Faults, FaultyOutbox
+from roundsman_testing.recording import RecordingOutbox, SentCommand
 from tests.contract.samples import NOW, PLAN, SHARDS, born, claimed, completed, order_row
 from tests.contract.test_races import together
 from tests.contract.worlds import World

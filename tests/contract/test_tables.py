@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from roundsman.testing.dynamodb.schemas import TABLES, TTL_ATTRIBUTE
-from roundsman.testing.stack.template import mapping_of
+from roundsman_console.template import mapping_of
+from roundsman_testing.dynamodb.schemas import TABLES, TTL_ATTRIBUTE
 from tests.project import translate
 
 SAME_IN_BOTH = ("AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes")

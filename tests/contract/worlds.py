@@ -22,7 +22,7 @@ from roundsman.ports import (
     LeaseStore,
     PlanStore,
 )
-from roundsman.testing.dynamodb.schemas import Tables
+from roundsman_testing.dynamodb.schemas import Tables
 from tests.contract.samples import NOW
 
 if TYPE_CHECKING:

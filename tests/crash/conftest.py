@@ -12,7 +12,7 @@ from botocore.useragent import UserAgentString
 from moto import backend_index
 
 import workflows.registry
-from roundsman.testing.stack import Clock, Services
+from roundsman_testing.stack import Clock, Services
 from tests.crash.runs import Stage
 from tests.crash.scenarios import WORKFLOWS, Scenario
 from tests.project import deployed_project

@@ -13,7 +13,7 @@ import boto3
 from roundsman.aws.dynamodb.groups import DynamoGroups
 from roundsman.aws.dynamodb.settled import row_ids
 from roundsman.model.states import TaskState
-from roundsman.testing.stack import AwsCall, AwsFault, InjectedFault, Stack
+from roundsman_testing.stack import AwsCall, AwsFault, InjectedFault, Stack
 from tests.crash.scenarios import ORDER, Scenario, ended
 from tests.moto.orders import ALL_EFFECTS, order
 

@@ -8,8 +8,8 @@ from roundsman import Retry, Step, Undo, Workflow
 from roundsman.model.events import CommandSource, Resubmit
 from roundsman.model.states import TaskState
 from roundsman.model.workflow import Compensation
-from roundsman.testing.stack import Stack
 from roundsman.wire.commands import command_of
+from roundsman_testing.stack import Stack
 from tests.moto.orders import ALL_EFFECTS, order
 from workflows.order import with_total
 

@@ -12,9 +12,9 @@ import pytest
 from typer.testing import CliRunner
 
 from roundsman.model.instants import SECOND
-from roundsman.testing.remote_services import RemoteServices
-from roundsman.testing.stack import Stack
 from roundsman_console.main import app
+from roundsman_testing.remote_services import RemoteServices
+from roundsman_testing.stack import Stack
 
 APPLICATION = Path(__file__).parents[1]
 

@@ -8,7 +8,11 @@ import pytest
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 ONE_SCREEN = 70  # lines
-SHORT = {"core/": "layers/core/roundsman/", "console/": "console/roundsman_console/"}
+SHORT = {
+    "core/": "layers/core/roundsman/",
+    "console/": "console/roundsman_console/",
+    "testing/": "testing/roundsman_testing/",
+}
 """What the map writes for a folder, as the page says above it."""
 
 MAP = TEXT.partition("## To change X")[2].partition("\n## ")[0]

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from roundsman.client import Client
-from roundsman.inspector import Inspector
-from roundsman.testing.stack import Clock, Services, Stack
+from roundsman_console.inspector import Inspector
+from roundsman_testing.stack import Clock, Services, Stack
 from tests.moto.orders import order
 from tests.project import deployed_project
 
@@ -59,7 +59,8 @@ ADDRESS = {"name": "A. Reader", "street": "1 Main St", "city": "X", "postalCode"
 
 
 @pytest.mark.parametrize(
-    ("owner", "page_section"), [(Client, "roundsman.client"), (Inspector, "roundsman.inspector")]
+    ("owner", "page_section"),
+    [(Client, "roundsman.client"), (Inspector, "roundsman_console.inspector")],
 )
 def test_the_page_names_every_method(owner: type, page_section: str) -> None:
     text = PAGE.read_text(encoding="utf-8")

@@ -10,8 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from roundsman.testing import World
 from roundsman_console.project.release import release
+from roundsman_testing import World
 
 PROJECT = Path(__file__).parents[2]
 README = (PROJECT / "README.md").read_text(encoding="utf-8")

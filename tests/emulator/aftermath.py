@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import cast
 from urllib.request import urlopen
 
-from roundsman.testing.remote_services import RemoteServices
+from roundsman_testing.remote_services import RemoteServices
 from tests.emulator.conftest import DeployedStack
 from tests.emulator.fire import Fire, summed
 from tests.emulator.helpers import rows

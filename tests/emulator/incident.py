@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from roundsman.testing.remote_services import RemoteServices
 from roundsman_console.local import LocalAws
+from roundsman_testing.remote_services import RemoteServices
 from tests.emulator.conftest import SUPERVISOR_INTERVAL, DeployedStack
 from tests.emulator.helpers import FEWEST, PATIENCE, set_faults, states_of, submit_many
 from tests.emulator.projects import WORKFLOWS, copied, replace

@@ -14,8 +14,8 @@ from botocore import xform_name
 from botocore.client import BaseClient
 from botocore.exceptions import ClientError
 
-from roundsman.inspector.stack_resources import stack_resources
-from roundsman.testing.stack.template import Document
+from roundsman_console.inspector.stack_resources import stack_resources
+from roundsman_console.template import Document
 from tests.support.template_reading import granted, keys_granted
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from roundsman.testing.remote_services import RemoteServices
 from roundsman_console.local import LocalAws, update
 from roundsman_console.local.state import Instances
+from roundsman_testing.remote_services import RemoteServices
 from tests.emulator.conftest import PROJECT, SUPERVISOR_INTERVAL, DeployedStack
 from tests.emulator.helpers import PATIENCE, asks, faults, hanging, is_in, steps_of
 from tests.emulator.projects import WORKFLOWS, copied, replace

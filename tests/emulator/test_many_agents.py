@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from roundsman.client import Client, OrderStatus, TryAgain
-from roundsman.testing import TaskState
-from roundsman.testing.remote_services import RemoteServices
 from roundsman_console.local import LocalAws
 from roundsman_console.project.create import create
+from roundsman_testing import TaskState
+from roundsman_testing.remote_services import RemoteServices
 from tests.emulator.conftest import PROJECT
 from tests.emulator.terminal import PATIENCE
 from tests.moto.orders import effects_of

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from roundsman.model.states import END_STATES
-from roundsman.testing.remote_services import RemoteServices
 from roundsman_console.local.deploy import emulator_session
 from roundsman_console.local.emulator import free_port
 from roundsman_console.local.state import Instances, LocalRecord
+from roundsman_testing.remote_services import RemoteServices
 from tests.emulator.conftest import PROJECT, SUPERVISOR_INTERVAL
 from tests.emulator.projects import replace
 from tests.emulator.terminal import PATIENCE, Terminal

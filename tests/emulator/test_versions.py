@@ -14,10 +14,10 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from roundsman.aws.outputs import LIVE
-from roundsman.testing.remote_services import RemoteServices
 from roundsman_console.local import LocalAws, update
 from roundsman_console.local.state import Instances
 from roundsman_console.main import app
+from roundsman_testing.remote_services import RemoteServices
 from tests.emulator.conftest import PROJECT, SUPERVISOR_INTERVAL, DeployedStack
 from tests.emulator.helpers import PATIENCE, is_in
 from tests.emulator.projects import WORKFLOWS, copied, replace

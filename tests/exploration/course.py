@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from roundsman.engine.due import Lane
 from roundsman.model.instants import MINUTE
-from roundsman.testing.invariants.rules import Invariant
+from roundsman_testing.invariants.rules import Invariant
 from tests.exploration.canonical import T0
 from tests.exploration.settling import CALLS
 from tests.exploration.state import PASS, START, State

@@ -13,8 +13,8 @@ from roundsman.engine.due import Lane, start_interval
 from roundsman.model.plan import Plan
 from roundsman.model.states import DONE, ProcessState, TaskState
 from roundsman.model.task import Effect, StepRecord, Task, step_of
-from roundsman.testing.invariants.rules import Invariant, of_effects, of_record
-from roundsman.testing.ledger import EffectKey
+from roundsman_testing.invariants.rules import Invariant, of_effects, of_record
+from roundsman_testing.ledger import EffectKey
 from tests.exploration.canonical import T0, Records
 from tests.exploration.state import State
 

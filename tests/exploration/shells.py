@@ -24,11 +24,11 @@ from roundsman.ports import DueEntry, OrderRow, Saved, Superseded
 from roundsman.scheduler.fold import ArrivedReply
 from roundsman.scheduler.scheduler import Scheduler
 from roundsman.supervisor.supervisor import Supervisor, SupervisorConfig
-from roundsman.testing.memory import MemoryGroups, MemoryLeases, MemoryPlans, MemoryStore
-from roundsman.testing.recording import RecordingOutbox
 from roundsman.wire.alert import Alert
 from roundsman.wire.commands import INSPECT, START, Command, command_of
 from roundsman.wire.messages import SAYS_WHY, AgentRequest, Reply
+from roundsman_testing.memory import MemoryGroups, MemoryLeases, MemoryPlans, MemoryStore
+from roundsman_testing.recording import RecordingOutbox
 from tests.exploration.answers import ANSWERS
 from tests.exploration.canonical import INSTANCE, T0, VERSION, Records, moved
 from tests.exploration.state import Batch, Mail, Read

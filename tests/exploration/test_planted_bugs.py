@@ -36,8 +36,8 @@ from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import AfterUndo, Effect, StepError, StepRecord, Task
 from roundsman.ports import Saved, Superseded
 from roundsman.scheduler import queue_watch, scheduler
-from roundsman.testing.invariants.rules import Invariant
-from roundsman.testing.memory import MemoryStore
+from roundsman_testing.invariants.rules import Invariant
+from roundsman_testing.memory import MemoryStore
 from tests.exploration.configurations import (
     A_ROW,
     A_STEP,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from roundsman.testing.stack import Clock, Services, Stack
+from roundsman_testing.stack import Clock, Services, Stack
 from tests.project import deployed_project, of_each_agent
 
 

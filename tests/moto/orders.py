@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from roundsman.testing.remote_services import RemoteServices
+from roundsman_testing.remote_services import RemoteServices
 
 MOTO_SENDER = "AIDAIT2UOQQY3AUEKVGXU"
 """The principal that moto names as the sender of every message."""

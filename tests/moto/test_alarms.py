@@ -9,10 +9,10 @@ import pytest
 from botocore.exceptions import ClientError
 from moto import mock_aws
 
-from roundsman.testing.rules.reading import mappings_in
-from roundsman.testing.stack import Stack
-from roundsman.testing.stack.resources import StackOnMoto, create_stack_on_moto
-from roundsman.testing.stack.template import Document, Template, mapping_of
+from roundsman_console.check.reading import mappings_in
+from roundsman_console.template import Document, Template, mapping_of
+from roundsman_testing.stack import Stack
+from roundsman_testing.stack.resources import StackOnMoto, create_stack_on_moto
 from tests.console.operators import at_each_call
 from tests.moto.orders import order
 from tests.moto.test_bad_messages import request

@@ -7,7 +7,7 @@ import pytest
 
 from roundsman import Agent
 from roundsman.model.states import TaskState
-from roundsman.testing.stack import Stack
+from roundsman_testing.stack import Stack
 from tests.moto.orders import ALL_EFFECTS, order
 from tests.support.poison import deadly_to_read
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from roundsman.testing.stack import Stack
+from roundsman_testing.stack import Stack
 from tests.moto.orders import ALL_EFFECTS, order
 
 BATCH = 10

@@ -7,7 +7,7 @@ import pytest
 
 import workflows.registry
 from roundsman import Archive, Retry, Step, Workflow
-from roundsman.testing.stack import Stack
+from roundsman_testing.stack import Stack
 from tests.moto.orders import order
 from workflows.order import with_total
 

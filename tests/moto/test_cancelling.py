@@ -5,8 +5,8 @@ import json
 import pytest
 
 from roundsman.model.events import CommandSource, Resubmit
-from roundsman.testing.stack import Stack
 from roundsman.wire.commands import command_of
+from roundsman_testing.stack import Stack
 from tests.moto.orders import ALL_EFFECTS, MOTO_SENDER, order
 
 

@@ -5,7 +5,7 @@ from typing import cast
 
 import pytest
 
-from roundsman.testing.stack import Stack
+from roundsman_testing.stack import Stack
 from tests.moto.orders import ALL_EFFECTS, order
 from tests.moto.test_recovery import failure_counts, steps_of
 

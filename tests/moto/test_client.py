@@ -9,7 +9,7 @@ from roundsman.client import CallRefused, Client, InvalidCall, OrderStatus, TryA
 from roundsman.errors import InvalidToken, PermanentError
 from roundsman.model.json import Json, parse_json
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.testing.stack import AwsFault, InjectedFault, Stack
+from roundsman_testing.stack import AwsFault, InjectedFault, Stack
 from tests.moto.orders import ALL_EFFECTS, order
 
 

@@ -7,10 +7,10 @@ import pytest
 from botocore.exceptions import ClientError
 from typer.testing import CliRunner, Result
 
-from roundsman.inspector import clock as polling
-from roundsman.inspector.errors import aws_sentence
-from roundsman.testing.stack import Stack
+from roundsman_console.inspector import clock as polling
+from roundsman_console.inspector.errors import aws_sentence
 from roundsman_console.main import app
+from roundsman_testing.stack import Stack
 from tests.console.operators import Patience, without_place
 from tests.moto.orders import ALL_EFFECTS, order
 

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from roundsman.testing.stack import AwsFault, Stack
 from roundsman.wire.commands import START, Command
 from roundsman.wire.dead_letters import ATTRIBUTE, DeadLetter, read_dead_letter
+from roundsman_testing.stack import AwsFault, Stack
 from tests.moto.orders import ALL_EFFECTS, order
 
 if TYPE_CHECKING:

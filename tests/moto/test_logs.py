@@ -6,7 +6,7 @@ import re
 import pytest
 
 from roundsman.agents.attempt import TRIES
-from roundsman.testing.stack import Stack
+from roundsman_testing.stack import Stack
 from tests.moto.orders import order
 
 LINES_OF_NO_TASK = {"message rejected", "pass done"}

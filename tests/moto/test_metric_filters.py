@@ -8,9 +8,9 @@ import pytest
 from benchmarks.harness.metric_filters import metric_filters
 from roundsman.agents.attempt import TRIES
 from roundsman.model.events import Outcome
-from roundsman.testing.stack import Stack
 from roundsman.wire.limits import wire_text
 from roundsman.wire.messages import Reply
+from roundsman_testing.stack import Stack
 from tests.moto.orders import order
 
 Series = tuple[str, tuple[str, ...]]

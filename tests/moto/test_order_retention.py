@@ -6,8 +6,8 @@ import pytest
 
 from roundsman.model.events import CommandSource, Resubmit
 from roundsman.model.instants import DAY, MINUTE
-from roundsman.testing.stack import Clock, Services, Stack
 from roundsman.wire.commands import command_of
+from roundsman_testing.stack import Clock, Services, Stack
 from tests.moto.orders import ALL_EFFECTS, order
 from tests.project import deployed_project
 

@@ -12,7 +12,7 @@ import pytest
 from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.dynamodb.models import dynamodb_backends
 
-from roundsman.testing.stack import Clock, Services, Stack
+from roundsman_testing.stack import Clock, Services, Stack
 from tests.moto.orders import ALL_EFFECTS, order
 from tests.project import deployed_project
 from tests.support.personal_rights import BULK, OPERATOR, VIEWER, documents_of

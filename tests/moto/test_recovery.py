@@ -7,7 +7,7 @@ import pytest
 
 from roundsman.agents.attempt import TRIES
 from roundsman.model.events import attempt_of
-from roundsman.testing.stack import MORNING, Stack
+from roundsman_testing.stack import MORNING, Stack
 from tests.moto.orders import ALL_EFFECTS, order
 
 STEPS = ("reserve_stock", "charge_card", "create_shipment", "send_confirmation")

@@ -12,16 +12,16 @@ from typing import Protocol
 import pytest
 
 from roundsman.aws.dynamodb.holds import DynamoHolds
-from roundsman.inspector.reconcile import command_id_of
 from roundsman.model.events import CommandSource, Reconcile
 from roundsman.model.holds import OPERATOR, Hold
 from roundsman.model.instants import milliseconds
 from roundsman.model.task import Task
-from roundsman.testing import World
-from roundsman.testing.stack import AwsFault, Stack
-from roundsman.testing.stack.calls import AwsCall, InjectedFault
-from roundsman.testing.world.services import Script
 from roundsman.wire.commands import command_of
+from roundsman_console.inspector.reconcile import command_id_of
+from roundsman_testing import World
+from roundsman_testing.stack import AwsFault, Stack
+from roundsman_testing.stack.calls import AwsCall, InjectedFault
+from roundsman_testing.world.services import Script
 from tests.console.test_reconciling import purge, restore, tables
 from tests.moto.orders import order
 from workflows.order_fulfilment import order_fulfilment

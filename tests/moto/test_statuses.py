@@ -4,8 +4,8 @@ import pytest
 
 from roundsman.model.events import CommandSource, Resubmit
 from roundsman.model.instants import iso
-from roundsman.testing.stack import MORNING, QueueMessage, Stack
 from roundsman.wire.commands import command_of
+from roundsman_testing.stack import MORNING, QueueMessage, Stack
 from tests.moto.orders import ALL_EFFECTS, order
 
 

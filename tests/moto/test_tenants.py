@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from roundsman.testing.stack import Stack
+from roundsman_testing.stack import Stack
 from tests.moto.orders import ALL_EFFECTS, order
 
 

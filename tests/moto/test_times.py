@@ -4,7 +4,7 @@ import pytest
 
 from roundsman.engine.due import settled
 from roundsman.model.instants import iso
-from roundsman.testing.stack import MORNING, Stack
+from roundsman_testing.stack import MORNING, Stack
 from tests.moto.orders import ALL_EFFECTS, order
 
 HOUR = 3_600

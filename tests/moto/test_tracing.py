@@ -10,11 +10,11 @@ from typer.testing import CliRunner
 
 from roundsman.model.events import CommandSource, Resubmit
 from roundsman.model.states import TaskState
-from roundsman.testing.stack import Clock, Services, Stack
-from roundsman.testing.stack.calls import AwsFault
 from roundsman.wire.commands import command_of
 from roundsman.wire.tracing import first_segment, trace_id
 from roundsman_console.main import app
+from roundsman_testing.stack import Clock, Services, Stack
+from roundsman_testing.stack.calls import AwsFault
 from tests.moto.orders import ALL_EFFECTS, order
 from tests.project import deployed_project
 

@@ -7,7 +7,7 @@ import pytest
 from benchmarks.harness.meter import Meter
 from benchmarks.harness.stand_ins import WorkflowShape, stand_ins
 from roundsman.model.states import TaskState
-from roundsman.testing.stack import Stack
+from roundsman_testing.stack import Stack
 from tests.moto.orders import order
 
 WIDE = WorkflowShape(2, 8)

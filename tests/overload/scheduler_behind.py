@@ -13,10 +13,10 @@ from datetime import timedelta
 
 from roundsman.model.states import TaskState
 from roundsman.model.workflow import Compensation, Retry, Step, Undo, Workflow
-from roundsman.testing import FOR_EVER, Capacity, World
-from roundsman.testing.world.capacity import SCHEDULER
-from roundsman.testing.world.queues import COMMANDS, REPLIES
 from roundsman.wire.commands import read_command
+from roundsman_testing import FOR_EVER, Capacity, World
+from roundsman_testing.world.capacity import SCHEDULER
+from roundsman_testing.world.queues import COMMANDS, REPLIES
 
 AGENT = "worker"
 ORDERS_LAST = timedelta(days=1)

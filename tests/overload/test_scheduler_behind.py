@@ -4,9 +4,9 @@ from functools import cache
 
 import pytest
 
-from roundsman.testing.world.capacity import SCHEDULER, SUBMISSION, SUPERVISOR
-from roundsman.testing.world.queues import REPLIES
 from roundsman.wire.commands import INSPECT, START
+from roundsman_testing.world.capacity import SCHEDULER, SUBMISSION, SUPERVISOR
+from roundsman_testing.world.queues import REPLIES
 from tests.overload.scheduler_behind import Cell, simulated
 
 found_of = cache(simulated)

@@ -26,9 +26,9 @@ from roundsman.aws.queue_urls import request_queue_url
 from roundsman.engine.new_task import ProcessingOptions, new_task
 from roundsman.model.plan import Plan, plan_of
 from roundsman.ports import OrderRow
-from roundsman.testing.dynamodb.schemas import Tables, create_tables
 from roundsman.wire.commands import Command
 from roundsman.wire.messages import AgentRequest, read_request
+from roundsman_testing.dynamodb.schemas import Tables, create_tables
 from workflows.order_fulfilment import order_fulfilment
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from roundsman.engine import effects, transitions
 from roundsman.model.events import Extend, OperatorEvent, Resolve, Resubmit
 from roundsman.model.states import ProcessState
 from roundsman.model.task import StepRecord
-from roundsman.testing import Fault, World
-from roundsman.testing.faults import CALLS
-from roundsman.testing.invariants.rules import Invariant
-from roundsman.testing.world.operator import Operator
+from roundsman_testing import Fault, World
+from roundsman_testing.faults import CALLS
+from roundsman_testing.invariants.rules import Invariant
+from roundsman_testing.world.operator import Operator
 from tests.support.planted import no_version_condition
 from tools.soak import Limits, main, run_stories, soak
 from tools.soak_account import COMMANDS, Account

@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from roundsman.testing.rules.reading import mappings_in
-from roundsman.testing.stack.resources import StackOnMoto
-from roundsman.testing.stack.template import Document, Json
+from roundsman_console.check.reading import mappings_in
+from roundsman_console.template import Document, Json
+from roundsman_testing.stack.resources import StackOnMoto
 from tests.support.template_reading import alarms
 
 

@@ -11,8 +11,8 @@ from roundsman.aws.sqs.batch import Message, Together, handle_batch
 from roundsman.aws.sqs.dead_letters import DeadLetters
 from roundsman.aws.sqs.send_buffer import SendBuffer
 from roundsman.aws.sqs.throttled import ThrottledMessages
-from roundsman.testing.faults import Faults, FaultyOutbox
-from roundsman.testing.recording import RecordingOutbox, Rejected
+from roundsman_testing.faults import Faults, FaultyOutbox
+from roundsman_testing.recording import RecordingOutbox, Rejected
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient

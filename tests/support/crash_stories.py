@@ -7,8 +7,8 @@ from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.states import TaskState
 from roundsman.model.task import UNDO
 from roundsman.model.workflow import Archive
-from roundsman.testing.world.queues import REPLIES
-from roundsman.testing.world.services import FOR_EVER
+from roundsman_testing.world.queues import REPLIES
+from roundsman_testing.world.services import FOR_EVER
 from tests.support.crash_story import (
     BESIDE,
     CHECKED,

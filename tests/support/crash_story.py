@@ -13,9 +13,9 @@ from roundsman.model.instants import milliseconds
 from roundsman.model.states import TaskState
 from roundsman.model.task import PERFORM
 from roundsman.model.workflow import Archive, Compensation, Retry, Undo, Wait, Workflow
-from roundsman.testing import Circuit, World
-from roundsman.testing.world.queues import REQUESTS
 from roundsman.wire.messages import read_request
+from roundsman_testing import Circuit, World
+from roundsman_testing.world.queues import REQUESTS
 from tests.support.machine_world import REPLY_TO, T0, step, workflow
 
 ORDER_ID = "ord-1"

@@ -3,12 +3,12 @@
 import json
 import re
 
-from roundsman.testing.rules.reading import (
+from roundsman_console.check.reading import (
     at,
     items,
     of_type,
 )
-from roundsman.testing.stack.template import Document, Json
+from roundsman_console.template import Document, Json
 
 _PLACEHOLDER = re.compile(r"\$\{[^}]*\}")
 

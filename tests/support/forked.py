@@ -20,8 +20,8 @@ COMMAND = "from roundsman_console.main import app; app()"
 
 SERVER = """
 import json, os, sys, traceback
-import moto.core.models, roundsman.aws.handlers.agent, roundsman.client, roundsman.testing.rules
-import roundsman.testing.rules.project, roundsman.testing.stack.template
+import moto.core.models, roundsman.aws.handlers.agent, roundsman.client, roundsman_console.check
+import roundsman_console.check.project, roundsman_console.template
 import roundsman_console.cli.check, roundsman_console.local, roundsman_console.main
 from samtranslator.translator.transform import transform
 

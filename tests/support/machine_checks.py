@@ -9,7 +9,7 @@ from roundsman.model.failure import failure_of
 from roundsman.model.plan import Plan
 from roundsman.model.states import DONE, ProcessState, TaskState
 from roundsman.model.task import LATE_ANSWER, PERFORM, Task, operation_of
-from roundsman.testing.invariants.rules import of_change
+from roundsman_testing.invariants.rules import of_change
 
 OPEN, ARCHIVED, DONE_LANE = "open#3", "archived#3", "done#3"
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from roundsman import Compensation, Step, Undo, Workflow
-from roundsman.testing.rules import Application
+from roundsman_console.check import Application
 from roundsman_console.project.create import create
 
 AGENTS = ("warehouse", "gift_wrap", "billing", "letters")

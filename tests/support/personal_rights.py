@@ -16,7 +16,7 @@ from unittest.mock import patch
 import boto3
 from botocore.client import BaseClient
 
-from roundsman.testing.stack.resources import StackOnMoto
+from roundsman_testing.stack.resources import StackOnMoto
 from tests.support.template_reading import PERSONAL_POLICIES
 
 if TYPE_CHECKING:

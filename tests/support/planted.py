@@ -8,7 +8,7 @@ import pytest
 from roundsman.model.events import HistoryRow
 from roundsman.model.task import Task
 from roundsman.ports import Saved, Superseded
-from roundsman.testing.memory import MemoryStore
+from roundsman_testing.memory import MemoryStore
 
 
 def no_version_condition(patch: pytest.MonkeyPatch) -> None:

@@ -45,9 +45,9 @@ from roundsman.ports import Saved, Superseded
 from roundsman.scheduler import owed as owed_items
 from roundsman.scheduler import scheduler
 from roundsman.supervisor import bulk_runs
-from roundsman.testing import Invariant
-from roundsman.testing.memory import MemoryStore
 from roundsman.wire.messages import AgentRequest, status_body
+from roundsman_testing import Invariant
+from roundsman_testing.memory import MemoryStore
 
 Patch = pytest.MonkeyPatch
 

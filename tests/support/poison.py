@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import boto3
 
-from roundsman.testing.stack import Killed, Stack
+from roundsman_testing.stack import Killed, Stack
 
 
 @contextmanager

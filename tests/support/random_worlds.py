@@ -15,8 +15,8 @@ from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.bulk_run import PlannedOrder, RequestAction, Run, RunRequest, Terms
 from roundsman.model.events import CommandSource, Resubmit
 from roundsman.model.states import TaskState
-from roundsman.testing import Capacity, Mishaps, World
-from roundsman.testing.world.capacity import SCHEDULER
+from roundsman_testing import Capacity, Mishaps, World
+from roundsman_testing.world.capacity import SCHEDULER
 
 SOON = Retry(max_attempts=3, first_delay=timedelta(seconds=2))
 PATIENT = Retry(

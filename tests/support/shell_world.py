@@ -19,7 +19,10 @@ from roundsman.ports import Clock, Outbox
 from roundsman.scheduler.scheduler import Scheduler
 from roundsman.submission.submission import Submission, Submitted, ValidOrder
 from roundsman.supervisor.supervisor import Supervisor, SupervisorConfig
-from roundsman.testing.faults import (
+from roundsman.wire.alert import Alert
+from roundsman.wire.commands import Command
+from roundsman.wire.messages import Reply
+from roundsman_testing.faults import (
     Faults,
     FaultyGroups,
     FaultyLeases,
@@ -27,7 +30,7 @@ from roundsman.testing.faults import (
     FaultyPlans,
     FaultyStore,
 )
-from roundsman.testing.memory import (
+from roundsman_testing.memory import (
     MemoryAgentBoard,
     MemoryGroups,
     MemoryHolds,
@@ -35,10 +38,7 @@ from roundsman.testing.memory import (
     MemoryPlans,
     MemoryStore,
 )
-from roundsman.testing.recording import RecordingOutbox, SentCommand, SentRequest, SentStatus
-from roundsman.wire.alert import Alert
-from roundsman.wire.commands import Command
-from roundsman.wire.messages import Reply
+from roundsman_testing.recording import RecordingOutbox, SentCommand, SentRequest, SentStatus
 from tests.support.machine_world import REPLY_TO, T0
 
 ORDER_ID = "ord-1"

@@ -5,7 +5,7 @@ from datetime import timedelta
 from roundsman.engine.due import shard_of
 from roundsman.model.instants import MINUTE
 from roundsman.supervisor.supervisor import PassReport
-from roundsman.testing.faults import Faults
+from roundsman_testing.faults import Faults
 from tests.support.machine_world import T0, plan, step
 from tests.support.shell_world import SHARDS, Shells
 

@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
-from roundsman.testing.rules.application import ANY_ADDRESS
-from roundsman.testing.rules.reading import (
+from roundsman_console.check.application import ANY_ADDRESS
+from roundsman_console.check.reading import (
     STACK,
     at,
     chosen,
@@ -23,7 +23,7 @@ from roundsman.testing.rules.reading import (
     reference,
     variables,
 )
-from roundsman.testing.stack.template import Document, Json
+from roundsman_console.template import Document, Json
 
 ENGINE_TABLES = ("OrdersTable", "TasksTable", "ControlTable", "HistoryTable")
 PERSONAL_POLICIES = (

@@ -7,8 +7,8 @@ import pytest
 from moto import mock_aws
 from samtranslator.yaml_helper import yaml_parse  # type: ignore[import-untyped]
 
-from roundsman.testing.stack.resources import StackOnMoto
-from roundsman.testing.stack.template import Document, mapping_of
+from roundsman_console.template import Document, mapping_of
+from roundsman_testing.stack.resources import StackOnMoto
 from tests.project import TEMPLATE, create_stack, translate
 from tests.support.other_application import other_application
 from tests.template.example.services import GIVEN, OWN_KEYS

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import TypeAlias
 
 from roundsman import Agent, Step
-from roundsman.testing.rules import (
+from roundsman_console.check import (
     Application,
     Rule,
     blocks,
@@ -18,9 +18,9 @@ from roundsman.testing.rules import (
     limits,
     schedules,
 )
-from roundsman.testing.rules.reading import STACK
-from roundsman.testing.stack.nested import copied
-from roundsman.testing.stack.template import Document, Json, mapping_of, part
+from roundsman_console.check.reading import STACK
+from roundsman_console.nested_stacks import copied
+from roundsman_console.template import Document, Json, mapping_of, part
 from tests.support.other_application import present, thank
 from tests.template.faults import Fault, allow, arn, drop, put, ref, sub
 

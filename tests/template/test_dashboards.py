@@ -3,11 +3,11 @@
 import json
 import re
 
-from roundsman.testing.rules.reading import (
+from roundsman_console.check.reading import (
     STACK,
     at,
 )
-from roundsman.testing.stack.template import Document, Json, mapping_of
+from roundsman_console.template import Document, Json, mapping_of
 from tests.support.dashboard import bodies_of, dashboard_of, texts_of
 from tests.template.faults import Fault, fails_with, put, sub
 

@@ -14,7 +14,7 @@ from roundsman.aws.settings import (
     SubmissionSettings,
     SupervisorSettings,
 )
-from roundsman.testing.rules.reading import (
+from roundsman_console.check.reading import (
     ENGINE_FUNCTIONS,
     agents,
     at,
@@ -30,7 +30,7 @@ from roundsman.testing.rules.reading import (
     reference,
     variables,
 )
-from roundsman.testing.stack.template import Document, Json
+from roundsman_console.template import Document, Json
 from tests.support.template_reading import (
     METRICS_NAMESPACE,
     POWERTOOLS,

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from roundsman.testing.rules import RULES, Application, limits
-from roundsman.testing.rules.reading import variables
-from roundsman.testing.stack.template import Document, part
+from roundsman_console.check import RULES, Application, limits
+from roundsman_console.check.reading import variables
 from roundsman_console.project.create import create
+from roundsman_console.template import Document, part
 from tests.support.template_reading import roles
 
 DEPLOY_PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "deploy.md"

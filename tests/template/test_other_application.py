@@ -9,8 +9,8 @@ from types import ModuleType
 
 import pytest
 
-from roundsman.testing import rules
-from roundsman.testing.rules import (
+from roundsman_console import check as rules
+from roundsman_console.check import (
     RULES,
     Application,
     Rule,
@@ -20,8 +20,8 @@ from roundsman.testing.rules import (
     limits,
     schedules,
 )
-from roundsman.testing.rules.reading import agents
-from roundsman.testing.stack.template import Document, Json, mapping_of, part
+from roundsman_console.check.reading import agents
+from roundsman_console.template import Document, Json, mapping_of, part
 from tests.support.other_application import other_application
 from tests.template.faults import Fault
 from tests.template.rule_faults import ADDITIONS, ALL_FAULTS, FAULTS, Change, changed

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 
-from roundsman.testing.rules.reading import (
+from roundsman_console.check.reading import (
     ENGINE_FUNCTIONS,
     STACK,
     TemplateAgent,
@@ -18,7 +18,7 @@ from roundsman.testing.rules.reading import (
     reference,
     variables,
 )
-from roundsman.testing.stack.template import Document, Json, part
+from roundsman_console.template import Document, Json, part
 from tests.support.template_reading import (
     ENGINE_TABLES,
     NO_VALUE,

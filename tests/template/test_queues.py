@@ -1,7 +1,7 @@
 """Queues of our stacks: no message is lost, too large, or redelivered while it is handled."""
 
-from roundsman.testing.rules.interface import REPLY_PREFIX
-from roundsman.testing.rules.reading import (
+from roundsman_console.check.interface import REPLY_PREFIX
+from roundsman_console.check.reading import (
     STACK,
     agents,
     at,
@@ -13,8 +13,8 @@ from roundsman.testing.rules.reading import (
     reference,
     variables,
 )
-from roundsman.testing.stack.template import Document, Json
-from roundsman.testing.world.queues import (
+from roundsman_console.template import Document, Json
+from roundsman_testing.world.queues import (
     COMMANDS,
     MOST_RECEIVES,
     ORDERS,

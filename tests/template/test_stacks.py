@@ -5,14 +5,14 @@ import re
 
 import pytest
 
-from roundsman.testing.rules.reading import (
+from roundsman_console.check.reading import (
     at,
     chosen,
     items,
     of_type,
     parameters,
 )
-from roundsman.testing.stack.template import Template
+from roundsman_console.template import Template
 from tests.project import SERVICE_URLS, TEMPLATE
 from tests.support.template_reading import THIS_ACCOUNT, excepted, statements
 from tests.template.conftest import nested_template

@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 
-from roundsman.testing.rules.reading import (
+from roundsman_console.check.reading import (
     at,
     default_of,
     mappings_in,
 )
-from roundsman.testing.stack.template import Document, Json
+from roundsman_console.template import Document, Json
 from tests.support.template_reading import ENGINE_TABLES, tables
 from tests.template.faults import drop, fails_with, put
 

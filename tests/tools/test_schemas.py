@@ -7,13 +7,13 @@ from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict, get_ar
 import pytest
 from jsonschema import Draft202012Validator
 
-from roundsman.inspector.dead_letters.assess import Verdict
-from roundsman.inspector.documents.bulk import BulkState
-from roundsman.inspector.documents.commands import Outcome
-from roundsman.inspector.documents.constraints import Instant, Keyword
-from roundsman.inspector.documents.dead_letters import MessageVerdict
-from roundsman.inspector.operate.commands import CommandOutcome
 from roundsman.model.bulk_run import RunState
+from roundsman_console.inspector.dead_letters.assess import Verdict
+from roundsman_console.inspector.documents.bulk import BulkState
+from roundsman_console.inspector.documents.commands import Outcome
+from roundsman_console.inspector.documents.constraints import Instant, Keyword
+from roundsman_console.inspector.documents.dead_letters import MessageVerdict
+from roundsman_console.inspector.operate.commands import CommandOutcome
 from tools import schemas
 from tools.schemas import DOCUMENTS, files, schema_of
 

@@ -16,7 +16,7 @@ ENGINE = "layers/core/roundsman/engine/machine.py"
 FILES = {
     ENGINE: "STATES = 3\n",
     "functions/scheduler/app.py": "",
-    "layers/core/roundsman/testing/world/world.py": "A kit\n",
+    "testing/roundsman_testing/world/world.py": "A kit\n",
     "template.yaml": "Resources: {}\n",
     "stacks/agent.yaml": "Resources: {}\n",
     "docs/page.md": "A page\n",
@@ -270,7 +270,7 @@ def test_a_file_that_is_new_gone_or_moved_is_other_sources(project: Path) -> Non
 
 @pytest.mark.parametrize(
     "path",
-    ["docs/page.md", "tests/test_machine.py", "layers/core/roundsman/testing/world/world.py"],
+    ["docs/page.md", "tests/test_machine.py", "testing/roundsman_testing/world/world.py"],
 )
 def test_what_is_not_deployed_is_no_part_of_the_sources(project: Path, path: str) -> None:
     before = hash_here(project)
@@ -326,7 +326,7 @@ def test_the_commits_since_then_are_counted_that_touch_the_sources(
     commit(checkout)
     commit(checkout, ENGINE, "STATES = 4\n")
     commit(checkout, "docs/page.md", "Another page\n")
-    commit(checkout, "layers/core/roundsman/testing/world/world.py", "Another kit\n")
+    commit(checkout, "testing/roundsman_testing/world/world.py", "Another kit\n")
     assert "unverified: 1 commit that touch" in status(checkout, capsys)
     commit(checkout, "template.yaml", "Resources: {A: {}}\n")
     said = status(checkout, capsys)

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 from httpx2 import Response
 from starlette.testclient import TestClient
 
-from roundsman.inspector import Inspector
+from roundsman_console.inspector import Inspector
 from roundsman_console.web.session import FORM_TOKEN, Session
 from roundsman_console.web.work import Work, works_of
 from tests.console.operators import Operator

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 import pytest
 from starlette.testclient import TestClient
 
-from roundsman.inspector import Inspector
-from roundsman.inspector.read.stack import find_stack
-from roundsman.testing.stack import Clock, Services, Stack
 from roundsman_console.application import application_events
+from roundsman_console.inspector import Inspector
+from roundsman_console.inspector.read.stack import find_stack
 from roundsman_console.web.application import application
 from roundsman_console.web.session import Session
+from roundsman_testing.stack import Clock, Services, Stack
 from tests.console.operators import Operator, let_go_is_seen_at_once, operator_of
 from tests.project import deployed_project, of_each_agent
 from tests.web.browsers import PORT, Browser

@@ -9,16 +9,16 @@ import pytest
 from starlette.testclient import TestClient
 
 from roundsman.errors import TryAgain
-from roundsman.inspector import Inspector
-from roundsman.inspector.bulk.dry_run import choose_for
-from roundsman.inspector.read.stack import find_stack
 from roundsman.model.states import TaskState
-from roundsman.testing.stack import Clock, Services, Stack
 from roundsman_console.application import application_events
+from roundsman_console.inspector import Inspector
+from roundsman_console.inspector.bulk.dry_run import choose_for
+from roundsman_console.inspector.read.stack import find_stack
 from roundsman_console.web.application import application
 from roundsman_console.web.commands.kept import LONGEST
 from roundsman_console.web.session import Session
 from roundsman_console.web.work import MOST_KEPT, Work, WorkResult, works_of
+from roundsman_testing.stack import Clock, Services, Stack
 from tests.console.bulk.conftest import PARAMETERS
 from tests.console.operators import Operator, let_go_is_seen_at_once, operator_of
 from tests.moto.orders import order

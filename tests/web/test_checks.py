@@ -144,7 +144,7 @@ def test_the_supervisor_is_stopped_first_with_the_sentence_of_the_command_line(
     fields = {"restored_to": iso(at)}
     shown = re.search(r'name="shown" value="([^"]+)"', browser.posts("reconcile", **fields).text)
     assert shown is not None
-    monkeypatch.setattr("roundsman.inspector.reconcile.supervisor_stopped", lambda _: False)
+    monkeypatch.setattr("roundsman_console.inspector.reconcile.supervisor_stopped", lambda _: False)
     typed = browser.operator.types("reconcile", "--restored-to", iso(at), "--go", "--yes")
     said = browser.sends("reconcile", **fields, go="yes", shown=shown[1])
     assert "The supervisor is running: it would end the orders" in said

@@ -7,7 +7,7 @@ from html import unescape
 import pytest
 
 from roundsman.model.states import TaskState
-from roundsman.testing.stack import Killed, Stack
+from roundsman_testing.stack import Killed, Stack
 from tests.console.operators import DECLINED, Operator, at_each_call
 from tests.console.test_dlq import mend, spoiled
 from tests.console.test_rejected import WRONG, ids, rejected

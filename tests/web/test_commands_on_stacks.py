@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from roundsman.inspector.errors import InspectorError
-from roundsman.inspector.operate.rollback import VersionChange
 from roundsman.model.states import TaskState
+from roundsman_console.inspector.errors import InspectorError
+from roundsman_console.inspector.operate.rollback import VersionChange
 from roundsman_console.web.commands import stacks
 from tests.console.test_answering import waits_for_approval
 from tests.console.verbs import typed_example

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from roundsman.inspector.errors import InvalidArgument
-from roundsman.inspector.read.masks import MASK
+from roundsman_console.inspector.errors import InvalidArgument
+from roundsman_console.inspector.read.masks import MASK
 from roundsman_console.web.commands.edits import (
     DiffLine,
     difference,

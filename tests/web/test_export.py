@@ -6,10 +6,10 @@ from collections.abc import Iterator
 import pytest
 
 from roundsman.errors import CallRefused, TryAgain
-from roundsman.inspector import Inspector
-from roundsman.inspector import export as exporting
-from roundsman.inspector.read.selection import find
-from roundsman.inspector.read.stack import DeployedStack
+from roundsman_console.inspector import Inspector
+from roundsman_console.inspector import export as exporting
+from roundsman_console.inspector.read.selection import find
+from roundsman_console.inspector.read.stack import DeployedStack
 from roundsman_console.web.pages.export import end_line, file_name
 from tests.console.operators import DECLINED
 from tests.moto.orders import order

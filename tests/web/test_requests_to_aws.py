@@ -10,9 +10,9 @@ from unittest.mock import patch
 import pytest
 from botocore.client import BaseClient
 
-from roundsman.testing.stack import Clock, Services, Stack
 from roundsman_console.web.live import LIVE_SECONDS
 from roundsman_console.web.work import WorkResult, works_of
+from roundsman_testing.stack import Clock, Services, Stack
 from tests.console.operators import DECLINED
 from tests.moto.orders import order
 from tests.project import deployed_project

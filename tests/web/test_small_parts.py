@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from roundsman.inspector import Inspector
-from roundsman.inspector.read.stack import DeployedStack
-from roundsman.inspector.views.standing_alerts import StandingAlert
 from roundsman.model.events import HistoryRow
 from roundsman.model.holds import OPERATOR, Hold
 from roundsman.model.instants import MINUTE, SECOND, second
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError, StepRecord, Task, Termination
+from roundsman_console.inspector import Inspector
+from roundsman_console.inspector.read.stack import DeployedStack
+from roundsman_console.inspector.views.standing_alerts import StandingAlert
 from roundsman_console.web import remembered
 from roundsman_console.web.drawings.gantt import bars
 from roundsman_console.web.pages.order import StepRow, fold

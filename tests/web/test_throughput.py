@@ -6,8 +6,10 @@ from typing import cast
 import boto3
 import pytest
 
-from roundsman.inspector.read.stack import DeployedStack
-from roundsman.inspector.read.throughput import (
+from roundsman.model.instants import MINUTE
+from roundsman.model.states import TaskState
+from roundsman_console.inspector.read.stack import DeployedStack
+from roundsman_console.inspector.read.throughput import (
     ENDS,
     HOUR,
     PERIOD,
@@ -16,8 +18,6 @@ from roundsman.inspector.read.throughput import (
     Throughput,
     read_attempt_times,
 )
-from roundsman.model.instants import MINUTE
-from roundsman.model.states import TaskState
 from roundsman_console.web.drawings.chart import HEIGHT, WIDTH, chart
 from roundsman_console.web.pages import agents
 from tests.web.browsers import Browser

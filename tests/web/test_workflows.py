@@ -8,9 +8,11 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from roundsman.inspector.read.metrics import AT_ONCE
-from roundsman.inspector.read.stack import DeployedStack
-from roundsman.inspector.read.step_metrics import (
+from roundsman.model.instants import DAY, MINUTE, iso
+from roundsman.model.states import TaskState
+from roundsman_console.inspector.read.metrics import AT_ONCE
+from roundsman_console.inspector.read.stack import DeployedStack
+from roundsman_console.inspector.read.step_metrics import (
     Ends,
     StepTimes,
     has_step_metrics,
@@ -18,8 +20,6 @@ from roundsman.inspector.read.step_metrics import (
     read_ends,
     read_step_times,
 )
-from roundsman.model.instants import DAY, MINUTE, iso
-from roundsman.model.states import TaskState
 from roundsman_console.web.pages import workflows
 from tests.moto.orders import order
 from tests.web.browsers import Browser

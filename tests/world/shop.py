@@ -5,10 +5,10 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from roundsman.model.workflow import Compensation, Retry, Step, Strategy, Undo, Workflow
-from roundsman.testing import World
-from roundsman.testing.world.capacity import Invocation, reader_of
-from roundsman.testing.world.queues import A_FUNCTION, REQUESTS, QueuedMessage
-from roundsman.testing.world.world import MORNING
+from roundsman_testing import World
+from roundsman_testing.world.capacity import Invocation, reader_of
+from roundsman_testing.world.queues import A_FUNCTION, REQUESTS, QueuedMessage
+from roundsman_testing.world.world import MORNING
 
 MINUTE = timedelta(minutes=1)
 ONCE = Retry(max_attempts=1)

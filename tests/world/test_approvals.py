@@ -12,9 +12,9 @@ from roundsman.agents.callbacks import succeeded_reply, token_of_wait
 from roundsman.errors import InvalidToken, NotWaiting
 from roundsman.model.instants import MINUTE, milliseconds
 from roundsman.model.workflow import Compensation, Retry, Undo, Workflow
-from roundsman.testing import FOR_EVER, Fault, Faults, TaskState, World, crash_everywhere
-from roundsman.testing.world.queues import COMMANDS, REPLIES, REQUESTS
 from roundsman.wire.messages import read_reply
+from roundsman_testing import FOR_EVER, Fault, Faults, TaskState, World, crash_everywhere
+from roundsman_testing.world.queues import COMMANDS, REPLIES, REQUESTS
 from tests.world.shop import FENCED, a_step, a_workflow
 
 DAY = timedelta(days=1)

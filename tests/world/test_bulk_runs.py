@@ -30,8 +30,8 @@ from roundsman.model.events import (
 from roundsman.model.instants import SECOND
 from roundsman.model.states import TaskState
 from roundsman.model.workflow import Archive, Step
-from roundsman.testing import Fault, Faults, World, crash_everywhere
-from roundsman.testing.world.queues import COMMANDS, OPERATOR_SENDER
+from roundsman_testing import Fault, Faults, World, crash_everywhere
+from roundsman_testing.world.queues import COMMANDS, OPERATOR_SENDER
 from tests.world.shop import (
     MINUTE,
     ONCE,

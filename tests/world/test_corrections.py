@@ -10,9 +10,9 @@ from roundsman import InvalidInput, Masked, Text
 from roundsman.model.json import Json, canonical_json
 from roundsman.model.states import TaskState
 from roundsman.model.workflow import Archive, Workflow
-from roundsman.testing import World
-from roundsman.testing.world.queues import REQUESTS, QueuedMessage
 from roundsman.wire.messages import read_request
+from roundsman_testing import World
+from roundsman_testing.world.queues import REQUESTS, QueuedMessage
 from tests.world.shop import FENCED, MINUTE, ONCE, a_step, a_workflow
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from roundsman.model.instants import iso, milliseconds
 from roundsman.model.workflow import Archive, Undo
-from roundsman.testing import TaskState, World
+from roundsman_testing import TaskState, World
 from tests.world.shop import FENCED, MINUTE, a_step, a_workflow
 
 HOUR = timedelta(hours=1)

@@ -13,9 +13,9 @@ from roundsman.errors import CredentialRefused, PermanentError, TransientError
 from roundsman.model.json import Json
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.workflow import Archive, Retry
-from roundsman.testing import Fault, World
-from roundsman.testing.world.queues import REPLIES, REQUESTS
-from roundsman.testing.world.services import CallEnd
+from roundsman_testing import Fault, World
+from roundsman_testing.world.queues import REPLIES, REQUESTS
+from roundsman_testing.world.services import CallEnd
 from tests.support.remote_server import answer, calls, running
 from tests.world.shop import (
     FENCED,

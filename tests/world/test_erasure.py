@@ -7,8 +7,8 @@ import pytest
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.states import TaskState
 from roundsman.model.task import ERASED
-from roundsman.testing import World
-from roundsman.testing.world.crashes import crash_everywhere
+from roundsman_testing import World
+from roundsman_testing.world.crashes import crash_everywhere
 from tests.world.shop import FENCED, MINUTE, ONCE, a_step, a_workflow
 
 SECRET = "A. Reader"

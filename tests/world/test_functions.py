@@ -15,9 +15,9 @@ from roundsman.model.plan import plan_of
 from roundsman.model.scheduler_queues import QueueDepth
 from roundsman.model.states import TaskState
 from roundsman.model.workflow import Priority, Retry
-from roundsman.testing import FOR_EVER, Capacity, Circuit, Mishaps, ProcessingOptions, World
-from roundsman.testing.world.queues import COMMANDS, ORDERS, REPLIES, REQUESTS
-from roundsman.testing.world.world import MORNING
+from roundsman_testing import FOR_EVER, Capacity, Circuit, Mishaps, ProcessingOptions, World
+from roundsman_testing.world.queues import COMMANDS, ORDERS, REPLIES, REQUESTS
+from roundsman_testing.world.world import MORNING
 from tests.world.shop import FENCED, ONCE, a_step, a_workflow, requests_sent, waiting
 
 A_SECOND, A_MINUTE = timedelta(seconds=1), timedelta(minutes=1)

@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 from roundsman.model.states import TaskState
-from roundsman.testing import Fault, World
-from roundsman.testing.faults import CALLS, MESSAGES, Crash
-from roundsman.testing.world.capacity import Invocation
-from roundsman.testing.world.outbox import WorldOutbox
-from roundsman.testing.world.queues import COMMANDS, MOST_RECEIVES, REPLIES, QueuedMessage
-from roundsman.testing.world.world import MORNING
+from roundsman_testing import Fault, World
+from roundsman_testing.faults import CALLS, MESSAGES, Crash
+from roundsman_testing.world.capacity import Invocation
+from roundsman_testing.world.outbox import WorldOutbox
+from roundsman_testing.world.queues import COMMANDS, MOST_RECEIVES, REPLIES, QueuedMessage
+from roundsman_testing.world.world import MORNING
 from tests.world.shop import FENCED, MINUTE, ONCE, a_step, a_workflow, since_morning, waiting
 
 HOUR = timedelta(hours=1)

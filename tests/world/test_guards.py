@@ -6,7 +6,7 @@ import pytest
 
 from roundsman import Retry
 from roundsman.model.holds import BREAKER
-from roundsman.testing import Circuit, TaskState, World
+from roundsman_testing import Circuit, TaskState, World
 from tests.world.shop import a_step, a_workflow, since_morning
 
 MINUTE = timedelta(minutes=1)

@@ -3,7 +3,7 @@
 from datetime import timedelta
 from random import Random
 
-from roundsman.testing import Mishaps, World
+from roundsman_testing import Mishaps, World
 from tests.world.shop import FENCED, MONEY, a_step, a_workflow
 
 MISHAPS = Mishaps(

@@ -9,8 +9,8 @@ import pytest
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.json import Json
 from roundsman.model.states import TaskState
-from roundsman.testing import Fault, World
-from roundsman.testing.world.queues import MOST_RECEIVES, ORDERS, REPLIES
+from roundsman_testing import Fault, World
+from roundsman_testing.world.queues import MOST_RECEIVES, ORDERS, REPLIES
 from tests.world.shop import (
     FENCED,
     MINUTE,

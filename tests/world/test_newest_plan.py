@@ -13,7 +13,7 @@ from roundsman.model.json import Json
 from roundsman.model.plan import plan_of
 from roundsman.model.states import TaskState
 from roundsman.model.workflow import Archive, Retry, Step, Undo, Workflow
-from roundsman.testing import World
+from roundsman_testing import World
 from tests.world.shop import FENCED, a_step, a_workflow
 
 ONCE = Retry(max_attempts=1)

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from roundsman.model.states import TaskState
-from roundsman.testing import World
+from roundsman_testing import World
 from tests.world.shop import FENCED, MINUTE, a_step, a_workflow, requests_sent
 
 charge = a_step("charge", compensation=FENCED)

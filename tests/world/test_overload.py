@@ -7,8 +7,8 @@ import pytest
 from roundsman.model.holds import BREAKER, OPERATOR
 from roundsman.model.instants import SECOND
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.testing import FOR_EVER, Capacity, World
-from roundsman.testing.world.queues import REQUESTS
+from roundsman_testing import FOR_EVER, Capacity, World
+from roundsman_testing.world.queues import REQUESTS
 from tests.world.shop import (
     FENCED,
     MINUTE,

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from roundsman import Agent, Json, Retry, StepRequest
 from roundsman.model.states import TaskState
-from roundsman.testing import World
+from roundsman_testing import World
 from tests.world.shop import FENCED, a_step, a_workflow
 
 reserve = a_step("reserve", compensation=FENCED)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from roundsman.testing import InvariantBroken
+from roundsman_testing import InvariantBroken
 from tests.support.plants import PLANTS, Plant
 from tests.support.random_worlds import RandomWorld
 

@@ -12,7 +12,7 @@ from roundsman.aws.dynamodb.codec import plain_task_item
 from roundsman.model.json import Json
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.workflow import Step
-from roundsman.testing import World
+from roundsman_testing import World
 from tests.support.item_size import item_size
 from tests.support.orders_samples import changed
 from tests.world.shop import FENCED, a_step, a_workflow

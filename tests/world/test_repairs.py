@@ -8,9 +8,9 @@ from roundsman.errors import PermanentError, TransientError
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect
 from roundsman.model.workflow import Archive, Compensation, Retry
-from roundsman.testing import Fault, World
-from roundsman.testing.world.queues import REQUESTS
-from roundsman.testing.world.services import CallEnd
+from roundsman_testing import Fault, World
+from roundsman_testing.world.queues import REQUESTS
+from roundsman_testing.world.services import CallEnd
 from tests.world.shop import FENCED, MINUTE, ONCE, a_step, a_workflow, since_morning
 
 SECONDS = timedelta(seconds=5)

@@ -9,8 +9,8 @@ from roundsman.model.events import CommandSource, UndoAsked
 from roundsman.model.json import Json
 from roundsman.model.states import TaskState
 from roundsman.model.workflow import Archive, Step, Undo
-from roundsman.testing import Fault, Faults, ProcessingOptions, World
-from roundsman.testing.memory import TABLES
+from roundsman_testing import Fault, Faults, ProcessingOptions, World
+from roundsman_testing.memory import TABLES
 from tests.world.shop import FENCED, MINUTE, ONCE, THRICE, a_step, a_workflow
 from tests.world.test_records import KIB, an_agent
 

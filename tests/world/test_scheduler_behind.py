@@ -8,9 +8,9 @@ from roundsman import Callback, StepRequest
 from roundsman.agents.agent import Agent
 from roundsman.model.instants import milliseconds
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.testing import World
-from roundsman.testing.world.queues import COMMANDS, REPLIES
 from roundsman.wire.commands import INSPECT, START, read_command
+from roundsman_testing import World
+from roundsman_testing.world.queues import COMMANDS, REPLIES
 from tests.world.shop import FENCED, MINUTE, ONCE, a_step, a_workflow, requests_sent, waiting
 
 HOUR = timedelta(hours=1)

@@ -10,8 +10,10 @@ from roundsman.agents.callbacks import failed_reply
 from roundsman.model.events import Cancel, CommandSource, HistoryRow
 from roundsman.model.states import TaskState
 from roundsman.model.workflow import Retry
-from roundsman.testing import FOR_EVER, Fault, World
-from roundsman.testing.world.queues import (
+from roundsman.wire.commands import command_of
+from roundsman.wire.messages import read_reply
+from roundsman_testing import FOR_EVER, Fault, World
+from roundsman_testing.world.queues import (
     ANSWER_SENDER,
     APPLICATION_SENDER,
     COMMANDS,
@@ -19,8 +21,6 @@ from roundsman.testing.world.queues import (
     REPLIES,
     SUBMISSION_SENDER,
 )
-from roundsman.wire.commands import command_of
-from roundsman.wire.messages import read_reply
 from tests.world.shop import FENCED, a_step, a_workflow
 
 STRANGER = "AIDASTRANGER"

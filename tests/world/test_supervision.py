@@ -9,9 +9,9 @@ from roundsman.errors import UnreadableRecord
 from roundsman.model.instants import SECOND
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.workflow import Archive, Retry, Undo, Wait
-from roundsman.testing import Fault, World
-from roundsman.testing.world.queues import REPLIES
-from roundsman.testing.world.world import MORNING
+from roundsman_testing import Fault, World
+from roundsman_testing.world.queues import REPLIES
+from roundsman_testing.world.world import MORNING
 from tests.world.shop import (
     FENCED,
     MINUTE,

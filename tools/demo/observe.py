@@ -15,7 +15,7 @@ from roundsman.aws.dynamodb.codec import read_order
 from roundsman.aws.dynamodb.settled import is_row, read_divided
 from roundsman.model.task import Task
 from roundsman.ports import OrderRow
-from roundsman.testing.remote_services import RemoteServices
+from roundsman_testing.remote_services import RemoteServices
 from tools.demo.facts import (
     AlertSeen,
     DemoFacts,

@@ -10,11 +10,11 @@ from pathlib import Path
 import boto3
 from rich.console import Console
 
-from roundsman.testing.remote_services import RemoteServices
 from roundsman_console.cli_errors import ConsoleError
 from roundsman_console.local import LocalAws
 from roundsman_console.local.progress import shown_progress
 from roundsman_console.local.project import cache_folder, find_project
+from roundsman_testing.remote_services import RemoteServices
 from tools.demo.observe import Bench
 from tools.demo.progress import Snapshot, all_settled, may_follow, still_open
 from tools.demo.scenario import CASES, SentOrder, fault_rules, read_events

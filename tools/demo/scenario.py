@@ -6,7 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from roundsman.agents.attempt import TRIES
-from roundsman.testing.remote_services.values import Json
+from roundsman_testing.remote_services.values import Json
 from workflows.order_fulfilment import (
     charge_card,
     create_shipment,

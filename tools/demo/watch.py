@@ -9,10 +9,10 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from roundsman.inspector.clock import now
 from roundsman.model.instants import SECOND
 from roundsman.model.states import ProcessState
 from roundsman.model.task import StepRecord
+from roundsman_console.inspector.clock import now
 from roundsman_console.render.states import STATE_STYLES, STEP_STYLES
 from roundsman_console.sanitize import plain
 from tools.demo.facts import AlertSeen, SeenRejection

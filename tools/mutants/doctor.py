@@ -2,7 +2,7 @@
 
 from tools.mutants.mutant import Mutant
 
-TASK_CHECKS = "layers/core/roundsman/inspector/doctor/task_checks.py"
+TASK_CHECKS = "console/roundsman_console/inspector/doctor/task_checks.py"
 TASKS = "tests/console/test_doctor_tasks.py"
 
 DOCTOR = (
@@ -24,7 +24,7 @@ DOCTOR = (
     ),
     Mutant(
         name="what-could-not-be-looked-at-is-not-well",
-        file="layers/core/roundsman/inspector/doctor/report.py",
+        file="console/roundsman_console/inspector/doctor/report.py",
         old="all(one.lacking for one in self.unseen)",
         new="bool(self.unseen or True)",
         tests=(
@@ -34,7 +34,7 @@ DOCTOR = (
     ),
     Mutant(
         name="a-mapping-that-was-not-seen-is-not-missing",
-        file="layers/core/roundsman/inspector/doctor/gather_functions.py",
+        file="console/roundsman_console/inspector/doctor/gather_functions.py",
         old="return functions, mappings if seen else None",
         new="return functions, mappings",
         tests=(

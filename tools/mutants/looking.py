@@ -5,7 +5,7 @@ from tools.mutants.mutant import Mutant
 LOOKING = (
     Mutant(
         name="a-start-waits-only-where-messages-wait",
-        file="layers/core/roundsman/inspector/views/step_waits.py",
+        file="console/roundsman_console/inspector/views/step_waits.py",
         old='        if not behind and self.waiting == 0:\n            return ""\n',
         new="",
         tests=(
@@ -15,7 +15,7 @@ LOOKING = (
     ),
     Mutant(
         name="only-performs-get-time-back",
-        file="layers/core/roundsman/inspector/views/step_waits.py",
+        file="console/roundsman_console/inspector/views/step_waits.py",
         old="moves = operation_of(record) == PERFORM and self.task.ending is None",
         new="moves = True",
         tests=(
@@ -25,7 +25,7 @@ LOOKING = (
     ),
     Mutant(
         name="a-wish-is-no-read-mark",
-        file="layers/core/roundsman/inspector/read/queues.py",
+        file="console/roundsman_console/inspector/read/queues.py",
         old="for key, mark in marks.items() if is_read_mark(key)}",
         new="for key, mark in marks.items()}",
         tests=(
@@ -35,7 +35,7 @@ LOOKING = (
     ),
     Mutant(
         name="a-backlog-is-listed-once",
-        file="layers/core/roundsman/inspector/views/standing_alerts.py",
+        file="console/roundsman_console/inspector/views/standing_alerts.py",
         old="if not (behind and one.about in _ALARMS_OF_A_BACKLOG)",
         new="if one",
         tests=(
@@ -45,7 +45,7 @@ LOOKING = (
     ),
     Mutant(
         name="cursor-of-its-own-filter",
-        file="layers/core/roundsman/inspector/read/cursors.py",
+        file="console/roundsman_console/inspector/read/cursors.py",
         old="    if of != mark:",
         new="    if False:",
         tests=(
@@ -55,7 +55,7 @@ LOOKING = (
     ),
     Mutant(
         name="entries-of-one-instant-in-order",
-        file="layers/core/roundsman/inspector/read/selection.py",
+        file="console/roundsman_console/inspector/read/selection.py",
         old="sorted(task_id for _, task_id in alike)",
         new="[task_id for _, task_id in alike]",
         tests=(
@@ -65,7 +65,7 @@ LOOKING = (
     ),
     Mutant(
         name="a-page-has-a-budget",
-        file="layers/core/roundsman/inspector/read/selection.py",
+        file="console/roundsman_console/inspector/read/selection.py",
         old="min(many, AT_ONCE, budget - looked)",
         new="min(many, AT_ONCE)",
         tests=(
@@ -75,7 +75,7 @@ LOOKING = (
     ),
     Mutant(
         name="the-record-not-the-index",
-        file="layers/core/roundsman/inspector/read/selection.py",
+        file="console/roundsman_console/inspector/read/selection.py",
         old="        and selection.group in (None, task.failure)\n",
         new="",
         tests=(
@@ -85,7 +85,7 @@ LOOKING = (
     ),
     Mutant(
         name="unprocessed-keys",
-        file="layers/core/roundsman/inspector/read/task_records.py",
+        file="console/roundsman_console/inspector/read/task_records.py",
         old='wanted = page.get("UnprocessedKeys") or {}',
         new="wanted = {}",
         tests=(
@@ -95,7 +95,7 @@ LOOKING = (
     ),
     Mutant(
         name="a-stopped-export-tells-how-far-it-came",
-        file="layers/core/roundsman/inspector/export.py",
+        file="console/roundsman_console/inspector/export.py",
         old="replace(told, stopped=str(error))",
         new="replace(told, cursor=after, stopped=str(error))",
         tests=(
@@ -105,7 +105,7 @@ LOOKING = (
     ),
     Mutant(
         name="results-are-not-exported",
-        file="layers/core/roundsman/inspector/export.py",
+        file="console/roundsman_console/inspector/export.py",
         old='_without("result", step)',
         new='_without("no such", step)',
         tests=(

@@ -301,7 +301,7 @@ STORES = (
     ),
     Mutant(
         name="tables-in-memory-mind-conditions",
-        file="layers/core/roundsman/testing/dynamodb/tables.py",
+        file="testing/roundsman_testing/dynamodb/tables.py",
         old="if condition is not None and not condition.holds(old or {}, given):",
         new="if condition is not None and not old and not condition.holds({}, given):",
         tests=(
@@ -312,7 +312,7 @@ STORES = (
     ),
     Mutant(
         name="tables-in-memory-leave-out-no-parameter",
-        file="layers/core/roundsman/testing/dynamodb/tables.py",
+        file="testing/roundsman_testing/dynamodb/tables.py",
         old="if strange := sorted(request.keys() - KNOWN):",
         new="if strange := list[str]():",
         tests=(
@@ -322,7 +322,7 @@ STORES = (
     ),
     Mutant(
         name="a-restored-index-has-no-lag",
-        file="layers/core/roundsman/testing/dynamodb/tables.py",
+        file="testing/roundsman_testing/dynamodb/tables.py",
         old="for index in (restored.primary, *restored.indexes.values()):",
         new="for index in (restored.primary,):",
         tests=(

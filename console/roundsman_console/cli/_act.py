@@ -11,22 +11,6 @@ import typer
 from rich.console import Console
 
 from roundsman.command_line import REASON, command_line
-from roundsman.inspector.bulk.documents import resume_command, run_document, tried_document
-from roundsman.inspector.bulk.dry_run import check_bounded, check_holds, choose_for, try_out
-from roundsman.inspector.bulk.start import find_run, new_run, start_run, watch_run
-from roundsman.inspector.clock import now
-from roundsman.inspector.errors import Interrupted, UnboundedSelection
-from roundsman.inspector.operate.commands import (
-    CommandOutcome,
-    CommandResult,
-    CommandSpec,
-    send_command,
-)
-from roundsman.inspector.operate.corrections import corrects, known_workflows
-from roundsman.inspector.read.masks import MASK, MaskedPaths
-from roundsman.inspector.read.selection import Selection
-from roundsman.inspector.read.stack import DeployedStack
-from roundsman.inspector.views.step_text import span
 from roundsman.model.bulk_run import BulkRecord, OrderNote, RunState
 from roundsman.model.corrections import typed_change
 from roundsman.model.events import COMMAND_KINDS, CommandSource, OperatorEvent
@@ -47,6 +31,22 @@ from roundsman_console.cli_errors import (
 )
 from roundsman_console.confirm import confirm
 from roundsman_console.hints import hint, hinted_json, option_words
+from roundsman_console.inspector.bulk.documents import resume_command, run_document, tried_document
+from roundsman_console.inspector.bulk.dry_run import check_bounded, check_holds, choose_for, try_out
+from roundsman_console.inspector.bulk.start import find_run, new_run, start_run, watch_run
+from roundsman_console.inspector.clock import now
+from roundsman_console.inspector.errors import Interrupted, UnboundedSelection
+from roundsman_console.inspector.operate.commands import (
+    CommandOutcome,
+    CommandResult,
+    CommandSpec,
+    send_command,
+)
+from roundsman_console.inspector.operate.corrections import corrects, known_workflows
+from roundsman_console.inspector.read.masks import MASK, MaskedPaths
+from roundsman_console.inspector.read.selection import Selection
+from roundsman_console.inspector.read.stack import DeployedStack
+from roundsman_console.inspector.views.step_text import span
 from roundsman_console.render.bulk import print_run, print_tried, progress_words
 from roundsman_console.render.corrections import print_changes
 from roundsman_console.render.counts import count_of_orders

@@ -15,7 +15,6 @@ from typing import Annotated, TypeAlias
 import typer
 
 from roundsman.command_line import command_line
-from roundsman.inspector.read.selection import Selection
 from roundsman.model.bulk_run import Terms
 from roundsman_console.arguments import StackOption
 from roundsman_console.cli_errors import sentences
@@ -30,6 +29,7 @@ from roundsman_console.filters import (
     WorkflowFilter,
     read_selection,
 )
+from roundsman_console.inspector.read.selection import Selection
 from roundsman_console.run_limits import (
     AT_ONCE,
     CANARY,

@@ -5,12 +5,12 @@ from typing import Annotated
 
 import typer
 
-from roundsman.inspector.clock import now
-from roundsman.inspector.documents.agents import AgentListDocument
-from roundsman.inspector.read.agents import find_agents
-from roundsman.inspector.views.agents import agent_document
 from roundsman_console.arguments import StackOption
 from roundsman_console.cli_errors import sentences
+from roundsman_console.inspector.clock import now
+from roundsman_console.inspector.documents.agents import AgentListDocument
+from roundsman_console.inspector.read.agents import find_agents
+from roundsman_console.inspector.views.agents import agent_document
 from roundsman_console.render.agents import agents_table
 from roundsman_console.target import find_stack
 from roundsman_console.terminal import results

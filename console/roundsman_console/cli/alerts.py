@@ -6,15 +6,15 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from roundsman.inspector.alerts import StandingAlerts, alerts_document, read_standing
-from roundsman.inspector.clock import now
-from roundsman.inspector.sanitize import inert
-from roundsman.inspector.views.standing_alerts import StandingAlert, newest_first
 from roundsman.model.instants import format_duration
 from roundsman_console.arguments import StackOption
 from roundsman_console.cli.operate import AsJson
 from roundsman_console.cli_errors import FAILED, complain, sentences
 from roundsman_console.hints import hint, hinted_json
+from roundsman_console.inspector.alerts import StandingAlerts, alerts_document, read_standing
+from roundsman_console.inspector.clock import now
+from roundsman_console.inspector.sanitize import inert
+from roundsman_console.inspector.views.standing_alerts import StandingAlert, newest_first
 from roundsman_console.sanitize import plain
 from roundsman_console.target import find_stack
 from roundsman_console.terminal import results

@@ -7,11 +7,6 @@ from rich.table import Table
 
 from roundsman.command_line import command_line
 from roundsman.errors import UnreadableRecord
-from roundsman.inspector.bulk.documents import run_summary
-from roundsman.inspector.bulk.start import ask, bulk_runs_of, find_run
-from roundsman.inspector.clock import now
-from roundsman.inspector.documents.bulk import BulkRunListDocument, BulkRunRequestDocument
-from roundsman.inspector.sanitize import inert
 from roundsman.model.bulk_run import BulkRecord, OrderResult, RequestAction, RunState
 from roundsman.model.events import COMMAND_KINDS
 from roundsman_console.arguments import StackOption, read_name, read_reason
@@ -19,6 +14,11 @@ from roundsman_console.cli._act import follow, print_stored
 from roundsman_console.cli._options import Anyway, AsJson, By
 from roundsman_console.cli_errors import sentences
 from roundsman_console.hints import hint, hinted_json
+from roundsman_console.inspector.bulk.documents import run_summary
+from roundsman_console.inspector.bulk.start import ask, bulk_runs_of, find_run
+from roundsman_console.inspector.clock import now
+from roundsman_console.inspector.documents.bulk import BulkRunListDocument, BulkRunRequestDocument
+from roundsman_console.inspector.sanitize import inert
 from roundsman_console.sanitize import plain
 from roundsman_console.target import announced_stack, find_stack
 from roundsman_console.terminal import results, short_instant

@@ -50,9 +50,9 @@ def check_project(project: Path) -> list[str]:
         )
         from yaml import YAMLError
 
-        from roundsman.testing.rules import RULES
-        from roundsman.testing.rules.project import read_project
-        from roundsman.testing.stack.template import TemplateProblem
+        from roundsman_console.check import RULES
+        from roundsman_console.check.project import read_project
+        from roundsman_console.template import TemplateProblem
     except ImportError as error:
         raise ConsoleError(
             f"roundsman check needs {error.name}: install roundsman[testing]."

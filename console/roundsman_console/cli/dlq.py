@@ -8,36 +8,41 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from roundsman.inspector.clock import now
-from roundsman.inspector.dead_letters.assess import Judged, judge, order_of
-from roundsman.inspector.dead_letters.browse import (
-    DeadQueue,
-    dead_letter_document,
-    delete_dead_letter,
-    find_dead_letter,
-    look_at,
-)
-from roundsman.inspector.dead_letters.listing import Dead
-from roundsman.inspector.dead_letters.masked import masked_body
-from roundsman.inspector.dead_letters.peek import MOST
-from roundsman.inspector.dead_letters.queues import (
-    Source,
-    find_source,
-    named_source,
-)
-from roundsman.inspector.dead_letters.redrive import Candidate, Redrive, RedriveResult, redrive
-from roundsman.inspector.documents.dead_letters import (
-    DeadLetterDetailsDocument,
-    DeadLetterListDocument,
-    DroppedDeadLetterDocument,
-)
-from roundsman.inspector.errors import Interrupted
 from roundsman.model.instants import iso
 from roundsman_console.application import application_events
 from roundsman_console.arguments import StackOption
 from roundsman_console.cli.operate import AsJson, Yes
 from roundsman_console.cli_errors import FAILED, sentences
 from roundsman_console.confirm import confirm
+from roundsman_console.inspector.clock import now
+from roundsman_console.inspector.dead_letters.assess import Judged, judge, order_of
+from roundsman_console.inspector.dead_letters.browse import (
+    DeadQueue,
+    dead_letter_document,
+    delete_dead_letter,
+    find_dead_letter,
+    look_at,
+)
+from roundsman_console.inspector.dead_letters.listing import Dead
+from roundsman_console.inspector.dead_letters.masked import masked_body
+from roundsman_console.inspector.dead_letters.peek import MOST
+from roundsman_console.inspector.dead_letters.queues import (
+    Source,
+    find_source,
+    named_source,
+)
+from roundsman_console.inspector.dead_letters.redrive import (
+    Candidate,
+    Redrive,
+    RedriveResult,
+    redrive,
+)
+from roundsman_console.inspector.documents.dead_letters import (
+    DeadLetterDetailsDocument,
+    DeadLetterListDocument,
+    DroppedDeadLetterDocument,
+)
+from roundsman_console.inspector.errors import Interrupted
 from roundsman_console.render.dead_letters import (
     SHORT_ID,
     age,

@@ -6,13 +6,13 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from roundsman.inspector.doctor.doctor import Doctor
-from roundsman.inspector.doctor.facts import Finding
 from roundsman_console.arguments import StackOption
 from roundsman_console.cli.operate import AsJson, Yes
 from roundsman_console.cli_errors import FAILED, sentences
 from roundsman_console.confirm import confirm
 from roundsman_console.hints import hinted_json
+from roundsman_console.inspector.doctor.doctor import Doctor
+from roundsman_console.inspector.doctor.facts import Finding
 from roundsman_console.render.doctor import print_plan, print_report
 from roundsman_console.target import announced_stack
 from roundsman_console.terminal import progress, results

@@ -4,13 +4,13 @@ from typing import Annotated
 
 import typer
 
-from roundsman.inspector.errors import Interrupted
-from roundsman.inspector.operate.erasure import erase_order
 from roundsman_console.arguments import StackOption, read_name, read_reason
 from roundsman_console.cli._act import print_result
 from roundsman_console.cli._options import DEFAULT_WAIT, AsJson, By, NoWait, Wait, Yes
 from roundsman_console.cli_errors import sentences
 from roundsman_console.confirm import confirm
+from roundsman_console.inspector.errors import Interrupted
+from roundsman_console.inspector.operate.erasure import erase_order
 from roundsman_console.target import announced_stack
 
 

@@ -12,8 +12,6 @@ from typing import IO, Annotated
 import typer
 from rich.console import Console
 
-from roundsman.inspector.export import Exported, Lines, export_pages
-from roundsman.inspector.read.selection import Selection
 from roundsman_console.arguments import StackOption
 from roundsman_console.cli_errors import FAILED, USAGE, ConsoleError, sentences
 from roundsman_console.documents import ExportDocument
@@ -30,6 +28,8 @@ from roundsman_console.filters import (
     WorkflowFilter,
     read_selection,
 )
+from roundsman_console.inspector.export import Exported, Lines, export_pages
+from roundsman_console.inspector.read.selection import Selection
 from roundsman_console.target import find_stack
 
 

@@ -6,17 +6,6 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from roundsman.inspector.clock import now
-from roundsman.inspector.documents.groups import GroupDetailsDocument, GroupListDocument
-from roundsman.inspector.read.agents import find_agents
-from roundsman.inspector.read.groups import GroupNow, find_group, list_groups
-from roundsman.inspector.views.groups import (
-    commands_of,
-    effects_of,
-    group_document,
-    sample_document,
-)
-from roundsman.inspector.views.step_text import span
 from roundsman.model.failure import NO_STEP, RETRIED, UNDO_FAILED, UNDONE
 from roundsman.model.holds import hold_words
 from roundsman.model.instants import format_duration, second
@@ -25,6 +14,17 @@ from roundsman_console.arguments import StackOption
 from roundsman_console.cli_errors import NOT_FOUND, USAGE, ConsoleError, sentences
 from roundsman_console.filters import read_selection
 from roundsman_console.hints import hint, hinted_json
+from roundsman_console.inspector.clock import now
+from roundsman_console.inspector.documents.groups import GroupDetailsDocument, GroupListDocument
+from roundsman_console.inspector.read.agents import find_agents
+from roundsman_console.inspector.read.groups import GroupNow, find_group, list_groups
+from roundsman_console.inspector.views.groups import (
+    commands_of,
+    effects_of,
+    group_document,
+    sample_document,
+)
+from roundsman_console.inspector.views.step_text import span
 from roundsman_console.sanitize import plain
 from roundsman_console.target import find_stack
 from roundsman_console.terminal import results

@@ -11,18 +11,6 @@ import typer
 from rich.console import Console
 
 from roundsman.command_line import command_line
-from roundsman.inspector.errors import Interrupted
-from roundsman.inspector.operate.holds import (
-    LONGEST_HOLD,
-    SHORTEST_HOLD,
-    HoldRelease,
-    hold_agent,
-    release_agent,
-    wake_after,
-)
-from roundsman.inspector.read.agents import AgentNow, find_agent
-from roundsman.inspector.sanitize import inert
-from roundsman.inspector.views.agents import circuit_sentence
 from roundsman.model.holds import BREAKER, OPERATOR, Hold
 from roundsman.model.instants import SECOND, format_duration, second
 from roundsman_console.arguments import StackOption, read_duration, read_name, read_reason
@@ -30,6 +18,18 @@ from roundsman_console.cli.operate import AsJson, By, Yes
 from roundsman_console.cli_errors import complain, sentences
 from roundsman_console.confirm import confirm
 from roundsman_console.hints import hint
+from roundsman_console.inspector.errors import Interrupted
+from roundsman_console.inspector.operate.holds import (
+    LONGEST_HOLD,
+    SHORTEST_HOLD,
+    HoldRelease,
+    hold_agent,
+    release_agent,
+    wake_after,
+)
+from roundsman_console.inspector.read.agents import AgentNow, find_agent
+from roundsman_console.inspector.sanitize import inert
+from roundsman_console.inspector.views.agents import circuit_sentence
 from roundsman_console.render.woken import woken_lines
 from roundsman_console.target import announced_stack
 

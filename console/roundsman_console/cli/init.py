@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from roundsman.inspector.errors import InvalidArgument
 from roundsman_console.cli_errors import sentences
 from roundsman_console.documents import InitDocument
+from roundsman_console.inspector.errors import InvalidArgument
 from roundsman_console.project.create import create
 from roundsman_console.project.names import stack_name
 from roundsman_console.project.release import (

@@ -13,9 +13,6 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from roundsman.inspector.errors import InvalidArgument, StackNotFound
-from roundsman.inspector.read.stack import configured_stack
-from roundsman.inspector.sanitize import inert
 from roundsman_console.arguments import StackOption
 from roundsman_console.cli_errors import ConsoleError, sentences
 from roundsman_console.documents import (
@@ -26,6 +23,9 @@ from roundsman_console.documents import (
     LocalStatusDocument,
     LocalUpDocument,
 )
+from roundsman_console.inspector.errors import InvalidArgument, StackNotFound
+from roundsman_console.inspector.read.stack import configured_stack
+from roundsman_console.inspector.sanitize import inert
 from roundsman_console.local import DEFAULT_PORT, DEFAULT_STACK, LocalAws
 from roundsman_console.local.emulator import is_healthy
 from roundsman_console.local.parameters import parse_assignments, parse_base_url

@@ -11,11 +11,6 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from roundsman.inspector.clock import now
-from roundsman.inspector.read.lookup import shown_tasks
-from roundsman.inspector.read.selection import BUDGET, Page, find
-from roundsman.inspector.sanitize import inert
-from roundsman.inspector.views.task_view import erased_words, left_out_words, page_document
 from roundsman.model.instants import format_duration, iso
 from roundsman.model.task import Task
 from roundsman_console.arguments import StackOption
@@ -33,6 +28,11 @@ from roundsman_console.filters import (
     WorkflowFilter,
     read_selection,
 )
+from roundsman_console.inspector.clock import now
+from roundsman_console.inspector.read.lookup import shown_tasks
+from roundsman_console.inspector.read.selection import BUDGET, Page, find
+from roundsman_console.inspector.sanitize import inert
+from roundsman_console.inspector.views.task_view import erased_words, left_out_words, page_document
 from roundsman_console.render.states import STATE_STYLES
 from roundsman_console.sanitize import plain
 from roundsman_console.target import find_stack

@@ -4,8 +4,6 @@ from typing import Annotated
 
 import typer
 
-from roundsman.inspector.views.step_text import span
-from roundsman.inspector.views.task_view import may_stand
 from roundsman.model.events import Cancel, Extend, Resolve, Resubmit, RunNow, UndoAsked
 from roundsman.model.task import Task
 from roundsman_console.arguments import (
@@ -29,6 +27,8 @@ from roundsman_console.cli._options import (
     acting,
 )
 from roundsman_console.cli_errors import USAGE, ConsoleError, sentences
+from roundsman_console.inspector.views.step_text import span
+from roundsman_console.inspector.views.task_view import may_stand
 
 __all__ = ["DEFAULT_WAIT", "AsJson", "By", "NoWait", "Reason", "Wait", "Yes"]
 

@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
-from roundsman.inspector.preflight.checks import PreflightReport, run_checks
-from roundsman.inspector.preflight.gather import gather_account
 from roundsman_console.cli.check import check_project
 from roundsman_console.cli_errors import FAILED, ConsoleError, sentences
 from roundsman_console.hints import hinted_json
+from roundsman_console.inspector.preflight.checks import PreflightReport, run_checks
+from roundsman_console.inspector.preflight.gather import gather_account
 from roundsman_console.local.parameters import parse_assignments
 from roundsman_console.local.project import find_project
 from roundsman_console.project.planned import planned_stack

@@ -7,9 +7,15 @@ import typer
 from rich.console import Console
 
 from roundsman.command_line import command_line
-from roundsman.inspector.errors import Interrupted
-from roundsman.inspector.read.stack import DeployedStack
-from roundsman.inspector.reconcile import (
+from roundsman.model.instants import iso
+from roundsman_console.arguments import StackOption, read_instant, read_name, read_reason
+from roundsman_console.cli.operate import AsJson, By, Yes
+from roundsman_console.cli_errors import sentences
+from roundsman_console.confirm import confirm
+from roundsman_console.hints import hint
+from roundsman_console.inspector.errors import Interrupted
+from roundsman_console.inspector.read.stack import DeployedStack
+from roundsman_console.inspector.reconcile import (
     FASTEST,
     SLOWEST,
     Reconciliation,
@@ -17,12 +23,6 @@ from roundsman.inspector.reconcile import (
     send_all,
     stop_command,
 )
-from roundsman.model.instants import iso
-from roundsman_console.arguments import StackOption, read_instant, read_name, read_reason
-from roundsman_console.cli.operate import AsJson, By, Yes
-from roundsman_console.cli_errors import sentences
-from roundsman_console.confirm import confirm
-from roundsman_console.hints import hint
 from roundsman_console.render.counts import count_of_orders
 from roundsman_console.render.reconcile import (
     for_people,

@@ -8,28 +8,6 @@ import typer
 from rich.table import Table
 
 from roundsman.command_line import command_line
-from roundsman.inspector.clock import now
-from roundsman.inspector.dead_letters.assess import order_of
-from roundsman.inspector.dead_letters.masked import masked_body
-from roundsman.inspector.dead_letters.peek import (
-    MOST,
-    WHILE_ASKED,
-    Letter,
-    QueuePeek,
-    find_letter,
-)
-from roundsman.inspector.dead_letters.queues import Counts, counts
-from roundsman.inspector.dead_letters.rejections import (
-    Rejection,
-    look_at_rejected,
-    read_rejection,
-    rejected_document,
-    rejection_document,
-)
-from roundsman.inspector.dead_letters.resend import Resent, resend, resend_all, resent_document
-from roundsman.inspector.documents.dead_letters import RejectionDocument
-from roundsman.inspector.errors import Interrupted
-from roundsman.inspector.read.stack import DeployedStack
 from roundsman.model.instants import iso
 from roundsman_console.application import application_events
 from roundsman_console.arguments import StackOption, read_body
@@ -37,6 +15,33 @@ from roundsman_console.cli.operate import AsJson, Yes
 from roundsman_console.cli_errors import FAILED, USAGE, ConsoleError, complain, sentences
 from roundsman_console.confirm import confirm
 from roundsman_console.hints import hint
+from roundsman_console.inspector.clock import now
+from roundsman_console.inspector.dead_letters.assess import order_of
+from roundsman_console.inspector.dead_letters.masked import masked_body
+from roundsman_console.inspector.dead_letters.peek import (
+    MOST,
+    WHILE_ASKED,
+    Letter,
+    QueuePeek,
+    find_letter,
+)
+from roundsman_console.inspector.dead_letters.queues import Counts, counts
+from roundsman_console.inspector.dead_letters.rejections import (
+    Rejection,
+    look_at_rejected,
+    read_rejection,
+    rejected_document,
+    rejection_document,
+)
+from roundsman_console.inspector.dead_letters.resend import (
+    Resent,
+    resend,
+    resend_all,
+    resent_document,
+)
+from roundsman_console.inspector.documents.dead_letters import RejectionDocument
+from roundsman_console.inspector.errors import Interrupted
+from roundsman_console.inspector.read.stack import DeployedStack
 from roundsman_console.render.dead_letters import (
     SHORT_ID,
     age,

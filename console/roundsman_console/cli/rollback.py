@@ -1,10 +1,10 @@
 """`roundsman rollback`: lets the functions run what they ran before the last deployment."""
 
-from roundsman.inspector.operate.rollback import AFTERWARDS, find_changes, go_back
 from roundsman_console.arguments import StackOption
 from roundsman_console.cli._options import Yes
 from roundsman_console.cli_errors import sentences
 from roundsman_console.confirm import confirm
+from roundsman_console.inspector.operate.rollback import AFTERWARDS, find_changes, go_back
 from roundsman_console.target import announced_stack
 from roundsman_console.terminal import results
 

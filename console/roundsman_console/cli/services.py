@@ -10,14 +10,14 @@ from typing import Annotated
 
 import typer
 
-from roundsman.testing.remote_services.server import (
+from roundsman_console.cli_errors import ConsoleError
+from roundsman_console.documents import ServicesDocument
+from roundsman_testing.remote_services.server import (
     DEFAULT_PORT,
     HOST,
     PortUnavailable,
     RemoteServices,
 )
-from roundsman_console.cli_errors import ConsoleError
-from roundsman_console.documents import ServicesDocument
 
 AGENT = re.compile(r"[a-z][a-z0-9_]{0,39}")
 

@@ -9,17 +9,6 @@ from rich.table import Table
 from rich.text import Text
 
 from roundsman.command_line import REASON, command_line
-from roundsman.inspector.clock import now
-from roundsman.inspector.read.lookup import find_shown
-from roundsman.inspector.views.step_text import agent_words, last_error, span, step_facts
-from roundsman.inspector.views.task_view import (
-    in_state,
-    may_stand,
-    next_command,
-    nothing_undoes,
-    step_names,
-    task_document,
-)
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import iso, second
 from roundsman.model.plan import Plan, StepPlan
@@ -28,6 +17,17 @@ from roundsman.model.task import StepRecord, Task, item_place, operation_of
 from roundsman_console.arguments import StackOption
 from roundsman_console.cli_errors import sentences
 from roundsman_console.hints import hint, hinted_json
+from roundsman_console.inspector.clock import now
+from roundsman_console.inspector.read.lookup import find_shown
+from roundsman_console.inspector.views.step_text import agent_words, last_error, span, step_facts
+from roundsman_console.inspector.views.task_view import (
+    in_state,
+    may_stand,
+    next_command,
+    nothing_undoes,
+    step_names,
+    task_document,
+)
 from roundsman_console.render.states import STEP_STYLES, task_line
 from roundsman_console.sanitize import plain
 from roundsman_console.target import find_stack

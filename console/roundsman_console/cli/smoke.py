@@ -8,12 +8,12 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from roundsman.inspector.sanitize import inert
-from roundsman.inspector.smoke import SmokeResult, SmokeSpec, run_smoke_test
 from roundsman_console.application import check_event
 from roundsman_console.arguments import StackOption
 from roundsman_console.cli_errors import FAILED, UNCONFIRMED, sentences
 from roundsman_console.hints import hint, hinted_json
+from roundsman_console.inspector.sanitize import inert
+from roundsman_console.inspector.smoke import SmokeResult, SmokeSpec, run_smoke_test
 from roundsman_console.sanitize import plain
 from roundsman_console.smoke_events import (
     BY,

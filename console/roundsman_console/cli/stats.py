@@ -9,14 +9,14 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from roundsman.inspector.clock import now
-from roundsman.inspector.read.counts import TaskCounts
-from roundsman.inspector.read.queues import MARKS, Queue
-from roundsman.inspector.views.stats import Stats, read_stats, stats_document
 from roundsman.model.instants import format_duration, second
 from roundsman.model.states import TaskState
 from roundsman_console.arguments import StackOption
 from roundsman_console.cli_errors import sentences
+from roundsman_console.inspector.clock import now
+from roundsman_console.inspector.read.counts import TaskCounts
+from roundsman_console.inspector.read.queues import MARKS, Queue
+from roundsman_console.inspector.views.stats import Stats, read_stats, stats_document
 from roundsman_console.render.agents import agents_table
 from roundsman_console.render.states import STATE_STYLES
 from roundsman_console.sanitize import plain

@@ -10,8 +10,6 @@ import typer
 from roundsman.client import Client
 from roundsman.command_line import command_line
 from roundsman.errors import RoundsmanError, TryAgain
-from roundsman.inspector.clock import now, wait_for
-from roundsman.inspector.read.stack import DeployedStack
 from roundsman.model.task import TASK_ID
 from roundsman_console.application import check_event, order_id_of
 from roundsman_console.arguments import StackOption
@@ -19,6 +17,8 @@ from roundsman_console.cli._options import DEFAULT_WAIT, NoWait
 from roundsman_console.cli_errors import ConsoleError, sentences
 from roundsman_console.documents import SubmitDocument
 from roundsman_console.hints import hint
+from roundsman_console.inspector.clock import now, wait_for
+from roundsman_console.inspector.read.stack import DeployedStack
 from roundsman_console.target import announced_stack
 
 ANYWAY = " Correct it, or add --anyway to send it nevertheless."

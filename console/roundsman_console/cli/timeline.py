@@ -7,18 +7,18 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from roundsman.inspector.clock import now
-from roundsman.inspector.read.lookup import find_shown
-from roundsman.inspector.views.task_events import (
+from roundsman.model.instants import format_duration, second
+from roundsman.model.task import Task
+from roundsman_console.arguments import StackOption
+from roundsman_console.cli_errors import sentences
+from roundsman_console.inspector.clock import now
+from roundsman_console.inspector.read.lookup import find_shown
+from roundsman_console.inspector.views.task_events import (
     Happening,
     happenings,
     not_known,
     timeline_document,
 )
-from roundsman.model.instants import format_duration, second
-from roundsman.model.task import Task
-from roundsman_console.arguments import StackOption
-from roundsman_console.cli_errors import sentences
 from roundsman_console.render.states import task_line
 from roundsman_console.sanitize import plain
 from roundsman_console.target import find_stack

@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from roundsman.inspector import Inspector
 from roundsman_console.application import application_events
 from roundsman_console.arguments import StackOption
 from roundsman_console.cli_errors import ConsoleError, complain, sentences
 from roundsman_console.documents import UiDocument
+from roundsman_console.inspector import Inspector
 from roundsman_console.target import announced_stack
 
 MISSING = (

@@ -16,16 +16,21 @@ from rich.table import Table
 from rich.text import Text
 
 from roundsman.errors import TryAgain
-from roundsman.inspector.clock import now, pause
-from roundsman.inspector.documents.stats import WatchDocument
-from roundsman.inspector.read.stack import DeployedStack
-from roundsman.inspector.views.stats import Stats, newest_failures, read_stats, stats_document
-from roundsman.inspector.views.task_view import task_summary
 from roundsman.model.instants import format_duration, second
 from roundsman.model.task import Task
 from roundsman_console.arguments import StackOption
 from roundsman_console.cli.stats import stats_view
 from roundsman_console.cli_errors import complain, sentences
+from roundsman_console.inspector.clock import now, pause
+from roundsman_console.inspector.documents.stats import WatchDocument
+from roundsman_console.inspector.read.stack import DeployedStack
+from roundsman_console.inspector.views.stats import (
+    Stats,
+    newest_failures,
+    read_stats,
+    stats_document,
+)
+from roundsman_console.inspector.views.task_view import task_summary
 from roundsman_console.sanitize import plain
 from roundsman_console.target import announced_stack
 

@@ -4,12 +4,12 @@ from typing import Annotated
 
 import typer
 
-from roundsman.inspector.views.diagnosis import Diagnosis
-from roundsman.inspector.views.why import why, why_document
 from roundsman.model.task import Task
 from roundsman_console.arguments import StackOption
 from roundsman_console.cli_errors import sentences
 from roundsman_console.hints import hint, hinted_json
+from roundsman_console.inspector.views.diagnosis import Diagnosis
+from roundsman_console.inspector.views.why import why, why_document
 from roundsman_console.render.states import task_line
 from roundsman_console.sanitize import plain
 from roundsman_console.target import find_stack

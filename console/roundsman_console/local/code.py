@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from roundsman.aws.outputs import LIVE
-from roundsman.inspector.stack_resources import ENGINE, stack_resources
 from roundsman_console.cli_errors import ConsoleError
+from roundsman_console.inspector.stack_resources import ENGINE, stack_resources
 from roundsman_console.local.deploy import emulator_session
 from roundsman_console.local.parameters import nested_templates, read_template
 from roundsman_console.local.state import LocalRecord

@@ -11,8 +11,8 @@ from types import ModuleType
 from typing import Any
 from urllib.parse import urlsplit
 
-from roundsman.testing.remote_services.server import DEFAULT_PORT
 from roundsman_console.cli_errors import ConsoleError
+from roundsman_testing.remote_services.server import DEFAULT_PORT
 
 BLOCK = "AWS::Serverless::Application"
 SERVICE_URL = "ServiceUrl"

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, cast
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from roundsman.inspector.stack_resources import stack_resources
 from roundsman_console.cli_errors import ConsoleError
+from roundsman_console.inspector.stack_resources import stack_resources
 from roundsman_console.local.deploy import emulator_session
 from roundsman_console.local.state import LocalFiles, LocalRecord
 

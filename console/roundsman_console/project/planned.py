@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from roundsman.inspector.preflight.facts import PlannedStack
 from roundsman_console.application import application_workflows
 from roundsman_console.cli_errors import ConsoleError
+from roundsman_console.inspector.preflight.facts import PlannedStack
 from roundsman_console.local.parameters import Declared, blocks_of, read_template
 
 if TYPE_CHECKING:  # it needs the packages of the extra `testing`
-    from roundsman.testing.stack.template import Document
+    from roundsman_console.template import Document
 
 CONFIG = "samconfig.toml"
 CAPABILITIES = ("CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND")
@@ -186,7 +186,7 @@ def _schedule_problems(document: "Document", values: Mapping[str, str]) -> list[
 
     The others are among the problems of `roundsman check`.
     """
-    from roundsman.testing.rules.schedules import schedule_problems
+    from roundsman_console.check.schedules import schedule_problems
 
     workflows = application_workflows() or {}
     return schedule_problems(document, workflows.values(), values)
@@ -210,7 +210,7 @@ def _translated(template: Path, values: Mapping[str, str]) -> "Document":
         InvalidDocumentException,
     )
 
-    from roundsman.testing.stack.template import Template, TemplateProblem
+    from roundsman_console.template import Template, TemplateProblem
 
     try:
         return Template.read(template).translate(dict(values))
@@ -222,7 +222,7 @@ def _translated(template: Path, values: Mapping[str, str]) -> "Document":
 
 def _caps(document: "Document") -> tuple[dict[str, int], list[str]]:
     """Return the most instances of each event source mapping by queue, and the queues without."""
-    from roundsman.testing.rules.reading import at, event_sources
+    from roundsman_console.check.reading import at, event_sources
 
     caps, uncapped = dict[str, int](), list[str]()
     for queue, _, mapping in event_sources(document):
@@ -235,7 +235,7 @@ def _caps(document: "Document") -> tuple[dict[str, int], list[str]]:
 
 
 def _others(document: "Document") -> int:
-    from roundsman.testing.rules.reading import event_sources, functions
+    from roundsman_console.check.reading import event_sources, functions
 
     started = {function for _, function, _ in event_sources(document)}
     return len(set(functions(document)) - started)

@@ -2,9 +2,9 @@
 
 from rich.table import Table
 
-from roundsman.inspector.read.agents import AgentNow
 from roundsman.model.holds import OPERATOR
 from roundsman.model.instants import format_duration
+from roundsman_console.inspector.read.agents import AgentNow
 from roundsman_console.sanitize import plain
 from roundsman_console.terminal import short_instant
 

@@ -6,9 +6,6 @@ from rich.console import Console
 from rich.table import Table
 
 from roundsman.command_line import command_line
-from roundsman.inspector.bulk.documents import resume_command
-from roundsman.inspector.bulk.dry_run import Tried
-from roundsman.inspector.sanitize import inert
 from roundsman.model.bulk_run import (
     BulkRecord,
     OrderGroup,
@@ -21,6 +18,9 @@ from roundsman.model.bulk_run import (
 from roundsman.model.events import COMMAND_KINDS
 from roundsman.model.instants import second
 from roundsman_console.hints import hint, option_words
+from roundsman_console.inspector.bulk.documents import resume_command
+from roundsman_console.inspector.bulk.dry_run import Tried
+from roundsman_console.inspector.sanitize import inert
 from roundsman_console.render.corrections import print_changes
 from roundsman_console.render.counts import count_of_orders
 from roundsman_console.render.plan import plan_lines

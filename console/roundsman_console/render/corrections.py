@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from roundsman.inspector.operate.corrections import InputChange
-from roundsman.inspector.sanitize import inert
+from roundsman_console.inspector.operate.corrections import InputChange
+from roundsman_console.inspector.sanitize import inert
 
 
 def print_changes(changes: Sequence[InputChange], whose: str = "Its input") -> None:

@@ -9,10 +9,10 @@ from contextlib import AbstractContextManager
 from rich.console import Console
 
 from roundsman.errors import Problem
-from roundsman.inspector.dead_letters.queues import Counts
-from roundsman.inspector.sanitize import inert
 from roundsman.model.instants import format_duration
 from roundsman.model.json import parse_json
+from roundsman_console.inspector.dead_letters.queues import Counts
+from roundsman_console.inspector.sanitize import inert
 
 SHORT_ID = 8  # characters of a message id; enough to tell a thousand messages apart
 

@@ -7,11 +7,11 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 
-from roundsman.inspector.doctor.facts import Finding
-from roundsman.inspector.doctor.repair import Repair
-from roundsman.inspector.doctor.report import Report
-from roundsman.inspector.documents.doctor import Severity
 from roundsman_console.hints import hint
+from roundsman_console.inspector.doctor.facts import Finding
+from roundsman_console.inspector.doctor.repair import Repair
+from roundsman_console.inspector.doctor.report import Report
+from roundsman_console.inspector.documents.doctor import Severity
 from roundsman_console.sanitize import plain
 
 SHOWN = 5

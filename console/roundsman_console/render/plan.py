@@ -2,8 +2,8 @@
 
 from rich.console import Console
 
-from roundsman.inspector.operate.newest_plan import PlanMove
-from roundsman.inspector.sanitize import inert
+from roundsman_console.inspector.operate.newest_plan import PlanMove
+from roundsman_console.inspector.sanitize import inert
 
 SHOWN = 12
 """How many digits of a plan's hash are shown."""

@@ -3,9 +3,9 @@
 from rich.console import Console
 from rich.padding import Padding
 
-from roundsman.inspector.documents.preflight import CheckStatus
-from roundsman.inspector.preflight.checks import PreflightReport
 from roundsman_console.hints import hint
+from roundsman_console.inspector.documents.preflight import CheckStatus
+from roundsman_console.inspector.preflight.checks import PreflightReport
 from roundsman_console.sanitize import plain
 
 SHOWN = 10

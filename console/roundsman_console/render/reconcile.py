@@ -3,11 +3,11 @@
 from rich.table import Table
 
 from roundsman.command_line import REASON, command_line
-from roundsman.inspector.reconcile import Does, Reconciliation, RestoredOrder
-from roundsman.inspector.views.step_text import span
 from roundsman.model.events import COMMAND_KINDS
 from roundsman.model.holds import hold_words
 from roundsman.model.instants import iso
+from roundsman_console.inspector.reconcile import Does, Reconciliation, RestoredOrder
+from roundsman_console.inspector.views.step_text import span
 from roundsman_console.render.counts import count_of_orders
 from roundsman_console.sanitize import plain
 

@@ -2,9 +2,9 @@
 
 from rich.text import Text
 
-from roundsman.inspector.views.task_view import erased_words, left_out_words
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Task
+from roundsman_console.inspector.views.task_view import erased_words, left_out_words
 from roundsman_console.sanitize import plain
 
 STATE_STYLES = {

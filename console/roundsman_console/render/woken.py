@@ -1,7 +1,7 @@
 """What became of the tasks that waited for an agent which was released, in words."""
 
-from roundsman.inspector.operate.wake_waiting import A_SECOND, GOES_ON_WITHIN, Woken
 from roundsman.model.instants import format_duration, second
+from roundsman_console.inspector.operate.wake_waiting import A_SECOND, GOES_ON_WITHIN, Woken
 
 
 def woken_lines(woken: Woken, first: int) -> list[str]:

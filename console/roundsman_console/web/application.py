@@ -20,9 +20,9 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from roundsman.inspector import Inspector
-from roundsman.inspector.errors import InvalidArgument, NotFound, sentence_of
 from roundsman_console.cli_errors import USAGE, ConsoleError
+from roundsman_console.inspector import Inspector
+from roundsman_console.inspector.errors import InvalidArgument, NotFound, sentence_of
 from roundsman_console.web.commands import dry_runs, registry
 from roundsman_console.web.live import LIVE_SECONDS, live_events
 from roundsman_console.web.pages import (

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from roundsman.inspector.clock import now
 from roundsman.model.plan import Plan
 from roundsman.model.states import DONE, ProcessState
 from roundsman.model.task import StepRecord, Task
+from roundsman_console.inspector.clock import now
 
 MOST_LATE = 20
 """The number of orders that the forecast lists."""

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from roundsman.inspector.views.step_text import last_error, span
-from roundsman.inspector.views.task_view import in_state, left_out_words
 from roundsman.model.holds import Hold, hold_words
 from roundsman.model.instants import second
 from roundsman.model.plan import Plan
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Task
+from roundsman_console.inspector.views.step_text import last_error, span
+from roundsman_console.inspector.views.task_view import in_state, left_out_words
 
 
 def reason_of(task: Task, plan: Plan | None = None, holds: Sequence[Hold] = ()) -> str:

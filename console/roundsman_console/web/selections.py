@@ -3,10 +3,10 @@
 import shlex
 from collections.abc import Mapping
 
-from roundsman.inspector.read.selection import TAGS, Selection
 from roundsman.model.states import TaskState
 from roundsman_console.cli_errors import USAGE, ConsoleError
 from roundsman_console.filters import read_selection
+from roundsman_console.inspector.read.selection import TAGS, Selection
 from roundsman_console.run_limits import LONGEST_SELECTION
 
 LEFT_OUT = "left_out"

@@ -9,9 +9,9 @@ from datetime import datetime
 
 from markupsafe import Markup, escape
 
-from roundsman.inspector.clock import now
-from roundsman.inspector.sanitize import inert
 from roundsman.model.instants import EPOCH, MINUTE, SECOND, format_duration, iso, milliseconds
+from roundsman_console.inspector.clock import now
+from roundsman_console.inspector.sanitize import inert
 
 HOUR = 60 * MINUTE
 HOURS_WITH_MINUTES = 10 * HOUR

@@ -14,8 +14,8 @@ from functions.agents.dns.app import dns
 from functions.agents.mail.app import mail
 from functions.agents.mail_backup.app import mail_backup
 from roundsman import Json
-from roundsman.testing import World
-from roundsman.testing.remote_services import RemoteServices
+from roundsman_testing import World
+from roundsman_testing.remote_services import RemoteServices
 from workflows.tenant_onboarding import tenant_onboarding
 
 AGENTS = (accounts, databases, dns, compliance, billing, mail, mail_backup)

@@ -8,9 +8,9 @@ import pytest
 
 from roundsman import Json, PermanentError
 from roundsman.client import Client
-from roundsman.testing import TaskState
-from roundsman.testing.remote_services import RemoteServices
 from roundsman_console.local import LocalAws
+from roundsman_testing import TaskState
+from roundsman_testing.remote_services import RemoteServices
 
 pytestmark = pytest.mark.deployed
 

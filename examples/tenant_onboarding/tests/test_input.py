@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from roundsman import InvalidInput, Json
-from roundsman.testing import World
+from roundsman_testing import World
 from workflows.tenant import Tenant, User
 
 Event = Callable[[str], dict[str, Json]]

@@ -6,7 +6,7 @@ import pytest
 
 from functions.agents.accounts.app import accounts
 from roundsman import Json
-from roundsman.testing import TaskState, World
+from roundsman_testing import TaskState, World
 from workflows.user_invitation import user_invitation
 
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from roundsman import Json, PermanentError
 from roundsman.model.states import ProcessState
-from roundsman.testing import TaskState, World
+from roundsman_testing import TaskState, World
 
 Event = Callable[[str], dict[str, Json]]
 

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 from roundsman import Json, PermanentError
 from roundsman.agents.callbacks import failed_reply, succeeded_reply
-from roundsman.testing import TaskState
-from roundsman.testing.remote_services import RemoteServices
-from roundsman.testing.stack import Stack
+from roundsman_testing import TaskState
+from roundsman_testing.remote_services import RemoteServices
+from roundsman_testing.stack import Stack
 
 Event = Callable[[str], dict[str, Json]]
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from roundsman.testing.stack import Clock, Services, Stack
+from roundsman_testing.stack import Clock, Services, Stack
 from tests.console.operators import Operator, operator_of
 from tests.project import deployed_project, of_each_agent
 

@@ -9,12 +9,12 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from roundsman.aws.dynamodb.bulk_runs import DynamoBulkRuns
-from roundsman.inspector.bulk.dry_run import choose
-from roundsman.inspector.read.selection import Selection
-from roundsman.inspector.read.stack import find_stack
 from roundsman.model.bulk_run import RequestAction, RunRequest
 from roundsman.model.holds import OPERATOR, Hold
 from roundsman_console import confirm
+from roundsman_console.inspector.bulk.dry_run import choose
+from roundsman_console.inspector.read.selection import Selection
+from roundsman_console.inspector.read.stack import find_stack
 from roundsman_console.main import app
 from tests.console.bulk_stories import NO_MAIL, archived, group_of, names, states
 from tests.console.operators import (
@@ -546,7 +546,7 @@ def test_the_request_of_another_person_is_not_lost_by_a_later_one(
         *("resubmit", "--group", group, "--go", "--no-wait", "--json", "--canary", "1")
     )
     run_id = str(document(started)["runId"])
-    asked = "roundsman.inspector.bulk.start.own_principal"
+    asked = "roundsman_console.inspector.bulk.start.own_principal"
     monkeypatch.setattr(asked, lambda: "AROAOPERATOR:ann")
     stopped = operator.types("bulk", "stop", run_id, "--reason", "it charges twice")
     assert stopped.exit_code == 0, stopped.output

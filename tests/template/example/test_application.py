@@ -1,8 +1,8 @@
 """What the example consists of, where the rules would allow an application more."""
 
 from roundsman.aws.settings import AgentSettings
-from roundsman.testing.rules.interface import OUTPUTS
-from roundsman.testing.rules.reading import (
+from roundsman_console.check.interface import OUTPUTS
+from roundsman_console.check.reading import (
     ENGINE_FUNCTIONS,
     agents,
     functions,
@@ -13,7 +13,7 @@ from roundsman.testing.rules.reading import (
     reference,
     variables,
 )
-from roundsman.testing.stack.template import Document, mapping_of
+from roundsman_console.template import Document, mapping_of
 from tests.project import SERVICE_URLS
 from tests.support.template_reading import (
     ENGINE_TABLES,

@@ -18,11 +18,11 @@ from roundsman.aws.clock import now
 from roundsman.aws.dynamodb.bulk_runs import DynamoBulkRuns
 from roundsman.model.bulk_run import PlannedOrder, Run, RunState, Terms
 from roundsman.model.events import Cancel, CommandSource, Erase
-from roundsman.testing.remote_services import RemoteServices
-from roundsman.testing.stack.calls import AwsCall
-from roundsman.testing.stack.driver import Driver
-from roundsman.testing.stack.template import Document
 from roundsman.wire.commands import command_of
+from roundsman_console.template import Document
+from roundsman_testing.remote_services import RemoteServices
+from roundsman_testing.stack.calls import AwsCall
+from roundsman_testing.stack.driver import Driver
 from tests.contract.circuits import fresh_circuits
 from tests.project import SERVICE_URLS, TEMPLATE, create_stack
 from tests.support.template_reading import among, granted, keys_granted

@@ -4,11 +4,11 @@ import json
 import re
 from pathlib import Path
 
-from roundsman.testing.rules.reading import (
+from roundsman_console.check.reading import (
     agents,
     items,
 )
-from roundsman.testing.stack.template import Document, Json, mapping_of
+from roundsman_console.template import Document, Json, mapping_of
 from tests.docs.test_metrics_page import written
 from tests.project import translate
 from tests.support.dashboard import bodies_of, body_of, dashboard_of

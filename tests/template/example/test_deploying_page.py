@@ -4,9 +4,9 @@ import re
 
 from samtranslator.yaml_helper import yaml_parse  # type: ignore[import-untyped]
 
-from roundsman.testing.rules.reading import of_type
-from roundsman.testing.stack.nested import APPLICATION
-from roundsman.testing.stack.template import Document, mapping_of
+from roundsman_console.check.reading import of_type
+from roundsman_console.nested_stacks import APPLICATION
+from roundsman_console.template import Document, mapping_of
 from tests.project import TEMPLATE
 from tests.support.template_reading import dead_letter_queues, work_queues
 

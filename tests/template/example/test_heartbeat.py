@@ -8,12 +8,12 @@ import pytest
 from moto import mock_aws
 from samtranslator.yaml_helper import yaml_parse  # type: ignore[import-untyped]
 
-from roundsman.testing.rules.reading import (
+from roundsman.wire.alert import SUBJECT_LIMIT
+from roundsman_console.check.reading import (
     at,
     of_type,
 )
-from roundsman.testing.stack.template import Document, Json, mapping_of
-from roundsman.wire.alert import SUBJECT_LIMIT
+from roundsman_console.template import Document, Json, mapping_of
 from tests.console.schemas import assert_schema
 from tests.project import TEMPLATE, translate
 

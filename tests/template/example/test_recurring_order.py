@@ -9,11 +9,11 @@ from samtranslator.yaml_helper import yaml_parse  # type: ignore[import-untyped]
 from roundsman.errors import RejectedOrder
 from roundsman.submission.events import EventReader
 from roundsman.submission.submission import ValidOrder
-from roundsman.testing.rules.reading import (
+from roundsman_console.check.reading import (
     of_type,
     reference,
 )
-from roundsman.testing.stack.template import Document, mapping_of
+from roundsman_console.template import Document, mapping_of
 from tests.project import TEMPLATE, translate
 from tests.support.template_reading import allowed_to, statements
 from workflows.registry import WORKFLOWS

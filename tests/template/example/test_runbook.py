@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from roundsman.alerts.group_alert import KINDS
-from roundsman.testing.rules.reading import of_type
-from roundsman.testing.stack.template import Document
+from roundsman_console.check.reading import of_type
+from roundsman_console.template import Document
 from tests.console.operations_page import NIGHT, RUNBOOK
 from tests.console.verbs import VERBS, options_of
 from tests.project import TEMPLATE

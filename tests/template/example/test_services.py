@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from roundsman.testing.rules import RULES, Application
-from roundsman.testing.rules.reading import (
+from roundsman_console.check import RULES, Application
+from roundsman_console.check.reading import (
     at,
     chosen,
     functions,
 )
-from roundsman.testing.stack.template import Document
+from roundsman_console.template import Document
 from tests.project import TEMPLATE, translate
 from tests.support.template_reading import (
     NO_VALUE,

@@ -13,9 +13,9 @@ from roundsman.aws.settings import (
     SupervisorSettings,
 )
 from roundsman.model.workflow import Priority
-from roundsman.testing.rules.interface import OUTPUTS
-from roundsman.testing.stack.resources import StackOnMoto
-from roundsman.testing.stack.template import Document
+from roundsman_console.check.interface import OUTPUTS
+from roundsman_console.template import Document
+from roundsman_testing.stack.resources import StackOnMoto
 from tests.support.template_reading import ENGINE_TABLES, environment
 from tests.template.example.agents import AGENTS
 from tests.template.test_tables import INDEXES, KEYS

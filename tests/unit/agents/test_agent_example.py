@@ -10,7 +10,7 @@ from roundsman.agents.agent import Handler
 from roundsman.aws.clock import now
 from roundsman.aws.settings import SettingMissing
 from roundsman.model.events import Outcome
-from roundsman.testing.remote_services import RemoteServices
+from roundsman_testing.remote_services import RemoteServices
 from tests.support.agent_world import (
     TABLE,
     Aws,

@@ -20,7 +20,7 @@ from roundsman.agents.http import LARGEST_ANSWER
 from roundsman.errors import TransientError
 from roundsman.model.states import ProcessState
 from roundsman.model.task import StepError
-from roundsman.testing.remote_services import RemoteServices
+from roundsman_testing.remote_services import RemoteServices
 from tests.support.certificates import server_context
 from tests.support.partner_world import Partner
 from tests.support.remote_server import (

@@ -9,7 +9,7 @@ import pytest
 
 from roundsman.agents.agent import NoReply
 from roundsman.model.task import StepError
-from roundsman.testing.remote_services import RemoteServices
+from roundsman_testing.remote_services import RemoteServices
 from tests.support.partner_world import Partner
 from tests.support.remote_server import CREATED, Server, answer, calls, refusal, running
 from tests.unit.remote_services.client import Client

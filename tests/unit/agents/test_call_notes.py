@@ -15,8 +15,8 @@ from roundsman.errors import Busy, CallRefused, TryAgain
 from roundsman.model.events import Outcome
 from roundsman.model.instants import SECOND
 from roundsman.model.task import Effect
-from roundsman.testing.memory import MemoryCallNotes
 from roundsman.wire.messages import AgentRequest, Reply, read_reply
+from roundsman_testing.memory import MemoryCallNotes
 from tests.support.agent_samples import (
     NOW,
     Clock,

@@ -5,8 +5,6 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from roundsman.inspector.operate import hold_alerts
-from roundsman.inspector.read.stack import DeployedStack
 from roundsman.model.holds import Hold
 from roundsman.wire.alert import (
     Alert,
@@ -15,6 +13,8 @@ from roundsman.wire.alert import (
     foreign_command_alert,
     late_answer_alert,
 )
+from roundsman_console.inspector.operate import hold_alerts
+from roundsman_console.inspector.read.stack import DeployedStack
 from tests.console.schemas import assert_schema
 
 T0 = 1_795_000_000_000

@@ -13,11 +13,11 @@ from roundsman.model.failure import Failure, Group, failure_of
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.states import TaskState
 from roundsman.model.workflow import Archive, Compensation, Retry, Step, Undo, Workflow
-from roundsman.testing import World
-from roundsman.testing.faults import Crash, Fault, Faults
-from roundsman.testing.memory import MemoryGroups
-from roundsman.testing.world.crashes import crash_everywhere
 from roundsman.wire.alert import Alert
+from roundsman_testing import World
+from roundsman_testing.faults import Crash, Fault, Faults
+from roundsman_testing.memory import MemoryGroups
+from roundsman_testing.world.crashes import crash_everywhere
 from tests.support.machine_world import T0, plan, step
 from tests.support.shell_world import ORDER_ID, Shells
 

@@ -12,9 +12,9 @@ from roundsman.model.failure import failure_of
 from roundsman.model.instants import MINUTE
 from roundsman.model.states import TaskState
 from roundsman.model.task import StepError
-from roundsman.testing.faults import Fault, Faults
-from roundsman.testing.memory import MemoryGroups, MemoryStore
 from roundsman.wire.alert import Alert
+from roundsman_testing.faults import Fault, Faults
+from roundsman_testing.memory import MemoryGroups, MemoryStore
 from tests.support.machine_world import T0
 from tests.support.shell_world import ORDER_ID
 from tests.unit.alerts.test_census import ONE, Counting, archived, failure_named, reporter

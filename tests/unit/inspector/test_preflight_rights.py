@@ -8,7 +8,13 @@ import re
 import pytest
 from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER  # type: ignore[import-untyped]
 
-from roundsman.inspector.preflight.rights import RIGHTS, Right, merged, rights_of, unknown_types
+from roundsman_console.inspector.preflight.rights import (
+    RIGHTS,
+    Right,
+    merged,
+    rights_of,
+    unknown_types,
+)
 
 UNUSED = {
     r"cloudformation:(SetStackPolicy|UpdateTerminationProtection)": "sam deploy sets neither",

@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roundsman.errors import DefinitionError
-from roundsman.inspector.read.masks import MASK, MaskedPaths
 from roundsman.model.input_types import (
     Items,
     Masked,
@@ -26,6 +25,7 @@ from roundsman.model.input_types import (
 )
 from roundsman.model.json import Json
 from roundsman.model.workflow import Step, Undo, Wait, Workflow
+from roundsman_console.inspector.read.masks import MASK, MaskedPaths
 
 SECRET = "P-1234567"
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from roundsman.testing.remote_services import RemoteServices
+from roundsman_testing.remote_services import RemoteServices
 from tests.unit.remote_services.client import Client
 
 

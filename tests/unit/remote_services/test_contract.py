@@ -4,7 +4,7 @@ from urllib.parse import quote
 
 import pytest
 
-from roundsman.testing.remote_services import RemoteServices
+from roundsman_testing.remote_services import RemoteServices
 from tests.unit.remote_services.client import Client, charge_body, shipment_body
 
 PERFORM = "ord-1/a_step/perform"

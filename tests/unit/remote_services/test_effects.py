@@ -3,9 +3,9 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-from roundsman.testing.remote_services import RemoteServices
-from roundsman.testing.remote_services.contract import OPERATIONS
-from roundsman.testing.remote_services.ledger import ServiceCall, ServiceLedger
+from roundsman_testing.remote_services import RemoteServices
+from roundsman_testing.remote_services.contract import OPERATIONS
+from roundsman_testing.remote_services.ledger import ServiceCall, ServiceLedger
 from tests.unit.remote_services.client import Client, Got
 
 PERFORM = "ord-1/charge_card/perform"

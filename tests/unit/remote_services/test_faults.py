@@ -7,10 +7,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
-from roundsman.testing.remote_services import FaultsInvalid, RemoteServices
-from roundsman.testing.remote_services.fault_rules import read_rules
-from roundsman.testing.remote_services.faults import dice
-from roundsman.testing.remote_services.hold import TooManyHanging, WaitingRoom
+from roundsman_testing.remote_services import FaultsInvalid, RemoteServices
+from roundsman_testing.remote_services.fault_rules import read_rules
+from roundsman_testing.remote_services.faults import dice
+from roundsman_testing.remote_services.hold import TooManyHanging, WaitingRoom
 from tests.unit.remote_services.client import PATIENCE_SECONDS, Client, Got
 
 PERFORM = "ord-1/charge_card/perform"

@@ -14,8 +14,8 @@ import typer
 from typer.testing import CliRunner
 
 import roundsman_console.cli.services as command_module
-from roundsman.testing.remote_services import PortUnavailable, RemoteServices
 from roundsman_console.project.create import create
+from roundsman_testing.remote_services import PortUnavailable, RemoteServices
 from tests.console.schemas import assert_schema
 from tests.unit.remote_services.client import Client, charge_body, send_on
 

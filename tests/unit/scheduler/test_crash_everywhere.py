@@ -1,7 +1,7 @@
 """Whole orders with a fault at every single call of every part: all of them, not a sample.
 
 For each story, one run without faults counts the calls; then each call in turn fails in each way
-there is. Every record is held against the invariants as it is written (`roundsman.testing`).
+there is. Every record is held against the invariants as it is written (`roundsman_testing`).
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -13,8 +13,8 @@ from _pytest.mark.structures import ParameterSet
 from roundsman.model.json import canonical_json
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Task
-from roundsman.testing import Fault, Faults, World
-from roundsman.testing.world.crashes import PASSING, crash_everywhere
+from roundsman_testing import Fault, Faults, World
+from roundsman_testing.world.crashes import PASSING, crash_everywhere
 from tests.support.crash_stories import STORIES, WELL
 from tests.support.crash_story import ORDER_ID, Story, circuits_that_never_open, tell
 from tests.support.machine_world import step, workflow

@@ -24,9 +24,9 @@ from roundsman.model.states import TaskState
 from roundsman.model.task import ERASED, StepError
 from roundsman.model.workflow import Archive
 from roundsman.scheduler.erasure import erase_beside
-from roundsman.testing.faults import ABLE, CALLS, Crash, Fault, Faults
-from roundsman.testing.world.crashes import PASSING
 from roundsman.wire.commands import command_of
+from roundsman_testing.faults import ABLE, CALLS, Crash, Fault, Faults
+from roundsman_testing.world.crashes import PASSING
 from tests.support.machine_world import REPLY_TO, plan, step
 from tests.support.shell_world import ORDER, ORDER_ID, Shells
 

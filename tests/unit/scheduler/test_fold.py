@@ -15,9 +15,9 @@ from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.workflow import Retry
 from roundsman.scheduler.fold import ArrivedReply
 from roundsman.scheduler.scheduler import MAX_WRITE_ATTEMPTS, Handled
-from roundsman.testing import Fault, Faults
-from roundsman.testing.faults import Crash
-from roundsman.testing.recording import RecordingOutbox
+from roundsman_testing import Fault, Faults
+from roundsman_testing.faults import Crash
+from roundsman_testing.recording import RecordingOutbox
 from tests.support.machine_world import plan, step
 from tests.support.shell_world import ORDER_ID, Shells
 

@@ -15,9 +15,9 @@ from roundsman.model.plan import Plan
 from roundsman.model.task import Effect, StepError, Task, idempotency_key, operation_of
 from roundsman.scheduler.fold import ArrivedReply
 from roundsman.scheduler.scheduler import Handled
-from roundsman.testing.recording import SentRequest, SentStatus
 from roundsman.wire.alert import Alert
 from roundsman.wire.messages import Reply
+from roundsman_testing.recording import SentRequest, SentStatus
 from tests.support.shell_world import ORDER_ID, Shells
 from tests.unit.engine.test_machine_properties import plans
 

@@ -18,9 +18,9 @@ from roundsman.scheduler.lookahead import (
     LookAhead,
 )
 from roundsman.supervisor.supervisor import PassReport, Supervisor
-from roundsman.testing.faults import Fault, Faults
-from roundsman.testing.recording import RecordingOutbox
 from roundsman.wire.commands import Command
+from roundsman_testing.faults import Fault, Faults
+from roundsman_testing.recording import RecordingOutbox
 from tests.support.machine_world import T0, plan, step
 from tests.support.shell_world import ORDER_ID, SHARDS, Shells
 

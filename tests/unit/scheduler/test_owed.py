@@ -11,8 +11,8 @@ from roundsman.model.events import Outcome
 from roundsman.model.states import TaskState
 from roundsman.model.workflow import Archive
 from roundsman.scheduler.owed import CLEARING_RACES
-from roundsman.testing.faults import Crash, Fault, Faults
 from roundsman.wire.commands import Command
+from roundsman_testing.faults import Crash, Fault, Faults
 from tests.support.machine_world import REPLY_TO, plan, step
 from tests.support.shell_world import ORDER_ID, Shells
 

@@ -22,7 +22,7 @@ from roundsman.model.scheduler_queues import (
 from roundsman.model.task import Task
 from roundsman.model.workflow import Retry
 from roundsman.scheduler.queue_watch import LOOK_KEPT_FOR, WANTED_AGAIN_AFTER, QueueWatch
-from roundsman.testing.memory import MemoryAgentBoard
+from roundsman_testing.memory import MemoryAgentBoard
 from tests.support.machine_world import T0, World, plan, step
 
 LATE = T0 + 31 * SECOND

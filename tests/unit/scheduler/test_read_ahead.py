@@ -8,8 +8,8 @@ from roundsman.engine.new_task import ProcessingOptions
 from roundsman.errors import CallRefused, TryAgain
 from roundsman.ports import OrderRow
 from roundsman.scheduler.order_cache import MAX_BYTES, OrderCache
-from roundsman.testing import Fault, Faults
 from roundsman.wire.commands import START, Command
+from roundsman_testing import Fault, Faults
 from tests.support.shell_world import ORDER_ID, Shells
 from tests.support.supervision_world import LINE
 

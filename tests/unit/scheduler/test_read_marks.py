@@ -11,10 +11,10 @@ from roundsman.model.queue_lag import PROMPT, ReadMark
 from roundsman.model.scheduler_queues import WANTED_FOR
 from roundsman.ports import Clock
 from roundsman.scheduler.fold import ArrivedReply
-from roundsman.testing.faults import Fault, Faults
-from roundsman.testing.memory import MemoryAgentBoard
 from roundsman.wire.commands import Command
 from roundsman.wire.messages import Reply
+from roundsman_testing.faults import Fault, Faults
+from roundsman_testing.memory import MemoryAgentBoard
 from tests.support.machine_world import plan, step
 from tests.support.shell_world import ORDER_ID, Shells
 

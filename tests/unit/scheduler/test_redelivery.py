@@ -10,8 +10,8 @@ from roundsman.model.events import CommandSource, OperatorEvent, Outcome, Resolv
 from roundsman.model.instants import SECOND
 from roundsman.model.states import ProcessState
 from roundsman.model.workflow import Archive, Retry
-from roundsman.testing.faults import Crash, Fault, Faults
 from roundsman.wire.commands import Command, command_of
+from roundsman_testing.faults import Crash, Fault, Faults
 from tests.support.machine_world import plan, step
 from tests.support.shell_world import ORDER_ID, Shells
 

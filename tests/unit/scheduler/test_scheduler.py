@@ -13,10 +13,10 @@ from roundsman.model.task import StepError
 from roundsman.model.workflow import Archive, Retry
 from roundsman.scheduler.owed import OwedResult
 from roundsman.scheduler.scheduler import MAX_WRITE_ATTEMPTS
-from roundsman.testing.faults import Crash, Fault, Faults
-from roundsman.testing.recording import SentRequest
 from roundsman.wire.commands import Command
 from roundsman.wire.messages import read_request
+from roundsman_testing.faults import Crash, Fault, Faults
+from roundsman_testing.recording import SentRequest
 from tests.support.machine_world import plan, step
 from tests.support.shell_world import ORDER, ORDER_ID, Shells
 

@@ -12,9 +12,9 @@ from roundsman.model.task import StepRecord
 from roundsman.model.workflow import Retry, Step, Workflow
 from roundsman.ports import OrderRow
 from roundsman.scheduler.scheduler import Handled, Scheduler, newly_held, outcome_of
-from roundsman.testing.memory import MemoryAgentBoard, MemoryGroups, MemoryPlans, MemoryStore
-from roundsman.testing.recording import RecordingOutbox, SentCommand, SentRequest
 from roundsman.wire.commands import START, Command
+from roundsman_testing.memory import MemoryAgentBoard, MemoryGroups, MemoryPlans, MemoryStore
+from roundsman_testing.recording import RecordingOutbox, SentCommand, SentRequest
 
 NOW = 1_800_000_000_000
 HOUR = timedelta(hours=1)

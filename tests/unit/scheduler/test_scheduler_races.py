@@ -9,9 +9,9 @@ from roundsman.model.events import Outcome
 from roundsman.model.plan import Plan
 from roundsman.model.states import ProcessState
 from roundsman.scheduler.fold import ArrivedReply
-from roundsman.testing.faults import Faults
 from roundsman.wire.commands import Command
 from roundsman.wire.messages import Reply
+from roundsman_testing.faults import Faults
 from tests.support.machine_world import plan, step
 from tests.support.shell_world import ORDER_ID, Shells
 

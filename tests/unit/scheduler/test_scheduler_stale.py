@@ -4,7 +4,7 @@ import pytest
 
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.events import Outcome
-from roundsman.testing import Fault, Faults
+from roundsman_testing import Fault, Faults
 from tests.support.crash_stories import STORIES
 from tests.support.crash_story import tell
 from tests.support.shell_world import Shells

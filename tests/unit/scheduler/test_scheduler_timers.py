@@ -18,8 +18,8 @@ from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.workflow import Archive
 from roundsman.ports import LONGEST_DELAY
 from roundsman.scheduler.lookahead import RATHER_LATE
-from roundsman.testing.faults import Fault, Faults
 from roundsman.wire.commands import command_of
+from roundsman_testing.faults import Fault, Faults
 from tests.support.machine_world import T0, plan, step
 from tests.support.shell_world import ORDER_ID, Shells
 

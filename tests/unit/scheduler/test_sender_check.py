@@ -9,10 +9,10 @@ from roundsman.errors import CallRefused, TryAgain
 from roundsman.model.events import CommandSource, UndoAsked
 from roundsman.model.senders import ANY_SENDER, Senders
 from roundsman.scheduler.sender_check import ALERTED_FOR, SenderCheck
-from roundsman.testing.faults import Fault, Faults, FaultyOutbox
-from roundsman.testing.recording import RecordingOutbox
 from roundsman.wire.alert import Alert
 from roundsman.wire.commands import INSPECT, START, Command, command_of
+from roundsman_testing.faults import Fault, Faults, FaultyOutbox
+from roundsman_testing.recording import RecordingOutbox
 
 SENDERS = Senders(frozenset({"AROAOPS"}), "AROASUBMISSION")
 COMMAND = command_of("ord-1", UndoAsked(CommandSource("c-1", "ann\x1b[2J", "card 4111")))

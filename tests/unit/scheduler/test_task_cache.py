@@ -12,8 +12,8 @@ from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import PERFORM, Owed, StepRecord, Task
 from roundsman.ports import OrderRow, Saved, Superseded
 from roundsman.scheduler.task_cache import KEPT_FOR, MAX_BYTES, MAX_STEPS, MAX_TASKS, TaskCache
-from roundsman.testing import Faults
 from roundsman.wire.commands import START, Command
+from roundsman_testing import Faults
 from tests.support.machine_world import plan, step
 from tests.support.shell_world import ORDER_ID, Shells
 from tests.support.supervision_world import LINE

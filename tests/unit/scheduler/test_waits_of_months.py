@@ -13,8 +13,8 @@ from roundsman.model.states import TaskState
 from roundsman.model.workflow import Archive, Retry, Wait
 from roundsman.ports import LONGEST_DELAY
 from roundsman.supervisor.supervisor import Supervisor
-from roundsman.testing.recording import SentCommand
 from roundsman.wire.commands import Command
+from roundsman_testing.recording import SentCommand
 from tests.support.machine_world import T0, plan, step
 from tests.support.shell_world import ORDER_ID, Shells
 

@@ -14,8 +14,8 @@ from roundsman.model.workflow import Archive
 from roundsman.ports import LONGEST_DELAY
 from roundsman.scheduler.lookahead import RATHER_LATE
 from roundsman.submission.submission import CancelAsked
-from roundsman.testing.faults import Crash, Fault, Faults
 from roundsman.wire.commands import Command, read_command
+from roundsman_testing.faults import Crash, Fault, Faults
 from tests.support.machine_world import REPLY_TO, T0, plan, step
 from tests.support.shell_world import ORDER_ID, Shells
 

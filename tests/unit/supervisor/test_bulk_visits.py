@@ -38,10 +38,10 @@ from roundsman.supervisor.bulk_runs import (
     BulkRuns,
 )
 from roundsman.supervisor.supervisor import VISIT_INTERVAL, VisitTimes
-from roundsman.testing import World
-from roundsman.testing.memory import MemoryBulkRuns, MemoryHolds, MemoryPlans, MemoryStore
-from roundsman.testing.world.outbox import WorldOutbox
 from roundsman.wire.commands import Command
+from roundsman_testing import World
+from roundsman_testing.memory import MemoryBulkRuns, MemoryHolds, MemoryPlans, MemoryStore
+from roundsman_testing.world.outbox import WorldOutbox
 from tests.world.shop import ONCE, a_step, a_workflow
 
 NOW = 1_800_000_000_000

@@ -7,8 +7,8 @@ import pytest
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.leases import LEASE_DURATION, Lease, Leases
 from roundsman.supervisor.shard_leases import MAX_WRITE_ATTEMPTS, ShardPass
-from roundsman.testing.faults import Fault, Faults, FaultyLeases
-from roundsman.testing.memory import MemoryLeases
+from roundsman_testing.faults import Fault, Faults, FaultyLeases
+from roundsman_testing.memory import MemoryLeases
 from tests.support.machine_world import T0
 
 SHARDS = 16

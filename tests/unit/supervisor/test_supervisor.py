@@ -21,8 +21,8 @@ from roundsman.supervisor.supervisor import (
     PassReport,
     put_off_after,
 )
-from roundsman.testing.faults import Crash, Fault, Faults
 from roundsman.wire.commands import Command
+from roundsman_testing.faults import Crash, Fault, Faults
 from tests.support.machine_world import T0, plan, step
 from tests.support.shell_world import ORDER_ID, SHARDS, Shells
 from tests.support.supervision_world import passed, started, submitted

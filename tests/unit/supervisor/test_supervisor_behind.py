@@ -9,8 +9,8 @@ from roundsman.engine.due import shard_of
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.scheduler_queues import COMMANDS, QueueDepth
 from roundsman.supervisor.supervisor import PassReport
-from roundsman.testing.faults import Faults
 from roundsman.wire.commands import Command
+from roundsman_testing.faults import Faults
 from tests.support.machine_world import T0, plan, step
 from tests.support.shell_world import SHARDS, LittleKnownBoard, Shells
 

@@ -11,7 +11,7 @@ from roundsman.model.states import TaskState
 from roundsman.model.workflow import Undo
 from roundsman.ports import DueEntry
 from roundsman.supervisor.supervisor import Supervisor, SupervisorConfig
-from roundsman.testing.faults import Faults, FaultyStore
+from roundsman_testing.faults import Faults, FaultyStore
 from tests.support.machine_world import T0, plan
 from tests.support.shell_world import ORDER_ID, SHARDS, Shells
 from tests.support.supervision_world import LATER, first, passed, started, submitted

@@ -13,7 +13,7 @@ from roundsman.model.leases import LEASE_DURATION
 from roundsman.model.states import TaskState
 from roundsman.model.task import Owed
 from roundsman.supervisor.supervisor import PassReport, Supervisor, VisitTimes, keep_passing
-from roundsman.testing.faults import Fault, Faults
+from roundsman_testing.faults import Fault, Faults
 from tests.support.machine_world import T0, plan, step
 from tests.support.shell_world import SHARDS, Shells
 

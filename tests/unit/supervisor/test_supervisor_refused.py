@@ -11,7 +11,8 @@ from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.plan import Plan
 from roundsman.ports import AgentBoard, PlanStore
 from roundsman.supervisor.supervisor import PassReport, Supervisor, SupervisorConfig
-from roundsman.testing.faults import (
+from roundsman.wire.commands import Command
+from roundsman_testing.faults import (
     Fault,
     Faults,
     FaultyBoard,
@@ -21,7 +22,6 @@ from roundsman.testing.faults import (
     FaultyPlans,
     FaultyStore,
 )
-from roundsman.wire.commands import Command
 from tests.support.machine_world import plan, step
 from tests.support.shell_world import SHARDS, Shells
 

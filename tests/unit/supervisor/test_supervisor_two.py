@@ -7,8 +7,8 @@ import pytest
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.leases import LEASE_DURATION
 from roundsman.ports import Clock
-from roundsman.testing.faults import Crash, Fault, Faults, FaultyLeases
 from roundsman.wire.commands import Command
+from roundsman_testing.faults import Crash, Fault, Faults, FaultyLeases
 from tests.support.machine_world import plan, step
 from tests.support.shell_world import SHARDS, Shells
 

@@ -7,8 +7,8 @@ import pytest
 
 from roundsman import Compensation, PermanentError, Retry, Step, TransientError, Undo, Workflow
 from roundsman.agents.callbacks import succeeded_reply
-from roundsman.testing import TaskState, World
-from roundsman.testing.world.queues import REPLIES
+from roundsman_testing import TaskState, World
+from roundsman_testing.world.queues import REPLIES
 
 DAY = timedelta(days=1)
 approve = Step(

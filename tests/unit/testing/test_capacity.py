@@ -7,10 +7,10 @@ import pytest
 from roundsman import Step, Workflow
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.scheduler_queues import QueueDepth
-from roundsman.testing import Capacity, Mishaps, World
-from roundsman.testing.world.queues import COMMANDS, REPLIES
-from roundsman.testing.world.world import MORNING
 from roundsman.wire.commands import START, read_command
+from roundsman_testing import Capacity, Mishaps, World
+from roundsman_testing.world.queues import COMMANDS, REPLIES
+from roundsman_testing.world.world import MORNING
 
 A_SECOND = timedelta(seconds=1)
 AGENTS = {"stock": "reserve", "payment": "charge"}

@@ -17,16 +17,16 @@ from roundsman.model.plan import StepPlan, plan_of
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect, Owed, StepError, StepRecord, Task, Termination
 from roundsman.supervisor.supervisor import Supervisor
-from roundsman.testing import Crash, Fault, Faults, Invariant, InvariantBroken, World
-from roundsman.testing.faults import ABLE, CALLS, FaultyOutbox
-from roundsman.testing.invariants.claims import Claims
-from roundsman.testing.invariants.looks import WITHIN, Looks
-from roundsman.testing.invariants.needs import SOON, needs
-from roundsman.testing.invariants.rules import Broken, of_knowledge, of_record, round_of
-from roundsman.testing.ledger import EffectKey
-from roundsman.testing.world.outbox import WorldOutbox
-from roundsman.testing.world.queues import REQUESTS
 from roundsman.wire.messages import AgentRequest
+from roundsman_testing import Crash, Fault, Faults, Invariant, InvariantBroken, World
+from roundsman_testing.faults import ABLE, CALLS, FaultyOutbox
+from roundsman_testing.invariants.claims import Claims
+from roundsman_testing.invariants.looks import WITHIN, Looks
+from roundsman_testing.invariants.needs import SOON, needs
+from roundsman_testing.invariants.rules import Broken, of_knowledge, of_record, round_of
+from roundsman_testing.ledger import EffectKey
+from roundsman_testing.world.outbox import WorldOutbox
+from roundsman_testing.world.queues import REQUESTS
 from tests.unit.testing.samples import SHOP, charge
 
 Patch = pytest.MonkeyPatch
@@ -359,7 +359,7 @@ def test_a_refusal_of_one_copy_is_no_proof_while_the_effect_of_another_stands(
         blind = replace(task, steps={**task.steps, **errors})
         return list(of_knowledge(blind, standing))
 
-    monkeypatch.setattr("roundsman.testing.invariants.watch.of_knowledge", refused)
+    monkeypatch.setattr("roundsman_testing.invariants.watch.of_knowledge", refused)
     world = World(CHARGING)
     world.mail(REQUESTS).comes_twice(after=timedelta(seconds=5))
     world.on("charge").refuses("CardDeclined", times=1)

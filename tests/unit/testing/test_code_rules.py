@@ -2,9 +2,9 @@
 
 import pytest
 
-from roundsman.testing.rules import Application
-from roundsman.testing.rules.code import agent_folders, undefined_names
-from roundsman.testing.stack.template import Document
+from roundsman_console.check import Application
+from roundsman_console.check.code import agent_folders, undefined_names
+from roundsman_console.template import Document
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from moto.core.serialize import (
 )
 from moto.core.utils import get_service_model
 
-from roundsman.testing.stack import Stack, computed_once
+from roundsman_testing.stack import Stack, computed_once
 from tests.moto.orders import order
 
 SERVICES = ("cloudformation", "dynamodb", "events", "lambda", "s3", "scheduler", "sns", "sqs")

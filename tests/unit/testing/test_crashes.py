@@ -3,7 +3,7 @@
 import pytest
 
 from roundsman.scheduler import owed
-from roundsman.testing import (
+from roundsman_testing import (
     Fault,
     Faults,
     ProcessingOptions,
@@ -12,8 +12,8 @@ from roundsman.testing import (
     World,
     crash_everywhere,
 )
-from roundsman.testing.faults import CONDITIONAL_WRITES, MESSAGES, READS
-from roundsman.testing.world.crashes import applies
+from roundsman_testing.faults import CONDITIONAL_WRITES, MESSAGES, READS
+from roundsman_testing.world.crashes import applies
 from tests.unit.testing.samples import SHOP
 
 

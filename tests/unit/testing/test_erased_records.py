@@ -8,7 +8,7 @@ import pytest
 from roundsman.model.corrections import Change
 from roundsman.model.states import TaskState
 from roundsman.model.task import Owed, StepError, Task, Termination
-from roundsman.testing.invariants.rules import Invariant, of_change, of_record
+from roundsman_testing.invariants.rules import Invariant, of_change, of_record
 from tests.support.erased_stories import ENDED, erased
 from tests.support.machine_world import World
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from roundsman import Agent
-from roundsman.testing import TaskState, World
-from roundsman.testing.remote_services import RemoteServices
+from roundsman_testing import TaskState, World
+from roundsman_testing.remote_services import RemoteServices
 from tests.moto.orders import ALL_EFFECTS, effects_of, order
 from workflows.order_fulfilment import order_fulfilment
 

@@ -6,8 +6,8 @@ import pytest
 
 from roundsman import Retry, Step, Workflow
 from roundsman.model.states import TaskState
-from roundsman.testing import World
-from roundsman.testing.world.queues import REPLIES, REQUESTS
+from roundsman_testing import World
+from roundsman_testing.world.queues import REPLIES, REQUESTS
 
 pack = Step(
     name="pack",

@@ -12,8 +12,8 @@ from roundsman import Step, Workflow
 from roundsman.agents.call_notes import Begun
 from roundsman.errors import Throttled, TryAgain
 from roundsman.ports import DueEntry
-from roundsman.testing import Fault, Faults, Mishaps, TaskState, World
-from roundsman.testing.faults import (
+from roundsman_testing import Fault, Faults, Mishaps, TaskState, World
+from roundsman_testing.faults import (
     ABLE,
     CALLS,
     TABLE_CALLS,
@@ -21,8 +21,8 @@ from roundsman.testing.faults import (
     FaultyLeases,
     FaultyStore,
 )
-from roundsman.testing.memory import MemoryCallNotes, MemoryLeases, MemoryStore
-from roundsman.testing.world.mishaps import RandomFaults
+from roundsman_testing.memory import MemoryCallNotes, MemoryLeases, MemoryStore
+from roundsman_testing.world.mishaps import RandomFaults
 from tests.contract.samples import NOW, born, claimed, order_row
 from tests.unit.testing.samples import FENCED, SHOP
 

@@ -20,7 +20,7 @@ from roundsman import (
 )
 from roundsman.model.states import ProcessState
 from roundsman.model.task import UNTOUCHED
-from roundsman.testing import FOR_EVER, Fault, Faults, Mishaps, TaskState, World, crash_everywhere
+from roundsman_testing import FOR_EVER, Fault, Faults, Mishaps, TaskState, World, crash_everywhere
 
 HALF_A_MINUTE = timedelta(seconds=30)
 FENCED = Compensation(fences_late_performs=True, retry=Retry(max_attempts=8))

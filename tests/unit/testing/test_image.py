@@ -10,11 +10,11 @@ import pytest
 from moto import mock_aws
 from moto.sqs.models import sqs_backends
 
-from roundsman.testing.remote_services import RemoteServices
-from roundsman.testing.stack import Clock, Services, Stack, deployment
-from roundsman.testing.stack.image import MotoImage, moto_is_new
-from roundsman.testing.stack.resources import create_stack_on_moto
-from roundsman.testing.stack.template import Template, TemplateProblem, part
+from roundsman_console.template import Template, TemplateProblem, part
+from roundsman_testing.remote_services import RemoteServices
+from roundsman_testing.stack import Clock, Services, Stack, deployment
+from roundsman_testing.stack.image import MotoImage, moto_is_new
+from roundsman_testing.stack.resources import create_stack_on_moto
 from tests.moto.orders import ALL_EFFECTS, order
 from tests.project import TEMPLATE, deployed_project
 

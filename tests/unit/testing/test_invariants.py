@@ -19,7 +19,8 @@ from roundsman.model.task import Task
 from roundsman.ports import Saved, Superseded
 from roundsman.scheduler.scheduler import Scheduler
 from roundsman.supervisor.supervisor import PassReport, Supervisor
-from roundsman.testing import (
+from roundsman.wire.alert import Alert
+from roundsman_testing import (
     FOR_EVER,
     Fault,
     Invariant,
@@ -28,11 +29,10 @@ from roundsman.testing import (
     ProcessingOptions,
     World,
 )
-from roundsman.testing.ledger import EffectKey, Ledger
-from roundsman.testing.memory import MemoryStore
-from roundsman.testing.world.agents import RequestRun
-from roundsman.testing.world.outbox import WorldOutbox
-from roundsman.wire.alert import Alert
+from roundsman_testing.ledger import EffectKey, Ledger
+from roundsman_testing.memory import MemoryStore
+from roundsman_testing.world.agents import RequestRun
+from roundsman_testing.world.outbox import WorldOutbox
 from tests.support.planted import no_version_condition
 from tests.support.plants import PLANTS
 from tests.unit.testing.samples import BESIDE, SHOP

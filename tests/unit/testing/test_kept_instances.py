@@ -8,8 +8,8 @@ import pytest
 from roundsman import Retry, Step, Workflow
 from roundsman.agents.guard import CallHeld
 from roundsman.model.events import Claimant
-from roundsman.testing import Fault, Faults, Invariant, InvariantBroken, Mishaps, TaskState, World
-from roundsman.testing.world.queues import COMMANDS
+from roundsman_testing import Fault, Faults, Invariant, InvariantBroken, Mishaps, TaskState, World
+from roundsman_testing.world.queues import COMMANDS
 from tests.unit.testing.samples import SHOP
 
 MINUTE = timedelta(minutes=1)

@@ -13,14 +13,14 @@ from roundsman.model.plan import Plan, plan_of
 from roundsman.model.states import ProcessState
 from roundsman.model.task import StepRecord, Task
 from roundsman.model.workflow import Archive, Workflow
-from roundsman.testing import Invariant, InvariantBroken, TaskState, World
-from roundsman.testing.invariants.rules import of_change
-from roundsman.testing.memory import MemoryGroups, MemoryStore
-from roundsman.testing.world import processes
-from roundsman.testing.world.outbox import WorldOutbox
-from roundsman.testing.world.queues import REPLIES
 from roundsman.wire.alert import Alert
 from roundsman.wire.messages import Reply, read_reply
+from roundsman_testing import Invariant, InvariantBroken, TaskState, World
+from roundsman_testing.invariants.rules import of_change
+from roundsman_testing.memory import MemoryGroups, MemoryStore
+from roundsman_testing.world import processes
+from roundsman_testing.world.outbox import WorldOutbox
+from roundsman_testing.world.queues import REPLIES
 from tests.unit.testing.samples import SHOP
 from tools.soak import run_stories
 

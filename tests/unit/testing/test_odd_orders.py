@@ -4,7 +4,7 @@ import pytest
 
 from roundsman import Json
 from roundsman.errors import Problem
-from roundsman.testing import TaskState, World
+from roundsman_testing import TaskState, World
 from tests.unit.testing.samples import SHOP
 
 ODD_IDS = ("a/b", "a#1", "a b", "\xe9", "x" * 129, "\ud800", "", "a\n", "a+b")

@@ -6,7 +6,7 @@ import pytest
 
 from roundsman.errors import Throttled, TryAgain
 from roundsman.model.states import TaskState
-from roundsman.testing import World
+from roundsman_testing import World
 from tests.world.shop import FENCED, MINUTE, a_step, a_workflow
 
 charge = a_step("charge", compensation=FENCED)

@@ -30,7 +30,7 @@ def run(project: pytest.Pytester, *arguments: str) -> pytest.RunResult:
 
 def test_the_package_registers_the_plugin() -> None:
     [found] = entry_points(group="pytest11", name="roundsman")  # make install puts it there
-    assert found.value == "roundsman.testing.plugin"
+    assert found.value == "roundsman_testing.plugin"
 
 
 @pytest.mark.exhaustive
@@ -50,7 +50,7 @@ def test_a_world_in_memory_is_made_of_a_workflow_and_agents(pytester: pytest.Pyt
         """
         from datetime import timedelta
         from roundsman import Agent, Step, Workflow
-        from roundsman.testing import TaskState
+        from roundsman_testing import TaskState
 
         greet = Step(name="greet", agent="greeter", complete_within=timedelta(seconds=5))
         hello = Workflow(name="hello", steps=(greet,), complete_within=timedelta(minutes=1))

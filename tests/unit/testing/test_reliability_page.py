@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from roundsman.testing import Invariant
+from roundsman_testing import Invariant
 
 PAGE = Path(__file__).parents[3] / "docs" / "explanation" / "reliability.md"
 

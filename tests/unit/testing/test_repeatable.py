@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from roundsman.testing import InvariantBroken, Mishaps, World
-from roundsman.testing.world.outbox import WorldOutbox
+from roundsman_testing import InvariantBroken, Mishaps, World
+from roundsman_testing.world.outbox import WorldOutbox
 from tests.unit.testing.samples import PICKING, SHOP
 
 TELL = "from tests.unit.testing.test_repeatable import told; print(told(7))"

@@ -6,9 +6,9 @@ from datetime import timedelta
 import pytest
 
 from roundsman.model.states import TaskState
-from roundsman.testing import Capacity, InvariantBroken, World
-from roundsman.testing.ledger import EffectKey
-from roundsman.testing.world.queues import ORDERS, REQUESTS
+from roundsman_testing import Capacity, InvariantBroken, World
+from roundsman_testing.ledger import EffectKey
+from roundsman_testing.world.queues import ORDERS, REQUESTS
 from tests.world.shop import a_step, a_workflow
 from tests.world.test_restored import INPUT, LATER, a_world, restored_and_reconciled
 

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 from roundsman import Step, Undo, Workflow
 from roundsman.model.states import TaskState
-from roundsman.testing import World
+from roundsman_testing import World
 
 note = Step(name="note", agent="clerk", complete_within=timedelta(seconds=30))
 pay = Step(name="pay", agent="bank", after=(note,), complete_within=timedelta(seconds=30))

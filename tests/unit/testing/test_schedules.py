@@ -8,9 +8,9 @@ import pytest
 from samtranslator.yaml_helper import yaml_parse  # type: ignore[import-untyped]
 
 from roundsman import Archive, Step, Text, Workflow
-from roundsman.testing.rules import schedules
-from roundsman.testing.rules.schedules import RUN, expression_problems, schedule_problems
-from roundsman.testing.stack.template import Document, Json
+from roundsman_console.check import schedules
+from roundsman_console.check.schedules import RUN, expression_problems, schedule_problems
+from roundsman_console.template import Document, Json
 from tests.project import TEMPLATE
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from roundsman import TransientError
 from roundsman.agents.guard import CallHeld
-from roundsman.testing import FOR_EVER, TaskState, World
-from roundsman.testing.world.services import Script
+from roundsman_testing import FOR_EVER, TaskState, World
+from roundsman_testing.world.services import Script
 from tests.unit.testing.samples import PICKING, SHOP
 
 CHARGE = "ord-1/charge/perform"

@@ -1,4 +1,4 @@
-"""What `roundsman.testing.stack.deployment` promises of faults, time and functions' code."""
+"""What `roundsman_testing.stack.deployment` promises of faults, time and functions' code."""
 
 import textwrap
 from collections.abc import Iterator
@@ -8,11 +8,11 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError, ConnectionClosedError
 
-from roundsman.testing.remote_services import RemoteServices
-from roundsman.testing.stack import MORNING, AwsFault, Clock, Killed, Stack
-from roundsman.testing.stack.environment import new_session, taken_over
-from roundsman.testing.stack.functions import Context, FunctionInstance
-from roundsman.testing.stack.template import FunctionCode, Template, TemplateProblem
+from roundsman_console.template import FunctionCode, Template, TemplateProblem
+from roundsman_testing.remote_services import RemoteServices
+from roundsman_testing.stack import MORNING, AwsFault, Clock, Killed, Stack
+from roundsman_testing.stack.environment import new_session, taken_over
+from roundsman_testing.stack.functions import Context, FunctionInstance
 from tests.moto.orders import ALL_EFFECTS, order
 from tests.project import deployed_project
 

@@ -13,15 +13,15 @@ from roundsman.errors import Throttled, TryAgain
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.task import Task
 from roundsman.ports import Created, DueEntry, Exists, Saved, Superseded
-from roundsman.testing.dynamodb.tables import LARGEST_PAGE, item_size
-from roundsman.testing.memory import TABLES, MemoryCallNotes, MemoryStore, tables_in_memory
+from roundsman_testing.dynamodb.tables import LARGEST_PAGE, item_size
+from roundsman_testing.memory import TABLES, MemoryCallNotes, MemoryStore, tables_in_memory
 from tests.contract.samples import NOW, born, claimed, completed, order_row
 from tests.contract.test_settled_rows import settling
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import KeysAndAttributesTypeDef, QueryInputTypeDef
 
-    from roundsman.testing.dynamodb.expressions import Item
+    from roundsman_testing.dynamodb.expressions import Item
 
 ID = "ord-1001"
 KEY: "Item" = {"TaskId": {"S": "a"}}

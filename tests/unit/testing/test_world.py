@@ -10,9 +10,9 @@ from roundsman.model.holds import BREAKER
 from roundsman.model.instants import milliseconds
 from roundsman.model.json import canonical_json
 from roundsman.model.task import Effect, StepError
-from roundsman.testing import FOR_EVER, Fault, Faults, Mishaps, ProcessingOptions, TaskState, World
-from roundsman.testing.world.queues import MOST_RECEIVES, ORDERS, REQUESTS
-from roundsman.testing.world.world import MORNING
+from roundsman_testing import FOR_EVER, Fault, Faults, Mishaps, ProcessingOptions, TaskState, World
+from roundsman_testing.world.queues import MOST_RECEIVES, ORDERS, REQUESTS
+from roundsman_testing.world.world import MORNING
 from tests.unit.testing.samples import PICKING, SHOP, charge, mail, pick, reserve
 
 DAY = timedelta(days=1)

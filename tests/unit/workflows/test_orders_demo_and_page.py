@@ -11,7 +11,7 @@ from roundsman.model.json import parse_json
 from roundsman.submission.events import CancelEvent, CancelFields
 from roundsman.submission.processing import ProcessingFields
 from roundsman.submission.submission import CancelAsked
-from roundsman.testing.remote_services.fault_rules import read_rules
+from roundsman_testing.remote_services.fault_rules import read_rules
 from tests.support.orders_samples import read, read_any, rejected
 from workflows.order import Address, Line
 from workflows.order import NewOrder as OrderFields

@@ -3,9 +3,11 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from roundsman.inspector import Inspector
-from roundsman.inspector.errors import InspectorError
-from roundsman.inspector.operate.holds import (
+from roundsman.model.instants import SECOND, format_duration
+from roundsman_console.arguments import read_duration, read_name, read_reason
+from roundsman_console.inspector import Inspector
+from roundsman_console.inspector.errors import InspectorError
+from roundsman_console.inspector.operate.holds import (
     LONGEST_HOLD,
     SHORTEST_HOLD,
     HoldRelease,
@@ -13,9 +15,7 @@ from roundsman.inspector.operate.holds import (
     release_agent,
     wake_after,
 )
-from roundsman.inspector.read.agents import AgentNow, find_agent
-from roundsman.model.instants import SECOND, format_duration
-from roundsman_console.arguments import read_duration, read_name, read_reason
+from roundsman_console.inspector.read.agents import AgentNow, find_agent
 from roundsman_console.render.woken import woken_lines
 from roundsman_console.web.commands.order_forms import Form, FormField
 from roundsman_console.web.commands.page import CommandPage, FormCommand, not_sent

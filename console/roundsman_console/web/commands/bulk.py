@@ -12,17 +12,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
-from roundsman.inspector import Inspector
-from roundsman.inspector.bulk.dry_run import Tried, check_bounded, check_holds, choose_for, try_out
-from roundsman.inspector.bulk.start import POSSIBLE, ask, find_run, new_run, start_run
-from roundsman.inspector.clock import now
-from roundsman.inspector.errors import AgentOnHold, InvalidArgument
-from roundsman.inspector.operate.corrections import corrects, known_workflows
-from roundsman.inspector.read.selection import Selection
 from roundsman.model.bulk_run import OrderGroup, RequestAction, Run, Terms
 from roundsman.model.states import END_STATES, TaskState
 from roundsman_console.arguments import read_name, read_reason
 from roundsman_console.cli_errors import USAGE, ConsoleError
+from roundsman_console.inspector import Inspector
+from roundsman_console.inspector.bulk.dry_run import (
+    Tried,
+    check_bounded,
+    check_holds,
+    choose_for,
+    try_out,
+)
+from roundsman_console.inspector.bulk.start import POSSIBLE, ask, find_run, new_run, start_run
+from roundsman_console.inspector.clock import now
+from roundsman_console.inspector.errors import AgentOnHold, InvalidArgument
+from roundsman_console.inspector.operate.corrections import corrects, known_workflows
+from roundsman_console.inspector.read.selection import Selection
 from roundsman_console.render.bulk import order_of_going
 from roundsman_console.render.counts import count_of_orders
 from roundsman_console.render.plan import plan_lines

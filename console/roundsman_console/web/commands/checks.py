@@ -10,11 +10,16 @@ from dataclasses import replace
 from math import isfinite
 
 from roundsman.command_line import command_line
-from roundsman.inspector import Inspector
-from roundsman.inspector.dead_letters.masked import masked_body
-from roundsman.inspector.errors import InspectorError, InvalidArgument
-from roundsman.inspector.read.stack import DeployedStack
-from roundsman.inspector.reconcile import (
+from roundsman.model.instants import iso
+from roundsman.model.json import Json
+from roundsman_console.application import check_event
+from roundsman_console.arguments import read_instant, read_name, read_reason
+from roundsman_console.cli_errors import ConsoleError
+from roundsman_console.inspector import Inspector
+from roundsman_console.inspector.dead_letters.masked import masked_body
+from roundsman_console.inspector.errors import InspectorError, InvalidArgument
+from roundsman_console.inspector.read.stack import DeployedStack
+from roundsman_console.inspector.reconcile import (
     FASTEST,
     SLOWEST,
     Does,
@@ -25,12 +30,7 @@ from roundsman.inspector.reconcile import (
     send_all,
     stop_command,
 )
-from roundsman.inspector.smoke import SmokeSpec, run_smoke_test
-from roundsman.model.instants import iso
-from roundsman.model.json import Json
-from roundsman_console.application import check_event
-from roundsman_console.arguments import read_instant, read_name, read_reason
-from roundsman_console.cli_errors import ConsoleError
+from roundsman_console.inspector.smoke import SmokeSpec, run_smoke_test
 from roundsman_console.render.counts import count_of_orders
 from roundsman_console.render.reconcile import WORDS, for_people, how_to_resume, note_of, summary
 from roundsman_console.smoke_events import (

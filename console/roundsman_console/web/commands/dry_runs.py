@@ -7,8 +7,8 @@ which has a link to the page when it has ended.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from roundsman.inspector import Inspector
-from roundsman.inspector.errors import NotFound
+from roundsman_console.inspector import Inspector
+from roundsman_console.inspector.errors import NotFound
 from roundsman_console.web.commands.kept import Kept
 from roundsman_console.web.commands.page import CommandPage
 from roundsman_console.web.parts import AWS_ERRORS

@@ -8,10 +8,10 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from roundsman.inspector.errors import InvalidArgument
-from roundsman.inspector.read.masks import MASK
-from roundsman.inspector.sanitize import inert
 from roundsman.model.json import Json, parse_json
+from roundsman_console.inspector.errors import InvalidArgument
+from roundsman_console.inspector.read.masks import MASK
+from roundsman_console.inspector.sanitize import inert
 
 CONTEXT = 3
 """The number of unchanged lines around a change."""

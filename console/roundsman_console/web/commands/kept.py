@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Generic, TypeVar
 
-from roundsman.inspector.clock import now
 from roundsman.model.instants import MINUTE
+from roundsman_console.inspector.clock import now
 from roundsman_console.web.commands.order_forms import Form
 from roundsman_console.web.session import SHOWN
 

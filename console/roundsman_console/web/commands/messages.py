@@ -4,27 +4,27 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from roundsman.inspector import Inspector
-from roundsman.inspector.clock import now
-from roundsman.inspector.dead_letters.assess import Judged, Verdict, judge, order_of
-from roundsman.inspector.dead_letters.browse import (
+from roundsman_console.inspector import Inspector
+from roundsman_console.inspector.clock import now
+from roundsman_console.inspector.dead_letters.assess import Judged, Verdict, judge, order_of
+from roundsman_console.inspector.dead_letters.browse import (
     delete_dead_letter,
     find_dead_letter,
     look_at,
 )
-from roundsman.inspector.dead_letters.listing import Dead, dead_letters
-from roundsman.inspector.dead_letters.masked import masked_body
-from roundsman.inspector.dead_letters.peek import MOST, WHILE_ASKED, QueuePeek, find_letter
-from roundsman.inspector.dead_letters.queues import Source, counts, find_source, sources
-from roundsman.inspector.dead_letters.redrive import Redrive, redrive
-from roundsman.inspector.dead_letters.rejections import (
+from roundsman_console.inspector.dead_letters.listing import Dead, dead_letters
+from roundsman_console.inspector.dead_letters.masked import masked_body
+from roundsman_console.inspector.dead_letters.peek import MOST, WHILE_ASKED, QueuePeek, find_letter
+from roundsman_console.inspector.dead_letters.queues import Source, counts, find_source, sources
+from roundsman_console.inspector.dead_letters.redrive import Redrive, redrive
+from roundsman_console.inspector.dead_letters.rejections import (
     Rejection,
     look_at_rejected,
     read_rejection,
 )
-from roundsman.inspector.dead_letters.resend import resend, resend_all, send_corrected
-from roundsman.inspector.errors import InspectorError
-from roundsman.inspector.read.stack import DeployedStack
+from roundsman_console.inspector.dead_letters.resend import resend, resend_all, send_corrected
+from roundsman_console.inspector.errors import InspectorError
+from roundsman_console.inspector.read.stack import DeployedStack
 from roundsman_console.web.commands.edits import difference, edited_body, laid_out, masked_changes
 from roundsman_console.web.commands.order_forms import Form, FormField
 from roundsman_console.web.commands.page import CommandPage, FormCommand, Item, not_sent

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from roundsman.inspector.operate.commands import CommandSpec
-from roundsman.inspector.views.task_view import may_stand
 from roundsman.model.events import Cancel, Erase, Extend, Resolve, Resubmit, RunNow, UndoAsked
 from roundsman.model.json import Json
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Task
 from roundsman_console.arguments import check_resubmit, read_changes, read_duration, read_result
 from roundsman_console.cli_errors import USAGE, ConsoleError
+from roundsman_console.inspector.operate.commands import CommandSpec
+from roundsman_console.inspector.views.task_view import may_stand
 
 Form = Mapping[str, str]
 

@@ -5,25 +5,25 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from urllib.parse import quote
 
-from roundsman.inspector import Inspector
-from roundsman.inspector.errors import InvalidArgument
-from roundsman.inspector.inspector import WAIT
-from roundsman.inspector.operate.commands import (
-    CommandOutcome,
-    CommandResult,
-    CommandSpec,
-    send_command,
-    task_after,
-)
-from roundsman.inspector.operate.erasure import erase_order
-from roundsman.inspector.read.masks import mask_of
-from roundsman.inspector.views.task_view import may_stand, step_names
 from roundsman.model.events import CommandSource
 from roundsman.model.json import Json, parse_json
 from roundsman.model.plan import Plan
 from roundsman.model.task import Task
 from roundsman_console.arguments import read_name, read_reason
 from roundsman_console.cli_errors import USAGE, ConsoleError
+from roundsman_console.inspector import Inspector
+from roundsman_console.inspector.errors import InvalidArgument
+from roundsman_console.inspector.inspector import WAIT
+from roundsman_console.inspector.operate.commands import (
+    CommandOutcome,
+    CommandResult,
+    CommandSpec,
+    send_command,
+    task_after,
+)
+from roundsman_console.inspector.operate.erasure import erase_order
+from roundsman_console.inspector.read.masks import mask_of
+from roundsman_console.inspector.views.task_view import may_stand, step_names
 from roundsman_console.render.plan import plan_lines
 from roundsman_console.web.commands.edits import edited_body, laid_out
 from roundsman_console.web.commands.order_forms import (

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from roundsman.inspector import Inspector
-from roundsman.inspector.operate.corrections import InputChange
+from roundsman_console.inspector import Inspector
+from roundsman_console.inspector.operate.corrections import InputChange
 from roundsman_console.web.commands.edits import DiffLine
 from roundsman_console.web.commands.order_forms import Form, FormField
 from roundsman_console.web.session import GO, Session

@@ -6,8 +6,8 @@ the same form is sent again to carry it out.
 
 from collections.abc import Mapping
 
-from roundsman.inspector import Inspector
-from roundsman.inspector.errors import NotFound
+from roundsman_console.inspector import Inspector
+from roundsman_console.inspector.errors import NotFound
 from roundsman_console.web.commands.agents import commands_on_agents
 from roundsman_console.web.commands.bulk import commands_on_many
 from roundsman_console.web.commands.checks import commands_that_check

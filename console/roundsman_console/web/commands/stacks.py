@@ -4,16 +4,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from roundsman.client import Client
-from roundsman.inspector import Inspector
-from roundsman.inspector.clock import now
-from roundsman.inspector.dead_letters.assess import Verdict, judge, order_of
-from roundsman.inspector.dead_letters.queues import find_source
-from roundsman.inspector.inspector import WAIT
-from roundsman.inspector.operate.answers import send_answer, token_of_step
-from roundsman.inspector.operate.commands import CommandOutcome
-from roundsman.inspector.operate.rollback import AFTERWARDS, find_changes, go_back
 from roundsman_console.arguments import read_failure
 from roundsman_console.cli_errors import USAGE, ConsoleError
+from roundsman_console.inspector import Inspector
+from roundsman_console.inspector.clock import now
+from roundsman_console.inspector.dead_letters.assess import Verdict, judge, order_of
+from roundsman_console.inspector.dead_letters.queues import find_source
+from roundsman_console.inspector.inspector import WAIT
+from roundsman_console.inspector.operate.answers import send_answer, token_of_step
+from roundsman_console.inspector.operate.commands import CommandOutcome
+from roundsman_console.inspector.operate.rollback import AFTERWARDS, find_changes, go_back
 from roundsman_console.web.commands.order_forms import Form, FormField, read_json
 from roundsman_console.web.commands.page import CommandPage, FormCommand, Item, not_sent
 from roundsman_console.web.session import GO, Session

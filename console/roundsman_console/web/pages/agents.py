@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 
-from roundsman.inspector import Inspector
-from roundsman.inspector.clock import now
-from roundsman.inspector.read.throughput import AttemptTimes, read_attempt_times
 from roundsman.model.holds import OPERATOR
 from roundsman.model.instants import MINUTE
+from roundsman_console.inspector import Inspector
+from roundsman_console.inspector.clock import now
+from roundsman_console.inspector.read.throughput import AttemptTimes, read_attempt_times
 from roundsman_console.web.parts import part
 from roundsman_console.web.remembered import Remembered
 

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 
 from roundsman.errors import UnreadableRecord
-from roundsman.inspector import Inspector
-from roundsman.inspector.bulk.start import POSSIBLE, bulk_runs_of, find_run
 from roundsman.model.bulk_run import BulkRecord, OrderResult, RequestAction
 from roundsman.model.events import COMMAND_KINDS
+from roundsman_console.inspector import Inspector
+from roundsman_console.inspector.bulk.start import POSSIBLE, bulk_runs_of, find_run
 from roundsman_console.web.commands.bulk import MANY
 from roundsman_console.web.parts import part
 

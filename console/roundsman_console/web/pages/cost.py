@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-from roundsman.inspector import Inspector
 from roundsman_console.cost.format import (
     came_words,
     line_rows,
@@ -13,6 +12,7 @@ from roundsman_console.cost.format import (
 )
 from roundsman_console.cost.live import DEFAULT_SINCE, UsageRead, read_since, read_usage
 from roundsman_console.cost.prices import Prices, load_prices
+from roundsman_console.inspector import Inspector
 
 
 def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]:

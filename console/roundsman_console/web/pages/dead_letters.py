@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
-from roundsman.inspector import Inspector
-from roundsman.inspector.dead_letters.assess import order_of
-from roundsman.inspector.dead_letters.queues import counts
-from roundsman.inspector.dead_letters.rejections import look_at_rejected, read_rejection
+from roundsman_console.inspector import Inspector
+from roundsman_console.inspector.dead_letters.assess import order_of
+from roundsman_console.inspector.dead_letters.queues import counts
+from roundsman_console.inspector.dead_letters.rejections import look_at_rejected, read_rejection
 
 MOST = 50
 

@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from roundsman.inspector import Inspector
-from roundsman.inspector.doctor.facts import Finding
-from roundsman.inspector.documents.doctor import FindingKind, Severity
+from roundsman_console.inspector import Inspector
+from roundsman_console.inspector.doctor.facts import Finding
+from roundsman_console.inspector.documents.doctor import FindingKind, Severity
 
 FOLDED_FROM = 3
 """More findings of one kind are folded away."""

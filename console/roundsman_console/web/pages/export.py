@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
 
-from roundsman.inspector import Inspector
-from roundsman.inspector.clock import now
-from roundsman.inspector.errors import sentence_of
-from roundsman.inspector.export import Exported, ExportedPage, Lines, export_pages
 from roundsman.model.instants import iso
+from roundsman_console.inspector import Inspector
+from roundsman_console.inspector.clock import now
+from roundsman_console.inspector.errors import sentence_of
+from roundsman_console.inspector.export import Exported, ExportedPage, Lines, export_pages
 from roundsman_console.web.parts import AWS_ERRORS
 from roundsman_console.web.selections import asked_of, selection_of
 

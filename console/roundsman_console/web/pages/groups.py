@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
-from roundsman.inspector import Inspector
-from roundsman.inspector.errors import NotFound
-from roundsman.inspector.views.groups import commands_of, effects_of
 from roundsman.model.failure import NO_STEP
+from roundsman_console.inspector import Inspector
+from roundsman_console.inspector.errors import NotFound
+from roundsman_console.inspector.views.groups import commands_of, effects_of
 from roundsman_console.web.pages.orders import reasons
 
 

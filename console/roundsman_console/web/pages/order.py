@@ -5,19 +5,6 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from roundsman.inspector import Inspector
-from roundsman.inspector.clock import now
-from roundsman.inspector.read.lookup import find_shown
-from roundsman.inspector.read.masks import mask_of
-from roundsman.inspector.views.step_text import agent_words, last_error, step_facts
-from roundsman.inspector.views.task_events import happenings, not_known
-from roundsman.inspector.views.task_view import (
-    erased_words,
-    left_out_words,
-    may_stand,
-    nothing_undoes,
-    step_names,
-)
 from roundsman.model.json import Json, canonical_json
 from roundsman.model.plan import Plan
 from roundsman.model.states import DONE, ProcessState
@@ -28,6 +15,19 @@ from roundsman.model.task import (
     item_place,
     operation_of,
     step_of,
+)
+from roundsman_console.inspector import Inspector
+from roundsman_console.inspector.clock import now
+from roundsman_console.inspector.read.lookup import find_shown
+from roundsman_console.inspector.read.masks import mask_of
+from roundsman_console.inspector.views.step_text import agent_words, last_error, step_facts
+from roundsman_console.inspector.views.task_events import happenings, not_known
+from roundsman_console.inspector.views.task_view import (
+    erased_words,
+    left_out_words,
+    may_stand,
+    nothing_undoes,
+    step_names,
 )
 from roundsman_console.web.commands.order_forms import links_of
 from roundsman_console.web.drawings.gantt import bars

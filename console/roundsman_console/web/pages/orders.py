@@ -4,9 +4,9 @@ import re
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote, urlencode
 
-from roundsman.inspector import Inspector
 from roundsman.model.states import TaskState
 from roundsman.model.task import Task
+from roundsman_console.inspector import Inspector
 from roundsman_console.web.commands.bulk import commands_for
 from roundsman_console.web.reasons import held_steps, reason_of
 from roundsman_console.web.selections import MORE_FIELDS, asked_of, for_command, selection_of

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Mapping
 
-from roundsman.inspector import Inspector, Selection
-from roundsman.inspector.clock import now
-from roundsman.inspector.read.throughput import ENDS, Throughput, read_throughput
-from roundsman.inspector.views.standing_alerts import StandingAlert, newest_first
-from roundsman.inspector.views.stats import newest_failures
 from roundsman.model.instants import MINUTE
 from roundsman.model.states import TaskState
+from roundsman_console.inspector import Inspector, Selection
+from roundsman_console.inspector.clock import now
+from roundsman_console.inspector.read.throughput import ENDS, Throughput, read_throughput
+from roundsman_console.inspector.views.standing_alerts import StandingAlert, newest_first
+from roundsman_console.inspector.views.stats import newest_failures
 from roundsman_console.web.drawings.chart import chart
 from roundsman_console.web.forecast import Forecast, forecast
 from roundsman_console.web.parts import part

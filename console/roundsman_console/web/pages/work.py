@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from roundsman.inspector import Inspector
+from roundsman_console.inspector import Inspector
 from roundsman_console.web.work import works_of
 
 

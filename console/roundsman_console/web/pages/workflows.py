@@ -10,10 +10,14 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Generic, TypeVar
 
-from roundsman.inspector import Inspector
-from roundsman.inspector.clock import now
-from roundsman.inspector.errors import NotFound
-from roundsman.inspector.read.step_metrics import (
+from roundsman.model.instants import DAY, MINUTE, iso
+from roundsman.model.plan import Plan
+from roundsman.model.states import END_STATES, TaskState
+from roundsman.model.task import Task, step_of
+from roundsman_console.inspector import Inspector
+from roundsman_console.inspector.clock import now
+from roundsman_console.inspector.errors import NotFound
+from roundsman_console.inspector.read.step_metrics import (
     Ends,
     StepTimes,
     has_step_metrics,
@@ -21,10 +25,6 @@ from roundsman.inspector.read.step_metrics import (
     read_ends,
     read_step_times,
 )
-from roundsman.model.instants import DAY, MINUTE, iso
-from roundsman.model.plan import Plan
-from roundsman.model.states import END_STATES, TaskState
-from roundsman.model.task import Task, step_of
 from roundsman_console.web.drawings.graph import draw
 from roundsman_console.web.forecast import time_taken
 from roundsman_console.web.parts import Part, part

@@ -16,7 +16,7 @@ from roundsman.model.bulk_run import PlannedOrder, Run, Terms
 from roundsman.model.events import CommandSource, Resubmit
 from roundsman.model.instants import MINUTE
 from roundsman.supervisor.bulk_runs import BulkPorts, BulkRuns
-from roundsman.testing.faults import (
+from roundsman_testing.faults import (
     Fault,
     Faults,
     FaultyBoard,
@@ -27,7 +27,7 @@ from roundsman.testing.faults import (
     FaultyPlans,
     FaultyStore,
 )
-from roundsman.testing.memory import MemoryBulkRuns, MemoryHolds
+from roundsman_testing.memory import MemoryBulkRuns, MemoryHolds
 from tests.support.machine_world import plan, step
 from tests.support.shell_world import SHARDS, Shells
 

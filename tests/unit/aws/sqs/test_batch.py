@@ -11,8 +11,8 @@ from roundsman.aws.sqs.batch import Message, handle_batch
 from roundsman.aws.sqs.dead_letters import DeadLetters
 from roundsman.aws.sqs.send_buffer import SendBuffer
 from roundsman.errors import InvalidMessage, Problem, TryAgain
-from roundsman.testing.faults import Crash, Fault
-from roundsman.testing.recording import RecordingOutbox, Rejected
+from roundsman_testing.faults import Crash, Fault
+from roundsman_testing.recording import RecordingOutbox, Rejected
 from tests.support.batch_world import (
     BESIDE,
     CANARY,

@@ -12,8 +12,8 @@ from roundsman.aws.sqs.outbox import AwsOutbox
 from roundsman.aws.sqs.outgoing import OutgoingMessage
 from roundsman.aws.sqs.send_buffer import SendBuffer
 from roundsman.errors import InvalidMessage, Problem, TryAgain
-from roundsman.testing.faults import Crash
 from roundsman.wire.messages import AgentRequest
+from roundsman_testing.faults import Crash
 from tests.support.batch_world import BESIDE, MAX_RECEIVES, SENT_AT, Batch, Queue
 
 OUT = f"{BESIDE.rpartition('/')[0]}/out"

@@ -9,7 +9,7 @@ from roundsman.aws.observability import metrics
 from roundsman.aws.sqs.batch import LONGEST_WAIT, Finish, Message, Together
 from roundsman.aws.sqs.outgoing import OutgoingMessage
 from roundsman.errors import InvalidMessage, Problem, TryAgain
-from roundsman.testing.faults import Crash
+from roundsman_testing.faults import Crash
 from tests.support.batch_world import BESIDE, Batch, Queue
 
 OUT = f"{BESIDE.rpartition('/')[0]}/out"

@@ -11,8 +11,8 @@ import pytest
 from roundsman.aws.observability import metrics
 from roundsman.aws.sqs.dead_letters import RedrivePolicy, read_redrive_policy
 from roundsman.errors import InvalidMessage, Problem, TryAgain, UnreadableRecord
-from roundsman.testing.faults import Crash, Fault
 from roundsman.wire.dead_letters import ATTRIBUTE, LONGEST_REASON, DeadLetter, read_dead_letter
+from roundsman_testing.faults import Crash, Fault
 from tests.support.batch_world import (
     CANARY,
     MAX_RECEIVES,

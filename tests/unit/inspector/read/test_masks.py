@@ -7,8 +7,6 @@ from datetime import timedelta
 import pytest
 
 from roundsman.engine.new_task import ProcessingOptions, new_task
-from roundsman.inspector.read.masks import MASK, NO_MASK, Mask, MaskedPaths, mask_of, shown
-from roundsman.inspector.read.stack import DeployedStack
 from roundsman.model.corrections import Change, parse_path
 from roundsman.model.events import HistoryRow
 from roundsman.model.json import Json
@@ -17,6 +15,8 @@ from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Owed, StepError, StepRecord, Task, Termination
 from roundsman.model.workflow import Step, Workflow
 from roundsman.ports import OrderRow
+from roundsman_console.inspector.read.masks import MASK, NO_MASK, Mask, MaskedPaths, mask_of, shown
+from roundsman_console.inspector.read.stack import DeployedStack
 
 AT = 1_800_000_000_000
 CHARGE = Step(name="charge", agent="payment", complete_within=timedelta(seconds=30))

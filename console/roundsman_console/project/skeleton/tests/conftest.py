@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 from roundsman.client import Client
-from roundsman.testing.remote_services import RemoteServices
 from roundsman_console.local import LocalAws
+from roundsman_testing.remote_services import RemoteServices
 from tests.agents import AGENTS, PROJECT
 
 

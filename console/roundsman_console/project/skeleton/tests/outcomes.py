@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 from roundsman import Archive, Json, Step, Wait, Workflow
 from roundsman.client import Client
-from roundsman.inspector import DeployedStack, Inspector
 from roundsman.model.states import DONE, ProcessState
 from roundsman.model.task import Task, item_names, step_of
-from roundsman.testing import TaskState
+from roundsman_console.inspector import DeployedStack, Inspector
+from roundsman_testing import TaskState
 
 ANSWERS: dict[str, Json] = {}
 """The result with which the tests answer a step that returned a Callback, by the step's name; None

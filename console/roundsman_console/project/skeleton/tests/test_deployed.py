@@ -6,7 +6,7 @@ import pytest
 
 from roundsman import Workflow
 from roundsman.client import Client, OrderStatus
-from roundsman.testing import TaskState
+from roundsman_testing import TaskState
 from tests.events import FOLDER, event_file, read_event
 from tests.outcomes import answer_what_waits, deployed_task, state_after_refusal
 from workflows.registry import WORKFLOWS

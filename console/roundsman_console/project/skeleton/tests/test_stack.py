@@ -1,8 +1,8 @@
 """The template on moto: the functions, the queues and the tables as they are deployed."""
 
 from roundsman.model.task import Task
-from roundsman.testing import TaskState
-from roundsman.testing.stack import Stack
+from roundsman_testing import TaskState
+from roundsman_testing.stack import Stack
 from tests.events import FOLDER, read_event
 from tests.outcomes import answer_what_waits, state_after_refusal
 from workflows.registry import WORKFLOWS

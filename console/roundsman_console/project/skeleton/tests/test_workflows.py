@@ -6,7 +6,7 @@ import pytest
 
 from roundsman import Workflow
 from roundsman.model.task import Task
-from roundsman.testing import TaskState, World
+from roundsman_testing import TaskState, World
 from tests.agents import agents_of
 from tests.events import event_file, read_event
 from tests.outcomes import answer_to, state_after_refusal, waiting_steps

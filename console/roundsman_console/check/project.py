@@ -1,0 +1,99 @@
+"""Reads an application from its folder: its template, its workflows and its agents."""
+
+import ast
+import sys
+from dataclasses import replace
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+from roundsman import Agent, Workflow
+from roundsman.errors import RoundsmanError
+from roundsman_console.check.application import Application
+
+WORKFLOWS = Path("layers") / "workflows"
+AGENTS = Path("functions") / "agents"
+
+
+class ProjectProblem(RoundsmanError):
+    """The code of an application cannot be read. The message has a sentence for each module."""
+
+
+def read_project(folder: Path) -> Application:
+    """Return the application in a folder that `roundsman init` made.
+
+    Its modules are imported. Raises ProjectProblem if one of them cannot be, and TemplateProblem if
+    the template cannot be read.
+    """
+    layer = str(folder / WORKFLOWS)
+    if layer not in sys.path:
+        sys.path.insert(0, layer)
+    registry = _workflows()
+    workflows = list(registry.values())
+    agents: dict[str, Agent] = {}
+    problems: list[str] = []
+    for path in sorted((folder / AGENTS).glob("*/app.py")):
+        try:
+            agents[path.parent.relative_to(folder).as_posix()] = _agent(path)
+        except ProjectProblem as problem:
+            problems.append(str(problem))
+    if problems:
+        raise ProjectProblem(" ".join(problems))
+    application = Application.read(folder / "template.yaml", workflows, agents.values())
+    return replace(
+        application,
+        sources=_texts(folder, AGENTS),
+        definitions=_texts(folder, WORKFLOWS),
+        folders={path: agent.name for path, agent in agents.items()},
+        registry={key: workflow.name for key, workflow in registry.items()},
+    )
+
+
+def _texts(folder: Path, part: Path) -> dict[str, str]:
+    """The text of each module in a part of the project, by its path in the project.
+
+    Raises ProjectProblem for one that is not Python; perhaps none of the others imports it.
+    """
+    texts: dict[str, str] = {}
+    for path in sorted((folder / part).rglob("*.py")):
+        where = path.relative_to(folder).as_posix()
+        try:
+            texts[where] = path.read_text(encoding="utf-8")
+            ast.parse(texts[where])
+        except (SyntaxError, ValueError) as error:
+            raise ProjectProblem(f"{where} is not Python: {error}.") from error
+    return texts
+
+
+def _workflows() -> dict[str, Workflow]:
+    try:
+        found = getattr(import_module("workflows.registry"), "WORKFLOWS", None)
+    except Exception as error:  # the module is the application's: anything may fail
+        raise ProjectProblem(
+            f"layers/workflows/workflows/registry.py: {type(error).__name__}: {error}."
+        ) from error
+    if not isinstance(found, dict) or not all(isinstance(w, Workflow) for w in found.values()):
+        raise ProjectProblem(
+            "layers/workflows/workflows/registry.py must assign a dict of workflows to WORKFLOWS, "
+            "by name: WORKFLOWS = {purchase.name: purchase}."
+        )
+    return found
+
+
+def _agent(path: Path) -> Agent:
+    name = path.parent.name
+    where = f"functions/agents/{name}/app.py"
+    spec = spec_from_file_location(f"roundsman_check.{name}", path)
+    if spec is None or spec.loader is None:
+        raise ProjectProblem(f"{where} cannot be imported.")
+    module = module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except RoundsmanError as error:
+        raise ProjectProblem(f"{where}: {error}.") from error
+    except Exception as error:  # the module is the application's: anything may fail
+        raise ProjectProblem(f"{where}: {type(error).__name__}: {error}.") from error
+    agents = [value for value in vars(module).values() if isinstance(value, Agent)]
+    if len(agents) != 1:
+        raise ProjectProblem(f"{where} must define one Agent; it defines {len(agents)}.")
+    return agents[0]

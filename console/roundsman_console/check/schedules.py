@@ -1,0 +1,240 @@
+"""Schedules: AWS takes each one's expression, and submission the order that it sends.
+
+Otherwise a deployment fails after minutes, or each run of a recurring order is rejected.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from zoneinfo import available_timezones
+
+from roundsman import Workflow
+from roundsman.errors import RejectedOrder
+from roundsman.model.json import parse_json
+from roundsman.submission.events import EventReader
+from roundsman.submission.submission import CancelAsked
+from roundsman_console.check.application import Application, Rule
+from roundsman_console.check.reading import at, of_type, parameters, reference
+from roundsman_console.template import Document, Json
+
+RECURRING_ORDER = "RecurringOrderEvents"
+"""The engine's own schedule of orders, of which the block Engine sets expression and event."""
+SETTINGS = {RECURRING_ORDER: "RecurringOrderSchedule", "AlertHeartbeat": "AlertHeartbeatSchedule"}
+"""The parameter of the engine that is the expression of each schedule; empty for no schedule."""
+LONGEST_EVENT = 4096
+"""Characters of the engine's parameter RecurringOrder."""
+MOST_PROBLEMS = 10
+
+RUN = "<aws.scheduler.scheduled-time>"
+_DIFFERS = re.compile(r"<aws\.scheduler\.(?:execution-id|attempt-number)>")
+_SOME_RUN, _SOME_TIME = "2026-12-01T09:00:00Z", 1_796_115_600_000
+
+
+def schedules(application: Application) -> list[str]:
+    """Each schedule has an expression that AWS takes, and the order that it sends is one of its
+    workflow and has the time of its run, without which all runs would be one order."""
+    return schedule_problems(application.template, application.workflows)
+
+
+def schedule_problems(
+    template: Document, workflows: Iterable[Workflow], values: Mapping[str, str] | None = None
+) -> list[str]:
+    """Return the problems of the schedules of a translated template.
+
+    `values` are those of its parameters; a parameter without one has its default. What is known
+    only at the deployment is not checked.
+    """
+    events = EventReader({workflow.name: workflow for workflow in workflows})
+    found = {
+        **of_type(template, "AWS::Scheduler::Schedule"),
+        **of_type(template, "AWS::Events::Rule"),
+    }
+    return [
+        problem
+        for name, properties in found.items()
+        for problem in _problems(
+            name,
+            {key: _known(template, properties[key], values or {}) for key in properties},
+            events,
+        )
+    ]
+
+
+def _known(template: Document, value: Json, values: Mapping[str, str]) -> Json:
+    """The value, with each parameter in it replaced by its own; None for one that has none."""
+    match value:
+        case {"Ref": str(name)} if name in parameters(template):
+            return values.get(name, parameters(template)[name].get("Default"))
+        case {"Arn": arn, "Input": event}:  # the target of a schedule
+            return {"Arn": arn, "Input": _known(template, event, values)}
+        case _:
+            return value
+
+
+def _problems(name: str, schedule: Document, events: EventReader) -> Iterator[str]:
+    expression, zone = (
+        schedule.get("ScheduleExpression"),
+        schedule.get("ScheduleExpressionTimezone"),
+    )
+    where = SETTINGS.get(name, f"{name}.ScheduleExpression")
+    if isinstance(expression, str) and (expression or name not in SETTINGS):
+        once = name not in SETTINGS and expression.startswith("at(")
+        for problem in () if once else expression_problems(expression):
+            yield f"{where} is {expression!r}: {problem}"
+    zones = available_timezones()
+    if isinstance(zone, str) and zones and zone not in zones:
+        yield f"{where} has the time zone {zone!r}: write one of the IANA database, as Europe/Rome"
+    if reference(at(schedule, "Target", "Arn")) == "SubmissionQueue":
+        yield from _event_problems(name, at(schedule, "Target", "Input"), bool(expression), events)
+
+
+def _event_problems(name: str, event: Json, is_sent: bool, events: EventReader) -> Iterator[str]:
+    where = "RecurringOrder" if name == RECURRING_ORDER else f"{name}.Target.Input"
+    if name == RECURRING_ORDER and event == "{}":
+        if is_sent:
+            yield "RecurringOrderSchedule needs RecurringOrder, the order event to send"
+    elif isinstance(event, str):
+        if name == RECURRING_ORDER and len(event) > LONGEST_EVENT:
+            yield f"{where} has {len(event)} characters: shorten it to {LONGEST_EVENT} at most"
+        for differing in sorted(set(_DIFFERS.findall(event))):
+            yield (
+                f"{where} has {differing}, which is another one when a run is delivered again, so "
+                f"that the order would be another one, too: remove it, or write {RUN}"
+            )
+        yield from _rejections(where, event, events)
+    elif isinstance(event, dict) and not any(key.startswith(("Ref", "Fn::")) for key in event):
+        yield f"{where} must be a text: write the JSON of the order between single quotes"
+
+
+def _rejections(where: str, event: str, events: EventReader) -> Iterator[str]:
+    """Yield why submission would reject an event of a schedule, once its run has a time."""
+    has_run = _has_its_run(event)
+    if not has_run:
+        yield (
+            f'{where}: processing.run must be "{RUN}", without which every run would be the same '
+            "order"
+        )
+    try:
+        found = events.read(event.replace(RUN, _SOME_RUN), _SOME_TIME, lambda _: None)
+    except RejectedOrder as error:
+        for problem in error.problems[:MOST_PROBLEMS]:
+            if has_run or problem.path != "processing.run":
+                yield f"{where} would be rejected: {problem}"
+    except Exception as error:  # noqa: BLE001  # the input function is the application's own
+        yield f"{where} fails in the workflow's input: {type(error).__name__}: {error}"
+    else:
+        if isinstance(found, CancelAsked):
+            yield f"{where} is a cancellation: write an order event, without the field cancel"
+
+
+def _has_its_run(event: str) -> bool:
+    """Whether an order has the placeholder of its run's time; true for what is no order at all."""
+    try:
+        read = parse_json(event)
+    except (ValueError, RecursionError):
+        return True
+    if not isinstance(read, Mapping) or "cancel" in read:
+        return True
+    processing = read.get("processing")
+    return isinstance(processing, Mapping) and processing.get("run") == RUN
+
+
+@dataclass(frozen=True)
+class _Field:
+    """A field of a cron expression."""
+
+    name: str
+    least: int
+    most: int
+    words: tuple[str, ...] = ()
+    """Names of the values, the least one first."""
+    alone: str = ""
+    """A pattern of what may stand here with nothing beside it."""
+    examples: str = ""
+
+    def problems(self, text: str) -> Iterator[str]:
+        if self.alone and re.fullmatch(rf"\?|{self.alone}", text):
+            return
+        if text == "?":
+            yield f"{self.name} cannot be ?; write * for every one"
+            return
+        for part in text.split(","):
+            yield from self._part(part)
+
+    def _part(self, part: str) -> Iterator[str]:
+        values, slash, step = part.partition("/")
+        if slash and not (re.fullmatch("[0-9]{1,4}", step) and 1 <= int(step) <= self.most):
+            yield (
+                f"{self.name}: what follows / in {part!r} must be a number from 1 to {self.most}"
+            )
+        for value in [] if values == "*" else values.split("-", 1):
+            if not self._has(value):
+                yield f"{self.name}: {value!r} is not {self._range()}"
+
+    def _has(self, value: str) -> bool:
+        is_number = re.fullmatch("[0-9]{1,4}", value)
+        return self.least <= int(value) <= self.most if is_number else value in self.words
+
+    def _range(self) -> str:
+        if not self.words:
+            found = f"a number from {self.least} to {self.most}"
+        else:
+            found = f"from {self.least} ({self.words[0]}) to {self.most} ({self.words[-1]})"
+        return found + (f", nor alone one of {self.examples}" if self.examples else "")
+
+
+_DAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
+_MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
+_DAY = "(0?[1-9]|[12][0-9]|3[01])"
+_FIELDS = (
+    _Field("minutes", 0, 59),
+    _Field("hours", 0, 23),
+    _Field("day-of-month", 1, 31, (), f"L|{_DAY}W", "? L 15W"),
+    _Field("month", 1, 12, _MONTHS),
+    _Field("day-of-week", 1, 7, _DAYS, f"L|[1-7]L|([1-7]|{'|'.join(_DAYS)})#[1-5]", "? L 6L FRI#2"),
+    _Field("year", 1970, 2199),
+)
+
+
+def expression_problems(expression: str) -> list[str]:
+    """Return what is wrong with a rate or cron expression, as AWS reads it; empty if nothing."""
+    found = re.fullmatch(r"(rate|cron)\(([^()]*)\)", expression)
+    if found is None:
+        return ["write it as rate(1 day) or cron(0 9 ? * MON *), with nothing before and after"]
+    return _rate_problems(found[2]) if found[1] == "rate" else _cron_problems(found[2].split())
+
+
+def _rate_problems(text: str) -> list[str]:
+    found = re.fullmatch(r"([0-9]{1,9})\s+([a-z]+)", text.strip())
+    unit = found[2].removesuffix("s") if found else ""
+    if found is None or unit not in ("minute", "hour", "day"):
+        return ["a rate is a whole number of minutes, hours or days, as in rate(5 minutes)"]
+    number = int(found[1])
+    if number == 0:
+        return [f"the shortest rate is rate(1 {unit}); write 1 or more"]
+    right = unit if number == 1 else f"{unit}s"
+    return [] if found[2] == right else [f"write {right} after {number}: rate({number} {right})"]
+
+
+def _cron_problems(fields: list[str]) -> list[str]:
+    if len(fields) != len(_FIELDS):
+        names = " ".join(field.name for field in _FIELDS)
+        advice = "; add the year, * for every one" if len(fields) == len(_FIELDS) - 1 else ""
+        return [f"a cron expression has six fields, {names}, and this has {len(fields)}{advice}"]
+    problems = [
+        problem
+        for field, text in zip(_FIELDS, fields, strict=True)
+        for problem in field.problems(text)
+    ]
+    _, _, day_of_month, _, day_of_week, _ = fields
+    if day_of_month == day_of_week == "?":
+        problems.append("day-of-month and day-of-week are both ?; write * for one of them")
+    elif "?" not in (day_of_month, day_of_week):
+        problems.append(
+            "exactly one of day-of-month and day-of-week must be ?; write ? for the one that does "
+            "not matter"
+        )
+    return problems
+
+
+RULES: tuple[Rule, ...] = (schedules,)

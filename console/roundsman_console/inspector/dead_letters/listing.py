@@ -1,0 +1,116 @@
+"""Reads the dead letters of a queue, with the reason of each as far as it is known."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from roundsman.model.instants import iso
+from roundsman.wire.dead_letters import ATTRIBUTE, DeadLetter, read_dead_letter
+from roundsman_console.inspector.dead_letters.assess import order_of
+from roundsman_console.inspector.dead_letters.peek import Letter
+from roundsman_console.inspector.dead_letters.queues import Source
+from roundsman_console.inspector.dead_letters.send import times_sent_back
+from roundsman_console.inspector.documents.dead_letters import DeadLetterSummaryDocument
+
+NO_REASON = "the function ended before it could give a reason: crash, time-out or out of memory"
+CRASHES = '?"platform.runtimeDone" ?"Task timed out" ?"Runtime exited" ?"MemoryError"'
+"""A filter pattern of CloudWatch Logs for functions that crashed, timed out or ran out of memory.
+
+Lambda logs `platform.runtimeDone` for each failed invocation, with its status (`timeout`, `error`,
+`failure`); for other invocations only at SystemLogLevel DEBUG. It logs `Task timed out` if the log
+format is not JSON.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Dead:
+    """One dead letter."""
+
+    source: Source
+    """The queue whose function failed."""
+    letter: Letter
+    said: DeadLetter | None
+    """The reason that the function attached; None if SQS moved the message."""
+    copies: tuple[Letter, ...] = ()
+    """Further letters of the same message. The function can end after it has sent the first letter
+    and before it deletes the message; then SQS moves the message too."""
+
+    @property
+    def reason(self) -> str:
+        """Why the message is a dead letter, in words."""
+        return self.said.reason if self.said else NO_REASON
+
+    @property
+    def sent_at(self) -> int:
+        """When the message was first sent, in epoch ms."""
+        return self.said.sent_at if self.said else self.letter.sent_at
+
+    @property
+    def receives(self) -> int:
+        """How often the function received the message.
+
+        The receive count of SQS is not used: it also counts each look into the dead-letter queue.
+        """
+        return self.said.receives if self.said else self.source.policy.most_receives
+
+    @property
+    def sent_back(self) -> int:
+        """How often an operator has redriven the message so far."""
+        return times_sent_back(self.letter.attributes)
+
+    def log_query(self, stack: str) -> str:
+        """Return the `aws logs` command that finds the failure in the function's log.
+
+        `stack` is the name of the stack.
+        """
+        group = f"/aws/lambda/{stack}/{self.source.function}"
+        found = f"'\"{self.said.message_id}\"'" if self.said else f"'{CRASHES}'"
+        if self.said and self.said.log_group:
+            group = self.said.log_group
+        return (
+            f"aws logs filter-log-events --log-group-name {group} "
+            f"--start-time {self.sent_at} --filter-pattern {found}"
+        )
+
+    def document(self) -> DeadLetterSummaryDocument:
+        """Return the dead letter as JSON for scripts, without its body."""
+        said = self.said
+        return {
+            "messageId": self.letter.message_id,
+            "queue": self.source.name,
+            "orderId": order_of(self.letter.body),
+            "reason": self.reason,
+            "reasonKnown": said is not None,
+            "errorType": said.error_type if said else None,
+            "sentAt": iso(self.sent_at),
+            "diedAt": iso(said.died_at) if said else None,
+            "receives": self.receives,
+            "sentBack": self.sent_back,
+            "copies": len(self.copies),
+            "bytes": self.letter.size,
+        }
+
+
+def dead_letters(source: Source, letters: Sequence[Letter]) -> list[Dead]:
+    """Return the dead letters in `letters`, oldest first; copies of a message are combined.
+
+    `letters` come from the dead-letter queue of `source`. The reason on a letter that SQS moved is
+    that of an earlier death: it came back without it being removed, and no function gave a new one.
+    """
+    by_sqs: dict[str, Letter] = {}
+    found: dict[str, Dead] = {}
+    for letter in letters:
+        said = None if letter.moved else read_dead_letter(letter.attribute(ATTRIBUTE))
+        if said is None:
+            by_sqs[letter.message_id] = letter
+        elif said.message_id in found:
+            first = found[said.message_id]
+            found[said.message_id] = Dead(source, first.letter, said, (*first.copies, letter))
+        else:
+            found[said.message_id] = Dead(source, letter, said)
+    for message_id, letter in by_sqs.items():
+        told = found.get(message_id)
+        copies = (*told.copies, letter) if told else ()
+        found[message_id] = (
+            Dead(source, told.letter, told.said, copies) if told else Dead(source, letter, None)
+        )
+    return sorted(found.values(), key=lambda dead: dead.sent_at)

@@ -1,0 +1,298 @@
+"""The kinds of findings: the severity of each, what it means, and how to repair it.
+
+A test checks that docs/runbook/findings.md has an entry for each kind.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from roundsman_console.inspector.documents.doctor import FindingKind, Severity
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """The properties that all findings of a kind share."""
+
+    severity: Severity
+    means: str
+    repair: str
+
+
+_CRITICAL, _WARNING, _NOTICE = Severity.CRITICAL, Severity.WARNING, Severity.NOTICE
+_FIX = "roundsman doctor --fix makes the scheduler inspect the task."
+
+CATALOG: Mapping[FindingKind, Entry] = {
+    FindingKind.TASK_STUCK: Entry(
+        _CRITICAL,
+        "The task is overdue by more than two supervisor passes, and no supervisor has handled it.",
+        _FIX,
+    ),
+    FindingKind.DUE_LATE: Entry(
+        _WARNING,
+        "The task's entry in the due index is later than its record requires, so the "
+        "supervisor would find it too late. Roundsman itself never writes this.",
+        "roundsman doctor --fix moves the entry, unless the task has changed by then.",
+    ),
+    FindingKind.OWED_UNSENT: Entry(
+        _WARNING,
+        "A status or an alert that was decided minutes ago has not been sent.",
+        "Find in the scheduler's log what refuses it: the AlertTopic, its key, or the reply "
+        f"queue. {_FIX}",
+    ),
+    FindingKind.LANE_WRONG: Entry(
+        _CRITICAL,
+        "The task is in another lane of the due index than its record requires, so no "
+        "supervisor watches it, or ls does not list it. Roundsman itself never writes this.",
+        "Correct Lane and DueAt by hand, on the version seen; the evidence gives the values.",
+    ),
+    FindingKind.SETTLED_STAYS_OPEN: Entry(
+        _WARNING,
+        "The task has ended and has nothing to send, but is still in its open lane: each "
+        "supervisor pass inspects it for nothing, and it never expires. Roundsman itself "
+        "never writes this.",
+        "Correct Lane and DueAt by hand, on the version seen; the order itself is done.",
+    ),
+    FindingKind.RECORD_UNREADABLE: Entry(
+        _CRITICAL,
+        "No version of Roundsman wrote this record; its task does not continue.",
+        "Correct the item in the tasks table; the next supervisor pass continues the task.",
+    ),
+    FindingKind.RECORD_NEWER: Entry(
+        _WARNING,
+        "The record was written by a newer version of Roundsman than this command line, or "
+        "the functions, can read. It is left unchanged.",
+        "Deploy the newer version, and use a command line of that version.",
+    ),
+    FindingKind.RECORD_TROUBLED: Entry(
+        _CRITICAL,
+        (
+            "The supervisor could not handle the record and has postponed it; its task does not "
+            "continue."
+        ),
+        "Read the supervisor's log line 'a record could not be handled', then deploy code "
+        "that handles it, or correct the item.",
+    ),
+    FindingKind.PLAN_MISSING: Entry(
+        _CRITICAL,
+        "Tasks name a plan that is not stored. They are archived at their next inspection, "
+        "and cannot be resubmitted.",
+        "Restore the row of the ControlTable from its backup, or submit one order of that "
+        "workflow's version, which stores it again.",
+    ),
+    FindingKind.PLAN_UNREADABLE: Entry(
+        _CRITICAL,
+        "A stored plan was changed; its tasks do not continue.",
+        "Restore the row of the ControlTable from its backup.",
+    ),
+    FindingKind.CONTROL_UNREADABLE: Entry(
+        _WARNING,
+        "A hold, a mark, a failure group or a lease in the ControlTable cannot be read. Such "
+        "a hold still holds its agent; the others are ignored, and overwritten in time.",
+        (
+            "Release the agent of a hold, or hold it again. Remove by hand what is still there "
+            "after an hour."
+        ),
+    ),
+    FindingKind.AGENT_WITHOUT_QUEUE: Entry(
+        _CRITICAL,
+        "The stack has no request queue for the agent of a step; the attempts of the step fail.",
+        "Deploy the agent, with its queues among the outputs.",
+    ),
+    FindingKind.HELD_WITHOUT_HOLD: Entry(
+        _WARNING,
+        "A step will wait for its agent for a long time, although the agent takes work.",
+        f"{_FIX} The scheduler then finds that the agent is no longer held.",
+    ),
+    FindingKind.UNGROUPED: Entry(
+        _NOTICE,
+        "The task needs a person and is in no failure group, so no group's alert counts it. "
+        "It was archived before failure groups existed.",
+        "Handle the task by itself.",
+    ),
+    FindingKind.GROUP_NOT_OPEN: Entry(
+        _WARNING,
+        "Tasks that need a person are in a failure group that is not open: nobody is alerted "
+        "about them any more.",
+        "Examine one of them, then act on the whole group.",
+    ),
+    FindingKind.ORDER_WITHOUT_TASK: Entry(
+        _WARNING,
+        "An order is stored without a task, although it is younger than the retention of any "
+        "other. Both are written in one transaction. Unless its event set a shorter "
+        "retention, the task was deleted, or one table was restored without the other.",
+        "Find out from the application what happened to the order. Restore the task's item "
+        "from the backup of the tasks table, or send the order under a new id.",
+    ),
+    FindingKind.TASK_WITHOUT_ORDER: Entry(
+        _CRITICAL,
+        "A task has no order row, so none of its requests can be sent.",
+        "Restore the row from the backup of the orders table.",
+    ),
+    FindingKind.SUPERVISOR_LATE: Entry(
+        _CRITICAL,
+        "No supervisor has visited these shards for more than two passes: nothing overdue is "
+        "recovered there.",
+        "Check the schedule, and the supervisor's errors and log.",
+    ),
+    FindingKind.LEASE_ABANDONED: Entry(
+        _WARNING,
+        "A supervisor ended while it held these shards, and no other has taken them since.",
+        "Proceed as for supervisor-late; the next supervisor pass takes the shards.",
+    ),
+    FindingKind.SHARDS_BEYOND: Entry(
+        _NOTICE,
+        "Open tasks are in shards beyond the stack's DueShards, which was lowered. "
+        "Supervisors visit these shards only because the row of the leases records that "
+        "there were more.",
+        "Keep that row, or raise DueShards again until these tasks have ended.",
+    ),
+    FindingKind.BULK_ABANDONED: Entry(
+        _WARNING,
+        "A bulk run is running, and the supervisor has not stored any progress of it.",
+        "See whether the supervisor runs, and its log. The run goes on when the supervisor does.",
+    ),
+    FindingKind.DEAD_LETTERS: Entry(
+        _WARNING,
+        "Messages were received as often as allowed and never handled. No task depends on "
+        "one: the supervisor starts again what was lost. An order event that was never "
+        "accepted is lost until it is sent again.",
+        "Read them, correct the cause, and send them again.",
+    ),
+    FindingKind.REJECTED: Entry(
+        _NOTICE,
+        "Messages that can never be handled were rejected, each with its reason.",
+        "Read them; correct and resend those that should have been valid.",
+    ),
+    FindingKind.QUEUE_MISSING: Entry(
+        _CRITICAL,
+        "A queue of the stack does not exist.",
+        "Deploy the stack again.",
+    ),
+    FindingKind.QUEUE_UNREAD: Entry(
+        _CRITICAL,
+        "No function reads this queue: its event source mapping is missing or disabled.",
+        "Enable the mapping, unless somebody disabled it on purpose. If it is missing, "
+        "deploy the stack again.",
+    ),
+    FindingKind.QUEUE_BEHIND: Entry(
+        _WARNING,
+        "The queue fills faster than it is read.",
+        "Raise its function's concurrency; look for throttles and slow calls.",
+    ),
+    FindingKind.QUEUE_DELAYS: Entry(
+        _WARNING,
+        (
+            "The queue delays every message. Roundsman does not allow for this: complete-bys may "
+            "pass meanwhile."
+        ),
+        "Set the queue's DelaySeconds to 0.",
+    ),
+    FindingKind.NO_REDRIVE: Entry(
+        _CRITICAL,
+        "The queue has no dead-letter queue: a message that makes its function fail is "
+        "delivered repeatedly until SQS drops it, unseen.",
+        "Deploy the stack again, which restores the redrive policy.",
+    ),
+    FindingKind.REDRIVE_TOO_SOON: Entry(
+        _WARNING,
+        "A message goes to the dead-letter queue after its first failure of any kind.",
+        "Deploy the stack with MaxReceiveCount of 2 or more.",
+    ),
+    FindingKind.VISIBILITY_TOO_SHORT: Entry(
+        _CRITICAL,
+        "A message is delivered again while its function may still be handling it.",
+        "Raise the queue's visibility timeout to six times the function's timeout.",
+    ),
+    FindingKind.VISIBILITY_SHORT: Entry(
+        _NOTICE,
+        "The visibility timeout is less than six times the function's timeout, so messages "
+        "that were only throttled may count as failed.",
+        "Raise the stack's parameter for it, or lower the function's timeout.",
+    ),
+    FindingKind.RETENTION_TOO_SHORT: Entry(
+        _CRITICAL,
+        "SQS drops messages before they can be handled or seen.",
+        "Deploy the stack again, or shorten the time that the messages wait.",
+    ),
+    FindingKind.TIMEOUT_TOO_SHORT: Entry(
+        _WARNING,
+        "The agent's function ends before a step's complete-by, so it interrupts calls that "
+        "might still succeed.",
+        "Raise the function's timeout, and its queues' visibility timeout with it.",
+    ),
+    FindingKind.FUNCTION_NOT_READY: Entry(
+        _CRITICAL,
+        "The function's last update failed, or it cannot be called.",
+        "Read the reason, and deploy again.",
+    ),
+    FindingKind.FUNCTION_STOPPED: Entry(
+        _CRITICAL,
+        "The function's reserved concurrency is 0: it is never called.",
+        "Remove the reservation, unless somebody set it on purpose.",
+    ),
+    FindingKind.FUNCTION_THROTTLED: Entry(
+        _WARNING,
+        "Lambda refused calls of the function: the concurrency of the account, or the "
+        "function's reservation, is used up.",
+        "Lower the concurrency of other functions, or request a higher limit for the account.",
+    ),
+    FindingKind.CONCURRENCY_TOO_LOW: Entry(
+        _WARNING,
+        "The account cannot run as many instances as the stack's event source mappings may start: "
+        "under full load Lambda refuses calls, and a message that is refused too often becomes a "
+        "dead letter.",
+        "Lower the concurrency of the blocks in template.yaml, or ask AWS for more: Service "
+        "Quotas, AWS Lambda, Concurrent executions.",
+    ),
+    FindingKind.SCHEDULE_DISABLED: Entry(
+        _CRITICAL,
+        "A schedule of the stack is disabled or missing. Without the supervisor's schedule, "
+        "nothing overdue is recovered.",
+        "Enable it, unless somebody disabled it on purpose.",
+    ),
+    FindingKind.TABLE_NOT_READY: Entry(
+        _CRITICAL,
+        "A table, or one of its indexes, cannot be used, or not yet.",
+        "Wait if it is being created; otherwise deploy the stack again.",
+    ),
+    FindingKind.TTL_OFF: Entry(
+        _WARNING,
+        "Nothing removes rows whose retention has ended; readers still treat them as removed.",
+        "Deploy the stack again, or enable TTL on ExpiresAt.",
+    ),
+    FindingKind.RECOVERY_OFF: Entry(
+        _WARNING,
+        (
+            "The table cannot be restored to an earlier time, although a parameter of the stack "
+            "enables this."
+        ),
+        "Deploy the stack again, or enable point-in-time recovery.",
+    ),
+    FindingKind.PROTECTION_OFF: Entry(
+        _WARNING,
+        "The table can be deleted by a single call. A stack is created so, because a creation "
+        "that fails could not remove protected tables.",
+        "Deploy the stack with DeletionProtection=true, or with false if it should stay so.",
+    ),
+    FindingKind.ALARM_MISSING: Entry(
+        _WARNING,
+        "An alarm of the stack does not exist: nobody is alerted when what it watches fails.",
+        "Deploy the stack again.",
+    ),
+    FindingKind.ALARM_SILENT: Entry(
+        _WARNING,
+        "An alarm's actions are disabled, or it has none: it alerts nobody.",
+        "Enable its actions.",
+    ),
+    FindingKind.ALARM_RINGS: Entry(
+        _WARNING,
+        "An alarm is in ALARM.",
+        "See the page for the alarm, listed in docs/runbook/index.md.",
+    ),
+    FindingKind.ALERTS_UNHEARD: Entry(
+        _CRITICAL,
+        "The AlertTopic has no confirmed subscription: alerts and alarms reach nobody.",
+        "Subscribe to it, or confirm the pending subscription.",
+    ),
+}
+"""The entry of every kind."""

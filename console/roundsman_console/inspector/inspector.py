@@ -1,0 +1,251 @@
+"""What an operator asks of a deployed stack, and what an operator does to it, as one class."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from roundsman.model.corrections import changes_of
+from roundsman.model.events import Cancel, Extend, HistoryRow, Resolve, Resubmit, RunNow, UndoAsked
+from roundsman.model.json import Json
+from roundsman.model.plan import Plan
+from roundsman.model.task import Task
+from roundsman.model.workflow import Workflow
+from roundsman.submission.events import EventReader
+from roundsman_console.inspector.alerts import StandingAlerts, read_standing
+from roundsman_console.inspector.clock import now
+from roundsman_console.inspector.dead_letters.browse import DeadQueue, look_at
+from roundsman_console.inspector.doctor.doctor import Doctor
+from roundsman_console.inspector.doctor.report import Report
+from roundsman_console.inspector.operate.commands import CommandResult, CommandSpec, send_command
+from roundsman_console.inspector.operate.corrections import InputCorrection
+from roundsman_console.inspector.operate.erasure import erase_order
+from roundsman_console.inspector.operate.holds import (
+    HoldRelease,
+    HoldResult,
+    hold_agent,
+    release_agent,
+)
+from roundsman_console.inspector.read.agents import AgentNow, find_agent, find_agents
+from roundsman_console.inspector.read.groups import GroupNow, find_group, list_groups
+from roundsman_console.inspector.read.lookup import find_shown, shown_tasks
+from roundsman_console.inspector.read.queues import Queue, find_queues
+from roundsman_console.inspector.read.selection import BUDGET, Page, Selection, find
+from roundsman_console.inspector.read.stack import DeployedStack, find_stack
+from roundsman_console.inspector.views.diagnosis import Diagnosis
+from roundsman_console.inspector.views.stats import Stats, read_stats
+from roundsman_console.inspector.views.task_events import Happening, happenings
+from roundsman_console.inspector.views.why import why
+
+WAIT = 15.0
+"""The default for the number of seconds to wait for the outcome of a command."""
+
+
+class Inspector:
+    """Reads and operates one deployed stack, with the caller's AWS credentials.
+
+    A method raises NotFound if what it is asked for does not exist, InvalidArgument, before
+    anything is sent, for an argument that it does not accept, and InspectorError if the stack does
+    not have what it needs. A method that waits for the outcome of a command raises Unconfirmed if
+    the outcome cannot be read, and Interrupted on Ctrl-C; `Interrupted.result` is a CommandResult.
+
+    Every method may raise TryAgain and CallRefused if AWS does not answer or refuses a call,
+    UnreadableRecord and SchemaTooNew for a record that this code cannot read, and the errors of
+    boto3 for calls and for missing credentials. `roundsman_console.inspector.sentence_of` puts each
+    of them in words.
+
+    Values that a workflow masks are replaced by `(masked)` in all that a method returns for people:
+    in results, errors and reasons.
+    """
+
+    def __init__(self, stack: DeployedStack) -> None:
+        self.stack = stack
+
+    @classmethod
+    def of_stack(
+        cls, name: str | None = None, *, workflows: Mapping[str, Workflow] | None = None
+    ) -> "Inspector":
+        """Return the inspector of the stack with this name; None takes it from samconfig.toml.
+
+        `workflows` are those of the application's submission, by name; with them, the inspector
+        knows whether a rejected or dead event would be accepted now.
+        """
+        return cls(find_stack(name, EventReader(workflows) if workflows else None))
+
+    def tasks(
+        self,
+        selection: Selection | None = None,
+        *,
+        after: str | None = None,
+        limit: int = 50,
+        budget: int = BUDGET,
+    ) -> Page:
+        """Return a page of the tasks that match, those that need a person first.
+
+        `after` is the cursor of the page before. At most `budget` tasks are read for the page.
+        """
+        page = find(self.stack, selection or Selection(), after=after, limit=limit, budget=budget)
+        return replace(page, tasks=shown_tasks(self.stack, page.tasks))
+
+    def task(
+        self, order_id: str, *, reveal: bool = False
+    ) -> tuple[Task, Plan | None, list[HistoryRow]]:
+        """Return the order's task, its plan (None if it is not stored) and its history.
+
+        Values that the workflow masks are replaced by `(masked)`, unless `reveal` is true.
+        """
+        return find_shown(self.stack, order_id, reveal=reveal)
+
+    def timeline(self, order_id: str) -> list[Happening]:
+        """Return what happened to the order, in the order of time."""
+        task, plan, history = self.task(order_id)
+        return list(happenings(task, plan, history, now()))
+
+    def why(self, order_id: str) -> Diagnosis:
+        """Explain what the order waits for now, with evidence and the next command."""
+        return why(self.stack, order_id)[1]
+
+    def stats(self) -> Stats:
+        """Count the tasks by state, and the messages in the queues."""
+        return read_stats(self.stack)
+
+    def groups(self) -> list[GroupNow]:
+        """Return the open failure groups, those with most tasks first."""
+        return list_groups(self.stack, self.agents(), now())
+
+    def group(self, group_id: str) -> GroupNow | None:
+        """Return a failure group with sample tasks; None if it has no members."""
+        return find_group(self.stack, group_id, self.agents(), now())
+
+    def agents(self) -> list[AgentNow]:
+        """Return the agents with their holds and lags."""
+        return find_agents(self.stack)
+
+    def queues(self) -> list[Queue]:
+        """Return the queues with the number of their messages and the age of the oldest."""
+        return find_queues(self.stack, now())
+
+    def alerts(self) -> StandingAlerts:
+        """Return the alerts whose cause still exists."""
+        return read_standing(self.stack)
+
+    def dead_letters(self, queue: str | None = None, *, limit: int = 50) -> list[DeadQueue]:
+        """Return at most `limit` dead letters, by the queue that they come from."""
+        return look_at(self.stack, queue, limit)
+
+    def check(self, *, limit: int = 1_000) -> Report:
+        """Check the stack; at most `limit` tasks of each lane are read."""
+        return Doctor(self.stack, limit, None).check()[0]
+
+    def resubmit(  # each is an option of the one command
+        self,
+        order_id: str,
+        *,
+        by: str,
+        reason: str,
+        steps: Sequence[str] = (),
+        fresh_key: bool = False,
+        again: bool = False,
+        correction: InputCorrection | None = None,
+        newest_plan: bool = False,
+        dry_run: bool = False,
+        wait: float = WAIT,
+    ) -> CommandResult:
+        """Continue a failed task: its failed steps, or `steps`, are tried again.
+
+        With `fresh_key` they are tried under a new idempotency key, after an undo under the old
+        one. With `again`, an undone or cancelled task begins again. `correction` corrects the
+        input, checked by the type of its workflow; `CommandResult.input` has the changes. With
+        `newest_plan`, the task continues under the newest plan of its workflow, which the deployed
+        submission function knows; `CommandResult.plan` has the differences. With `dry_run`, nothing
+        is sent.
+        """
+        names = tuple(dict.fromkeys(steps))
+        fix = correction or InputCorrection()
+        changes = changes_of(fix.sets, fix.removes)
+        spec = CommandSpec(
+            order_id,
+            lambda asked: Resubmit(
+                asked,
+                names,
+                fresh_key,
+                again,
+                changes=changes,
+                used=fix.used,
+                not_done=tuple(fix.not_done),
+            ),
+            (*names, *fix.not_done),
+            input=fix.whole,
+            newest_plan=newest_plan,
+        )
+        return send_command(self.stack, spec, by=by, reason=reason, wait=wait, dry_run=dry_run)
+
+    def undo(self, order_id: str, *, by: str, reason: str, wait: float = WAIT) -> CommandResult:
+        """Undo every effect that may have happened; the task ends Undone."""
+        return self._send(CommandSpec(order_id, UndoAsked), by, reason, wait)
+
+    def cancel(
+        self, order_id: str, *, by: str, reason: str, undo: bool = True, wait: float = WAIT
+    ) -> CommandResult:
+        """Stop the task, by default after every effect is undone; it ends Cancelled."""
+        return self._send(
+            CommandSpec(order_id, lambda asked: Cancel(asked, undo=undo)), by, reason, wait
+        )
+
+    def resolve(
+        self,
+        order_id: str,
+        step: str,
+        *,
+        by: str,
+        reason: str,
+        did: bool,
+        result: Json = None,
+        fresh_key: bool = False,
+        wait: float = WAIT,
+    ) -> CommandResult:
+        """Record the outcome of a step: whether its effect happened, and with which result."""
+        return self._send(
+            CommandSpec(
+                order_id, lambda asked: Resolve(asked, step, did, result, fresh_key), (step,)
+            ),
+            by,
+            reason,
+            wait,
+        )
+
+    def extend(
+        self,
+        order_id: str,
+        seconds: int,
+        *,
+        by: str,
+        reason: str,
+        step: str | None = None,
+        wait: float = WAIT,
+    ) -> CommandResult:
+        """Give the task, or one step that is at its agent, more time."""
+        names = (step,) if step is not None else ()
+        return self._send(
+            CommandSpec(order_id, lambda asked: Extend(asked, seconds, step), names),
+            by,
+            reason,
+            wait,
+        )
+
+    def run(self, order_id: str, *, by: str, reason: str, wait: float = WAIT) -> CommandResult:
+        """Start a scheduled task, or the next attempt of one in Retry, at once."""
+        return self._send(CommandSpec(order_id, RunNow), by, reason, wait)
+
+    def erase(self, order_id: str, *, by: str, reason: str, wait: float = WAIT) -> CommandResult:
+        """Remove the contents of an order that has ended, and keep the record that it was."""
+        return erase_order(self.stack, order_id, by=by, reason=reason, wait=wait)
+
+    def hold(self, agent: str, seconds: int, *, by: str, reason: str) -> HoldResult:
+        """Let the agent take no work for `seconds`: its steps wait, and no attempt is counted."""
+        return hold_agent(self.stack, find_agent(self.stack, agent), seconds, by=by, reason=reason)
+
+    def release(self, agent: str, *, by: str, reason: str = "") -> HoldRelease:
+        """End an operator's hold. Waiting tasks continue within minutes."""
+        return release_agent(self.stack, agent, by=by, reason=reason)
+
+    def _send(self, spec: CommandSpec, by: str, reason: str, wait: float) -> CommandResult:
+        return send_command(self.stack, spec, by=by, reason=reason, wait=wait)

@@ -1,0 +1,211 @@
+"""Checks of attempts: what counts as a failure, what follows one, and why a task fails."""
+
+from collections.abc import Iterator
+
+from roundsman.engine.agent_holds import MAX_UNCOUNTED_CALLS
+from roundsman.engine.attempts import OVERDUE
+from roundsman.engine.on_failure import DEADLINE_PASSED, NOT_COMPLETE
+from roundsman.model.events import Outcome
+from roundsman.model.instants import SECOND
+from roundsman.model.plan import Plan, StepPlan, WaitPlan
+from roundsman.model.states import ProcessState
+from roundsman.model.task import PERFORM, UNDO, UNTOUCHED, StepRecord, Task, operation_of
+from roundsman.wire.messages import Reply
+from roundsman_testing.invariants.rules import Broken, Invariant
+
+OF_THE_ORDER = frozenset(
+    {
+        *("ConditionFailed", "ResultTooLarge"),
+        *("ForEachNotAList", "ForEachFailed", "TooManyItems", "ItemTooLarge"),
+    }
+)
+"""The errors of steps that cannot go on because of what is in the order or in a result."""
+
+SENT_NOWHERE = "UnknownAgent"
+"""The error of an attempt whose agent has no queue. The scheduler makes the reply itself."""
+
+CANNOT_WAIT = "CannotWait"
+"""The error of an undo whose agent wants to wait for a callback."""
+
+HARDLY_ANY = 1_000
+"""A wait is none if it is at most this part of the longest one. By chance, one wait in so many is
+that short."""
+
+AT_ONCE = 3
+"""So many waits in a row that are none are no chance."""
+
+FAILED = frozenset({Outcome.TRANSIENT, Outcome.PERMANENT})
+GOES_ON = frozenset({ProcessState.PENDING, ProcessState.UNDOING})
+
+
+class Attempts:
+    """Follows the attempts of a world and checks COUNTED, WAITS, GIVEN_BACK and FAILED_BY.
+
+    The caller reports each reply before a scheduler handles it (`replied`), and each stored record
+    (`of_change`). `apart` is how far the clocks of parts differ, in ms.
+    """
+
+    def __init__(self, apart: int = 0) -> None:
+        self._apart = apart
+        self._replies: dict[tuple[str, str], list[Reply]] = {}
+        self._at_once = 0
+
+    def replied(self, reply: Reply) -> None:
+        """Note that a scheduler gets this reply."""
+        if reply.outcome is not Outcome.PROGRESS:
+            self._replies.setdefault((reply.task_id, reply.step), []).append(reply)
+
+    def of_change(self, plan: Plan, before: Task, after: Task, now: int) -> Iterator[Broken]:
+        """Check two records of a task, the later one stored at `now` (epoch ms)."""
+        asked = before.command_ids != after.command_ids  # a person may end a wait
+        for name, record in after.steps.items():
+            earlier = before.steps.get(name, UNTOUCHED)
+            counted = record.failure_count > earlier.failure_count
+            if counted and record.round == earlier.round:
+                yield from self._of_failure(plan, before, after, name, now)
+            claimed = record.locked_by is not None and record.locked_by != earlier.locked_by
+            same = operation_of(record) == operation_of(earlier)
+            if claimed and same and earlier.held_since is None and not asked:
+                yield from self._of_claim(after, name, earlier.not_before or 0, now)
+            if record.held_since is not None and record.not_before != earlier.not_before:
+                yield from _of_hold(before, after, name)
+        if before.ending is None and after.ending is not None:
+            why = self._not_failed_by(plan, before, after, now)
+            if why:
+                yield Broken(Invariant.FAILED_BY, after.task_id, why)
+
+    def _of_failure(
+        self, plan: Plan, before: Task, after: Task, name: str, now: int
+    ) -> Iterator[Broken]:
+        """Check a failed attempt: it counts by a reply or by its time, and a wait follows."""
+        earlier, record = before.step(name), after.step(name)
+        replies = [
+            reply
+            for reply in self._replies.get((after.task_id, name), ())
+            if reply.lock == earlier.locked_by
+        ]
+        said = [reply for reply in replies if _fails(reply, earlier)]
+        late_at = earlier.overdue_at if earlier.late_since is None else earlier.late_since
+        over = late_at is not None and late_at <= now + self._apart
+        nowhere = record.error is not None and record.error.type == SENT_NOWHERE
+        if not said and not over and not nowhere:
+            outcomes = ", ".join(reply.outcome for reply in replies) or "nothing"
+            what = f"{name}: an attempt counts as failed in its time, and its agent said {outcomes}"
+            yield Broken(Invariant.COUNTED, after.task_id, what)
+        by_reply = bool(said) and _is_about(record, said[-1])
+        yield from self._of_wait(plan, before, after, name, said[-1] if by_reply else None, now)
+
+    def _of_wait(
+        self, plan: Plan, before: Task, after: Task, name: str, reply: Reply | None, now: int
+    ) -> Iterator[Broken]:
+        """Check the wait after an attempt that failed by this reply, or None if by its time.
+
+        After a timeout there is a wait only if no number limits the attempts.
+        """
+        earlier, record = before.step(name), after.step(name)
+        operation = operation_of(earlier)
+        step = plan.expanded(after.fan_outs).steps.get(name)
+        goes_on = record.process_state in GOES_ON and operation_of(record) == operation
+        if step is None or not goes_on:
+            return
+        retry = step.retry_of(operation)
+        if reply is None and not retry.keep_trying_for:
+            return
+        if operation == PERFORM and record.not_before == after.perform_by:
+            return  # no attempt fits before the task must be complete
+        wanted = reply.retry_after if reply is not None else None
+        longest = min(retry.first_delay * 2 ** min(earlier.failure_count, 40), retry.max_delay)
+        least = wanted or 0
+        if retry.keep_trying_for:
+            least = max(least, longest // 2)
+        elif record.failure_count >= retry.max_attempts and isinstance(step.on_failure, WaitPlan):
+            least = step.on_failure.delay
+        wait = 0 if record.not_before is None else record.not_before - now
+        if wait + self._apart < least:
+            what = f"{name}: the next attempt follows after {wait} ms, and not {least} or more"
+            yield Broken(Invariant.WAITS, after.task_id, what)
+        if not least and wanted is None and longest >= SECOND and not self._apart:
+            yield from self._of_chance(after, name, none=wait * HARDLY_ANY <= longest)
+
+    def _of_chance(self, task: Task, name: str, *, none: bool) -> Iterator[Broken]:
+        """Check a wait that is drawn from zero on: that many are none is no chance."""
+        self._at_once = self._at_once + 1 if none else 0
+        if self._at_once >= AT_ONCE:
+            what = f"{name}: the last {self._at_once} failures were followed by no wait"
+            yield Broken(Invariant.WAITS, task.task_id, what)
+
+    def _of_claim(self, task: Task, name: str, not_before: int, now: int) -> Iterator[Broken]:
+        """Check a claim of a step that waited until `not_before`, and not for the end of a hold."""
+        early = not_before - now - self._apart
+        if early > 0:
+            what = f"{name} is claimed {early} ms before its wait is over"
+            yield Broken(Invariant.WAITS, task.task_id, what)
+
+    def _not_failed_by(self, plan: Plan, before: Task, after: Task, now: int) -> str:
+        """Why nothing explains that the task ends; empty if something does.
+
+        A person and an application end a task by a command.
+        """
+        ending, command = after.ending, after.command_ids != before.command_ids
+        if ending is None or command:
+            return ""
+        if ending.error is None:
+            return "it ends without an error, and nobody asked for it"
+        kind, early = ending.error.type, after.perform_by - now - self._apart
+        if kind in (NOT_COMPLETE, DEADLINE_PASSED):
+            return f"it ends by {kind}, {early} ms before its time" if early > 0 else ""
+        if ending.step is None:
+            return f"it ends by {kind}, and no step failed"
+        step = plan.expanded(after.fan_outs).steps.get(ending.step)
+        if step is None or kind in OF_THE_ORDER:
+            return ""
+        record = before.step(ending.step)  # an undo may have begun with this write
+        return self._step_not_failed_by(after.task_id, step, record, kind)
+
+    def _step_not_failed_by(
+        self, task_id: str, step: StepPlan, record: StepRecord, kind: str
+    ) -> str:
+        """Why nothing explains that the step has failed for good by an error of this kind.
+
+        `record` is the record of the step before that.
+        """
+        replies = self._replies.get((task_id, step.name), ())
+        said = [one.outcome for one in replies if one.error and one.error.cut().type == kind]
+        retry, attempts = step.retry_of(operation_of(record)), record.failure_count + 1
+        if Outcome.PERMANENT in said or (said and kind in retry.not_on):
+            return ""
+        if attempts < retry.max_attempts:
+            return f"{step.name} fails by {kind} after {attempts} of {retry.max_attempts} attempts"
+        known = said or kind in (OVERDUE, SENT_NOWHERE, CANNOT_WAIT)
+        return "" if known else f"{step.name} fails by {kind}, which nobody said"
+
+
+def _fails(reply: Reply, record: StepRecord) -> bool:
+    """Whether the reply to the record's attempt makes it a failed one."""
+    if reply.outcome is Outcome.WAITING:
+        return operation_of(record) == UNDO  # which cannot wait
+    if reply.outcome is Outcome.HELD:
+        return reply.outcome_unknown and record.uncounted_calls >= MAX_UNCOUNTED_CALLS
+    return reply.outcome in FAILED
+
+
+def _is_about(record: StepRecord, reply: Reply) -> bool:
+    """Whether the error of the record is that of the reply."""
+    found, said = record.error, reply.error
+    return found is not None and said is not None and found.type == said.cut().type
+
+
+def _of_hold(before: Task, after: Task, name: str) -> Iterator[Broken]:
+    """Check a step that was just parked: its task has the time back for which it is parked.
+
+    A task that is ending has no more time; one that a person begins again has all its time.
+    """
+    record = after.step(name)
+    if after.ending is not None or before.start_at != after.start_at:
+        return
+    since, until = record.held_since or 0, record.not_before or 0
+    owed = until - max(since, before.held_until or 0)
+    given = after.complete_by - before.complete_by
+    if given < owed:
+        what = f"{name} is parked for {owed} ms more, and its task has {given} ms more"
+        yield Broken(Invariant.GIVEN_BACK, after.task_id, what)

@@ -1,0 +1,60 @@
+"""Checks that each task is looked at in time, independently of its due entry (LOOKED_AT)."""
+
+from collections.abc import Iterator
+
+from roundsman.model.instants import MINUTE, format_duration
+from roundsman.model.plan import Plan
+from roundsman.model.task import Task
+from roundsman_testing.invariants.needs import needs
+from roundsman_testing.invariants.rules import Broken, Invariant
+
+WITHIN = 15 * MINUTE
+"""The time (ms), plus one interval, within which a task must be looked at after a need is due or
+after the last failed call, whichever is later."""
+
+
+class Looks:
+    """When each open task needs a look, and when a scheduler or supervisor last read it."""
+
+    def __init__(self, interval: int) -> None:
+        """`interval` is the time between two passes of the supervisors, in ms."""
+        self._bound = WITHIN + interval
+        self._needed: dict[str, int] = {}
+        self._looked: dict[str, int] = {}
+        self._quiet_since = 0
+
+    def failed(self, until: int) -> None:
+        """Note that a call failed, or that nobody looks until then.
+
+        The consequences take time, so the bound starts again.
+        """
+        self._quiet_since = max(self._quiet_since, until)
+
+    def written(self, plan: Plan | None, task: Task, now: int, *, is_open: bool) -> None:
+        """Note that a record is stored."""
+        found = [need.at for need in needs(task, now, plan)] if is_open else []
+        if found:
+            self._needed[task.task_id] = min(found)
+        else:
+            self._needed.pop(task.task_id, None)
+
+    def looked(self, task_id: str, now: int) -> Iterator[Broken]:
+        """Note that a scheduler or supervisor reads the task. Yields LOOKED_AT if it is late."""
+        yield from self._late(task_id, now)
+        self._looked[task_id] = now
+
+    def late(self, now: int) -> Iterator[Broken]:
+        """Yields LOOKED_AT for each task that is late now; once for each delay."""
+        for task_id in list(self._needed):
+            for broken in self._late(task_id, now):
+                self._looked[task_id] = now
+                yield broken
+
+    def _late(self, task_id: str, now: int) -> Iterator[Broken]:
+        needed = self._needed.get(task_id)
+        if needed is None:
+            return
+        since = max(needed, self._looked.get(task_id, 0), self._quiet_since)
+        if now - since > self._bound:
+            what = f"nobody looked at it for {format_duration(now - since)}"
+            yield Broken(Invariant.LOOKED_AT, task_id, what)

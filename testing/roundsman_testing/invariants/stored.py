@@ -1,0 +1,256 @@
+"""Checks of what the tables have beside the records of tasks.
+
+That is the history, the rows of settled steps, and the rows of orders.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from roundsman.engine.erasure import ERASE
+from roundsman.engine.history import ROWS_A_VERSION
+from roundsman.engine.operator import KEPT_COMMANDS
+from roundsman.model.instants import SECOND
+from roundsman.model.json import Json, parse_json
+from roundsman.model.plan import Plan
+from roundsman.model.task import ERASED, Task, step_of
+from roundsman.wire.alert import Alert
+from roundsman_testing.dynamodb.expressions import Item
+from roundsman_testing.invariants.rules import Broken, Invariant
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef as Value
+
+REFUSED = "refused"
+NULL = "null"
+A_WORD_AT_MOST = 7
+"""Texts of an order with so few characters, or only letters, may be in an alert by chance."""
+
+NO_CONTENTS = re.compile(r"[A-Za-z]*|[0-9TZ:.+-]*")
+"""Words, numbers and instants: an alert has such texts of its own."""
+
+
+class HistoryRows:
+    """Follows the history of a world's tasks and checks HISTORY and ACTS_ONCE.
+
+    The caller reports each row that is stored (`written`) and each stored record (`of_change`), and
+    asks after each event for what is missing (`missing`).
+    """
+
+    def __init__(self) -> None:
+        self._rows: dict[str, set[int]] = {}
+        self._acted: dict[str, dict[str, int]] = {}
+        self._wanted: list[tuple[str, int, int, str]] = []
+
+    def written(self, old: Item | None, new: Item | None) -> Iterator[Broken]:
+        """Check a new row: a command has one row that says that it was carried out."""
+        if old is not None or new is None:
+            return
+        task_id, seq = str(new["TaskId"].get("S")), int(str(new["Seq"].get("N")))
+        self._rows.setdefault(task_id, set()).add(seq)
+        if "CommandId" not in new or new["Kind"].get("S") == REFUSED:
+            return
+        command = str(new["CommandId"].get("S"))
+        acted = self._acted.setdefault(task_id, {})
+        if command in list(acted)[-KEPT_COMMANDS:]:
+            what = f"{new['Kind'].get('S')} {command} is carried out a second time"
+            yield Broken(Invariant.ACTS_ONCE, task_id, what)
+        acted[command] = seq
+
+    def of_change(self, before: Task, after: Task) -> None:
+        """Note what must be in the history because of this write, which is stored with it."""
+        what = None
+        if before.command_ids != after.command_ids:
+            what = f"the command {after.command_ids[-1]}"
+        else:
+            for name, record in after.steps.items():
+                earlier = before.steps.get(name)
+                if earlier and record.failure_count > earlier.failure_count:
+                    what = f"a failure of {name}"
+        if what is not None:
+            first = before.version * ROWS_A_VERSION + ROWS_A_VERSION
+            last = after.version * ROWS_A_VERSION + ROWS_A_VERSION
+            self._wanted.append((after.task_id, first, last, what))
+
+    def missing(self) -> Iterator[Broken]:
+        """Check that all that was noted so far has its row."""
+        for task_id, first, last, what in self._wanted:
+            if not any(first <= seq < last for seq in self._rows.get(task_id, ())):
+                yield Broken(Invariant.HISTORY, task_id, f"{what} has no row")
+        self._wanted.clear()
+
+    def of_erased(self, items: Iterable[Item], task: Task) -> Iterator[Broken]:
+        """Check the history of an erased task: no row that is older than that has its reason."""
+        for item in items:
+            same = item["TaskId"].get("S") == task.task_id
+            if not same or int(str(item["At"].get("N"))) >= (task.erased_at or 0):
+                continue
+            kind, reason = str(item["Kind"].get("S")), item["Reason"].get("S")
+            if kind != ERASE and reason != ERASED:
+                what = f"the row {kind!r} of its history has its reason"
+                yield Broken(Invariant.ERASED_BESIDE, task.task_id, what)
+
+
+class SettledRows:
+    """Follows the rows of settled steps and checks ROWS.
+
+    The caller reports each write of an item of the tasks table (`written`), and asks after each
+    event for what does not agree (`disagree`).
+    """
+
+    def __init__(self) -> None:
+        self._rows: dict[str, dict[str, Value | None]] = {}
+        self._listed: dict[str, tuple[Collection[str], Value | None]] = {}
+        self._changed: set[str] = set()
+
+    def of_row(self, old: Item | None, new: Item | None) -> None:
+        """Note that a row is stored, changed or removed."""
+        key = str((new or old or {})["TaskId"].get("S"))
+        task_id, _, version = key.partition("#settled#")
+        self._changed.add(task_id)
+        rows = self._rows.setdefault(task_id, {})
+        if new is None:
+            rows.pop(version, None)
+        else:
+            rows[version] = new.get("ExpiresAt")
+
+    def of_record(self, old: Item | None, new: Item | None) -> None:
+        """Note which rows the record of a task lists."""
+        item = new or old or {}
+        if "Settled" not in item and (old is None or "Settled" not in old):
+            return
+        task_id = str(item["TaskId"].get("S"))
+        self._changed.add(task_id)
+        listed = () if new is None else new.get("Settled", {"L": []}).get("L", ())
+        versions = [str(one.get("S")) for one in listed]
+        self._listed[task_id] = versions, None if new is None else new.get("ExpiresAt")
+
+    def disagree(self) -> Iterator[Broken]:
+        """Check the rows of each task that changed since the last call."""
+        for task_id in self._changed:
+            rows = self._rows.get(task_id, {})
+            listed, expires_at = self._listed.get(task_id, ((), None))
+            if sorted(rows) != sorted(listed):
+                what = f"the record lists the rows {sorted(listed)}, and there are {sorted(rows)}"
+                yield Broken(Invariant.ROWS, task_id, what)
+            elif any(at != expires_at for at in rows.values()):
+                what = "a row of settled steps expires at another time than its record"
+                yield Broken(Invariant.ROWS, task_id, what)
+        self._changed.clear()
+
+
+class OrderRows:
+    """Follows the expiry of order rows and checks ORDER_KEPT.
+
+    `retention` is the time in ms for which orders are kept after their tasks; None: for ever. The
+    caller reports each write of an order row (`written`) and of a record (`of_record`), and asks
+    after each event for what does not agree (`disagree`).
+    """
+
+    def __init__(self, retention: int | None) -> None:
+        self._retention = retention
+        self._expires_at: dict[str, int | None] = {}
+        self._changed: set[str] = set()
+
+    def written(self, old: Item | None, new: Item | None) -> None:
+        """Note the expiry of an order row."""
+        order_id = str((new or old or {})["OrderID"].get("S"))
+        self._changed.add(order_id)
+        if new is None:
+            self._expires_at.pop(order_id, None)
+        else:
+            seconds = new["ExpiresAt"].get("N") if "ExpiresAt" in new else None
+            self._expires_at[order_id] = None if seconds is None else int(seconds) * SECOND
+
+    def of_record(self, task_id: str) -> None:
+        """Note that the record of a task is stored."""
+        self._changed.add(task_id)
+
+    def disagree(self, tasks: Mapping[str, Task]) -> Iterator[Broken]:
+        """Check the order rows that are stored and changed, they or their tasks, since last time.
+
+        `tasks` has the last record of each task.
+        """
+        for order_id in sorted(self._changed & self._expires_at.keys() & tasks.keys()):
+            found, wanted = self._expires_at[order_id], self._wanted(tasks[order_id])
+            # Both are stored in whole seconds.
+            near = found is not None and wanted is not None and abs(found - wanted) < SECOND
+            if found != wanted and not near:
+                what = f"its order row expires at {found}, and not at {wanted}"
+                yield Broken(Invariant.ORDER_KEPT, order_id, what)
+        self._changed.clear()
+
+    def _wanted(self, task: Task) -> int | None:
+        """When the order row may be removed (epoch ms); None if it must stay."""
+        if task.expires_at is None or self._retention is None:
+            return None
+        return task.expires_at + max(0, self._retention - task.retain_for)
+
+
+class Contents:
+    """Follows the contents of orders and checks DISCREET and ERASED_BESIDE.
+
+    The caller reports each write of an order row (`written`), each error that an agent replied
+    (`said`) and each alert (`of_alert`).
+    """
+
+    def __init__(self) -> None:
+        self._stored: dict[str, str] = {}
+        self._said: set[str] = set()
+
+    def written(self, old: Item | None, new: Item | None) -> None:
+        """Note the content of an order row."""
+        order_id = str((new or old or {})["OrderID"].get("S"))
+        if new is None:
+            self._stored.pop(order_id, None)
+        else:
+            self._stored[order_id] = str(new.get("Content", {}).get("S", NULL))
+
+    def said(self, message: str) -> None:
+        """Note the message of an error: its author is responsible for what is in it."""
+        self._said.add(message)
+
+    def of_erased(self, task: Task) -> Iterator[Broken]:
+        """Check the order row of an erased task."""
+        if self._stored.get(task.task_id, NULL) != NULL:
+            yield Broken(Invariant.ERASED_BESIDE, task.task_id, "its order row has its contents")
+
+    def of_alert(
+        self, alert: Alert, tasks: Iterable[Task], plans: Iterable[Plan]
+    ) -> Iterator[Broken]:
+        """Check that an alert about these tasks has no text of their orders and results.
+
+        Only the texts that cannot be in it for another reason: not the names in the plans, nor what
+        an error or a person says.
+        """
+        shown = f"{alert.subject}\n{alert.body}\n{alert.text}\n{alert.sms}"
+        named = " ".join(_names(plan) for plan in plans)
+        for task in tasks:
+            results = [record.result for record in task.steps.values()]
+            contents = [parse_json(self._stored.get(task.task_id, NULL)), results]
+            found = [text for text in _texts(contents) if text in shown and _is_of_its_own(text)]
+            allowed = [task.task_id, named, *self._said] if found else []
+            if any(all(step_of(text) not in one for one in allowed) for text in found):
+                what = f"the alert {alert.subject!r} has a text of the order"
+                yield Broken(Invariant.DISCREET, task.task_id, what)
+
+
+def _is_of_its_own(text: str) -> bool:
+    """Whether the text is in an alert only because it is in the order."""
+    return len(text) > A_WORD_AT_MOST and not NO_CONTENTS.fullmatch(text)
+
+
+def _names(plan: Plan) -> str:
+    agents = (name for step in plan.steps.values() for name in (step.agent, *step.agents))
+    return " ".join((plan.workflow, *plan.steps, *agents))
+
+
+def _texts(value: Json) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for one in value.values():
+            yield from _texts(one)
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from _texts(one)

@@ -1,0 +1,314 @@
+"""Checks every record against the invariants at the moment when it is written."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import chain
+
+from roundsman.alerts.group import AlertKind
+from roundsman.aws.dynamodb.holds import HOLDS
+from roundsman.aws.dynamodb.settled import is_row
+from roundsman.engine.due import settled
+from roundsman.model.failure import Group
+from roundsman.model.plan import Plan
+from roundsman.model.states import TaskState
+from roundsman.model.task import Task
+from roundsman.wire.alert import Alert
+from roundsman.wire.messages import AgentRequest, Reply
+from roundsman_testing.dynamodb.expressions import Item
+from roundsman_testing.invariants.attempts import Attempts
+from roundsman_testing.invariants.bulk import BulkRunRows
+from roundsman_testing.invariants.calls import Calls
+from roundsman_testing.invariants.claims import Claims
+from roundsman_testing.invariants.looks import Looks
+from roundsman_testing.invariants.rules import (
+    NEVER,
+    Broken,
+    Invariant,
+    of_alert,
+    of_change,
+    of_effects,
+    of_ended,
+    of_knowledge,
+    of_retention,
+)
+from roundsman_testing.invariants.statuses import Statuses
+from roundsman_testing.invariants.stored import Contents, HistoryRows, OrderRows, SettledRows
+from roundsman_testing.ledger import Ledger
+from roundsman_testing.memory import TABLES
+
+BEGUN_ANEW = (TaskState.UNDONE, TaskState.CANCELLED)
+"""The end states that only `resubmit --again` reopens."""
+
+COMPARED = (Invariant.EXPLAINED, Invariant.KNOWN)
+"""The invariants that compare the record of a task with its effects."""
+
+
+class InvariantWatch:
+    """Follows the tasks of a world and collects broken invariants.
+
+    `tasks` holds the last record of each task; `due` the due entries of open tasks (epoch ms);
+    `broken` the broken invariants so far. `on_write` is a hook for the store. It does not raise,
+    because the caller could take the exception for a failure of the store.
+
+    `on_reopened` is called with the id of each task that goes on after its end. `groups` returns
+    the failure groups that are stored now.
+    """
+
+    def __init__(
+        self,
+        plan_of: Callable[[str], Plan | None],
+        ledger: Ledger,
+        clock: Callable[[], int],
+        *,
+        interval: int,
+        slack: int = 0,
+        apart: int = 0,
+        order_retention: int | None = None,
+    ) -> None:
+        """Start without tasks.
+
+        `interval` is the time between two passes of the supervisors, in ms. `slack` is how late a
+        due entry may be because clocks differ, and `apart` how far they differ, both in ms.
+        `order_retention` is the time in ms for which orders are kept; None: for ever.
+        """
+        self._slack = slack
+        self._apart = apart
+        self._plan_of = plan_of
+        self._ledger = ledger
+        self._clock = clock
+        self._dirty: dict[str, None] = {}
+        self.claims = Claims()
+        self.calls = Calls()
+        self._attempts = Attempts(apart)
+        self._statuses = Statuses()
+        self._history = HistoryRows()
+        self._settled_rows = SettledRows()
+        self._order_rows = OrderRows(order_retention)
+        self._contents = Contents()
+        self._bulk_runs = BulkRunRows()
+        self._erased: set[str] = set()
+        self.looks = Looks(interval)
+        self.tasks: dict[str, Task] = {}
+        self.due: dict[str, int] = {}
+        self.broken: list[Broken] = []
+        self.on_reopened: Callable[[str], None] = lambda _: None
+        self.groups: Callable[[], Sequence[Group]] = tuple
+        self._open: set[str] = set()
+        self._failed: dict[str, set[str]] = {}
+        self._alerted: set[str] = set()
+        self._begun_anew: dict[str, dict[str, int]] = {}
+        self._effects_unknown: frozenset[str] = frozenset()
+
+    def begin_anew(
+        self,
+        tasks: Mapping[str, Task],
+        before: Mapping[str, Sequence[Item]],
+        after: Mapping[str, Sequence[Item]],
+        *,
+        effects_unknown: Iterable[str],
+    ) -> None:
+        """Follow tables that were restored.
+
+        `tasks` are the last records of then, also of tasks that were removed by then. `before` and
+        `after` are the items of each table before the restore and after it. What agents were asked
+        and what they replied is still known, and so is what applications were told. The records of
+        the tasks in `effects_unknown` are not compared with their effects, because the services
+        have gone on since then.
+        """
+        broken, now = list(self.broken), self._clock()
+        for table, items in before.items():
+            for item in items:
+                self.on_stored(table, item, None)
+        self._history, self._bulk_runs = HistoryRows(), BulkRunRows()
+        for table, items in after.items():
+            for item in items:
+                self.on_stored(table, None, item)
+        self.broken[:] = broken  # what was stored then was checked then
+        self.calls.forget_results()
+        self.claims.begin_anew(tasks.values())
+        for task in self.tasks.values():
+            self.looks.written(None, task, now, is_open=False)
+        self.looks.failed(now)
+        self.tasks.clear()
+        self.tasks.update(tasks)
+        self.due.clear()
+        for task in tasks.values():
+            is_open = task.lane.startswith("open#")
+            if is_open:
+                self.due[task.task_id] = task.due_at
+            self.looks.written(self._plan_of(task.plan), task, now, is_open=is_open)
+        groups = self.groups()
+        self._open = {group.id for group in groups if group.closed_at is None}
+        self._alerted |= {group.id for group in groups if group.told_at is not None}
+        self._erased = {name for name, task in tasks.items() if task.erased_at is not None}
+        self._effects_unknown = frozenset(effects_unknown)
+        self._dirty = dict.fromkeys(tasks)
+
+    def on_write(self, task: Task) -> None:
+        """Check a record that is stored, or removed instead of being stored."""
+        before = self.tasks.get(task.task_id)
+        self.tasks[task.task_id] = task
+        if before is not None and before.ended and not task.ended:
+            self.on_reopened(task.task_id)
+        if task.lane.startswith("open#"):
+            self.due[task.task_id] = task.due_at
+        else:
+            self.due.pop(task.task_id, None)
+        self._dirty[task.task_id] = None
+        self._order_rows.of_record(task.task_id)
+        if task.failure is not None:
+            self._failed.setdefault(task.failure, set()).add(task.task_id)
+        plan, now = self._plan_of(task.plan), self._clock()
+        self.looks.written(plan, task, now, is_open=task.task_id in self.due)
+        if plan is not None:
+            self.broken += of_change(plan, before, task, now, slack=self._slack)
+        self.broken += self.claims.of_change(before, task, now)
+        same = before is not None and before.created_at == task.created_at
+        self._of_promises(plan, before if same else None, task, now)
+        if before is not None and before.state in BEGUN_ANEW and not task.ended:
+            rounds = {name: record.round for name, record in task.steps.items()}
+            self._begun_anew[task.task_id] = rounds
+
+    def _of_promises(self, plan: Plan | None, before: Task | None, task: Task, now: int) -> None:
+        """Check what applications and people rely on, and no other part of the engine does."""
+        self.broken += of_retention(before, task, now, self._apart)
+        self.broken += self._statuses.of_change(before, task)
+        if task.erased_at is not None:
+            self._erased.add(task.task_id)
+        if before is not None and before.version < task.version:
+            self._history.of_change(before, task)
+            if plan is not None:
+                self.broken += self._attempts.of_change(plan, before, task, now)
+
+    def on_stored(self, table: str, old: Item | None, new: Item | None) -> None:
+        """Check an item that is stored, changed or removed. A hook of the tables."""
+        item = new or old or {}
+        if table == TABLES.control:
+            key = str(item["ControlId"].get("S"))
+            if key == HOLDS:
+                self.calls.holds_may_have_changed = True
+            elif new is not None and key.startswith("bulk"):
+                self.broken += self._bulk_runs.written(key, new)
+        elif table == TABLES.history:
+            self.broken += self._history.written(old, new)
+        elif table == TABLES.orders:
+            self._contents.written(old, new)
+            self._order_rows.written(old, new)
+        elif is_row(item):
+            self._settled_rows.of_row(old, new)
+        else:
+            self._settled_rows.of_record(old, new)
+
+    def on_read_back(self, decided: Task, stored: Task) -> None:
+        """Check a record that has rows of settled steps, as it is read right after its write."""
+        other = [name for name, one in decided.steps.items() if stored.steps.get(name) != one]
+        other += stored.steps.keys() - decided.steps.keys()
+        if other:
+            what = f"{' and '.join(other)}: read back, it is not what was decided"
+            self.broken.append(Broken(Invariant.ROWS, decided.task_id, what))
+
+    def on_request(self, request: AgentRequest) -> None:
+        """Check a request that a queue accepted, even if it loses it later."""
+        self.claims.accepted(request)
+        self.broken += self.calls.accepted(request)
+
+    def on_call(self, agent: str, request: AgentRequest, at: int) -> None:
+        """Check a call of an agent's function at `at` (epoch ms, by the agent's clock)."""
+        self.broken += self.calls.called(agent, request, at)
+
+    def on_reply(self, reply: Reply) -> None:
+        """Note a reply that a scheduler is about to handle."""
+        self._attempts.replied(reply)
+        if reply.error is not None:
+            self._contents.said(reply.error.message)
+
+    def on_status(self, task_id: str, name: str, seq: int) -> None:
+        """Check a status that is sent."""
+        self.broken += self._statuses.sent(task_id, name, seq)
+
+    def at_rest(self, history: Callable[[], Iterable[Item]]) -> None:
+        """Check what holds once nothing is left to happen. `history` reads the whole history."""
+        erased = [self.tasks[task_id] for task_id in self._erased if task_id in self.tasks]
+        items = list(history()) if erased else []
+        for task in erased:
+            self.broken += self._contents.of_erased(task)
+            self.broken += self._history.of_erased(items, task)
+
+    def touched(self, task_id: str) -> None:
+        """Note that an effect of this task may have been performed or undone."""
+        self._dirty[task_id] = None
+
+    def on_load(self, task_id: str) -> None:
+        """Note that a scheduler or a supervisor read this task."""
+        self.broken += self.looks.looked(task_id, self._clock())
+
+    def on_alert(self, alert: Alert) -> None:
+        """Check an alert when it is published, because the stored tasks may change right after."""
+        group = alert.attributes.get("group", "")
+        if not group:
+            return  # about the sender of a command, and no failure
+        failed = self._failed.get(group, ())
+        self.broken += of_alert(alert, failed, self._standing_in(group))
+        about = [self.tasks[task_id] for task_id in failed if task_id in self.tasks]
+        plans = (self._plan_of(task.plan) for task in about)
+        known = [plan for plan in plans if plan is not None]
+        self.broken += self._contents.of_alert(alert, about, known)
+        if alert.attributes.get("news") == AlertKind.CLEAR:
+            self._alerted.discard(group)
+        else:
+            self._alerted.add(group)
+
+    def look(self, told: Mapping[str, Collection[str]]) -> None:
+        """Check each task that changed since the last call against its effects and statuses.
+
+        Called after each event. `told` maps each task to the names of the statuses sent for it.
+        """
+        self.broken += chain(
+            self._history.missing(),
+            self._settled_rows.disagree(),
+            self._order_rows.disagree(self.tasks),
+        )
+        groups = self.groups()
+        is_open = {group.id for group in groups if group.closed_at is None}
+        for closed in self._open - is_open:
+            self._dirty.update(dict.fromkeys(self._standing_in(closed)))
+            self._alerted.discard(closed)
+        self._open = is_open
+        for group in groups:
+            if group.id in is_open - self._alerted and group.told_at is not None:
+                what = f"{group.id} counts as told, and no alert was sent"
+                self.broken.append(Broken(Invariant.ALERTED, group.opened_by, what))
+        for task_id in self._dirty:
+            task = self.tasks.get(task_id)
+            plan = self._plan_of(task.plan) if task is not None else None
+            if task is None or plan is None:
+                continue
+            standing = self._ledger.standing(task_id)
+            found = chain(
+                of_effects(plan, task, standing, self._begun_anew.get(task_id, NEVER)),
+                of_knowledge(task, standing),
+            )
+            unknown = COMPARED if task_id in self._effects_unknown else ()
+            self.broken += [one for one in found if one.invariant not in unknown]
+            self.broken += chain(
+                of_ended(task, told.get(task_id, ()), is_open),
+                self._statuses.of_ended(task),
+            )
+            self.broken += [
+                Broken(Invariant.ONCE, task_id, f"{effect.key} came about {count} times")
+                for effect in standing
+                if (count := self._ledger.count[effect.key]) > 1
+            ]
+        self._dirty.clear()
+
+    def _standing_in(self, group: str) -> list[str]:
+        """The Archived tasks that are in this failure group and owe nothing."""
+        return [
+            task.task_id
+            for task in (self.tasks.get(task_id) for task_id in self._failed.get(group, ()))
+            if task is not None and task.failure == group and settled(task)
+            if task.state is TaskState.ARCHIVED
+        ]
+
+    def open_tasks(self) -> list[Task]:
+        """The tasks that have not ended."""
+        return [task for task in self.tasks.values() if not task.ended]

@@ -1,0 +1,251 @@
+"""The stores over tables in memory, for tests and experiments.
+
+Each is the adapter that runs on AWS, over `MemoryDynamoDB`. Stores that shall see each other's
+writes are given the same tables; a store that is given none has tables of its own.
+`roundsman_testing.faults` wraps them to inject faults.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Generic, TypeVar
+
+from roundsman.aws.dynamodb.bulk_list import INDEX as BULK_RUNS
+from roundsman.aws.dynamodb.bulk_runs import DynamoBulkRuns
+from roundsman.aws.dynamodb.call_notes import DynamoCallNotes
+from roundsman.aws.dynamodb.control import DynamoAgentBoard, DynamoLeases, DynamoPlans
+from roundsman.aws.dynamodb.groups import GROUPS, DynamoGroups
+from roundsman.aws.dynamodb.holds import DynamoHolds
+from roundsman.aws.dynamodb.settled import divide, is_row, read_divided
+from roundsman.aws.dynamodb.tasks import DynamoStore
+from roundsman.errors import RoundsmanError, SchemaTooNew, UnreadableRecord
+from roundsman.model.events import HistoryRow
+from roundsman.model.scheduler_queues import QueueDepth
+from roundsman.model.task import Task
+from roundsman.ports import Clock, OrderRow, Saved, Superseded
+from roundsman_testing.dynamodb.expressions import Item
+from roundsman_testing.dynamodb.schemas import Tables, create_tables
+from roundsman_testing.dynamodb.tables import MemoryDynamoDB
+
+T = TypeVar("T")
+TABLES = Tables("TasksTable", "OrdersTable", "ControlTable", "HistoryTable")
+
+
+def tables_in_memory(clock: Clock = lambda: 0) -> MemoryDynamoDB:
+    """Make the four tables of a stack, empty. `clock` is the present in epoch ms."""
+    tables = MemoryDynamoDB(clock)
+    create_tables(tables.client)
+    return tables
+
+
+class MemoryStore(DynamoStore):
+    """TaskStore and OrderStore over tables in memory.
+
+    `removed` holds the last record of each task that was removed at its end, for tests that check
+    it. `on_write` is called with each record that is stored, or removed instead of being stored,
+    and `on_read_back` with what was decided and what is read back, if the task has rows of settled
+    steps.
+    """
+
+    def __init__(
+        self,
+        on_write: Callable[[Task], None] | None = None,
+        *,
+        tables: MemoryDynamoDB | None = None,
+        order_retention: int | None = None,
+    ) -> None:
+        self.tables = tables or tables_in_memory()
+        super().__init__(
+            self.tables.client,
+            orders_table=TABLES.orders,
+            tasks_table=TABLES.tasks,
+            history_table=TABLES.history,
+            order_retention=order_retention,
+        )
+        self.on_write = on_write
+        self.on_read_back: Callable[[Task, Task], None] = lambda *_: None
+        self.removed: dict[str, Task] = {}
+        self._decided: Task | None = None
+        self._unreadable: dict[str, RoundsmanError] = {}
+        self.tables.on_write.append(self._note_write)
+
+    def save(
+        self, task: Task, *, seen: int, history: Sequence[HistoryRow] = ()
+    ) -> Saved | Superseded:
+        """Store a decision and its history rows, if the stored version is still `seen`."""
+        with self._deciding(task):
+            return super().save(task, seen=seen, history=history)
+
+    def clear_owed(self, task: Task) -> Saved | Superseded:
+        """Store that owed statuses and alerts were sent, without a new version."""
+        with self._deciding(task):
+            return super().clear_owed(task)
+
+    def load(self, task_id: str, now: int, *, latest: bool = True) -> Task | None:
+        """The task; None if there is none or its retention is over.
+
+        Raises the error that `make_unreadable` set for it.
+        """
+        if task_id in self._unreadable:
+            raise self._unreadable[task_id]
+        return super().load(task_id, now, latest=latest)
+
+    def load_with_orders(self, task_ids: Sequence[str], now: int) -> list[tuple[Task, OrderRow]]:
+        """These tasks with their orders, without those that cannot be read."""
+        return super().load_with_orders([i for i in task_ids if i not in self._unreadable], now)
+
+    def tasks(self) -> list[Task]:
+        """Every stored record, including those whose retention is over, ordered by id."""
+        items = {item["TaskId"]["S"]: item for item in self.tables.items(TABLES.tasks)}
+        return [read_divided(item, items) for item in items.values() if not is_row(item)]
+
+    def put(self, task: Task) -> None:
+        """Store a record as it is, as many decisions would."""
+        self._client.put_item(TableName=TABLES.tasks, Item=divide(task).record)
+
+    def make_unreadable(self, task_id: str, error: RoundsmanError) -> None:
+        """Make each `load` of the task raise this error, as for a record that was corrupted."""
+        self._unreadable[task_id] = error
+
+    def remove_order(self, order_id: str) -> None:
+        """Remove the order row, as happens at the end of the order's retention."""
+        self._client.delete_item(TableName=TABLES.orders, Key={"OrderID": {"S": order_id}})
+
+    def remove_task(self, task_id: str) -> None:
+        """Remove the task record, as DynamoDB's TTL does."""
+        self._client.delete_item(TableName=TABLES.tasks, Key={"TaskId": {"S": task_id}})
+
+    @contextmanager
+    def _deciding(self, task: Task) -> Iterator[None]:
+        """Know what is decided, while it is stored."""
+        self._decided = task
+        try:
+            yield
+        finally:
+            self._decided = None
+
+    def _note_write(self, table: str, old: Item | None, new: Item | None) -> None:
+        item = new or old or {}
+        if table != TABLES.tasks or is_row(item):
+            return
+        task = self._decided
+        if new is None:
+            if task is not None and task.task_id == item["TaskId"]["S"]:
+                self.removed[task.task_id] = task
+            else:
+                task = None
+        elif self.on_write is not None:
+            try:
+                task = self._stored(new)
+            except (SchemaTooNew, UnreadableRecord):
+                return
+            if "Settled" in new and self._decided is not None:
+                self.on_read_back(self._decided, task)
+        if task is not None and self.on_write is not None:
+            self.on_write(task)
+
+    def _stored(self, item: Item) -> Task:
+        return read_divided(item, self._rows(item, latest=True) if "Settled" in item else {})
+
+
+class _UntilWritten(Generic[T]):
+    """What a row of the control table says, read only after a write, for callers that ask often."""
+
+    def __init__(self, tables: MemoryDynamoDB, row: str, read: Callable[[], Sequence[T]]) -> None:
+        self._tables = tables
+        self._name = row
+        self._read = read
+        self._row: Item | None = None
+        self._found: Sequence[T] = ()
+
+    def __call__(self) -> Sequence[T]:
+        """Return what the row says now; nothing if there is no such row."""
+        row = self._tables.row(TABLES.control, self._name)
+        if row is not self._row:
+            self._row, self._found = row, self._read()
+        return self._found
+
+
+class MemoryPlans(DynamoPlans):
+    """PlanStore over tables in memory."""
+
+    def __init__(self, *, tables: MemoryDynamoDB | None = None, clock: Clock = lambda: 0) -> None:
+        self.tables = tables or tables_in_memory()
+        super().__init__(self.tables.client, control_table=TABLES.control, clock=clock)
+
+    def forget(self) -> None:
+        """Forget which plans this instance has stored or read, as a new instance."""
+        self._known.clear()
+        self._stored_at.clear()
+
+
+class MemoryHolds(DynamoHolds):
+    """HoldStore over tables in memory."""
+
+    def __init__(self, clock: Clock, *, tables: MemoryDynamoDB | None = None) -> None:
+        self.tables = tables or tables_in_memory()
+        super().__init__(self.tables.client, control_table=TABLES.control, clock=clock)
+
+
+class MemoryAgentBoard(DynamoAgentBoard):
+    """AgentBoard and ReadNotes over tables in memory.
+
+    It shows `holds`. What it shows is at most `keep_for` ms old.
+    """
+
+    def __init__(
+        self,
+        clock: Clock,
+        holds: MemoryHolds | None = None,
+        depth_of: Callable[[str], QueueDepth] | None = None,
+        *,
+        keep_for: int = 0,
+    ) -> None:
+        """`depth_of` reads the depth of a queue that the scheduler reads."""
+        self.tables = tables_in_memory() if holds is None else holds.tables
+        super().__init__(
+            self.tables.client,
+            control_table=TABLES.control,
+            clock=clock,
+            keep_for=keep_for,
+            depth_of=depth_of,
+        )
+
+
+class MemoryLeases(DynamoLeases):
+    """LeaseStore over tables in memory."""
+
+    def __init__(self, *, tables: MemoryDynamoDB | None = None) -> None:
+        self.tables = tables or tables_in_memory()
+        super().__init__(self.tables.client, control_table=TABLES.control)
+
+
+class MemoryBulkRuns(DynamoBulkRuns):
+    """BulkRunStore over tables in memory."""
+
+    def __init__(self, clock: Clock, *, tables: MemoryDynamoDB | None = None) -> None:
+        self.tables = tables or tables_in_memory()
+        super().__init__(self.tables.client, control_table=TABLES.control, clock=clock)
+        self.open_now = _UntilWritten(self.tables, BULK_RUNS, self.open_runs)
+
+
+class MemoryCallNotes(DynamoCallNotes):
+    """CallNotes of one agent over tables in memory."""
+
+    def __init__(
+        self,
+        agent: str = "payment",
+        clock: Clock = lambda: 0,
+        *,
+        tables: MemoryDynamoDB | None = None,
+    ) -> None:
+        self.tables = tables or tables_in_memory()
+        super().__init__(agent, self.tables.client, control_table=TABLES.control, clock=clock)
+
+
+class MemoryGroups(DynamoGroups):
+    """GroupStore over tables in memory."""
+
+    def __init__(self, *, tables: MemoryDynamoDB | None = None) -> None:
+        self.tables = tables or tables_in_memory()
+        super().__init__(self.tables.client, control_table=TABLES.control)
+        self.now = _UntilWritten(self.tables, GROUPS, self.groups)

@@ -1,0 +1,235 @@
+"""Runs agents in a world: the given agents, and stand-ins for agents that are not given."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, TypeVar
+
+from roundsman.agents.agent import Agent, Answer, answer_again
+from roundsman.agents.call_notes import CallNotes
+from roundsman.agents.callbacks import Callback
+from roundsman.agents.request import Perform, StepRequest, own_request
+from roundsman.errors import PermanentError
+from roundsman.model.instants import MINUTE, SECOND, milliseconds
+from roundsman.model.json import Json
+from roundsman.model.plan import Plan
+from roundsman.model.task import PERFORM, step_of
+from roundsman.model.workflow import Step, Workflow
+from roundsman.wire.messages import AgentRequest
+from roundsman_testing.faults import Crash
+from roundsman_testing.ledger import EffectKey
+from roundsman_testing.world.guards import WorldGuards
+from roundsman_testing.world.services import PROBE, REMIND, CallEnd, ScriptedServices
+
+if TYPE_CHECKING:
+    from roundsman.agents.heartbeat import SendNow
+
+T = TypeVar("T")
+
+FUNCTION_LASTS = 15 * MINUTE
+"""The timeout of an agent's function, in ms: long enough not to end an attempt before complete-by.
+On AWS the template has to ensure that."""
+
+
+def all_agents(workflows: Collection[Workflow], given: Iterable[Agent]) -> dict[str, Agent]:
+    """The agents of the workflows by name: the given ones, and a stand-in for each missing one.
+
+    Raises ValueError if two agents have one name, or no step uses a given agent, and
+    DefinitionError if an agent lacks a function for one of its steps.
+    """
+    agents: dict[str, Agent] = {}
+    for agent in given:
+        if agents.setdefault(agent.name, agent) is not agent:
+            raise ValueError(
+                f"two agents are named {agent.name!r}; give one that does all its steps"
+            )
+    asked = {
+        name for workflow in workflows for step in workflow.steps for name in step.agent_names()
+    }
+    if idle := sorted(agents.keys() - asked):
+        known = ", ".join(sorted(asked))
+        raise ValueError(f"no step of this world is of agent {idle[0]!r}; the steps' are {known}")
+    for agent in agents.values():
+        agent.check_functions(workflows)
+    stand_ins: dict[str, Agent] = {}
+    bound: dict[tuple[str, str], Step] = {}  # workflows, and versions of one, may share a step
+    for workflow in workflows:
+        for step in workflow.steps:
+            for name in step.agent_names():
+                found = bound.get((name, step.name))
+                if name not in agents and (found is None or found.compensation is None):
+                    bound[name, step.name] = step
+    for (name, _), step in bound.items():
+        _bind(stand_ins.setdefault(name, Agent(name)), step)
+    return agents | stand_ins
+
+
+def _bind(agent: Agent, step: Step) -> None:
+    def perform(request: StepRequest) -> Mapping[str, Json]:
+        request.progress()
+        return {"done": request.step}
+
+    def undo(_request: StepRequest) -> None:
+        return None
+
+    def remind(_request: StepRequest) -> None:
+        return None
+
+    agent.performs(step)(perform)
+    agent.reminds(step)(remind)
+    if step.compensation is not None:
+        agent.compensates(step)(undo)
+
+
+class UntypedError(ValueError):
+    """A PermanentError has a sentence in place of its type."""
+
+
+def check_typed(step: str, error: Exception | None) -> None:
+    """Raises UntypedError if the error is a PermanentError without a type."""
+    if isinstance(error, PermanentError) and error.untyped:
+        raise UntypedError(
+            f"{step}: PermanentError({error.message!r}) has a sentence in place of its type; write "
+            f'PermanentError("CardDeclined", {error.message!r}) with a type of yours'
+        )
+
+
+@dataclass
+class RequestRun:
+    """One request while its agent handles it.
+
+    Each visit has its own clock, so a slow call or a wait does not delay other messages.
+    """
+
+    agent: Agent
+    request: AgentRequest
+    plan: Plan
+    services: ScriptedServices
+    guards: WorldGuards
+    call_notes: CallNotes
+    world_clock: Callable[[], int]
+    on_call: Callable[[str, AgentRequest, int], None]
+    """Called before each call of the agent's function, with the instant by the agent's clock."""
+    lands_late: Callable[[EffectKey, bool, int], None]
+    """Called with an effect that will happen late, whether its service is fenced, and the delay in
+    ms."""
+    spent: int = 0
+    """The time since its invocation began its calls, in ms: an earlier request may take some."""
+    answers_in: int | None = None
+    """The delay (ms) of the callback's answer; None if no answer is planned."""
+    asked_until: int | None = None
+    """When the answer of the callback is overdue (epoch ms); None if no callback was returned."""
+    unforeseen: Exception | None = None
+    """The unexpected exception of the agent's function, if there was one."""
+    refusal: PermanentError | None = None
+    """The permanent error that the agent's function raised, if it did."""
+
+    def clock(self) -> int:
+        """The agent's clock (epoch ms): the world's, plus the time that this visit has taken."""
+        return self.world_clock() + self.spent
+
+    def sleep(self, seconds: float) -> None:
+        """Let time pass for this visit only, between two tries of one attempt."""
+        self.spent += round(seconds * SECOND)
+
+    def answer(self, *, redelivered: bool, say: "SendNow", jitter: Callable[[], float]) -> Answer:
+        """The agent's answer to the request.
+
+        Raises Crash if its process dies before it replies, and UntypedError if its function raises
+        a PermanentError without a type.
+        """
+
+        agent = self.agent.called_by(self._called)
+        guard = self.guards.of(agent.name, self.clock, self.sleep)
+
+        def attempt(asked: AgentRequest) -> Answer:
+            return agent.answer(
+                asked,
+                clock=self.clock,
+                function_ends_at=self.world_clock() + FUNCTION_LASTS,
+                report=self._report,
+                guard=guard,
+                say=say,
+                sleep=self.sleep,
+                jitter=jitter,
+                call_notes=self.call_notes,
+            )
+
+        answer = answer_again(self.request, attempt) if redelivered else attempt(self.request)
+        check_typed(self.request.step, self.refusal)
+        return answer
+
+    def _report(self, error: Exception) -> None:
+        """Keep an unexpected exception for the trace. Its text does not go into the reply."""
+        self.unforeseen = error
+
+    # --- the service -------------------------------------------------------------------------
+
+    def _called(self, operation: str, function: Perform, request: StepRequest) -> object:
+        """Call the agent's function, and end the call as the script of the service says."""
+        self.on_call(self.agent.name, self.request, self.clock())
+        end = self.services.end_of(self.request.step, operation)
+        self.spent += end.takes
+        if end.waits is not None and operation != REMIND:
+            return self._hand_on(end)
+        if not end.done:
+            self._lose(end)
+            raise end.raised() or Crash("the call never ends")
+        if operation == REMIND:
+            self.services.reminders.append(own_request(request))
+        try:
+            value = function(request)
+        except PermanentError as refusal:
+            self.refusal = refusal
+            raise
+        if isinstance(value, Callback):
+            self._note_asked(value)
+        elif operation not in (PROBE, REMIND):
+            self.leave_effect()
+        if end.dies:
+            raise Crash("the agent dies with its answer")
+        if error := end.raised():
+            raise error
+        return value
+
+    def _hand_on(self, end: CallEnd) -> Callback:
+        """Return a Callback, as a function does whose work is finished by an outside system."""
+        if end.done:
+            self.leave_effect()
+        self.answers_in = end.answers_in
+        every = None if end.reminds is None else timedelta(milliseconds=end.reminds)
+        asked = Callback(within=timedelta(milliseconds=end.waits or 0), remind_every=every)
+        self._note_asked(asked)
+        return asked
+
+    def _note_asked(self, asked: Callback) -> None:
+        if self.request.operation == PERFORM:
+            self.asked_until = self.clock() + milliseconds(asked.within)
+
+    def leave_effect(self) -> None:
+        """Enter the effect of the call in the ledger.
+
+        Raises PermanentError if the service is fenced and an undo has spent the key.
+        """
+        request, ledger = self.request, self.services.ledger
+        if request.operation != PERFORM:
+            ledger.undo(request.task_id, request.perform_key or request.idempotency_key)
+        elif not ledger.perform(self.effect, fenced=self.fenced):
+            raise PermanentError("KeyUndone", "an undo has spent this key")
+
+    @property
+    def effect(self) -> EffectKey:
+        """The effect of the request's perform."""
+        return EffectKey(self.request.task_id, self.request.step, self.request.idempotency_key)
+
+    @property
+    def fenced(self) -> bool:
+        """Whether the service rejects a perform whose key an undo has spent."""
+        return self.plan.steps[step_of(self.request.step)].fences_late_performs
+
+    def _lose(self, end: CallEnd) -> None:
+        if end.lands_in is None or self.request.operation != PERFORM or self.request.reminder:
+            return
+        left = self.request.complete_by - self.clock()
+        after = end.lands_in if self.fenced else max(0, min(end.lands_in, left))
+        self.lands_late(self.effect, self.fenced, self.spent + after)

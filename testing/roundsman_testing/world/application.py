@@ -1,0 +1,154 @@
+"""The application of a world: it sends order events and cancellations.
+
+It sends texts to the queue `orders`. Submission reads them as the deployed submission does. A text
+is a reference if the test chose the workflow or the options itself: the event is then kept here.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from functools import partial
+from itertools import count
+
+from roundsman.engine.new_task import ProcessingOptions
+from roundsman.model.json import Json, canonical_json
+from roundsman.model.task import UNDO, item_place
+from roundsman.model.workflow import Workflow
+from roundsman.ports import Clock
+from roundsman.submission.events import EventReader
+from roundsman.submission.submission import CancelAsked, ValidOrder
+from roundsman_testing.world.versions import ReadOrder
+
+Readers = Mapping[str, EventReader]
+"""The readers of events of one version of submission, by the workflow that is the first."""
+
+
+def _as_text(order: Mapping[str, Json]) -> str:
+    """The order as JSON text, so that later changes by the test have no effect.
+
+    Raises ValueError if it is not JSON.
+    """
+    try:
+        return canonical_json(dict(order))
+    except (TypeError, ValueError) as problem:
+        raise ValueError(f"an order must be a JSON object: {problem}") from problem
+
+
+class SimulatedApplication:
+    """Sends orders and cancellations with `send`. Submission reads them by `reader`."""
+
+    def __init__(
+        self,
+        workflows: Collection[Workflow],
+        send: Callable[[str], None],
+        clock: Clock,
+    ) -> None:
+        """Raises ValueError if there is no workflow, or two workflows have one name."""
+        if not workflows:
+            raise ValueError("a world needs a workflow")
+        self.workflows = {workflow.name: workflow for workflow in workflows}
+        if len(self.workflows) < len(workflows):
+            raise ValueError(f"two workflows have one name, of {', '.join(self.workflows)}")
+        self._events = self._readers()
+        self._send = send
+        self._clock = clock
+        self._sent: dict[str, Callable[[Readers], ValidOrder | CancelAsked]] = {}
+        self._numbers = count(1)
+
+    def deploy(self, workflows: Collection[Workflow]) -> None:
+        """Replace the workflows with these names, and add the others."""
+        self.workflows.update({workflow.name: workflow for workflow in workflows})
+        self._events = self._readers()
+
+    def _readers(self) -> Readers:
+        return {
+            name: EventReader({name: workflow, **self.workflows})
+            for name, workflow in self.workflows.items()
+        }
+
+    def submit(
+        self,
+        order: Mapping[str, Json] | None,
+        workflow: str | None,
+        options: ProcessingOptions | None,
+    ) -> str:
+        """Send an order. Returns its id.
+
+        Raises ValueError if the order is not JSON, its id is not text, the world has no such
+        workflow, or a workflow or options are given beside the `processing` of the event.
+        """
+        event = dict(order or {})
+        order_id = event.setdefault("orderId", f"ord-{next(self._numbers)}")
+        if not isinstance(order_id, str):
+            raise ValueError(f"orderId must be a text, not {order_id!r}")
+        text = _as_text(event)
+        if workflow is None and options is None:
+            self._send(text)
+            return order_id
+        if "processing" in event:
+            raise ValueError("give the workflow and the options as arguments or in processing")
+        name = self._workflow(workflow)
+        self._send_as(order_id, lambda readers: self._read_with(readers, event, name, options))
+        return order_id
+
+    def _read_with(
+        self,
+        readers: Readers,
+        event: Mapping[str, Json],
+        workflow: str,
+        options: ProcessingOptions | None,
+    ) -> ValidOrder:
+        """The order of an event that runs this workflow with these options.
+
+        Raises RejectedOrder if this version of submission does not know the workflow.
+        """
+        reader = readers.get(workflow)
+        if reader is None:
+            reader, event = (
+                next(iter(readers.values())),
+                {**event, "processing": {"workflow": workflow}},
+            )
+        asked = reader.read(_as_text(event), self._clock(), lambda _: None)
+        if not isinstance(asked, ValidOrder):
+            raise ValueError("an event with cancel has no workflow and no options")
+        return asked if options is None else replace(asked, options=options)
+
+    def check_step(self, name: str, operation: str) -> None:
+        """Raises ValueError if no workflow has that step, or none has it with that operation."""
+        steps = [step for workflow in self.workflows.values() for step in workflow.steps]
+        plain, index = item_place(name) or (name, None)
+        found = [step for step in steps if step.name == plain]
+        if not found:
+            known = ", ".join(dict.fromkeys(step.name for step in steps))
+            raise ValueError(f"no workflow of this world has a step {plain!r}; there are {known}")
+        if index is not None and all(step.for_each is None for step in found):
+            raise ValueError(f"step {plain!r} has no for_each, so there is no {name!r}")
+        if operation == UNDO and all(step.compensation is None for step in found):
+            raise ValueError(f"step {plain!r} has no compensation: it is never undone")
+
+    def _workflow(self, name: str | None) -> str:
+        if name is None:
+            return next(iter(self.workflows))
+        if name not in self.workflows:
+            known = ", ".join(self.workflows)
+            raise ValueError(f"this world has no workflow {name!r}; it has {known}")
+        return name
+
+    def cancel(self, asked: CancelAsked) -> None:
+        """Send a cancellation."""
+        self._send_as(asked.order_id, lambda _: asked)
+
+    def _send_as(self, order_id: str, read: Callable[[Readers], ValidOrder | CancelAsked]) -> None:
+        self._sent[text := f"{order_id} #{len(self._sent)}"] = read
+        self._send(text)
+
+    def reader(self) -> ReadOrder:
+        """Reads a text of the queue `orders` as a submission that knows the present workflows.
+
+        It raises RejectedOrder if the deployed submission would reject the order.
+        """
+        return partial(self._read, self._events)
+
+    def _read(self, readers: Readers, body: str) -> ValidOrder | CancelAsked:
+        if body in self._sent:
+            return self._sent[body](readers)
+        return next(iter(readers.values())).read(body, self._clock(), lambda _: None)
