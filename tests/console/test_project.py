@@ -296,7 +296,7 @@ def test_the_names_that_are_refused_are_those_that_the_engine_takes() -> None:
 
 SORTED = (
     "--isolated --select=F,E,I,UP,B --line-length=100 --target-version=py311 --config "
-    "lint.isort.known-first-party=['roundsman','roundsman_console','tests','functions','workflows']"
+    "lint.isort.known-first-party=['roundsman','roundsman_console','roundsman_testing','tests','functions','workflows']"
 )
 
 
