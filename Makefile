@@ -148,7 +148,7 @@ lint: $(INSTALLED) ## Lint, check the formatting, and check which package import
 	$(BIN)/lint-imports --cache-dir .cache/import-linter
 
 .PHONY: structure
-structure: $(INSTALLED) ## Print figures of the structure: lines by area, files that a reply crosses
+structure: $(INSTALLED) ## Print figures of the structure: lines of code, words, repeated names (ARGS=--installed: megabytes)
 	@$(BIN)/python -m tools.structure $(ARGS)
 
 .PHONY: types

@@ -1,51 +1,155 @@
-"""Measures the project's structure, to show how easy it is to navigate.
+"""Measures the project's structure, to show how large it is and how easy it is to navigate.
 
-    python -m tools.structure          # a table on stdout
+    python -m tools.structure              # a table on stdout
     python -m tools.structure --json
+    python -m tools.structure --root DIR   # another checkout, for the figures of before
+    python -m tools.structure --installed  # the megabytes of each installation, too; takes minutes
 
-It prints the lines by area, and the files that run while one reply of an agent is handled, from its
-queue to the next request. Which package imports which is checked by `make lint`.
+Lines of code are counted without docstrings, comments and empty lines. A name is repeated if
+several modules or public classes of the three packages have it. The files that a reply crosses are
+those with a function that runs while one reply of an agent is handled, from its queue to the next
+request.
 """
 
 import argparse
+import ast
+import io
 import json
-import re
+import subprocess
 import sys
+import tempfile
+import tokenize
+import venv
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import redirect_stdout
 from inspect import CO_OPTIMIZED
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 from unittest.mock import patch
 
 if TYPE_CHECKING:
     from roundsman_testing.stack import Context
 
 ROOT = Path(__file__).parents[1]
-AREAS = {
-    "runtime (layers/core)": ("layers/core/**/*.py",),
-    "test kit": ("testing/**/*.py",),
-    "application (workflows, functions)": ("layers/workflows/**/*.py", "functions/**/*.py"),
-    "console": ("console/**/*.py",),
-    "tests": ("tests/**/*.py",),
-    "tools and benchmarks": ("tools/**/*.py", "benchmarks/**/*.py"),
-    "docs": ("docs/**/*.md", "README.md", "CONTRIBUTING.md"),
+PACKAGES: Final = {
+    "roundsman": "layers/core/roundsman",
+    "roundsman_console": "console/roundsman_console",
+    "roundsman_testing": "testing/roundsman_testing",
 }
+CODE: Final = {
+    **PACKAGES,
+    "application": "layers/workflows functions",
+    "tests": "tests",
+    "tools": "tools",
+    "benchmarks": "benchmarks",
+}
+"""The folders of each area."""
+PAGES: Final = ("docs/**/*.md", "README.md", "CONTRIBUTING.md", "CHANGELOG.md")
+EXTRAS: Final = {
+    "a Lambda function": "",
+    "tests in memory": "client",
+    "an operator": "ui",
+    "a local AWS": "local",
+    "tests on moto": "testing",
+}
+"""Who installs the wheel, and with which extra."""
+BESIDE: Final = ("pip", "setuptools", "pkg_resources", "wheel", "_distutils_hack")
+"""What a new environment has before anything is installed."""
+BOTO3: Final = ("boto3", "botocore", "s3transfer", "urllib3", "dateutil")
 SERVICES = ("InventoryUrl", "PaymentUrl", "ShippingUrl", "MailUrl")
 ORDER = "events/good.json"
+COUNTED: Final = frozenset({"__init__", "app", "conftest"})
+"""Names of modules that every package, function or folder of tests has."""
 
 Figures: TypeAlias = Mapping[str, Mapping[str, object] | Sequence[object]]
 
 
-def figures() -> Figures:
-    """Return all figures, by name."""
+def figures(root: Path) -> Figures:
+    """Return the figures of a checkout that are counted in its files, by name."""
+    code = {
+        area: [path for folder in folders.split() for path in sorted((root / folder).rglob("*.py"))]
+        for area, folders in CODE.items()
+    }
+    shipped = [path for package in PACKAGES for path in code[package]]
     return {
-        "lines": {area: _lines(patterns) for area, patterns in AREAS.items()},
-        "filesCrossedByAReply": sorted(_reply_path()),
+        "modules": {area: len(paths) for area, paths in code.items()},
+        "lines of code": {area: sum(map(lines_of_code, paths)) for area, paths in code.items()},
+        "words of pages": {pattern: _words(root, pattern) for pattern in PAGES},
+        "modules of one name": _repeated(path.stem for path in shipped),
+        "public classes of one name": _repeated(n for path in shipped for n in _classes(path)),
     }
 
 
-def _reply_path() -> set[str]:
+def lines_of_code(path: Path) -> int:
+    """Return the number of lines with code; a text that is a statement of its own is none."""
+    text = path.read_text(encoding="utf-8")
+    documented = {
+        line
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        if isinstance(node.value.value, str) and node.end_lineno is not None
+        for line in range(node.lineno, node.end_lineno + 1)
+    }
+    empty = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
+    found = {
+        line
+        for token in tokenize.generate_tokens(io.StringIO(text).readline)
+        if token.type not in empty and token.type != tokenize.ENDMARKER
+        for line in range(token.start[0], token.end[0] + 1)
+    }
+    return len(found - documented)
+
+
+def _classes(path: Path) -> Iterator[str]:
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+            yield node.name
+
+
+def _repeated(names: Iterator[str]) -> dict[str, int]:
+    """Return the names that occur more than once, with how often, the most frequent first."""
+    return {n: count for n, count in Counter(names).most_common() if count > 1 and n not in COUNTED}
+
+
+def _words(root: Path, pattern: str) -> int:
+    return sum(len(path.read_text(encoding="utf-8").split()) for path in root.glob(pattern))
+
+
+def installed() -> dict[str, str]:
+    """Return the megabytes that each installation of the wheel takes."""
+    found: dict[str, str] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        _run(sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation",
+             "--wheel-dir", folder, str(ROOT))  # fmt: skip
+        (wheel,) = Path(folder).glob("*.whl")
+        for who, extra in EXTRAS.items():
+            print(f"Installing what {who} needs", file=sys.stderr)
+            place = Path(folder) / (extra or "base")
+            venv.create(place, with_pip=True)
+            named = f"{wheel}[{extra}]" if extra else str(wheel)
+            _run(str(place / "bin/python"), "-m", "pip", "install", named)
+            (packages,) = place.glob("lib/python3*/site-packages")
+            sizes = {each.name: _size(each) for each in packages.iterdir()}
+            ours = {n: size for n, size in sizes.items() if not n.startswith(BESIDE)}
+            boto3 = sum(size for n, size in ours.items() if n.startswith(BOTO3))
+            whole = sum(ours.values())
+            found[who] = f"{whole / 1e6:.0f} MB, of which boto3 {boto3 / 1e6:.0f}"
+    return found
+
+
+def _size(path: Path) -> int:
+    if path.is_file():
+        return path.stat().st_size
+    return sum(each.stat().st_size for each in path.rglob("*") if each.is_file())
+
+
+def _run(*command: str) -> None:
+    subprocess.run([*command, "--quiet", "--disable-pip-version-check"], check=True)
+
+
+def files_crossed_by_a_reply() -> list[str]:
     """Return the engine's files with a function that runs while a reply is handled.
 
     It is the first reply of the example order on the in-memory stack, from the SQS event to the
@@ -83,28 +187,22 @@ def _reply_path() -> set[str]:
             with patch.object(stack, "invoke", invoked):
                 stack.submit(json.loads((ROOT / ORDER).read_text(encoding="utf-8")))
                 stack.run()
-    return {path for path in crossed if "/testing/" not in path}
-
-
-def _lines(patterns: Sequence[str]) -> int:
-    return sum(map(_count, _files(patterns)))
-
-
-def _files(patterns: Sequence[str]) -> Iterator[Path]:
-    for pattern in patterns:
-        yield from sorted(ROOT.glob(pattern))
-
-
-def _count(path: Path) -> int:
-    return len(re.findall("\n", path.read_text(encoding="utf-8")))
+    return sorted(crossed)
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Print the figures and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tools.structure", description=__doc__)
     parser.add_argument("--json", action="store_true", help="all figures, as JSON")
+    parser.add_argument("--root", type=Path, default=ROOT, help="another checkout, to count in")
+    parser.add_argument("--installed", action="store_true", help="install the wheel, and weigh it")
     asked = parser.parse_args(arguments)
-    found = figures()
+    found = {**figures(asked.root)}
+    if asked.root == ROOT:
+        with redirect_stdout(sys.stderr):  # the functions' logs
+            found["files crossed by a reply"] = files_crossed_by_a_reply()
+    if asked.installed:
+        found["installed"] = installed()
     print(json.dumps(found, indent=2) if asked.json else as_text(found))
     return 0
 
@@ -113,9 +211,10 @@ def as_text(found: Figures) -> str:
     """Return the figures as text for people, each with its entries below."""
     lines: list[str] = []
     for name, value in found.items():
-        entries = value.items() if isinstance(value, Mapping) else enumerate(value, 1)
-        lines.append(f"{name}: {len(value)}")
-        lines += [f"  {key}: {entry}" for key, entry in entries]
+        if isinstance(value, Mapping):
+            lines += [name, *(f"  {key}: {entry}" for key, entry in value.items())]
+        else:
+            lines += [f"{name}: {len(value)}", *(f"  {entry}" for entry in value)]
     return "\n".join(lines)
 
 
