@@ -118,7 +118,8 @@ def test_the_code_of_the_page_passes_the_projects_linter(shop: Application) -> N
     # As in the applications that `init` makes.
     own = (
         "--config",
-        'lint.isort.known-first-party = ["functions", "roundsman", "roundsman_testing", "tests", "workflows"]',
+        "lint.isort.known-first-party = "
+        '["functions", "roundsman", "roundsman_testing", "tests", "workflows"]',
     )
     shop.run(sys.executable, "-m", "ruff", "check", "--no-cache", *config, *own, *paths)
     shop.run(sys.executable, "-m", "ruff", "format", "--no-cache", "--check", *config, *paths)

@@ -111,10 +111,14 @@ def test_the_decision_is_stored_before_anything_is_erased_beside_it() -> None:
     assert writes == ["save", "erase_order", "erase_history"]
 
 
+OF_OTHER_CALLS = {Fault.SWALLOWED, Fault.STALE, Fault.LAGGING}
+"""The faults of calls that an erasure does not make."""
+
+
 @pytest.mark.parametrize(
     ("make", "fault"),
     [
-        *((cancelled, fault) for fault in sorted(PASSING - {Fault.SWALLOWED, Fault.STALE})),
+        *((cancelled, fault) for fault in sorted(PASSING - OF_OTHER_CALLS)),
         # Of an order without a task, no write is conditional.
         *((removed, f) for f in (Fault.CRASH_BEFORE, Fault.CRASH_AFTER, Fault.UNKNOWN)),
     ],
