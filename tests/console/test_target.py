@@ -3,6 +3,7 @@
 import os
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import boto3
 import pytest
@@ -43,8 +44,9 @@ def project(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.fixture
 def shop(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stack that every name finds."""
+    """A stack that every name finds, and that nothing answers for; nobody waits for it."""
     monkeypatch.setattr(stacks, "find_stack", lambda *_: SHOP)
+    monkeypatch.setattr("botocore.endpoint.time", SimpleNamespace(sleep=lambda _: None))
 
 
 def run_local_aws(*, stack: str = "shop", runs: bool = True) -> None:

@@ -76,12 +76,12 @@ class Silent:
 def test_a_pass_that_ends_early_goes_on_in_the_next_one_and_visits_every_task_once(
     started: bool,
 ) -> None:
-    silent, visits = Silent(300, started), 0
-    while visits < 300:
+    silent, visits = Silent(130, started), 0
+    while visits < 130:
         report = silent.make_pass()
         visits += report.looked_at
         assert report.looked_at <= 56
-        assert len(silent.visited()) == min(visits, 300), "none is visited twice before all were"
+        assert len(silent.visited()) == min(visits, 130), "none is visited twice before all were"
         assert not report.finished
     assert silent.shells.outbox.sent == [], "a Start and the replies wait; no more is sent"
     assert all(not silent.shells.task(name).ended for name in silent.names)
