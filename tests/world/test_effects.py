@@ -205,6 +205,7 @@ def test_a_request_that_was_given_back_and_comes_once_more_charges_nobody_a_seco
     world.hold("payment", MINUTE)
     world.run(until=lambda: bool(waiting(world, REPLIES)))
     world.release("payment")
+    world.processes.forget("payment")  # the copy is read by another instance
     world.queues.send(REQUESTS, request.body, to=request.to)
     world.faults.on("reply", Fault.SWALLOWED, nth=1)
     [copy] = waiting(world, REQUESTS)
