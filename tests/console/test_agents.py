@@ -23,7 +23,7 @@ def test_agents_of_a_stack_at_rest_are_listed(operator: Operator) -> None:
     ]
 
 
-def test_agents_tells_who_holds_one_that_its_circuit_is_open_and_how_far_it_is_behind(
+def test_agents_shows_who_holds_one_that_its_circuit_is_open_and_how_far_it_is_behind(
     operator: Operator,
 ) -> None:
     world = operator.world

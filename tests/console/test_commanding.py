@@ -51,7 +51,7 @@ def test_each_verb_of_an_order_that_is_not_there_is_one_sentence(operator: Opera
             assert "\x1b" not in result.stderr
 
 
-def test_a_step_that_does_not_exist_is_told_with_those_that_do(operator: Operator) -> None:
+def test_a_step_that_does_not_exist_is_reported_with_those_that_do(operator: Operator) -> None:
     in_retry(operator)
     for arguments in (
         ("resolve", "ord-1", "charge", "--did"),
@@ -67,7 +67,7 @@ def test_a_step_that_does_not_exist_is_told_with_those_that_do(operator: Operato
 
 
 @pytest.mark.exhaustive
-def test_what_changed_since_the_look_is_refused_by_the_scheduler_and_told(
+def test_what_changed_since_the_look_is_refused_by_the_scheduler_and_reported(
     operator: Operator,
 ) -> None:
     in_retry(operator)
@@ -91,7 +91,7 @@ def test_what_changed_since_the_look_is_refused_by_the_scheduler_and_told(
 
 
 @pytest.mark.exhaustive
-def test_a_scheduler_that_does_not_answer_is_told_and_the_command_still_acts_later(
+def test_a_scheduler_that_does_not_answer_is_reported_and_the_command_still_acts_later(
     operator: Operator,
 ) -> None:
     in_retry(operator)
@@ -109,7 +109,7 @@ def test_a_scheduler_that_does_not_answer_is_told_and_the_command_still_acts_lat
     assert operator.world.task("ord-1").state == "Undone"
 
 
-def test_a_send_whose_answer_was_lost_is_told_as_not_confirmed(operator: Operator) -> None:
+def test_a_send_whose_answer_was_lost_is_reported_as_not_confirmed(operator: Operator) -> None:
     in_retry(operator)
 
     def lost(**_: object) -> None:
@@ -122,7 +122,7 @@ def test_a_send_whose_answer_was_lost_is_told_as_not_confirmed(operator: Operato
     assert "run may have been sent nevertheless" in result.stderr
 
 
-def test_an_outcome_that_may_not_be_read_is_told_as_not_confirmed(operator: Operator) -> None:
+def test_an_outcome_that_may_not_be_read_is_reported_as_not_confirmed(operator: Operator) -> None:
     in_retry(operator)
 
     def denied(**_: object) -> None:
@@ -147,7 +147,7 @@ def test_a_look_that_is_throttled_is_repeated(operator: Operator) -> None:
         assert operator.asks("run", "ord-1").exit_code == 0
 
 
-def test_a_wait_that_is_broken_off_is_told_as_not_confirmed(operator: Operator) -> None:
+def test_a_wait_that_is_broken_off_is_reported_as_not_confirmed(operator: Operator) -> None:
     in_retry(operator)
 
     def ctrl_c() -> None:
@@ -182,7 +182,7 @@ def test_without_waiting_it_is_sent_and_that_is_all(operator: Operator) -> None:
 IRREVERSIBLE = [("undo", "ord-1"), ("cancel", "ord-1"), ("cancel", "ord-1", "--no-undo")]
 
 
-def test_what_cannot_be_taken_back_is_not_sent_unless_someone_can_be_asked_or_yes_is_said(
+def test_what_cannot_be_taken_back_is_not_sent_unless_someone_can_be_asked_or_with_yes(
     operator: Operator,
 ) -> None:
     in_retry(operator)

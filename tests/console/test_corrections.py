@@ -92,7 +92,9 @@ def test_a_number_that_is_typed_for_a_text_is_text(operator: Operator) -> None:
 
 
 @pytest.mark.exhaustive
-def test_what_finished_steps_have_used_is_corrected_only_if_that_is_said(unsent: Operator) -> None:
+def test_what_finished_steps_have_used_is_corrected_only_if_asked_explicitly(
+    unsent: Operator,
+) -> None:
     typed = ("--set", "shippingAddress.name=B. Reader", "--not-done", "send_confirmation")
     result = unsent.asks("resubmit", "ord-1", *typed)
     assert result.exit_code == 1

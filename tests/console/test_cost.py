@@ -112,7 +112,7 @@ def noted(
     )
 
 
-def test_a_live_stack_tells_what_its_orders_took_by_workflow(operator: Operator) -> None:
+def test_a_live_stack_shows_what_its_orders_took_by_workflow(operator: Operator) -> None:
     noted(operator, "OrdersAccepted", 3, service="submission")
     for workflow, decisions in (("order_fulfilment", 6), ("order_fulfilment", 8), ("gift", 6)):
         noted(operator, "TaskDecisions", decisions, service="scheduler", workflow=workflow)

@@ -85,7 +85,7 @@ def test_repeats_follow_once_the_order_that_they_repeat_was_taken() -> None:
     assert may_follow(SENT, Snapshot(tasks={"ord-1001": good, "ord-1010": later}))
 
 
-def test_what_is_open_is_said_with_its_steps() -> None:
+def test_what_is_open_is_shown_with_its_steps() -> None:
     steps = {
         "reserve_stock": StepRecord(
             process_state=ProcessState.PROCESSING,
@@ -102,7 +102,7 @@ def test_what_is_open_is_said_with_its_steps() -> None:
     ]
 
 
-def test_orders_that_nobody_took_are_said_to_be_in_the_queue() -> None:
+def test_orders_that_nobody_took_are_reported_to_be_in_the_queue() -> None:
     said = still_open(SENT, Snapshot(waiting=7))
     assert len(said) == len(SENT)
     assert said[0] == "good.json (ord-1001) is open: still in the SubmissionQueue"
@@ -117,7 +117,7 @@ def test_each_change_is_one_line_where_nobody_looks_at_a_terminal() -> None:
     assert "ord-1004: reserve_stock Processed, 1 failed\n" in text
 
 
-def test_a_call_that_hangs_is_said_when_it_begins_and_when_it_ends() -> None:
+def test_a_call_that_hangs_is_reported_when_it_begins_and_when_it_ends() -> None:
     hangs = replace(ended(), hanging=1)
     text = shown(ended(), hangs, hangs, ended())
     assert text.count("1 call hangs at the remote services\n") == 1
@@ -183,7 +183,7 @@ def test_a_rejection_in_another_form_is_its_own_text(text: str) -> None:
     assert read_rejection(text) == SeenRejection(text, ())
 
 
-def test_a_rejection_is_told_with_what_is_wrong() -> None:
+def test_a_rejection_is_shown_with_what_is_wrong() -> None:
     out = io.StringIO()
     with watching(Console(file=out, width=200), SENT) as watch:
         watch.rejected(SeenRejection("{}", (("lines", "x"), ("currency", "y"))), "malformed.json")

@@ -309,7 +309,7 @@ def test_an_archived_task_waits_for_a_person() -> None:
     assert found.next == "roundsman resubmit ord-1 --reason '...'"
 
 
-def test_an_undo_that_failed_is_told_before_why_it_was_begun() -> None:
+def test_an_undo_that_failed_is_shown_before_why_it_was_begun() -> None:
     record = StepRecord(process_state=ProcessState.UNDO_ERROR, error=DECLINED, started_at=AT)
     task = replace(archived("ord-1"), ending=ENDING, steps={"charge": record})
     assert "the undo of charge failed (CardDeclined: POST answered 402)" in told(task).sentence
@@ -345,7 +345,7 @@ def test_without_its_plan_or_its_row_nothing_goes_on() -> None:
     assert (found.case, found.next) == ("no_order_row", "roundsman doctor")
 
 
-def test_what_is_not_there_is_told_from_what_is_over_and_from_what_cannot_be_read() -> None:
+def test_a_missing_task_is_distinguished_from_an_ended_and_from_an_unreadable_one() -> None:
     assert missing("ord-1", None, "roundsman").case == "unknown"
     gone = missing("ord-1", OrderRow("ord-1", {}, "", AT), "roundsman")
     assert (gone.case, gone.next) == ("gone", None)
@@ -353,7 +353,7 @@ def test_what_is_not_there_is_told_from_what_is_over_and_from_what_cannot_be_rea
     assert unreadable("ord-1", "it is newer").next == "roundsman doctor"
 
 
-def test_of_several_steps_the_one_furthest_from_going_on_is_told_first() -> None:
+def test_of_several_steps_the_one_furthest_from_going_on_is_shown_first() -> None:
     held = StepRecord(held_since=AT - 5_000, not_before=AT + 295_000)
     task = active(held, **{"pick[0]": AT_AGENT, "pick[1]": AT_AGENT})
     found = diagnose(

@@ -108,7 +108,7 @@ def test_what_killed_its_function_says_what_is_known(operator: Operator) -> None
 
 
 @pytest.mark.exhaustive
-def test_more_than_one_are_only_told_until_a_person_says_yes(operator: Operator) -> None:
+def test_more_than_one_are_only_listed_until_a_person_says_yes(operator: Operator) -> None:
     world = operator.world
     spoiled(operator, "ord-1", "ord-2", "ord-3")
     world.sqs.send_message(
@@ -222,7 +222,7 @@ def test_letters_stay_hidden_until_the_last_of_many_can_have_been_sent(operator:
 
 
 @pytest.mark.exhaustive
-def test_that_there_are_more_than_the_limit_is_told(operator: Operator) -> None:
+def test_it_is_reported_that_there_are_more_than_the_limit(operator: Operator) -> None:
     spoiled(operator, "ord-1", "ord-2", "ord-3")
     for name in ("ord-1", "ord-2", "ord-3"):
         mend(operator.world, name)

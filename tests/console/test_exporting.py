@@ -106,7 +106,7 @@ def test_a_limit_ends_it_with_a_cursor() -> None:
     assert _export(lines, Selection(), file, told.cursor, 2).exported == 1
 
 
-def test_what_services_answered_is_left_out_unless_told() -> None:
+def test_what_services_answered_is_left_out_unless_asked() -> None:
     lines = stored(1)
     [task] = find(lines.stack, Selection()).tasks
     answered = replace(task.steps["charge"], result={"chargeId": "ch_1"})
@@ -116,9 +116,7 @@ def test_what_services_answered_is_left_out_unless_told() -> None:
     assert "result" not in json.loads(line)["steps"][0]
 
 
-def test_an_export_says_nothing_of_the_orders_contents_unless_told(
-    operator: Operator, tmp_path: Path
-) -> None:
+def test_an_export_has_no_order_contents_unless_asked(operator: Operator, tmp_path: Path) -> None:
     operator.world.submit(order("ord-1", tenant="shop-1"), order("ord-2"))
     operator.world.run()
     target = tmp_path / "tasks.jsonl"

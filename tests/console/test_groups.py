@@ -54,7 +54,7 @@ class Plans:
         return None
 
 
-def test_a_group_tells_its_count_its_times_and_samples_of_its_ends() -> None:
+def test_a_group_shows_its_count_its_times_and_samples_of_its_ends() -> None:
     found = shown(5, [row()])
     assert found is not None
     assert (found.count, found.standing) == (Count(5), "open")

@@ -139,7 +139,7 @@ def test_the_shortest_and_the_longest_hold_are_taken(operator: Operator, length:
 
 
 @pytest.mark.parametrize("verb", ["hold", "release"])
-def test_an_agent_that_the_stack_does_not_have_is_told_with_those_it_has(
+def test_an_agent_that_the_stack_does_not_have_is_reported_with_those_it_has(
     operator: Operator, verb: str
 ) -> None:
     more = ("--for", "30m", "--yes") if verb == "hold" else ()
@@ -171,7 +171,7 @@ def test_what_people_say_of_a_hold_is_inert_wherever_it_is_shown(operator: Opera
         assert "\x1b" not in shown.output
 
 
-def test_the_other_operators_are_told_of_a_hold_and_of_its_release(operator: Operator) -> None:
+def test_the_other_operators_get_an_alert_of_a_hold_and_of_its_release(operator: Operator) -> None:
     alerts = operator.world.alert_queue()
     hold(operator)
     assert operator.types("release", "payment", "--as", "amy", "--reason", "back").exit_code == 0
@@ -199,7 +199,7 @@ def test_the_other_operators_are_told_of_a_hold_and_of_its_release(operator: Ope
     assert (told["alert"], told["by"], told["reason"]) == ("agent_released", "amy", "back")
 
 
-def test_a_hold_of_which_nobody_can_be_told_stands_all_the_same(operator: Operator) -> None:
+def test_a_hold_stands_though_its_alert_cannot_be_sent(operator: Operator) -> None:
     with at_each_call("sns.Publish", refuse):
         result = operator.asks("hold", "payment", "--for", "30m")
     assert result.exit_code == 0

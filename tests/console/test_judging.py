@@ -92,5 +92,5 @@ def test_a_request_acts_until_its_time_or_its_attempt_is_over() -> None:
         ("{not json", None),
     ],
 )
-def test_the_order_is_told_where_it_can_be_known(body: str, order: str | None) -> None:
+def test_the_order_is_named_where_it_can_be_known(body: str, order: str | None) -> None:
     assert order_of(body) == order

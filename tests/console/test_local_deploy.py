@@ -110,7 +110,7 @@ def test_a_parameter_that_the_template_no_longer_has_is_left_out(project: Path) 
         assert not [each for each in overrides(tools) if each.startswith("Interval")]
 
 
-def test_an_update_tells_which_functions_differ(
+def test_an_update_lists_which_functions_differ(
     project: Path, functions: type[Functions], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = [{"Mine": "old", "Gone": "x", "Same": "s"}, {"Mine": "new", "Same": "s", "Added": "y"}]

@@ -32,7 +32,7 @@ def assert_nothing_is_left(project: Path) -> None:
     assert list(Instances(project)) == []
 
 
-def test_up_builds_deploys_and_tells_the_outputs(project: Path) -> None:
+def test_up_builds_deploys_and_prints_the_outputs(project: Path) -> None:
     tools = Tools()
     with up(project, tools, stack="mine") as local:
         assert local.outputs == {"QueueUrl": "the queue"}
@@ -122,7 +122,7 @@ def test_a_free_port_is_none_that_the_system_gives_to_another_program() -> None:
     assert free_port() < min(given)
 
 
-def test_a_port_that_is_taken_is_passed_over_and_none_left_is_said(
+def test_a_port_that_is_taken_is_passed_over_and_it_is_reported_if_none_is_left(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     first = free_port()
@@ -187,7 +187,7 @@ def test_a_python_without_venv_is_one_sentence(project: Path) -> None:
     assert_nothing_is_left(project)
 
 
-def test_an_emulator_that_dies_as_it_starts_is_told_with_its_last_line(project: Path) -> None:
+def test_an_emulator_that_dies_as_it_starts_is_reported_with_its_last_line(project: Path) -> None:
     tools = Tools(emulator_start="sys.exit('no room left')")
     with pytest.raises(ConsoleError, match="The emulator ended during its start: no room left"):
         up(project, tools)

@@ -100,7 +100,7 @@ def test_a_task_cancelled_as_it_was_begins_all_over_only_after_its_undo(
 
 
 @pytest.mark.exhaustive
-def test_an_undone_task_begins_all_over_only_where_again_is_said(operator: Operator) -> None:
+def test_an_undone_task_begins_all_over_only_with_again(operator: Operator) -> None:
     operator.world.submit({**order("ord-1"), **DECLINED})
     operator.world.run()
     assert operator.world.task("ord-1").state == "Undone"
@@ -241,7 +241,7 @@ def test_run_makes_the_next_attempt_at_once(operator: Operator) -> None:
 
 
 @pytest.mark.exhaustive
-def test_a_command_told_as_json_is_one_object(operator: Operator) -> None:
+def test_the_result_of_a_command_as_json_is_one_object(operator: Operator) -> None:
     in_retry(operator)
     told = document(operator.asks("run", "ord-1", "--json"))
     command_id = told.pop("commandId")

@@ -84,7 +84,7 @@ def test_beyond_the_bounds_it_is_more_than_so_many(monkeypatch: pytest.MonkeyPat
     assert len(tasks.looked[0]) == 3
 
 
-def test_the_age_of_a_queue_is_told_by_its_mark_before_by_cloudwatch() -> None:
+def test_the_age_of_a_queue_is_known_by_its_mark_before_by_cloudwatch() -> None:
     url = "http://localhost/queue"
     queues = [
         Queue("PaymentRequestQueue", url, waiting=3),
@@ -132,7 +132,7 @@ def test_the_scheduler_is_behind_by_marks_that_are_in_date_and_are_no_wishes() -
     assert lags_of(marks, at) == {"scheduler/commands": 720_000, "payment/replies": 2_000}
 
 
-def test_stats_and_watch_tell_states_queues_agents_and_the_newest_failures(
+def test_stats_and_watch_show_states_queues_agents_and_the_newest_failures(
     operator: Operator,
 ) -> None:
     world = operator.world

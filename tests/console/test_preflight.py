@@ -426,7 +426,7 @@ class TestChecks:
         assert "LogLevel cannot be 'LOUD': it must be one of " in said
         assert "(Engine.LogLevel)" in said
 
-    def test_a_deployed_stack_keeps_its_values_and_tells_those_that_change(
+    def test_a_deployed_stack_keeps_its_values_and_those_that_change_are_listed(
         self, account: Account
     ) -> None:
         names = ("InventoryUrl", "PaymentUrl", "ShippingUrl", "MailUrl")
@@ -706,7 +706,7 @@ def test_a_key_that_may_not_be_read_is_not_checked(with_key: Account) -> None:
     assert "AWS refused DescribeKey" in str(found["details"])
 
 
-def test_a_mapping_without_a_cap_and_an_unknown_type_are_told() -> None:
+def test_a_mapping_without_a_cap_and_an_unknown_type_are_reported() -> None:
     plan = PlannedStack(
         stack="s", environment="default", uncapped=["MailQueue"], resources={"AWS::X::Y": 1}
     )

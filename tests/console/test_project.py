@@ -376,7 +376,7 @@ def test_a_template_that_is_not_text_is_left_as_it_is(shop: Path) -> None:
     assert not (shop / "functions/agents/mail").exists()
 
 
-def test_a_parameter_that_the_template_does_not_have_is_said(shop: Path) -> None:
+def test_a_parameter_that_the_template_does_not_have_is_reported(shop: Path) -> None:
     text = (shop / TEMPLATE).read_text()
     (shop / TEMPLATE).write_text(text.replace("  ServiceUrl:\n", "  StockUrl:\n", 1))
     added = types("add", "agent", "mail")
@@ -904,7 +904,7 @@ def test_a_stack_that_has_another_name_than_its_application_is_named(folder: Pat
     assert "Its stack is named my-shop." in types("init", "my_shop").stdout
 
 
-def test_an_upgrade_shows_the_difference_and_writes_it_if_told(
+def test_an_upgrade_shows_the_difference_and_writes_it_if_asked(
     shop: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     as_of_before(shop)

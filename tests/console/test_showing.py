@@ -8,7 +8,7 @@ from tests.moto.orders import MOTO_SENDER, order
 UNDONE = {**order("ord-1"), **DECLINED}
 
 
-def test_show_tells_the_history_newest_last_and_what_was_undone(operator: Operator) -> None:
+def test_show_prints_the_history_newest_last_and_what_was_undone(operator: Operator) -> None:
     operator.world.submit(UNDONE)
     operator.world.run()
     lines = [line.rstrip() for line in operator.types("show", "ord-1").stdout.splitlines()]
@@ -73,7 +73,7 @@ def test_show_as_json_has_the_history_the_ending_and_each_steps_undo(operator: O
 
 
 @pytest.mark.exhaustive
-def test_show_tells_an_undo_that_failed(operator: Operator) -> None:
+def test_show_prints_an_undo_that_failed(operator: Operator) -> None:
     operator.world.faults({"operation": "DELETE /reservations", "status": 422})
     operator.world.submit(UNDONE)
     operator.world.run()
@@ -84,7 +84,7 @@ def test_show_tells_an_undo_that_failed(operator: Operator) -> None:
 
 
 @pytest.mark.exhaustive
-def test_show_tells_what_nothing_undoes(operator: Operator) -> None:
+def test_show_prints_what_nothing_undoes(operator: Operator) -> None:
     operator.world.faults({"operation": "POST /messages", "status": 422})
     operator.world.submit(order("ord-1"))
     operator.world.run()
@@ -96,7 +96,7 @@ def test_show_tells_what_nothing_undoes(operator: Operator) -> None:
     assert document["mayHaveHappened"] == ["send_confirmation"]
 
 
-def test_show_tells_who_asked_and_what_was_refused(operator: Operator) -> None:
+def test_show_prints_who_asked_and_what_was_refused(operator: Operator) -> None:
     operator.world.submit(order("ord-1", processIn=3600))
     operator.world.run()
     assert operator.asks("extend", "ord-1", "--by", "1m").exit_code == 0

@@ -172,7 +172,7 @@ def test_an_agent_that_does_not_run_is_seen_by_its_queue(operator: Operator) -> 
     assert "Messages wait in InventoryRequestQueue (1" in str(found["sentence"])
 
 
-def test_an_event_that_nobody_reads_is_told_with_its_queue(operator: Operator) -> None:
+def test_an_event_that_nobody_reads_is_reported_with_its_queue(operator: Operator) -> None:
     operator.patience.sleeping = lambda: None
     result = operator.types("smoke", "--within", "5", "--json")
     found = document(result)

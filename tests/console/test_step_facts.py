@@ -35,7 +35,7 @@ def table(steps: Mapping[str, StepRecord], now: int = AT) -> list[list[str]]:
     return [line.split() for line in output.getvalue().splitlines()]
 
 
-def test_a_held_step_tells_since_when_by_whom_why_and_until_when() -> None:
+def test_a_held_step_shows_since_when_by_whom_why_and_until_when() -> None:
     circuit = Hold("payment_backup", BREAKER, AT, AT + 30_000, "5 of 8 calls failed", "x")
     other = Hold("warehouse", BREAKER, AT, AT + 30_000, "not of this step", "x")
     assert told(StepRecord(held_since=AT - 5_000), [HOLD, circuit, other]) == [
@@ -45,7 +45,7 @@ def test_a_held_step_tells_since_when_by_whom_why_and_until_when() -> None:
     ]
 
 
-def test_a_held_step_whose_hold_is_over_tells_why_it_was_held_and_when_it_looks_again() -> None:
+def test_a_held_step_whose_hold_is_over_shows_why_it_was_held_and_when_it_looks_again() -> None:
     error = StepError(HELD, "on hold by amy until 2027-01-15T08:00:00Z: maintenance")
     record = StepRecord(held_since=AT - 5_000, not_before=AT + 60_000, error=error)
     assert told(record) == [
@@ -142,7 +142,7 @@ def test_each_thing_that_the_table_has_no_column_for_is_a_sentence(
         StepRecord(process_state=ProcessState.SKIPPED, after_undo=AfterUndo.SKIPPED),
     ],
 )
-def test_of_a_step_that_needs_no_word_nothing_is_said(record: StepRecord) -> None:
+def test_a_step_that_needs_no_fact_shows_none(record: StepRecord) -> None:
     assert told(record) == []
 
 
@@ -198,7 +198,7 @@ def test_two_items_that_are_alike_keep_their_rows() -> None:
     assert [row[0] for row in rows] == ["Step", "pick[0]", "pick[1]"]
 
 
-def test_the_agent_is_told_where_it_is_not_the_first() -> None:
+def test_the_agent_is_named_where_it_is_not_the_first() -> None:
     record = StepRecord(
         process_state=ProcessState.PROCESSED, agent="payment_backup", tried=("payment",)
     )
@@ -213,7 +213,7 @@ def test_the_agent_is_told_where_it_is_not_the_first() -> None:
     assert "Agent" not in table({"charge": PROCESSED})[0]
 
 
-def test_items_are_told_in_spans_and_counted_where_those_are_long() -> None:
+def test_items_are_shown_in_spans_and_counted_where_those_are_long() -> None:
     assert span(["a", "pick[3]", "pick[0]", "pick[1]", "b[x]"]) == "a, pick[0-1,3], b[x]"
     assert span([f"pick[{place}]" for place in range(0, 100, 2)]) == "pick (50 items)"
 
@@ -243,7 +243,7 @@ def test_scripts_get_the_same_facts_as_fields() -> None:
 
 
 @pytest.mark.parametrize("state", [ProcessState.PENDING, ProcessState.PROCESSING])
-def test_a_step_that_is_retried_for_a_time_tells_why_and_until_when(state: ProcessState) -> None:
+def test_a_step_that_is_retried_for_a_time_shows_why_and_until_when(state: ProcessState) -> None:
     error = StepError("KeyError", "unexpected error", unexpected=True)
     record = StepRecord(process_state=state, retry_until=AT + 3_000_000, error=error)
     assert told(record) == [

@@ -13,7 +13,7 @@ from tests.console.step_samples import AT, plan
 from tests.moto.orders import MOTO_SENDER, order
 
 
-def test_an_order_is_told_from_its_record_and_history_and_what_is_not_known_is_said(
+def test_an_order_is_shown_from_its_record_and_history_with_what_is_not_known(
     operator: Operator,
 ) -> None:
     operator.world.submit(order("ord-1"))
@@ -49,7 +49,7 @@ def test_an_order_is_told_from_its_record_and_history_and_what_is_not_known_is_s
     assert "has the start of the undo instead of the start of the step" in said
 
 
-def test_what_is_ahead_is_not_told() -> None:
+def test_what_is_ahead_is_not_listed() -> None:
     task = open_task("ord-1", AT)
     told = happenings(task, plan(), [], AT - 1)
     assert told == []
@@ -57,7 +57,7 @@ def test_what_is_ahead_is_not_told() -> None:
     assert not_known(task, []) == []
 
 
-def test_a_failure_that_the_history_tells_is_not_told_twice() -> None:
+def test_a_failure_that_the_history_has_is_not_listed_twice() -> None:
     task = archived("ord-1", AT)
     record = StepRecord(process_state=ProcessState.ERROR, started_at=AT - 1, finished_at=AT)
     task = replace(task, steps={"charge": record})

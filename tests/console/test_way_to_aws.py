@@ -144,7 +144,7 @@ def test_no_verb_can_do_without_a_stack_and_says_why(aws: OneAnswer, trouble: st
 
 
 @pytest.mark.exhaustive
-def test_a_throttled_call_is_made_again_before_it_is_told(
+def test_a_throttled_call_is_made_again_before_it_is_reported(
     aws: OneAnswer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWS_MAX_ATTEMPTS", "2")
@@ -193,7 +193,7 @@ ELSEWHERE = ("rollback",)
         ),
     ],
 )
-def test_where_the_tables_and_queues_say_no_each_verb_tells_which_call(
+def test_where_the_tables_and_queues_say_no_each_verb_names_the_call(
     operator: Operator,
     examples_folder: Path,
     answer: Callable[..., None],

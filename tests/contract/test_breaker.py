@@ -398,7 +398,9 @@ def test_an_authors_mistake_in_the_call_that_tries_neither_closes_nor_strands_it
     assert circuit.state() == "CLOSED"
 
 
-def test_a_call_that_was_not_made_after_all_tells_nothing_of_the_service(circuit: Circuit) -> None:
+def test_a_call_that_was_not_made_changes_nothing_that_is_known_about_the_service(
+    circuit: Circuit,
+) -> None:
     circuit.open(circuit.instance())
     circuit.let_recover()
     guard = circuit.instance()
@@ -428,7 +430,7 @@ def test_who_dies_while_trying_is_followed_by_another_after_one_recovery_time(
 # ---- who is told -------------------------------------------------------------------------
 
 
-def test_opening_and_closing_are_told_once_each_and_after_the_calls(circuit: Circuit) -> None:
+def test_opening_and_closing_are_alerted_once_each_and_after_the_calls(circuit: Circuit) -> None:
     guard = circuit.instance()
     circuit.open(guard)
     assert circuit.alerts == []
@@ -480,7 +482,7 @@ def test_an_alert_that_cannot_be_published_breaks_nothing(
     assert "alert not published" in capsys.readouterr().out
 
 
-def test_an_alert_that_could_not_be_published_is_told_with_the_next_request(
+def test_an_alert_that_could_not_be_published_is_sent_with_the_next_request(
     circuit: Circuit,
 ) -> None:
     told: list[Alert] = []

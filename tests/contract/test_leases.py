@@ -77,7 +77,7 @@ def test_leases_that_cannot_be_reached_are_to_be_tried_again(moto_world: World) 
         moto_world.leases().write(FIRST, seen=0)
 
 
-def test_a_supervisor_that_may_not_write_leases_is_told(moto_world: World) -> None:
+def test_a_supervisor_that_may_not_write_leases_is_refused(moto_world: World) -> None:
     with (
         answered(moto_world.client, "PutItem", 400, error("AccessDeniedException")),
         pytest.raises(CallRefused, match="writing the leases: AccessDenied"),

@@ -82,7 +82,7 @@ def test_another_instances_newer_mark_replaces_an_older_one_but_not_the_other_wa
     assert board.agents()["payment/normal"].lag == 3 * SECOND
 
 
-def test_what_the_board_tells_is_read_at_most_every_five_seconds(
+def test_the_board_is_read_at_most_every_five_seconds(
     dynamo_world: World,
 ) -> None:
     clock = Clock()
@@ -107,7 +107,7 @@ def test_a_mark_that_cannot_be_written_now_delays_nothing_and_is_written_next(
     assert board.agents()["mail/normal"].lag == SECOND
 
 
-def test_an_agent_that_may_not_write_marks_is_told(moto_world: World) -> None:
+def test_an_agent_that_may_not_write_marks_is_refused(moto_world: World) -> None:
     _, notes = moto_world.board(Clock())
     with (
         answered(moto_world.client, "UpdateItem", 400, error("AccessDeniedException")),
@@ -158,7 +158,7 @@ def test_a_mark_that_is_none_is_passed_over_and_the_next_takes_its_place(
 # --- The queues that the scheduler reads -------------------------------------------------------
 
 
-def test_the_marks_of_what_the_scheduler_reads_are_told_apart_from_those_of_the_agents(
+def test_the_marks_of_what_the_scheduler_reads_are_apart_from_those_of_the_agents(
     world: World,
 ) -> None:
     board, notes = world.board(Clock())

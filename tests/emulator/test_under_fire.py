@@ -225,7 +225,7 @@ def sampled(alert: Row) -> set[str]:
     return {each if isinstance(each, str) else str(each["orderId"]) for each in samples}
 
 
-def test_every_application_was_told_all_of_its_orders(aftermath: Aftermath) -> None:
+def test_every_application_got_the_ends_of_all_its_orders(aftermath: Aftermath) -> None:
     """Each status at least once; one that came twice said the same."""
     told: defaultdict[object, dict[int, object]] = defaultdict(dict)
     for status in aftermath.statuses:

@@ -248,7 +248,7 @@ def test_an_order_that_comes_to_an_agent_of_the_former_version_waits_for_the_new
 
 
 @pytest.mark.exhaustive
-def test_a_task_whose_record_was_spoiled_goes_to_the_dead_letters_alone_and_a_person_is_told(
+def test_a_task_whose_record_was_spoiled_goes_to_the_dead_letters_alone_with_an_alert(
     world: Stack,
 ) -> None:
     alerts = world.alert_queue()

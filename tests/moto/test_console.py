@@ -111,7 +111,7 @@ def test_a_wrong_event_is_answered_by_what_to_change(
     assert "Python" not in said
 
 
-def test_what_would_be_rejected_is_sent_only_if_that_is_said(
+def test_what_would_be_rejected_is_sent_only_if_asked_explicitly(
     world: Stack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     unknown = {**order("ord-1"), "processing": {"workflow": "nope"}, "total": 1}
@@ -178,7 +178,9 @@ def test_an_unknown_order_is_a_sentence_with_an_exit_code_of_its_own(world: Stac
         assert "There is no order" in sentence(roundsman("show", strange), 3)
 
 
-def test_an_order_whose_task_was_removed_is_told_from_one_that_never_was(world: Stack) -> None:
+def test_an_order_whose_task_was_removed_is_distinguished_from_one_that_never_was(
+    world: Stack,
+) -> None:
     world.submit(order("short", retention=0))
     world.run()
     world.pass_time(60)

@@ -24,7 +24,7 @@ def told(statuses: list[QueueMessage]) -> list[tuple[object, object]]:
     return [(status["status"], status["seq"]) for status in statuses]
 
 
-def test_an_application_is_told_received_started_and_completed_with_rising_numbers(
+def test_an_application_gets_received_started_and_completed_with_rising_numbers(
     world: Stack,
 ) -> None:
     queue = world.reply_queue("web")
@@ -45,7 +45,7 @@ def test_an_application_is_told_received_started_and_completed_with_rising_numbe
 
 
 @pytest.mark.exhaustive
-def test_an_application_is_told_why_its_order_failed(world: Stack) -> None:
+def test_an_application_gets_the_reason_why_its_order_failed(world: Stack) -> None:
     queue = world.reply_queue("web")
     world.faults({"operation": "POST /messages", "status": 422, "body": {"error": "NoMailbox"}})
     world.submit(order("ord-1", replyTo=queue))
@@ -56,7 +56,7 @@ def test_an_application_is_told_why_its_order_failed(world: Stack) -> None:
 
 
 @pytest.mark.exhaustive
-def test_an_application_is_told_undone_alone_and_why(world: Stack) -> None:
+def test_an_application_gets_undone_alone_and_why(world: Stack) -> None:
     queue = world.reply_queue("web")
     world.submit({**order("ord-1", replyTo=queue), "paymentToken": "tok_declined"})
     world.run()
@@ -66,7 +66,7 @@ def test_an_application_is_told_undone_alone_and_why(world: Stack) -> None:
 
 
 @pytest.mark.exhaustive
-def test_an_undo_that_fails_is_told_as_failed(world: Stack) -> None:
+def test_an_undo_that_fails_is_reported_as_failed(world: Stack) -> None:
     queue = world.reply_queue("web")
     world.faults({"operation": "POST /refunds", "status": 400})
     world.submit({**order("ord-1", replyTo=queue), "paymentToken": "tok_declined"})
@@ -85,7 +85,9 @@ def test_an_order_cancelled_before_its_time_was_never_started(world: Stack) -> N
 
 
 @pytest.mark.exhaustive
-def test_an_order_cancelled_at_work_is_told_cancelled_once_it_is_undone(world: Stack) -> None:
+def test_an_order_cancelled_at_work_is_reported_as_cancelled_once_it_is_undone(
+    world: Stack,
+) -> None:
     queue = world.reply_queue("web")
     world.submit(order("ord-1", replyTo=queue))
     for source in ("SubmissionQueue", "SchedulerQueue", "InventoryRequestQueue"):
@@ -99,7 +101,9 @@ def test_an_order_cancelled_at_work_is_told_cancelled_once_it_is_undone(world: S
 
 
 @pytest.mark.exhaustive
-def test_a_resubmitted_order_is_told_of_each_end_and_of_its_start_once(world: Stack) -> None:
+def test_a_resubmitted_order_sends_a_status_for_each_end_and_one_for_its_start(
+    world: Stack,
+) -> None:
     queue = world.reply_queue("web")
     world.faults({"operation": "POST /messages", "status": 422, "times": 1})
     world.submit(order("ord-1", replyTo=queue))
@@ -140,7 +144,7 @@ def test_the_numbers_of_the_statuses_rise_whatever_becomes_of_an_order(
     assert numbers[-1] == world.task("ord-1").version
 
 
-def test_an_application_is_told_everything_that_is_wrong_with_its_event(world: Stack) -> None:
+def test_an_application_gets_all_that_is_wrong_with_its_event(world: Stack) -> None:
     queue = world.reply_queue("web")
     wrong = {**order("ord-1", replyTo=queue, correlationId="web-7"), "currency": "euro"}
     wrong["lines"] = [{"sku": "KB-101", "quantity": 0, "unitPrice": "19.90"}]
@@ -154,7 +158,7 @@ def test_an_application_is_told_everything_that_is_wrong_with_its_event(world: S
 
 
 @pytest.mark.exhaustive
-def test_an_order_with_a_taken_id_is_told_rejected_on_its_own_queue(world: Stack) -> None:
+def test_an_order_with_a_taken_id_is_rejected_on_its_own_queue(world: Stack) -> None:
     first, second = world.reply_queue("first"), world.reply_queue("second")
     world.submit(order("ord-1", replyTo=first))
     world.run()
@@ -167,7 +171,7 @@ def test_an_order_with_a_taken_id_is_told_rejected_on_its_own_queue(world: Stack
 
 
 @pytest.mark.exhaustive
-def test_the_same_order_again_is_told_received_again_and_changes_nothing(world: Stack) -> None:
+def test_the_same_order_again_is_received_again_and_changes_nothing(world: Stack) -> None:
     queue = world.reply_queue("web")
     world.submit(order("ord-1", replyTo=queue))
     world.run()
@@ -224,7 +228,7 @@ def test_a_reply_queue_that_was_deleted_harms_no_order(world: Stack) -> None:
 
 
 @pytest.mark.exhaustive
-def test_a_scheduler_that_dies_before_it_says_completed_has_it_said_by_another(
+def test_if_a_scheduler_dies_before_it_sends_completed_another_sends_it(
     world: Stack,
 ) -> None:
     queue = world.reply_queue("web")

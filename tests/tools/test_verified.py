@@ -310,7 +310,7 @@ def status(project: Path, capsys: pytest.CaptureFixture[str]) -> str:
     return capsys.readouterr().out
 
 
-def test_sources_that_were_verified_are_said_to_be(
+def test_sources_that_were_verified_are_reported_as_verified(
     checkout: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     verify(checkout)

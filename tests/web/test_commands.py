@@ -33,7 +33,7 @@ def test_a_command_is_carried_out_and_confirmed_by_its_row(browser: Browser) -> 
 
 
 @pytest.mark.exhaustive
-def test_an_undone_order_begins_again_only_if_that_is_said(browser: Browser) -> None:
+def test_an_undone_order_begins_again_only_if_asked_explicitly(browser: Browser) -> None:
     browser.operator.world.submit({**order("ord-1"), **DECLINED})
     browser.operator.world.run()
     assert "refused, nothing was sent" in browser.sends("resubmit", order="ord-1", reason="x")

@@ -433,7 +433,7 @@ def test_a_command_that_is_carried_out_between_two_reads_is_not_taken_for_a_fail
     assert found.state is RunState.FINISHED
 
 
-def test_what_failed_again_while_no_supervisor_ran_is_told_as_that() -> None:
+def test_an_order_that_failed_again_while_no_supervisor_ran_counts_as_failed() -> None:
     world = a_world()
     orders = archived(world, 3)
     world.on("mail").refuses("NoAddress", times=2)

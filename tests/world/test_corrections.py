@@ -86,7 +86,7 @@ def test_a_declined_card_is_replaced_and_the_order_is_completed() -> None:
     assert key not in standing
 
 
-def test_what_was_reserved_stays_as_it_is_and_is_changed_only_if_that_is_said() -> None:
+def test_what_was_reserved_stays_as_it_is_and_is_changed_only_if_asked_explicitly() -> None:
     shop = Watched().declined()
     shop.world.operator.resubmit(shop.order, sets={"lines[0].price": 5})
     shop.run()

@@ -32,7 +32,7 @@ def one_step(**more: object) -> World:
 
 @pytest.mark.parametrize("kept", [timedelta(days=7), timedelta()], ids=["kept", "not kept"])
 @pytest.mark.parametrize("dead", [False, True], ids=["redelivered", "in the dead letters"])
-def test_completed_is_told_though_the_function_dies_between_its_write_and_the_status(
+def test_completed_is_sent_though_the_function_dies_between_its_write_and_the_status(
     kept: timedelta, dead: bool
 ) -> None:
     world = World(a_workflow(a_step("charge", compensation=FENCED), retain_for=kept))
@@ -62,7 +62,7 @@ def test_a_reply_queue_that_its_customer_has_deleted_stops_no_healthy_order() ->
     assert not world.task(order).owed, "what can never be told is given up"
 
 
-def test_statuses_that_fail_for_now_delay_no_step_and_are_told_in_the_end() -> None:
+def test_statuses_that_fail_for_now_delay_no_step_and_are_sent_in_the_end() -> None:
     first = a_step("charge", compensation=FENCED)
     world = World(a_workflow(first, a_step("ship", first, compensation=FENCED)))
     world.faults.on("send_status", Fault.NOT_DONE)

@@ -37,7 +37,7 @@ def an_agent(step: Step, *, answers_with: int) -> Agent:
     return agent
 
 
-def test_an_answer_that_is_larger_than_its_plan_allows_fails_the_step_with_the_sizes_said() -> None:
+def test_an_answer_that_is_larger_than_its_plan_allows_fails_the_step_with_both_sizes() -> None:
     step = a_step("charge", compensation=FENCED)
     world = World(a_workflow(step), agents=[an_agent(step, answers_with=4 * KIB + 1)])
     order = world.submit()

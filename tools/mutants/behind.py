@@ -315,7 +315,7 @@ BEHIND: tuple[Mutant, ...] = (
         old="            if not is_of_scheduler(queue)\n",
         new="",
         tests=(
-            f"{_OF_BOARD}test_the_marks_of_what_the_scheduler_reads_are_told_apart_from_those_of_the_agents",
+            f"{_OF_BOARD}test_the_marks_of_what_the_scheduler_reads_are_apart_from_those_of_the_agents",
         ),
         why="the console shows queues that no agent has",
     ),

@@ -31,7 +31,7 @@ GROUPS = (
         file="layers/core/roundsman/alerts/census.py",
         old="        if self._groups.change(verdict.group, seen=group.version):\n",
         new="        if self._groups.change(verdict.group, seen=group.version) or True:\n",
-        tests=(f"{TESTS}::test_of_two_passes_that_see_one_untold_group_one_alerts",),
+        tests=(f"{TESTS}::test_of_two_passes_that_see_one_unreported_group_one_alerts",),
         why="two supervisors both alert",
     ),
     Mutant(

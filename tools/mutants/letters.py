@@ -57,7 +57,7 @@ LETTERS = (
         old="wanted.dry and len(candidates) > 1",
         new="wanted.dry and not candidates",
         tests=(
-            "tests/console/test_dlq.py::test_more_than_one_are_only_told_until_a_person_says_yes",
+            "tests/console/test_dlq.py::test_more_than_one_are_only_listed_until_a_person_says_yes",
         ),
         why="a typing error sends a thousand messages",
     ),

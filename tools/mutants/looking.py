@@ -109,7 +109,7 @@ LOOKING = (
         old='_without("result", step)',
         new='_without("no such", step)',
         tests=(
-            "tests/console/test_exporting.py::test_what_services_answered_is_left_out_unless_told",
+            "tests/console/test_exporting.py::test_what_services_answered_is_left_out_unless_asked",
         ),
         why="what services answered leaves the stack unasked",
     ),

@@ -50,7 +50,7 @@ def begun_run(operator: Operator) -> str:
     return str(document(operator.asks("resubmit", "--group", group, *slow))["runId"])
 
 
-def test_many_orders_are_only_shown_unless_go_is_said(operator: Operator) -> None:
+def test_many_orders_are_only_shown_without_go(operator: Operator) -> None:
     group = archived(operator, 4)
     operator.world.submit(order("ord-9"))
     operator.world.run()
@@ -103,7 +103,7 @@ def test_orders_that_are_named_are_counted_while_they_are_found(operator: Operat
 
 
 @pytest.mark.exhaustive
-def test_the_canary_goes_first_then_the_rest_at_the_rate_and_all_of_it_is_told(
+def test_the_canary_goes_first_then_the_rest_at_the_rate_and_all_of_it_is_reported(
     operator: Operator,
 ) -> None:
     group = archived(operator, 5)
@@ -329,7 +329,7 @@ def test_a_correction_that_is_not_valid_for_an_order_is_refused_for_that_order(
 
 
 @pytest.mark.exhaustive
-def test_what_would_only_wait_for_a_held_agent_is_told_and_not_sent(operator: Operator) -> None:
+def test_what_would_only_wait_for_a_held_agent_is_reported_and_not_sent(operator: Operator) -> None:
     group = archived(operator, 2)
     world = operator.world
     hold = Hold("mail", OPERATOR, world.clock(), world.clock() + 3_600_000, "moving", "amy")
@@ -406,7 +406,7 @@ def test_what_cannot_be_taken_back_is_asked_once_with_the_count(
 
 
 @pytest.mark.exhaustive
-def test_undone_orders_begin_all_over_together_only_where_again_is_said(
+def test_undone_orders_begin_all_over_together_only_with_again(
     operator: Operator,
 ) -> None:
     for name in names(2):
@@ -450,7 +450,7 @@ def test_a_failed_undo_that_is_made_again_ends_well_where_it_ends_undone(
 
 
 @pytest.mark.exhaustive
-def test_that_a_step_happened_is_said_of_many_only_where_it_has_no_result(
+def test_that_a_step_happened_can_be_reported_for_many_only_where_it_has_no_result(
     operator: Operator,
 ) -> None:
     group = archived(operator, 2)

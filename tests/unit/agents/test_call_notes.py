@@ -411,7 +411,7 @@ def test_an_undo_whose_result_cannot_be_kept_says_nothing_of_the_effect(
     assert (reply.outcome, reply.effect) == (Outcome.TRANSIENT, None)
 
 
-def test_a_function_can_be_called_by_something_else_that_is_told_which_it_is(clock: Clock) -> None:
+def test_a_function_can_be_called_by_something_else_that_gets_its_name(clock: Clock) -> None:
     seen: list[str] = []
 
     def call(operation: str, function: Callable[[StepRequest], object], asked: StepRequest) -> str:

@@ -61,7 +61,7 @@ def test_a_hold_that_is_over_by_now_is_no_wait(payment: Agent, clock: Clock) -> 
     assert reply(payment, clock, asked, guard=Gate(clock, 0)).retry_after == 0
 
 
-def test_an_endless_hold_is_a_wait_that_can_be_said(payment: Agent, clock: Clock) -> None:
+def test_an_endless_hold_is_replied_as_a_wait_of_a_year(payment: Agent, clock: Clock) -> None:
     payment.performs(charge_card)(raising(CallHeld("for ever", until=10**30)))
     assert reply(payment, clock).retry_after == 365 * 86_400_000
 
@@ -132,7 +132,9 @@ def test_a_hold_between_probe_and_perform_leaves_nothing_unknown_of_this_attempt
     assert (said.outcome, said.outcome_unknown) == (Outcome.HELD, False)
 
 
-def test_the_guard_is_told_when_the_call_must_be_over(payment: Agent, clock: Clock) -> None:
+def test_the_guard_gets_the_instant_when_the_call_must_be_over(
+    payment: Agent, clock: Clock
+) -> None:
     payment.performs(charge_card)(raising(TransientError("503")))
     gate = Gate(clock, 9)
     reply(payment, clock, guard=gate)

@@ -48,7 +48,7 @@ def every_second(clock: Clock, seconds: int) -> Callable[[StepRequest], None]:
     return work
 
 
-def test_progress_is_said_at_once_and_then_three_times_in_a_heartbeat(clock: Clock) -> None:
+def test_progress_is_reported_at_once_and_then_three_times_in_a_heartbeat(clock: Clock) -> None:
     said = said_while(clock, every_second(clock, 12))
     assert [each.finished_at - NOW for each in said] == [0, 3_000, 6_000, 9_000]
     assert {each.outcome for each in said} == {Outcome.PROGRESS}
@@ -79,7 +79,7 @@ def test_a_plan_with_a_heartbeat_is_kept_by_code_that_has_none(clock: Clock) -> 
     assert [each.finished_at - NOW for each in said] == [0, 3_000, 6_000, 9_000]
 
 
-def test_no_progress_is_said_after_complete_by(clock: Clock) -> None:
+def test_no_progress_is_reported_after_complete_by(clock: Clock) -> None:
     said = said_while(clock, every_second(clock, 70))
     assert said[-1].finished_at == NOW + 57_000
 

@@ -236,7 +236,7 @@ def test_a_strange_wait_never_spoils_the_reply(
 
 
 @pytest.mark.parametrize("asked", [5, 1.5, "5"])
-def test_a_wait_that_is_no_timedelta_is_refused_where_it_is_said(
+def test_a_wait_that_is_no_timedelta_is_refused_where_it_is_given(
     payment: Agent, clock: Clock, asked: object
 ) -> None:
     def charge(_: StepRequest) -> Json:

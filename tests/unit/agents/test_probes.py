@@ -102,7 +102,7 @@ def test_a_perform_that_happened_before_is_not_repeated_and_its_result_is_the_pr
     assert payment.called[0][1].perform_key == KEY
 
 
-def test_a_perform_that_did_not_happen_is_done_and_told_that_it_is_no_repeat(
+def test_a_perform_that_did_not_happen_is_done_and_does_not_count_as_a_repeat(
     clock: Clock,
 ) -> None:
     payment = Payment(clock, NO)
@@ -182,7 +182,7 @@ def test_a_probe_that_asks_for_a_long_wait_gives_the_step_back(clock: Clock) -> 
     ],
     ids=["refused", "unexpected", "none", "bool", "not JSON"],
 )
-def test_a_probe_that_cannot_tell_proves_nothing_so_nothing_is_done_and_nothing_given_up(
+def test_a_probe_that_cannot_know_proves_nothing_so_nothing_is_done_and_nothing_given_up(
     clock: Clock, operation: str, answer: object, error_type: str, words: str
 ) -> None:
     payment = Payment(clock, answer)
@@ -230,7 +230,7 @@ def test_a_probe_that_could_not_be_asked_is_not_asked_again_within_the_attempt(
     assert payment.order[3:] == ["probe", "undo"], "the next attempt asks"
 
 
-def test_the_failure_of_such_an_undo_is_not_said_to_be_the_probes(clock: Clock) -> None:
+def test_the_failure_of_such_an_undo_is_not_reported_as_the_probes(clock: Clock) -> None:
     payment = Payment(clock, PermanentError("Http405"))
     payment.ends["undo"] = [PermanentError("Refused", "no such charge")]
     said = payment.says(UNDO, fenced=True)
@@ -262,7 +262,7 @@ def test_a_perform_of_a_service_that_fences_waits_for_its_probe_all_the_same(
 
 
 @pytest.mark.parametrize("error", [WrongAddress("404"), CredentialRefused("401")])
-def test_a_perform_whose_probe_is_not_served_is_not_repeated_and_a_person_is_told(
+def test_a_perform_whose_probe_is_not_served_is_not_repeated_and_a_person_gets_an_alert(
     clock: Clock, error: TransientError
 ) -> None:
     payment = Payment(clock, error)
@@ -344,7 +344,7 @@ def test_an_undo_that_is_tried_again_is_not_probed_again(clock: Clock, answer: o
     assert first is second is (answer is NO)
 
 
-def test_without_a_probe_a_repeat_is_called_and_told_that_it_is_one(clock: Clock) -> None:
+def test_without_a_probe_a_repeat_is_called_and_knows_that_it_is_one(clock: Clock) -> None:
     agent, seen = Agent("payment"), list[bool]()
     agent.performs(charge_card)(lambda asked: seen.append(asked.outcome_unknown))
     reply(agent, clock, request())

@@ -106,7 +106,7 @@ def test_what_the_function_returns_is_ignored(value: object) -> None:
         (CallHeld("payment is on hold by ann", until=NOW + 60_000), "Held"),
     ],
 )
-def test_what_it_raises_is_said_and_not_replied(error: Exception, kind: str) -> None:
+def test_what_it_raises_is_returned_and_not_replied(error: Exception, kind: str) -> None:
     assert error_of(reminded(payment(raising(error)))) == kind
 
 

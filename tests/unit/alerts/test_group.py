@@ -54,13 +54,13 @@ def news(group: Group, count: int, at: int, *, undone_count: int = MANY) -> Aler
 # ---- the first alert ---------------------------------------------------------------------
 
 
-def test_whoever_opens_a_group_tells_of_it_and_others_leave_it_to_them_for_a_while() -> None:
+def test_whoever_opens_a_group_alerts_of_it_and_others_leave_it_to_them_for_a_while() -> None:
     assert not is_due(new(), T0 + SENDING_LEASE - 1)
     assert is_due(new(), T0 + SENDING_LEASE), "it has died, it seems"
 
 
 @pytest.mark.parametrize("count", [0, 1, 200])
-def test_a_group_that_nobody_told_of_is_told_whatever_became_of_its_members(count: int) -> None:
+def test_a_group_without_an_alert_gets_one_whatever_became_of_its_members(count: int) -> None:
     verdict = evaluate(new(), of(count), T0 + SENDING_LEASE, undone_count=MANY)
     assert verdict.news is AlertKind.FIRST
     assert verdict.group.alerting_until == T0 + 2 * SENDING_LEASE
@@ -92,7 +92,7 @@ def test_a_group_of_one_text_however_long_is_small() -> None:
         (10, 3, 10 * ANY_GROWTH_AFTER, None),
     ],
 )
-def test_an_update_tells_of_manifold_growth_or_after_hours_of_any(
+def test_an_update_is_sent_after_fourfold_growth_or_after_hours_of_any(
     knew: int, count: int, after: int, expected: AlertKind | None
 ) -> None:
     assert news(told_group(count=knew), count, T0 + after) is expected

@@ -219,7 +219,7 @@ def test_where_an_undo_failed_only_that_is_made_again_and_under_its_key() -> Non
 
 
 @pytest.mark.parametrize("state", ["undone", "cancelled"])
-def test_a_task_that_was_undone_begins_anew_only_if_that_is_said_and_under_new_keys(
+def test_a_task_that_was_undone_begins_again_only_if_asked_explicitly_and_under_new_keys(
     state: str,
 ) -> None:
     if state == "undone":

@@ -617,7 +617,7 @@ def test_the_end_of_the_task_does_not_end_the_retries_of_an_undo() -> None:
     )
 
 
-def test_an_attempt_that_is_made_when_the_time_is_over_is_not_said_to_be_followed() -> None:
+def test_an_attempt_that_is_made_when_the_time_is_over_announces_no_other() -> None:
     assert (
         patient().fails("a", retry_after=KEEP).reason.endswith("; retried at 2027-01-15T08:15:00Z")
     )

@@ -153,7 +153,7 @@ def test_a_compensation_that_comes_later_is_refused(
     assert found == [f"a is done, but in that plan it has {reason}"]
 
 
-def test_every_reason_is_said_at_once() -> None:
+def test_every_reason_is_given_at_once() -> None:
     a = step("a", agent="other")
     found = why_not(archived(), plan(a))
     assert found == [
@@ -367,7 +367,7 @@ def test_two_finished_steps_may_be_put_in_order() -> None:
     assert world.state("b") is P.UNDOING
 
 
-def test_a_failed_step_waits_for_a_new_step_before_it_and_nobody_is_told_that_it_is_late() -> None:
+def test_a_failed_step_waits_for_a_new_step_before_it_and_no_alert_calls_it_late() -> None:
     world = archived()
     a, b, c = steps_of_archived()
     x = step("x", "a")

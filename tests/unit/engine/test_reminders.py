@@ -237,7 +237,9 @@ def test_the_history_has_the_attempt_that_waits() -> None:
 
 
 @pytest.mark.parametrize(("within", "is_told"), [(1_200, False), (1_200.001, True)])
-def test_the_next_is_told_only_if_it_comes_before_the_end(within: float, *, is_told: bool) -> None:
+def test_the_next_is_announced_only_if_it_comes_before_the_end(
+    within: float, *, is_told: bool
+) -> None:
     decision = waiting(within=within).wait(600).start()
     assert ("the next at" in rows(decision)[0][3]) == is_told
 

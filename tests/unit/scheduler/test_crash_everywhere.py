@@ -187,7 +187,7 @@ def test_clocks_that_differ_cost_a_retry_and_nothing_else(ahead: int) -> None:
         check(story, world, undisturbed(story))
 
 
-def test_without_faults_each_thing_is_said_and_sent_once() -> None:
+def test_without_faults_each_thing_is_reported_and_sent_once() -> None:
     for name, story in STORIES.items():
         world = undisturbed(story)
         check(story, world, world)

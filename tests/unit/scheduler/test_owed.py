@@ -83,7 +83,7 @@ def test_a_queue_that_is_gone_delays_no_step_and_harms_no_order() -> None:
 
 
 @pytest.mark.parametrize("fault", [Fault.NOT_DONE, Fault.UNKNOWN, Fault.REFUSED])
-def test_a_queue_that_fails_for_now_delays_no_step_and_is_told_by_a_later_pass(
+def test_a_queue_that_fails_for_now_delays_no_step_and_gets_its_status_from_a_later_pass(
     fault: Fault,
 ) -> None:
     shells = submitted(Shells(LINE))
@@ -121,7 +121,9 @@ def test_what_another_handler_decided_a_moment_ago_is_left_to_it() -> None:
 
 
 @pytest.mark.parametrize("retain_for", [0, 60_000])
-def test_an_end_that_was_stored_but_not_told_is_told_by_the_redelivery(retain_for: int) -> None:
+def test_an_end_that_was_stored_but_not_reported_is_reported_by_the_redelivery(
+    retain_for: int,
+) -> None:
     shells = submitted(
         Shells(ONE, options=ProcessingOptions(reply_to=REPLY_TO, retain_for=retain_for))
     )
@@ -137,7 +139,7 @@ def test_an_end_that_was_stored_but_not_told_is_told_by_the_redelivery(retain_fo
 
 
 @pytest.mark.parametrize("retain_for", [0, 60_000])
-def test_an_end_that_nobody_redelivers_is_told_by_the_supervisor(retain_for: int) -> None:
+def test_an_end_that_nobody_redelivers_is_reported_by_the_supervisor(retain_for: int) -> None:
     shells = submitted(
         Shells(ONE, options=ProcessingOptions(reply_to=REPLY_TO, retain_for=retain_for))
     )
@@ -153,7 +155,7 @@ def test_an_end_that_nobody_redelivers_is_told_by_the_supervisor(retain_for: int
     assert task.expires_at % 1000 == 0, "the table's TTL has whole seconds"
 
 
-def test_a_status_is_told_again_rather_than_lost_where_clearing_it_fails() -> None:
+def test_a_status_is_sent_again_rather_than_lost_where_clearing_it_fails() -> None:
     for fault in (Fault.CRASH_BEFORE, Fault.NOT_DONE):
         shells = submitted(Shells(LINE))
         with pytest.raises((Crash, TryAgain)):
@@ -246,7 +248,7 @@ def test_an_alert_survives_a_topic_that_fails(fault: Fault) -> None:
     assert group.told_at == shells.now
 
 
-def test_what_could_not_be_told_is_tried_again_by_the_very_next_pass() -> None:
+def test_an_alert_that_could_not_be_sent_is_tried_again_by_the_very_next_pass() -> None:
     shells = archived(Faults().on("publish", Fault.NOT_DONE))
     shells.wait(31).make_pass(Faults().on("publish", Fault.NOT_DONE))
     shells.wait(5).make_pass()

@@ -164,7 +164,7 @@ def test_of_a_queue_that_nobody_may_count_only_the_mark_is_known(
     assert watched.board.wishes == []
 
 
-def test_the_mark_of_the_queue_is_told() -> None:
+def test_the_mark_of_the_queue_is_reported() -> None:
     watched = Watched()
     mark = watched.board.stored[REPLIES] = ReadMark(LATE - MINUTE, LATE)
     assert watched.replies() == QueueView(mark, LATE, LATE, 0)

@@ -161,7 +161,7 @@ def test_two_starts_are_refused_beside_what_else_is_wrong_with_them() -> None:
     assert found == ["processing.processAt", "processing.processIn", "processing.processIn"]
 
 
-def test_a_start_said_once_and_null_once_is_said_once() -> None:
+def test_a_start_given_once_and_null_once_counts_as_given_once() -> None:
     assert options(processAt=None, processIn=5).start_at == NOW + 5_000
 
 
@@ -299,7 +299,7 @@ def test_an_id_that_its_runs_time_makes_too_long_is_refused() -> None:
     assert read({**event, "orderId": "a" * 111}).order_id == "a" * 111 + "-20261201T090000Z"
 
 
-def test_a_rejected_run_is_told_under_its_own_id() -> None:
+def test_a_rejected_run_is_reported_under_its_own_id() -> None:
     event = {**changed("processing.run", "2026-12-01T09:00:00Z"), "currency": "euro"}
 
     assert rejected(event).order_id == "ord-1001-20261201T090000Z"

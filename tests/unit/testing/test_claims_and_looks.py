@@ -272,7 +272,7 @@ def lateness(told: Callable[[Looks], object], at: int) -> list[Broken]:
     return list(looks.late(at))
 
 
-def test_what_nobody_looks_at_is_told_once() -> None:
+def test_a_task_that_nobody_looks_at_is_reported_once() -> None:
     looks = Looks(MINUTE)
     looks.written(PLAN, having(reserve=CLAIMED), NOW, is_open=True)
     bound = NOW + 30 * SECOND + WITHIN + MINUTE
@@ -339,7 +339,7 @@ FAILED = replace(CLAIMED, process_state=ProcessState.ERROR, locked_by=None)
         (requeued(), []),
     ],
 )
-def test_only_what_is_said_to_be_without_effect_must_be(
+def test_only_a_step_that_is_reported_without_effect_must_be_without(
     record: StepRecord, broken: list[Invariant]
 ) -> None:
     found = of_knowledge(having(reserve=record), [KEY])

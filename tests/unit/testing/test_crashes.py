@@ -28,7 +28,7 @@ def well(world: World) -> None:
     assert world.standing(order_id) == ["reserve", "charge", "mail"]
 
 
-def test_a_story_is_told_once_for_each_call_and_each_fault_that_passes() -> None:
+def test_a_story_runs_once_for_each_call_and_each_fault_that_passes() -> None:
     told = crash_everywhere(well, make)
     passing = set(Fault) - {Fault.REFUSED}
     assert told.calls.count("save") == 4

@@ -246,7 +246,7 @@ def test_each_invariant_is_found_broken_where_a_part_of_the_stack_is(
     assert "message-1 of orders: accepted" in said, "and all that happened"
 
 
-def test_an_effect_that_is_said_and_was_not_done_is_unexplained(monkeypatch: Patch) -> None:
+def test_an_effect_that_is_reported_and_was_not_done_is_unexplained(monkeypatch: Patch) -> None:
     monkeypatch.setattr(RequestRun, "leave_effect", lambda self: None)
     world = World(SHOP)
     broken = broken_run(world)

@@ -71,7 +71,7 @@ def test_a_world_in_memory_is_made_of_a_workflow_and_agents(pytester: pytest.Pyt
     run(pytester).assert_outcomes(passed=1)
 
 
-def test_a_template_that_is_not_there_is_said_with_where_it_was_looked_for(
+def test_a_missing_template_is_reported_with_where_it_was_looked_for(
     pytester: pytest.Pytester,
 ) -> None:
     pytester.makeini("[pytest]\nroundsman_template = deploy/stack.yaml\n")

@@ -141,7 +141,7 @@ def test_what_is_held_back_spends_no_attempt() -> None:
     assert world.now > until
 
 
-def test_nothing_can_be_said_after_what_is_for_ever() -> None:
+def test_no_behaviour_can_follow_one_without_an_end() -> None:
     world = World(SHOP)
     with pytest.raises(ValueError, match="every further call has its end already"):
         world.on("charge").refuses().does_it()

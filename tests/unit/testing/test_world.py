@@ -151,7 +151,7 @@ def test_several_supervisors_share_the_work() -> None:
     assert names == {"1", "2", "3"}
 
 
-def test_clocks_that_differ_are_said_by_part() -> None:
+def test_clocks_that_differ_are_given_by_part() -> None:
     for part in ("submission", "scheduler", "supervisor"):
         for ahead in (timedelta(seconds=3), timedelta(seconds=-3)):
             world = World(SHOP, skew={part: ahead})

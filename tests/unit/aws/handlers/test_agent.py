@@ -202,7 +202,7 @@ class Closed:
         self.told += 1
 
 
-def test_a_held_attempt_is_answered_logged_and_counted_and_then_told(
+def test_a_held_attempt_is_answered_logged_and_counted_and_then_alerted(
     world: World, capsys: pytest.CaptureFixture[str]
 ) -> None:
     world.agent.performs(greet)(lambda _: "hello")
@@ -252,7 +252,7 @@ def test_of_an_undo_that_was_read_before_is_known_what_its_request_says(world: W
     assert seen == [False]
 
 
-def test_what_there_is_to_tell_is_told_also_where_the_reply_cannot_be_sent(world: World) -> None:
+def test_what_is_to_be_alerted_is_alerted_also_where_the_reply_cannot_be_sent(world: World) -> None:
     world.agent.performs(greet)(lambda _: "hello")
     guard = Closed()
     world.guard = guard

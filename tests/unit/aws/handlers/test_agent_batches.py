@@ -151,7 +151,7 @@ class Teller:
         self.sent_before.append(len(self.posted.found))
 
 
-def test_the_last_reply_is_sent_before_anything_is_told(world: World, posted: Posted) -> None:
+def test_the_last_reply_is_sent_before_any_alert(world: World, posted: Posted) -> None:
     takes(world, 10, 10)
     teller = Teller(world, posted)
     world.guard = teller  # type: ignore[assignment]  # its call returns what is returned

@@ -91,7 +91,7 @@ def test_a_tick_that_was_refused_nothing_ends_well(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("call", ["read_board", "plan", "load", "due", "send_start"])
-def test_a_tick_whose_calls_were_refused_fails_after_it_has_told_what_it_did(
+def test_a_tick_whose_calls_were_refused_fails_after_it_has_logged_what_it_did(
     call: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(CallRefused, match=f"{call}: AccessDenied"):
