@@ -28,8 +28,8 @@ class World:
 
     def hear(self) -> list[str]:
         self.now += 1.0
-        told, self.waiting = self.waiting[: self.at_once], self.waiting[self.at_once :]
-        return told
+        given, self.waiting = self.waiting[: self.at_once], self.waiting[self.at_once :]
+        return given
 
     def shop(self) -> Shop:
         return Shop(self.send, self.hear, clock=lambda: self.now)

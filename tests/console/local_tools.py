@@ -127,10 +127,10 @@ class Tools:
         progress.detail("working")
         if self.interrupted in command:
             raise KeyboardInterrupt
-        for word, said in self.failing.items():
+        for word, message in self.failing.items():
             if word in command:
                 log.parent.mkdir(parents=True, exist_ok=True)
-                log.write_text(said)
+                log.write_text(message)
                 return 1
         if "build" in command and "samcli" in command:
             self._build(self.calls[-1])

@@ -66,7 +66,7 @@ def rerun(block: str, story: str, operator: Operator) -> str:
     STORIES[story](operator.world)
     if story == "many-orders":  # while the command waits, the supervisor carries the run out
         operator.patience.sleeping = lambda: operator.world.pass_time(2)
-    told: list[str] = []
+    shown: list[str] = []
     run = A_RUN
     for line in block.splitlines():
         if line.startswith("$ "):
@@ -74,13 +74,13 @@ def rerun(block: str, story: str, operator: Operator) -> str:
             result = operator.types(*words)
             output = (result.stdout + result.stderr).splitlines()
             run = next(iter(_RUN.findall(result.stdout)), run)
-            told += [line, *(_steady(text) for text in output)]
+            shown += [line, *(_steady(text) for text in output)]
             if result.exit_code:
-                told.append(f"(exit code {result.exit_code})")
+                shown.append(f"(exit code {result.exit_code})")
         elif line.startswith("# "):
             THINGS[line.removeprefix("# ")](operator.world)
-            told.append(line)
-    return "\n".join([*told, ""])
+            shown.append(line)
+    return "\n".join([*shown, ""])
 
 
 def _steady(text: str) -> str:

@@ -32,11 +32,15 @@ def test_each_verb_is_refused_at_once_where_the_state_does_not_allow_it(operator
     for command in ALL_VERBS:
         result = operator.asks(*command, "--json")
         assert result.exit_code == 1, command
-        told = document(result)
-        assert (told["outcome"], told["commandId"], told["state"]) == ("refused", None, "Completed")
+        printed = document(result)
+        assert (printed["outcome"], printed["commandId"], printed["state"]) == (
+            "refused",
+            None,
+            "Completed",
+        )
         start = f"{command[0]} of ord-1 refused, nothing was sent: "
-        assert str(told["sentence"]).startswith(start)
-        assert result.stderr == f"{told['sentence']}\n"
+        assert str(printed["sentence"]).startswith(start)
+        assert result.stderr == f"{printed['sentence']}\n"
     assert commands(operator) == []
     assert operator.world.store.history("ord-1") == []
 
@@ -80,9 +84,9 @@ def test_what_changed_since_the_look_is_refused_by_the_scheduler_and_reported(
     operator.patience.sleeping = someone_else_comes_first
     result = operator.asks("extend", "ord-1", "--by", "1m", "--json")
     assert result.exit_code == 1
-    told = document(result)
-    assert told["outcome"] == "refused"
-    assert told["commandId"] is not None
+    printed = document(result)
+    assert printed["outcome"] == "refused"
+    assert printed["commandId"] is not None
     assert result.stderr == (
         "extend by ops refused: the task has changed since it was read "
         f"(version {seen.version}, now {seen.version + 1}): read it again.\n"
@@ -98,8 +102,8 @@ def test_a_scheduler_that_does_not_answer_is_reported_and_the_command_still_acts
     operator.patience.sleeping = lambda: None
     result = operator.asks("undo", "ord-1", "--json", "--wait", "2")
     assert result.exit_code == 4
-    told = document(result)
-    assert (told["outcome"], told["state"]) == ("unconfirmed", "Retry")
+    printed = document(result)
+    assert (printed["outcome"], printed["state"]) == ("unconfirmed", "Retry")
     assert result.stderr == (
         "undo of ord-1 is sent: no answer from the scheduler within 2 s. The command takes "
         "effect once, when the scheduler reads it. See: roundsman show ord-1\n"
@@ -173,8 +177,8 @@ def test_without_waiting_it_is_sent_and_that_is_all(operator: Operator) -> None:
     assert result.exit_code == 0
     assert result.stdout == "run of ord-1 is sent. See: roundsman show ord-1\n"
     assert operator.patience.slept == []
-    told = document(operator.asks("run", "ord-1", "--no-wait", "--json"))
-    assert told["outcome"] == "sent"
+    printed = document(operator.asks("run", "ord-1", "--no-wait", "--json"))
+    assert printed["outcome"] == "sent"
     operator.world.run()
     assert operator.world.task("ord-1").state == "Completed"
 
@@ -224,10 +228,10 @@ def test_the_users_name_stands_in_where_none_is_given(
 ) -> None:
     in_retry(operator)
     monkeypatch.setenv("LOGNAME", "amy")
-    told = document(operator.types("extend", "ord-1", "--by", "1m", "--reason", "x", "--json"))
-    assert told["by"] == "amy"
-    told = document(operator.types("run", "ord-1", "--by", "bob", "--reason", "x", "--json"))
-    assert told["by"] == "bob"
+    printed = document(operator.types("extend", "ord-1", "--by", "1m", "--reason", "x", "--json"))
+    assert printed["by"] == "amy"
+    printed = document(operator.types("run", "ord-1", "--by", "bob", "--reason", "x", "--json"))
+    assert printed["by"] == "bob"
 
 
 def test_text_that_no_message_can_carry_is_refused_in_a_sentence(operator: Operator) -> None:

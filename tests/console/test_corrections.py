@@ -63,14 +63,14 @@ def test_a_dry_run_shows_the_changes_with_the_computed_ones_and_sends_nothing(
 ) -> None:
     before = unsent.world.task("ord-1")
     typed = ("--set", "lines[0].quantity=3", "--used", "--not-done", "send_confirmation")
-    told = ("resubmit", "ord-1", *typed, "--dry-run", "--reason", "told to")
-    found = unsent.reads(*told)
+    command = ("resubmit", "ord-1", *typed, "--dry-run", "--reason", "told to")
+    found = unsent.reads(*command)
     assert (found["outcome"], found["commandId"]) == ("dryRun", None)
     assert found["input"] == [
         {"path": "lines[0].quantity", "before": "2", "after": "3"},
         {"path": "total", "before": '"39.80"', "after": '"59.70"'},
     ]
-    shown = unsent.types(*told).stdout.splitlines()
+    shown = unsent.types(*command).stdout.splitlines()
     assert shown == [
         "Its input would change:",
         "  lines[0].quantity: 2, now 3",
@@ -128,11 +128,11 @@ def test_all_that_a_correction_must_state_is_named_at_once_with_the_command(
         assert "send_confirmation: it may have had its effect" in result.stderr
         assert "add --not-done and its name" in result.stderr
         assert "`" not in result.stderr
-        said = "Next if the service shows that send_confirmation did not happen: "
+        hint = "Next if the service shows that send_confirmation did not happen: "
         [following] = [line for line in result.stderr.splitlines() if line.startswith("Next")]
-        assert following.startswith(f"{said}roundsman resubmit ord-1 --set customerId=c-43")
+        assert following.startswith(f"{hint}roundsman resubmit ord-1 --set customerId=c-43")
         assert following.endswith("--used --not-done send_confirmation")
-    following = following.removeprefix(f"{said}roundsman ")
+    following = following.removeprefix(f"{hint}roundsman ")
     result = unsent.types(*shlex.split(following))
     assert "resubmit of ord-1 is possible" in result.stdout
     result = unsent.types(*shlex.split(following.replace(" --dry-run", "")))
@@ -233,15 +233,17 @@ def test_options_that_make_no_sense_are_a_sentence(
     assert sentence in result.stderr
 
 
-@pytest.mark.parametrize(("content", "said"), [("{", "is not JSON"), ("[]", "not a JSON object")])
+@pytest.mark.parametrize(
+    ("content", "message"), [("{", "is not JSON"), ("[]", "not a JSON object")]
+)
 def test_a_file_that_is_not_an_object_is_a_sentence(
-    operator: Operator, tmp_path: Path, content: str, said: str
+    operator: Operator, tmp_path: Path, content: str, message: str
 ) -> None:
     file = tmp_path / "order.json"
     file.write_text(content, encoding="utf-8")
     result = operator.asks("resubmit", "ord-1", "--input", str(file))
     assert result.exit_code == 2
-    assert said in result.stderr
+    assert message in result.stderr
 
 
 @pytest.mark.exhaustive

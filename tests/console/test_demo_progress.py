@@ -103,10 +103,10 @@ def test_what_is_open_is_shown_with_its_steps() -> None:
 
 
 def test_orders_that_nobody_took_are_reported_to_be_in_the_queue() -> None:
-    said = still_open(SENT, Snapshot(waiting=7))
-    assert len(said) == len(SENT)
-    assert said[0] == "good.json (ord-1001) is open: still in the SubmissionQueue"
-    assert "not sent, because its order was never accepted" in said[-1]
+    lines = still_open(SENT, Snapshot(waiting=7))
+    assert len(lines) == len(SENT)
+    assert lines[0] == "good.json (ord-1001) is open: still in the SubmissionQueue"
+    assert "not sent, because its order was never accepted" in lines[-1]
 
 
 def test_each_change_is_one_line_where_nobody_looks_at_a_terminal() -> None:
@@ -144,13 +144,13 @@ def test_the_table_has_a_row_for_each_message_and_the_time_left(wide: bool) -> N
 
 def test_the_report_says_that_all_is_well_only_if_it_is() -> None:
     facts = good_facts()
-    for found, said in (
+    for found, sentence in (
         (facts, "Everything is as expected"),
         (replace(facts, alerts=()), "no alert"),
     ):
         out = io.StringIO()
         print_summary(Console(file=out, width=200), summarise(SENT, found, seconds=12.0))
-        assert said in out.getvalue()
+        assert sentence in out.getvalue()
         assert ("Everything is as expected" in out.getvalue()) is (found is facts)
 
 

@@ -108,7 +108,7 @@ def test_an_overdue_step_is_made_again_by_the_supervisors_next_pass() -> None:
 
 
 @pytest.mark.parametrize(
-    ("visited_at", "said"),
+    ("visited_at", "message"),
     [
         (None, "no supervisor has handled it: none is running"),
         (MINUTES_AGO, "no supervisor has handled it: none is running"),
@@ -116,13 +116,13 @@ def test_an_overdue_step_is_made_again_by_the_supervisors_next_pass() -> None:
     ],
 )
 def test_a_step_that_is_long_overdue_is_a_matter_for_the_doctor(
-    visited_at: int | None, said: str
+    visited_at: int | None, message: str
 ) -> None:
     found = told(
         active(replace(AT_AGENT, complete_by=MINUTES_AGO)), TaskFacts(at=AT, visited_at=visited_at)
     )
     assert (found.case, found.next) == ("overdue", "roundsman doctor")
-    assert found.sentence.endswith(f"{said}.")
+    assert found.sentence.endswith(f"{message}.")
 
 
 REPLIES_BEHIND = {"payment/replies": ReadMark(AT - 725_000, AT - 5_000)}
@@ -272,10 +272,10 @@ def test_a_callback_waits_for_somebody_outside() -> None:
 def test_a_callback_that_is_reminded_of_says_how_often_and_when_again() -> None:
     record = replace(AT_AGENT, waiting=True, complete_by=AT + 3_600_000, reminders=2)
     task = active(replace(record, remind_at=AT + 600_000))
-    said = "until 2027-01-15T09:00:00Z (in 1 h); reminded 2 times"
-    assert f"{said}, next at 2027-01-15T08:10:00Z" in told(task).sentence
+    words = "until 2027-01-15T09:00:00Z (in 1 h); reminded 2 times"
+    assert f"{words}, next at 2027-01-15T08:10:00Z" in told(task).sentence
     ending = told(replace(task, ending=ENDING)).sentence
-    assert said in ending
+    assert words in ending
     assert "next at" not in ending
 
 

@@ -35,8 +35,8 @@ from tests.console.doctor_samples import (
 from tests.contract.samples import NOW, PLAN, born, claimed, owing
 
 
-def seen(task_id: str = "ord-1", task: Task | None = None, **said: object) -> StackFacts:
-    one = replace(TaskSeen(task_id, task), **said)  # type: ignore[arg-type]  # as each test says
+def seen(task_id: str = "ord-1", task: Task | None = None, **fields: object) -> StackFacts:
+    one = replace(TaskSeen(task_id, task), **fields)  # type: ignore[arg-type]  # as each test says
     return replace(WELL, tasks=(one,))
 
 
@@ -65,10 +65,10 @@ def test_a_step_that_is_overdue_by_more_than_two_rounds_is_stuck() -> None:
 def test_an_instant_of_another_day_has_its_date() -> None:
     task = claimed(born())
     facts = replace(with_tasks(task, now=NOW + 48 * HOUR), leases=visited(NOW + 24 * HOUR))
-    said = of(facts)["task-stuck"].evidence
+    evidence = of(facts)["task-stuck"].evidence
     date, overdue = iso(NOW + 24 * HOUR), iso(NOW + 30 * SECOND)
-    assert said.startswith(f"reserve_stock overdue since {overdue} (47 h 59 min)")
-    assert said.endswith(f"shard {task.shard} last visited {date}")
+    assert evidence.startswith(f"reserve_stock overdue since {overdue} (47 h 59 min)")
+    assert evidence.endswith(f"shard {task.shard} last visited {date}")
 
 
 def test_a_task_whose_start_was_lost_is_stuck_by_its_stored_entry() -> None:

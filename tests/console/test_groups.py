@@ -141,11 +141,11 @@ def test_groups_are_listed_and_shown_with_what_stands(operator: Operator) -> Non
     assert failure.group in operator.types("groups", "ls").stdout
     document = operator.reads("groups", "show", failure.group)
     assert_schema("groups-show", document)
-    said = operator.types("groups", "show", failure.group).stdout
-    assert "\n2 orders\n" in said
-    assert "mail accepts work" in said
-    assert "may stand: charge_card, create_shipment, reserve_stock, send_confirmation" in said
-    assert f"  roundsman resubmit --group {failure.group} --reason '...'\n" in said
+    output = operator.types("groups", "show", failure.group).stdout
+    assert "\n2 orders\n" in output
+    assert "mail accepts work" in output
+    assert "may stand: charge_card, create_shipment, reserve_stock, send_confirmation" in output
+    assert f"  roundsman resubmit --group {failure.group} --reason '...'\n" in output
     tasks = operator.reads("ls", "--group", failure.group)["tasks"]
     assert isinstance(tasks, list)
     assert sorted(task["orderId"] for task in tasks) == ["ord-1", "ord-2"]

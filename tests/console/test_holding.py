@@ -58,8 +58,8 @@ def test_hold_is_stored_and_says_what_follows(operator: Operator) -> None:
     assert result.stdout.splitlines()[0] == (
         "payment is held by ops until 2027-01-15T08:30:00Z (30 min): told to."
     )
-    for said in ("counts no attempt", "complete-by moves", "roundsman release payment"):
-        assert said in result.stdout
+    for words in ("counts no attempt", "complete-by moves", "roundsman release payment"):
+        assert words in result.stdout
     until = MORNING + HALF_AN_HOUR
     assert holds_of(operator.world).holds() == [
         Hold("payment", OPERATOR, MORNING, until, "told to", "ops")
@@ -195,8 +195,8 @@ def test_the_other_operators_get_an_alert_of_a_hold_and_of_its_release(operator:
         "severity": "info",
         "agent": "payment",
     }
-    told = json.loads(released["Message"])
-    assert (told["alert"], told["by"], told["reason"]) == ("agent_released", "amy", "back")
+    printed = json.loads(released["Message"])
+    assert (printed["alert"], printed["by"], printed["reason"]) == ("agent_released", "amy", "back")
 
 
 def test_a_hold_stands_though_its_alert_cannot_be_sent(operator: Operator) -> None:
@@ -241,10 +241,15 @@ def test_release_of_another_agent_wakes_nothing(operator: Operator) -> None:
 def test_release_as_json_says_how_many_were_woken(operator: Operator) -> None:
     hold(operator)
     waits_for_payment(operator, "ord-2")
-    told = operator.reads("release", "payment", "--as", "amy")
-    assert (told["outcome"], told["by"], told["reason"]) == ("done", "amy", None)
-    assert (told["looked"], told["woken"], told["unread"], told["whole"]) == (1, 1, 0, True)
-    assert told["hold"] == {
+    printed = operator.reads("release", "payment", "--as", "amy")
+    assert (printed["outcome"], printed["by"], printed["reason"]) == ("done", "amy", None)
+    assert (printed["looked"], printed["woken"], printed["unread"], printed["whole"]) == (
+        1,
+        1,
+        0,
+        True,
+    )
+    assert printed["hold"] == {
         "since": "2027-01-15T08:00:00.000Z",
         "until": "2027-01-15T08:30:00.000Z",
         "by": "ops",

@@ -243,9 +243,9 @@ def test_run_makes_the_next_attempt_at_once(operator: Operator) -> None:
 @pytest.mark.exhaustive
 def test_the_result_of_a_command_as_json_is_one_object(operator: Operator) -> None:
     in_retry(operator)
-    told = document(operator.asks("run", "ord-1", "--json"))
-    command_id = told.pop("commandId")
-    assert told == {
+    printed = document(operator.asks("run", "ord-1", "--json"))
+    command_id = printed.pop("commandId")
+    assert printed == {
         "orderId": "ord-1",
         "command": "run",
         "outcome": "done",

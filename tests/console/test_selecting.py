@@ -224,7 +224,7 @@ def test_what_a_filter_looks_at(task: Task, selection: Selection, fits: bool) ->
 
 
 @pytest.mark.parametrize(
-    ("typed", "said"),
+    ("typed", "message"),
     [
         ({"older": "2h", "newer": "1h"}, "No order is older than 2 h and newer than 1 h"),
         ({"older": "1h", "newer": "1h"}, "--newer must be the greater"),
@@ -243,12 +243,12 @@ def test_what_a_filter_looks_at(task: Task, selection: Selection, fits: bool) ->
     ],
 )
 def test_a_filter_that_can_fit_no_task_is_refused_with_a_sentence(
-    typed: dict[str, object], said: str
+    typed: dict[str, object], message: str
 ) -> None:
     with pytest.raises(ConsoleError) as error:
         read_selection(**typed)  # type: ignore[arg-type]  # as they come from the command line
     assert error.value.code == USAGE
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
 def test_a_filter_is_printed_in_words_and_for_scripts() -> None:

@@ -17,8 +17,8 @@ def test_show_prints_the_history_newest_last_and_what_was_undone(operator: Opera
     assert not any(line.startswith(("Undo failed", "Cannot be undone")) for line in lines)
     heading = next(index for index, line in enumerate(lines) if line.startswith("At "))
     assert lines[heading].split() == ["At", "What", "Why"]
-    told = [line.split(maxsplit=2)[1:] for line in lines[heading + 1 :] if line.startswith("2027-")]
-    assert told == [
+    rows = [line.split(maxsplit=2)[1:] for line in lines[heading + 1 :] if line.startswith("2027-")]
+    assert rows == [
         ["failed", "charge_card: failed for good: CardDeclined: POST answered 402"],
         ["undo", "charge_card: its undo begins"],
         ["undone", "charge_card: undone"],
@@ -59,13 +59,13 @@ def test_show_as_json_has_the_history_the_ending_and_each_steps_undo(operator: O
     assert [row["kind"] for row in history] == ["failed", "undo", "undone", "undo", "undone"]
     steps = shown["steps"]
     assert isinstance(steps, list)
-    told = {
+    found = {
         step["name"]: (step["processState"], step["operation"], step["outcomeUnknown"])
         for step in steps
     }
-    assert told["reserve_stock"] == ("Undone", "undo", False)
-    assert told["charge_card"] == ("Undone", "undo", True)
-    assert told["create_shipment"] == ("Pending", "perform", False)
+    assert found["reserve_stock"] == ("Undone", "undo", False)
+    assert found["charge_card"] == ("Undone", "undo", True)
+    assert found["create_shipment"] == ("Pending", "perform", False)
     assert steps[1]["maxAttempts"] is None, "its undo is retried for a time"
     assert steps[3]["maxAttempts"] == 3
     assert (steps[1]["retryUntil"], steps[1]["unexpectedSince"]) == (None, None)

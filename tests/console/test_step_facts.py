@@ -273,10 +273,10 @@ def test_a_step_that_is_over_is_not_retried() -> None:
 
 def test_a_step_that_waits_for_the_scheduler_says_since_when() -> None:
     ready = StepRecord(late_since=AT - 5_000)
-    said = "charge: late since 2027-01-15T07:59:55Z: "
-    assert told(ready) == [f"{said}its start waits; nothing is counted"]
+    fact = "charge: late since 2027-01-15T07:59:55Z: "
+    assert told(ready) == [f"{fact}its start waits; nothing is counted"]
     late = replace(ready, process_state=ProcessState.PROCESSING, locked_by="a-b.1")
-    assert told(late) == [f"{said}its reply may wait in its queue; nothing is counted"]
+    assert told(late) == [f"{fact}its reply may wait in its queue; nothing is counted"]
 
 
 def test_why_says_the_same() -> None:

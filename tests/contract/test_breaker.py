@@ -102,22 +102,22 @@ def test_any_answer_of_the_service_ends_the_row_of_failures(
     assert circuit.state() is None
 
 
-@pytest.mark.parametrize("told", [answers, fails(PermanentError("No")), fails(Busy("429"))])
+@pytest.mark.parametrize("answered", [answers, fails(PermanentError("No")), fails(Busy("429"))])
 def test_a_probe_that_is_answered_neither_ends_the_row_nor_closes(
-    circuit: Circuit, told: Callable[[], str]
+    circuit: Circuit, answered: Callable[[], str]
 ) -> None:
     guard = circuit.instance()
     for _ in range(FAILURES - 1):
         with pytest.raises(TransientError, match="no answer"):
             call(guard, DOWN)
         with suppress(PermanentError, Busy):
-            assert asked(guard, told) == "done"
+            assert asked(guard, answered) == "done"
     with pytest.raises(CallHeld):
         call(guard, DOWN)
     circuit.let_recover()
     guard = circuit.instance()
     with suppress(PermanentError, Busy):
-        assert asked(guard, told) == "done"
+        assert asked(guard, answered) == "done"
     assert circuit.state() == "HALF_OPEN"
     assert call(guard, answers) == "done"
     assert circuit.state() == "CLOSED"
@@ -485,11 +485,11 @@ def test_an_alert_that_cannot_be_published_breaks_nothing(
 def test_an_alert_that_could_not_be_published_is_sent_with_the_next_request(
     circuit: Circuit,
 ) -> None:
-    told: list[Alert] = []
+    alerts: list[Alert] = []
 
     def fails_once(alert: Alert) -> None:
-        told.append(alert)
-        if len(told) == 1:
+        alerts.append(alert)
+        if len(alerts) == 1:
             raise TryAgain("throttled")
 
     circuit.publish = fails_once
@@ -497,4 +497,4 @@ def test_an_alert_that_could_not_be_published_is_sent_with_the_next_request(
     circuit.open(guard)
     for _ in range(3):
         guard.tell()
-    assert [alert.attributes["kind"] for alert in told] == ["breaker_opened"] * 2
+    assert [alert.attributes["kind"] for alert in alerts] == ["breaker_opened"] * 2

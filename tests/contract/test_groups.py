@@ -173,11 +173,11 @@ def test_a_number_of_groups_that_is_none_is_counted_anew(dynamo_world: World) ->
 def test_an_item_that_is_no_group_is_reported(dynamo_world: World) -> None:
     row = {"ControlId": {"S": "groups"}, "Open": {"S": "?"}, "f-00000003": {"M": {}}}
     dynamo_world.client.put_item(TableName=dynamo_world.tables.control, Item=row)  # type: ignore[arg-type]
-    told: list[UnreadableRecord] = []
+    reported: list[UnreadableRecord] = []
     table = dynamo_world.tables.control
-    groups = DynamoGroups(dynamo_world.client, control_table=table, on_unreadable=told.append)
+    groups = DynamoGroups(dynamo_world.client, control_table=table, on_unreadable=reported.append)
     assert groups.groups() == []
-    assert [problem.field for problem in told] == ["Open", "f-00000003.Workflow"]
+    assert [problem.field for problem in reported] == ["Open", "f-00000003.Workflow"]
 
 
 def test_groups_that_cannot_be_read_or_written_now_are_tried_again(

@@ -184,13 +184,13 @@ def test_a_name_that_is_no_agent_and_kind_holds_nobody_and_each_is_reported(
         TableName=dynamo_world.tables.control,
         Item={"ControlId": {"S": "holds"}, **{name: {"S": "x"} for name in names}},
     )
-    told: list[UnreadableRecord] = []
+    reported: list[UnreadableRecord] = []
     table = dynamo_world.tables.control
     holds = DynamoHolds(
-        dynamo_world.client, control_table=table, clock=Clock(), on_unreadable=told.append
+        dynamo_world.client, control_table=table, clock=Clock(), on_unreadable=reported.append
     )
     assert holds.holds() == []
-    assert len(told) == len(names)
+    assert len(reported) == len(names)
 
 
 # ---- the board ---------------------------------------------------------------------------

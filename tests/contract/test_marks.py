@@ -138,21 +138,21 @@ def test_a_mark_that_is_none_is_passed_over_and_the_next_takes_its_place(
         ExpressionAttributeNames={"#queue": "mail/normal"},
         ExpressionAttributeValues={":mark": NO_MARKS[strange]},
     )
-    told: list[UnreadableRecord] = []
+    reported: list[UnreadableRecord] = []
     table = dynamo_world.tables.control
     board = DynamoAgentBoard(
         dynamo_world.client,
         control_table=table,
         clock=Clock(),
         keep_for=0,
-        on_unreadable=told.append,
+        on_unreadable=reported.append,
     )
     assert set(board.agents()) == {"payment/normal"}, "the others are known"
-    assert [problem.record for problem in told] == ["marks"]
-    assert told[0].field.startswith("mail/normal.")
+    assert [problem.record for problem in reported] == ["marks"]
+    assert reported[0].field.startswith("mail/normal.")
     notes.note_read("mail", "normal", NOW - 2 * SECOND)
     assert board.agents()["mail/normal"].lag == 2 * SECOND
-    assert len(told) == 1
+    assert len(reported) == 1
 
 
 # --- The queues that the scheduler reads -------------------------------------------------------

@@ -183,9 +183,9 @@ class Stage:
 
     def _outcome(self) -> Outcome:
         task = self.stack.task(ORDER)
-        told = self.stack.messages(self._replies)
-        seqs = {message.text("status"): message["seq"] for message in told}
-        assert all(message["seq"] == seqs[message.text("status")] for message in told), told
+        statuses = self.stack.messages(self._replies)
+        seqs = {message.text("status"): message["seq"] for message in statuses}
+        assert all(message["seq"] == seqs[message.text("status")] for message in statuses), statuses
         envelopes = [json.loads(body) for body in self.stack.bodies(self._alerts)]
         kinds = {envelope["MessageAttributes"]["kind"]["Value"] for envelope in envelopes}
         return Outcome(

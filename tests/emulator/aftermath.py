@@ -42,7 +42,7 @@ class Aftermath:
         calls, fired = fire.proxy.calls(), fire.proxy.fired()
         kinds = Counter(str(row["Kind"]) for row in self.history)
         uncounted = sum("no attempt counted" in str(row["Reason"]) for row in self.history)
-        told = Counter(str(alert.get("alert")) for alert in self.alerts)
+        alerts = Counter(str(alert.get("alert")) for alert in self.alerts)
         aside = {queue: len(found) for queue, found in self.put_aside.items()}
         restarts = ", ".join(f"{seconds:.1f}" for seconds in fire.restarts)
         return "\n    ".join(
@@ -56,7 +56,7 @@ class Aftermath:
                 f"{len(fire.restarts)} ({restarts} s)",
                 f"failed calls of the services: {said(fire.struck)}",
                 f"history: {said(kinds)}; {uncounted} of them counted no attempt",
-                f"alerts: {said(told)}; statuses: {len(self.statuses)}",
+                f"alerts: {said(alerts)}; statuses: {len(self.statuses)}",
                 f"redriven from dead-letter queues: {said(self.redriven)}",
                 f"messages that were still hidden, sent again: {said(self.duplicates)}",
                 f"put aside: {said(aside)}",
@@ -65,12 +65,12 @@ class Aftermath:
 
     def stories(self, order_ids: Sequence[str]) -> str:
         """What is known of some orders: their records, histories and effects."""
-        told = []
+        lines = []
         for order_id in order_ids:
             history = [row for row in self.history if row["TaskId"] == order_id]
-            told += [f"{order_id}: {self.tasks.get(order_id)}", f"  {self.ledger.get(order_id)}"]
-            told += [f"  {row}" for row in sorted(history, key=lambda row: str(row["At"]))]
-        return "\n".join(told)
+            lines += [f"{order_id}: {self.tasks.get(order_id)}", f"  {self.ledger.get(order_id)}"]
+            lines += [f"  {row}" for row in sorted(history, key=lambda row: str(row["At"]))]
+        return "\n".join(lines)
 
 
 def said(counts: "Counter[str] | dict[str, int]") -> str:
@@ -150,8 +150,8 @@ def ledger_of(services: RemoteServices) -> Ledger:
 def messages_of(stack: DeployedStack) -> dict[str, list[Row]]:
     """Every message there is, hidden or not, by the name of its queue. Reading changes nothing."""
     with urlopen(f"{stack.aws.endpoint}/_ministack/sqs/messages", timeout=60) as answer:
-        told = json.loads(answer.read())["messages"]
-    [regions] = told.values()
+        messages = json.loads(answer.read())["messages"]
+    [regions] = messages.values()
     [queues] = regions.values()
     return {url.rpartition("/")[2]: found for url, found in queues.items()}
 

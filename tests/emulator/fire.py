@@ -248,9 +248,9 @@ class Fire:
             return
         self._said = now
         states = Counter(self.states.values())
-        told = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
+        counts = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
         self.say(
-            f"{now - self.began:4.0f} s: {told or 'no task yet'}; {self.proxy.fired().total()} "
+            f"{now - self.began:4.0f} s: {counts or 'no task yet'}; {self.proxy.fired().total()} "
             f"calls failed, {self.kills.total()} workers killed"
         )
 

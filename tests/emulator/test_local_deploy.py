@@ -106,8 +106,8 @@ def said_by(local: LocalAws) -> str:
     client = emulator_session(local.record).client("lambda", endpoint_url=local.endpoint)
     [function] = client.list_functions()["Functions"]
     answer = client.invoke(FunctionName=function["FunctionName"], Qualifier="live")
-    said: str = json.loads(answer["Payload"].read())
-    return said
+    text: str = json.loads(answer["Payload"].read())
+    return text
 
 
 def change(project: Path, file: Path, old: str, new: str) -> None:

@@ -227,11 +227,11 @@ def sampled(alert: Row) -> set[str]:
 
 def test_every_application_got_the_ends_of_all_its_orders(aftermath: Aftermath) -> None:
     """Each status at least once; one that came twice said the same."""
-    told: defaultdict[object, dict[int, object]] = defaultdict(dict)
+    statuses: defaultdict[object, dict[int, object]] = defaultdict(dict)
     for status in aftermath.statuses:
         seq = cast("int", status["seq"])
-        assert told[status["orderId"]].setdefault(seq, status["status"]) == status["status"]
-    in_order = {task: [found[seq] for seq in sorted(found)] for task, found in told.items()}
+        assert statuses[status["orderId"]].setdefault(seq, status["status"]) == status["status"]
+    in_order = {task: [found[seq] for seq in sorted(found)] for task, found in statuses.items()}
     assert in_order == {
         order_id: ["received", "started", end] for order_id, end in aftermath.fire.told.items()
     }

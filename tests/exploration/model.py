@@ -125,11 +125,11 @@ class TaskModel:
         self.course = Course(self)
         steps = configuration.plan.steps
         self._fenced = frozenset(name for name, step in steps.items() if step.fences_late_performs)
-        said = {
+        answers = {
             ENDINGS[ending].says
             for ending in (*configuration.endings, *configuration.undo_endings, *OUTSIDE, "fenced")
         }
-        self._settling = Settling(self.records, self.shells, self._fenced, said - {""})
+        self._settling = Settling(self.records, self.shells, self._fenced, answers - {""})
 
     def start(self) -> State:
         """The task is stored and nothing has happened to it."""
@@ -210,13 +210,13 @@ class TaskModel:
         yield START, state
         yield INSPECT, state
         for name in sorted(state.commands):
-            said = by_hand(task, state, self.configuration.commands[name])
-            if said is None:
+            after = by_hand(task, state, self.configuration.commands[name])
+            if after is None:
                 continue
             job = Mail("command", name)
-            if said is not state and not self.shells.run(state.record, job).effects:
-                said = state  # who is told that it is too early has done nothing
-            yield job, said._replace(commands=state.commands - {name})
+            if after is not state and not self.shells.run(state.record, job).effects:
+                after = state  # who is told that it is too early has done nothing
+            yield job, after._replace(commands=state.commands - {name})
         for mail in dict.fromkeys(state.mail):
             if mail.kind not in CALLS:
                 yield mail, without(state, mail)
@@ -353,14 +353,14 @@ class TaskModel:
         """What a run has left, with what it sent; `keeps`: also with what is read and outdated."""
         rest = _without_locks_given_anew(rest, ran)
         ended = self.records.tasks[ran.record].ended
-        told = rest.told if ended and not ran.ends_anew else frozenset[str]()
+        reported = rest.told if ended and not ran.ends_anew else frozenset[str]()
         # Of a reminder nothing comes: its agent does not reply.
         asked = [request for request in ran.requests if request.reminder is None]
         sent = tuple(self._mail(request, ran.now) for request in asked)
         after = rest._replace(
             record=ran.record,
             mail=rest.mail + sent,
-            told=told | ran.tells if ended else told,
+            told=reported | ran.tells if ended else reported,
             reads=tuple(_behind(read, ran.decisions) for read in rest.reads),
         )
         names = dict(ran.names)

@@ -135,12 +135,12 @@ class Settling:
         perform_key = mail.key.replace(f"/{UNDO}", f"/{PERFORM}")
         stands, spent = (mail.step, perform_key) in state.standing, perform_key in state.spent
         if mail.operation == PERFORM and step_of(mail.step) in self._fenced and spent:
-            said = "permanent" if mail.kind == "request" else "no"
-            return self._never_counts(state.record, _answer(mail, said))
+            outcome = "permanent" if mail.kind == "request" else "no"
+            return self._never_counts(state.record, _answer(mail, outcome))
         is_done = stands if mail.operation == PERFORM else spent and not stands
         if not is_done:
             return False
-        replies = (_answer(mail, said) for said in self._answers)
+        replies = (_answer(mail, outcome) for outcome in self._answers)
         return all(self._never_counts(state.record, reply) for reply in replies)
 
     def _never_counts(self, record: int, reply: Mail) -> bool:
@@ -179,8 +179,8 @@ def _is_past(task: Task, reply: Mail) -> bool:
 
 
 @cache
-def _answer(request: Mail, said: str) -> Mail:
-    return request._replace(kind="reply", until=0, outcome=said)
+def _answer(request: Mail, outcome: str) -> Mail:
+    return request._replace(kind="reply", until=0, outcome=outcome)
 
 
 def _named(mail: list[Mail], mapping: dict[str, str]) -> list[Mail]:

@@ -265,8 +265,8 @@ def test_a_task_whose_record_was_spoiled_goes_to_the_dead_letters_alone_with_an_
         assert world.effects(order_id) == ALL_EFFECTS
     dead = world.messages(world.url("SchedulerDeadLetterQueue"))
     assert [message["taskId"] for message in dead] == ["spoiled"]
-    told = [json.loads(json.loads(body)["Message"]) for body in world.bodies(alerts)]
-    assert [(alert["alert"], alert["samples"]) for alert in told] == [
+    sent = [json.loads(json.loads(body)["Message"]) for body in world.bodies(alerts)]
+    assert [(alert["alert"], alert["samples"]) for alert in sent] == [
         ("task_unreadable", ["spoiled"])
     ]
     world.assert_nothing_is_stuck()

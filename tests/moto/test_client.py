@@ -69,7 +69,7 @@ def nested(levels: int) -> Json:
 
 
 @pytest.mark.parametrize(
-    ("event", "said"),
+    ("event", "message"),
     [
         ({}, "orderId must be"),
         ({"orderId": "no spaces"}, "orderId must be"),
@@ -86,9 +86,9 @@ def nested(levels: int) -> Json:
     ],
 )
 def test_an_event_that_cannot_be_sent_is_refused_before_anything_is_sent(
-    world: Stack, client: Client, event: dict[str, Json], said: str
+    world: Stack, client: Client, event: dict[str, Json], message: str
 ) -> None:
-    with pytest.raises(InvalidCall, match=said):
+    with pytest.raises(InvalidCall, match=message):
         client.submit(event)
     assert not world.bodies(world.stack.outputs["SubmissionQueueUrl"])
 

@@ -40,10 +40,10 @@ def test_the_link_is_printed_and_opened(
         return True
 
     monkeypatch.setattr(webbrowser, "open", open_browser)
-    said = operator.types("ui").stdout
+    output = operator.types("ui").stdout
     assert served == [("roundsman", 0, False)]
     (link,) = opened
-    assert link in said
+    assert link in output
     assert link.startswith("http://127.0.0.1:8901/session?token=")
 
 

@@ -432,8 +432,8 @@ def test_a_fault_at_any_call_leaves_the_wait_and_its_reminders_as_they_are() -> 
         on_failure=Undo(),
         retain_for=timedelta(days=30),
     )
-    told = crash_everywhere(is_reminded, lambda faults: World(once, faults=faults))
-    assert told.runs > 50, "in each of which it was reminded of, and answered"
+    crashes = crash_everywhere(is_reminded, lambda faults: World(once, faults=faults))
+    assert crashes.runs > 50, "in each of which it was reminded of, and answered"
 
 
 def test_replies_that_come_twice_begin_no_second_row_of_reminders() -> None:

@@ -142,11 +142,11 @@ def test_the_start_of_a_principal_that_is_no_operator_is_alerted() -> None:
     run = Run(RUN, event, "mallory", "AIDASTRANGER", "", "", world.now, 1, TERMS)
     world.processes.bulk_runs.begin(run, [PlannedOrder(one) for one in orders])
     world.run()
-    said = [
+    texts = [
         alert.sms for alert in world.post.alerts if alert.attributes["kind"] == "foreign_command"
     ]
-    assert len(said) == 1
-    assert "AIDASTRANGER" in said[0]
+    assert len(texts) == 1
+    assert "AIDASTRANGER" in texts[0]
     assert taken(world, orders[0])[0].sender == "AIDASTRANGER"
 
 

@@ -73,8 +73,8 @@ def test_statuses_that_fail_for_now_delay_no_step_and_are_sent_in_the_end() -> N
     assert not world.statuses(order)
     world.all_is_well()
     world.run()
-    told = {status.name for status in world.statuses(order)}
-    assert told == {"received", "started", "completed"}
+    names = {status.name for status in world.statuses(order)}
+    assert names == {"received", "started", "completed"}
 
 
 @pytest.mark.parametrize("kept", [timedelta(), MINUTE], ids=["not kept", "a minute"])

@@ -63,12 +63,12 @@ def test_many_orders_are_only_shown_without_go(operator: Operator) -> None:
         "The run stops if more than 20% fail again. To run it:",
         f"  roundsman resubmit --group {group} --reason 'mail is back' --go",
     ]
-    told = document(operator.asks("resubmit", "ord-1", "ord-9", "ord-1", "--json"))
-    assert_schema("resubmit", told)
-    assert told["selected"] == 2
-    assert told["eligible"] == {"orders": 1, "samples": ["ord-1"]}
+    printed = document(operator.asks("resubmit", "ord-1", "ord-9", "ord-1", "--json"))
+    assert_schema("resubmit", printed)
+    assert printed["selected"] == 2
+    assert printed["eligible"] == {"orders": 1, "samples": ["ord-1"]}
     why = "only a task that ended with a failure can be resubmitted"
-    assert told["refused"] == [{"reason": why, "orders": 1, "samples": ["ord-9"]}]
+    assert printed["refused"] == [{"reason": why, "orders": 1, "samples": ["ord-9"]}]
     assert commands(operator) == []
     assert runs(operator) == []
 
@@ -97,9 +97,9 @@ def test_a_dry_run_shows_its_progress_on_a_terminal_apart_from_what_it_prints(
 @pytest.mark.exhaustive
 def test_orders_that_are_named_are_counted_while_they_are_found(operator: Operator) -> None:
     archived(operator, 2)
-    told: list[str] = []
-    choose(find_stack(None), Selection(), ["ord-1", "ord-2", "ord-1"], told.append)
-    assert told == ["1 of 2 orders found", "2 of 2 orders found"]
+    counts: list[str] = []
+    choose(find_stack(None), Selection(), ["ord-1", "ord-2", "ord-1"], counts.append)
+    assert counts == ["1 of 2 orders found", "2 of 2 orders found"]
 
 
 @pytest.mark.exhaustive
@@ -157,14 +157,14 @@ def test_a_canary_that_fails_again_stops_it_and_after_the_repair_the_rest_is_car
     assert result.stderr == (
         "resubmit was stopped: 2 of the first 2 failed again, more than 20%.\n"
     )
-    told = document(result)
-    assert (told["state"], told["sent"], told["failedAgain"], told["notReached"]) == (
+    printed = document(result)
+    assert (printed["state"], printed["sent"], printed["failedAgain"], printed["notReached"]) == (
         "stopped",
         2,
         2,
         3,
     )
-    assert told["failures"] == [
+    assert printed["failures"] == [
         {
             "group": group,
             "failure": "send_confirmation: InjectedFault: POST answered 422",
@@ -172,7 +172,7 @@ def test_a_canary_that_fails_again_stops_it_and_after_the_repair_the_rest_is_car
             "samples": ["ord-1", "ord-2"],
         }
     ]
-    run_id = str(told["runId"])
+    run_id = str(printed["runId"])
     operator.world.faults()
     operator.world.clock.now += 1000
     asked = operator.types("bulk", "resume", run_id, "--as", "eve", "--reason", "back", "--json")
@@ -202,8 +202,8 @@ def test_the_command_need_not_wait_and_the_stack_carries_the_run_out(operator: O
     operator.world.clock.now += 1000
     started = operator.asks("resubmit", "--group", group, "--go", "--no-wait", "--json")
     assert started.exit_code == 0, started.output
-    told = document(started)
-    assert (told["state"], told["sent"], told["savedAt"], told["open"]) == (
+    printed = document(started)
+    assert (printed["state"], printed["sent"], printed["savedAt"], printed["open"]) == (
         "running",
         0,
         None,
@@ -212,7 +212,7 @@ def test_the_command_need_not_wait_and_the_stack_carries_the_run_out(operator: O
     assert operator.patience.slept == []
     operator.world.pass_time(200)
     assert states(operator, names(3)) == ["Completed"] * 3
-    assert operator.reads("bulk", "show", str(told["runId"]))["state"] == "finished"
+    assert operator.reads("bulk", "show", str(printed["runId"]))["state"] == "finished"
 
 
 @pytest.mark.exhaustive
@@ -272,10 +272,10 @@ def test_a_run_is_paused_resumed_and_stopped_by_whoever_may_write_requests(
     assert_schema("bulk-stop", stopped)
     assert str(stopped["sentence"]).startswith(f"Requested: {run_id} is stopped within a minute")
     watched = operator.types("bulk", "watch", run_id, "--json")
-    told = document(watched)
-    assert_schema("bulk-watch", told)
-    assert (told["state"], watched.exit_code) == ("stopped", 1)
-    requests = told["requests"]
+    printed = document(watched)
+    assert_schema("bulk-watch", printed)
+    assert (printed["state"], watched.exit_code) == ("stopped", 1)
+    requests = printed["requests"]
     assert isinstance(requests, list)
     assert [str(one).split(" at ")[0] for one in requests] == ["paused", "resumed", "stopped"]
     late = operator.types("bulk", "pause", run_id, "--reason", "now")
@@ -306,10 +306,10 @@ def test_a_corrected_input_is_checked_for_each_order_before_the_run_begins(
     fixed = ["--set", "shippingAddress.name=B. Reader", "--not-done", "send_confirmation"]
     fixed += ["--fresh-key", "--used"]
     result = operator.asks("resubmit", "--group", group, *fixed, "--go", "--json")
-    told = document(result)
-    version, changes, refused = plan_of_run(operator, told["runId"])
+    printed = document(result)
+    version, changes, refused = plan_of_run(operator, printed["runId"])
     assert (version > 1, bool(changes), refused) == (True, True, None)
-    assert (told["completed"], told["refused"]) == (2, [])
+    assert (printed["completed"], printed["refused"]) == (2, [])
     for name in names(2):
         assert operator.world.task(name).corrections
 
@@ -321,11 +321,11 @@ def test_a_correction_that_is_not_valid_for_an_order_is_refused_for_that_order(
     group = archived(operator, 2)
     operator.world.clock.now += 1000
     result = operator.asks("resubmit", "--group", group, "--set", "nothing=1", "--go", "--json")
-    told = document(result)
-    _, changes, why = plan_of_run(operator, told["runId"])
+    printed = document(result)
+    _, changes, why = plan_of_run(operator, printed["runId"])
     assert changes is None
     assert str(why).startswith("the corrected input is not valid: ")
-    assert told["refused"] == [{"reason": why, "orders": 2, "samples": names(2)}]
+    assert printed["refused"] == [{"reason": why, "orders": 2, "samples": names(2)}]
 
 
 @pytest.mark.exhaustive
@@ -352,8 +352,8 @@ def test_what_would_only_wait_for_a_held_agent_is_reported_and_not_sent(operator
     )
     assert sent.exit_code == 4
     assert sent.stderr == "2 of the orders are still in flight.\n"
-    told = document(sent)
-    assert (told["sent"], told["underWay"], told["state"]) == (2, 2, "finished")
+    printed = document(sent)
+    assert (printed["sent"], printed["underWay"], printed["state"]) == (2, 2, "finished")
     assert states(operator, names(2)) == ["Retry"] * 2
 
 
@@ -373,11 +373,11 @@ def test_an_agent_that_is_held_midway_stops_it_before_the_next_is_sent(operator:
 
     operator.patience.sleeping = held
     result = operator.asks("resubmit", "--group", group, "--go", "--canary", "1", "--json")
-    told = document(result)
-    assert (told["sent"], told["state"], told["notReached"]) == (1, "stopped", 1)
+    printed = document(result)
+    assert (printed["sent"], printed["state"], printed["notReached"]) == (1, "stopped", 1)
     assert result.stderr.endswith("To send nevertheless, resume it with --anyway.\n")
-    assert told["why"] == "mail is held by amy: moving, and the orders would wait for it"
-    run_id = str(told["runId"])
+    assert printed["why"] == "mail is held by amy: moving, and the orders would wait for it"
+    run_id = str(printed["runId"])
     operator.types("bulk", "resume", run_id, "--anyway", "--reason", "so be it")
     world.pass_time(70)
     assert operator.reads("bulk", "show", run_id)["sent"] == 2
@@ -414,8 +414,8 @@ def test_undone_orders_begin_all_over_together_only_with_again(
     operator.world.run()
     operator.world.clock.now += 1000
     group = group_of(operator, "ord-1")
-    told = document(operator.asks("resubmit", "--group", group, "--json"))
-    assert told["eligible"] == {"orders": 0, "samples": []}
+    printed = document(operator.asks("resubmit", "--group", group, "--json"))
+    assert printed["eligible"] == {"orders": 0, "samples": []}
     result = operator.asks("resubmit", "--group", group, "--again", "--go", "--json")
     # The card is declined again: undone though it was to go on is a failure.
     assert result.exit_code == 1
@@ -445,8 +445,8 @@ def test_a_failed_undo_that_is_made_again_ends_well_where_it_ends_undone(
     assert document(did)["eligible"] == {"orders": 0, "samples": []}
     world.faults()
     world.clock.now += 1000
-    told = document(operator.asks("resubmit", "--group", group, "--go", "--json"))
-    assert (told["undone"], told["failedAgain"]) == (2, 0)
+    printed = document(operator.asks("resubmit", "--group", group, "--go", "--json"))
+    assert (printed["undone"], printed["failedAgain"]) == (2, 0)
 
 
 @pytest.mark.exhaustive
@@ -455,10 +455,10 @@ def test_that_a_step_happened_can_be_reported_for_many_only_where_it_has_no_resu
 ) -> None:
     group = archived(operator, 2)
     operator.world.clock.now += 1000
-    told = document(
+    printed = document(
         operator.asks("resolve", "--group", group, "send_confirmation", "--did", "--json")
     )
-    assert told["refused"] == [
+    assert printed["refused"] == [
         {
             "reason": "a step can be marked as done for one order at a time only: each has "
             "its own result",
@@ -477,8 +477,8 @@ def test_many_orders_are_given_more_time_and_run_by_a_filter(operator: Operator)
     command = ("extend", "--state", "Retry", "--by", "1h", "--go", "--json")
     assert document(operator.asks(*command))["taken"] == 1
     assert operator.world.task("ord-1").complete_by == before + 3_600_000
-    told = document(operator.asks("run", "--state", "Retry", "--go", "--json"))
-    assert (told["completed"], told["selected"]) == (1, 1)
+    printed = document(operator.asks("run", "--state", "Retry", "--go", "--json"))
+    assert (printed["completed"], printed["selected"]) == (1, 1)
 
 
 @pytest.mark.parametrize(

@@ -153,8 +153,8 @@ def test_a_failure_is_alerted_whatever_call_on_its_way_fails_or_dies() -> None:
         assert world.task(order_id).state is TaskState.ARCHIVED
         assert set(news(world)) == {"first"}
 
-    told = crash_everywhere(story, lambda faults: World(shop(), faults=faults))
-    assert {"read_groups", "open_group", "publish", "change_group"} <= set(told.calls)
+    crashes = crash_everywhere(story, lambda faults: World(shop(), faults=faults))
+    assert {"read_groups", "open_group", "publish", "change_group"} <= set(crashes.calls)
 
 
 def test_an_all_clear_is_sent_whatever_call_on_its_way_fails_or_dies() -> None:

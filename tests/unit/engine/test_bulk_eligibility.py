@@ -386,9 +386,9 @@ def test_a_command_was_taken_where_the_task_or_its_history_says_so() -> None:
 
 
 def test_refusals_are_those_of_this_runs_command() -> None:
-    said = "resubmit by amy refused: the task is completed"
+    reason = "resubmit by amy refused: the task is completed"
     other = "cancel by ann refused: the task is already undone"
-    rows = [row("refused", 8, ID, said), row("refused", 9, "c-1", other), row("resubmit", 9, ID)]
+    rows = [row("refused", 8, ID, reason), row("refused", 9, "c-1", other), row("resubmit", 9, ID)]
     assert refusals(a_run(), rows) == ["the task is completed"]
     assert refusals(a_run(), rows, since=T0) == ["the task is completed"]
     assert refusals(a_run(), rows, since=T0 + 1) == [], "of an earlier try"

@@ -139,8 +139,8 @@ def test_an_instant_is_written_exactly_in_any_year(instant: int) -> None:
     text = iso(instant)
     assert text.endswith("Z")
     assert len(text) == len("2026-12-01T09:00:00.250Z")
-    told = datetime.fromisoformat(text.replace("Z", "+00:00"))
-    assert (told - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1) == instant
+    parsed = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    assert (parsed - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1) == instant
     assert text[11:19] == clock_time(instant)
     assert second(instant) == f"{text[:19]}Z"
 

@@ -98,9 +98,9 @@ def check(story: Story, world: World, plain: World) -> None:
 
 def check_messages(story: Story, world: World) -> None:
     """Each status and alert came at least once; a repeated one is the same; `seq` rises."""
-    said = {(status.seq, status.name) for status in world.statuses(ORDER_ID)}
-    assert [name for _, name in sorted(said)] == story.statuses
-    assert len({seq for seq, _ in said}) == len(said)
+    statuses = {(status.seq, status.name) for status in world.statuses(ORDER_ID)}
+    assert [name for _, name in sorted(statuses)] == story.statuses
+    assert len({seq for seq, _ in statuses}) == len(statuses)
     kinds = {alert.attributes["kind"] for alert in world.post.alerts} - {"breaker_closed"}
     assert kinds == ({"task_archived"} if story.alerts else set())
     assert not world.post.put_aside
@@ -191,8 +191,8 @@ def test_without_faults_each_thing_is_reported_and_sent_once() -> None:
     for name, story in STORIES.items():
         world = undisturbed(story)
         check(story, world, world)
-        said = [status.name for status in world.statuses(ORDER_ID)]
-        assert said == story.statuses or name == "an order that is sent twice"
+        statuses = [status.name for status in world.statuses(ORDER_ID)]
+        assert statuses == story.statuses or name == "an order that is sent twice"
         alerts = [alert.attributes["kind"] for alert in world.post.alerts]
         assert len(alerts) - alerts.count("breaker_closed") == story.alerts
 

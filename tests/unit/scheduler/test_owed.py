@@ -106,8 +106,15 @@ def test_requests_go_first_then_alerts_then_statuses() -> None:
     assert faults.calls[-3:] == ["send_requests", "send_status", "clear_owed"]
     faults = Faults()
     archived(faults)
-    told = ["read_groups", "open_group", "publish", "change_group", "send_status", "clear_owed"]
-    assert faults.calls[-6:] == told
+    reporting = [
+        "read_groups",
+        "open_group",
+        "publish",
+        "change_group",
+        "send_status",
+        "clear_owed",
+    ]
+    assert faults.calls[-6:] == reporting
 
 
 def test_what_another_handler_decided_a_moment_ago_is_left_to_it() -> None:

@@ -319,10 +319,10 @@ def problems_of_limited(**processing: Json) -> list[str]:
 
 
 def test_a_start_later_than_the_deadline_of_the_workflow_is_refused_at_its_path() -> None:
-    said = f"starts later than the deadline of {LIMITED.name}, which is 1 h after submission"
+    message = f"starts later than the deadline of {LIMITED.name}, which is 1 h after submission"
     late = iso(NOW + 3_600_001)
-    assert problems_of_limited(processAt=late) == [f"processing.processAt: {said}"]
-    assert problems_of_limited(processIn=3_601) == [f"processing.processIn: {said}"]
+    assert problems_of_limited(processAt=late) == [f"processing.processAt: {message}"]
+    assert problems_of_limited(processIn=3_601) == [f"processing.processIn: {message}"]
 
 
 def test_a_start_at_the_deadline_and_a_longer_complete_within_are_accepted() -> None:
@@ -331,5 +331,5 @@ def test_a_start_at_the_deadline_and_a_longer_complete_within_are_accepted() -> 
 
 
 def test_a_start_too_far_ahead_is_one_problem() -> None:
-    (said,) = problems_of_limited(processAt=iso(NOW + 2 * YEAR * 1000))
-    assert said == "processing.processAt: is more than 366 days in the future"
+    (found,) = problems_of_limited(processAt=iso(NOW + 2 * YEAR * 1000))
+    assert found == "processing.processAt: is more than 366 days in the future"

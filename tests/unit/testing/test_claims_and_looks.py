@@ -164,8 +164,8 @@ def test_a_task_that_ends_for_another_reason_counts_what_it_likes() -> None:
 
 
 def test_what_failed_by_an_answer_is_no_time_out() -> None:
-    said = requeued(failure_count=1, error=StepError("Busy", "503"))
-    assert claimed().goes(said) == []
+    after = requeued(failure_count=1, error=StepError("Busy", "503"))
+    assert claimed().goes(after) == []
 
 
 def test_an_undo_has_claims_of_its_own() -> None:
@@ -265,10 +265,10 @@ def test_a_step_that_becomes_ready_unwatched_is_found(monkeypatch: Patch) -> Non
 # --- LOOKED_AT ----------------------------------------------------------------------------------
 
 
-def lateness(told: Callable[[Looks], object], at: int) -> list[Broken]:
+def lateness(follows: Callable[[Looks], object], at: int) -> list[Broken]:
     looks = Looks(MINUTE)
     looks.written(PLAN, having(reserve=CLAIMED), NOW, is_open=True)
-    told(looks)
+    follows(looks)
     return list(looks.late(at))
 
 

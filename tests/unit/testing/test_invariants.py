@@ -240,10 +240,10 @@ def test_each_invariant_is_found_broken_where_a_part_of_the_stack_is(
     BREAK[invariant](monkeypatch, world)
     broken = broken_run(world)
     assert invariant in {found.invariant for found in broken.broken}
-    said = str(broken)
-    assert f"{invariant.name}: {invariant}" in said
-    assert "seed=8" in said
-    assert "message-1 of orders: accepted" in said, "and all that happened"
+    report = str(broken)
+    assert f"{invariant.name}: {invariant}" in report
+    assert "seed=8" in report
+    assert "message-1 of orders: accepted" in report, "and all that happened"
 
 
 def test_an_effect_that_is_reported_and_was_not_done_is_unexplained(monkeypatch: Patch) -> None:

@@ -199,8 +199,8 @@ SAYS = """
 
 def test_each_function_has_the_modules_of_its_own_folder(tmp_path: Path) -> None:
     one, two = function(tmp_path, "one", SAYS), function(tmp_path, "two", SAYS)
-    said = [each.call({}, Context()) for each in (one, two, one)]
-    assert said == ["one", "two", "one"]
+    answers = [each.call({}, Context()) for each in (one, two, one)]
+    assert answers == ["one", "two", "one"]
 
 
 def test_a_function_logs_by_its_own_stacks_level_whatever_an_earlier_one_had(
