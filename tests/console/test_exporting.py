@@ -46,10 +46,10 @@ def test_what_stops_it_loses_no_line_and_repeats_none(monkeypatch: pytest.Monkey
         return find(*arguments, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(export, "find", throttled)
-    export = _export(lines, Selection(), file, None, None)
-    assert (export.exported, export.stopped, export.whole) == (4, "throttled", False)
-    export = _export(lines, Selection(), file, export.cursor, None)
-    assert (export.exported, export.stopped, export.whole) == (1, None, True)
+    done = _export(lines, Selection(), file, None, None)
+    assert (done.exported, done.stopped, done.whole) == (4, "throttled", False)
+    done = _export(lines, Selection(), file, done.cursor, None)
+    assert (done.exported, done.stopped, done.whole) == (1, None, True)
     written = [json.loads(line)["orderId"] for line in file.getvalue().splitlines()]
     assert written == [f"ord-{place}" for place in range(5)]
 
@@ -68,10 +68,10 @@ def test_rights_that_are_lost_on_the_way_do_not_lose_the_cursor(
         return find(*arguments, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(export, "find", refused)
-    export = _export(lines, Selection(), file, None, None)
-    assert (export.exported, export.stopped) == (2, "listing archived#0: AccessDenied")
+    done = _export(lines, Selection(), file, None, None)
+    assert (done.exported, done.stopped) == (2, "listing archived#0: AccessDenied")
     monkeypatch.setattr(export, "find", find)
-    assert _export(lines, Selection(), file, export.cursor, None).whole
+    assert _export(lines, Selection(), file, done.cursor, None).whole
     assert len(file.getvalue().splitlines()) == 3
 
     monkeypatch.setattr(export, "find", refused)
@@ -86,8 +86,8 @@ def test_a_plan_that_cannot_be_read_is_counted_and_holds_up_no_other_task() -> N
 
     lines, file = stored(2), io.StringIO()
     lines.stack.__dict__["plans"] = Altered()
-    export = _export(lines, Selection(), file, None, None)
-    assert (export.exported, export.unreadable, export.whole) == (0, 2, True)
+    done = _export(lines, Selection(), file, None, None)
+    assert (done.exported, done.unreadable, done.whole) == (0, 2, True)
 
 
 def test_a_pipe_that_is_closed_ends_it_without_a_word() -> None:
@@ -101,9 +101,9 @@ def test_a_pipe_that_is_closed_ends_it_without_a_word() -> None:
 
 def test_a_limit_ends_it_with_a_cursor() -> None:
     lines, file = stored(3), io.StringIO()
-    export = _export(lines, Selection(), file, None, 2)
-    assert (export.exported, export.whole) == (2, False)
-    assert _export(lines, Selection(), file, export.cursor, 2).exported == 1
+    done = _export(lines, Selection(), file, None, 2)
+    assert (done.exported, done.whole) == (2, False)
+    assert _export(lines, Selection(), file, done.cursor, 2).exported == 1
 
 
 def test_what_services_answered_is_left_out_unless_asked() -> None:

@@ -24,7 +24,7 @@ PROCESSED = StepRecord(process_state=ProcessState.PROCESSED)
 WORKING = StepRecord(process_state=ProcessState.PROCESSING, complete_by=AT + 1_800_000)
 
 
-def told(record: StepRecord, holds: Sequence[Hold] = ()) -> list[str]:
+def facts_of(record: StepRecord, holds: Sequence[Hold] = ()) -> list[str]:
     return step_facts(task({"charge": record}), plan(), holds, AT)
 
 
@@ -38,7 +38,7 @@ def table(steps: Mapping[str, StepRecord], now: int = AT) -> list[list[str]]:
 def test_a_held_step_shows_since_when_by_whom_why_and_until_when() -> None:
     circuit = Hold("payment_backup", BREAKER, AT, AT + 30_000, "5 of 8 calls failed", "x")
     other = Hold("warehouse", BREAKER, AT, AT + 30_000, "not of this step", "x")
-    assert told(StepRecord(held_since=AT - 5_000), [HOLD, circuit, other]) == [
+    assert facts_of(StepRecord(held_since=AT - 5_000), [HOLD, circuit, other]) == [
         "charge: held since 2027-01-15T07:59:55Z: payment is held by amy: maintenance, until "
         "2027-01-15T08:10:00Z; payment_backup has an open circuit: 5 of 8 calls failed, "
         "until 2027-01-15T08:00:30Z"
@@ -48,7 +48,7 @@ def test_a_held_step_shows_since_when_by_whom_why_and_until_when() -> None:
 def test_a_held_step_whose_hold_is_over_shows_why_it_was_held_and_when_it_looks_again() -> None:
     error = StepError(HELD, "on hold by amy until 2027-01-15T08:00:00Z: maintenance")
     record = StepRecord(held_since=AT - 5_000, not_before=AT + 60_000, error=error)
-    assert told(record) == [
+    assert facts_of(record) == [
         "charge: held since 2027-01-15T07:59:55Z (on hold by amy until 2027-01-15T08:00:00Z: "
         "maintenance); the next check is at 2027-01-15T08:01:00Z"
     ]
@@ -129,7 +129,7 @@ def test_that_a_step_is_held_is_no_error_of_its_row() -> None:
 def test_each_thing_that_the_table_has_no_column_for_is_a_sentence(
     record: StepRecord, fact: str
 ) -> None:
-    assert told(record) == [f"charge: {fact}"]
+    assert facts_of(record) == [f"charge: {fact}"]
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_each_thing_that_the_table_has_no_column_for_is_a_sentence(
     ],
 )
 def test_a_step_that_needs_no_fact_shows_none(record: StepRecord) -> None:
-    assert told(record) == []
+    assert facts_of(record) == []
 
 
 def test_items_that_share_a_fact_share_its_sentence() -> None:
@@ -246,20 +246,20 @@ def test_scripts_get_the_same_facts_as_fields() -> None:
 def test_a_step_that_is_retried_for_a_time_shows_why_and_until_when(state: ProcessState) -> None:
     error = StepError("KeyError", "unexpected error", unexpected=True)
     record = StepRecord(process_state=state, retry_until=AT + 3_000_000, error=error)
-    assert told(record) == [
+    assert facts_of(record) == [
         "charge: an unexpected error (KeyError) in the agent's code; "
         "retried until 2027-01-15T08:50:00Z"
     ]
     transient = replace(record, error=StepError("Unavailable", "503"))
-    assert told(transient) == ["charge: retried until 2027-01-15T08:50:00Z"]
+    assert facts_of(transient) == ["charge: retried until 2027-01-15T08:50:00Z"]
 
 
 def test_the_end_of_the_task_ends_the_retries_of_a_perform_but_not_of_an_undo() -> None:
     late = AT + 7_200_000
     record = StepRecord(retry_until=late, error=StepError("Unavailable", "503"))
-    assert told(record) == ["charge: retried until 2027-01-15T09:00:00Z"]
+    assert facts_of(record) == ["charge: retried until 2027-01-15T09:00:00Z"]
     undo = replace(record, process_state=ProcessState.UNDOING)
-    assert told(undo) == ["charge: retried until 2027-01-15T10:00:00Z"]
+    assert facts_of(undo) == ["charge: retried until 2027-01-15T10:00:00Z"]
     limited = replace(task({"charge": record}), deadline=AT + 60_000)
     assert step_facts(limited, plan(), (), AT) == ["charge: retried until 2027-01-15T08:01:00Z"]
 
@@ -268,15 +268,15 @@ def test_a_step_that_is_over_is_not_retried() -> None:
     record = StepRecord(
         process_state=ProcessState.ERROR, retry_until=AT, error=StepError("Unavailable", "503")
     )
-    assert told(record) == []
+    assert facts_of(record) == []
 
 
 def test_a_step_that_waits_for_the_scheduler_says_since_when() -> None:
     ready = StepRecord(late_since=AT - 5_000)
     fact = "charge: late since 2027-01-15T07:59:55Z: "
-    assert told(ready) == [f"{fact}its start waits; nothing is counted"]
+    assert facts_of(ready) == [f"{fact}its start waits; nothing is counted"]
     late = replace(ready, process_state=ProcessState.PROCESSING, locked_by="a-b.1")
-    assert told(late) == [f"{fact}its reply may wait in its queue; nothing is counted"]
+    assert facts_of(late) == [f"{fact}its reply may wait in its queue; nothing is counted"]
 
 
 def test_why_says_the_same() -> None:

@@ -86,7 +86,7 @@ def types(*words: str) -> Result:
     return CliRunner(env={"COLUMNS": "100"}).invoke(app, words)
 
 
-def told(result: Result, verb: str) -> str:
+def sentence_of(result: Result, verb: str) -> str:
     """The one sentence on standard error, which is all that is said."""
     assert isinstance(result.exception, SystemExit), (verb, result.exception, result.output)
     assert (result.exit_code, result.stdout) == (1, ""), (verb, result.output)
@@ -140,7 +140,7 @@ def test_no_verb_can_do_without_a_stack_and_says_why(aws: OneAnswer, trouble: st
     # All verbs find the stack in one way: that each does is tried with the first of the troubles.
     verbs = STACK_VERBS if trouble == "no such stack" else ["agents"]
     for verb in verbs:
-        assert sentence in told(types(*typed_example(verb)), verb), verb
+        assert sentence in sentence_of(types(*typed_example(verb)), verb), verb
 
 
 @pytest.mark.exhaustive
@@ -149,7 +149,7 @@ def test_a_throttled_call_is_made_again_before_it_is_reported(
 ) -> None:
     monkeypatch.setenv("AWS_MAX_ATTEMPTS", "2")
     aws.error("Throttling", "Rate exceeded")
-    assert told(types("agents", "--stack", "roundsman"), "agents") == (
+    assert sentence_of(types("agents", "--stack", "roundsman"), "agents") == (
         "AWS is throttling DescribeStacks. Try again in a moment.\n"
     )
     assert aws.calls == 2
@@ -160,7 +160,7 @@ def test_without_a_network_each_verb_says_so(
 ) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     for verb in STACK_VERBS:
-        message = told(types(*typed_example(verb)), verb)
+        message = sentence_of(types(*typed_example(verb)), verb)
         assert "Check the network and AWS_ENDPOINT_URL." in message, verb
 
 
@@ -210,7 +210,7 @@ def test_where_the_tables_and_queues_say_no_each_verb_names_the_call(
                 assert result.exit_code == 1, verb
                 assert str(result.output).count(answer.__doc__ or "") > 0, verb
             else:
-                assert message in told(result, verb), verb
+                assert message in sentence_of(result, verb), verb
 
 
 def test_the_page_lists_the_exit_codes() -> None:

@@ -115,7 +115,7 @@ class Stage:
                 stack.pass_time_until(partial(ended, stack, each), within=PATIENCE)
             stack.supervise()  # at least once in each run, so that its calls fail too
             self._let_all_come_again()
-            self._let_all_be_told()
+            self._let_all_be_alerted()
         assert not stack.aws.strikes, "the call was never made"
         self._check(ORDER)
         for each in scenario.beside:
@@ -146,7 +146,7 @@ class Stage:
             self.stack.run()
         raise AssertionError(f"messages come again and again: {self.stack.stuck()}")
 
-    def _let_all_be_told(self) -> None:
+    def _let_all_be_alerted(self) -> None:
         """A failure group whose opener died before it alerted is the next passes' to tell of."""
         table = self.stack.stack.outputs["ControlTableName"]
         groups = DynamoGroups(self.stack.dynamodb, control_table=table)

@@ -48,18 +48,18 @@ class Aftermath:
         return "\n    ".join(
             [
                 f"{fire.lasted:.0f} s of fire, {len(self.tasks)} orders: "
-                + said(Counter(str(task["State"]) for task in self.tasks.values())),
+                + listed(Counter(str(task["State"]) for task in self.tasks.values())),
                 f"{fired.total()} of {calls.total()} calls of AWS failed "
-                f"({fired.total() / calls.total():.1%}): {said(summed(fired, 0))}; "
-                f"{said(summed(fired, 1))}",
-                f"workers killed: {said(fire.kills)}; restarts of the emulator: "
+                f"({fired.total() / calls.total():.1%}): {listed(summed(fired, 0))}; "
+                f"{listed(summed(fired, 1))}",
+                f"workers killed: {listed(fire.kills)}; restarts of the emulator: "
                 f"{len(fire.restarts)} ({restarts} s)",
-                f"failed calls of the services: {said(fire.struck)}",
-                f"history: {said(kinds)}; {uncounted} of them counted no attempt",
-                f"alerts: {said(alerts)}; statuses: {len(self.statuses)}",
-                f"redriven from dead-letter queues: {said(self.redriven)}",
-                f"messages that were still hidden, sent again: {said(self.duplicates)}",
-                f"put aside: {said(aside)}",
+                f"failed calls of the services: {listed(fire.struck)}",
+                f"history: {listed(kinds)}; {uncounted} of them counted no attempt",
+                f"alerts: {listed(alerts)}; statuses: {len(self.statuses)}",
+                f"redriven from dead-letter queues: {listed(self.redriven)}",
+                f"messages that were still hidden, sent again: {listed(self.duplicates)}",
+                f"put aside: {listed(aside)}",
             ]
         )
 
@@ -73,7 +73,7 @@ class Aftermath:
         return "\n".join(lines)
 
 
-def said(counts: "Counter[str] | dict[str, int]") -> str:
+def listed(counts: "Counter[str] | dict[str, int]") -> str:
     return ", ".join(f"{count} {name}" for name, count in sorted(counts.items()) if count) or "none"
 
 
@@ -128,8 +128,8 @@ def _await_what_is_owed(fire: Fire) -> None:
             row for row in rows(fire.stack, "ControlTableName") if row["ControlId"] == "groups"
         ] or [Row()]
         found = [cast("Row", each) for name, each in groups.items() if name.startswith("f-")]
-        is_told = all("ToldAt" in group or group["How"] == "undone" for group in found)
-        return is_told and not any(task.get("Owed") for task in tasks_of(fire.stack).values())
+        is_reported = all("ToldAt" in group or group["How"] == "undone" for group in found)
+        return is_reported and not any(task.get("Owed") for task in tasks_of(fire.stack).values())
 
     fire.stack.wait_for("alerts and statuses to be sent", nothing_is_owed, LONG, every=2)
 

@@ -233,7 +233,8 @@ def test_every_application_got_the_ends_of_all_its_orders(aftermath: Aftermath) 
         assert statuses[status["orderId"]].setdefault(seq, status["status"]) == status["status"]
     in_order = {task: [found[seq] for seq in sorted(found)] for task, found in statuses.items()}
     assert in_order == {
-        order_id: ["received", "started", end] for order_id, end in aftermath.fire.told.items()
+        order_id: ["received", "started", end]
+        for order_id, end in aftermath.fire.ends_by_order.items()
     }
 
 

@@ -35,7 +35,7 @@ class Settling:
     def __init__(
         self, records: Records, shells: Shells, fenced: frozenset[str], answers: Set[str]
     ) -> None:
-        """`fenced` are the steps whose service fences late performs, `answers` all that is said."""
+        """`fenced` are the steps whose service fences late performs, `answers` all outcomes that are replied."""
         self._records = records
         self._shells = shells
         self._fenced = fenced
@@ -173,7 +173,7 @@ def _is_past(task: Task, reply: Mail) -> bool:
         return False  # the first answer is recorded
     if operation_of(record) != reply.operation and reply.operation == PERFORM:
         return True
-    if not ANSWERS[reply.outcome].tells_of_an_effect:
+    if not ANSWERS[reply.outcome].reports_an_effect:
         return reply.lock == STALE
     return record.process_state in OVER[reply.operation]
 

@@ -26,7 +26,7 @@ class Walk:
     def broken(self, state: int) -> str | None:
         return "it is bad" if state == self.bad else None
 
-    def said(self, state: int) -> str:
+    def in_words(self, state: int) -> str:
         return f"at {state}"
 
 

@@ -19,7 +19,7 @@ def int_of(number: object) -> int:
     return number
 
 
-def told(statuses: list[QueueMessage]) -> list[tuple[object, object]]:
+def numbered(statuses: list[QueueMessage]) -> list[tuple[object, object]]:
     """The statuses with their numbers."""
     return [(status["status"], status["seq"]) for status in statuses]
 
@@ -31,7 +31,7 @@ def test_an_application_gets_received_started_and_completed_with_rising_numbers(
     world.submit(order("ord-1", replyTo=queue, correlationId="web-7"))
     world.run()
     statuses = world.messages(queue)
-    assert told(statuses) == [("received", 1), ("started", 2), ("completed", 6)]
+    assert numbered(statuses) == [("received", 1), ("started", 2), ("completed", 6)]
     assert statuses[0].fields == {
         "orderId": "ord-1",
         "correlationId": "web-7",
@@ -51,7 +51,7 @@ def test_an_application_gets_the_reason_why_its_order_failed(world: Stack) -> No
     world.submit(order("ord-1", replyTo=queue))
     world.run()
     statuses = world.messages(queue)
-    assert told(statuses) == [("received", 1), ("started", 2), ("failed", 6)]
+    assert numbered(statuses) == [("received", 1), ("started", 2), ("failed", 6)]
     assert statuses[-1].text("detail").endswith("failed for good: NoMailbox: POST answered 422")
 
 
@@ -61,7 +61,7 @@ def test_an_application_gets_undone_alone_and_why(world: Stack) -> None:
     world.submit({**order("ord-1", replyTo=queue), "paymentToken": "tok_declined"})
     world.run()
     statuses = world.messages(queue)
-    assert told(statuses) == [("received", 1), ("started", 2), ("undone", 6)]
+    assert numbered(statuses) == [("received", 1), ("started", 2), ("undone", 6)]
     assert statuses[-1].text("detail").endswith("CardDeclined: POST answered 402")
 
 
@@ -71,7 +71,7 @@ def test_an_undo_that_fails_is_reported_as_failed(world: Stack) -> None:
     world.faults({"operation": "POST /refunds", "status": 400})
     world.submit({**order("ord-1", replyTo=queue), "paymentToken": "tok_declined"})
     world.run()
-    assert told(world.messages(queue)) == [("received", 1), ("started", 2), ("failed", 6)]
+    assert numbered(world.messages(queue)) == [("received", 1), ("started", 2), ("failed", 6)]
     assert world.task("ord-1").state == "Archived"
 
 
@@ -80,7 +80,7 @@ def test_an_order_cancelled_before_its_time_was_never_started(world: Stack) -> N
     world.submit(order("ord-1", replyTo=queue, processIn=3600), cancellation("ord-1"))
     world.run()
     statuses = world.messages(queue)
-    assert told(statuses) == [("received", 1), ("cancelled", 2)]
+    assert numbered(statuses) == [("received", 1), ("cancelled", 2)]
     assert statuses[-1].text("detail") == "cancelled by application: ordered twice"
 
 
@@ -151,7 +151,7 @@ def test_an_application_gets_all_that_is_wrong_with_its_event(world: Stack) -> N
     world.submit(wrong)
     world.run()
     [status] = world.messages(queue)
-    assert told([status]) == [("rejected", 0)]
+    assert numbered([status]) == [("rejected", 0)]
     assert (status["orderId"], status["correlationId"]) == ("ord-1", "web-7")
     assert "currency: must be three capital letters" in status.text("detail")
     assert "lines[0].quantity: must be a whole number" in status.text("detail")
@@ -164,7 +164,7 @@ def test_an_order_with_a_taken_id_is_rejected_on_its_own_queue(world: Stack) -> 
     world.run()
     world.submit({**order("ord-1", replyTo=second), "customerId": "c-43"})
     world.run()
-    assert told(world.messages(first)) == [("received", 1), ("started", 2), ("completed", 6)]
+    assert numbered(world.messages(first)) == [("received", 1), ("started", 2), ("completed", 6)]
     [status] = world.messages(second)
     assert status["status"] == "rejected"
     assert "an order with this id and different content exists" in status.text("detail")
@@ -179,7 +179,7 @@ def test_the_same_order_again_is_received_again_and_changes_nothing(world: Stack
     world.messages(queue)
     world.submit(order("ord-1", replyTo=queue))
     world.run()
-    assert told(world.messages(queue)) == [("received", 1)]
+    assert numbered(world.messages(queue)) == [("received", 1)]
     assert world.item("ord-1") == before
     assert world.effects("ord-1") == ALL_EFFECTS
 
@@ -235,11 +235,11 @@ def test_if_a_scheduler_dies_before_it_sends_completed_another_sends_it(
     world.kill("SchedulerFunction", at="SendMessage", after=5)  # four requests and `started` go
     world.submit(order("ord-1", replyTo=queue, retention=0))
     world.run()
-    assert told(world.messages(queue)) == [("received", 1), ("started", 2)]
+    assert numbered(world.messages(queue)) == [("received", 1), ("started", 2)]
     assert world.task("ord-1").state == "Completed"
     assert str(world.item("ord-1")["Lane"]).startswith("open#")
     world.pass_time(120)
-    assert set(told(world.messages(queue))) == {("completed", 6)}
+    assert set(numbered(world.messages(queue))) == {("completed", 6)}
     left = world.item("ord-1")  # nothing, or what is gone for its readers
     assert str(left.get("Lane", "done#")).startswith("done#")
     world.assert_nothing_is_stuck()

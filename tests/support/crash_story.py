@@ -208,7 +208,7 @@ def circuits_that_never_open(plan: Workflow) -> dict[str, Circuit]:
     return dict.fromkeys(agents, Circuit(failures=1_000))
 
 
-def tell(story: Story, world: World) -> None:
+def run_story(story: Story, world: World) -> None:
     """Let all of it happen, to the end."""
     story.services(world)
     send(world, story.options)

@@ -16,7 +16,7 @@ from roundsman.model.task import Task
 from roundsman_testing import Fault, Faults, World
 from roundsman_testing.world.crashes import PASSING, crash_everywhere
 from tests.support.crash_stories import STORIES, WELL
-from tests.support.crash_story import ORDER_ID, Story, circuits_that_never_open, tell
+from tests.support.crash_story import ORDER_ID, Story, circuits_that_never_open, run_story
 from tests.support.machine_world import step, workflow
 
 SECONDS = timedelta(seconds=1)
@@ -73,7 +73,7 @@ def world_of(story: Story, faults: Faults, **skew: timedelta) -> World:
 
 def undisturbed(story: Story) -> World:
     world = world_of(story, Faults())
-    tell(story, world)
+    run_story(story, world)
     return world
 
 
@@ -128,7 +128,7 @@ def everywhere(name: str, faults: Collection[Fault] = PASSING, then: Sequence[in
     plain = undisturbed(story)
 
     def whole(world: World) -> None:
-        tell(story, world)
+        run_story(story, world)
         check(story, world, plain)
         check_attempts(world, plain)
 
@@ -183,7 +183,7 @@ def test_every_order_comes_to_its_end_when_recovery_is_hit_as_well(
 def test_clocks_that_differ_cost_a_retry_and_nothing_else(ahead: int) -> None:
     for story in STORIES.values():
         world = world_of(story, Faults(), supervisor=ahead * SECONDS)
-        tell(story, world)
+        run_story(story, world)
         check(story, world, undisturbed(story))
 
 

@@ -159,7 +159,7 @@ def test_after_a_time_out_that_a_restored_record_has_not_counted_the_next_may_co
 
 def test_a_task_that_ends_for_another_reason_counts_what_it_likes() -> None:
     for step, broken in (("reserve", [Invariant.SENT]), ("mail", []), (None, [])):
-        ending = Termination(TaskState.UNDONE, "said", step, undo=True)
+        ending = Termination(TaskState.UNDONE, "asked", step, undo=True)
         assert claimed().goes(counted(), ending=ending) == broken
 
 
@@ -239,7 +239,7 @@ def test_a_perform_that_is_waited_for_beyond_the_deadline_is_found() -> None:
 
 def test_an_ending_task_needs_its_undos_in_their_order_and_no_performs() -> None:
     undoing = replace(CLAIMED, process_state=ProcessState.UNDOING, locked_by=None)
-    ending = replace(TASK, ending=Termination(TaskState.UNDONE, "said", undo=True))
+    ending = replace(TASK, ending=Termination(TaskState.UNDONE, "asked", undo=True))
     behind = having(ending, reserve=undoing, charge=replace(undoing, not_before=NOW + MINUTE))
     assert [need.at for need in needs(behind, NOW, PLAN)] == [NOW + MINUTE], "charge is first"
     assert earliest(having(ending, reserve=undoing)) == NOW + SOON
@@ -298,11 +298,11 @@ def test_a_look_a_fault_and_an_end_begin_the_time_anew() -> None:
 
 
 def test_a_call_that_fails_while_nobody_looks_does_not_shorten_that_time() -> None:
-    def told(looks: Looks) -> None:
+    def fails_twice(looks: Looks) -> None:
         looks.failed(NOW + 60 * MINUTE)
         looks.failed(NOW + MINUTE)
 
-    assert lateness(told, NOW + 60 * MINUTE + WITHIN) == []
+    assert lateness(fails_twice, NOW + 60 * MINUTE + WITHIN) == []
 
 
 def test_a_due_entry_that_was_put_off_for_hours_is_found(monkeypatch: Patch) -> None:

@@ -162,7 +162,7 @@ def alerts_for_nothing(_: Patch, world: World) -> None:
     world.processes.groups.open(group)
 
 
-def tells_nobody(patch: Patch, _: World) -> None:
+def sends_no_status(patch: Patch, _: World) -> None:
     patch.setattr(WorldOutbox, "send_status", lambda self, queue_url, body: True)
 
 
@@ -212,7 +212,7 @@ BREAK = {
     Invariant.COMPLETED: completes_at_once,
     Invariant.ALERTED: alerts_nobody,
     Invariant.CAUSED: alerts_for_nothing,
-    Invariant.TOLD: tells_nobody,
+    Invariant.TOLD: sends_no_status,
     Invariant.ENDS: looks_and_does_nothing,
     Invariant.AGREES: completes_at_once,
     Invariant.NOT_LOST: counts_no_version,

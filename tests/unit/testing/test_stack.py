@@ -182,7 +182,7 @@ def test_a_stack_that_starts_over_is_as_new(stack: Stack) -> None:
 def function(folder: Path, name: str, text: str) -> FunctionInstance:
     code = folder / name
     code.mkdir()
-    (code / "helper.py").write_text(f"SAID = {name!r}\n")
+    (code / "helper.py").write_text(f"NAME = {name!r}\n")
     (code / "app.py").write_text(textwrap.dedent(text))
     return FunctionInstance(name, FunctionCode(code, "app.handler"))
 
@@ -193,7 +193,7 @@ SAYS = """
     def handler(event, context):
         import helper as later
         assert later is helper
-        return helper.SAID
+        return helper.NAME
 """
 
 
