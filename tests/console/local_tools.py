@@ -55,7 +55,7 @@ Parameters:
 """
 RUNTIME = f"python{sys.version_info.major}.{sys.version_info.minor}"
 
-# An emulator's Python that, whatever it is told to run, answers health checks and one stack.
+# An emulator's Python that answers health checks and one stack, whatever it is to run.
 STAND_IN = """#!{python}
 import json, os, sys
 from http.server import BaseHTTPRequestHandler, HTTPServer

@@ -51,7 +51,7 @@ def page_of(story: str) -> Path:
 def blocks(page: str) -> dict[str, str]:
     """The console blocks of the page, by their stories."""
     found = _BLOCK.findall(page)
-    assert len(dict(found)) == len(found), "a story is told twice"
+    assert len(dict(found)) == len(found), "two stories have one name"
     return dict(found)
 
 
@@ -90,11 +90,11 @@ def _steady(text: str) -> str:
 
 
 def _submitted(**content: object) -> Callable[[Stack], None]:
-    def tell(world: Stack) -> None:
+    def run(world: Stack) -> None:
         world.submit({**order(ORDER), **content})
         world.run()
 
-    return tell
+    return run
 
 
 def _many_failed(world: Stack) -> None:
@@ -106,12 +106,12 @@ def _many_failed(world: Stack) -> None:
 
 
 def _met(fault: dict[str, object], **content: object) -> Callable[[Stack], None]:
-    def tell(world: Stack) -> None:
+    def run(world: Stack) -> None:
         world.faults(fault)
         _submitted(**content)(world)
         world.pass_time(20)
 
-    return tell
+    return run
 
 
 def _agent_died(world: Stack) -> None:

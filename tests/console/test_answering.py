@@ -250,7 +250,7 @@ def test_an_answer_that_it_failed_ends_the_step_for_good(operator: Operator) -> 
 def test_a_step_that_waits_for_a_callback_can_be_resolved(operator: Operator) -> None:
     waits_for_approval(operator)
     result = operator.asks("resolve", "ord-1", "charge_card", "--did", "--result", '"ch_8"')
-    assert result.stdout == "Done: resolve by ops: told to.\nord-1 is Completed.\n"
+    assert result.stdout == "Done: resolve by ops: routine.\nord-1 is Completed.\n"
     assert operator.world.task("ord-1").step("charge_card").result == "ch_8"
 
 
@@ -384,7 +384,7 @@ def test_an_item_of_a_fan_out_is_shown_and_resolved_by_its_name(operator: Operat
     refused = operator.asks("resolve", "ord-1", "pick[4]", "--did")
     assert "The workflow has no step pick[4]; it has pick[0-3]." in refused.stderr
     result = operator.asks("resolve", "ord-1", "pick[3]", "--did", "--result", '"p"')
-    assert result.stdout == "Done: resolve by ops: told to.\nord-1 is Completed.\n"
+    assert result.stdout == "Done: resolve by ops: routine.\nord-1 is Completed.\n"
 
 
 def done(at: int) -> StepRecord:

@@ -96,13 +96,13 @@ def test_an_error_without_a_type_is_found(shop: Path, check: Callable[[], tuple[
         "import roundsman\n"
         "from roundsman import PermanentError\n"
         "typed = PermanentError('CardDeclined')\n"
-        "both = PermanentError('card declined', 'the bank said no')\n"
-        "named = PermanentError('card declined', message='the bank said no')\n"
+        "both = PermanentError('card declined', 'the bank refused')\n"
+        "named = PermanentError('card declined', message='the bank refused')\n"
         "dynamic = PermanentError(typed.error_type)\n"
         "made = PermanentError(f'{typed}Again')\n"
-        "wrong = PermanentError('the bank said no')\n"
-        "worse = roundsman.PermanentError(f'{typed} said no')\n"
-        "other = ValueError('the bank said no')\n"
+        "wrong = PermanentError('the bank refused')\n"
+        "worse = roundsman.PermanentError(f'{typed} refused')\n"
+        "other = ValueError('the bank refused')\n"
     )
     code, output = check()
     problem = (

@@ -1,4 +1,4 @@
-"""What holds for every verb: refusals, questions, waiting, and what is told of each."""
+"""What holds for every verb: refusals, questions, waiting, and what is printed for each."""
 
 from dataclasses import replace
 
@@ -191,7 +191,7 @@ def test_what_cannot_be_taken_back_is_not_sent_unless_someone_can_be_asked_or_wi
 ) -> None:
     in_retry(operator)
     for command in IRREVERSIBLE:
-        result = operator.types(*command, "--reason", "told to")
+        result = operator.types(*command, "--reason", "routine")
         assert result.exit_code == 2
         assert "There is no terminal to confirm at: add --yes. Nothing was sent." in result.stderr
     assert commands(operator) == []
@@ -202,7 +202,7 @@ def test_at_a_terminal_the_person_is_asked_and_may_say_no(
 ) -> None:
     in_retry(operator)
     monkeypatch.setattr(confirm, "at_a_terminal", lambda: True)
-    command = ("cancel", "ord-1", "--no-undo", "--reason", "told to", "--json")
+    command = ("cancel", "ord-1", "--no-undo", "--reason", "routine", "--json")
     refused = operator.types(*command, answer="n\n")
     assert (refused.exit_code, refused.stdout) == (1, "")
     assert (
@@ -219,7 +219,7 @@ def test_at_a_terminal_the_person_is_asked_and_may_say_no(
 @pytest.mark.exhaustive
 def test_what_is_not_irreversible_is_never_asked_about(operator: Operator) -> None:
     in_retry(operator)
-    assert operator.types("run", "ord-1", "--reason", "told to").exit_code == 0
+    assert operator.types("run", "ord-1", "--reason", "routine").exit_code == 0
 
 
 @pytest.mark.exhaustive
@@ -278,7 +278,7 @@ def test_a_reason_that_would_act_on_a_terminal_is_shown_inert(operator: Operator
 def test_wrong_usage_is_one_sentence_and_nothing_is_asked_of_aws(
     arguments: tuple[str, ...], sentence: str
 ) -> None:
-    reason = () if "--reason" in arguments else ("--reason", "told to")
+    reason = () if "--reason" in arguments else ("--reason", "routine")
     result = CliRunner().invoke(app, [*arguments, *reason])
     assert (result.exit_code, result.stdout) == (2, "")
     assert sentence in result.stderr

@@ -45,7 +45,7 @@ def test_an_undone_order_begins_again_with_another_token_which_is_not_shown(
     assert result.stdout.splitlines()[:3] == [
         "Its input would change:",
         "  paymentToken: (masked), now (masked)",
-        "Done: resubmit by ops: told to; corrected paymentToken.",
+        "Done: resubmit by ops: routine; corrected paymentToken.",
     ]
     operator.world.run()
     assert operator.world.task("ord-1").state == "Completed"
@@ -63,7 +63,7 @@ def test_a_dry_run_shows_the_changes_with_the_computed_ones_and_sends_nothing(
 ) -> None:
     before = unsent.world.task("ord-1")
     typed = ("--set", "lines[0].quantity=3", "--used", "--not-done", "send_confirmation")
-    command = ("resubmit", "ord-1", *typed, "--dry-run", "--reason", "told to")
+    command = ("resubmit", "ord-1", *typed, "--dry-run", "--reason", "routine")
     found = unsent.reads(*command)
     assert (found["outcome"], found["commandId"]) == ("dryRun", None)
     assert found["input"] == [
@@ -86,7 +86,7 @@ def test_a_number_that_is_typed_for_a_text_is_text(operator: Operator) -> None:
     typed = ("--again", "--set", "shippingAddress.postalCode=1234", "--set", "lines[0].quantity=3")
     for orders in (("ord-1",), ("ord-1", "ord-2")):
         dry = () if len(orders) > 1 else ("--dry-run",)
-        shown = operator.types("resubmit", *orders, *typed, *dry, "--reason", "told to").stdout
+        shown = operator.types("resubmit", *orders, *typed, *dry, "--reason", "routine").stdout
         assert '  shippingAddress.postalCode: "9000", now "1234"' in shown
         assert "  lines[0].quantity: 2, now 3" in shown
 
@@ -119,7 +119,7 @@ def test_a_step_that_nothing_can_undo_must_be_stated_as_not_done(unsent: Operato
 def test_all_that_a_correction_must_state_is_named_at_once_with_the_command(
     unsent: Operator,
 ) -> None:
-    typed = ("resubmit", "ord-1", "--set", "customerId=c-43", "--reason", "told to", "--yes")
+    typed = ("resubmit", "ord-1", "--set", "customerId=c-43", "--reason", "routine", "--yes")
     for dry in ((), ("--dry-run",)):
         result = unsent.types(*typed, *dry)
         assert result.exit_code == 1
@@ -249,7 +249,7 @@ def test_a_file_that_is_not_an_object_is_a_sentence(
 @pytest.mark.exhaustive
 def test_a_correction_is_asked_about(unsent: Operator) -> None:
     typed = ("--set", "customerId=c-43", "--used", "--not-done", "send_confirmation")
-    result = unsent.types("resubmit", "ord-1", *typed, "--reason", "told to", answer="n\n")
+    result = unsent.types("resubmit", "ord-1", *typed, "--reason", "routine", answer="n\n")
     assert result.exit_code == 2
     assert "Continue it with the corrected input?" in result.stderr
     assert not unsent.world.task("ord-1").corrections
@@ -278,7 +278,7 @@ def test_many_orders_are_corrected_each_with_its_own_total(operator: Operator) -
     names = ("ord-1", "ord-2", "ord-3")
     typed = ("--again", "--set", "paymentToken=tok_visa", "--set", "lines[0].unitPrice=10.00")
     tried = operator.reads(
-        "resubmit", *names, *typed[:3], "--set", 'lines[0].unitPrice="10.00"', "--reason", "told to"
+        "resubmit", *names, *typed[:3], "--set", 'lines[0].unitPrice="10.00"', "--reason", "routine"
     )
     inputs = tried["inputs"]
     assert isinstance(inputs, list)
@@ -286,11 +286,11 @@ def test_many_orders_are_corrected_each_with_its_own_total(operator: Operator) -
     totals = [change["after"] for one in inputs for change in one["changes"][-1:]]
     assert totals == ['"20.00"', '"20.00"', '"30.00"']
     assert "tok_visa" not in json.dumps(inputs)
-    shown = operator.types("resubmit", *names, *typed[:3], "--reason", "told to").stdout
+    shown = operator.types("resubmit", *names, *typed[:3], "--reason", "routine").stdout
     assert "ord-1: the input would change:\n  paymentToken: (masked), now (masked)" in shown
     operator.lets_time_pass()
     result = operator.types(
-        "resubmit", *names, *typed[:3], "--reason", "told to", "--as", "ops", "--go", "--yes",
+        "resubmit", *names, *typed[:3], "--reason", "routine", "--as", "ops", "--go", "--yes",
         "--json", "--set", 'lines[0].unitPrice="10.00"',
     )  # fmt: skip
     found = document(result)

@@ -1,4 +1,4 @@
-"""How far a run is: when it is over, what is shown meanwhile, and what is said when time is up."""
+"""How far a run is: when it is over, what is shown meanwhile, and what if the time is up."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""`roundsman doctor` at a deployed stack: what it finds there, what it mends, and how it tells."""
+"""`roundsman doctor` at a deployed stack: what it finds, what it mends, and how it reports."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""How the doctor tells what it found: the worst first, bounded, harmless, within 80 columns."""
+"""How the doctor reports what it found: the worst first, bounded, harmless, within 80 columns."""
 
 import io
 

@@ -1,4 +1,4 @@
-"""Holding and releasing agents: what is stored, what is said, and what is woken."""
+"""Holding and releasing agents: what is stored, what is printed, and what is woken."""
 
 import json
 from dataclasses import replace
@@ -56,13 +56,13 @@ def test_hold_is_stored_and_says_what_follows(operator: Operator) -> None:
     result = operator.asks("hold", "payment", "--for", "30m")
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines()[0] == (
-        "payment is held by ops until 2027-01-15T08:30:00Z (30 min): told to."
+        "payment is held by ops until 2027-01-15T08:30:00Z (30 min): routine."
     )
     for words in ("counts no attempt", "complete-by moves", "roundsman release payment"):
         assert words in result.stdout
     until = MORNING + HALF_AN_HOUR
     assert holds_of(operator.world).holds() == [
-        Hold("payment", OPERATOR, MORNING, until, "told to", "ops")
+        Hold("payment", OPERATOR, MORNING, until, "routine", "ops")
     ]
 
 
@@ -75,7 +75,7 @@ def test_hold_as_json_is_one_object(operator: Operator) -> None:
             "since": "2027-01-15T08:00:00.000Z",
             "until": "2027-01-15T08:30:00.000Z",
             "by": "ops",
-            "reason": "told to",
+            "reason": "routine",
         },
         "replaced": None,
         "circuit": None,
@@ -90,7 +90,7 @@ def test_holding_again_replaces_the_hold_and_says_so(
     result = operator.types(
         "hold", "payment", "--for", length, "--as", "amy", "--reason", "later", "--yes"
     )
-    assert "replaces the hold by ops until 2027-01-15T08:30:00Z (told to)" in result.stdout
+    assert "replaces the hold by ops until 2027-01-15T08:30:00Z (routine)" in result.stdout
     assert change in result.stdout
     (stored,) = holds_of(operator.world).holds()
     assert (stored.by, stored.reason) == ("amy", "later")
@@ -111,7 +111,7 @@ def test_hold_asks_first_and_does_nothing_where_the_answer_is_no(
     asked = ("hold", "payment", "--for", "30m", "--reason", "x", "--as", "amy")
     refused = operator.types(*asked, answer="n\n")
     assert refused.exit_code == 1
-    assert "payment is held by ops until 2027-01-15T08:10:00Z: told to." in refused.stderr
+    assert "payment is held by ops until 2027-01-15T08:10:00Z: routine." in refused.stderr
     assert "Hold payment for 30 min? [y/N]" in refused.stderr
     assert [one.by for one in holds_of(operator.world).holds()] == ["ops"]
     assert operator.types(*asked, answer="y\n").exit_code == 0
@@ -182,10 +182,10 @@ def test_the_other_operators_get_an_alert_of_a_hold_and_of_its_release(operator:
         "severity": "info",
         "agent": "payment",
         "by": "ops",
-        "reason": "told to",
+        "reason": "routine",
         "since": "2027-01-15T08:00:00.000Z",
         "until": "2027-01-15T08:30:00.000Z",
-        "summary": "payment is held by ops until 2027-01-15T08:30Z: told to",
+        "summary": "payment is held by ops until 2027-01-15T08:30Z: routine",
         "do": {"look": "roundsman agents", "release": "roundsman release payment"},
     }
     assert {name: one["Value"] for name, one in held["MessageAttributes"].items()} == {
@@ -253,7 +253,7 @@ def test_release_as_json_says_how_many_were_woken(operator: Operator) -> None:
         "since": "2027-01-15T08:00:00.000Z",
         "until": "2027-01-15T08:30:00.000Z",
         "by": "ops",
-        "reason": "told to",
+        "reason": "routine",
     }
 
 

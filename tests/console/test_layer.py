@@ -207,7 +207,7 @@ def test_the_tests_use_the_library_that_an_import_finds_first(
 
 
 def test_a_library_whose_own_wheel_says_that_it_is_compiled_is_refused(build: Build) -> None:
-    """As pip installs one that it builds here from a folder, whatever it is told of wheels."""
+    """As pip installs one that it builds here from a folder, whatever its options are."""
     install(build.taken, "fast", "1.0", COMPILED)
     assert refused(build.with_taken).startswith("fast: not pure Python. ")
 

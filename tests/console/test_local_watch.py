@@ -194,7 +194,7 @@ RECORD = LocalRecord(4510, GONE)
 
 
 class Stack:
-    """Stands in for the running stack: notes what it is asked, and fails as often as it is told."""
+    """Stands in for the running stack: notes each call, and fails as often as the test sets."""
 
     def __init__(self, failing: int = 0, *, code_only: bool = True) -> None:
         self.asked: list[str] = []

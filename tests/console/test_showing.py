@@ -1,4 +1,4 @@
-"""What `roundsman show` and `roundsman ls` tell of tasks that met trouble, by their real ends."""
+"""What `roundsman show` and `roundsman ls` print of tasks that met trouble, by their real ends."""
 
 import pytest
 
@@ -106,7 +106,7 @@ def test_show_prints_who_asked_and_what_was_refused(operator: Operator) -> None:
     lines = [line.rstrip() for line in operator.types("show", "ord-1").stdout.splitlines()]
     heading = next(index for index, line in enumerate(lines) if line.startswith("At "))
     assert lines[heading].split() == ["At", "What", "By", "Sender", "Why"]
-    asked = ["extend", "ops", MOTO_SENDER, "extend by ops: told to"]
+    asked = ["extend", "ops", MOTO_SENDER, "extend by ops: routine"]
     assert lines[heading + 1].split(maxsplit=4)[1:] == asked
     assert lines[heading + 2].split(maxsplit=4)[1:4] == ["refused", "amy", MOTO_SENDER]
 
@@ -159,7 +159,7 @@ def test_ls_lists_undoing_undone_and_cancelled_tasks_each_by_its_state(operator:
         "Archived": [],
     }
     listed = operator.types("ls").stdout
-    assert "cancelled by ops: told to" in " ".join(listed.split())
+    assert "cancelled by ops: routine" in " ".join(listed.split())
     assert _tasks(operator)[0]["state"] == "Undoing"
 
 

@@ -1,4 +1,4 @@
-"""What `roundsman show` tells of steps that wait, were moved or were spared, and of many items."""
+"""What `roundsman show` prints of steps that wait, were moved or were spared, and of many items."""
 
 import io
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What `roundsman timeline` tells of orders, by their real ends."""
+"""What `roundsman timeline` prints of orders, by their real ends."""
 
 from dataclasses import replace
 
@@ -45,7 +45,7 @@ def test_an_order_is_shown_from_its_record_and_history_with_what_is_not_known(
     text = " ".join(" ".join(lines).split())
     assert "submitted" in text
     assert "failed charge_card: failed for good: CardDeclined" in text
-    assert f"resubmit ops {MOTO_SENDER} resubmit by ops: told to" in text
+    assert f"resubmit ops {MOTO_SENDER} resubmit by ops: routine" in text
     assert "has the start of the undo instead of the start of the step" in text
 
 

@@ -1,4 +1,4 @@
-"""No order event is sent unchecked: what is said where the workflows cannot be imported."""
+"""No order event is sent unchecked: the message if the workflows cannot be imported."""
 
 import sys
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Waiting that ends: as soon as something is seen, and no later than was said."""
+"""Waiting that ends: as soon as something is seen, and no later than asked."""
 
 from collections.abc import Iterator
 

@@ -87,7 +87,7 @@ def types(*words: str) -> Result:
 
 
 def sentence_of(result: Result, verb: str) -> str:
-    """The one sentence on standard error, which is all that is said."""
+    """The one sentence on standard error. Nothing else may be printed."""
     assert isinstance(result.exception, SystemExit), (verb, result.exception, result.output)
     assert (result.exit_code, result.stdout) == (1, ""), (verb, result.output)
     message = without_place(result.stderr)
@@ -176,7 +176,7 @@ def throttle(**_rest: object) -> None:
 
 
 PARTIAL = {"alerts", "doctor", "export"}
-"""Verbs that tell what they could read, and what they could not."""
+"""Verbs that print what they could read, and what they could not."""
 
 ELSEWHERE = ("rollback",)
 """Verbs that ask CloudFormation and Lambda alone."""

@@ -427,7 +427,7 @@ def test_who_dies_while_trying_is_followed_by_another_after_one_recovery_time(
     assert circuit.state() == "CLOSED"
 
 
-# ---- who is told -------------------------------------------------------------------------
+# ---- alerts ------------------------------------------------------------------------------
 
 
 def test_opening_and_closing_are_alerted_once_each_and_after_the_calls(circuit: Circuit) -> None:

@@ -1,4 +1,4 @@
-"""The holds on agents: what is stored of them, and what the scheduler is told."""
+"""The holds on agents: what is stored, and what the scheduler reads."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING

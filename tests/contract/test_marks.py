@@ -1,4 +1,4 @@
-"""What agents note of their reading, and what the scheduler is told of it."""
+"""What agents note of their reading, and what the scheduler reads of it."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING

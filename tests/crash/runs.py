@@ -147,14 +147,14 @@ class Stage:
         raise AssertionError(f"messages come again and again: {self.stack.stuck()}")
 
     def _let_all_be_alerted(self) -> None:
-        """A failure group whose opener died before it alerted is the next passes' to tell of."""
+        """The next passes alert of a failure group whose opener died before it did."""
         table = self.stack.stack.outputs["ControlTableName"]
         groups = DynamoGroups(self.stack.dynamodb, control_table=table)
         for _ in range(ROUNDS):
             if all(group.told_at is not None or group.undone for group in groups.groups()):
                 return
             self.stack.pass_time(60)
-        raise AssertionError("nobody was told of a failure group")
+        raise AssertionError("there was no alert of a failure group")
 
     def _check(self, order_id: str) -> None:
         """What must be so at the end of every order."""

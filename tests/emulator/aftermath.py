@@ -121,7 +121,7 @@ def _await_the_end(fire: Fire, redriven: Counter[str]) -> None:
 
 def _await_what_is_owed(fire: Fire) -> None:
     """Statuses are sent after the decision, and again while the record says so; alerts while the
-    row of failure groups has one that nobody was told of."""
+    row of failure groups has one without an alert."""
 
     def nothing_is_owed() -> bool:
         [groups] = [

@@ -25,7 +25,7 @@ LONGEST = 300  # seconds that a command may take; only used up where something i
 ROUNDSMAN = Path(sys.executable).with_name("roundsman")
 
 _VARIES = (
-    # Two undos of one second share a line, and their history is told below it.
+    # Two undos of one second share a line, and their history is below it.
     (r"(?m)^Undone \S+Z: .*\n", ""),
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z", "<instant>"),
     (r"\b\d\d:\d\d:\d\d\b", "<time>"),

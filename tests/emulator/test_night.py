@@ -108,8 +108,8 @@ def check_effects(stack: DeployedStack) -> None:
 
 
 def clear(recording: Recording, inbox: Inbox) -> None:
-    """The supervisor tells that it is over."""
-    # How many are left in the group as it is told depends on how fast all this is.
+    """The supervisor sends the all-clear."""
+    # How many are left in the group when the mail is sent depends on how fast all this is.
     mail = inbox.wait(kind="orders_undone", news="clear")
     recording.says("clear", f"Subject: {mail['subject']}", "", mail["words"].splitlines()[0])
     recording.types("clear", "roundsman alerts")

@@ -101,7 +101,7 @@ def allowed(answers: Answers, role: str, *actions: str) -> set[str]:
 
 
 def refusals(enforced: DeployedStack) -> int:
-    """How often a function has said that AWS refused it a call, for good."""
+    """How often a function has logged that AWS refused it a call for good."""
     return enforced.aws.log.read_text().count("CallRefused from ClientError")
 
 

@@ -112,7 +112,7 @@ def impatient(folder: Path) -> Path:
 
 
 def subscribe(stack: DeployedStack) -> None:
-    """The operators' queue gets what the AlertTopic is told."""
+    """The operators' queue gets what the AlertTopic gets."""
     url = stack.sqs.create_queue(QueueName=OPERATORS)["QueueUrl"]
     found = stack.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])
     stack.sns.subscribe(
@@ -226,7 +226,7 @@ def sampled(alert: Row) -> set[str]:
 
 
 def test_every_application_got_the_ends_of_all_its_orders(aftermath: Aftermath) -> None:
-    """Each status at least once; one that came twice said the same."""
+    """Each status at least once; one that came twice was the same."""
     statuses: defaultdict[object, dict[int, object]] = defaultdict(dict)
     for status in aftermath.statuses:
         seq = cast("int", status["seq"])

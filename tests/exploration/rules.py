@@ -2,8 +2,8 @@
 
 Those of a record and of what stands for it are the ones of the test kit. Here is what they cannot
 see: an undo's place in the order, effects that come after their undo, and, since here it is known
-what was sent, that an end which is not reported is owed. That every task comes to its end once faults
-stop is in `course`.
+what was sent, that an end which is not reported is owed. That every task comes to its end once
+faults stop is in `course`.
 """
 
 from collections.abc import Iterator

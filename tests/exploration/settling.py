@@ -35,7 +35,7 @@ class Settling:
     def __init__(
         self, records: Records, shells: Shells, fenced: frozenset[str], answers: Set[str]
     ) -> None:
-        """`fenced` are the steps whose service fences late performs, `answers` all outcomes that are replied."""
+        """`fenced` are the steps whose service fences late performs, `answers` all outcomes."""
         self._records = records
         self._shells = shells
         self._fenced = fenced

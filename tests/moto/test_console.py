@@ -29,7 +29,7 @@ def roundsman(*arguments: str, typed: str = "") -> Result:
 
 
 def sentence(result: Result, code: int = 1) -> str:
-    """What was said on standard error beside the place, which must be all that was said."""
+    """The sentence on standard error without the place. Nothing else may be printed."""
     assert (result.exit_code, result.stdout) == (code, ""), result.output
     assert isinstance(result.exception, SystemExit), "a traceback is no sentence"
     message = without_place(result.stderr)

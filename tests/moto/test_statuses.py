@@ -1,4 +1,4 @@
-"""What an application is told of its orders, on the queue that it named."""
+"""The statuses that an application gets on the queue that it named."""
 
 import pytest
 

@@ -35,7 +35,7 @@ def nothing(_: World) -> None: ...
 
 @dataclass(frozen=True, kw_only=True)
 class Story:
-    """`services` is said before the order is sent, `acts` come one after the other once it was.
+    """`services` runs before the order is sent, the `acts` run one after the other once it was.
 
     At the `end`, the effects of just the steps in `stands` stand. `perhaps` are steps that a
     fault may leave in another state, with or without effect. `before_end` are the statuses

@@ -26,7 +26,7 @@ def entries(lock: str) -> list[str]:
 
 
 def pinned(lock: str) -> dict[str, set[str]]:
-    """The versions a lock pins for each name: more than one where markers tell them apart."""
+    """The versions a lock pins for each name: more than one where markers distinguish them."""
     versions: dict[str, set[str]] = {}
     for entry in entries(lock):
         match = re.match(r"([a-z0-9-]+)(?:\[[^]]*\])?==([^ ;]+)", entry)

@@ -87,7 +87,7 @@ def test_make_check_runs_the_demo_and_random_stories_and_a_dry_run_leaves_their_
         "demo": ["tools.demo"],
         "soak": ["tools.soak"],
     }
-    # make runs each line that names another make, also where it is told to run nothing.
+    # make runs each line that names another make, also in a dry run.
     assert not any("$(MAKE)" in command for _, command in logged)
     [lanes] = re.findall(r"-j 3 (.*)", makefile)
     assert lanes.split() == ["check-stack", "check-engines", "check-processor"]

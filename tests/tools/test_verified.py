@@ -26,7 +26,7 @@ XML = (
     '<testsuites><testsuite tests="3" failures="{failed}" errors="0" skipped="{skipped}">'
     '<testcase><properties><property name="states" value="40"/></properties></testcase>'
     '<testcase><properties><property name="states" value="2"/>'
-    '<property name="said" value="2 runs"/></properties></testcase>'
+    '<property name="text" value="2 runs"/></properties></testcase>'
     "</testsuite></testsuites>"
 )
 

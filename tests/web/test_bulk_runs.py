@@ -38,7 +38,7 @@ def one_world(roundsman_services: Services, roundsman_clock: Clock) -> Iterator[
 
 @pytest.fixture
 def before_none(monkeypatch: pytest.MonkeyPatch, one_world: Stack) -> Iterator[Browser]:
-    """A browser before a stack that has no orders, for what is said whatever there is."""
+    """A browser before a stack that has no orders, for messages that do not depend on orders."""
     with let_go_is_seen_at_once(one_world):
         operator = operator_of(one_world, monkeypatch)
         session = Session(PORT)
@@ -324,9 +324,9 @@ def test_a_dry_run_that_takes_long_shows_its_progress_and_then_a_link_to_its_pag
     began, goes_on = threading.Event(), threading.Event()
 
     def slowly(*arguments: object, **more: object) -> object:
-        tell = arguments[4]
-        assert callable(tell)
-        tell("5000 tasks examined, 3 orders found")
+        report = arguments[4]
+        assert callable(report)
+        report("5000 tasks examined, 3 orders found")
         began.set()
         goes_on.wait()
         return choose_for(*arguments, **more)  # type: ignore[arg-type]

@@ -152,7 +152,7 @@ def test_a_failure_group_has_its_cause_count_and_samples(browser: Browser) -> No
 @pytest.mark.exhaustive
 def test_a_held_agent_says_by_whom_and_why(browser: Browser) -> None:
     browser.operator.asks("hold", "mail", "--for", "30m")
-    assert "held for another 30 min by ops: told to" in browser.page("/agents")
+    assert "held for another 30 min by ops: routine" in browser.page("/agents")
     assert "mail is held by ops" in browser.page("/")
 
 

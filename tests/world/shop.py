@@ -1,4 +1,4 @@
-"""What the stories are told with: short workflows, and the moments at which something meets."""
+"""Short workflows for the stories, and the moments at which messages meet."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The interleavings that break systems like this one, and the tests that tell each of them.
+"""The interleavings that break systems like this one, and the tests of each.
 
 `python -m tests.world.stories` writes them into docs/explanation/reliability.md.
 """
@@ -75,7 +75,7 @@ STORIES = (
     Story(
         "The function dies between writing that a task is completed and saying so; redelivered, "
         "in the dead letters or with nothing retained, the reply is taken for a late one: the "
-        "application is never told.",
+        "application never gets the status.",
         (
             f"{MESSAGES}::test_completed_is_sent_though_the_function_dies_between_its_write_and_the_status",
         ),

@@ -1,4 +1,4 @@
-"""Messages that come twice, at once or not at all, and statuses that cannot be told."""
+"""Messages that come twice, at once or not at all, and statuses that cannot be sent."""
 
 from datetime import timedelta
 from itertools import count
@@ -59,7 +59,7 @@ def test_a_reply_queue_that_its_customer_has_deleted_stops_no_healthy_order() ->
     world.run(for_=SECOND)
     assert world.task(order).state is TaskState.COMPLETED
     assert world.standing(order) == ["charge", "ship"]
-    assert not world.task(order).owed, "what can never be told is given up"
+    assert not world.task(order).owed, "a status that can never be sent is given up"
 
 
 def test_statuses_that_fail_for_now_delay_no_step_and_are_sent_in_the_end() -> None:

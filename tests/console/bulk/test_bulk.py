@@ -118,7 +118,7 @@ def test_the_canary_goes_first_then_the_rest_at_the_rate_and_all_of_it_is_report
     sender = str(operator.reads("bulk", "show", run_id)["sender"])
     assert [line.rstrip() for line in result.stdout.splitlines()] == [
         f"Bulk run {run_id} is finished.",
-        f"resubmit of 5 orders, by ops ({sender}): told to",
+        f"resubmit of 5 orders, by ops ({sender}): routine",
         "sent       5",
         "Completed  5",
     ]
@@ -126,7 +126,7 @@ def test_the_canary_goes_first_then_the_rest_at_the_rate_and_all_of_it_is_report
         assert operator.world.effects(name) == ALL_EFFECTS
         asked = [row for row in operator.world.store.history(name) if row.kind == "resubmit"]
         assert [(row.by, row.reason, row.command_id) for row in asked] == [
-            ("ops", f"resubmit by ops: told to (bulk {run_id})", run_id)
+            ("ops", f"resubmit by ops: routine (bulk {run_id})", run_id)
         ]
     shown = operator.reads("bulk", "show", run_id)
     assert (shown["completed"], shown["selection"], shown["resume"], shown["open"]) == (
@@ -389,7 +389,7 @@ def test_what_cannot_be_taken_back_is_asked_once_with_the_count(
 ) -> None:
     group = archived(operator, 2)
     operator.world.clock.now += 1000
-    command = ("undo", "--group", group, "--go", "--reason", "told to")
+    command = ("undo", "--group", group, "--go", "--reason", "routine")
     refused = operator.types(*command)
     assert refused.exit_code == 2
     assert refused.stderr.startswith(
@@ -507,7 +507,7 @@ def test_many_orders_are_given_more_time_and_run_by_a_filter(operator: Operator)
 def test_wrong_usage_is_one_sentence_and_nothing_is_asked_of_aws(
     arguments: tuple[str, ...], sentence: str
 ) -> None:
-    result = CliRunner().invoke(app, [*arguments, "--reason", "told to"])
+    result = CliRunner().invoke(app, [*arguments, "--reason", "routine"])
     assert (result.exit_code, result.stdout) == (2, "")
     assert sentence in result.stderr
     assert len(result.stderr.splitlines()) == 1
@@ -523,7 +523,7 @@ def test_orders_groups_and_runs_that_are_not_there_are_one_sentence(operator: Op
         assert (result.exit_code, result.stdout) == (3, ""), arguments
         assert result.stderr.startswith(sentence)
     for run_id in ("b-00000000", "nothing", "\x1b[31m"):
-        reason = ("--reason", "told to")
+        reason = ("--reason", "routine")
         for verb in (
             ("show",),
             ("watch",),

@@ -37,7 +37,7 @@ DECLINED = PermanentError("CardDeclined", "no funds")
 
 @dataclass
 class Notes:
-    """Notes in memory that say what they were asked, and take or fail as they are told to."""
+    """Notes in memory that list what they were asked, and accept or fail as the test sets."""
 
     inner: CallNotes = field(default_factory=MemoryCallNotes)
     asked: list[str] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""An agent's function behind its guard: every call goes through it, and what is held is said."""
+"""An agent's function behind its guard: each call goes through it, and a held one is replied so."""
 
 from collections.abc import Callable
 from typing import TypeVar

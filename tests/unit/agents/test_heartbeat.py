@@ -32,7 +32,7 @@ def said_while(
     asked: AgentRequest = ASKED,
     step: Step = pack,
 ) -> list[Reply]:
-    """What was said while the work went on."""
+    """The progress that was reported during the work."""
     agent, replies = Agent("warehouse"), list[Reply]()
     agent.performs(step)(work)
     ask(agent, clock, asked, say=replies.append)

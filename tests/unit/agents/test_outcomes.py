@@ -260,20 +260,20 @@ def test_a_permanent_error_is_answered_with_its_type(payment: Agent, clock: Cloc
 def test_a_sentence_in_place_of_a_type_is_the_message_and_the_failure_is_permanent(
     payment: Agent, clock: Clock
 ) -> None:
-    payment.performs(charge_card)(raising(PermanentError("the bank said no")))
+    payment.performs(charge_card)(raising(PermanentError("the bank refused")))
     answer = reply(payment, clock)
     assert answer.outcome is Outcome.PERMANENT
     assert answer.error is not None
-    assert (answer.error.type, answer.error.message) == ("PermanentError", "the bank said no")
+    assert (answer.error.type, answer.error.message) == ("PermanentError", "the bank refused")
 
 
 @pytest.mark.parametrize(
     ("error", "untyped"),
     [
-        (PermanentError("the bank said no"), True),
+        (PermanentError("the bank refused"), True),
         (PermanentError("CardDeclined"), False),
-        (PermanentError("CardDeclined", "the bank said no"), False),
-        (PermanentError("card declined", "the bank said no"), False),  # as a service may say it
+        (PermanentError("CardDeclined", "the bank refused"), False),
+        (PermanentError("card declined", "the bank refused"), False),  # as a service may say it
         (PermanentError(""), False),
     ],
 )

@@ -38,11 +38,11 @@ def test_an_alert_is_as_its_schema_says(make: Callable[[], Alert]) -> None:
 def test_the_alerts_of_a_hold_are_as_their_schema_says(monkeypatch: pytest.MonkeyPatch) -> None:
     alerts: list[Alert] = []
 
-    def tell(_: DeployedStack, alert: Alert) -> None:
+    def send(_: DeployedStack, alert: Alert) -> None:
         alerts.append(alert)
 
-    monkeypatch.setattr(hold_alerts, "_tell", tell)
-    hold = Hold("payment", "operator", T0, T0 + 60_000, "told to", "ops")
+    monkeypatch.setattr(hold_alerts, "_tell", send)
+    hold = Hold("payment", "operator", T0, T0 + 60_000, "routine", "ops")
     hold_alerts.tell_held(NOWHERE, hold)
     hold_alerts.tell_released(NOWHERE, "payment", "ops", "", T0)
     assert len(alerts) == 2

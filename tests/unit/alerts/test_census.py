@@ -316,7 +316,7 @@ def test_ten_thousand_failures_alike_cost_one_instance_a_read_every_few_seconds(
     for number in range(10_000):
         shells.now = T0 + number * 10 * SECOND // 10_000
         one.failed(replace(shells.task(), task_id=f"ord-{number}"), ONE)
-    assert groups.writes == 2, "opened, and told"
+    assert groups.writes == 2, "opened, and alerted"
     assert groups.reads == 2
     shells.now += KNOWN_FOR
     one.failed(shells.task(), ONE)

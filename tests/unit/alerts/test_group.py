@@ -1,4 +1,4 @@
-"""Failure groups: what there is to tell of one, decided from a census and the clock alone."""
+"""Failure groups: which alert is due, decided from a census and the clock alone."""
 
 from dataclasses import replace
 
@@ -64,7 +64,7 @@ def test_a_group_without_an_alert_gets_one_whatever_became_of_its_members(count:
     verdict = evaluate(new(), of(count), T0 + SENDING_LEASE, undone_count=MANY)
     assert verdict.news is AlertKind.FIRST
     assert verdict.group.alerting_until == T0 + 2 * SENDING_LEASE
-    assert verdict.group.told_at is None, "not before it was told"
+    assert verdict.group.told_at is None, "not before the alert was sent"
 
 
 def test_a_group_of_one_text_however_long_is_small() -> None:
@@ -129,7 +129,7 @@ def test_the_all_clear_comes_once_no_member_was_there_for_some_minutes() -> None
     assert waits.group.look_at == T0 + MINUTE + CLEAR_FOR
     closed = evaluate(waits.group, Census(), T0 + MINUTE + CLEAR_FOR, undone_count=MANY)
     assert (closed.news, closed.group.closed_at) == (AlertKind.CLEAR, T0 + MINUTE + CLEAR_FOR)
-    assert is_due(closed.group, closed.group.alerting_until), "until it is told"
+    assert is_due(closed.group, closed.group.alerting_until), "until the alert is sent"
 
 
 def test_a_canary_that_fails_takes_the_calm_back_and_is_no_news() -> None:

@@ -114,7 +114,7 @@ def test_metrics_are_sent_whatever_level_was_chosen(
 
 
 def test_libraries_do_not_speak_where_lambda_would_let_them() -> None:
-    """At DEBUG botocore tells each request as a whole, with what was ordered."""
+    """At DEBUG botocore logs each request as a whole, with what was ordered."""
     root = logging.getLogger()
     before = root.level
     try:

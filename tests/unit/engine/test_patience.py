@@ -539,7 +539,7 @@ def test_waits_follow_the_time_and_are_counted() -> None:
 def test_a_resubmitted_step_has_its_whole_time_again() -> None:
     world = patient(step("a", retry=PATIENT, on_failure=Archive()))
     until_given_up(world, BUG)
-    assert world.record("a").retry_until is not None, "so that an exhausted step is told apart"
+    assert world.record("a").retry_until is not None, "so that an exhausted step is recognised"
     world.deliver_owed()
     world.resubmit()
     assert (world.record("a").retry_until, world.task.failure) == (None, None)

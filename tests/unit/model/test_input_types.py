@@ -439,7 +439,7 @@ def test_a_message_about_a_field_lists_the_engines_fields_too() -> None:
         valid_input(Card, {"number": "1", "x": 1}, beside=("orderId",))
 
 
-# What the type tells
+# What the type defines
 
 
 def test_the_fields_of_a_type_are_listed_in_their_order() -> None:

@@ -1,4 +1,4 @@
-"""What a decision owes: told at least once, delaying nothing, given up only if it cannot arrive."""
+"""What a decision owes: sent at least once, without delay to steps, given up only if impossible."""
 
 from dataclasses import replace
 
@@ -247,7 +247,7 @@ def test_an_alert_survives_a_topic_that_fails(fault: Fault) -> None:
             continue
     assert shells.alerts() == []
     [group] = shells.groups.groups()
-    assert group.told_at is None, "nobody was told, so each pass comes back to it"
+    assert group.told_at is None, "no alert was sent, so each pass comes back to it"
     shells.wait(60).make_pass()
     assert shells.alerts() == ["task_archived"]
     assert shells.open_entry() is None

@@ -1,4 +1,4 @@
-"""What decisions are told of the queues that the scheduler reads, and what it costs to look."""
+"""What decisions know of the queues that the scheduler reads, and what it costs to look."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -188,7 +188,7 @@ def test_a_repeated_order_is_started_though_its_status_received_cannot_be_sent()
 
 
 def test_a_repeated_order_sends_the_status_received_and_nothing_else() -> None:
-    """The alert and the end of its task are the scheduler's to tell; submission has no topic."""
+    """The scheduler sends the alert and the end of its task; submission has no topic."""
     shells = Shells(ONE)
     unable = Faults().on("send_status", Fault.NOT_DONE).on("publish", Fault.NOT_DONE)
     shells.submit(faults=unable)

@@ -1,4 +1,4 @@
-"""What somebody meets who tests a workflow for the first time: mistakes are said, not swallowed."""
+"""What somebody meets who tests a workflow for the first time: mistakes are reported."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta

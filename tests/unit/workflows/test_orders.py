@@ -321,7 +321,7 @@ def test_of_an_event_that_is_too_large_and_not_json_both_are_reported() -> None:
     assert found[1].startswith("not JSON: ")
 
 
-# Who is told of a rejection
+# Who gets a rejection
 
 
 def test_a_rejection_has_its_order_and_the_queue_for_the_answer() -> None:
