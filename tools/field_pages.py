@@ -97,7 +97,7 @@ def control_rows() -> str:
 
 
 def _several(*tables: "tuple[str, AnyTable, type]") -> str:
-    found = (f"{said}\n\n{table(fields, kind)}".lstrip() for said, fields, kind in tables)
+    found = (f"{title}\n\n{table(fields, kind)}".lstrip() for title, fields, kind in tables)
     return "\n\n".join(found)
 
 

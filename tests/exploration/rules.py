@@ -165,5 +165,5 @@ def _unreported_end(task: Task, state: State) -> str | None:
     if task.state is TaskState.ARCHIVED and not alerted:
         return Invariant.ALERTED.value
     if ("status", STATUSES[task.state]) not in owed and "status" not in state.reported:
-        return Invariant.TOLD.value
+        return Invariant.REPORTED.value
     return None

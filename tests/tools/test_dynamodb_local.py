@@ -116,7 +116,7 @@ def test_a_java_without_a_virtual_machine_to_load_is_passed_over(tmp_path: Path)
 
 def test_the_last_words_of_a_tool_are_its_last_line_that_is_not_blank() -> None:
     assert runtimes.last_line("npm start\nnpm error no network\n\n") == "npm error no network"
-    assert runtimes.last_line(" \n") == "it said nothing"
+    assert runtimes.last_line(" \n") == "it printed nothing"
 
 
 def test_what_npm_says_is_cut_down_to_its_reason() -> None:

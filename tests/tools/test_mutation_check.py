@@ -78,7 +78,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Judged]:
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["held", "held by one parameter"])
 def test_a_guard_whose_test_fails_without_it_is_held(judged: dict[str, Judged], name: str) -> None:
-    assert judged[name].verdict is Verdict.KILLED, judged[name].said
+    assert judged[name].verdict is Verdict.KILLED, judged[name].reason
     assert summed_up([judged[name]], 1.0) == 0
 
 
@@ -105,7 +105,7 @@ def test_the_report_says_how_many_of_each_there_are(
 @pytest.mark.exhaustive
 def test_each_of_the_named_tests_must_fail(judged: dict[str, Judged]) -> None:
     assert judged["survives one test"].verdict is Verdict.SURVIVED
-    assert "test_one_is_well did not fail" in judged["survives one test"].said
+    assert "test_one_is_well did not fail" in judged["survives one test"].reason
 
 
 @pytest.mark.exhaustive

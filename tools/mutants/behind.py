@@ -310,7 +310,7 @@ BEHIND: tuple[Mutant, ...] = (
         why="a success that is hidden after a failure is counted as a timeout",
     ),
     Mutant(
-        name="the-agents-are-told-nothing-of-the-schedulers-marks",
+        name="the-agents-do-not-get-the-schedulers-marks",
         file=_CONTROL,
         old="            if not is_of_scheduler(queue)\n",
         new="",

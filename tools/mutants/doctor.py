@@ -40,6 +40,6 @@ DOCTOR = (
         tests=(
             "tests/console/test_doctor.py::test_what_may_not_be_read_is_reported_and_the_rest_is_read",
         ),
-        why="somebody without rights is told that nothing reads the queues",
+        why="the report for somebody without rights is that nothing reads the queues",
     ),
 )

@@ -52,7 +52,7 @@ LETTERS = (
         why="a death in between loses a message",
     ),
     Mutant(
-        name="more-than-one-dead-letter-is-only-told",
+        name="more-than-one-dead-letter-is-only-listed",
         file="console/roundsman_console/inspector/dead_letters/redrive.py",
         old="wanted.dry and len(candidates) > 1",
         new="wanted.dry and not candidates",

@@ -142,7 +142,7 @@ SENDING = (
         tests=(
             "tests/unit/aws/sqs/test_throttled.py::test_the_fifth_failure_of_its_own_makes_a_message_a_dead_letter",
         ),
-        why="a record that cannot be read fails for three hours before anybody is told",
+        why="a record that cannot be read fails for three hours before there is an alert",
     ),
     Mutant(
         name="a-limit-above-that-of-sqs-does-not-count",
@@ -243,7 +243,7 @@ SENDING = (
         why="an order whose first Start was lost waits",
     ),
     Mutant(
-        name="only-reply-queues-are-told",
+        name="only-reply-queues-get-statuses",
         file="layers/core/roundsman/aws/sqs/outbox.py",
         old=(
             "        if usable_reply_queue(queue_url, self._scheduler_queue, "
@@ -495,7 +495,7 @@ SENDING = (
         tests=(
             "tests/unit/scheduler/test_fold.py::test_the_alert_of_a_reply_is_about_the_task_as_that_reply_left_it",
         ),
-        why="an alert is owed of a failure that is over when it is told, and is lost",
+        why="an alert is owed of a failure that is over when the alert is sent, and is lost",
     ),
     Mutant(
         name="the-history-of-a-fold-fits-one-transaction",

@@ -422,8 +422,8 @@ class MemoryDynamoDB:
                     writes.append(self._possible(f"{kind}Item", cast("Request", one), name))
                     reasons.append({"Code": "None"})
                 except _Refused as refused:
-                    said = {"Code": refused.reason, "Message": _MESSAGES[refused.reason]}
-                    reasons.append({**said, **refused.shown})
+                    cause = {"Code": refused.reason, "Message": _MESSAGES[refused.reason]}
+                    reasons.append({**cause, **refused.shown})
                 except InvalidExpression as problem:
                     raise _invalid(str(problem), name) from None
             if any(reason["Code"] != "None" for reason in reasons):

@@ -212,7 +212,7 @@ BREAK = {
     Invariant.COMPLETED: completes_at_once,
     Invariant.ALERTED: alerts_nobody,
     Invariant.CAUSED: alerts_for_nothing,
-    Invariant.TOLD: sends_no_status,
+    Invariant.REPORTED: sends_no_status,
     Invariant.ENDS: looks_and_does_nothing,
     Invariant.AGREES: completes_at_once,
     Invariant.NOT_LOST: counts_no_version,

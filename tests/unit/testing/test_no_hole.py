@@ -78,7 +78,7 @@ def test_an_all_clear_while_an_order_stands_failed_is_found(monkeypatch: Patch) 
     world.on("charge").refuses("CardDeclined")
     world.submit()
     world.run()
-    with pytest.raises(InvariantBroken, match="is told as cleared"):
+    with pytest.raises(InvariantBroken, match="is reported as cleared"):
         world.run(for_=timedelta(hours=1))
 
 
