@@ -133,17 +133,17 @@ def main(arguments: list[str] | None = None) -> int:
     )
     if limits == Limits():
         limits = Limits(seconds=60)
-    began = shown_at = time.monotonic()
+    began = printed = time.monotonic()
     total, shown = Found(), 0
     for total in soak(asked.seed, limits, asked.workers):
         for seed, why in total.broken[shown:TRACES_SHOWN]:
             print(f"story {seed} broke: {why}\n", file=sys.stderr, flush=True)
         shown = len(total.broken)
-        if time.monotonic() - shown_at >= SAYS_EVERY:
-            shown_at = time.monotonic()
+        if time.monotonic() - printed >= SAYS_EVERY:
+            printed = time.monotonic()
             account = total.account
             print(
-                f"{shown_at - began:.0f} s: {account.orders} orders, {len(total.broken)} violations",
+                f"{printed - began:.0f} s: {account.orders} orders, {len(total.broken)} violations",
                 file=sys.stderr,
                 flush=True,
             )
