@@ -159,7 +159,7 @@ class _Table:
 
 @dataclass(frozen=True, slots=True)
 class _Write:
-    """One write that is possible: what to store instead of what is stored."""
+    """A write that can be made: the new item and the one that it replaces."""
 
     table: _Table
     key: Key
@@ -227,7 +227,7 @@ class MemoryDynamoDB:
 
     @contextmanager
     def short_batches(self, keys: int) -> Iterator[None]:
-        """Let a BatchGetItem read only so many keys."""
+        """Limit each BatchGetItem to this number of keys."""
         before, self.batch_reads = self.batch_reads, keys
         try:
             yield
@@ -703,7 +703,7 @@ def _throttled(call: str) -> ClientError:
 
 
 def _units(size: int, unit: int) -> int:
-    """Return how many units an item of so many bytes needs; at least one."""
+    """Return how many units an item of this size in bytes needs; at least one."""
     return max(1, -(-size // unit))
 
 

@@ -28,11 +28,11 @@ CANNOT_WAIT = "CannotWait"
 """The error of an undo whose agent wants to wait for a callback."""
 
 HARDLY_ANY = 1_000
-"""A wait is none if it is at most this part of the longest one. By chance, one wait in so many is
-that short."""
+"""A wait counts as none if it is at most this fraction of the longest one. By chance, one wait in
+this number is that short."""
 
 AT_ONCE = 3
-"""So many waits in a row that are none are no chance."""
+"""This number of such waits in a row is no chance."""
 
 FAILED = frozenset({Outcome.TRANSIENT, Outcome.PERMANENT})
 GOES_ON = frozenset({ProcessState.PENDING, ProcessState.UNDOING})

@@ -122,7 +122,7 @@ class InvariantWatch:
         for table, items in after.items():
             for item in items:
                 self.on_stored(table, None, item)
-        self.broken[:] = broken  # what was stored then was checked then
+        self.broken[:] = broken  # these records were checked when they were stored
         self.calls.forget_results()
         self.claims.begin_anew(tasks.values())
         for task in self.tasks.values():
@@ -199,7 +199,7 @@ class InvariantWatch:
             self._settled_rows.of_record(old, new)
 
     def on_read_back(self, decided: Task, stored: Task) -> None:
-        """Check a record that has rows of settled steps, as it is read right after its write."""
+        """Check a record that has rows of settled steps: it is read right after its write."""
         other = [name for name, one in decided.steps.items() if stored.steps.get(name) != one]
         other += stored.steps.keys() - decided.steps.keys()
         if other:

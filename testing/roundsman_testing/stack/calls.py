@@ -30,7 +30,7 @@ class AwsFault(StrEnum):
     IN_CONFLICT = (
         "DynamoDB answers that a transaction of another caller is under way, and does nothing"
     )
-    ANSWER_LOST = "AWS does what is asked, and the connection ends without its answer"
+    ANSWER_LOST = "AWS carries out the call, and the connection ends without its answer"
 
 
 REFUSALS = (AwsFault.THROTTLED, AwsFault.BROKEN, AwsFault.IN_CONFLICT)

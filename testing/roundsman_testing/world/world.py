@@ -514,7 +514,7 @@ class World:
         while not (until is not None and until()):
             if not self._step(end):
                 if until is not None and end is None:
-                    raise AssertionError(f"what was waited for never is so\n\n{self.trace}")
+                    raise AssertionError(f"the condition in `until` never holds\n\n{self.trace}")
                 self._check_rest()
                 break
             if self.events % self.check_every == 0:

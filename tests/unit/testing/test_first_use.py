@@ -163,7 +163,7 @@ def test_a_rule_about_mail_that_is_used_up_leaves_the_next_its_turn() -> None:
 def test_what_is_waited_for_and_never_so_fails_the_test() -> None:
     world = World(TRIP)
     world.submit({"bags": []})
-    with pytest.raises(AssertionError, match="what was waited for never is so"):
+    with pytest.raises(AssertionError, match="the condition in `until` never holds"):
         world.run(until=lambda: False)
     assert world.run(for_=HALF_A_MINUTE, until=lambda: False) is world
 
