@@ -80,7 +80,9 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("parts", nargs="*", type=_part, metavar="part")
-    parser.add_argument("--runs", type=int, default=5, help="how often what is timed is repeated")
+    parser.add_argument(
+        "--runs", type=int, default=5, help="how often each measurement is repeated"
+    )
     parser.add_argument("--orders", type=int, default=100, help="throughput: how many orders")
     parser.add_argument(
         "--counts-only", action="store_true", help="record: leave the times as they are"

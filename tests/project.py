@@ -10,7 +10,7 @@ from roundsman_testing.stack.resources import StackOnMoto, create_stack_on_moto
 
 TEMPLATE = Path(__file__).parents[1] / "template.yaml"
 
-# What a deployment must be told; everything else has a default.
+# The parameters that a deployment must get; all others have a default.
 SERVICE_URLS: Mapping[str, str] = {
     "InventoryUrl": "https://inventory.test",
     "PaymentUrl": "https://payment.test",

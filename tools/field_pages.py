@@ -22,7 +22,7 @@ from roundsman.ports import OrderRow
 from roundsman.wire import commands, dead_letters, messages
 
 if TYPE_CHECKING:
-    # A page needs only names, labels and defaults, of whatever a table reads and writes.
+    # A page needs only the names, labels and defaults of the fields of a table.
     AnyTable = FieldTable[Any, Any, Any]
     AnyField = Field[Any, Any]
 
@@ -97,7 +97,7 @@ def control_rows() -> str:
 
 
 def _several(*tables: "tuple[str, AnyTable, type]") -> str:
-    found = (f"{said}\n\n{table(fields, kind)}".lstrip() for said, fields, kind in tables)
+    found = (f"{title}\n\n{table(fields, kind)}".lstrip() for title, fields, kind in tables)
     return "\n\n".join(found)
 
 

@@ -54,7 +54,7 @@ class Judged:
     mutant: Mutant
     verdict: Verdict
     seconds: float
-    said: str = ""
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class TestRun:
 
     def failure_of(self, test: str) -> str | None:
         """Return the error of a test, or of its first failed parameter set; None if it passed."""
-        found = [said for node, said in self.failed.items() if node.partition("[")[0] == test]
+        found = [error for node, error in self.failed.items() if node.partition("[")[0] == test]
         return self.failed.get(test) or next(iter(found), None)
 
 
@@ -146,22 +146,22 @@ class Tree:
             return TestRun(None, {}, f"not over after {PATIENCE:.0f} s")
         lines = ended.stdout.splitlines()
         failed = dict(_named(line) for line in lines if line.startswith("FAILED "))
-        said = [line for line in lines if line.strip()] + ended.stderr.splitlines()
-        return TestRun(ended.returncode, failed, " / ".join(said[-2:]))
+        output = [line for line in lines if line.strip()] + ended.stderr.splitlines()
+        return TestRun(ended.returncode, failed, " / ".join(output[-2:]))
 
 
 def _named(line: str) -> tuple[str, str]:
     """Return the test and its error from a line of pytest's summary."""
-    node, _, said = line.removeprefix("FAILED ").partition(" - ")
-    return node.strip(), said
+    node, _, error = line.removeprefix("FAILED ").partition(" - ")
+    return node.strip(), error
 
 
 def judge(tree: Tree, mutant: Mutant) -> Judged:
     """Remove the guard, run its tests, and return whether each of them failed."""
     began = time.monotonic()
 
-    def judged(verdict: Verdict, said: str = "") -> Judged:
-        return Judged(mutant, verdict, time.monotonic() - began, said)
+    def judged(verdict: Verdict, reason: str = "") -> Judged:
+        return Judged(mutant, verdict, time.monotonic() - began, reason)
 
     try:
         with tree.without(mutant):
@@ -198,14 +198,14 @@ def check(project: Path, mutants: Sequence[Mutant], report: Report) -> list[Judg
                     found = judge(tree, mutant)
                 finally:
                     free.put(tree)
-                report(f"{found.verdict}: {mutant.name} ({found.seconds:.1f} s){_said(found)}")
+                report(f"{found.verdict}: {mutant.name} ({found.seconds:.1f} s){_reason_of(found)}")
                 return found
 
             return list(workers.map(judge_one, mutants))
 
 
-def _said(found: Judged) -> str:
-    return f": {found.said}" if found.said else ""
+def _reason_of(found: Judged) -> str:
+    return f": {found.reason}" if found.reason else ""
 
 
 def _pass_unmutated(
@@ -260,7 +260,7 @@ def summed_up(found: Sequence[Judged], seconds: float) -> int:
     print(f"{'seconds':<18} {seconds:>3.0f}")
     alive = [each for each in found if each.verdict is not Verdict.KILLED]
     for each in alive:
-        print(f"\n{each.mutant.name} ({each.mutant.why})\n  {each.verdict}{_said(each)}")
+        print(f"\n{each.mutant.name} ({each.mutant.why})\n  {each.verdict}{_reason_of(each)}")
     return 1 if alive else 0
 
 

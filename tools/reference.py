@@ -96,8 +96,8 @@ def _help(text: str) -> tuple[str, list[str]]:
     """Return a command's help without its examples, and the examples."""
     words, examples = list[str](), list[str]()
     for paragraph in text.split("\n\n"):
-        said, *shown = " ".join(paragraph.split()).split("Example: ")
-        words.append(said.strip())
+        sentence, *shown = " ".join(paragraph.split()).split("Example: ")
+        words.append(sentence.strip())
         examples += [one.strip() for one in shown]
     return "\n\n".join(filter(None, words)), examples
 
@@ -185,10 +185,10 @@ def _values(parameter: Document) -> str:
 def outputs() -> str:
     """Return the block with the outputs of the stack."""
     rows = ["| output | meaning |", "| --- | --- |"]
-    told = part(_document("stacks/engine.yaml"), "Outputs")
+    of_engine = part(_document("stacks/engine.yaml"), "Outputs")
     for name in part(_document("template.yaml"), "Outputs"):
-        if name in told:
-            meaning = _cell(str(mapping_of(told[name])["Description"]))
+        if name in of_engine:
+            meaning = _cell(str(mapping_of(of_engine[name])["Description"]))
         elif name == "EngineSettings":
             meaning = "The settings that operators' tools need to know"
         else:

@@ -58,5 +58,5 @@ def problems(
     if version not in BEFORE_THE_RULE and (newest is None or newest.version != version):
         yield f"the package's version is {version}, and the newest release is another"
     if len(found) == len(sections) and newest is not None and newest.verified != sources:
-        said = f"say under `## {UNRELEASED}` what is new"
-        yield f"the sources are not those of {newest.version}: {said}"
+        what_to_do = f"say under `## {UNRELEASED}` what is new"
+        yield f"the sources are not those of {newest.version}: {what_to_do}"

@@ -112,7 +112,7 @@ def summary(total: Found, seconds: float) -> str:
 
 
 def report_of(total: Found) -> dict[str, int | str]:
-    """Return the numbers of orders, stories, faults and violations, and what was not covered."""
+    """Return the numbers of orders, stories, faults and violations, and what no story met."""
     account = total.account
     return {
         "orders": account.orders,
@@ -133,17 +133,17 @@ def main(arguments: list[str] | None = None) -> int:
     )
     if limits == Limits():
         limits = Limits(seconds=60)
-    began = said = time.monotonic()
+    began = printed = time.monotonic()
     total, shown = Found(), 0
     for total in soak(asked.seed, limits, asked.workers):
         for seed, why in total.broken[shown:TRACES_SHOWN]:
             print(f"story {seed} broke: {why}\n", file=sys.stderr, flush=True)
         shown = len(total.broken)
-        if time.monotonic() - said >= SAYS_EVERY:
-            said = time.monotonic()
+        if time.monotonic() - printed >= SAYS_EVERY:
+            printed = time.monotonic()
             account = total.account
             print(
-                f"{said - began:.0f} s: {account.orders} orders, {len(total.broken)} violations",
+                f"{printed - began:.0f} s: {account.orders} orders, {len(total.broken)} violations",
                 file=sys.stderr,
                 flush=True,
             )
@@ -165,13 +165,16 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tools.soak", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--minutes", type=float, help="stop after so long (default: 1)")
-    parser.add_argument("--orders", type=int, help="stop after so many orders")
-    parser.add_argument("--stories", type=int, help="stop after so many stories")
+    parser.add_argument("--orders", type=int, help="stop after this number of orders")
+    parser.add_argument("--stories", type=int, help="stop after this number of stories")
     parser.add_argument("--seed", type=int, default=0, help="of the first story (default: 0)")
     parser.add_argument("--workers", type=int, default=2, help="processes (default: 2)")
     parser.add_argument("--json", action="store_true", help="the totals as JSON")
     parser.add_argument(
-        "--report", type=Path, metavar="FILE", help="the counts and what was not covered, as JSON"
+        "--report",
+        type=Path,
+        metavar="FILE",
+        help="the counts and the kinds that no story met, as JSON",
     )
     return parser
 

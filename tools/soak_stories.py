@@ -157,10 +157,10 @@ class Story:
         lost.
         """
         with counted(self.account):
-            self._tell()
+            self._run()
         return self._account()
 
-    def _tell(self) -> None:
+    def _run(self) -> None:
         for _ in range(self.chance.randint(1, ORDERS_AT_MOST)):
             self._send_order()
             self._wait()

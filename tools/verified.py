@@ -49,7 +49,7 @@ class Part:
     counts: Mapping[str, int] = field(default_factory=dict)
     """The numbers in the report, by name."""
 
-    def said(self) -> str:
+    def sentence(self) -> str:
         """Return the result as a line for people."""
         counts = ", ".join(f"{count} {name}" for name, count in self.counts.items())
         result = "passed" if self.passed else "FAILED"
@@ -88,7 +88,7 @@ def run_part(project: Path, name: str, report: Path, command: Sequence[str]) -> 
     passed = code == 0 and bool(counts) and not counts.get("failed") and not counts.get("skipped")
     part = Part(name, passed, seconds, counts)
     (project / REPORTS / f"{name}.part.json").write_text(json.dumps(asdict(part)))
-    print(f"verify: {part.said()}", flush=True)
+    print(f"verify: {part.sentence()}", flush=True)
     return code or (0 if passed else 1)
 
 
@@ -101,10 +101,10 @@ def counted(report: Path) -> dict[str, int]:
     try:
         if report.suffix == ".xml":
             return {**totals_of(report), **_recorded(report)}
-        told = json.loads(report.read_text())
+        counts = json.loads(report.read_text())
     except (OSError, ValueError, ET.ParseError):
         return {}
-    return {name: count for name, count in told.items() if type(count) is int}
+    return {name: count for name, count in counts.items() if type(count) is int}
 
 
 def _recorded(report: Path) -> Counter[str]:
@@ -133,13 +133,13 @@ def finish(project: Path) -> str:
     found = [part for part in parts.values() if part is not None]
     failed = [part.name for part in found if not part.passed]
     if failed or missing:
-        said = [f"failed: {', '.join(failed)}"] if failed else []
-        said += [f"not run: {', '.join(missing)}"] if missing else []
-        raise NotVerified("; ".join(said))
+        reasons = [f"failed: {', '.join(failed)}"] if failed else []
+        reasons += [f"not run: {', '.join(missing)}"] if missing else []
+        raise NotVerified("; ".join(reasons))
     sources = hash_here(project)
     if sources != begun["sources"]:
         raise NotVerified("the engine's sources have changed while it ran: run it again")
-    lines = [part.said() for part in found]
+    lines = [part.sentence() for part in found]
     if begun["smaller"]:
         lines.append(f"Nothing is written: this run was a smaller one ({begun['smaller']}).")
         return "\n".join(lines)
@@ -203,19 +203,19 @@ def status(project: Path) -> str:
     """Return a sentence that compares the sources with those that were verified last."""
     last = last_verified(project)
     if last is None:
-        told = "make verify has never passed whole"
+        state = "make verify has never passed whole"
     elif hash_here(project) == last:
         return f"these sources were verified on {_date(project)}"
     else:
-        told = f"make verify passed last on {_date(project)}, with other sources"
+        state = f"make verify passed last on {_date(project)}, with other sources"
     try:
         gone = since(project, last)
     except NoHistory as problem:
-        return f"{told}; how many commits are unverified is not known: {problem}"
+        return f"{state}; how many commits are unverified is not known: {problem}"
     more = "" if gone.found or not gone.shallow else " at least, in this shallow clone"
     edited = ", and changes that are not committed" if gone.edited else ""
     commits = "1 commit" if gone.commits == 1 else f"{gone.commits} commits"
-    return f"{told}; unverified: {commits} that touch the engine's sources{more}{edited}"
+    return f"{state}; unverified: {commits} that touch the engine's sources{more}{edited}"
 
 
 def main(arguments: Sequence[str] | None = None, project: Path = PROJECT) -> int:

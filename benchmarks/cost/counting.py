@@ -107,8 +107,8 @@ def count_everything(endpoint: str, say: Say = lambda _: None) -> Everything:
         orders["busy"] = Counted(counted(meter, order("ord-0002")))
         stack.clock.now += AGE_OF_ALL_THAT_IS_KEPT
         orders["quiet"] = Counted(counted(meter, order("ord-0003")))
-        told = order("ord-0004", replyTo=stack.reply_queue("shop"))
-        orders["statuses"] = Counted(counted(meter, told))
+        with_statuses = order("ord-0004", replyTo=stack.reply_queue("shop"))
+        orders["statuses"] = Counted(counted(meter, with_statuses))
         say("orders in batches")
         for size in (5, 10):
             events = [order(f"ord-2{size:02d}{number}") for number in range(size)]

@@ -12,7 +12,7 @@ MEANT = {
     "busy": "instances have handled another order within five seconds",
     "quiet": "the same instances, after longer: marks, holds and circuits are read again",
     "cold": "the first order of new instances",
-    "statuses": "busy, with a reply queue that is told of three statuses",
+    "statuses": "busy, with a reply queue that gets three statuses",
     "batch_5": "five orders in one request, five messages an invocation, services quick",
     "batch_10": "ten orders in one request, ten messages an invocation, services quick",
 }

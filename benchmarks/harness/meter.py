@@ -124,8 +124,8 @@ class Meter:
     ) -> None:
         if not self.stack.running:
             return
-        said = parsed.get("ConsumedCapacity")
-        found = said if isinstance(said, list) else [said] if said else []
+        capacity = parsed.get("ConsumedCapacity")
+        found = capacity if isinstance(capacity, list) else [capacity] if capacity else []
         into = self.counts.writes if model.name in WRITES else self.counts.reads
         for each in cast("list[dict[str, object]]", found):
             table = self.stack.stack.logical_id(str(each["TableName"]))
@@ -216,14 +216,14 @@ class Meter:
             self._count_invocation(function, records, out.getvalue(), took)
 
     def _count_invocation(
-        self, function: str, records: list[dict[str, object]], said: str, took: int
+        self, function: str, records: list[dict[str, object]], output: str, took: int
     ) -> None:
         counts = self.counts
         counts.invocations[function] += 1
         counts.processor[function] += took
-        counts.log_bytes[function] += len(said.encode())
-        counts.log_lines[function] += said.count("\n")
-        for line in said.splitlines():
+        counts.log_bytes[function] += len(output.encode())
+        counts.log_lines[function] += output.count("\n")
+        for line in output.splitlines():
             self.metrics |= metrics_of(line)
             self.metrics |= self._filtered(function, line)
         if records:
@@ -246,10 +246,10 @@ def metrics_of(line: str) -> set[tuple[str, ...]]:
     """Return the metrics in a line of CloudWatch's embedded metric format; none for other lines."""
     if '"_aws"' not in line:
         return set()
-    said = json.loads(line)
+    fields = json.loads(line)
     return {
-        (metric["Name"], *(str(said[dimension]) for dimension in dimensions))
-        for group in said["_aws"]["CloudWatchMetrics"]
+        (metric["Name"], *(str(fields[dimension]) for dimension in dimensions))
+        for group in fields["_aws"]["CloudWatchMetrics"]
         for dimensions in group["Dimensions"]
         for metric in group["Metrics"]
     }

@@ -35,7 +35,7 @@ class Hop:
 
 
 def path(steps: int, figures: Figures, prices: Prices, memory: int = MEMORY) -> list[Hop]:
-    """Return the messages of an order of so many steps in a row, without the time of services."""
+    """Return the messages of an order with this number of steps in a row, without services."""
     wanted = Wanted(1, memory=memory)
     takes = {
         role: message_ms(role, wanted, figures, prices) for role in (SUBMISSION, SCHEDULER, "agent")

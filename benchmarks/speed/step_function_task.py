@@ -36,9 +36,9 @@ def handler(event: Mapping[str, object], _context: object) -> object:
     content = json.dumps({"orderId": order_id, **bodies[RESOURCE]})
     connection.request("POST", f"{SERVICE.path}/{RESOURCE}", content, headers)
     answer = connection.getresponse()
-    said = answer.read()
+    body = answer.read()
     print(json.dumps({"order": order_id, "call": RESOURCE, "status": answer.status}))
     if answer.status not in (201, 202):
         raise RuntimeError(f"{RESOURCE} answered {answer.status}")
-    result: object = json.loads(said) if said else {}
+    result: object = json.loads(body) if body else {}
     return result

@@ -99,7 +99,7 @@ class MemoryStore(DynamoStore):
         return [read_divided(item, items) for item in items.values() if not is_row(item)]
 
     def put(self, task: Task) -> None:
-        """Store a record as it is, as many decisions would."""
+        """Store a record without a decision."""
         self._client.put_item(TableName=TABLES.tasks, Item=divide(task).record)
 
     def make_unreadable(self, task_id: str, error: RoundsmanError) -> None:
@@ -116,7 +116,7 @@ class MemoryStore(DynamoStore):
 
     @contextmanager
     def _deciding(self, task: Task) -> Iterator[None]:
-        """Know what is decided, while it is stored."""
+        """Keep the decided record while it is stored."""
         self._decided = task
         try:
             yield

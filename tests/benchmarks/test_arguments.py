@@ -20,5 +20,5 @@ def test_what_there_is_not_is_refused_in_a_sentence(
 ) -> None:
     with pytest.raises(SystemExit):
         wanted(asked)
-    said = capsys.readouterr().err
-    assert "there is no part nothing" in said or "record goes alone" in said
+    output = capsys.readouterr().err
+    assert "there is no part nothing" in output or "record goes alone" in output

@@ -56,12 +56,12 @@ def test_a_few_bytes_of_logs_are_no_rise_and_one_in_a_hundred_is() -> None:
     assert risen(log_bytes=5_051) == ["busy: 5,051 log bytes an order, recorded are 5,000"]
 
 
-def test_what_fell_is_told_too_so_that_it_cannot_rise_again_unseen() -> None:
+def test_a_count_that_fell_is_reported_too_so_that_it_cannot_rise_again_unseen() -> None:
     assert risen(write_units=12) == ["busy: 12 write units an order, recorded are 13"]
     assert risen(log_bytes=4_000)
 
 
-def test_an_order_that_was_never_recorded_is_told() -> None:
+def test_an_order_that_was_never_recorded_is_reported() -> None:
     assert list(complaints({}, {"busy": AN_ORDER})) == ["busy: was never recorded"]
 
 
@@ -69,7 +69,7 @@ def test_the_sentence_names_the_command() -> None:
     assert "python -m benchmarks record" in RISEN
 
 
-def test_a_metric_more_and_a_read_more_of_each_pass_are_told() -> None:
+def test_an_additional_metric_and_an_additional_read_of_each_pass_are_reported() -> None:
     recorded = load_figures()
     more = Everything(
         {},
@@ -82,7 +82,7 @@ def test_a_metric_more_and_a_read_more_of_each_pass_are_told() -> None:
     ]
 
 
-def test_a_call_to_aws_more_for_each_message_is_told() -> None:
+def test_an_additional_call_to_aws_for_each_message_is_reported() -> None:
     recorded = load_figures().roles
     scheduler = recorded["scheduler"]
     more = replace(scheduler, dynamodb_calls=scheduler.dynamodb_calls + 0.2)

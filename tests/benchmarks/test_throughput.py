@@ -28,8 +28,8 @@ class World:
 
     def hear(self) -> list[str]:
         self.now += 1.0
-        told, self.waiting = self.waiting[: self.at_once], self.waiting[self.at_once :]
-        return told
+        given, self.waiting = self.waiting[: self.at_once], self.waiting[self.at_once :]
+        return given
 
     def shop(self) -> Shop:
         return Shop(self.send, self.hear, clock=lambda: self.now)
@@ -43,7 +43,7 @@ def test_so_many_orders_are_under_way_and_no_more() -> None:
     assert world.waiting == []
 
 
-def test_an_end_that_is_told_twice_or_of_another_is_not_counted() -> None:
+def test_an_end_that_arrives_twice_or_of_another_is_not_counted() -> None:
     world = World()
     shop = world.shop()
     shop.top_up(1)
@@ -94,7 +94,7 @@ def test_processor_time_is_that_of_all_together(
     assert processor.processor_ms([11, 12, 13]) == 90, "the third has ended"
 
 
-def test_the_state_machine_makes_the_four_calls_and_tells_the_application() -> None:
+def test_the_state_machine_makes_the_four_calls_and_answers_the_application() -> None:
     made = definition({name: f"arn:{name}" for name in RESOURCES}, "http://queue")
     states = cast("dict[str, dict[str, object]]", made["States"])
     name, path = str(made["StartAt"]), []

@@ -138,8 +138,8 @@ def test_the_script_has_the_words_of_the_server_for_every_time(desk: Desk) -> No
             90 * 24 * HOUR,
         ):
             for away in (distance, -distance):
-                said = page.evaluate("([kind, away]) => relativeWords(kind, away)", [kind, away])
-                assert said == words(kind, away), (kind, away)
+                printed = page.evaluate("([kind, away]) => relativeWords(kind, away)", [kind, away])
+                assert printed == words(kind, away), (kind, away)
 
 
 def test_an_id_is_copied_and_its_button_stays_as_wide(desk: Desk) -> None:

@@ -106,9 +106,9 @@ def test_every_page_can_be_read_without_scripts(busy_desk: Desk) -> None:
         assert heading == with_scripts.locator("h1").inner_text()
         assert len(without.locator("main").inner_text()) > 40, name
     without.goto("/orders/ord-6001")
-    said = without.locator("main").inner_text()
-    assert "waits for mail, which is held by amy: new templates are being tried" in said
-    assert "create_shipment" in said
+    text = without.locator("main").inner_text()
+    assert "waits for mail, which is held by amy: new templates are being tried" in text
+    assert "create_shipment" in text
     assert without.locator("time").first.inner_text(), "times are rendered by the server"
 
 

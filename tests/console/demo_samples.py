@@ -1,4 +1,4 @@
-"""The facts of a demo that went as it should; tests change one of them and look what is said."""
+"""The facts of a demo that went as it should; tests change one of them and look at the report."""
 
 from collections.abc import Mapping
 from dataclasses import replace

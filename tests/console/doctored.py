@@ -76,7 +76,7 @@ def see_mappings_enabled(*but: str) -> Callable[[], None]:
 
 
 def findings(result: Result) -> dict[str, str]:
-    """Of what the doctor said as JSON: where, by kind (the last of each)."""
+    """Where the doctor's report as JSON found each kind (the last of each)."""
     found = document(result)["findings"]
     assert isinstance(found, list)
     return {one["kind"]: one["where"] for one in found}

@@ -55,7 +55,7 @@ Parameters:
 """
 RUNTIME = f"python{sys.version_info.major}.{sys.version_info.minor}"
 
-# An emulator's Python that, whatever it is told to run, answers health checks and one stack.
+# An emulator's Python that answers health checks and one stack, whatever it is to run.
 STAND_IN = """#!{python}
 import json, os, sys
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -127,10 +127,10 @@ class Tools:
         progress.detail("working")
         if self.interrupted in command:
             raise KeyboardInterrupt
-        for word, said in self.failing.items():
+        for word, message in self.failing.items():
             if word in command:
                 log.parent.mkdir(parents=True, exist_ok=True)
-                log.write_text(said)
+                log.write_text(message)
                 return 1
         if "build" in command and "samcli" in command:
             self._build(self.calls[-1])

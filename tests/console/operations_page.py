@@ -51,7 +51,7 @@ def page_of(story: str) -> Path:
 def blocks(page: str) -> dict[str, str]:
     """The console blocks of the page, by their stories."""
     found = _BLOCK.findall(page)
-    assert len(dict(found)) == len(found), "a story is told twice"
+    assert len(dict(found)) == len(found), "two stories have one name"
     return dict(found)
 
 
@@ -66,7 +66,7 @@ def rerun(block: str, story: str, operator: Operator) -> str:
     STORIES[story](operator.world)
     if story == "many-orders":  # while the command waits, the supervisor carries the run out
         operator.patience.sleeping = lambda: operator.world.pass_time(2)
-    told: list[str] = []
+    shown: list[str] = []
     run = A_RUN
     for line in block.splitlines():
         if line.startswith("$ "):
@@ -74,13 +74,13 @@ def rerun(block: str, story: str, operator: Operator) -> str:
             result = operator.types(*words)
             output = (result.stdout + result.stderr).splitlines()
             run = next(iter(_RUN.findall(result.stdout)), run)
-            told += [line, *(_steady(text) for text in output)]
+            shown += [line, *(_steady(text) for text in output)]
             if result.exit_code:
-                told.append(f"(exit code {result.exit_code})")
+                shown.append(f"(exit code {result.exit_code})")
         elif line.startswith("# "):
             THINGS[line.removeprefix("# ")](operator.world)
-            told.append(line)
-    return "\n".join([*told, ""])
+            shown.append(line)
+    return "\n".join([*shown, ""])
 
 
 def _steady(text: str) -> str:
@@ -90,11 +90,11 @@ def _steady(text: str) -> str:
 
 
 def _submitted(**content: object) -> Callable[[Stack], None]:
-    def tell(world: Stack) -> None:
+    def run(world: Stack) -> None:
         world.submit({**order(ORDER), **content})
         world.run()
 
-    return tell
+    return run
 
 
 def _many_failed(world: Stack) -> None:
@@ -106,12 +106,12 @@ def _many_failed(world: Stack) -> None:
 
 
 def _met(fault: dict[str, object], **content: object) -> Callable[[Stack], None]:
-    def tell(world: Stack) -> None:
+    def run(world: Stack) -> None:
         world.faults(fault)
         _submitted(**content)(world)
         world.pass_time(20)
 
-    return tell
+    return run
 
 
 def _agent_died(world: Stack) -> None:

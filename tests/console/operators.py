@@ -93,7 +93,7 @@ class Operator:
 
     def asks(self, *arguments: str) -> Result:
         """The same by a person called ops, without being asked back."""
-        return self.types(*arguments, "--as", "ops", "--reason", "told to", "--yes")
+        return self.types(*arguments, "--as", "ops", "--reason", "routine", "--yes")
 
     def reads(self, *arguments: str) -> dict[str, object]:
         """What a command that must go well says as JSON."""

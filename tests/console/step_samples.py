@@ -1,4 +1,4 @@
-"""Tasks whose steps wait, were moved or were spared, for tests of what is told of them."""
+"""Tasks whose steps wait, were moved or were spared, for tests of what is printed of them."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -11,7 +11,7 @@ from roundsman.model.task import StepRecord, Task
 from roundsman.model.workflow import Retry, Step, Workflow
 
 AT = 1_800_000_000_000
-"""When all is told: 2027-01-15T08:00:00Z."""
+"""When all is printed: 2027-01-15T08:00:00Z."""
 
 CHARGE = Step(
     name="charge",

@@ -23,7 +23,7 @@ def test_agents_of_a_stack_at_rest_are_listed(operator: Operator) -> None:
     ]
 
 
-def test_agents_tells_who_holds_one_that_its_circuit_is_open_and_how_far_it_is_behind(
+def test_agents_shows_who_holds_one_that_its_circuit_is_open_and_how_far_it_is_behind(
     operator: Operator,
 ) -> None:
     world = operator.world
@@ -41,7 +41,7 @@ def test_agents_tells_who_holds_one_that_its_circuit_is_open_and_how_far_it_is_b
         "inventory  taken",
         "mail       taken",
         "payment    circuit open  08:00:00  08:01:00  42 s  5 of 8 failed",
-        "           held          08:00:00  08:30:00        ops: told to",
+        "           held          08:00:00  08:30:00        ops: routine",
         "shipping   taken",
     ]
     agents = operator.reads("agents")["agents"]
@@ -53,7 +53,7 @@ def test_agents_tells_who_holds_one_that_its_circuit_is_open_and_how_far_it_is_b
             "since": "2027-01-15T08:00:00.000Z",
             "until": "2027-01-15T08:30:00.000Z",
             "by": "ops",
-            "reason": "told to",
+            "reason": "routine",
         },
         "circuit": {
             "since": "2027-01-15T08:00:00.000Z",

@@ -34,7 +34,7 @@ GROUP = Group(
     step="charge_card",
     how="archived",
     error_type="Declined",
-    message="the acquirer said # <b>",
+    message="the acquirer sent # <b>",
     opened_by="ord-1",
     opened_at=1_000,
     since=1_000,
@@ -47,7 +47,7 @@ GROUP = Group(
 def test_a_group_that_was_alerted_stands_until_it_is_closed_or_has_no_members() -> None:
     [found] = of_groups([GROUP], COUNTED)
     assert found.sentence == (
-        "200 orders archived (order_fulfilment, charge_card): Declined: the acquirer said # <b>"
+        "200 orders archived (order_fulfilment, charge_card): Declined: the acquirer sent # <b>"
     )
     assert (found.severity, found.since, found.count) == ("error", 1_000, 200)
     assert found.look == "roundsman ls --group f-1a2b3c4d"

@@ -88,16 +88,18 @@ def test_an_answer_by_its_token_ends_the_step_and_the_task_goes_on(operator: Ope
 
 def test_an_answer_by_the_order_and_its_step_needs_no_token(operator: Operator) -> None:
     waits_for_approval(operator)
-    told = operator.types("answer", "ord-1", "charge_card", "--result", "7")
-    assert told.exit_code == 0, told.output
+    result = operator.types("answer", "ord-1", "charge_card", "--result", "7")
+    assert result.exit_code == 0, result.output
     assert operator.world.task("ord-1").state is TaskState.COMPLETED
 
 
 def test_the_step_of_an_order_that_does_not_wait_is_not_answered(operator: Operator) -> None:
     waits_for_approval(operator)
-    told = operator.types("answer", "ord-1", "reserve_stock", "--result", "7")
-    assert told.exit_code == 2
-    assert told.stderr == "reserve_stock of ord-1 does not wait for a callback: it is Processed.\n"
+    result = operator.types("answer", "ord-1", "reserve_stock", "--result", "7")
+    assert result.exit_code == 2
+    assert (
+        result.stderr == "reserve_stock of ord-1 does not wait for a callback: it is Processed.\n"
+    )
     assert operator.types("answer", "ord-2", "charge_card", "--result", "7").exit_code == 3
 
 
@@ -107,8 +109,8 @@ def test_a_yes_after_the_order_was_stopped_is_stored(operator: Operator) -> None
     assert stopped.exit_code == 0, stopped.output
     operator.world.run()
     assert operator.world.task("ord-1").step("charge_card").wait_was_ended
-    told = operator.types("answer", "ord-1", "charge_card", "--result", "7")
-    assert told.exit_code == 0, told.output
+    result = operator.types("answer", "ord-1", "charge_card", "--result", "7")
+    assert result.exit_code == 0, result.output
     operator.world.run()
     charge = operator.world.task("ord-1").step("charge_card")
     assert (charge.process_state, charge.result) == (ProcessState.PROCESSED, 7)
@@ -177,8 +179,8 @@ def test_a_command_that_undoes_an_order_says_what_the_undo_still_waits_for(
         ending=Termination(TaskState.UNDONE, "undo requested", undo=True),
     )
     asked = CommandSource("c-1", "ann")
-    told = CommandResult(CommandOutcome.DONE, "undo by ann.", "undo", asked, True, "ord-1", task)
-    print_result(told, as_json=False)
+    result = CommandResult(CommandOutcome.DONE, "undo by ann.", "undo", asked, True, "ord-1", task)
+    print_result(result, as_json=False)
     assert capsys.readouterr().out.splitlines()[-1] == (
         "pick waits for its callback until 2027-01-15T09:00:00Z, and its undo begins after that. "
         "If nobody outside will perform it: roundsman resolve ord-1 pick --did-not --reason '...'"
@@ -202,10 +204,10 @@ def test_show_and_timeline_say_which_principal_answered(operator: Operator) -> N
     [row] = operator.world.store.history("ord-1")
     assert (row.kind, row.step, row.attempt) == ("answered", "charge_card", 1)
     assert (row.by, row.sender) == (None, MOTO_SENDER)
-    said = "charge_card: its callback was answered: succeeded"
+    reason = "charge_card: its callback was answered: succeeded"
     history = operator.reads("show", "ord-1")["history"]
     assert isinstance(history, list)
-    assert [(each["sender"], each["reason"]) for each in history] == [(MOTO_SENDER, said)]
+    assert [(each["sender"], each["reason"]) for each in history] == [(MOTO_SENDER, reason)]
     happened = operator.reads("timeline", "ord-1")["happened"]
     assert isinstance(happened, list)
     of_step = [(one["what"], one["sender"]) for one in happened if one["step"] == "charge_card"]
@@ -239,8 +241,8 @@ def test_an_answer_to_an_agent_that_the_stack_does_not_have_is_refused(operator:
 def test_an_answer_that_it_failed_ends_the_step_for_good(operator: Operator) -> None:
     token = waits_for_approval(operator)
     failed = ("answer", token, "--failed", "Refused", "--message", "by the approver")
-    told = document(operator.types(*failed, "--json"))
-    assert (told["outcome"], told["orderId"], told["state"]) == ("done", "ord-1", "Undone")
+    printed = document(operator.types(*failed, "--json"))
+    assert (printed["outcome"], printed["orderId"], printed["state"]) == ("done", "ord-1", "Undone")
     assert "Refused: by the approver" in operator.types("show", "ord-1").stdout.replace("\n", " ")
 
 
@@ -248,7 +250,7 @@ def test_an_answer_that_it_failed_ends_the_step_for_good(operator: Operator) -> 
 def test_a_step_that_waits_for_a_callback_can_be_resolved(operator: Operator) -> None:
     waits_for_approval(operator)
     result = operator.asks("resolve", "ord-1", "charge_card", "--did", "--result", '"ch_8"')
-    assert result.stdout == "Done: resolve by ops: told to.\nord-1 is Completed.\n"
+    assert result.stdout == "Done: resolve by ops: routine.\nord-1 is Completed.\n"
     assert operator.world.task("ord-1").step("charge_card").result == "ch_8"
 
 
@@ -275,8 +277,8 @@ def test_an_answer_by_the_token_of_an_earlier_attempt_counts_be_it_yes_or_no(
     operator: Operator, answer: tuple[str, ...], state: str
 ) -> None:
     result = operator.types("answer", asked_again(operator), *answer, "--json")
-    told = document(result)
-    assert (told["outcome"], told["state"]) == ("done", state), result.output
+    printed = document(result)
+    assert (printed["outcome"], printed["state"]) == ("done", state), result.output
 
 
 @pytest.mark.parametrize(
@@ -299,12 +301,12 @@ def test_an_answer_by_an_earlier_token_to_an_order_that_ends_and_does_not_wait_i
 def test_show_why_and_timeline_say_when_the_next_reminder_is_due(operator: Operator) -> None:
     waits_for_approval(operator, remind_every=20 * 60_000)
     operator.world.pass_time(21 * 60)
-    said = "until 2027-01-15T09:00:00Z; reminded once, next at 2027-01-15T08:4"
+    words = "until 2027-01-15T09:00:00Z; reminded once, next at 2027-01-15T08:4"
     shown, why, timeline = (
         " ".join(operator.types(command, "ord-1").stdout.split())
         for command in ("show", "why", "timeline")
     )
-    assert said in shown
+    assert words in shown
     assert "reminded once, next at 2027-01-15T08:4" in why
     assert "reminder 1 sent; the next at" in timeline
     steps = document(operator.types("show", "ord-1", "--json"))["steps"]
@@ -324,7 +326,7 @@ def test_an_answer_that_nobody_takes_in_time_is_unconfirmed(operator: Operator) 
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("t", "--result", "1", "--failed", "x"), "Give either --result or --failed"),
         (("t",), "Give either --result or --failed"),
@@ -338,11 +340,11 @@ def test_an_answer_that_nobody_takes_in_time_is_unconfirmed(operator: Operator) 
     ],
 )
 def test_an_answer_that_makes_no_sense_is_one_sentence(
-    arguments: tuple[str, ...], said: str
+    arguments: tuple[str, ...], message: str
 ) -> None:
     result = CliRunner().invoke(app, ["answer", *arguments])
     assert (result.exit_code, result.stdout) == (2, "")
-    assert said in result.stderr
+    assert message in result.stderr
 
 
 def test_ctrl_c_during_the_wait_for_an_answer_is_unconfirmed(operator: Operator) -> None:
@@ -382,7 +384,7 @@ def test_an_item_of_a_fan_out_is_shown_and_resolved_by_its_name(operator: Operat
     refused = operator.asks("resolve", "ord-1", "pick[4]", "--did")
     assert "The workflow has no step pick[4]; it has pick[0-3]." in refused.stderr
     result = operator.asks("resolve", "ord-1", "pick[3]", "--did", "--result", '"p"')
-    assert result.stdout == "Done: resolve by ops: told to.\nord-1 is Completed.\n"
+    assert result.stdout == "Done: resolve by ops: routine.\nord-1 is Completed.\n"
 
 
 def done(at: int) -> StepRecord:

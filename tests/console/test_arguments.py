@@ -27,15 +27,15 @@ def test_what_is_no_duration_is_refused_with_an_example(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("9s", "9s is too short: at least 10s, at most 7d at once."),
         ("0s", "0s is too short"),
         ("7d1s", "7d1s is too long: at least 10s, at most 7d at once."),
     ],
 )
-def test_a_duration_beyond_its_bounds_is_refused_with_both(text: str, said: str) -> None:
-    with pytest.raises(ConsoleError, match=said) as refused:
+def test_a_duration_beyond_its_bounds_is_refused_with_both(text: str, message: str) -> None:
+    with pytest.raises(ConsoleError, match=message) as refused:
         read_duration(text, least=10, most=7 * 86_400)
     assert refused.value.code == USAGE
 

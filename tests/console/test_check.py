@@ -76,16 +76,16 @@ def test_each_agent_that_lacks_a_function_is_named(
 ) -> None:
     edit(shop, "stock", "@stock.compensates(shop_stock)\n", "")
     edit(shop, "payment", "@payment.performs(shop_payment)\n", "")
-    code, said = check()
+    code, output = check()
     assert code == 1
     assert (
         "functions/agents/stock/app.py: agent 'stock': step 'shop_stock' of workflow 'shop' has a "
         "compensation but no function that undoes it; add one with @stock.compensates(...), or "
-        "remove the compensation." in said
+        "remove the compensation." in output
     )
     assert (
         "functions/agents/payment/app.py: agent 'payment': step 'shop_payment' of workflow 'shop' "
-        "has no function; add one with @payment.performs(...)." in said
+        "has no function; add one with @payment.performs(...)." in output
     )
 
 
@@ -96,20 +96,20 @@ def test_an_error_without_a_type_is_found(shop: Path, check: Callable[[], tuple[
         "import roundsman\n"
         "from roundsman import PermanentError\n"
         "typed = PermanentError('CardDeclined')\n"
-        "both = PermanentError('card declined', 'the bank said no')\n"
-        "named = PermanentError('card declined', message='the bank said no')\n"
+        "both = PermanentError('card declined', 'the bank refused')\n"
+        "named = PermanentError('card declined', message='the bank refused')\n"
         "dynamic = PermanentError(typed.error_type)\n"
         "made = PermanentError(f'{typed}Again')\n"
-        "wrong = PermanentError('the bank said no')\n"
-        "worse = roundsman.PermanentError(f'{typed} said no')\n"
-        "other = ValueError('the bank said no')\n"
+        "wrong = PermanentError('the bank refused')\n"
+        "worse = roundsman.PermanentError(f'{typed} refused')\n"
+        "other = ValueError('the bank refused')\n"
     )
-    code, said = check()
+    code, output = check()
     problem = (
         "functions/agents/stock/bank.py:{}: PermanentError has a sentence in place of its type; "
         'write PermanentError("CardDeclined", "the sentence") with a type of yours'
     )
-    assert (code, said) == (1, f"{problem.format(8)} {problem.format(9)} 2 problems.")
+    assert (code, output) == (1, f"{problem.format(8)} {problem.format(9)} 2 problems.")
 
 
 def change(path: Path, old: str, new: str) -> None:
@@ -125,9 +125,11 @@ def test_a_workflow_that_the_registry_lacks_is_found(
     folder = shop / "layers/workflows/workflows"
     text = (folder / "shop.py").read_text()
     (folder / "returns.py").write_text(text.replace('name="shop",', 'name="returns",'))
-    code, said = check()
+    code, output = check()
     assert code == 1
-    assert "layers/workflows/workflows/returns.py: the workflow returns is not in WORKFLOWS" in said
+    assert (
+        "layers/workflows/workflows/returns.py: the workflow returns is not in WORKFLOWS" in output
+    )
 
 
 def test_a_registry_without_workflows_is_one_sentence(
@@ -146,9 +148,9 @@ def test_a_module_that_no_other_imports_and_is_not_python_is_one_sentence(
     shop: Path, check: Callable[[], tuple[int, str]]
 ) -> None:
     (shop / "layers/workflows/workflows/notes.py").write_text("x = (\n")
-    code, said = check()
+    code, output = check()
     assert code == 1
-    assert said.startswith("layers/workflows/workflows/notes.py is not Python: '(' was")
+    assert output.startswith("layers/workflows/workflows/notes.py is not Python: '(' was")
 
 
 def test_names_that_cloudformation_would_refuse_are_found(
@@ -159,19 +161,21 @@ def test_names_that_cloudformation_would_refuse_are_found(
         template, "  AlertEmail:\n", "  Stock:\n    Type: String\n    Default: ''\n  AlertEmail:\n"
     )
     change(template, "Outputs:\n", "Outputs:\n  Mail: {Value: !GetAtt Mail.Outputs.Summary}\n")
-    code, said = check()
+    code, output = check()
     assert code == 1
-    assert "Stock is a parameter and a block: rename one of them" in said
-    assert "Mail: template.yaml has no Mail" in said
+    assert "Stock is a parameter and a block: rename one of them" in output
+    assert "Mail: template.yaml has no Mail" in output
 
 
 def test_a_default_that_the_engine_does_not_take_is_one_sentence(
     shop: Path, check: Callable[[], tuple[int, str]]
 ) -> None:
     change(shop / "template.yaml", "    Default: 60\n", "    Default: 61\n")
-    code, said = check()
+    code, output = check()
     assert code == 1
-    assert said.startswith("SupervisorIntervalSeconds is 61: use one of 5, 6, 10, 12, 15, 20, 30,")
+    assert output.startswith(
+        "SupervisorIntervalSeconds is 61: use one of 5, 6, 10, 12, 15, 20, 30,"
+    )
 
 
 def test_a_recurring_order_is_read_with_the_workflows_input_type(
@@ -184,13 +188,13 @@ def test_a_recurring_order_is_read_with_the_workflows_input_type(
         "        AlertEmail: !Ref AlertEmail\n"
         f"        RecurringOrderSchedule: cron(0 9 * * 1)\n        RecurringOrder: '{event}'\n",
     )
-    code, said = check()
+    code, output = check()
     assert code == 1
-    assert "RecurringOrderSchedule is 'cron(0 9 * * 1)': a cron expression has six fields" in said
-    assert 'RecurringOrder: processing.run must be "<aws.scheduler.scheduled-time>"' in said
-    assert "RecurringOrder would be rejected: customer: " in said
-    assert "RecurringOrder would be rejected: custmer: " in said
-    assert "4 problems." in said
+    assert "RecurringOrderSchedule is 'cron(0 9 * * 1)': a cron expression has six fields" in output
+    assert 'RecurringOrder: processing.run must be "<aws.scheduler.scheduled-time>"' in output
+    assert "RecurringOrder would be rejected: customer: " in output
+    assert "RecurringOrder would be rejected: custmer: " in output
+    assert "4 problems." in output
 
 
 @pytest.mark.parametrize(
@@ -206,10 +210,10 @@ def test_a_template_that_readers_would_misread_is_one_sentence(
     template = shop / "template.yaml"
     text = template.read_text().replace(old, new, 1)
     template.write_bytes(text.encode(errors="surrogateescape"))
-    code, said = check()
+    code, output = check()
     assert code == 1
-    assert wanted in said
-    assert "Traceback" not in said
+    assert wanted in output
+    assert "Traceback" not in output
 
 
 def test_an_edited_file_of_the_release_is_a_warning(
@@ -217,22 +221,24 @@ def test_an_edited_file_of_the_release_is_a_warning(
 ) -> None:
     with (shop / "stacks/agent.yaml").open("a") as file:
         file.write("# mine\n")
-    code, said = check()
+    code, output = check()
     assert code == 0
-    assert "No problem." in said
-    assert "Warning: stacks/agent.yaml was edited, so `roundsman upgrade` will refuse" in said
+    assert "No problem." in output
+    assert "Warning: stacks/agent.yaml was edited, so `roundsman upgrade` will refuse" in output
 
 
 def test_a_renamed_folder_of_an_agent_is_found(
     shop: Path, check: Callable[[], tuple[int, str]]
 ) -> None:
     (shop / "functions/agents/stock").rename(shop / "functions/agents/store")
-    code, said = check()
+    code, output = check()
     assert code == 1
-    assert "functions/agents/store/app.py defines the agent stock: rename the folder to st" in said
+    assert (
+        "functions/agents/store/app.py defines the agent stock: rename the folder to st" in output
+    )
     assert (
         "Stock: Code of the agent stock names functions/agents/stock, which has no app.py; name "
-        "the folder whose app.py defines stock" in said
+        "the folder whose app.py defines stock" in output
     )
 
 
@@ -242,11 +248,11 @@ def test_folders_of_two_agents_that_are_exchanged_are_found(
 ) -> None:
     template = shop / "template.yaml"
     change(template, "Code: ../functions/agents/stock", "Code: ../functions/agents/payment")
-    code, said = check()
+    code, output = check()
     assert code == 1
     assert (
         "Stock: Code of the agent stock names functions/agents/payment, which defines the agent "
-        "payment; name the folder" in said
+        "payment; name the folder" in output
     )
 
 
@@ -255,14 +261,14 @@ def test_a_key_that_is_not_the_workflows_name_is_found(
     shop: Path, check: Callable[[], tuple[int, str]], key: str
 ) -> None:
     change(shop / "layers/workflows/workflows/registry.py", "shop.name:", f"{key}:")
-    code, said = check()
+    code, output = check()
     assert code == 1
     found = key.split('"')[-2]
     assert (
         f"WORKFLOWS of registry.py has shop under the key '{found}': write shop.name as its key"
-        in said
+        in output
     )
-    assert "1 problems." in said
+    assert "1 problems." in output
 
 
 def test_a_function_that_is_called_and_is_not_there_is_found(
@@ -278,9 +284,11 @@ def test_a_function_that_is_called_and_is_not_there_is_found(
         "\n\nclass ",
         "\n\ndef total(given):\n    return add(given)\n\n\nclass ",
     )
-    code, said = check()
+    code, output = check()
     assert code == 1
-    assert re.search(r"functions/agents/stock/app.py:\d+: there is no _create; define or im", said)
-    assert re.search(r"functions/agents/payment/app.py:\d+: there is no RemoteService; def", said)
-    assert re.search(r"layers/workflows/workflows/shop.py:\d+: there is no add; define", said)
-    assert "3 problems." in said
+    assert re.search(
+        r"functions/agents/stock/app.py:\d+: there is no _create; define or im", output
+    )
+    assert re.search(r"functions/agents/payment/app.py:\d+: there is no RemoteService; def", output)
+    assert re.search(r"layers/workflows/workflows/shop.py:\d+: there is no add; define", output)
+    assert "3 problems." in output

@@ -1,4 +1,4 @@
-"""What holds for every verb: refusals, questions, waiting, and what is told of each."""
+"""What holds for every verb: refusals, questions, waiting, and what is printed for each."""
 
 from dataclasses import replace
 
@@ -32,11 +32,15 @@ def test_each_verb_is_refused_at_once_where_the_state_does_not_allow_it(operator
     for command in ALL_VERBS:
         result = operator.asks(*command, "--json")
         assert result.exit_code == 1, command
-        told = document(result)
-        assert (told["outcome"], told["commandId"], told["state"]) == ("refused", None, "Completed")
+        printed = document(result)
+        assert (printed["outcome"], printed["commandId"], printed["state"]) == (
+            "refused",
+            None,
+            "Completed",
+        )
         start = f"{command[0]} of ord-1 refused, nothing was sent: "
-        assert str(told["sentence"]).startswith(start)
-        assert result.stderr == f"{told['sentence']}\n"
+        assert str(printed["sentence"]).startswith(start)
+        assert result.stderr == f"{printed['sentence']}\n"
     assert commands(operator) == []
     assert operator.world.store.history("ord-1") == []
 
@@ -51,7 +55,7 @@ def test_each_verb_of_an_order_that_is_not_there_is_one_sentence(operator: Opera
             assert "\x1b" not in result.stderr
 
 
-def test_a_step_that_does_not_exist_is_told_with_those_that_do(operator: Operator) -> None:
+def test_a_step_that_does_not_exist_is_reported_with_those_that_do(operator: Operator) -> None:
     in_retry(operator)
     for arguments in (
         ("resolve", "ord-1", "charge", "--did"),
@@ -67,7 +71,7 @@ def test_a_step_that_does_not_exist_is_told_with_those_that_do(operator: Operato
 
 
 @pytest.mark.exhaustive
-def test_what_changed_since_the_look_is_refused_by_the_scheduler_and_told(
+def test_what_changed_since_the_look_is_refused_by_the_scheduler_and_reported(
     operator: Operator,
 ) -> None:
     in_retry(operator)
@@ -80,9 +84,9 @@ def test_what_changed_since_the_look_is_refused_by_the_scheduler_and_told(
     operator.patience.sleeping = someone_else_comes_first
     result = operator.asks("extend", "ord-1", "--by", "1m", "--json")
     assert result.exit_code == 1
-    told = document(result)
-    assert told["outcome"] == "refused"
-    assert told["commandId"] is not None
+    printed = document(result)
+    assert printed["outcome"] == "refused"
+    assert printed["commandId"] is not None
     assert result.stderr == (
         "extend by ops refused: the task has changed since it was read "
         f"(version {seen.version}, now {seen.version + 1}): read it again.\n"
@@ -91,15 +95,15 @@ def test_what_changed_since_the_look_is_refused_by_the_scheduler_and_told(
 
 
 @pytest.mark.exhaustive
-def test_a_scheduler_that_does_not_answer_is_told_and_the_command_still_acts_later(
+def test_a_scheduler_that_does_not_answer_is_reported_and_the_command_still_acts_later(
     operator: Operator,
 ) -> None:
     in_retry(operator)
     operator.patience.sleeping = lambda: None
     result = operator.asks("undo", "ord-1", "--json", "--wait", "2")
     assert result.exit_code == 4
-    told = document(result)
-    assert (told["outcome"], told["state"]) == ("unconfirmed", "Retry")
+    printed = document(result)
+    assert (printed["outcome"], printed["state"]) == ("unconfirmed", "Retry")
     assert result.stderr == (
         "undo of ord-1 is sent: no answer from the scheduler within 2 s. The command takes "
         "effect once, when the scheduler reads it. See: roundsman show ord-1\n"
@@ -109,7 +113,7 @@ def test_a_scheduler_that_does_not_answer_is_told_and_the_command_still_acts_lat
     assert operator.world.task("ord-1").state == "Undone"
 
 
-def test_a_send_whose_answer_was_lost_is_told_as_not_confirmed(operator: Operator) -> None:
+def test_a_send_whose_answer_was_lost_is_reported_as_not_confirmed(operator: Operator) -> None:
     in_retry(operator)
 
     def lost(**_: object) -> None:
@@ -122,7 +126,7 @@ def test_a_send_whose_answer_was_lost_is_told_as_not_confirmed(operator: Operato
     assert "run may have been sent nevertheless" in result.stderr
 
 
-def test_an_outcome_that_may_not_be_read_is_told_as_not_confirmed(operator: Operator) -> None:
+def test_an_outcome_that_may_not_be_read_is_reported_as_not_confirmed(operator: Operator) -> None:
     in_retry(operator)
 
     def denied(**_: object) -> None:
@@ -147,7 +151,7 @@ def test_a_look_that_is_throttled_is_repeated(operator: Operator) -> None:
         assert operator.asks("run", "ord-1").exit_code == 0
 
 
-def test_a_wait_that_is_broken_off_is_told_as_not_confirmed(operator: Operator) -> None:
+def test_a_wait_that_is_broken_off_is_reported_as_not_confirmed(operator: Operator) -> None:
     in_retry(operator)
 
     def ctrl_c() -> None:
@@ -173,8 +177,8 @@ def test_without_waiting_it_is_sent_and_that_is_all(operator: Operator) -> None:
     assert result.exit_code == 0
     assert result.stdout == "run of ord-1 is sent. See: roundsman show ord-1\n"
     assert operator.patience.slept == []
-    told = document(operator.asks("run", "ord-1", "--no-wait", "--json"))
-    assert told["outcome"] == "sent"
+    printed = document(operator.asks("run", "ord-1", "--no-wait", "--json"))
+    assert printed["outcome"] == "sent"
     operator.world.run()
     assert operator.world.task("ord-1").state == "Completed"
 
@@ -182,12 +186,12 @@ def test_without_waiting_it_is_sent_and_that_is_all(operator: Operator) -> None:
 IRREVERSIBLE = [("undo", "ord-1"), ("cancel", "ord-1"), ("cancel", "ord-1", "--no-undo")]
 
 
-def test_what_cannot_be_taken_back_is_not_sent_unless_someone_can_be_asked_or_yes_is_said(
+def test_what_cannot_be_taken_back_is_not_sent_unless_someone_can_be_asked_or_with_yes(
     operator: Operator,
 ) -> None:
     in_retry(operator)
     for command in IRREVERSIBLE:
-        result = operator.types(*command, "--reason", "told to")
+        result = operator.types(*command, "--reason", "routine")
         assert result.exit_code == 2
         assert "There is no terminal to confirm at: add --yes. Nothing was sent." in result.stderr
     assert commands(operator) == []
@@ -198,7 +202,7 @@ def test_at_a_terminal_the_person_is_asked_and_may_say_no(
 ) -> None:
     in_retry(operator)
     monkeypatch.setattr(confirm, "at_a_terminal", lambda: True)
-    command = ("cancel", "ord-1", "--no-undo", "--reason", "told to", "--json")
+    command = ("cancel", "ord-1", "--no-undo", "--reason", "routine", "--json")
     refused = operator.types(*command, answer="n\n")
     assert (refused.exit_code, refused.stdout) == (1, "")
     assert (
@@ -215,7 +219,7 @@ def test_at_a_terminal_the_person_is_asked_and_may_say_no(
 @pytest.mark.exhaustive
 def test_what_is_not_irreversible_is_never_asked_about(operator: Operator) -> None:
     in_retry(operator)
-    assert operator.types("run", "ord-1", "--reason", "told to").exit_code == 0
+    assert operator.types("run", "ord-1", "--reason", "routine").exit_code == 0
 
 
 @pytest.mark.exhaustive
@@ -224,10 +228,10 @@ def test_the_users_name_stands_in_where_none_is_given(
 ) -> None:
     in_retry(operator)
     monkeypatch.setenv("LOGNAME", "amy")
-    told = document(operator.types("extend", "ord-1", "--by", "1m", "--reason", "x", "--json"))
-    assert told["by"] == "amy"
-    told = document(operator.types("run", "ord-1", "--by", "bob", "--reason", "x", "--json"))
-    assert told["by"] == "bob"
+    printed = document(operator.types("extend", "ord-1", "--by", "1m", "--reason", "x", "--json"))
+    assert printed["by"] == "amy"
+    printed = document(operator.types("run", "ord-1", "--by", "bob", "--reason", "x", "--json"))
+    assert printed["by"] == "bob"
 
 
 def test_text_that_no_message_can_carry_is_refused_in_a_sentence(operator: Operator) -> None:
@@ -274,7 +278,7 @@ def test_a_reason_that_would_act_on_a_terminal_is_shown_inert(operator: Operator
 def test_wrong_usage_is_one_sentence_and_nothing_is_asked_of_aws(
     arguments: tuple[str, ...], sentence: str
 ) -> None:
-    reason = () if "--reason" in arguments else ("--reason", "told to")
+    reason = () if "--reason" in arguments else ("--reason", "routine")
     result = CliRunner().invoke(app, [*arguments, *reason])
     assert (result.exit_code, result.stdout) == (2, "")
     assert sentence in result.stderr

@@ -45,7 +45,7 @@ def test_an_undone_order_begins_again_with_another_token_which_is_not_shown(
     assert result.stdout.splitlines()[:3] == [
         "Its input would change:",
         "  paymentToken: (masked), now (masked)",
-        "Done: resubmit by ops: told to; corrected paymentToken.",
+        "Done: resubmit by ops: routine; corrected paymentToken.",
     ]
     operator.world.run()
     assert operator.world.task("ord-1").state == "Completed"
@@ -63,14 +63,14 @@ def test_a_dry_run_shows_the_changes_with_the_computed_ones_and_sends_nothing(
 ) -> None:
     before = unsent.world.task("ord-1")
     typed = ("--set", "lines[0].quantity=3", "--used", "--not-done", "send_confirmation")
-    told = ("resubmit", "ord-1", *typed, "--dry-run", "--reason", "told to")
-    found = unsent.reads(*told)
+    command = ("resubmit", "ord-1", *typed, "--dry-run", "--reason", "routine")
+    found = unsent.reads(*command)
     assert (found["outcome"], found["commandId"]) == ("dryRun", None)
     assert found["input"] == [
         {"path": "lines[0].quantity", "before": "2", "after": "3"},
         {"path": "total", "before": '"39.80"', "after": '"59.70"'},
     ]
-    shown = unsent.types(*told).stdout.splitlines()
+    shown = unsent.types(*command).stdout.splitlines()
     assert shown == [
         "Its input would change:",
         "  lines[0].quantity: 2, now 3",
@@ -86,13 +86,15 @@ def test_a_number_that_is_typed_for_a_text_is_text(operator: Operator) -> None:
     typed = ("--again", "--set", "shippingAddress.postalCode=1234", "--set", "lines[0].quantity=3")
     for orders in (("ord-1",), ("ord-1", "ord-2")):
         dry = () if len(orders) > 1 else ("--dry-run",)
-        shown = operator.types("resubmit", *orders, *typed, *dry, "--reason", "told to").stdout
+        shown = operator.types("resubmit", *orders, *typed, *dry, "--reason", "routine").stdout
         assert '  shippingAddress.postalCode: "9000", now "1234"' in shown
         assert "  lines[0].quantity: 2, now 3" in shown
 
 
 @pytest.mark.exhaustive
-def test_what_finished_steps_have_used_is_corrected_only_if_that_is_said(unsent: Operator) -> None:
+def test_what_finished_steps_have_used_is_corrected_only_if_asked_explicitly(
+    unsent: Operator,
+) -> None:
     typed = ("--set", "shippingAddress.name=B. Reader", "--not-done", "send_confirmation")
     result = unsent.asks("resubmit", "ord-1", *typed)
     assert result.exit_code == 1
@@ -117,7 +119,7 @@ def test_a_step_that_nothing_can_undo_must_be_stated_as_not_done(unsent: Operato
 def test_all_that_a_correction_must_state_is_named_at_once_with_the_command(
     unsent: Operator,
 ) -> None:
-    typed = ("resubmit", "ord-1", "--set", "customerId=c-43", "--reason", "told to", "--yes")
+    typed = ("resubmit", "ord-1", "--set", "customerId=c-43", "--reason", "routine", "--yes")
     for dry in ((), ("--dry-run",)):
         result = unsent.types(*typed, *dry)
         assert result.exit_code == 1
@@ -126,11 +128,11 @@ def test_all_that_a_correction_must_state_is_named_at_once_with_the_command(
         assert "send_confirmation: it may have had its effect" in result.stderr
         assert "add --not-done and its name" in result.stderr
         assert "`" not in result.stderr
-        said = "Next if the service shows that send_confirmation did not happen: "
+        hint = "Next if the service shows that send_confirmation did not happen: "
         [following] = [line for line in result.stderr.splitlines() if line.startswith("Next")]
-        assert following.startswith(f"{said}roundsman resubmit ord-1 --set customerId=c-43")
+        assert following.startswith(f"{hint}roundsman resubmit ord-1 --set customerId=c-43")
         assert following.endswith("--used --not-done send_confirmation")
-    following = following.removeprefix(f"{said}roundsman ")
+    following = following.removeprefix(f"{hint}roundsman ")
     result = unsent.types(*shlex.split(following))
     assert "resubmit of ord-1 is possible" in result.stdout
     result = unsent.types(*shlex.split(following.replace(" --dry-run", "")))
@@ -231,21 +233,23 @@ def test_options_that_make_no_sense_are_a_sentence(
     assert sentence in result.stderr
 
 
-@pytest.mark.parametrize(("content", "said"), [("{", "is not JSON"), ("[]", "not a JSON object")])
+@pytest.mark.parametrize(
+    ("content", "message"), [("{", "is not JSON"), ("[]", "not a JSON object")]
+)
 def test_a_file_that_is_not_an_object_is_a_sentence(
-    operator: Operator, tmp_path: Path, content: str, said: str
+    operator: Operator, tmp_path: Path, content: str, message: str
 ) -> None:
     file = tmp_path / "order.json"
     file.write_text(content, encoding="utf-8")
     result = operator.asks("resubmit", "ord-1", "--input", str(file))
     assert result.exit_code == 2
-    assert said in result.stderr
+    assert message in result.stderr
 
 
 @pytest.mark.exhaustive
 def test_a_correction_is_asked_about(unsent: Operator) -> None:
     typed = ("--set", "customerId=c-43", "--used", "--not-done", "send_confirmation")
-    result = unsent.types("resubmit", "ord-1", *typed, "--reason", "told to", answer="n\n")
+    result = unsent.types("resubmit", "ord-1", *typed, "--reason", "routine", answer="n\n")
     assert result.exit_code == 2
     assert "Continue it with the corrected input?" in result.stderr
     assert not unsent.world.task("ord-1").corrections
@@ -274,7 +278,7 @@ def test_many_orders_are_corrected_each_with_its_own_total(operator: Operator) -
     names = ("ord-1", "ord-2", "ord-3")
     typed = ("--again", "--set", "paymentToken=tok_visa", "--set", "lines[0].unitPrice=10.00")
     tried = operator.reads(
-        "resubmit", *names, *typed[:3], "--set", 'lines[0].unitPrice="10.00"', "--reason", "told to"
+        "resubmit", *names, *typed[:3], "--set", 'lines[0].unitPrice="10.00"', "--reason", "routine"
     )
     inputs = tried["inputs"]
     assert isinstance(inputs, list)
@@ -282,11 +286,11 @@ def test_many_orders_are_corrected_each_with_its_own_total(operator: Operator) -
     totals = [change["after"] for one in inputs for change in one["changes"][-1:]]
     assert totals == ['"20.00"', '"20.00"', '"30.00"']
     assert "tok_visa" not in json.dumps(inputs)
-    shown = operator.types("resubmit", *names, *typed[:3], "--reason", "told to").stdout
+    shown = operator.types("resubmit", *names, *typed[:3], "--reason", "routine").stdout
     assert "ord-1: the input would change:\n  paymentToken: (masked), now (masked)" in shown
     operator.lets_time_pass()
     result = operator.types(
-        "resubmit", *names, *typed[:3], "--reason", "told to", "--as", "ops", "--go", "--yes",
+        "resubmit", *names, *typed[:3], "--reason", "routine", "--as", "ops", "--go", "--yes",
         "--json", "--set", 'lines[0].unitPrice="10.00"',
     )  # fmt: skip
     found = document(result)

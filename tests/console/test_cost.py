@@ -36,11 +36,11 @@ def reads(*arguments: str) -> dict[str, object]:
 def test_a_month_is_shown_part_by_part_with_its_sum_and_what_it_costs_elsewhere() -> None:
     result = types("--orders-per-month", "3e6")
     assert result.exit_code == 0
-    said = " ".join(result.stdout.split())
+    output = " ".join(result.stdout.split())
     for part in ("3,000,000 orders a month", "DynamoDB: writes", "SQS: requests", "Lambda: time"):
-        assert part in said
+        assert part in output
     for part in ("per million orders", "Step Functions Standard: 100.80 USD per million"):
-        assert part in said
+        assert part in output
     assert max(map(len, result.stdout.splitlines())) <= 80
 
 
@@ -112,7 +112,7 @@ def noted(
     )
 
 
-def test_a_live_stack_tells_what_its_orders_took_by_workflow(operator: Operator) -> None:
+def test_a_live_stack_shows_what_its_orders_took_by_workflow(operator: Operator) -> None:
     noted(operator, "OrdersAccepted", 3, service="submission")
     for workflow, decisions in (("order_fulfilment", 6), ("order_fulfilment", 8), ("gift", 6)):
         noted(operator, "TaskDecisions", decisions, service="scheduler", workflow=workflow)

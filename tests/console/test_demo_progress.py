@@ -1,4 +1,4 @@
-"""How far a run is: when it is over, what is shown meanwhile, and what is said when time is up."""
+"""How far a run is: when it is over, what is shown meanwhile, and what if the time is up."""
 
 import io
 import json
@@ -85,7 +85,7 @@ def test_repeats_follow_once_the_order_that_they_repeat_was_taken() -> None:
     assert may_follow(SENT, Snapshot(tasks={"ord-1001": good, "ord-1010": later}))
 
 
-def test_what_is_open_is_said_with_its_steps() -> None:
+def test_what_is_open_is_shown_with_its_steps() -> None:
     steps = {
         "reserve_stock": StepRecord(
             process_state=ProcessState.PROCESSING,
@@ -102,11 +102,11 @@ def test_what_is_open_is_said_with_its_steps() -> None:
     ]
 
 
-def test_orders_that_nobody_took_are_said_to_be_in_the_queue() -> None:
-    said = still_open(SENT, Snapshot(waiting=7))
-    assert len(said) == len(SENT)
-    assert said[0] == "good.json (ord-1001) is open: still in the SubmissionQueue"
-    assert "not sent, because its order was never accepted" in said[-1]
+def test_orders_that_nobody_took_are_reported_to_be_in_the_queue() -> None:
+    lines = still_open(SENT, Snapshot(waiting=7))
+    assert len(lines) == len(SENT)
+    assert lines[0] == "good.json (ord-1001) is open: still in the SubmissionQueue"
+    assert "not sent, because its order was never accepted" in lines[-1]
 
 
 def test_each_change_is_one_line_where_nobody_looks_at_a_terminal() -> None:
@@ -117,7 +117,7 @@ def test_each_change_is_one_line_where_nobody_looks_at_a_terminal() -> None:
     assert "ord-1004: reserve_stock Processed, 1 failed\n" in text
 
 
-def test_a_call_that_hangs_is_said_when_it_begins_and_when_it_ends() -> None:
+def test_a_call_that_hangs_is_reported_when_it_begins_and_when_it_ends() -> None:
     hangs = replace(ended(), hanging=1)
     text = shown(ended(), hangs, hangs, ended())
     assert text.count("1 call hangs at the remote services\n") == 1
@@ -144,13 +144,13 @@ def test_the_table_has_a_row_for_each_message_and_the_time_left(wide: bool) -> N
 
 def test_the_report_says_that_all_is_well_only_if_it_is() -> None:
     facts = good_facts()
-    for found, said in (
+    for found, sentence in (
         (facts, "Everything is as expected"),
         (replace(facts, alerts=()), "no alert"),
     ):
         out = io.StringIO()
         print_summary(Console(file=out, width=200), summarise(SENT, found, seconds=12.0))
-        assert said in out.getvalue()
+        assert sentence in out.getvalue()
         assert ("Everything is as expected" in out.getvalue()) is (found is facts)
 
 
@@ -183,7 +183,7 @@ def test_a_rejection_in_another_form_is_its_own_text(text: str) -> None:
     assert read_rejection(text) == SeenRejection(text, ())
 
 
-def test_a_rejection_is_told_with_what_is_wrong() -> None:
+def test_a_rejection_is_shown_with_what_is_wrong() -> None:
     out = io.StringIO()
     with watching(Console(file=out, width=200), SENT) as watch:
         watch.rejected(SeenRejection("{}", (("lines", "x"), ("currency", "y"))), "malformed.json")

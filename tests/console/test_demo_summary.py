@@ -61,8 +61,8 @@ def test_an_order_that_ended_in_another_state_is_named_with_the_reason() -> None
     archived = replace(
         facts.tasks["ord-1009"], task_id="ord-1001", steps=facts.tasks["ord-1001"].steps
     )
-    said = only_difference(with_task(facts, archived))
-    assert said.startswith("good.json (ord-1001): it is Archived, not Completed: send_conf")
+    difference = only_difference(with_task(facts, archived))
+    assert difference.startswith("good.json (ord-1001): it is Archived, not Completed: send_conf")
 
 
 def test_an_order_that_should_fail_and_did_not_is_named() -> None:
@@ -83,8 +83,8 @@ def test_an_order_that_was_cancelled_by_somebody_else_is_named_twice() -> None:
     found = facts.tasks["ord-1010"]
     assert found.ending is not None
     other = replace(found, ending=replace(found.ending, why="cancelled by operator"))
-    said = differences(with_task(facts, other))
-    assert [line.partition(":")[0] for line in said] == [
+    difference = differences(with_task(facts, other))
+    assert [line.partition(":")[0] for line in difference] == [
         "later.json (ord-1010)",
         "later.json (ord-1010)",
         "cancel.json (ord-1010)",
@@ -95,16 +95,16 @@ def test_an_effect_that_still_stands_though_it_should_be_undone_is_named() -> No
     facts = good_facts()
     key = perform_key("ord-1008", "charge_card")
     stands = [replace(e, undone=False) if e.key == key else e for e in facts.effects]
-    said = only_difference(replace(facts, effects=stands))
-    assert said == "undeliverable.json (ord-1008): the effect of charge_card still stands"
+    difference = only_difference(replace(facts, effects=stands))
+    assert difference == "undeliverable.json (ord-1008): the effect of charge_card still stands"
 
 
 def test_an_effect_that_was_undone_for_nothing_is_named() -> None:
     facts = good_facts()
     key = perform_key("ord-1001", "charge_card")
     undone = [replace(e, undone=True) if e.key == key else e for e in facts.effects]
-    said = only_difference(replace(facts, effects=undone))
-    assert said == "good.json (ord-1001): the effect of charge_card was undone"
+    difference = only_difference(replace(facts, effects=undone))
+    assert difference == "good.json (ord-1001): the effect of charge_card was undone"
 
 
 @pytest.mark.parametrize(("times", "words"), [(0, "not at all"), (2, "twice")])
@@ -112,16 +112,16 @@ def test_an_undo_that_did_not_happen_once_is_named(times: int, words: str) -> No
     facts = good_facts()
     key = undo_key("ord-1005", "reserve_stock")
     counted = [replace(e, effects=times) if e.key == key else e for e in facts.effects]
-    said = only_difference(replace(facts, effects=counted))
-    assert said.endswith(f"the effect of reserve_stock was undone {words}, not once")
+    difference = only_difference(replace(facts, effects=counted))
+    assert difference.endswith(f"the effect of reserve_stock was undone {words}, not once")
 
 
 def test_an_undo_that_was_never_made_again_is_named() -> None:
     facts = good_facts()
     key = undo_key("ord-1008", "charge_card")
     once = [replace(e, calls=1) if e.key == key else e for e in facts.effects]
-    said = only_difference(replace(facts, effects=once))
-    assert said.endswith("the undo of charge_card was not called again with the same key")
+    difference = only_difference(replace(facts, effects=once))
+    assert difference.endswith("the undo of charge_card was not called again with the same key")
 
 
 def test_an_order_without_a_task_is_named() -> None:
@@ -168,8 +168,8 @@ def test_an_effect_that_happened_twice_is_named() -> None:
     facts = good_facts()
     key = perform_key("ord-1003", "charge_card")
     twice = [replace(e, effects=2) if e.key == key else e for e in facts.effects]
-    said = only_difference(replace(facts, effects=twice))
-    assert said.endswith("the effect of charge_card happened twice, not once")
+    difference = only_difference(replace(facts, effects=twice))
+    assert difference.endswith("the effect of charge_card happened twice, not once")
 
 
 def test_an_effect_that_never_happened_is_named() -> None:
@@ -189,37 +189,37 @@ def test_an_effect_that_never_happened_is_named() -> None:
 def test_an_effect_that_nothing_asked_for_is_named(key: str) -> None:
     facts = without_effect(good_facts(), key)
     stray = LedgerEffect(key, key.split("/", maxsplit=1)[0], "payment", effects=1, calls=1)
-    said = only_difference(replace(facts, effects=[*facts.effects, stray]))
-    assert said == f"an unexpected effect happened: {key}, once"
+    difference = only_difference(replace(facts, effects=[*facts.effects, stray]))
+    assert difference == f"an unexpected effect happened: {key}, once"
 
 
 def test_a_retry_that_was_never_made_is_named() -> None:
     facts = good_facts()
     key = perform_key("ord-1002", "charge_card")
     once = [replace(e, calls=1) if e.key == key else e for e in facts.effects]
-    said = only_difference(replace(facts, effects=once))
-    assert said.endswith("charge_card was not called again with the same key")
+    difference = only_difference(replace(facts, effects=once))
+    assert difference.endswith("charge_card was not called again with the same key")
 
 
 @pytest.mark.parametrize(
     ("struck", "order_id"), [((0, 1, 1, 1, 1), "1002"), ((1, 1, 1, 1), "1009")]
 )
 def test_a_fault_that_never_struck_is_named(struck: tuple[int, ...], order_id: str) -> None:
-    said = only_difference(replace(good_facts(), struck=struck))
-    assert order_id in said
-    assert said.endswith("its fault was never applied")
+    difference = only_difference(replace(good_facts(), struck=struck))
+    assert order_id in difference
+    assert difference.endswith("its fault was never applied")
 
 
 def test_a_missing_alert_is_named() -> None:
-    said = only_difference(replace(good_facts(), alerts=()))
-    assert said == "no-mail.json (ord-1009): there was no alert about it"
+    difference = only_difference(replace(good_facts(), alerts=()))
+    assert difference == "no-mail.json (ord-1009): there was no alert about it"
 
 
 def test_an_alert_about_a_healthy_order_is_named() -> None:
     facts = good_facts()
     stray = AlertSeen("archived", "no reason", "ord-1001", "task_archived")
-    said = only_difference(replace(facts, alerts=[*facts.alerts, stray]))
-    assert said == "there was an unexpected alert: archived (no reason)"
+    difference = only_difference(replace(facts, alerts=[*facts.alerts, stray]))
+    assert difference == "there was an unexpected alert: archived (no reason)"
 
 
 def test_an_alert_that_comes_twice_is_delivery_at_least_once() -> None:
@@ -236,8 +236,8 @@ def test_an_alarm_of_the_stack_is_about_no_order() -> None:
 @pytest.mark.parametrize("dead_letters", [True, False])
 def test_a_message_left_in_a_queue_is_named(dead_letters: bool) -> None:
     left = QueueDepth("PaymentRequestDeadLetterQueue", 1, dead_letters)
-    said = only_difference(replace(good_facts(), queues=[left]))
-    assert said == "PaymentRequestDeadLetterQueue still holds 1 message"
+    difference = only_difference(replace(good_facts(), queues=[left]))
+    assert difference == "PaymentRequestDeadLetterQueue still holds 1 message"
 
 
 def test_a_run_whose_queues_were_not_looked_at_fails() -> None:
@@ -245,15 +245,15 @@ def test_a_run_whose_queues_were_not_looked_at_fails() -> None:
 
 
 def test_a_call_that_still_hangs_is_named() -> None:
-    said = only_difference(replace(good_facts(), hanging=1))
-    assert said == "at the end, 1 call hangs at the remote services"
+    difference = only_difference(replace(good_facts(), hanging=1))
+    assert difference == "at the end, 1 call hangs at the remote services"
 
 
 def test_a_malformed_event_that_was_not_rejected_is_named() -> None:
     facts = good_facts()
     kept = [r for r in facts.rejections if r.body != sent_of("malformed.json").body]
-    said = only_difference(replace(facts, rejections=kept))
-    assert said == "malformed.json (ord-1006): it is not in the RejectedQueue"
+    difference = only_difference(replace(facts, rejections=kept))
+    assert difference == "malformed.json (ord-1006): it is not in the RejectedQueue"
 
 
 def test_a_problem_that_the_rejection_does_not_name_is_named() -> None:
@@ -278,22 +278,22 @@ def test_a_rejection_for_another_reason_is_named() -> None:
 def test_a_good_order_that_was_rejected_is_named() -> None:
     facts = good_facts()
     refused = SeenRejection(sent_of("urgent.json").body, (("currency", "is wrong"),))
-    said = only_difference(replace(facts, rejections=[*facts.rejections, refused]))
-    assert said.endswith("it was rejected: currency: is wrong")
+    difference = only_difference(replace(facts, rejections=[*facts.rejections, refused]))
+    assert difference.endswith("it was rejected: currency: is wrong")
 
 
 def test_a_rejected_message_that_the_demo_did_not_send_is_named() -> None:
     facts = good_facts()
     stray = SeenRejection("{}", (("version", "missing"),))
-    said = only_difference(replace(facts, rejections=[*facts.rejections, stray]))
-    assert said.startswith("a message that the demo did not send was rejected: version")
+    difference = only_difference(replace(facts, rejections=[*facts.rejections, stray]))
+    assert difference.startswith("a message that the demo did not send was rejected: version")
 
 
 def test_a_duplicate_that_changed_the_order_is_named() -> None:
     facts = good_facts()
     row = OrderRow("ord-1001", {"orderId": "ord-1001", "total": "0"}, "b" * 64, 1_000)
-    said = only_difference(replace(facts, rows={**facts.rows, "ord-1001": row}))
-    assert said.startswith("duplicate.json (ord-1001): the order's row is not what it was")
+    difference = only_difference(replace(facts, rows={**facts.rows, "ord-1001": row}))
+    assert difference.startswith("duplicate.json (ord-1001): the order's row is not what it was")
 
 
 def test_a_task_and_an_order_that_nobody_sent_are_named() -> None:

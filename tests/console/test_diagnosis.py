@@ -40,13 +40,13 @@ def active(record: StepRecord, **others: StepRecord) -> Task:
     return replace(task, state=TaskState.ACTIVE)
 
 
-def told(task: Task, facts: TaskFacts = SEEN) -> Diagnosis:
+def diagnosis_of(task: Task, facts: TaskFacts = SEEN) -> Diagnosis:
     return diagnose(task, plan(), facts)
 
 
 def test_a_task_of_a_later_time_waits_for_it() -> None:
     task = replace(open_task("ord-1"), state=TaskState.SCHEDULED, start_at=AT + 3_600_000)
-    found = told(task)
+    found = diagnosis_of(task)
     assert found.case == "scheduled"
     assert found.sentence == ("ord-1 waits for its start time, at 2027-01-15T09:00:00Z, in 1 h.")
     assert found.next == "roundsman run ord-1 --reason '...'"
@@ -54,26 +54,26 @@ def test_a_task_of_a_later_time_waits_for_it() -> None:
 
 def test_a_time_that_has_come_is_the_supervisors_matter() -> None:
     task = replace(open_task("ord-1"), state=TaskState.SCHEDULED, start_at=AT - 5_000)
-    found = told(task)
+    found = diagnosis_of(task)
     assert (found.case, found.next) == ("scheduled_late", None)
     assert "should have started 5 s ago; a supervisor handles it in its next pass" in found.sentence
 
 
 def test_a_task_that_is_ready_waits_for_the_scheduler() -> None:
     task = replace(open_task("ord-1"), due_at=AT + 30_000)
-    found = told(task, replace(SEEN, scheduler=SchedulerNow(waiting=1_200)))
+    found = diagnosis_of(task, replace(SEEN, scheduler=SchedulerNow(waiting=1_200)))
     assert (found.case, found.step) == ("pending", "charge")
     assert "waits for the scheduler to begin charge, pick, with 1200 messages" in found.sentence
     assert "the supervisor sends another at 2027-01-15T08:00:30Z, in 30 s." in found.sentence
-    assert "with" not in told(task).sentence.split(";")[0]
+    assert "with" not in diagnosis_of(task).sentence.split(";")[0]
 
 
 def test_a_task_that_is_ready_for_too_long_waits_for_the_supervisor() -> None:
-    assert told(replace(open_task("ord-1"), due_at=AT - 5_000)).case == "pending_late"
+    assert diagnosis_of(replace(open_task("ord-1"), due_at=AT - 5_000)).case == "pending_late"
 
 
 def test_a_step_within_its_time_waits_for_its_agent() -> None:
-    found = told(active(replace(AT_AGENT, failure_count=1, error=FAILED)))
+    found = diagnosis_of(active(replace(AT_AGENT, failure_count=1, error=FAILED)))
     assert (found.case, found.step, found.agent, found.next) == (
         "at_agent",
         "charge",
@@ -90,7 +90,7 @@ def test_a_step_within_its_time_waits_for_its_agent() -> None:
 
 def test_a_request_that_its_agent_has_not_read_waits_behind_the_others() -> None:
     behind = {"payment/normal": AgentView(lag=90_000, read_up_to=AT - 80_000)}
-    found = told(active(AT_AGENT), replace(SEEN, agents=behind))
+    found = diagnosis_of(active(AT_AGENT), replace(SEEN, agents=behind))
     assert (found.case, found.next) == ("unread", "roundsman agents")
     assert "waits for payment to read the request of charge: its queue is behind" in found.sentence
     assert found.evidence[0] == "payment now reads requests that were sent 90 s ago"
@@ -98,17 +98,17 @@ def test_a_request_that_its_agent_has_not_read_waits_behind_the_others() -> None
 
 def test_a_request_of_an_agent_that_is_behind_but_has_read_it_is_at_its_agent() -> None:
     behind = {"payment/normal": AgentView(lag=90_000, read_up_to=AT)}
-    assert told(active(AT_AGENT), replace(SEEN, agents=behind)).case == "at_agent"
+    assert diagnosis_of(active(AT_AGENT), replace(SEEN, agents=behind)).case == "at_agent"
 
 
 def test_an_overdue_step_is_made_again_by_the_supervisors_next_pass() -> None:
-    found = told(active(replace(AT_AGENT, complete_by=AT - 3_000)))
+    found = diagnosis_of(active(replace(AT_AGENT, complete_by=AT - 3_000)))
     assert (found.case, found.next) == ("overdue", None)
     assert "overdue by 3 s; a supervisor handles it in its next pass, by" in found.sentence
 
 
 @pytest.mark.parametrize(
-    ("visited_at", "said"),
+    ("visited_at", "message"),
     [
         (None, "no supervisor has handled it: none is running"),
         (MINUTES_AGO, "no supervisor has handled it: none is running"),
@@ -116,13 +116,13 @@ def test_an_overdue_step_is_made_again_by_the_supervisors_next_pass() -> None:
     ],
 )
 def test_a_step_that_is_long_overdue_is_a_matter_for_the_doctor(
-    visited_at: int | None, said: str
+    visited_at: int | None, message: str
 ) -> None:
-    found = told(
+    found = diagnosis_of(
         active(replace(AT_AGENT, complete_by=MINUTES_AGO)), TaskFacts(at=AT, visited_at=visited_at)
     )
     assert (found.case, found.next) == ("overdue", "roundsman doctor")
-    assert found.sentence.endswith(f"{said}.")
+    assert found.sentence.endswith(f"{message}.")
 
 
 REPLIES_BEHIND = {"payment/replies": ReadMark(AT - 725_000, AT - 5_000)}
@@ -138,7 +138,7 @@ def behind(marks: dict[str, ReadMark], waiting: int | None = None) -> TaskFacts:
 
 @pytest.mark.parametrize("marks", [REPLIES_BEHIND, COMMANDS_BEHIND])
 def test_a_late_step_says_how_far_the_scheduler_is_behind(marks: dict[str, ReadMark]) -> None:
-    found = told(active(LATE), behind(marks))
+    found = diagnosis_of(active(LATE), behind(marks))
     assert (found.case, found.agent, found.next) == ("reply_waits", "payment", "roundsman stats")
     assert found.sentence == (
         "ord-1 waits for payment's answer to charge (attempt 1 of 3), late for 2 min: the "
@@ -161,7 +161,7 @@ def test_a_late_step_says_how_far_the_scheduler_is_behind(marks: dict[str, ReadM
 def test_a_late_step_without_a_mark_that_says_so_has_a_reply_that_may_wait(
     marks: dict[str, ReadMark],
 ) -> None:
-    found = told(active(LATE), behind(marks))
+    found = diagnosis_of(active(LATE), behind(marks))
     assert found.case == "reply_waits"
     assert "late for 2 min: its reply may wait in its queue; nothing is counted" in found.sentence
 
@@ -169,22 +169,22 @@ def test_a_late_step_without_a_mark_that_says_so_has_a_reply_that_may_wait(
 def test_the_time_of_an_order_that_ends_does_not_move() -> None:
     undo = replace(LATE, process_state=ProcessState.UNDOING)
     for record, ending in ((LATE, ENDING), (undo, ENDING), (undo, None)):
-        found = told(replace(active(record), ending=ending))
+        found = diagnosis_of(replace(active(record), ending=ending))
         assert "nothing is counted; it is checked again at" in found.sentence
 
 
 def test_a_late_step_whose_check_has_passed_is_a_matter_for_the_supervisor() -> None:
-    found = told(active(replace(LATE, complete_by=AT - 5_000)), behind(REPLIES_BEHIND))
+    found = diagnosis_of(active(replace(LATE, complete_by=AT - 5_000)), behind(REPLIES_BEHIND))
     assert (found.case, found.next) == ("reply_waits", None)
     assert "the order's time moves; a supervisor handles it in its next pass, by" in found.sentence
     assert RUNBOOK in found.evidence
-    found = told(active(replace(LATE, complete_by=MINUTES_AGO)), behind(REPLIES_BEHIND))
+    found = diagnosis_of(active(replace(LATE, complete_by=MINUTES_AGO)), behind(REPLIES_BEHIND))
     assert found.next == "roundsman doctor"
 
 
 def test_a_ready_step_that_is_late_says_that_its_start_waits() -> None:
     done = StepRecord(process_state=ProcessState.PROCESSED)
-    found = told(active(done, pick=STARTS_LATE), behind(COMMANDS_BEHIND))
+    found = diagnosis_of(active(done, pick=STARTS_LATE), behind(COMMANDS_BEHIND))
     assert (found.case, found.step, found.next) == ("start_waits", "pick", "roundsman stats")
     assert found.sentence == (
         "ord-1 waits for the scheduler to begin pick: its start waits in the scheduler's queue; "
@@ -193,7 +193,7 @@ def test_a_ready_step_that_is_late_says_that_its_start_waits() -> None:
     )
     assert RUNBOOK in found.evidence
     undo = replace(STARTS_LATE, process_state=ProcessState.UNDOING)
-    found = told(replace(active(undo), ending=ENDING))
+    found = diagnosis_of(replace(active(undo), ending=ENDING))
     assert found.case == "start_waits"
     assert "to begin the undo of charge: its start waits in the scheduler's queue; " in (
         found.sentence
@@ -201,15 +201,15 @@ def test_a_ready_step_that_is_late_says_that_its_start_waits() -> None:
 
 
 def test_a_ready_step_does_not_wait_in_an_empty_queue_or_for_a_start_that_does_not_come() -> None:
-    assert told(active(STARTS_LATE), behind({}, 0)).case == "pending_late"
-    assert told(active(STARTS_LATE), behind({}, 1)).case == "start_waits"
-    assert told(active(STARTS_LATE), behind(COMMANDS_BEHIND, 0)).case == "start_waits"
-    assert told(replace(active(STARTS_LATE), ending=ENDING)).case == "pending_late"
+    assert diagnosis_of(active(STARTS_LATE), behind({}, 0)).case == "pending_late"
+    assert diagnosis_of(active(STARTS_LATE), behind({}, 1)).case == "start_waits"
+    assert diagnosis_of(active(STARTS_LATE), behind(COMMANDS_BEHIND, 0)).case == "start_waits"
+    assert diagnosis_of(replace(active(STARTS_LATE), ending=ENDING)).case == "pending_late"
 
 
 def test_a_task_of_which_nothing_has_begun_says_that_its_start_waits() -> None:
     task = replace(open_task("ord-1", AT - 40_000), due_at=AT + 30_000)
-    found = told(task, behind(COMMANDS_BEHIND, 1_200))
+    found = diagnosis_of(task, behind(COMMANDS_BEHIND, 1_200))
     assert (found.case, found.step, found.next) == ("start_waits", "charge", "roundsman stats")
     assert found.sentence == (
         "ord-1 waits for the scheduler to begin charge, pick, with 1200 messages in its queue: its "
@@ -217,37 +217,37 @@ def test_a_task_of_which_nothing_has_begun_says_that_its_start_waits() -> None:
         "it is checked again at 2027-01-15T08:00:30Z, in 30 s."
     )
     assert RUNBOOK in found.evidence
-    late = told(replace(task, due_at=AT - 5_000), behind(COMMANDS_BEHIND))
+    late = diagnosis_of(replace(task, due_at=AT - 5_000), behind(COMMANDS_BEHIND))
     assert (late.case, late.next) == ("start_waits", None)
     assert "12 min behind; a supervisor handles it in its next pass" in late.sentence
     assert RUNBOOK in late.evidence
-    assert told(task, behind({}, 0)).case == "pending"
+    assert diagnosis_of(task, behind({}, 0)).case == "pending"
     young = replace(open_task("ord-1", AT - 30_000), due_at=AT + 1)
-    assert told(young, behind(COMMANDS_BEHIND, 1_200)).case == "pending"
+    assert diagnosis_of(young, behind(COMMANDS_BEHIND, 1_200)).case == "pending"
 
 
 def test_a_missed_heartbeat_is_overdue_before_complete_by() -> None:
-    assert told(active(replace(AT_AGENT, heartbeat_by=AT - 1))).case == "overdue"
+    assert diagnosis_of(active(replace(AT_AGENT, heartbeat_by=AT - 1))).case == "overdue"
 
 
 def test_a_step_that_waits_for_its_next_attempt_can_be_run_now() -> None:
     record = StepRecord(failure_count=1, not_before=AT + 600_000, error=FAILED, started_at=AT)
-    found = told(replace(active(record), state=TaskState.RETRY))
+    found = diagnosis_of(replace(active(record), state=TaskState.RETRY))
     assert (found.case, found.next) == ("retry", "roundsman run ord-1 --reason '...'")
     assert "attempt 2 of 3 of charge, at 2027-01-15T08:10:00Z (in 10 min)" in found.sentence
     late = replace(record, not_before=AT - 2_000)
-    found = told(replace(active(late), state=TaskState.RETRY))
+    found = diagnosis_of(replace(active(late), state=TaskState.RETRY))
     assert (found.case, found.next) == ("retry_late", None)
 
 
 def test_a_step_whose_agent_is_held_names_who_holds_it_and_how_to_release_it() -> None:
     record = StepRecord(held_since=AT - 5_000, not_before=AT + 295_000, error=FAILED)
     task = replace(active(record), state=TaskState.RETRY)
-    found = told(task, replace(SEEN, holds=(HOLD,)))
+    found = diagnosis_of(task, replace(SEEN, holds=(HOLD,)))
     assert (found.case, found.agent, found.next) == ("held", "payment", "roundsman release payment")
     assert "waits for payment, which is held by amy: maintenance, until" in found.sentence
     assert "the next check is at 2027-01-15T08:04:55Z" in found.evidence
-    released = told(task)
+    released = diagnosis_of(task)
     assert (released.case, released.next) == ("held", None)
     assert "the next check of payment, which takes work again" in released.sentence
 
@@ -255,14 +255,14 @@ def test_a_step_whose_agent_is_held_names_who_holds_it_and_how_to_release_it() -
 def test_an_open_circuit_closes_by_itself() -> None:
     record = StepRecord(held_since=AT - 5_000, not_before=AT + 295_000)
     circuit = Hold("payment", BREAKER, AT - 6_000, AT + 24_000, "5 calls failed", "the breaker")
-    found = told(active(record), replace(SEEN, holds=(circuit,)))
+    found = diagnosis_of(active(record), replace(SEEN, holds=(circuit,)))
     assert (found.case, found.next) == ("circuit_open", "roundsman agents")
     assert "payment, which has an open circuit: 5 calls failed, until" in found.sentence
-    assert told(active(record), replace(SEEN, holds=(circuit, HOLD))).case == "held"
+    assert diagnosis_of(active(record), replace(SEEN, holds=(circuit, HOLD))).case == "held"
 
 
 def test_a_callback_waits_for_somebody_outside() -> None:
-    found = told(active(replace(AT_AGENT, waiting=True, complete_by=AT + 3_600_000)))
+    found = diagnosis_of(active(replace(AT_AGENT, waiting=True, complete_by=AT + 3_600_000)))
     assert found.case == "callback"
     assert "a callback for charge (agent payment), until" in found.sentence
     assert "whoever has the token of the callback can answer it" in found.evidence
@@ -272,17 +272,17 @@ def test_a_callback_waits_for_somebody_outside() -> None:
 def test_a_callback_that_is_reminded_of_says_how_often_and_when_again() -> None:
     record = replace(AT_AGENT, waiting=True, complete_by=AT + 3_600_000, reminders=2)
     task = active(replace(record, remind_at=AT + 600_000))
-    said = "until 2027-01-15T09:00:00Z (in 1 h); reminded 2 times"
-    assert f"{said}, next at 2027-01-15T08:10:00Z" in told(task).sentence
-    ending = told(replace(task, ending=ENDING)).sentence
-    assert said in ending
+    words = "until 2027-01-15T09:00:00Z (in 1 h); reminded 2 times"
+    assert f"{words}, next at 2027-01-15T08:10:00Z" in diagnosis_of(task).sentence
+    ending = diagnosis_of(replace(task, ending=ENDING)).sentence
+    assert words in ending
     assert "next at" not in ending
 
 
 def test_an_undo_at_its_agent_says_what_it_is_undone_for() -> None:
     record = replace(AT_AGENT, process_state=ProcessState.UNDOING)
     task = replace(active(record), state=TaskState.UNDOING, ending=ENDING)
-    found = told(task)
+    found = diagnosis_of(task)
     assert found.case == "undoing"
     assert "payment's answer to the undo of charge (attempt 1 of 3)" in found.sentence
     assert "no further steps start: charge: declined" in found.evidence
@@ -291,16 +291,16 @@ def test_an_undo_at_its_agent_says_what_it_is_undone_for() -> None:
 def test_an_undo_waits_until_no_request_can_act_and_for_what_came_after() -> None:
     record = StepRecord(process_state=ProcessState.UNDOING, started_at=AT, not_before=AT + 9_000)
     task = replace(active(record), state=TaskState.UNDOING, ending=ENDING)
-    assert "when no request of it can take effect any more" in told(task).sentence
-    again = told(replace(task, steps={"charge": replace(record, failure_count=1)}))
+    assert "when no request of it can take effect any more" in diagnosis_of(task).sentence
+    again = diagnosis_of(replace(task, steps={"charge": replace(record, failure_count=1)}))
     assert "attempt 2 of the undo of charge" in again.sentence
-    ready = told(replace(task, steps={"charge": replace(record, not_before=None)}))
+    ready = diagnosis_of(replace(task, steps={"charge": replace(record, not_before=None)}))
     assert (ready.case, ready.step) == ("undo_waits", "charge")
     assert "after the undo of the steps that followed it" in ready.sentence
 
 
 def test_an_archived_task_waits_for_a_person() -> None:
-    found = told(archived("ord-1", AT - 60_000))
+    found = diagnosis_of(archived("ord-1", AT - 60_000))
     assert (found.case, found.step) == ("archived", "charge")
     assert "has needed a person since 2027-01-15T07:59:00Z (60 s ago): charge: failed" in (
         found.sentence
@@ -309,21 +309,23 @@ def test_an_archived_task_waits_for_a_person() -> None:
     assert found.next == "roundsman resubmit ord-1 --reason '...'"
 
 
-def test_an_undo_that_failed_is_told_before_why_it_was_begun() -> None:
+def test_an_undo_that_failed_is_shown_before_why_it_was_begun() -> None:
     record = StepRecord(process_state=ProcessState.UNDO_ERROR, error=DECLINED, started_at=AT)
     task = replace(archived("ord-1"), ending=ENDING, steps={"charge": record})
-    assert "the undo of charge failed (CardDeclined: POST answered 402)" in told(task).sentence
+    assert (
+        "the undo of charge failed (CardDeclined: POST answered 402)" in diagnosis_of(task).sentence
+    )
 
 
 def test_what_is_over_waits_for_nothing() -> None:
     done = replace(
         open_task("ord-1"), state=TaskState.COMPLETED, ended_at=AT - 5_000, expires_at=AT + 1
     )
-    found = told(done)
+    found = diagnosis_of(done)
     assert (found.case, found.next) == ("ended", None)
     assert "waits for nothing: Completed since" in found.sentence
     assert found.evidence == ("kept until 2027-01-15T08:00:00Z",)
-    undone = told(replace(done, state=TaskState.UNDONE, ending=ENDING))
+    undone = diagnosis_of(replace(done, state=TaskState.UNDONE, ending=ENDING))
     assert undone.next == "roundsman resubmit ord-1 --again --reason '...'"
 
 
@@ -332,20 +334,20 @@ def test_what_is_owed_is_sent_by_the_supervisor() -> None:
     task = replace(
         open_task("ord-1"), state=TaskState.COMPLETED, ended_at=AT, owed=owed, due_at=AT + 27_000
     )
-    found = told(task)
+    found = diagnosis_of(task)
     assert (found.case, found.next) == ("owed", None)
     assert "the status completed, decided 3 s ago, is not known to be sent" in found.sentence
-    assert told(task, TaskFacts(at=AT)).next == "roundsman doctor"
+    assert diagnosis_of(task, TaskFacts(at=AT)).next == "roundsman doctor"
 
 
 def test_without_its_plan_or_its_row_nothing_goes_on() -> None:
     found = diagnose(active(AT_AGENT), None, SEEN)
     assert (found.case, found.next) == ("no_plan", "roundsman doctor")
-    found = told(active(AT_AGENT), replace(SEEN, order_stored=False))
+    found = diagnosis_of(active(AT_AGENT), replace(SEEN, order_stored=False))
     assert (found.case, found.next) == ("no_order_row", "roundsman doctor")
 
 
-def test_what_is_not_there_is_told_from_what_is_over_and_from_what_cannot_be_read() -> None:
+def test_a_missing_task_is_distinguished_from_an_ended_and_from_an_unreadable_one() -> None:
     assert missing("ord-1", None, "roundsman").case == "unknown"
     gone = missing("ord-1", OrderRow("ord-1", {}, "", AT), "roundsman")
     assert (gone.case, gone.next) == ("gone", None)
@@ -353,7 +355,7 @@ def test_what_is_not_there_is_told_from_what_is_over_and_from_what_cannot_be_rea
     assert unreadable("ord-1", "it is newer").next == "roundsman doctor"
 
 
-def test_of_several_steps_the_one_furthest_from_going_on_is_told_first() -> None:
+def test_of_several_steps_the_one_furthest_from_going_on_is_shown_first() -> None:
     held = StepRecord(held_since=AT - 5_000, not_before=AT + 295_000)
     task = active(held, **{"pick[0]": AT_AGENT, "pick[1]": AT_AGENT})
     found = diagnose(

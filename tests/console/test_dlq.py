@@ -108,7 +108,7 @@ def test_what_killed_its_function_says_what_is_known(operator: Operator) -> None
 
 
 @pytest.mark.exhaustive
-def test_more_than_one_are_only_told_until_a_person_says_yes(operator: Operator) -> None:
+def test_more_than_one_are_only_listed_until_a_person_says_yes(operator: Operator) -> None:
     world = operator.world
     spoiled(operator, "ord-1", "ord-2", "ord-3")
     world.sqs.send_message(
@@ -122,10 +122,10 @@ def test_more_than_one_are_only_told_until_a_person_says_yes(operator: Operator)
     assert_schema("dlq-redrive", dry)
     assert dry["verdicts"] == {"acts": 2, "passed_over": 1, "rejected": 0, "fails": 1}
     assert (dry["dryRun"], dry["sent"], dry["left"]) == (True, 0, 4)
-    told = operator.types("dlq", "redrive", "schedulerqueue").stdout
-    assert "start of ord-1: it would take effect" in told
-    assert "command of ord-3: it would fail again" in told
-    assert "Nothing was sent. To send 3 of them, add --yes." in told
+    output = operator.types("dlq", "redrive", "schedulerqueue").stdout
+    assert "start of ord-1: it would take effect" in output
+    assert "command of ord-3: it would fail again" in output
+    assert "Nothing was sent. To send 3 of them, add --yes." in output
     done = operator.types("dlq", "redrive", "SchedulerQueue", "--yes", "--rate", "1")
     assert "3 sent back to SchedulerQueue, 1 left." in done.stdout
     assert operator.patience.slept == [1.0, 1.0]
@@ -222,15 +222,15 @@ def test_letters_stay_hidden_until_the_last_of_many_can_have_been_sent(operator:
 
 
 @pytest.mark.exhaustive
-def test_that_there_are_more_than_the_limit_is_told(operator: Operator) -> None:
+def test_it_is_reported_that_there_are_more_than_the_limit(operator: Operator) -> None:
     spoiled(operator, "ord-1", "ord-2", "ord-3")
     for name in ("ord-1", "ord-2", "ord-3"):
         mend(operator.world, name)
     limited = ("dlq", "redrive", "SchedulerQueue", "--limit", "2")
     assert operator.reads(*limited)["more"] is True
-    told = operator.types(*limited, "--yes").stdout
-    assert "2 sent back to SchedulerQueue, 0 left." in told
-    assert "More than 2 exist; raise --limit, or repeat the command." in told
+    output = operator.types(*limited, "--yes").stdout
+    assert "2 sent back to SchedulerQueue, 0 left." in output
+    assert "More than 2 exist; raise --limit, or repeat the command." in output
     assert operator.reads(*limited, "--yes")["more"] is False
     assert listed(operator) == []
 

@@ -1,4 +1,4 @@
-"""`roundsman doctor` at a deployed stack: what it finds there, what it mends, and how it tells."""
+"""`roundsman doctor` at a deployed stack: what it finds, what it mends, and how it reports."""
 
 import json
 from collections.abc import Iterator
@@ -114,12 +114,12 @@ def test_of_a_stack_at_its_ordinary_work_nothing_is_found(operator: Operator) ->
     world.pass_time(200)
     assert world.task("ord-held").step("charge_card").held_since is not None
     result = visit(operator, "--deep")
-    told = document(result)
-    assert_schema("doctor", told)
-    assert told["findings"] == []
+    printed = document(result)
+    assert_schema("doctor", printed)
+    assert printed["findings"] == []
     assert find_stack("roundsman").groups.groups()
-    assert (result.exit_code, told["well"]) == (0, True)
-    assert told["looked"] == {"open": 2, "archived": 1, "cut": [], "deepRows": 10}
+    assert (result.exit_code, printed["well"]) == (0, True)
+    assert printed["looked"] == {"open": 2, "archived": 1, "cut": [], "deepRows": 10}
     with mappings_enabled():
         shown = operator.types("doctor")
     assert shown.exit_code == 0
@@ -146,8 +146,8 @@ def test_after_a_supervisor_died_what_stands_still_is_found_and_moved_on(
     found = findings(visit(operator))
     assert found == {"supervisor-late": "shard 0-1", "task-stuck": "ord-1"}
     result = visit(operator, "--fix", "--yes")
-    told = document(result)
-    assert told["repairs"] == [
+    printed = document(result)
+    assert printed["repairs"] == [
         {
             "kind": "task-stuck",
             "where": "ord-1",
@@ -199,9 +199,9 @@ def test_a_task_that_moves_on_meanwhile_keeps_its_entry(operator: Operator) -> N
             set_by_hand(operator.world, "ord-1", Version=version + 1)
 
     with at_each_call("dynamodb.UpdateItem", moves_on):
-        told = document(visit(operator, "--fix", "--yes", "--wait", "0"))
+        printed = document(visit(operator, "--fix", "--yes", "--wait", "0"))
     assert moved
-    assert told["repairs"] == [
+    assert printed["repairs"] == [
         {
             "kind": "due-late",
             "where": "ord-1",
@@ -272,7 +272,7 @@ def test_a_deep_look_finds_what_no_lane_shows(operator: Operator) -> None:
     assert "1 open and 0 archived tasks; more open tasks exist (raise --limit)." in cut.stdout
 
 
-def test_what_may_not_be_looked_at_is_said_and_the_rest_is_looked_at(
+def test_what_may_not_be_read_is_reported_and_the_rest_is_read(
     operator: Operator,
 ) -> None:
     operator.world.supervise()

@@ -325,7 +325,7 @@ def test_concurrency_is_not_checked_unless_all_mappings_and_the_account_were_rea
     assert TOO_LOW not in of(replace(with_concurrency(0), mappings=None))
 
 
-def test_a_stack_that_is_said_not_to_be_restorable_is_no_finding() -> None:
+def test_a_stack_that_is_declared_not_restorable_is_no_finding() -> None:
     facts = replace(with_table(recovery=False), parameters={"PointInTimeRecovery": "false"})
     assert of(facts) == {}
 
@@ -343,7 +343,7 @@ def test_the_readers_function_is_found_by_its_mapping() -> None:
     assert of(replace(WELL, functions=(*WELL.functions, other))) == {}
 
 
-def test_shards_are_told_in_runs() -> None:
+def test_shards_are_shown_in_runs() -> None:
     assert spans([7, 0, 1, 2, 9]) == "0-2, 7, 9"
 
 
@@ -360,7 +360,7 @@ def test_a_queue_with_a_short_visibility_timeout_is_behind_at_the_age_of_the_ala
     assert "queue-behind" not in set(of(with_queue(oldest=1200, visibility=60)))
 
 
-def test_the_age_of_a_queue_that_the_scheduler_reads_is_also_told_by_its_mark() -> None:
+def test_the_age_of_a_queue_that_the_scheduler_reads_is_also_known_by_its_mark() -> None:
     queues = [
         replace(PAYMENT_QUEUE, name="SchedulerQueue", waiting=1, oldest=1_300),
         replace(PAYMENT_QUEUE, name="PaymentBackupReplyQueue", waiting=1),

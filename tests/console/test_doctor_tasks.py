@@ -35,8 +35,8 @@ from tests.console.doctor_samples import (
 from tests.contract.samples import NOW, PLAN, born, claimed, owing
 
 
-def seen(task_id: str = "ord-1", task: Task | None = None, **said: object) -> StackFacts:
-    one = replace(TaskSeen(task_id, task), **said)  # type: ignore[arg-type]  # as each test says
+def seen(task_id: str = "ord-1", task: Task | None = None, **fields: object) -> StackFacts:
+    one = replace(TaskSeen(task_id, task), **fields)  # type: ignore[arg-type]  # as each test says
     return replace(WELL, tasks=(one,))
 
 
@@ -65,10 +65,10 @@ def test_a_step_that_is_overdue_by_more_than_two_rounds_is_stuck() -> None:
 def test_an_instant_of_another_day_has_its_date() -> None:
     task = claimed(born())
     facts = replace(with_tasks(task, now=NOW + 48 * HOUR), leases=visited(NOW + 24 * HOUR))
-    said = of(facts)["task-stuck"].evidence
+    evidence = of(facts)["task-stuck"].evidence
     date, overdue = iso(NOW + 24 * HOUR), iso(NOW + 30 * SECOND)
-    assert said.startswith(f"reserve_stock overdue since {overdue} (47 h 59 min)")
-    assert said.endswith(f"shard {task.shard} last visited {date}")
+    assert evidence.startswith(f"reserve_stock overdue since {overdue} (47 h 59 min)")
+    assert evidence.endswith(f"shard {task.shard} last visited {date}")
 
 
 def test_a_task_whose_start_was_lost_is_stuck_by_its_stored_entry() -> None:
@@ -86,7 +86,7 @@ def test_an_entry_that_is_merely_early_sticks_nowhere() -> None:
     assert of(with_tasks(task, now=NOW + 10 * MINUTE)) == {}
 
 
-def test_who_holds_the_shard_is_said_of_what_is_stuck() -> None:
+def test_a_stuck_task_is_reported_with_who_holds_its_shard() -> None:
     task = claimed(born())
     now = NOW + HOUR
     leases = visited(now).taken("7f3a", [task.shard], now + 10 * SECOND)
@@ -113,7 +113,7 @@ def test_an_entry_later_than_the_record_says_is_moved_forward() -> None:
     assert of(with_tasks(replace(task, due_at=task.due_at + SKEW))) == {}
 
 
-def test_an_entry_that_no_calendar_has_is_told_as_its_number() -> None:
+def test_an_entry_that_no_calendar_has_is_shown_as_its_number() -> None:
     never = replace(claimed(born()), due_at=10**18)
     found = of(with_tasks(never))["due-late"]
     assert found.evidence.startswith("entry at 1000000000000000000 ms, due at 2026-")
@@ -126,7 +126,7 @@ def test_an_entry_that_was_put_off_for_its_trouble_is_no_late_one() -> None:
     assert found["record-troubled"].evidence.startswith("failed 2 times; next tried at 2026")
 
 
-def test_what_is_owed_for_minutes_is_said_to_be_unsent() -> None:
+def test_what_is_owed_for_minutes_is_reported_as_unsent() -> None:
     task = owing(born(), "received")
     assert "owed-unsent" not in of(with_tasks(task, now=NOW + 5 * MINUTE))
     found = of(with_tasks(task, now=NOW + 6 * MINUTE))["owed-unsent"]
@@ -149,7 +149,7 @@ def test_a_task_in_another_lane_than_its_record_says_is_found(task: Task, kind: 
     assert f"{task.state} in {task.lane}, should be in" in found[kind].evidence
 
 
-def test_a_record_that_cannot_be_read_is_told_from_one_of_newer_code() -> None:
+def test_a_record_that_cannot_be_read_is_distinguished_from_one_of_newer_code() -> None:
     assert set(of(seen(problem="Steps is not a map"))) == {"record-unreadable"}
     assert set(of(seen(problem="format 2", newer=True))) == {"record-newer"}
 

@@ -75,7 +75,7 @@ def check_nothing_is_left(operator: Operator) -> None:
 
 
 @pytest.mark.exhaustive
-def test_whoever_looks_is_told_when_it_was_erased_by_whom_and_why(operator: Operator) -> None:
+def test_whoever_looks_sees_when_it_was_erased_by_whom_and_why(operator: Operator) -> None:
     undone(operator)
     operator.types(*ERASE, "--yes")
     task = operator.world.task("ord-1")

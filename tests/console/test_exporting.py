@@ -46,10 +46,10 @@ def test_what_stops_it_loses_no_line_and_repeats_none(monkeypatch: pytest.Monkey
         return find(*arguments, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(export, "find", throttled)
-    told = _export(lines, Selection(), file, None, None)
-    assert (told.exported, told.stopped, told.whole) == (4, "throttled", False)
-    told = _export(lines, Selection(), file, told.cursor, None)
-    assert (told.exported, told.stopped, told.whole) == (1, None, True)
+    done = _export(lines, Selection(), file, None, None)
+    assert (done.exported, done.stopped, done.whole) == (4, "throttled", False)
+    done = _export(lines, Selection(), file, done.cursor, None)
+    assert (done.exported, done.stopped, done.whole) == (1, None, True)
     written = [json.loads(line)["orderId"] for line in file.getvalue().splitlines()]
     assert written == [f"ord-{place}" for place in range(5)]
 
@@ -68,10 +68,10 @@ def test_rights_that_are_lost_on_the_way_do_not_lose_the_cursor(
         return find(*arguments, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(export, "find", refused)
-    told = _export(lines, Selection(), file, None, None)
-    assert (told.exported, told.stopped) == (2, "listing archived#0: AccessDenied")
+    done = _export(lines, Selection(), file, None, None)
+    assert (done.exported, done.stopped) == (2, "listing archived#0: AccessDenied")
     monkeypatch.setattr(export, "find", find)
-    assert _export(lines, Selection(), file, told.cursor, None).whole
+    assert _export(lines, Selection(), file, done.cursor, None).whole
     assert len(file.getvalue().splitlines()) == 3
 
     monkeypatch.setattr(export, "find", refused)
@@ -86,8 +86,8 @@ def test_a_plan_that_cannot_be_read_is_counted_and_holds_up_no_other_task() -> N
 
     lines, file = stored(2), io.StringIO()
     lines.stack.__dict__["plans"] = Altered()
-    told = _export(lines, Selection(), file, None, None)
-    assert (told.exported, told.unreadable, told.whole) == (0, 2, True)
+    done = _export(lines, Selection(), file, None, None)
+    assert (done.exported, done.unreadable, done.whole) == (0, 2, True)
 
 
 def test_a_pipe_that_is_closed_ends_it_without_a_word() -> None:
@@ -101,12 +101,12 @@ def test_a_pipe_that_is_closed_ends_it_without_a_word() -> None:
 
 def test_a_limit_ends_it_with_a_cursor() -> None:
     lines, file = stored(3), io.StringIO()
-    told = _export(lines, Selection(), file, None, 2)
-    assert (told.exported, told.whole) == (2, False)
-    assert _export(lines, Selection(), file, told.cursor, 2).exported == 1
+    done = _export(lines, Selection(), file, None, 2)
+    assert (done.exported, done.whole) == (2, False)
+    assert _export(lines, Selection(), file, done.cursor, 2).exported == 1
 
 
-def test_what_services_answered_is_left_out_unless_told() -> None:
+def test_what_services_answered_is_left_out_unless_asked() -> None:
     lines = stored(1)
     [task] = find(lines.stack, Selection()).tasks
     answered = replace(task.steps["charge"], result={"chargeId": "ch_1"})
@@ -116,15 +116,13 @@ def test_what_services_answered_is_left_out_unless_told() -> None:
     assert "result" not in json.loads(line)["steps"][0]
 
 
-def test_an_export_says_nothing_of_the_orders_contents_unless_told(
-    operator: Operator, tmp_path: Path
-) -> None:
+def test_an_export_has_no_order_contents_unless_asked(operator: Operator, tmp_path: Path) -> None:
     operator.world.submit(order("ord-1", tenant="shop-1"), order("ord-2"))
     operator.world.run()
     target = tmp_path / "tasks.jsonl"
-    told = operator.reads("export", "--to", str(target), "--tag", "tenant=shop-1")
-    assert_schema("export", told)
-    assert told["exported"] == 1
+    exported = operator.reads("export", "--to", str(target), "--tag", "tenant=shop-1")
+    assert_schema("export", exported)
+    assert exported["exported"] == 1
     [task] = map(json.loads, target.read_text().splitlines())
     assert (task["orderId"], task["tags"]["tenant"]) == ("ord-1", "shop-1")
     assert "history" not in task
@@ -144,7 +142,7 @@ def test_an_export_says_nothing_of_the_orders_contents_unless_told(
     assert operator.reads("export", "--to", str(tmp_path / "some"), "--after", after)["whole"]
     assert len((tmp_path / "some").read_text().splitlines()) == 2
 
-    for arguments, said in (
+    for arguments, message in (
         (["--json"], "--json requires --to"),
         (["--to", str(tmp_path)], "already exists"),
         (["--to", str(tmp_path / "no" / "where")], "cannot be written"),
@@ -153,5 +151,5 @@ def test_an_export_says_nothing_of_the_orders_contents_unless_told(
     ):
         result = operator.types("export", *arguments)
         assert (result.exit_code, result.stdout) == (2, "")
-        assert said in result.stderr
+        assert message in result.stderr
     assert not (tmp_path / "sone").exists()

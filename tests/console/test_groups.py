@@ -54,7 +54,7 @@ class Plans:
         return None
 
 
-def test_a_group_tells_its_count_its_times_and_samples_of_its_ends() -> None:
+def test_a_group_shows_its_count_its_times_and_samples_of_its_ends() -> None:
     found = shown(5, [row()])
     assert found is not None
     assert (found.count, found.standing) == (Count(5), "open")
@@ -141,11 +141,11 @@ def test_groups_are_listed_and_shown_with_what_stands(operator: Operator) -> Non
     assert failure.group in operator.types("groups", "ls").stdout
     document = operator.reads("groups", "show", failure.group)
     assert_schema("groups-show", document)
-    said = operator.types("groups", "show", failure.group).stdout
-    assert "\n2 orders\n" in said
-    assert "mail accepts work" in said
-    assert "may stand: charge_card, create_shipment, reserve_stock, send_confirmation" in said
-    assert f"  roundsman resubmit --group {failure.group} --reason '...'\n" in said
+    output = operator.types("groups", "show", failure.group).stdout
+    assert "\n2 orders\n" in output
+    assert "mail accepts work" in output
+    assert "may stand: charge_card, create_shipment, reserve_stock, send_confirmation" in output
+    assert f"  roundsman resubmit --group {failure.group} --reason '...'\n" in output
     tasks = operator.reads("ls", "--group", failure.group)["tasks"]
     assert isinstance(tasks, list)
     assert sorted(task["orderId"] for task in tasks) == ["ord-1", "ord-2"]

@@ -1,4 +1,4 @@
-"""Holding and releasing agents: what is stored, what is said, and what is woken."""
+"""Holding and releasing agents: what is stored, what is printed, and what is woken."""
 
 import json
 from dataclasses import replace
@@ -56,13 +56,13 @@ def test_hold_is_stored_and_says_what_follows(operator: Operator) -> None:
     result = operator.asks("hold", "payment", "--for", "30m")
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines()[0] == (
-        "payment is held by ops until 2027-01-15T08:30:00Z (30 min): told to."
+        "payment is held by ops until 2027-01-15T08:30:00Z (30 min): routine."
     )
-    for said in ("counts no attempt", "complete-by moves", "roundsman release payment"):
-        assert said in result.stdout
+    for words in ("counts no attempt", "complete-by moves", "roundsman release payment"):
+        assert words in result.stdout
     until = MORNING + HALF_AN_HOUR
     assert holds_of(operator.world).holds() == [
-        Hold("payment", OPERATOR, MORNING, until, "told to", "ops")
+        Hold("payment", OPERATOR, MORNING, until, "routine", "ops")
     ]
 
 
@@ -75,7 +75,7 @@ def test_hold_as_json_is_one_object(operator: Operator) -> None:
             "since": "2027-01-15T08:00:00.000Z",
             "until": "2027-01-15T08:30:00.000Z",
             "by": "ops",
-            "reason": "told to",
+            "reason": "routine",
         },
         "replaced": None,
         "circuit": None,
@@ -90,7 +90,7 @@ def test_holding_again_replaces_the_hold_and_says_so(
     result = operator.types(
         "hold", "payment", "--for", length, "--as", "amy", "--reason", "later", "--yes"
     )
-    assert "replaces the hold by ops until 2027-01-15T08:30:00Z (told to)" in result.stdout
+    assert "replaces the hold by ops until 2027-01-15T08:30:00Z (routine)" in result.stdout
     assert change in result.stdout
     (stored,) = holds_of(operator.world).holds()
     assert (stored.by, stored.reason) == ("amy", "later")
@@ -111,7 +111,7 @@ def test_hold_asks_first_and_does_nothing_where_the_answer_is_no(
     asked = ("hold", "payment", "--for", "30m", "--reason", "x", "--as", "amy")
     refused = operator.types(*asked, answer="n\n")
     assert refused.exit_code == 1
-    assert "payment is held by ops until 2027-01-15T08:10:00Z: told to." in refused.stderr
+    assert "payment is held by ops until 2027-01-15T08:10:00Z: routine." in refused.stderr
     assert "Hold payment for 30 min? [y/N]" in refused.stderr
     assert [one.by for one in holds_of(operator.world).holds()] == ["ops"]
     assert operator.types(*asked, answer="y\n").exit_code == 0
@@ -139,7 +139,7 @@ def test_the_shortest_and_the_longest_hold_are_taken(operator: Operator, length:
 
 
 @pytest.mark.parametrize("verb", ["hold", "release"])
-def test_an_agent_that_the_stack_does_not_have_is_told_with_those_it_has(
+def test_an_agent_that_the_stack_does_not_have_is_reported_with_those_it_has(
     operator: Operator, verb: str
 ) -> None:
     more = ("--for", "30m", "--yes") if verb == "hold" else ()
@@ -171,7 +171,7 @@ def test_what_people_say_of_a_hold_is_inert_wherever_it_is_shown(operator: Opera
         assert "\x1b" not in shown.output
 
 
-def test_the_other_operators_are_told_of_a_hold_and_of_its_release(operator: Operator) -> None:
+def test_the_other_operators_get_an_alert_of_a_hold_and_of_its_release(operator: Operator) -> None:
     alerts = operator.world.alert_queue()
     hold(operator)
     assert operator.types("release", "payment", "--as", "amy", "--reason", "back").exit_code == 0
@@ -182,10 +182,10 @@ def test_the_other_operators_are_told_of_a_hold_and_of_its_release(operator: Ope
         "severity": "info",
         "agent": "payment",
         "by": "ops",
-        "reason": "told to",
+        "reason": "routine",
         "since": "2027-01-15T08:00:00.000Z",
         "until": "2027-01-15T08:30:00.000Z",
-        "summary": "payment is held by ops until 2027-01-15T08:30Z: told to",
+        "summary": "payment is held by ops until 2027-01-15T08:30Z: routine",
         "do": {"look": "roundsman agents", "release": "roundsman release payment"},
     }
     assert {name: one["Value"] for name, one in held["MessageAttributes"].items()} == {
@@ -195,11 +195,11 @@ def test_the_other_operators_are_told_of_a_hold_and_of_its_release(operator: Ope
         "severity": "info",
         "agent": "payment",
     }
-    told = json.loads(released["Message"])
-    assert (told["alert"], told["by"], told["reason"]) == ("agent_released", "amy", "back")
+    printed = json.loads(released["Message"])
+    assert (printed["alert"], printed["by"], printed["reason"]) == ("agent_released", "amy", "back")
 
 
-def test_a_hold_of_which_nobody_can_be_told_stands_all_the_same(operator: Operator) -> None:
+def test_a_hold_stands_though_its_alert_cannot_be_sent(operator: Operator) -> None:
     with at_each_call("sns.Publish", refuse):
         result = operator.asks("hold", "payment", "--for", "30m")
     assert result.exit_code == 0
@@ -241,14 +241,19 @@ def test_release_of_another_agent_wakes_nothing(operator: Operator) -> None:
 def test_release_as_json_says_how_many_were_woken(operator: Operator) -> None:
     hold(operator)
     waits_for_payment(operator, "ord-2")
-    told = operator.reads("release", "payment", "--as", "amy")
-    assert (told["outcome"], told["by"], told["reason"]) == ("done", "amy", None)
-    assert (told["looked"], told["woken"], told["unread"], told["whole"]) == (1, 1, 0, True)
-    assert told["hold"] == {
+    printed = operator.reads("release", "payment", "--as", "amy")
+    assert (printed["outcome"], printed["by"], printed["reason"]) == ("done", "amy", None)
+    assert (printed["looked"], printed["woken"], printed["unread"], printed["whole"]) == (
+        1,
+        1,
+        0,
+        True,
+    )
+    assert printed["hold"] == {
         "since": "2027-01-15T08:00:00.000Z",
         "until": "2027-01-15T08:30:00.000Z",
         "by": "ops",
-        "reason": "told to",
+        "reason": "routine",
     }
 
 

@@ -63,9 +63,9 @@ def test_tasks_are_found_explained_and_shown_as_the_command_line_shows_them(
     shown = operator.reads("show", "ord-1")["history"]
     assert isinstance(shown, list)
     assert len(history) == len(shown)
-    told = operator.reads("timeline", "ord-1")["happened"]
-    assert isinstance(told, list)
-    assert [one.what for one in inspector.timeline("ord-1")] == [one["what"] for one in told]
+    printed = operator.reads("timeline", "ord-1")["happened"]
+    assert isinstance(printed, list)
+    assert [one.what for one in inspector.timeline("ord-1")] == [one["what"] for one in printed]
 
 
 @pytest.mark.exhaustive
@@ -172,7 +172,7 @@ def test_a_hold_outside_its_limits_is_refused(inspector: Inspector, seconds: int
 
 
 @pytest.mark.parametrize(
-    ("by", "reason", "said"),
+    ("by", "reason", "message"),
     [
         ("", "try", "by is empty"),
         ("amy", " ", "reason is empty"),
@@ -181,23 +181,23 @@ def test_a_hold_outside_its_limits_is_refused(inspector: Inspector, seconds: int
     ],
 )
 def test_a_command_needs_a_sender_and_a_reason(
-    inspector: Inspector, by: str, reason: str, said: str
+    inspector: Inspector, by: str, reason: str, message: str
 ) -> None:
-    with pytest.raises(InvalidArgument, match=said):
+    with pytest.raises(InvalidArgument, match=message):
         inspector.undo("ord-1", by=by, reason=reason)
-    with pytest.raises(InvalidArgument, match=said):
+    with pytest.raises(InvalidArgument, match=message):
         inspector.hold("payment", 60, by=by, reason=reason)
 
 
 @pytest.mark.parametrize(
-    ("by", "reason", "said"),
+    ("by", "reason", "message"),
     [("", "", "by is empty"), ("amy", "x" * 501, "reason has 501 characters")],
 )
 def test_a_release_needs_a_sender_and_no_reason(
-    inspector: Inspector, by: str, reason: str, said: str
+    inspector: Inspector, by: str, reason: str, message: str
 ) -> None:
     inspector.hold("payment", 60, by="amy", reason="try")
-    with pytest.raises(InvalidArgument, match=said):
+    with pytest.raises(InvalidArgument, match=message):
         inspector.release("payment", by=by, reason=reason)
     assert inspector.release("payment", by="amy").reason == ""
 
@@ -235,7 +235,7 @@ def test_no_error_of_the_library_names_an_option_of_the_command_line() -> None:
         if isinstance(text, ast.Constant) and isinstance(text.value, str)
     ]
     assert len(raised) > 50
-    assert [said for said in raised if re.search(r"--[a-z]", said[1])] == []
+    assert [message for message in raised if re.search(r"--[a-z]", message[1])] == []
 
 
 def interrupt(**_: object) -> None:

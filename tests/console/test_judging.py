@@ -62,9 +62,9 @@ def test_a_reply_acts_while_its_step_waits_for_it() -> None:
 def test_a_reply_that_nothing_waits_for_is_passed_over(
     reply: Reply, record: StepRecord, why: str
 ) -> None:
-    verdict, said = reply_matters(task({"charge": record}), reply)
+    verdict, reason = reply_matters(task({"charge": record}), reply)
     assert verdict is Verdict.PASSED_OVER
-    assert why in said
+    assert why in reason
 
 
 def test_what_is_about_a_task_that_is_gone_is_passed_over() -> None:
@@ -92,5 +92,5 @@ def test_a_request_acts_until_its_time_or_its_attempt_is_over() -> None:
         ("{not json", None),
     ],
 )
-def test_the_order_is_told_where_it_can_be_known(body: str, order: str | None) -> None:
+def test_the_order_is_named_where_it_can_be_known(body: str, order: str | None) -> None:
     assert order_of(body) == order

@@ -132,11 +132,11 @@ def test_an_older_library_because_the_tested_one_is_compiled_is_refused(
 ) -> None:
     install(build.taken, "prices", "1.9")
     install(tested, "prices", "1.10", COMPILED)
-    said = refused(build.with_taken)
-    assert said.startswith(
+    message = refused(build.with_taken)
+    assert message.startswith(
         "prices: the layer would get 1.9, and the tests use 1.10. prices 1.10 is not pure Python. "
     )
-    assert "move it to functions/agents/AGENT/requirements.txt" in said
+    assert "move it to functions/agents/AGENT/requirements.txt" in message
 
 
 def test_an_older_library_because_the_tested_one_needs_a_compiled_one_is_refused(
@@ -147,8 +147,8 @@ def test_an_older_library_because_the_tested_one_needs_a_compiled_one_is_refused
     install(tested, "middle", "1.0", PURE, "models_core (==2.46)", "models", "extras; extra == 'x'")
     install(tested, "models_core", "2.46", COMPILED)
     install(tested, "extras", "1.0", COMPILED)
-    said = refused(build.with_taken)
-    assert said.startswith(
+    message = refused(build.with_taken)
+    assert message.startswith(
         "models: the layer would get 1.10, and the tests use 2.13. models 2.13 needs models-core, "
         "which is not pure Python. "
     )
@@ -164,8 +164,8 @@ def test_what_pip_takes_without_a_word_because_it_is_pure_is_refused(
     wheel(index, "models_core", "2.46", COMPILED)
     install(tested, "models", "2.13", PURE, "models_core==2.46")
     install(tested, "models_core", "2.46", COMPILED)
-    said = refused(lambda: build.by_pip("models\n"))
-    assert said.startswith("models: the layer would get 1.10, and the tests use 2.13.")
+    message = refused(lambda: build.by_pip("models\n"))
+    assert message.startswith("models: the layer would get 1.10, and the tests use 2.13.")
 
 
 def test_each_older_library_that_the_requirements_ask_for_is_refused(
@@ -207,7 +207,7 @@ def test_the_tests_use_the_library_that_an_import_finds_first(
 
 
 def test_a_library_whose_own_wheel_says_that_it_is_compiled_is_refused(build: Build) -> None:
-    """As pip installs one that it builds here from a folder, whatever it is told of wheels."""
+    """As pip installs one that it builds here from a folder, whatever its options are."""
     install(build.taken, "fast", "1.0", COMPILED)
     assert refused(build.with_taken).startswith("fast: not pure Python. ")
 
@@ -225,8 +225,8 @@ def test_a_library_without_any_pure_release_is_named(
 ) -> None:
     wheel(index, "fast", "2.0", COMPILED)
     wheel(index, "prices", "1.0", PURE, "fast")
-    said = refused(lambda: build.by_pip(requirements))
-    assert said.startswith(
+    message = refused(lambda: build.by_pip(requirements))
+    assert message.startswith(
         "fast: there is no pure Python of a version that requirements.txt allows, or no such "
         "library. A layer runs on every Python and processor"
     )
@@ -237,14 +237,14 @@ def test_a_wheel_for_one_platform_that_is_named_by_its_path_is_refused(
     build: Build, index: Path
 ) -> None:
     path = wheel(index, "fast_kit", "2.0", COMPILED)
-    said = refused(lambda: build.by_pip(f"{path}\n"))
-    assert said.startswith("fast-kit: there is no pure Python")
+    message = refused(lambda: build.by_pip(f"{path}\n"))
+    assert message.startswith("fast-kit: there is no pure Python")
 
 
 @pytest.mark.exhaustive
 def test_another_failure_of_pip_is_shown_as_it_is(build: Build) -> None:
-    said = refused(lambda: build.by_pip("a requirement of many words\n"))
-    assert said.startswith("pip cannot install the libraries of the layer:\nERROR: Invalid")
+    message = refused(lambda: build.by_pip("a requirement of many words\n"))
+    assert message.startswith("pip cannot install the libraries of the layer:\nERROR: Invalid")
 
 
 @pytest.mark.exhaustive

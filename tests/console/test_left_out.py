@@ -68,9 +68,9 @@ def test_an_order_says_how_many_of_its_items_were_left_out(found: Task, words: s
     assert list_reason(found) == words
     assert reason_of(found) == words
     assert task_line(found).plain == f"ord-1  story  Completed{words and ', '}{words}"
-    told = diagnose(found, plan(), TaskFacts(at=AT))
-    assert told.sentence.endswith(f"(0 ms ago){words and ', '}{words}.")
-    assert any(line.startswith("left out: p") for line in told.evidence) == bool(words)
+    diagnosis = diagnose(found, plan(), TaskFacts(at=AT))
+    assert diagnosis.sentence.endswith(f"(0 ms ago){words and ', '}{words}.")
+    assert any(line.startswith("left out: p") for line in diagnosis.evidence) == bool(words)
 
 
 def test_scripts_get_the_names_of_the_items() -> None:

@@ -120,7 +120,7 @@ def updated(running: LocalAws, monkeypatch: pytest.MonkeyPatch) -> LocalUpdate:
     return update
 
 
-def test_deploy_tells_which_functions_differ(updated: LocalUpdate) -> None:
+def test_deploy_lists_which_functions_differ(updated: LocalUpdate) -> None:
     result = local("deploy")
     assert result.exit_code == 0
     assert result.stdout == "The project: added FraudFunction (12.3 s)\n"
@@ -181,7 +181,7 @@ def test_down_ends_the_only_one(running: LocalAws, project: Path) -> None:
     assert list(Instances(project)) == []
 
 
-def test_down_tells_scripts_which_ports_it_ended(project: Path) -> None:
+def test_down_prints_for_scripts_which_ports_it_ended(project: Path) -> None:
     Instances(project).claim(4510)
     document = json.loads(local("down", "--json").stdout)
     assert_schema("local-down", document)
@@ -189,7 +189,7 @@ def test_down_tells_scripts_which_ports_it_ended(project: Path) -> None:
     assert json.loads(local("down", "--json").stdout) == {"ended": [], "logs": []}
 
 
-def test_down_tells_scripts_where_the_logs_are(running: LocalAws, project: Path) -> None:
+def test_down_prints_for_scripts_where_the_logs_are(running: LocalAws, project: Path) -> None:
     document = json.loads(local("down", "--json").stdout)
     assert document["logs"] == [str(project / ".cache/logs" / f"local-{running.record.port}")]
 

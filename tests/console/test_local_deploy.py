@@ -110,7 +110,7 @@ def test_a_parameter_that_the_template_no_longer_has_is_left_out(project: Path) 
         assert not [each for each in overrides(tools) if each.startswith("Interval")]
 
 
-def test_an_update_tells_which_functions_differ(
+def test_an_update_lists_which_functions_differ(
     project: Path, functions: type[Functions], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = [{"Mine": "old", "Gone": "x", "Same": "s"}, {"Mine": "new", "Same": "s", "Added": "y"}]
@@ -134,8 +134,8 @@ def test_a_deployment_that_fails_says_that_the_stack_runs_as_before(project: Pat
     with up(project) as local:
         instance = instance_of(local, project)
         failing = Tools(failing={"deploy": "Error: TooLong"})
-        said = r"^sam deploy failed: Error: TooLong .*\. The stack runs as before\.$"
-        with pytest.raises(ConsoleError, match=said):
+        message = r"^sam deploy failed: Error: TooLong .*\. The stack runs as before\.$"
+        with pytest.raises(ConsoleError, match=message):
             deploy(project, instance, parameters={"Name": "two"}, runner=failing)
         assert instance.read() == local.record
 

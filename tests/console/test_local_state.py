@@ -201,7 +201,9 @@ def test_the_instances_of_a_project_are_listed_by_port(tmp_path: Path) -> None:
         ("", None),
     ],
 )
-def test_a_process_is_told_by_ps_where_there_is_no_proc(listed: str, started: str | None) -> None:
+def test_a_process_is_recognised_with_ps_where_there_is_no_proc(
+    listed: str, started: str | None
+) -> None:
     assert started_as_ps_says(listed) == started
 
 

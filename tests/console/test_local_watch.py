@@ -173,7 +173,7 @@ def test_changed_new_and_removed_files_differ(project: Path) -> None:
     assert difference(before, snapshot(project)) == expected
 
 
-def test_files_are_told_when_they_are_at_rest() -> None:
+def test_changed_files_are_reported_once_they_no_longer_change() -> None:
     a, b = Path("a"), Path("b")
     looks = iter([{}, {a: (1, 1)}, {a: (2, 1)}, {a: (2, 1)}, {a: (2, 1), b: (3, 1)}] * 2)
     naps: list[float] = []
@@ -194,7 +194,7 @@ RECORD = LocalRecord(4510, GONE)
 
 
 class Stack:
-    """Stands in for the running stack: notes what it is asked, and fails as often as it is told."""
+    """Stands in for the running stack: notes each call, and fails as often as the test sets."""
 
     def __init__(self, failing: int = 0, *, code_only: bool = True) -> None:
         self.asked: list[str] = []

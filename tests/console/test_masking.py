@@ -64,9 +64,9 @@ def test_an_erasure_that_has_not_reached_the_history_shows_no_masked_value(
     assert row.content is None
     assert TOKEN in repr(history)
     for command in (("show", "ord-1"), ("timeline", "ord-1"), ("export", "--with-orders")):
-        said = undone.types(*command).stdout
-        assert TOKEN not in said
-        assert "request 17" in said
+        output = undone.types(*command).stdout
+        assert TOKEN not in output
+        assert "request 17" in output
     assert undone.types(*erase).exit_code == 0
     assert "(masked)" not in undone.types("show", "ord-1").stdout
 

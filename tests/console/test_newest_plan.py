@@ -66,11 +66,11 @@ def test_an_order_continues_under_a_plan_that_no_order_has_used(
     assert failed.world.plans.plan(new) is None
     result = failed.asks("resubmit", "ord-1", "--plan", "newest")
     assert result.exit_code == 0, result.output
-    said = result.stdout.splitlines()
-    assert said[0] == f"Its plan {old[:12]} would change to {new[:12]}:"
-    assert said[1].startswith("  send_confirmation: retry: ")
-    assert said[2] == (
-        f"Done: resubmit by ops: told to; its plan changes from {old[:12]} to {new[:12]}."
+    output = result.stdout.splitlines()
+    assert output[0] == f"Its plan {old[:12]} would change to {new[:12]}:"
+    assert output[1].startswith("  send_confirmation: retry: ")
+    assert output[2] == (
+        f"Done: resubmit by ops: routine; its plan changes from {old[:12]} to {new[:12]}."
     )
     failed.world.run()
     task = failed.world.task("ord-1")
@@ -82,7 +82,7 @@ def test_a_dry_run_shows_what_differs_and_sends_nothing(failed: Operator, deploy
     deploy(replace(FIXED, complete_within=timedelta(hours=3)))
     before = failed.world.task("ord-1")
     found = failed.reads(
-        "resubmit", "ord-1", "--plan", "newest", "--dry-run", "--reason", "told to"
+        "resubmit", "ord-1", "--plan", "newest", "--dry-run", "--reason", "routine"
     )
     assert (found["outcome"], found["commandId"]) == ("dryRun", None)
     assert found["sentence"] == "resubmit of ord-1 is possible; nothing was sent."
@@ -96,7 +96,7 @@ def test_a_dry_run_shows_what_differs_and_sends_nothing(failed: Operator, deploy
         "the workflow: complete_within: 7200 s, now 10800 s"
     )
     shown = failed.types(
-        "resubmit", "ord-1", "--plan", "newest", "--dry-run", "--reason", "told to"
+        "resubmit", "ord-1", "--plan", "newest", "--dry-run", "--reason", "routine"
     )
     assert shown.stdout.splitlines()[-1] == "resubmit of ord-1 is possible; nothing was sent."
     failed.world.run()
@@ -138,8 +138,8 @@ def test_an_order_whose_input_the_new_plan_does_not_accept_is_refused(
     deploy(replace(FIXED, input=Loyal))
     result = failed.asks("resubmit", "ord-1", "--plan", "newest")
     assert result.exit_code == 1
-    said = "its input is not valid under the newest plan: loyaltyNumber: "
-    assert said in result.stderr.replace("\n", " ")
+    message = "its input is not valid under the newest plan: loyaltyNumber: "
+    assert message in result.stderr.replace("\n", " ")
     assert failed.world.task("ord-1").state == "Archived"
 
 
@@ -148,7 +148,7 @@ def test_a_person_is_asked_before_the_plan_changes(
     failed: Operator, deploy: Deploy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deploy(FIXED)
-    result = failed.types("resubmit", "ord-1", "--plan", "newest", "--reason", "told to")
+    result = failed.types("resubmit", "ord-1", "--plan", "newest", "--reason", "routine")
     assert result.exit_code == 2
     assert "ord-1 is Archived. Continue it under the newest plan?" in result.stderr
     assert failed.world.task("ord-1").state == "Archived"
@@ -161,8 +161,8 @@ def test_many_orders_are_shown_what_differs_and_continue(
     orders = ("ord-1", "ord-2", "ord-3")
     failed = orders_failed(operator, *orders)
     deploy(FIXED)
-    told = ("--plan", "newest", "--reason", "told to", "--as", "ops")
-    found = failed.reads("resubmit", *orders, *told)
+    options = ("--plan", "newest", "--reason", "routine", "--as", "ops")
+    found = failed.reads("resubmit", *orders, *options)
     assert found["plans"] == [
         {
             "before": plan_of(OLD).hash,
@@ -181,10 +181,10 @@ def test_many_orders_are_shown_what_differs_and_continue(
     eligible = found["eligible"]
     assert isinstance(eligible, dict)
     assert eligible["orders"] == 3
-    shown = failed.types("resubmit", *orders, *told)
+    shown = failed.types("resubmit", *orders, *options)
     assert f"3 orders: the plan {plan_of(OLD).hash[:12]} would change to" in shown.stdout
     failed.lets_time_pass()
-    result = failed.types("resubmit", *orders, *told, "--go", "--yes", "--json")
+    result = failed.types("resubmit", *orders, *options, "--go", "--yes", "--json")
     assert result.exit_code == 0, result.output
     assert document(result)["completed"] == 3
     assert {failed.world.task(name).plan for name in orders} == {plan_of(FIXED).hash}
@@ -206,15 +206,15 @@ def test_orders_whose_input_is_not_valid_are_refused_and_the_others_go_on(
     del content["customerId"]
     row["Content"] = {"S": json.dumps(content)}
     failed.world.dynamodb.put_item(TableName=table, Item=row)
-    told = ("--plan", "newest", "--reason", "told to", "--as", "ops")
+    options = ("--plan", "newest", "--reason", "routine", "--as", "ops")
     failed.lets_time_pass()
-    result = failed.types("resubmit", "ord-1", "ord-2", *told, "--go", "--yes", "--json")
+    result = failed.types("resubmit", "ord-1", "ord-2", *options, "--go", "--yes", "--json")
     found = document(result)
     assert (found["completed"], found["sent"]) == (1, 1)
     refused = found["refused"]
     assert isinstance(refused, list)
-    said = refused[0]["reason"]
-    assert said.startswith("its input is not valid under the newest plan: customerId")
+    reason = refused[0]["reason"]
+    assert reason.startswith("its input is not valid under the newest plan: customerId")
     assert failed.world.task("ord-2").state == "Archived"
 
 

@@ -55,7 +55,7 @@ def test_an_undone_task_begins_again() -> None:
 )
 def test_a_failed_task_does_not_begin_again(undo: bool, state: ProcessState, does: str) -> None:
     failed = ended(TaskState.ARCHIVED, undo=undo, record=replace(REFUSED, process_state=state))
-    asked = CommandSource("c-1", "ops", "told to", failed.version)
+    asked = CommandSource("c-1", "ops", "routine", failed.version)
     later = AT + SKEW + 3_600_000
     with pytest.raises(Refused, match=rf"`again` begins .*is Archived; .* {does}$"):
         decided(plan(), failed, Resubmit(asked, again=True), later)

@@ -23,7 +23,7 @@ def test_resubmit_goes_on_with_the_failed_step_and_says_so(operator: Operator) -
     archived(operator)
     result = operator.asks("resubmit", "ord-1")
     assert result.exit_code == 0, result.output
-    assert result.stdout == "Done: resubmit by ops: told to.\nord-1 is Completed.\n"
+    assert result.stdout == "Done: resubmit by ops: routine.\nord-1 is Completed.\n"
     assert operator.world.effects("ord-1") == ALL_EFFECTS
     assert operator.patience.slept == [0.25]
 
@@ -100,7 +100,7 @@ def test_a_task_cancelled_as_it_was_begins_all_over_only_after_its_undo(
 
 
 @pytest.mark.exhaustive
-def test_an_undone_task_begins_all_over_only_where_again_is_said(operator: Operator) -> None:
+def test_an_undone_task_begins_all_over_only_with_again(operator: Operator) -> None:
     operator.world.submit({**order("ord-1"), **DECLINED})
     operator.world.run()
     assert operator.world.task("ord-1").state == "Undone"
@@ -109,7 +109,7 @@ def test_an_undone_task_begins_all_over_only_where_again_is_said(operator: Opera
     assert "add --again to begin every step again" in refused.stderr
     result = operator.asks("resubmit", "ord-1", "--again")
     assert result.exit_code == 0
-    assert "resubmit by ops: told to" in result.stdout
+    assert "resubmit by ops: routine" in result.stdout
     assert operator.world.task("ord-1").step("reserve_stock").round == 2
 
 
@@ -117,12 +117,12 @@ def test_undo_compensates_what_has_happened(operator: Operator) -> None:
     in_retry(operator)
     result = operator.asks("undo", "ord-1")
     assert result.exit_code == 0, result.output
-    assert result.stdout == "Done: undo by ops: told to.\nord-1 is Undone.\n"
+    assert result.stdout == "Done: undo by ops: routine.\nord-1 is Undone.\n"
     shown = operator.reads("show", "ord-1")
     assert shown["undone"] == ["reserve_stock", "charge_card"]
     assert shown["ending"] == {
         "how": "Undone",
-        "why": "undo requested by ops: told to",
+        "why": "undo requested by ops: routine",
         "step": None,
         "undo": True,
     }
@@ -131,14 +131,14 @@ def test_undo_compensates_what_has_happened(operator: Operator) -> None:
 def test_cancel_undoes_first(operator: Operator) -> None:
     in_retry(operator)
     result = operator.asks("cancel", "ord-1")
-    assert result.stdout == "Done: cancel by ops: told to.\nord-1 is Cancelled.\n"
+    assert result.stdout == "Done: cancel by ops: routine.\nord-1 is Cancelled.\n"
     assert operator.reads("show", "ord-1")["undone"] == ["reserve_stock", "charge_card"]
 
 
 def test_cancel_without_undo_leaves_what_has_happened(operator: Operator) -> None:
     in_retry(operator)
     result = operator.asks("cancel", "ord-1", "--no-undo")
-    assert result.stdout == "Done: cancel by ops: told to.\nord-1 is Cancelled.\n"
+    assert result.stdout == "Done: cancel by ops: routine.\nord-1 is Cancelled.\n"
     shown = operator.reads("show", "ord-1")
     assert shown["undone"] == []
     assert shown["mayHaveHappened"] == ["reserve_stock", "charge_card"]
@@ -150,7 +150,7 @@ def test_resolve_as_done_takes_the_result_and_the_task_completes(operator: Opera
     result = operator.asks(
         "resolve", "ord-1", "send_confirmation", "--did", "--result", '{"messageId": "m-7"}'
     )
-    assert result.stdout == "Done: resolve by ops: told to.\nord-1 is Completed.\n"
+    assert result.stdout == "Done: resolve by ops: routine.\nord-1 is Completed.\n"
     assert operator.world.task("ord-1").step("send_confirmation").result == {"messageId": "m-7"}
     assert "mail perform" not in operator.world.effects("ord-1")
 
@@ -190,7 +190,7 @@ def test_a_failed_undo_is_resolved_as_done_by_hand(operator: Operator) -> None:
     assert stands.exit_code == 1
     assert "its effect stands" in stands.stderr
     result = operator.asks("resolve", "ord-1", "reserve_stock", "--did")
-    assert result.stdout == "Done: resolve by ops: told to.\nord-1 is Undone.\n"
+    assert result.stdout == "Done: resolve by ops: routine.\nord-1 is Undone.\n"
 
 
 @pytest.mark.exhaustive
@@ -208,7 +208,7 @@ def test_extend_gives_the_task_more_time(operator: Operator) -> None:
     result = operator.asks("extend", "ord-1", "--by", "1h30m")
     assert (
         result.stdout
-        == "Done: extend by ops: told to.\nord-1 is Retry. Follow it with: roundsman show ord-1\n"
+        == "Done: extend by ops: routine.\nord-1 is Retry. Follow it with: roundsman show ord-1\n"
     )
     assert operator.world.task("ord-1").complete_by == before + 5_400_000
 
@@ -230,7 +230,7 @@ def test_run_starts_a_scheduled_task_at_once(operator: Operator) -> None:
     operator.world.run()
     assert operator.world.task("ord-1").state == "Scheduled"
     result = operator.asks("run", "ord-1")
-    assert result.stdout == "Done: run by ops: told to.\nord-1 is Completed.\n"
+    assert result.stdout == "Done: run by ops: routine.\nord-1 is Completed.\n"
     assert operator.world.effects("ord-1") == ALL_EFFECTS
 
 
@@ -241,17 +241,17 @@ def test_run_makes_the_next_attempt_at_once(operator: Operator) -> None:
 
 
 @pytest.mark.exhaustive
-def test_a_command_told_as_json_is_one_object(operator: Operator) -> None:
+def test_the_result_of_a_command_as_json_is_one_object(operator: Operator) -> None:
     in_retry(operator)
-    told = document(operator.asks("run", "ord-1", "--json"))
-    command_id = told.pop("commandId")
-    assert told == {
+    printed = document(operator.asks("run", "ord-1", "--json"))
+    command_id = printed.pop("commandId")
+    assert printed == {
         "orderId": "ord-1",
         "command": "run",
         "outcome": "done",
-        "sentence": "run by ops: told to.",
+        "sentence": "run by ops: routine.",
         "by": "ops",
-        "reason": "told to",
+        "reason": "routine",
         "state": "Completed",
         "version": operator.world.task("ord-1").version,
     }

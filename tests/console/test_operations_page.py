@@ -78,11 +78,11 @@ def test_what_the_page_shows_is_what_is_printed(
     monkeypatch.setattr(random, "random", lambda: 0.5)  # the waits before repetitions
     file = page_of(story)
     page = file.read_text(encoding="utf-8")
-    told = rerun(blocks(page)[story], story, operator)
+    printed = rerun(blocks(page)[story], story, operator)
     if os.environ.get("REWRITE_PAGES"):
-        file.write_text(replaced(page, story, told), encoding="utf-8")
+        file.write_text(replaced(page, story, printed), encoding="utf-8")
         return
-    assert told == blocks(page)[story]
+    assert printed == blocks(page)[story]
 
 
 def test_the_pages_have_every_story_once() -> None:

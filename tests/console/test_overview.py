@@ -84,7 +84,7 @@ def test_beyond_the_bounds_it_is_more_than_so_many(monkeypatch: pytest.MonkeyPat
     assert len(tasks.looked[0]) == 3
 
 
-def test_the_age_of_a_queue_is_told_by_its_mark_before_by_cloudwatch() -> None:
+def test_the_age_of_a_queue_is_known_by_its_mark_before_by_cloudwatch() -> None:
     url = "http://localhost/queue"
     queues = [
         Queue("PaymentRequestQueue", url, waiting=3),
@@ -132,15 +132,15 @@ def test_the_scheduler_is_behind_by_marks_that_are_in_date_and_are_no_wishes() -
     assert lags_of(marks, at) == {"scheduler/commands": 720_000, "payment/replies": 2_000}
 
 
-def test_stats_and_watch_tell_states_queues_agents_and_the_newest_failures(
+def test_stats_and_watch_show_states_queues_agents_and_the_newest_failures(
     operator: Operator,
 ) -> None:
     world = operator.world
     world.faults({"operation": "POST /messages", "status": 422})
     world.submit(order("ord-1"))
-    said = operator.types("watch", "--times", "2", "--every", "7").stdout
+    output = operator.types("watch", "--times", "2", "--every", "7").stdout
     assert operator.patience.slept == [7]  # in which the functions did their work
-    first, second = said.split("roundsman  2027-01-15T08:00:00Z, every 7 s")[1:]
+    first, second = output.split("roundsman  2027-01-15T08:00:00Z, every 7 s")[1:]
     assert "Archived 0" in first
     assert "Archived 1" in second
     assert "ord-1" in second
@@ -159,11 +159,11 @@ def test_stats_and_watch_tell_states_queues_agents_and_the_newest_failures(
     assert isinstance(states, dict)
     assert {name for name, count in states.items() if count["count"]} == {"Archived"}
     assert (stats["recoveryLag"], stats["supervisorSeenAt"]) == (0, None)
-    said = operator.types("stats").stdout
-    assert "nothing is overdue; no supervisor pass yet" in said
-    rejected = next(line for line in said.splitlines() if line.startswith("RejectedQueue"))
+    output = operator.types("stats").stdout
+    assert "nothing is overdue; no supervisor pass yet" in output
+    rejected = next(line for line in output.splitlines() if line.startswith("RejectedQueue"))
     assert rejected.split() == ["RejectedQueue", "1", "0", "0", "?"]
-    assert "payment" in said
+    assert "payment" in output
 
 
 @pytest.fixture

@@ -110,7 +110,7 @@ class Users:
         verb, _ = split_verb(words)
         self.typed.setdefault(user, set()).add(verb)
         asked = "--reason" in options_of(verb) and "--reason" not in words
-        reason = ("--reason", "told to") if asked else ()
+        reason = ("--reason", "routine") if asked else ()
         with self.rights[user].recording():
             result = self.operator.types(*words, *reason)
         assert result.exit_code == code, (words, result.output)

@@ -267,7 +267,7 @@ class TestChecks:
         assert f"at most {needed} instances" in str(found["concurrency"]["sentence"])
 
     @pytest.mark.parametrize(
-        ("operation", "answer", "said"),
+        ("operation", "answer", "message"),
         [
             (
                 "DescribeAccountLimits",
@@ -287,12 +287,12 @@ class TestChecks:
         ],
     )
     def test_a_quota_that_is_too_low_is_a_fault(
-        self, account: Account, operation: str, answer: Answer, said: str
+        self, account: Account, operation: str, answer: Answer, message: str
     ) -> None:
         account.answers[operation] = answer
         code, found = checked()
         assert (code, found["quotas"]["status"]) == (1, "fault")
-        assert said in str(found["quotas"]["details"])
+        assert message in str(found["quotas"]["details"])
 
     def test_a_stack_that_exists_adds_nothing_to_the_quotas(self, account: Account) -> None:
         account.answers["DescribeStacks"] = deployed()
@@ -384,7 +384,7 @@ class TestChecks:
         assert "is not a stack of Roundsman" in str(checked()[1]["stack"]["sentence"])
 
     @pytest.mark.parametrize(
-        ("subscriptions", "status", "said"),
+        ("subscriptions", "status", "message"),
         [
             ([], "warning", "Nobody is subscribed to the alerts."),
             (
@@ -402,13 +402,13 @@ class TestChecks:
         ],
     )
     def test_the_subscriptions_of_a_deployed_stack_must_be_confirmed(
-        self, account: Account, subscriptions: list[object], status: str, said: str
+        self, account: Account, subscriptions: list[object], status: str, message: str
     ) -> None:
         account.answers["DescribeStacks"] = deployed()
         account.answers["ListSubscriptionsByTopic"] = {"Subscriptions": subscriptions}
         found = checked()[1]["alerts"]
         assert found["status"] == status
-        assert str(found["sentence"]).startswith(said)
+        assert str(found["sentence"]).startswith(message)
 
     def test_an_address_for_alerts_is_asked_to_confirm(self, account: Account) -> None:
         found = checked("--param", "AlertEmail=ops@shop.test")[1]["alerts"]
@@ -420,13 +420,13 @@ class TestChecks:
         result = types("--param", "LogLevel=LOUD", "--param", "Colour=red", "--json")
         found = {one["check"]: one for one in json.loads(result.stdout)["checks"]}["parameters"]
         assert (result.exit_code, found["status"]) == (1, "fault")
-        said = " ".join(found["details"])
-        assert "InventoryUrl has no default and no value." in said
-        assert "template.yaml has no parameter Colour; it has: AlertEmail, " in said
-        assert "LogLevel cannot be 'LOUD': it must be one of " in said
-        assert "(Engine.LogLevel)" in said
+        details = " ".join(found["details"])
+        assert "InventoryUrl has no default and no value." in details
+        assert "template.yaml has no parameter Colour; it has: AlertEmail, " in details
+        assert "LogLevel cannot be 'LOUD': it must be one of " in details
+        assert "(Engine.LogLevel)" in details
 
-    def test_a_deployed_stack_keeps_its_values_and_tells_those_that_change(
+    def test_a_deployed_stack_keeps_its_values_and_those_that_change_are_listed(
         self, account: Account
     ) -> None:
         names = ("InventoryUrl", "PaymentUrl", "ShippingUrl", "MailUrl")
@@ -551,7 +551,7 @@ def test_an_environment_has_its_stack_region_role_and_parameters(
 
 @pytest.mark.usefixtures("plain_check")
 @pytest.mark.parametrize(
-    ("environment", "said"),
+    ("environment", "message"),
     [
         ("none", "samconfig.toml has no environment none; it has: default, prod, bare."),
         ("bare", "samconfig.toml sets no stack_name in the environment bare."),
@@ -559,11 +559,11 @@ def test_an_environment_has_its_stack_region_role_and_parameters(
     ],
 )
 def test_a_configuration_that_names_no_stack_is_one_sentence(
-    project: Path, environment: str, said: str
+    project: Path, environment: str, message: str
 ) -> None:
     result = types("--config-env", environment)
     assert result.exit_code == 1
-    assert said in " ".join(result.stderr.split())
+    assert message in " ".join(result.stderr.split())
 
 
 @pytest.mark.usefixtures("plain_check")
@@ -653,7 +653,7 @@ def test_a_key_that_is_enabled_and_lets_alarms_use_it_is_ok(with_key: Account) -
 
 @pytest.mark.usefixtures("plain_check")
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"KeyState": "PendingDeletion"}, "is PendingDeletion."),
         pytest.param(
@@ -669,32 +669,32 @@ def test_a_key_that_is_enabled_and_lets_alarms_use_it_is_ok(with_key: Account) -
     ],
 )
 def test_a_key_that_cannot_be_used_is_a_fault(
-    with_key: Account, change: dict[str, str], said: str
+    with_key: Account, change: dict[str, str], message: str
 ) -> None:
     described = with_key.answers["DescribeKey"]
     assert isinstance(described, Mapping)
     described["KeyMetadata"] |= change  # type: ignore[index,operator]
     found = keys()
     assert found["status"] == "fault"
-    assert said in str(found["details"])
+    assert message in str(found["details"])
 
 
 @pytest.mark.usefixtures("plain_check")
 @pytest.mark.parametrize(
-    ("statement", "said"),
+    ("statement", "message"),
     [
         (0, "does not let the account's IAM policies allow its use"),
         pytest.param(1, "so no alarm reaches its topic", marks=pytest.mark.exhaustive),
     ],
 )
 def test_a_key_policy_that_lacks_a_statement_is_a_fault(
-    with_key: Account, statement: int, said: str
+    with_key: Account, statement: int, message: str
 ) -> None:
     left = [one for place, one in enumerate(POLICY["Statement"]) if place != statement]
     with_key.answers["GetKeyPolicy"] = {"Policy": json.dumps({"Statement": left})}
     found = keys()
     assert found["status"] == "fault"
-    assert said in str(found["details"])
+    assert message in str(found["details"])
 
 
 @pytest.mark.exhaustive
@@ -706,7 +706,7 @@ def test_a_key_that_may_not_be_read_is_not_checked(with_key: Account) -> None:
     assert "AWS refused DescribeKey" in str(found["details"])
 
 
-def test_a_mapping_without_a_cap_and_an_unknown_type_are_told() -> None:
+def test_a_mapping_without_a_cap_and_an_unknown_type_are_reported() -> None:
     plan = PlannedStack(
         stack="s", environment="default", uncapped=["MailQueue"], resources={"AWS::X::Y": 1}
     )

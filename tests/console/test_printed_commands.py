@@ -62,7 +62,7 @@ def parsed(text: str) -> tuple[str, dict[str, object]]:
     return " ".join(path), command.make_context(path[-1], rest).params
 
 
-def said(parameters: dict[str, object]) -> list[object]:
+def values_of(parameters: dict[str, object]) -> list[object]:
     """Every value of the parameters, those of lists one by one."""
     values = parameters.values()
     return [one for v in values for one in (v if isinstance(v, list | tuple) else [v])]
@@ -142,10 +142,10 @@ def test_every_command_that_is_printed_works_with_any_id(an_id: str) -> None:
                 verb, parameters = parsed(hint(text))
                 assert verb == one.verb, text
                 assert parameters["stack"] == stack, text
-                missing = [word for word in one.arguments if word not in said(parameters)]
+                missing = [word for word in one.arguments if word not in values_of(parameters)]
                 assert not missing, text
                 if an_id in (*one.arguments, *one.options):
-                    assert an_id in said(parameters), text
+                    assert an_id in values_of(parameters), text
     assert found > 30
 
 

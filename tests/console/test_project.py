@@ -104,7 +104,7 @@ def test_the_files_are_listed_for_scripts(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("1shop",), "'1shop' cannot be the name of an application: it must be letters"),
         (
@@ -138,11 +138,11 @@ def test_the_files_are_listed_for_scripts(folder: Path) -> None:
     ],
 )
 def test_a_name_that_cannot_be_is_refused_and_nothing_is_written(
-    folder: Path, arguments: tuple[str, ...], said: str
+    folder: Path, arguments: tuple[str, ...], message: str
 ) -> None:
     refused = types("init", *arguments)
     assert refused.exit_code == 2
-    assert said in " ".join(refused.stderr.split())
+    assert message in " ".join(refused.stderr.split())
     assert not list(folder.iterdir())
 
 
@@ -197,7 +197,7 @@ def test_a_folder_that_cannot_be_written_is_left_as_it_was(
 
 
 @pytest.mark.parametrize(
-    ("template", "said"),
+    ("template", "message"),
     [
         ("Resources: [", "template.yaml or a file of stacks/ is no template: while parsing"),
         ("Resources: {}", "template.yaml or a file of stacks/ is no template: "),
@@ -207,14 +207,14 @@ def test_a_folder_that_cannot_be_written_is_left_as_it_was(
     ids=["not YAML", "empty", "text", "missing"],
 )
 def test_a_template_that_cannot_be_checked_is_one_sentence(
-    shop: Path, forked: CommandLine, template: str | None, said: str
+    shop: Path, forked: CommandLine, template: str | None, message: str
 ) -> None:
     (shop / TEMPLATE).unlink()
     if template is not None:
         (shop / TEMPLATE).write_text(template)
     refused = forked.run(shop, "check")
     assert refused.returncode == 1
-    assert said in " ".join(refused.stderr.split())
+    assert message in " ".join(refused.stderr.split())
 
 
 @dataclass(frozen=True)
@@ -331,9 +331,9 @@ def test_an_agent_is_added_once_and_comments_are_kept(shop: Path) -> None:
     assert "        Name: GiftWrap\n" in after
     added = [line for line in after.splitlines() if line not in before.splitlines()]
     assert len(added) <= 12
-    said = types("add", "agent", "gift_wrap")
-    assert said.exit_code == 0
-    assert "is there already" in said.stdout
+    result = types("add", "agent", "gift_wrap")
+    assert result.exit_code == 0
+    assert "is there already" in result.stdout
     assert (shop / TEMPLATE).read_text() == after
 
 
@@ -376,7 +376,7 @@ def test_a_template_that_is_not_text_is_left_as_it_is(shop: Path) -> None:
     assert not (shop / "functions/agents/mail").exists()
 
 
-def test_a_parameter_that_the_template_does_not_have_is_said(shop: Path) -> None:
+def test_a_parameter_that_the_template_does_not_have_is_reported(shop: Path) -> None:
     text = (shop / TEMPLATE).read_text()
     (shop / TEMPLATE).write_text(text.replace("  ServiceUrl:\n", "  StockUrl:\n", 1))
     added = types("add", "agent", "mail")
@@ -396,7 +396,7 @@ def test_a_registry_without_its_dict_is_left_as_it_is(shop: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("agent", "Mail"), "'Mail' cannot be the name of an agent"),
         (("agent", "core_layer"), "An agent cannot be named core_layer"),
@@ -404,12 +404,12 @@ def test_a_registry_without_its_dict_is_left_as_it_is(shop: Path) -> None:
     ],
 )
 def test_a_name_that_cannot_be_is_not_added(
-    shop: Path, arguments: tuple[str, ...], said: str
+    shop: Path, arguments: tuple[str, ...], message: str
 ) -> None:
     before = texts(shop)
     refused = types("add", *arguments)
     assert refused.exit_code == 2
-    assert said in " ".join(refused.stderr.split())
+    assert message in " ".join(refused.stderr.split())
     assert texts(shop) == before
 
 
@@ -450,7 +450,7 @@ def test_an_agent_whose_block_is_in_flow_style_is_not_added_again(shop: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("mail", "template.yaml has a block Mail of something else"),
         ("alert_email", "template.yaml has a parameter AlertEmail"),
@@ -459,35 +459,35 @@ def test_an_agent_whose_block_is_in_flow_style_is_not_added_again(shop: Path) ->
     ],
 )
 def test_a_name_that_the_application_gives_to_something_else_is_not_added(
-    shop: Path, name: str, said: str | None
+    shop: Path, name: str, message: str | None
 ) -> None:
     text = (shop / TEMPLATE).read_text()
     topic = "  Mail:\n    Type: AWS::SNS::Topic\n\n"
     (shop / TEMPLATE).write_text(text.replace(BLOCKS_END, topic + BLOCKS_END))
     before = texts(shop)
     added = types("add", "agent", name)
-    if said is None:
+    if message is None:
         assert added.exit_code == 0
     else:
         assert added.exit_code == 2
-        assert said in " ".join(added.stderr.split())
+        assert message in " ".join(added.stderr.split())
         assert texts(shop) == before
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("more", "message"),
     [
         ("  Stock: {}\n", "Resources has Stock twice. Remove one of them."),
         ("  Stock: [\n", "template.yaml is not valid YAML: while parsing"),
     ],
 )
-def test_a_template_that_cannot_be_read_gets_no_agent(shop: Path, more: str, said: str) -> None:
+def test_a_template_that_cannot_be_read_gets_no_agent(shop: Path, more: str, message: str) -> None:
     text = (shop / TEMPLATE).read_text().replace(BLOCKS_END, more + BLOCKS_END)
     (shop / TEMPLATE).write_text(text)
     before = texts(shop)
     refused = types("add", "agent", "mail")
     assert refused.exit_code == 1
-    assert said in " ".join(refused.stderr.split())
+    assert message in " ".join(refused.stderr.split())
     assert texts(shop) == before
 
 
@@ -644,7 +644,7 @@ def test_a_workflow_that_is_added_to_an_agent_of_its_own_form_runs(
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         (HELPER, "def _make(request)", "functions/agents/stock/app.py, line 14: expected ':'."),
         (
@@ -667,7 +667,7 @@ def test_a_workflow_that_is_added_to_an_agent_of_its_own_form_runs(
     ],
 )
 def test_code_in_which_the_new_functions_would_not_run_is_left_as_it_is(
-    shop: Path, old: str, new: str, said: str
+    shop: Path, old: str, new: str, message: str
 ) -> None:
     path = shop / "functions/agents/stock/app.py"
     code = path.read_text()
@@ -676,7 +676,7 @@ def test_code_in_which_the_new_functions_would_not_run_is_left_as_it_is(
     before = texts(shop)
     refused = types("add", "workflow", "returns", "--yes")
     assert refused.exit_code == 1
-    assert said in " ".join(refused.stderr.split())
+    assert message in " ".join(refused.stderr.split())
     assert texts(shop) == before
 
 
@@ -801,7 +801,7 @@ def test_an_upgrade_that_cannot_be_written_changes_nothing(
 
 
 @pytest.mark.parametrize(
-    ("record", "said"),
+    ("record", "message"),
     [
         (None, "stacks/release.json cannot be read: No such file or directory. Run this in a"),
         ("{", "stacks/release.json is not JSON"),
@@ -811,7 +811,7 @@ def test_an_upgrade_that_cannot_be_written_changes_nothing(
     ids=["missing", "not JSON", "a list", "a number"],
 )
 def test_a_record_of_the_release_that_cannot_be_read_is_one_sentence(
-    shop: Path, record: str | None, said: str
+    shop: Path, record: str | None, message: str
 ) -> None:
     as_of_before(shop)
     (shop / RECORD).unlink()
@@ -820,7 +820,7 @@ def test_a_record_of_the_release_that_cannot_be_read_is_one_sentence(
     before = texts(shop)
     refused = types("upgrade", "--yes")
     assert refused.exit_code == 1
-    assert said in " ".join(refused.stderr.split())
+    assert message in " ".join(refused.stderr.split())
     assert texts(shop) == before
 
 
@@ -904,7 +904,7 @@ def test_a_stack_that_has_another_name_than_its_application_is_named(folder: Pat
     assert "Its stack is named my-shop." in types("init", "my_shop").stdout
 
 
-def test_an_upgrade_shows_the_difference_and_writes_it_if_told(
+def test_an_upgrade_shows_the_difference_and_writes_it_if_asked(
     shop: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     as_of_before(shop)
@@ -943,21 +943,21 @@ def test_a_vendored_file_that_was_edited_stops_the_upgrade(shop: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "said"),
+    ("version", "message"),
     [
         ("0.0.9", "can be reached from 0.1.0 or later, and this application has 0.0.9"),
         ("9.0.0", "release 9.0.0, which is newer than 0.1.0, the one that is installed. Install"),
     ],
 )
 def test_an_upgrade_across_too_many_releases_is_refused(
-    shop: Path, version: str, said: str
+    shop: Path, version: str, message: str
 ) -> None:
     as_of_before(shop)
     record = json.loads((shop / RECORD).read_text()) | {"version": version}
     (shop / RECORD).write_text(json.dumps(record))
     refused = types("upgrade", "--yes")
     assert refused.exit_code == 1
-    assert said in " ".join(refused.stderr.split())
+    assert message in " ".join(refused.stderr.split())
 
 
 # check

@@ -122,8 +122,8 @@ def test_every_order_of_the_instant_ends_and_nothing_happens_twice(
 ) -> None:
     world = operator.world
     names, at = restored(world, goes_on)
-    told = reconciles(operator, at, "--go")
-    assert told["sent"] == len(names)
+    report = reconciles(operator, at, "--go")
+    assert report["sent"] == len(names)
     world.run()
     world.supervise()
     world.run()
@@ -153,9 +153,9 @@ def test_without_it_the_supervisor_ends_what_was_under_way_and_is_overdue_since_
 def test_what_was_not_reached_is_sent_when_the_command_runs_again(operator: Operator) -> None:
     world = operator.world
     names, at = restored(world, not_at_all)
-    told = reconciles(operator, at)
-    assert (told["dryRun"], told["sent"]) == (True, 0)
-    assert counts(told) == {"reconcile": len(names)}
+    report = reconciles(operator, at)
+    assert (report["dryRun"], report["sent"]) == (True, 0)
+    assert counts(report) == {"reconcile": len(names)}
     assert world.waiting("SchedulerQueue") == 0
     calls = []
 
@@ -170,14 +170,14 @@ def test_what_was_not_reached_is_sent_when_the_command_runs_again(operator: Oper
     assert document(result)["sent"] == 2
     assert "Interrupted after 2 orders. Run the command again to go on." in result.stderr
     world.run()
-    told = reconciles(operator, at, "--go")
-    assert told["sent"] == len(names) - 2
+    report = reconciles(operator, at, "--go")
+    assert report["sent"] == len(names) - 2
     world.run()
     assert {world.task(name).state for name in names} == {TaskState.COMPLETED}
 
 
-def counts(told: Mapping[str, object]) -> dict[str, object]:
-    found = told["counts"]
+def counts(report: Mapping[str, object]) -> dict[str, object]:
+    found = report["counts"]
     assert isinstance(found, dict)
     return {name: count for name, count in found.items() if count}
 
@@ -221,8 +221,8 @@ def test_each_order_is_counted_by_what_is_done_about_it(operator: Operator) -> N
     world.clock.now += 1
     world.submit(order("ord-new"))
     world.run_one_batch("SubmissionQueue")
-    told = reconciles(operator, at)
-    assert counts(told) == {"reconcile": 1, "new": 1, "unreadable": 2}
+    report = reconciles(operator, at)
+    assert counts(report) == {"reconcile": 1, "new": 1, "unreadable": 2}
     shown = operator.types("reconcile", "--restored-to", iso(at)).stdout
     assert "- 1 open: each goes on" in shown
     assert "its plan 000000000000 is not stored" in shown
@@ -262,8 +262,8 @@ def test_an_order_that_has_ended_and_owes_a_status_is_inspected(operator: Operat
     world.store.save(again, seen=task.version)
     world.clock.now += 60_000
     purge(world)
-    told = reconciles(operator, world.clock.now, "--go")
-    assert counts(told) == {"inspect": 1}
+    report = reconciles(operator, world.clock.now, "--go")
+    assert counts(report) == {"inspect": 1}
     world.run()
     assert len(world.messages(url)) == 1
     assert world.task("ord-1").owed == ()

@@ -180,8 +180,8 @@ def test_all_that_are_sent_together_say_how_far_they_came_and_that_there_are_mor
         broken = operator.types(*every)
     assert broken.exit_code == 130
     assert "Interrupted after 1. The others were not moved." in broken.stderr
-    told = document(broken)
-    assert (told["outcome"], told["left"], told["more"]) == ("refused", 3, False)
+    printed = document(broken)
+    assert (printed["outcome"], printed["left"], printed["more"]) == ("refused", 3, False)
     assert len(ids(operator)) == 3
     assert document(operator.types(*every, "--limit", "1"))["more"] is True
     rest = operator.types(*every)
@@ -211,8 +211,8 @@ def test_more_than_one_receive_takes_are_read_and_let_go(operator: Operator) -> 
     with at_each_call("sqs.ChangeMessageVisibilityBatch", refuse):
         assert len(ids(operator)) == 23
     assert ids(operator) == [], "hidden for a minute, since they could not be let go"
-    said = operator.types("rejected", "ls").stdout
-    assert "23 messages are hidden by another reader" in said
+    output = operator.types("rejected", "ls").stdout
+    assert "23 messages are hidden by another reader" in output
     operator.world.clock.now += 61_000
     [first, *_] = ids(operator)
     strange = operator.types("rejected", "resend", first)

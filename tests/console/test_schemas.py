@@ -80,7 +80,7 @@ def test_what_each_verb_prints_is_as_its_schema_says(operator: Operator, tmp_pat
     assert_schema("ls", operator.reads("ls"))
     assert_schema("extend", document(operator.asks("extend", "ord-1", "--by", "10m", "--json")))
     assert_schema("run", document(operator.asks("run", "ord-1", "--json")))
-    # The order is Completed now, which refuses whatever is asked; that is told in the same form.
+    # The order is Completed now, which refuses whatever is asked; a refusal has the same form.
     resolved = operator.asks("resolve", "ord-1", "charge_card", "--did", "--json")
     assert_schema("resolve", document(resolved))
     assert_schema("resubmit", document(operator.asks("resubmit", "ord-1", "--json")))

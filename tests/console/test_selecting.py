@@ -143,14 +143,14 @@ def test_lanes_of_what_is_over_are_not_read_from_before_the_youngest() -> None:
     assert shelves.begun_at == [AT - 60_000, 0, AT - 60_000]
 
 
-def test_a_record_that_cannot_be_read_is_told_and_hides_no_other() -> None:
+def test_a_record_that_cannot_be_read_is_reported_and_hides_no_other() -> None:
     shelves = Shelves(unreadable={"a": "it is newer"})
     shelves.put(archived("a"), archived("b"))
     page = find(shelves.stack(), ALL)
     assert (ids(page), page.unreadable, page.looked_at) == (["b"], {"a": "it is newer"}, 2)
 
 
-def test_a_task_in_two_lanes_of_a_lagging_index_is_told_once() -> None:
+def test_a_task_in_two_lanes_of_a_lagging_index_is_listed_once() -> None:
     shelves = Shelves()
     shelves.put(archived("a"))
     moved = replace(shelves.tasks["a"], lane="open#0", due_at=AT)
@@ -224,7 +224,7 @@ def test_what_a_filter_looks_at(task: Task, selection: Selection, fits: bool) ->
 
 
 @pytest.mark.parametrize(
-    ("typed", "said"),
+    ("typed", "message"),
     [
         ({"older": "2h", "newer": "1h"}, "No order is older than 2 h and newer than 1 h"),
         ({"older": "1h", "newer": "1h"}, "--newer must be the greater"),
@@ -243,15 +243,15 @@ def test_what_a_filter_looks_at(task: Task, selection: Selection, fits: bool) ->
     ],
 )
 def test_a_filter_that_can_fit_no_task_is_refused_with_a_sentence(
-    typed: dict[str, object], said: str
+    typed: dict[str, object], message: str
 ) -> None:
     with pytest.raises(ConsoleError) as error:
         read_selection(**typed)  # type: ignore[arg-type]  # as they come from the command line
     assert error.value.code == USAGE
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
-def test_a_filter_is_told_in_words_and_to_scripts() -> None:
+def test_a_filter_is_printed_in_words_and_for_scripts() -> None:
     selection = read_selection(
         state=TaskState.ARCHIVED, step="charge", older="2h", tag=["tenant=a", "tenant=a"]
     )

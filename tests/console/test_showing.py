@@ -1,4 +1,4 @@
-"""What `roundsman show` and `roundsman ls` tell of tasks that met trouble, by their real ends."""
+"""What `roundsman show` and `roundsman ls` print of tasks that met trouble, by their real ends."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.moto.orders import MOTO_SENDER, order
 UNDONE = {**order("ord-1"), **DECLINED}
 
 
-def test_show_tells_the_history_newest_last_and_what_was_undone(operator: Operator) -> None:
+def test_show_prints_the_history_newest_last_and_what_was_undone(operator: Operator) -> None:
     operator.world.submit(UNDONE)
     operator.world.run()
     lines = [line.rstrip() for line in operator.types("show", "ord-1").stdout.splitlines()]
@@ -17,8 +17,8 @@ def test_show_tells_the_history_newest_last_and_what_was_undone(operator: Operat
     assert not any(line.startswith(("Undo failed", "Cannot be undone")) for line in lines)
     heading = next(index for index, line in enumerate(lines) if line.startswith("At "))
     assert lines[heading].split() == ["At", "What", "Why"]
-    told = [line.split(maxsplit=2)[1:] for line in lines[heading + 1 :] if line.startswith("2027-")]
-    assert told == [
+    rows = [line.split(maxsplit=2)[1:] for line in lines[heading + 1 :] if line.startswith("2027-")]
+    assert rows == [
         ["failed", "charge_card: failed for good: CardDeclined: POST answered 402"],
         ["undo", "charge_card: its undo begins"],
         ["undone", "charge_card: undone"],
@@ -59,13 +59,13 @@ def test_show_as_json_has_the_history_the_ending_and_each_steps_undo(operator: O
     assert [row["kind"] for row in history] == ["failed", "undo", "undone", "undo", "undone"]
     steps = shown["steps"]
     assert isinstance(steps, list)
-    told = {
+    found = {
         step["name"]: (step["processState"], step["operation"], step["outcomeUnknown"])
         for step in steps
     }
-    assert told["reserve_stock"] == ("Undone", "undo", False)
-    assert told["charge_card"] == ("Undone", "undo", True)
-    assert told["create_shipment"] == ("Pending", "perform", False)
+    assert found["reserve_stock"] == ("Undone", "undo", False)
+    assert found["charge_card"] == ("Undone", "undo", True)
+    assert found["create_shipment"] == ("Pending", "perform", False)
     assert steps[1]["maxAttempts"] is None, "its undo is retried for a time"
     assert steps[3]["maxAttempts"] == 3
     assert (steps[1]["retryUntil"], steps[1]["unexpectedSince"]) == (None, None)
@@ -73,7 +73,7 @@ def test_show_as_json_has_the_history_the_ending_and_each_steps_undo(operator: O
 
 
 @pytest.mark.exhaustive
-def test_show_tells_an_undo_that_failed(operator: Operator) -> None:
+def test_show_prints_an_undo_that_failed(operator: Operator) -> None:
     operator.world.faults({"operation": "DELETE /reservations", "status": 422})
     operator.world.submit(UNDONE)
     operator.world.run()
@@ -84,7 +84,7 @@ def test_show_tells_an_undo_that_failed(operator: Operator) -> None:
 
 
 @pytest.mark.exhaustive
-def test_show_tells_what_nothing_undoes(operator: Operator) -> None:
+def test_show_prints_what_nothing_undoes(operator: Operator) -> None:
     operator.world.faults({"operation": "POST /messages", "status": 422})
     operator.world.submit(order("ord-1"))
     operator.world.run()
@@ -96,7 +96,7 @@ def test_show_tells_what_nothing_undoes(operator: Operator) -> None:
     assert document["mayHaveHappened"] == ["send_confirmation"]
 
 
-def test_show_tells_who_asked_and_what_was_refused(operator: Operator) -> None:
+def test_show_prints_who_asked_and_what_was_refused(operator: Operator) -> None:
     operator.world.submit(order("ord-1", processIn=3600))
     operator.world.run()
     assert operator.asks("extend", "ord-1", "--by", "1m").exit_code == 0
@@ -106,7 +106,7 @@ def test_show_tells_who_asked_and_what_was_refused(operator: Operator) -> None:
     lines = [line.rstrip() for line in operator.types("show", "ord-1").stdout.splitlines()]
     heading = next(index for index, line in enumerate(lines) if line.startswith("At "))
     assert lines[heading].split() == ["At", "What", "By", "Sender", "Why"]
-    asked = ["extend", "ops", MOTO_SENDER, "extend by ops: told to"]
+    asked = ["extend", "ops", MOTO_SENDER, "extend by ops: routine"]
     assert lines[heading + 1].split(maxsplit=4)[1:] == asked
     assert lines[heading + 2].split(maxsplit=4)[1:4] == ["refused", "amy", MOTO_SENDER]
 
@@ -159,7 +159,7 @@ def test_ls_lists_undoing_undone_and_cancelled_tasks_each_by_its_state(operator:
         "Archived": [],
     }
     listed = operator.types("ls").stdout
-    assert "cancelled by ops: told to" in " ".join(listed.split())
+    assert "cancelled by ops: routine" in " ".join(listed.split())
     assert _tasks(operator)[0]["state"] == "Undoing"
 
 

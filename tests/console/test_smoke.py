@@ -172,7 +172,7 @@ def test_an_agent_that_does_not_run_is_seen_by_its_queue(operator: Operator) -> 
     assert "Messages wait in InventoryRequestQueue (1" in str(found["sentence"])
 
 
-def test_an_event_that_nobody_reads_is_told_with_its_queue(operator: Operator) -> None:
+def test_an_event_that_nobody_reads_is_reported_with_its_queue(operator: Operator) -> None:
     operator.patience.sleeping = lambda: None
     result = operator.types("smoke", "--within", "5", "--json")
     found = document(result)
@@ -197,7 +197,7 @@ def test_an_event_that_is_rejected_says_why(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "message"),
     [
         (("--workflow", "x", "--event", "y"), 2, "Give --workflow or --event, not both."),
         (("--workflow", "none"), 2, "There is no events/smoke/none.json; there are: order_ful"),
@@ -210,11 +210,11 @@ def test_an_event_that_is_rejected_says_why(
     ],
 )
 def test_wrong_usage_is_one_sentence_and_sends_nothing(
-    operator: Operator, arguments: tuple[str, ...], code: int, said: str
+    operator: Operator, arguments: tuple[str, ...], code: int, message: str
 ) -> None:
     result = operator.types("smoke", *arguments)
     assert (result.exit_code, result.stdout) == (code, "")
-    assert said in " ".join(result.stderr.split())
+    assert message in " ".join(result.stderr.split())
     assert operator.patience.slept == []
 
 

@@ -1,4 +1,4 @@
-"""What `roundsman show` tells of steps that wait, were moved or were spared, and of many items."""
+"""What `roundsman show` prints of steps that wait, were moved or were spared, and of many items."""
 
 import io
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ PROCESSED = StepRecord(process_state=ProcessState.PROCESSED)
 WORKING = StepRecord(process_state=ProcessState.PROCESSING, complete_by=AT + 1_800_000)
 
 
-def told(record: StepRecord, holds: Sequence[Hold] = ()) -> list[str]:
+def facts_of(record: StepRecord, holds: Sequence[Hold] = ()) -> list[str]:
     return step_facts(task({"charge": record}), plan(), holds, AT)
 
 
@@ -35,20 +35,20 @@ def table(steps: Mapping[str, StepRecord], now: int = AT) -> list[list[str]]:
     return [line.split() for line in output.getvalue().splitlines()]
 
 
-def test_a_held_step_tells_since_when_by_whom_why_and_until_when() -> None:
+def test_a_held_step_shows_since_when_by_whom_why_and_until_when() -> None:
     circuit = Hold("payment_backup", BREAKER, AT, AT + 30_000, "5 of 8 calls failed", "x")
     other = Hold("warehouse", BREAKER, AT, AT + 30_000, "not of this step", "x")
-    assert told(StepRecord(held_since=AT - 5_000), [HOLD, circuit, other]) == [
+    assert facts_of(StepRecord(held_since=AT - 5_000), [HOLD, circuit, other]) == [
         "charge: held since 2027-01-15T07:59:55Z: payment is held by amy: maintenance, until "
         "2027-01-15T08:10:00Z; payment_backup has an open circuit: 5 of 8 calls failed, "
         "until 2027-01-15T08:00:30Z"
     ]
 
 
-def test_a_held_step_whose_hold_is_over_tells_why_it_was_held_and_when_it_looks_again() -> None:
+def test_a_held_step_whose_hold_is_over_shows_why_it_was_held_and_when_it_looks_again() -> None:
     error = StepError(HELD, "on hold by amy until 2027-01-15T08:00:00Z: maintenance")
     record = StepRecord(held_since=AT - 5_000, not_before=AT + 60_000, error=error)
-    assert told(record) == [
+    assert facts_of(record) == [
         "charge: held since 2027-01-15T07:59:55Z (on hold by amy until 2027-01-15T08:00:00Z: "
         "maintenance); the next check is at 2027-01-15T08:01:00Z"
     ]
@@ -129,7 +129,7 @@ def test_that_a_step_is_held_is_no_error_of_its_row() -> None:
 def test_each_thing_that_the_table_has_no_column_for_is_a_sentence(
     record: StepRecord, fact: str
 ) -> None:
-    assert told(record) == [f"charge: {fact}"]
+    assert facts_of(record) == [f"charge: {fact}"]
 
 
 @pytest.mark.parametrize(
@@ -142,8 +142,8 @@ def test_each_thing_that_the_table_has_no_column_for_is_a_sentence(
         StepRecord(process_state=ProcessState.SKIPPED, after_undo=AfterUndo.SKIPPED),
     ],
 )
-def test_of_a_step_that_needs_no_word_nothing_is_said(record: StepRecord) -> None:
-    assert told(record) == []
+def test_a_step_that_needs_no_fact_shows_none(record: StepRecord) -> None:
+    assert facts_of(record) == []
 
 
 def test_items_that_share_a_fact_share_its_sentence() -> None:
@@ -198,7 +198,7 @@ def test_two_items_that_are_alike_keep_their_rows() -> None:
     assert [row[0] for row in rows] == ["Step", "pick[0]", "pick[1]"]
 
 
-def test_the_agent_is_told_where_it_is_not_the_first() -> None:
+def test_the_agent_is_named_where_it_is_not_the_first() -> None:
     record = StepRecord(
         process_state=ProcessState.PROCESSED, agent="payment_backup", tried=("payment",)
     )
@@ -213,7 +213,7 @@ def test_the_agent_is_told_where_it_is_not_the_first() -> None:
     assert "Agent" not in table({"charge": PROCESSED})[0]
 
 
-def test_items_are_told_in_spans_and_counted_where_those_are_long() -> None:
+def test_items_are_shown_in_spans_and_counted_where_those_are_long() -> None:
     assert span(["a", "pick[3]", "pick[0]", "pick[1]", "b[x]"]) == "a, pick[0-1,3], b[x]"
     assert span([f"pick[{place}]" for place in range(0, 100, 2)]) == "pick (50 items)"
 
@@ -243,23 +243,23 @@ def test_scripts_get_the_same_facts_as_fields() -> None:
 
 
 @pytest.mark.parametrize("state", [ProcessState.PENDING, ProcessState.PROCESSING])
-def test_a_step_that_is_retried_for_a_time_tells_why_and_until_when(state: ProcessState) -> None:
+def test_a_step_that_is_retried_for_a_time_shows_why_and_until_when(state: ProcessState) -> None:
     error = StepError("KeyError", "unexpected error", unexpected=True)
     record = StepRecord(process_state=state, retry_until=AT + 3_000_000, error=error)
-    assert told(record) == [
+    assert facts_of(record) == [
         "charge: an unexpected error (KeyError) in the agent's code; "
         "retried until 2027-01-15T08:50:00Z"
     ]
     transient = replace(record, error=StepError("Unavailable", "503"))
-    assert told(transient) == ["charge: retried until 2027-01-15T08:50:00Z"]
+    assert facts_of(transient) == ["charge: retried until 2027-01-15T08:50:00Z"]
 
 
 def test_the_end_of_the_task_ends_the_retries_of_a_perform_but_not_of_an_undo() -> None:
     late = AT + 7_200_000
     record = StepRecord(retry_until=late, error=StepError("Unavailable", "503"))
-    assert told(record) == ["charge: retried until 2027-01-15T09:00:00Z"]
+    assert facts_of(record) == ["charge: retried until 2027-01-15T09:00:00Z"]
     undo = replace(record, process_state=ProcessState.UNDOING)
-    assert told(undo) == ["charge: retried until 2027-01-15T10:00:00Z"]
+    assert facts_of(undo) == ["charge: retried until 2027-01-15T10:00:00Z"]
     limited = replace(task({"charge": record}), deadline=AT + 60_000)
     assert step_facts(limited, plan(), (), AT) == ["charge: retried until 2027-01-15T08:01:00Z"]
 
@@ -268,15 +268,15 @@ def test_a_step_that_is_over_is_not_retried() -> None:
     record = StepRecord(
         process_state=ProcessState.ERROR, retry_until=AT, error=StepError("Unavailable", "503")
     )
-    assert told(record) == []
+    assert facts_of(record) == []
 
 
 def test_a_step_that_waits_for_the_scheduler_says_since_when() -> None:
     ready = StepRecord(late_since=AT - 5_000)
-    said = "charge: late since 2027-01-15T07:59:55Z: "
-    assert told(ready) == [f"{said}its start waits; nothing is counted"]
+    fact = "charge: late since 2027-01-15T07:59:55Z: "
+    assert facts_of(ready) == [f"{fact}its start waits; nothing is counted"]
     late = replace(ready, process_state=ProcessState.PROCESSING, locked_by="a-b.1")
-    assert told(late) == [f"{said}its reply may wait in its queue; nothing is counted"]
+    assert facts_of(late) == [f"{fact}its reply may wait in its queue; nothing is counted"]
 
 
 def test_why_says_the_same() -> None:

@@ -31,10 +31,10 @@ def troubled(operator: Operator) -> None:
     world.submit(order("ord-1001"), order("ord-1002", processIn=3600))
     world.run()
     assert world.task("ord-1001").state == "Archived"
-    said = ("--as", EVIL, "--reason", EVIL, "--yes")
-    operator.types("extend", "ord-1001", "--by", "10m", *said)
-    operator.types("cancel", "ord-1002", *said)
-    operator.types("hold", "mail", "--for", "30m", *said)
+    options = ("--as", EVIL, "--reason", EVIL, "--yes")
+    operator.types("extend", "ord-1001", "--by", "10m", *options)
+    operator.types("cancel", "ord-1002", *options)
+    operator.types("hold", "mail", "--for", "30m", *options)
     at = world.clock()
     holds_of(world).hold(Hold("payment", BREAKER, at, at + 60_000, EVIL, EVIL))
 
@@ -108,9 +108,9 @@ def test_verbs_options_and_states_are_completed_in_bash_and_zsh(
         "COMP_WORDS": typed,
         "COMP_CWORD": str(len(typed.split()) - 1),
     }
-    said = CliRunner().invoke(app, [], prog_name="roundsman", env=bash).stdout
-    assert completed <= set(said.split()), said
+    output = CliRunner().invoke(app, [], prog_name="roundsman", env=bash).stdout
+    assert completed <= set(output.split()), output
     zsh = {"_ROUNDSMAN_COMPLETE": "complete_zsh", "_TYPER_COMPLETE_ARGS": typed}
-    said = CliRunner().invoke(app, [], prog_name="roundsman", env=zsh).stdout
+    output = CliRunner().invoke(app, [], prog_name="roundsman", env=zsh).stdout
     for word in completed:
-        assert f'"{word}"' in said, said
+        assert f'"{word}"' in output, output

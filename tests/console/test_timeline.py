@@ -1,4 +1,4 @@
-"""What `roundsman timeline` tells of orders, by their real ends."""
+"""What `roundsman timeline` prints of orders, by their real ends."""
 
 from dataclasses import replace
 
@@ -13,15 +13,15 @@ from tests.console.step_samples import AT, plan
 from tests.moto.orders import MOTO_SENDER, order
 
 
-def test_an_order_is_told_from_its_record_and_history_and_what_is_not_known_is_said(
+def test_an_order_is_shown_from_its_record_and_history_with_what_is_not_known(
     operator: Operator,
 ) -> None:
     operator.world.submit(order("ord-1"))
     operator.world.run()
-    told = operator.reads("timeline", "ord-1")
-    assert_schema("timeline", told)
-    assert told["notKnown"] == [NO_HISTORY]
-    happened = told["happened"]
+    printed = operator.reads("timeline", "ord-1")
+    assert_schema("timeline", printed)
+    assert printed["notKnown"] == [NO_HISTORY]
+    happened = printed["happened"]
     assert isinstance(happened, list)
     assert [(one["what"], one["step"]) for one in happened] == [
         ("submitted", None),
@@ -42,22 +42,22 @@ def test_an_order_is_told_from_its_record_and_history_and_what_is_not_known_is_s
     lines = operator.types("timeline", "ord-2").stdout.splitlines()
     assert lines[0] == "ord-2  order_fulfilment  Undone"
     assert lines[1].split() == ["At", "After", "What", "By", "Sender", "Why"]
-    said = " ".join(" ".join(lines).split())
-    assert "submitted" in said
-    assert "failed charge_card: failed for good: CardDeclined" in said
-    assert f"resubmit ops {MOTO_SENDER} resubmit by ops: told to" in said
-    assert "has the start of the undo instead of the start of the step" in said
+    text = " ".join(" ".join(lines).split())
+    assert "submitted" in text
+    assert "failed charge_card: failed for good: CardDeclined" in text
+    assert f"resubmit ops {MOTO_SENDER} resubmit by ops: routine" in text
+    assert "has the start of the undo instead of the start of the step" in text
 
 
-def test_what_is_ahead_is_not_told() -> None:
+def test_what_is_ahead_is_not_listed() -> None:
     task = open_task("ord-1", AT)
-    told = happenings(task, plan(), [], AT - 1)
-    assert told == []
+    happened = happenings(task, plan(), [], AT - 1)
+    assert happened == []
     assert [one.what for one in happenings(task, plan(), [], AT)] == ["submitted"]
     assert not_known(task, []) == []
 
 
-def test_a_failure_that_the_history_tells_is_not_told_twice() -> None:
+def test_a_failure_that_the_history_has_is_not_listed_twice() -> None:
     task = archived("ord-1", AT)
     record = StepRecord(process_state=ProcessState.ERROR, started_at=AT - 1, finished_at=AT)
     task = replace(task, steps={"charge": record})
@@ -78,8 +78,8 @@ def test_a_step_that_is_heard_of_and_one_that_waits_for_a_callback_say_so() -> N
     record = StepRecord(
         process_state=ProcessState.PROCESSING, started_at=AT - 9, heard_at=AT - 5, waiting=True
     )
-    told = happenings(open_task("ord-1", AT - 10, {"charge": record}), plan(), [], AT)
-    assert [(one.what, one.why) for one in told][-1] == (
+    happened = happenings(open_task("ord-1", AT - 10, {"charge": record}), plan(), [], AT)
+    assert [(one.what, one.why) for one in happened][-1] == (
         "heard of",
         "charge: waits for a callback",
     )

@@ -1,4 +1,4 @@
-"""No order event is sent unchecked: what is said where the workflows cannot be imported."""
+"""No order event is sent unchecked: the message if the workflows cannot be imported."""
 
 import sys
 from collections.abc import Iterator
@@ -80,12 +80,12 @@ def test_nothing_is_sent_where_the_workflows_cannot_be_imported(
 ) -> None:
     assert old in GOOD
     (layer / "paper.py").write_text(GOOD.replace(old, new))
-    said = refused()
-    assert said.startswith(
+    message = refused()
+    assert message.startswith(
         f"first.json was not checked. The workflows cannot be imported: {place}"
-    ), said
-    assert said.endswith(". Nothing was sent. Correct it.")
-    assert "Traceback" not in said
+    ), message
+    assert message.endswith(". Nothing was sent. Correct it.")
+    assert "Traceback" not in message
 
 
 def test_nothing_is_sent_where_the_registry_is_not_one(layer: Path) -> None:

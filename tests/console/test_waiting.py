@@ -1,4 +1,4 @@
-"""Waiting that ends: as soon as something is seen, and no later than was said."""
+"""Waiting that ends: as soon as something is seen, and no later than asked."""
 
 from collections.abc import Iterator
 
@@ -26,7 +26,7 @@ def test_it_ends_as_soon_as_something_is_seen(patience: Patience) -> None:
     assert patience.slept == [0.25, 0.25]
 
 
-def test_it_waits_no_longer_than_was_said_and_looks_once_more_at_the_end(
+def test_it_waits_no_longer_than_asked_and_looks_once_more_at_the_end(
     patience: Patience,
 ) -> None:
     looked: list[float] = []

@@ -31,11 +31,11 @@ class OneAnswer:
     def page(self, content: str) -> None:
         self.status, self.body = 200, content
 
-    def error(self, code: str, said: str = "no", status: int = 400) -> None:
+    def error(self, code: str, message: str = "no", status: int = 400) -> None:
         self.status = status
         self.body = (
             "<ErrorResponse><Error><Type>Sender</Type>"
-            f"<Code>{code}</Code><Message>{said}</Message></Error></ErrorResponse>"
+            f"<Code>{code}</Code><Message>{message}</Message></Error></ErrorResponse>"
         )
 
     def stack(self, status: str, **outputs: str) -> None:
@@ -86,14 +86,14 @@ def types(*words: str) -> Result:
     return CliRunner(env={"COLUMNS": "100"}).invoke(app, words)
 
 
-def told(result: Result, verb: str) -> str:
-    """The one sentence on standard error, which is all that is said."""
+def sentence_of(result: Result, verb: str) -> str:
+    """The one sentence on standard error. Nothing else may be printed."""
     assert isinstance(result.exception, SystemExit), (verb, result.exception, result.output)
     assert (result.exit_code, result.stdout) == (1, ""), (verb, result.output)
-    said = without_place(result.stderr)
-    assert said.count("\n") == 1, (verb, result.stderr)
-    assert "\x1b" not in said, verb
-    return said
+    message = without_place(result.stderr)
+    assert message.count("\n") == 1, (verb, result.stderr)
+    assert "\x1b" not in message, verb
+    return message
 
 
 TROUBLES: dict[str, tuple[Callable[[OneAnswer], None], str]] = {
@@ -140,16 +140,16 @@ def test_no_verb_can_do_without_a_stack_and_says_why(aws: OneAnswer, trouble: st
     # All verbs find the stack in one way: that each does is tried with the first of the troubles.
     verbs = STACK_VERBS if trouble == "no such stack" else ["agents"]
     for verb in verbs:
-        assert sentence in told(types(*typed_example(verb)), verb), verb
+        assert sentence in sentence_of(types(*typed_example(verb)), verb), verb
 
 
 @pytest.mark.exhaustive
-def test_a_throttled_call_is_made_again_before_it_is_told(
+def test_a_throttled_call_is_made_again_before_it_is_reported(
     aws: OneAnswer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWS_MAX_ATTEMPTS", "2")
     aws.error("Throttling", "Rate exceeded")
-    assert told(types("agents", "--stack", "roundsman"), "agents") == (
+    assert sentence_of(types("agents", "--stack", "roundsman"), "agents") == (
         "AWS is throttling DescribeStacks. Try again in a moment.\n"
     )
     assert aws.calls == 2
@@ -160,14 +160,14 @@ def test_without_a_network_each_verb_says_so(
 ) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     for verb in STACK_VERBS:
-        said = told(types(*typed_example(verb)), verb)
-        assert "Check the network and AWS_ENDPOINT_URL." in said, verb
+        message = sentence_of(types(*typed_example(verb)), verb)
+        assert "Check the network and AWS_ENDPOINT_URL." in message, verb
 
 
 def refuse(**_rest: object) -> None:
     """AccessDeniedException"""
-    said = "User: arn:aws:iam::1:user/amy is not authorized"
-    raise ClientError({"Error": {"Code": "AccessDeniedException", "Message": said}}, "ThatCall")
+    message = "User: arn:aws:iam::1:user/amy is not authorized"
+    raise ClientError({"Error": {"Code": "AccessDeniedException", "Message": message}}, "ThatCall")
 
 
 def throttle(**_rest: object) -> None:
@@ -176,14 +176,14 @@ def throttle(**_rest: object) -> None:
 
 
 PARTIAL = {"alerts", "doctor", "export"}
-"""Verbs that tell what they could read, and what they could not."""
+"""Verbs that print what they could read, and what they could not."""
 
 ELSEWHERE = ("rollback",)
 """Verbs that ask CloudFormation and Lambda alone."""
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "message"),
     [
         (refuse, "AWS refused ThatCall with these credentials: User: arn:aws:iam::1:user/amy is"),
         pytest.param(
@@ -193,11 +193,11 @@ ELSEWHERE = ("rollback",)
         ),
     ],
 )
-def test_where_the_tables_and_queues_say_no_each_verb_tells_which_call(
+def test_where_the_tables_and_queues_say_no_each_verb_names_the_call(
     operator: Operator,
     examples_folder: Path,
     answer: Callable[..., None],
-    said: str,
+    message: str,
 ) -> None:
     with (
         at_each_call("dynamodb", answer),
@@ -210,7 +210,7 @@ def test_where_the_tables_and_queues_say_no_each_verb_tells_which_call(
                 assert result.exit_code == 1, verb
                 assert str(result.output).count(answer.__doc__ or "") > 0, verb
             else:
-                assert said in told(result, verb), verb
+                assert message in sentence_of(result, verb), verb
 
 
 def test_the_page_lists_the_exit_codes() -> None:

@@ -22,10 +22,10 @@ def test_an_order_that_waits_says_for_what_and_what_to_do(operator: Operator) ->
     found = operator.reads("why", "ord-1")
     assert_schema("why", found)
     assert (found["case"], found["step"]) == ("retry", "charge_card")
-    said = operator.types("why", "ord-1").stdout
-    assert said.startswith("ord-1  order_fulfilment  Retry\n")
-    assert said.endswith("Next: roundsman run ord-1 --reason '...'\n")
-    assert "a supervisor last visited its shard" in " ".join(said.split())
+    output = operator.types("why", "ord-1").stdout
+    assert output.startswith("ord-1  order_fulfilment  Retry\n")
+    assert output.endswith("Next: roundsman run ord-1 --reason '...'\n")
+    assert "a supervisor last visited its shard" in " ".join(output.split())
 
 
 def test_an_order_whose_agent_is_held_says_who_holds_it(operator: Operator) -> None:
@@ -45,14 +45,14 @@ def test_an_order_that_is_over_gone_or_of_newer_code_says_so(operator: Operator)
     world.run()
     assert operator.reads("why", "ord-1")["case"] == "archived"
     assert operator.reads("why", "ord-2")["case"] == "ended"
-    for name, said in (
+    for name, words in (
         ("ord-3", "its task has ended, and its retention too"),
         ("ord-4", "See: roundsman rejected ls"),
         ("no/id", "an order id is 1 to 128 of"),
     ):
         result = operator.types("why", name)
         assert (result.exit_code, result.stdout) == (3, "")
-        assert said in result.stderr
+        assert words in result.stderr
     world.dynamodb.update_item(
         TableName=world.stack.outputs["TasksTableName"],
         Key={"TaskId": {"S": "ord-1"}},
@@ -107,5 +107,5 @@ def test_a_deadline_is_shown_beside_the_complete_by(operator: Operator) -> None:
     assert operator.reads("show", "ord-1")["deadline"] == "2027-01-15T07:50:00.000Z"
     shown = operator.types("show", "ord-1").stdout.splitlines()
     assert "deadline 2027-01-15T07:50:00.000Z: no step is performed after it" in shown
-    said = " ".join(operator.types("why", "ord-1").stdout.split())
-    assert "its deadline, which nothing moves, is 2027-01-15T07:50:00Z" in said
+    output = " ".join(operator.types("why", "ord-1").stdout.split())
+    assert "its deadline, which nothing moves, is 2027-01-15T07:50:00Z" in output

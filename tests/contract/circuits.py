@@ -50,7 +50,7 @@ class Unforeseen(Exception):
 
 @dataclass
 class Circuit:
-    """The agent `payment` of one stack. What is not said is as the template's defaults have it."""
+    """The agent `payment` of one stack. The template's defaults are its defaults."""
 
     world: World
     calls_per_second: float | None = None

@@ -28,7 +28,7 @@ numbers = count(1)
 
 
 def dynamodb_client(endpoint: str | None = None, config: Config = CONFIG) -> "DynamoDBClient":
-    """A client as the functions have it, unless said otherwise."""
+    """A client as the functions have it, by default."""
     client: DynamoDBClient = boto3.client("dynamodb", endpoint_url=endpoint, config=config)
     return client
 

@@ -47,7 +47,7 @@ class Post(ABC):
 
     @abstractmethod
     def commands(self) -> list[tuple[str, str]]:
-        """(kind, task id) of what the scheduler was told."""
+        """(kind, task id) of each command to the scheduler."""
 
     @abstractmethod
     def statuses(self) -> list[str]: ...

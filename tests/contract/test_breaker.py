@@ -102,22 +102,22 @@ def test_any_answer_of_the_service_ends_the_row_of_failures(
     assert circuit.state() is None
 
 
-@pytest.mark.parametrize("told", [answers, fails(PermanentError("No")), fails(Busy("429"))])
+@pytest.mark.parametrize("answered", [answers, fails(PermanentError("No")), fails(Busy("429"))])
 def test_a_probe_that_is_answered_neither_ends_the_row_nor_closes(
-    circuit: Circuit, told: Callable[[], str]
+    circuit: Circuit, answered: Callable[[], str]
 ) -> None:
     guard = circuit.instance()
     for _ in range(FAILURES - 1):
         with pytest.raises(TransientError, match="no answer"):
             call(guard, DOWN)
         with suppress(PermanentError, Busy):
-            assert asked(guard, told) == "done"
+            assert asked(guard, answered) == "done"
     with pytest.raises(CallHeld):
         call(guard, DOWN)
     circuit.let_recover()
     guard = circuit.instance()
     with suppress(PermanentError, Busy):
-        assert asked(guard, told) == "done"
+        assert asked(guard, answered) == "done"
     assert circuit.state() == "HALF_OPEN"
     assert call(guard, answers) == "done"
     assert circuit.state() == "CLOSED"
@@ -398,7 +398,9 @@ def test_an_authors_mistake_in_the_call_that_tries_neither_closes_nor_strands_it
     assert circuit.state() == "CLOSED"
 
 
-def test_a_call_that_was_not_made_after_all_tells_nothing_of_the_service(circuit: Circuit) -> None:
+def test_a_call_that_was_not_made_changes_nothing_that_is_known_about_the_service(
+    circuit: Circuit,
+) -> None:
     circuit.open(circuit.instance())
     circuit.let_recover()
     guard = circuit.instance()
@@ -425,10 +427,10 @@ def test_who_dies_while_trying_is_followed_by_another_after_one_recovery_time(
     assert circuit.state() == "CLOSED"
 
 
-# ---- who is told -------------------------------------------------------------------------
+# ---- alerts ------------------------------------------------------------------------------
 
 
-def test_opening_and_closing_are_told_once_each_and_after_the_calls(circuit: Circuit) -> None:
+def test_opening_and_closing_are_alerted_once_each_and_after_the_calls(circuit: Circuit) -> None:
     guard = circuit.instance()
     circuit.open(guard)
     assert circuit.alerts == []
@@ -480,14 +482,14 @@ def test_an_alert_that_cannot_be_published_breaks_nothing(
     assert "alert not published" in capsys.readouterr().out
 
 
-def test_an_alert_that_could_not_be_published_is_told_with_the_next_request(
+def test_an_alert_that_could_not_be_published_is_sent_with_the_next_request(
     circuit: Circuit,
 ) -> None:
-    told: list[Alert] = []
+    alerts: list[Alert] = []
 
     def fails_once(alert: Alert) -> None:
-        told.append(alert)
-        if len(told) == 1:
+        alerts.append(alert)
+        if len(alerts) == 1:
             raise TryAgain("throttled")
 
     circuit.publish = fails_once
@@ -495,4 +497,4 @@ def test_an_alert_that_could_not_be_published_is_told_with_the_next_request(
     circuit.open(guard)
     for _ in range(3):
         guard.tell()
-    assert [alert.attributes["kind"] for alert in told] == ["breaker_opened"] * 2
+    assert [alert.attributes["kind"] for alert in alerts] == ["breaker_opened"] * 2

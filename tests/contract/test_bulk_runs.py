@@ -375,7 +375,7 @@ def test_a_closed_run_is_opened_by_a_request(world: World) -> None:
 def test_a_run_that_cannot_be_read_is_reported_and_the_others_are_listed(
     dynamo_world: World,
 ) -> None:
-    store, told = dynamo_world.bulk_runs(clock), list[UnreadableRecord]()
+    store, reported = dynamo_world.bulk_runs(clock), list[UnreadableRecord]()
     for place in range(3):
         run = replace(a_run(run_id=f"b-0000000{place}"), started_at=NOW + place)
         store.begin(run, planned("ord-1"))
@@ -388,8 +388,8 @@ def test_a_run_that_cannot_be_read_is_reported_and_the_others_are_listed(
         ExpressionAttributeValues={":odd": {"S": "{}"}},
     )
     fresh = dynamo_world.bulk_runs(clock)
-    assert [one.run.id for one in fresh.newest(9, told.append)] == ["b-00000002", "b-00000000"]
-    assert [problem.record for problem in told] == [row]
+    assert [one.run.id for one in fresh.newest(9, reported.append)] == ["b-00000002", "b-00000000"]
+    assert [problem.record for problem in reported] == [row]
 
 
 def test_runs_are_listed_until_they_are_no_longer_kept(dynamo_world: World) -> None:

@@ -174,7 +174,7 @@ def test_a_closing_whose_answer_was_lost_finds_itself(dynamo_world: World, begun
     assert notes.begin(KEY, CLAIM) is Begun.CLOSED
 
 
-def test_notes_that_cannot_be_written_for_now_are_said_to_be_so(moto_world: World) -> None:
+def test_notes_that_cannot_be_written_for_now_raise_try_again(moto_world: World) -> None:
     notes = moto_world.call_notes(clock)
     with unreachable(moto_world.client, "UpdateItem"):
         with pytest.raises(TryAgain, match=f"noting a call under {KEY}: ConnectTimeout"):
@@ -183,7 +183,7 @@ def test_notes_that_cannot_be_written_for_now_are_said_to_be_so(moto_world: Worl
             notes.close(KEY, CLAIM, begun=False)
 
 
-def test_an_agent_that_may_not_write_its_notes_is_told(moto_world: World) -> None:
+def test_an_agent_that_may_not_write_its_notes_is_refused(moto_world: World) -> None:
     notes = moto_world.call_notes(clock)
     with answered(moto_world.client, "UpdateItem", 400, error("AccessDeniedException")):
         with pytest.raises(CallRefused, match=f"{KEY}: AccessDenied"):

@@ -60,7 +60,7 @@ def test_every_field_reads_back_as_it_was_written(world: World) -> None:
     assert list(groups.groups()) == [FULL, bare]
 
 
-def test_a_group_that_is_open_already_stays_as_it_is_and_is_told(world: World) -> None:
+def test_a_group_that_is_open_already_stays_as_it_is_and_is_returned(world: World) -> None:
     groups = world.groups()
     groups.open(group())
     late = replace(group(), opened_by="ord-9", opened_at=NOW + 9)
@@ -114,7 +114,7 @@ def test_orders_that_are_undone_leave_room_for_failures(atomic_world: World) -> 
     assert groups.open(group(MOST_UNDONE)) is not None
 
 
-def test_of_two_that_open_one_group_at_once_one_is_told_that_it_was_first(world: World) -> None:
+def test_of_two_that_open_one_group_at_once_both_get_the_group_of_the_first(world: World) -> None:
     mine, theirs = group(), replace(group(), opened_by="ord-2")
     found = [world.groups().open(each) for each in (mine, theirs)]
     assert found == [mine, mine]
@@ -170,14 +170,14 @@ def test_a_number_of_groups_that_is_none_is_counted_anew(dynamo_world: World) ->
     assert groups.groups() == [group(1)]
 
 
-def test_what_is_no_group_is_told(dynamo_world: World) -> None:
+def test_an_item_that_is_no_group_is_reported(dynamo_world: World) -> None:
     row = {"ControlId": {"S": "groups"}, "Open": {"S": "?"}, "f-00000003": {"M": {}}}
     dynamo_world.client.put_item(TableName=dynamo_world.tables.control, Item=row)  # type: ignore[arg-type]
-    told: list[UnreadableRecord] = []
+    reported: list[UnreadableRecord] = []
     table = dynamo_world.tables.control
-    groups = DynamoGroups(dynamo_world.client, control_table=table, on_unreadable=told.append)
+    groups = DynamoGroups(dynamo_world.client, control_table=table, on_unreadable=reported.append)
     assert groups.groups() == []
-    assert [problem.field for problem in told] == ["Open", "f-00000003.Workflow"]
+    assert [problem.field for problem in reported] == ["Open", "f-00000003.Workflow"]
 
 
 def test_groups_that_cannot_be_read_or_written_now_are_tried_again(

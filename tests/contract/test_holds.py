@@ -1,4 +1,4 @@
-"""The holds on agents: what is stored of them, and what the scheduler is told."""
+"""The holds on agents: what is stored, and what the scheduler reads."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -31,7 +31,7 @@ def test_nobody_is_held_at_first(world: World) -> None:
     assert list(world.holds(Clock()).holds()) == []
 
 
-def test_holds_are_told_by_agent_and_kind(world: World) -> None:
+def test_holds_are_listed_by_agent_and_kind(world: World) -> None:
     holds = world.holds(Clock())
     mail = replace(BY_ANNA, agent="mail", reason="")
     for hold in (BY_ANNA, CIRCUIT, mail):
@@ -113,7 +113,7 @@ def test_holds_that_cannot_be_read_or_written_now_are_tried_again(moto_world: Wo
             holds.release("payment", OPERATOR)
 
 
-def test_who_may_not_hold_is_told(moto_world: World) -> None:
+def test_a_hold_without_the_right_is_refused(moto_world: World) -> None:
     refused = answered(moto_world.client, "UpdateItem", 400, error("AccessDeniedException"))
     with refused, pytest.raises(CallRefused, match="holding the agent payment: AccessDenied"):
         moto_world.holds(Clock()).hold(BY_ANNA)
@@ -176,7 +176,7 @@ def test_a_hold_that_cannot_be_read_gives_way_to_the_next_of_its_kind(
     assert holds.holds() == [*others, hold]
 
 
-def test_a_name_that_is_no_agents_and_kind_holds_nobody_and_each_is_told(
+def test_a_name_that_is_no_agent_and_kind_holds_nobody_and_each_is_reported(
     dynamo_world: World,
 ) -> None:
     names = ["payment", "payment/", "/operator", "payment/somehow"]
@@ -184,13 +184,13 @@ def test_a_name_that_is_no_agents_and_kind_holds_nobody_and_each_is_told(
         TableName=dynamo_world.tables.control,
         Item={"ControlId": {"S": "holds"}, **{name: {"S": "x"} for name in names}},
     )
-    told: list[UnreadableRecord] = []
+    reported: list[UnreadableRecord] = []
     table = dynamo_world.tables.control
     holds = DynamoHolds(
-        dynamo_world.client, control_table=table, clock=Clock(), on_unreadable=told.append
+        dynamo_world.client, control_table=table, clock=Clock(), on_unreadable=reported.append
     )
     assert holds.holds() == []
-    assert len(told) == len(names)
+    assert len(reported) == len(names)
 
 
 # ---- the board ---------------------------------------------------------------------------
@@ -207,7 +207,7 @@ def test_an_agent_on_hold_is_held_with_both_its_queues_though_none_was_ever_read
     assert board.agents() == {"payment/normal": held, "payment/urgent": held}
 
 
-def test_what_is_known_of_the_queue_is_told_beside_its_hold(world: World) -> None:
+def test_what_is_known_of_the_queue_is_listed_beside_its_hold(world: World) -> None:
     clock = Clock()
     board, notes = world.board(clock)
     notes.note_read("payment", "normal", NOW - 40 * SECOND)
@@ -278,7 +278,7 @@ def test_holds_are_read_with_the_marks_at_most_every_five_seconds(
     assert board.agents() == {}
 
 
-def test_what_was_kept_of_a_hold_is_not_told_after_its_end(dynamo_world: World) -> None:
+def test_what_was_kept_of_a_hold_is_not_shown_after_its_end(dynamo_world: World) -> None:
     clock = Clock()
     dynamo_world.holds(clock).hold(replace(CIRCUIT, until=NOW + 2 * SECOND))
     table = dynamo_world.tables.control

@@ -77,7 +77,7 @@ def test_leases_that_cannot_be_reached_are_to_be_tried_again(moto_world: World) 
         moto_world.leases().write(FIRST, seen=0)
 
 
-def test_a_supervisor_that_may_not_write_leases_is_told(moto_world: World) -> None:
+def test_a_supervisor_that_may_not_write_leases_is_refused(moto_world: World) -> None:
     with (
         answered(moto_world.client, "PutItem", 400, error("AccessDeniedException")),
         pytest.raises(CallRefused, match="writing the leases: AccessDenied"),
@@ -111,13 +111,13 @@ def test_what_of_the_leases_cannot_be_read_counts_as_none_and_gives_way_to_the_n
     item, expected = STRANGE[field]
     table = dynamo_world.tables.control
     dynamo_world.client.put_item(TableName=table, Item={"ControlId": {"S": "leases"}, **item})
-    told: list[UnreadableRecord] = []
-    leases = DynamoLeases(dynamo_world.client, control_table=table, on_unreadable=told.append)
+    reported: list[UnreadableRecord] = []
+    leases = DynamoLeases(dynamo_world.client, control_table=table, on_unreadable=reported.append)
     found = leases.read()
     assert found == expected
-    assert [problem.field for problem in told] == [field]
+    assert [problem.field for problem in reported] == [field]
     wanted = replace(FIRST, version=found.version + 1)
     assert leases.write(wanted, seen=found.version)
     assert not leases.write(wanted, seen=found.version), "another came first"
     assert leases.read() == wanted
-    assert len(told) == 1
+    assert len(reported) == 1

@@ -175,7 +175,7 @@ def test_what_may_pass_is_tried_again_and_never_taken_for_an_order_that_exists(
         moto_world.store.create(order_row(), born())
 
 
-def test_an_order_that_exists_is_said_to_exist_though_its_task_was_in_conflict(
+def test_an_order_that_exists_is_reported_to_exist_though_its_task_was_in_conflict(
     moto_world: World,
 ) -> None:
     moto_world.store.create(order_row(), born())

@@ -1,4 +1,4 @@
-"""What agents note of their reading, and what the scheduler is told of it."""
+"""What agents note of their reading, and what the scheduler reads of it."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -82,7 +82,7 @@ def test_another_instances_newer_mark_replaces_an_older_one_but_not_the_other_wa
     assert board.agents()["payment/normal"].lag == 3 * SECOND
 
 
-def test_what_the_board_tells_is_read_at_most_every_five_seconds(
+def test_the_board_is_read_at_most_every_five_seconds(
     dynamo_world: World,
 ) -> None:
     clock = Clock()
@@ -107,7 +107,7 @@ def test_a_mark_that_cannot_be_written_now_delays_nothing_and_is_written_next(
     assert board.agents()["mail/normal"].lag == SECOND
 
 
-def test_an_agent_that_may_not_write_marks_is_told(moto_world: World) -> None:
+def test_an_agent_that_may_not_write_marks_is_refused(moto_world: World) -> None:
     _, notes = moto_world.board(Clock())
     with (
         answered(moto_world.client, "UpdateItem", 400, error("AccessDeniedException")),
@@ -138,27 +138,27 @@ def test_a_mark_that_is_none_is_passed_over_and_the_next_takes_its_place(
         ExpressionAttributeNames={"#queue": "mail/normal"},
         ExpressionAttributeValues={":mark": NO_MARKS[strange]},
     )
-    told: list[UnreadableRecord] = []
+    reported: list[UnreadableRecord] = []
     table = dynamo_world.tables.control
     board = DynamoAgentBoard(
         dynamo_world.client,
         control_table=table,
         clock=Clock(),
         keep_for=0,
-        on_unreadable=told.append,
+        on_unreadable=reported.append,
     )
     assert set(board.agents()) == {"payment/normal"}, "the others are known"
-    assert [problem.record for problem in told] == ["marks"]
-    assert told[0].field.startswith("mail/normal.")
+    assert [problem.record for problem in reported] == ["marks"]
+    assert reported[0].field.startswith("mail/normal.")
     notes.note_read("mail", "normal", NOW - 2 * SECOND)
     assert board.agents()["mail/normal"].lag == 2 * SECOND
-    assert len(told) == 1
+    assert len(reported) == 1
 
 
 # --- The queues that the scheduler reads -------------------------------------------------------
 
 
-def test_the_marks_of_what_the_scheduler_reads_are_told_apart_from_those_of_the_agents(
+def test_the_marks_of_what_the_scheduler_reads_are_apart_from_those_of_the_agents(
     world: World,
 ) -> None:
     board, notes = world.board(Clock())

@@ -104,7 +104,7 @@ def test_an_agent_without_a_queue_is_named_and_keeps_no_other_request_back(
     assert post.requests("mail", "normal") == [request_to("mail").body()]
 
 
-def test_the_scheduler_is_told_what_to_do(post: Post) -> None:
+def test_the_scheduler_gets_its_commands(post: Post) -> None:
     post.outbox.send_start("ord-1")
     post.outbox.send_inspect("ord-2", delay=0)
     assert sorted(post.commands()) == [("inspect", "ord-2"), ("start", "ord-1")]

@@ -113,8 +113,8 @@ def test_a_plan_that_was_read_is_stored_when_it_is_put(dynamo_world: World) -> N
 )
 def test_a_plan_that_was_altered_is_not_run(dynamo_world: World, text: str) -> None:
     store_text(dynamo_world, PLAN.hash, text)
-    said = f"plan#{PLAN.hash} .* Text (is not|does not have the hash)"
-    with pytest.raises(UnreadableRecord, match=said):
+    message = f"plan#{PLAN.hash} .* Text (is not|does not have the hash)"
+    with pytest.raises(UnreadableRecord, match=message):
         dynamo_world.plans().plan(PLAN.hash)
 
 

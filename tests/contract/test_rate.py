@@ -136,7 +136,7 @@ def test_those_sent_away_come_again_one_after_the_other(dynamo_world: World) -> 
     assert [later - earlier for earlier, later in pairwise(returns)] == [SECOND] * 3
 
 
-def test_nobody_is_sent_away_for_longer_than_what_was_said_is_true(
+def test_nobody_is_sent_away_for_longer_than_the_stored_time_holds(
     dynamo_world: World,
 ) -> None:
     far = (NOW + 2 * LONGEST_RETURN) * 1_000

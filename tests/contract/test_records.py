@@ -72,7 +72,7 @@ def test_members_whose_retention_is_over_are_not_counted(dynamo_world: World) ->
     assert reader(dynamo_world).count_members(GROUP, 3, 10, NOW) == 2
 
 
-def test_many_tasks_are_read_at_once_and_each_that_cannot_be_is_told(
+def test_many_tasks_are_read_at_once_and_each_that_cannot_be_is_reported(
     dynamo_world: World,
 ) -> None:
     for place in range(3):

@@ -109,7 +109,7 @@ def test_the_last_status_of_an_older_version_removes_nothing_that_was_decided_si
     stored(world)
     over = ended(TaskState.CANCELLED, owed=("cancelled",))
     world.store.save(over, seen=1)
-    # Resubmitted before its end was told, which it therefore owes still.
+    # Resubmitted before its end was reported: it still owes that report.
     again = replace(claimed(replace(born(), version=2)), owed=over.owed, retain_for=0)
     world.store.save(again, seen=2)
     assert world.store.clear_owed(without_owed(over, NOW)) == Superseded()

@@ -212,7 +212,7 @@ def test_history_of_a_decision_that_lost_is_not_stored(world: World) -> None:
     assert loaded(world) == task
 
 
-def test_a_refusal_is_kept_with_no_decision_and_once_however_often_it_is_told(
+def test_a_refusal_is_kept_with_no_decision_and_once_however_often_it_is_added(
     world: World,
 ) -> None:
     task = stored(world)

@@ -30,9 +30,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say what was run; seconds are of processor time."""
     reports = [each for kind in ("passed", "failed") for each in terminalreporter.getreports(kind)]
     for report in reports:
-        for name, said in report.user_properties:
+        for name, count in report.user_properties:
             if name == COUNTED:
-                terminalreporter.write_line(f"{COUNTED}: {said}")
+                terminalreporter.write_line(f"{COUNTED}: {count}")
 
 
 @pytest.fixture

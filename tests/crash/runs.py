@@ -115,7 +115,7 @@ class Stage:
                 stack.pass_time_until(partial(ended, stack, each), within=PATIENCE)
             stack.supervise()  # at least once in each run, so that its calls fail too
             self._let_all_come_again()
-            self._let_all_be_told()
+            self._let_all_be_alerted()
         assert not stack.aws.strikes, "the call was never made"
         self._check(ORDER)
         for each in scenario.beside:
@@ -146,15 +146,15 @@ class Stage:
             self.stack.run()
         raise AssertionError(f"messages come again and again: {self.stack.stuck()}")
 
-    def _let_all_be_told(self) -> None:
-        """A failure group whose opener died before it alerted is the next passes' to tell of."""
+    def _let_all_be_alerted(self) -> None:
+        """The next passes alert of a failure group whose opener died before it did."""
         table = self.stack.stack.outputs["ControlTableName"]
         groups = DynamoGroups(self.stack.dynamodb, control_table=table)
         for _ in range(ROUNDS):
             if all(group.told_at is not None or group.undone for group in groups.groups()):
                 return
             self.stack.pass_time(60)
-        raise AssertionError("nobody was told of a failure group")
+        raise AssertionError("there was no alert of a failure group")
 
     def _check(self, order_id: str) -> None:
         """What must be so at the end of every order."""
@@ -183,9 +183,9 @@ class Stage:
 
     def _outcome(self) -> Outcome:
         task = self.stack.task(ORDER)
-        told = self.stack.messages(self._replies)
-        seqs = {message.text("status"): message["seq"] for message in told}
-        assert all(message["seq"] == seqs[message.text("status")] for message in told), told
+        statuses = self.stack.messages(self._replies)
+        seqs = {message.text("status"): message["seq"] for message in statuses}
+        assert all(message["seq"] == seqs[message.text("status")] for message in statuses), statuses
         envelopes = [json.loads(body) for body in self.stack.bodies(self._alerts)]
         kinds = {envelope["MessageAttributes"]["kind"]["Value"] for envelope in envelopes}
         return Outcome(

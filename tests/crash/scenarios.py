@@ -48,7 +48,7 @@ ship = Step(
     retry=Retry(max_attempts=3),
     compensation=FENCED,
 )
-tell = Step(
+confirm = Step(
     name="send_confirmation",
     agent="mail",
     complete_within=A_WHILE,
@@ -59,7 +59,7 @@ tell = Step(
 both_at_once = Workflow(
     name="both_at_once",
     input=with_total,
-    steps=(reserve, charge, ship, tell),
+    steps=(reserve, charge, ship, confirm),
     complete_within=timedelta(hours=1),
     on_failure=Undo(),
     retain_for=timedelta(days=7),
@@ -135,11 +135,11 @@ def once(operation: str, **fault: object) -> Mapping[str, object]:
     return {"operation": operation, "times": 1, **fault}
 
 
-def told(last: str, *before: str) -> tuple[str, ...]:
+def statuses_until(last: str, *before: str) -> tuple[str, ...]:
     return ("received", "started", *before, last)
 
 
-COMPLETED, UNDONE = told("completed"), told("undone")
+COMPLETED, UNDONE = statuses_until("completed"), statuses_until("undone")
 DECLINED = {"paymentToken": "tok_declined"}
 ARCHIVED = ("task_archived",)
 
@@ -191,7 +191,7 @@ SCENARIOS: Mapping[str, Scenario] = {
         {**CHARGED, "inventory undo": 1},
         content={"shippingAddress": NOWHERE},
         rules=({"operation": "POST /refunds", "status": 400, "body": {"error": "TooLate"}},),
-        statuses=told("failed"),
+        statuses=statuses_until("failed"),
         alerts=ARCHIVED,
     ),
     "a scheduled start": Scenario(
@@ -207,14 +207,14 @@ SCENARIOS: Mapping[str, Scenario] = {
         # Each time: an attempt whose reply is lost must not find it mended, and never wait.
         rules=({"operation": "POST /charges", "status": 503, "retryAfter": 600},),
         story=is_cancelled,
-        statuses=told("cancelled"),
+        statuses=statuses_until("cancelled"),
     ),
     "a resubmission": Scenario(
         TaskState.COMPLETED,
         ALL_EFFECTS,
         rules=({"operation": "POST /messages", "status": 400, "body": {"error": "NoMailbox"}},),
         story=is_resubmitted,
-        statuses=told("completed", "failed"),
+        statuses=statuses_until("completed", "failed"),
         alerts=ARCHIVED,
     ),
     "parallel steps": Scenario(

@@ -88,9 +88,9 @@ def crash_everywhere(
         assert runs or os.environ.get("CRASH_ONLY"), "nothing was tried"
         failures = failures_of(stage, scenario, runs)
     seconds = time.process_time() - began
-    said = f"{len(calls)} calls, {len(runs)} runs of {' and '.join(faults)}"
+    counts = f"{len(calls)} calls, {len(runs)} runs of {' and '.join(faults)}"
     record_property("runs", len(runs))
-    record_property(COUNTED, f"{name}, {said}, {seconds:.1f} s")
+    record_property(COUNTED, f"{name}, {counts}, {seconds:.1f} s")
     assert not failures, f"{len(failures)} of {len(runs)} runs of {name!r} fail:\n" + "\n".join(
         failures[:SHOWN]
     )

@@ -33,24 +33,24 @@ def test_the_page_happens_as_it_says(
     monkeypatch.chdir(APPLICATION)
     monkeypatch.setenv("ROUNDSMAN_STACK", "roundsman")  # the name that the fixture gives it
     expected: dict[str, Callable[[str], bool]] = {
-        "roundsman show loyal-1": lambda said: "loyal_order  Completed" in said,
-        "roundsman show loyal-2": lambda said: (
-            "award_points: held" in said and "new version" in said
+        "roundsman show loyal-1": lambda printed: "loyal_order  Completed" in printed,
+        "roundsman show loyal-2": lambda printed: (
+            "award_points: held" in printed and "new version" in printed
         ),
     }
     shown = []
     for command in (APPLICATION / "commands.txt").read_text(encoding="utf-8").splitlines():
-        said = roundsman(command)
+        printed = roundsman(command)
         roundsman_stack.run()
         if command in expected:
-            assert expected[command](said), said
+            assert expected[command](printed), printed
             shown.append(command)
         if command.startswith("roundsman hold "):
             roundsman_stack.clock.now += 6 * SECOND  # "within 5 s nothing new begins there"
         if command.startswith("roundsman release "):
             assert not roundsman_services.application.effects("loyal-2")
             roundsman_stack.pass_time(30)
-            expected["roundsman show loyal-2"] = lambda said: "loyal_order  Completed" in said
+            expected["roundsman show loyal-2"] = lambda printed: "loyal_order  Completed" in printed
     assert shown == [f"roundsman show loyal-{number}" for number in (1, 2, 2)]
     for order in ("loyal-1", "loyal-2"):
         assert len(roundsman_services.application.effects(order)) == 1

@@ -49,10 +49,10 @@ def test_every_fault_in_the_table_has_its_test_and_every_test_is_in_the_table() 
 
 
 def test_the_environment_on_the_page_is_the_templates() -> None:
-    told = re.search(r"environment, which its stack sets: (.*?)\.\n", PAGE, re.DOTALL)
-    assert told is not None
+    listed = re.search(r"environment, which its stack sets: (.*?)\.\n", PAGE, re.DOTALL)
+    assert listed is not None
     template = load_template()
     function = mapping_of(mapping_of(template["Resources"])["PaymentFunction"])
     named = mapping_of(mapping_of(mapping_of(function["Properties"])["Environment"])["Variables"])
     asked = {name for name in named if not name.startswith("POWERTOOLS_")}
-    assert set(re.findall(r"`(\w+)`", told[1])) == asked
+    assert set(re.findall(r"`(\w+)`", listed[1])) == asked

@@ -50,9 +50,9 @@ def test_a_tool_of_an_operator_resubmits_what_is_archived(
     world.faults()
     capsys.readouterr()
     exec(INSPECTOR.replace("reason=", "wait=0, reason="), {})  # noqa: S102  # the page's own program
-    said = capsys.readouterr().out
-    assert said.startswith("ord-1 ")
-    assert "\nsent resubmit of ord-1 is sent." in said
+    output = capsys.readouterr().out
+    assert output.startswith("ord-1 ")
+    assert "\nsent resubmit of ord-1 is sent." in output
 
 
 ADDRESS = {"name": "A. Reader", "street": "1 Main St", "city": "X", "postalCode": "1"}

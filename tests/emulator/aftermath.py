@@ -42,38 +42,38 @@ class Aftermath:
         calls, fired = fire.proxy.calls(), fire.proxy.fired()
         kinds = Counter(str(row["Kind"]) for row in self.history)
         uncounted = sum("no attempt counted" in str(row["Reason"]) for row in self.history)
-        told = Counter(str(alert.get("alert")) for alert in self.alerts)
+        alerts = Counter(str(alert.get("alert")) for alert in self.alerts)
         aside = {queue: len(found) for queue, found in self.put_aside.items()}
         restarts = ", ".join(f"{seconds:.1f}" for seconds in fire.restarts)
         return "\n    ".join(
             [
                 f"{fire.lasted:.0f} s of fire, {len(self.tasks)} orders: "
-                + said(Counter(str(task["State"]) for task in self.tasks.values())),
+                + listed(Counter(str(task["State"]) for task in self.tasks.values())),
                 f"{fired.total()} of {calls.total()} calls of AWS failed "
-                f"({fired.total() / calls.total():.1%}): {said(summed(fired, 0))}; "
-                f"{said(summed(fired, 1))}",
-                f"workers killed: {said(fire.kills)}; restarts of the emulator: "
+                f"({fired.total() / calls.total():.1%}): {listed(summed(fired, 0))}; "
+                f"{listed(summed(fired, 1))}",
+                f"workers killed: {listed(fire.kills)}; restarts of the emulator: "
                 f"{len(fire.restarts)} ({restarts} s)",
-                f"failed calls of the services: {said(fire.struck)}",
-                f"history: {said(kinds)}; {uncounted} of them counted no attempt",
-                f"alerts: {said(told)}; statuses: {len(self.statuses)}",
-                f"redriven from dead-letter queues: {said(self.redriven)}",
-                f"messages that were still hidden, sent again: {said(self.duplicates)}",
-                f"put aside: {said(aside)}",
+                f"failed calls of the services: {listed(fire.struck)}",
+                f"history: {listed(kinds)}; {uncounted} of them counted no attempt",
+                f"alerts: {listed(alerts)}; statuses: {len(self.statuses)}",
+                f"redriven from dead-letter queues: {listed(self.redriven)}",
+                f"messages that were still hidden, sent again: {listed(self.duplicates)}",
+                f"put aside: {listed(aside)}",
             ]
         )
 
     def stories(self, order_ids: Sequence[str]) -> str:
         """What is known of some orders: their records, histories and effects."""
-        told = []
+        lines = []
         for order_id in order_ids:
             history = [row for row in self.history if row["TaskId"] == order_id]
-            told += [f"{order_id}: {self.tasks.get(order_id)}", f"  {self.ledger.get(order_id)}"]
-            told += [f"  {row}" for row in sorted(history, key=lambda row: str(row["At"]))]
-        return "\n".join(told)
+            lines += [f"{order_id}: {self.tasks.get(order_id)}", f"  {self.ledger.get(order_id)}"]
+            lines += [f"  {row}" for row in sorted(history, key=lambda row: str(row["At"]))]
+        return "\n".join(lines)
 
 
-def said(counts: "Counter[str] | dict[str, int]") -> str:
+def listed(counts: "Counter[str] | dict[str, int]") -> str:
     return ", ".join(f"{count} {name}" for name, count in sorted(counts.items()) if count) or "none"
 
 
@@ -121,15 +121,15 @@ def _await_the_end(fire: Fire, redriven: Counter[str]) -> None:
 
 def _await_what_is_owed(fire: Fire) -> None:
     """Statuses are sent after the decision, and again while the record says so; alerts while the
-    row of failure groups has one that nobody was told of."""
+    row of failure groups has one without an alert."""
 
     def nothing_is_owed() -> bool:
         [groups] = [
             row for row in rows(fire.stack, "ControlTableName") if row["ControlId"] == "groups"
         ] or [Row()]
         found = [cast("Row", each) for name, each in groups.items() if name.startswith("f-")]
-        is_told = all("ToldAt" in group or group["How"] == "undone" for group in found)
-        return is_told and not any(task.get("Owed") for task in tasks_of(fire.stack).values())
+        is_reported = all("ToldAt" in group or group["How"] == "undone" for group in found)
+        return is_reported and not any(task.get("Owed") for task in tasks_of(fire.stack).values())
 
     fire.stack.wait_for("alerts and statuses to be sent", nothing_is_owed, LONG, every=2)
 
@@ -150,8 +150,8 @@ def ledger_of(services: RemoteServices) -> Ledger:
 def messages_of(stack: DeployedStack) -> dict[str, list[Row]]:
     """Every message there is, hidden or not, by the name of its queue. Reading changes nothing."""
     with urlopen(f"{stack.aws.endpoint}/_ministack/sqs/messages", timeout=60) as answer:
-        told = json.loads(answer.read())["messages"]
-    [regions] = told.values()
+        messages = json.loads(answer.read())["messages"]
+    [regions] = messages.values()
     [queues] = regions.values()
     return {url.rpartition("/")[2]: found for url, found in queues.items()}
 

@@ -97,7 +97,7 @@ class Fire:
     lasted: float = 0.0  # seconds
     states: dict[str, str] = field(default_factory=dict)  # of the tasks, when last looked at
     _sent: list[str] = field(default_factory=list)
-    _said: float = 0.0
+    _reported_at: float = 0.0
     _gust: bool | None = None
     _down_for: int = 0  # ticks with an open circuit, and the first one
     _next_kill: int = 0  # after so many calls
@@ -109,7 +109,7 @@ class Fire:
         self._dice.shuffle(kinds)
         self.orders = {f"fire-{number:03d}-{kind.name}": kind for number, kind in enumerate(kinds)}
         wanting = list(self.orders)[::STATUSES_FOR_EVERY]
-        self.told = {order_id: self.orders[order_id].status for order_id in wanting}
+        self.ends_by_order = {order_id: self.orders[order_id].status for order_id in wanting}
 
     def rage(self) -> None:
         """Send all orders while everything fails, until nearly all of them have ended.
@@ -139,7 +139,9 @@ class Fire:
     def _events(self) -> list[Event]:
         found = []
         for order_id, kind in self.orders.items():
-            event = order(order_id, **({"replyTo": self.reply_to} if order_id in self.told else {}))
+            event = order(
+                order_id, **({"replyTo": self.reply_to} if order_id in self.ends_by_order else {})
+            )
             found.append(kind.changes(event))
         return found
 
@@ -244,13 +246,13 @@ class Fire:
     def report(self) -> None:
         """Say how it goes, every ten seconds."""
         now = time.monotonic()
-        if now - self._said < 10:
+        if now - self._reported_at < 10:
             return
-        self._said = now
+        self._reported_at = now
         states = Counter(self.states.values())
-        told = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
+        counts = ", ".join(f"{count} {state}" for state, count in sorted(states.items()))
         self.say(
-            f"{now - self.began:4.0f} s: {told or 'no task yet'}; {self.proxy.fired().total()} "
+            f"{now - self.began:4.0f} s: {counts or 'no task yet'}; {self.proxy.fired().total()} "
             f"calls failed, {self.kills.total()} workers killed"
         )
 

@@ -199,9 +199,9 @@ def asks(stack: DeployedStack, verb: str, order_id: str, *arguments: str) -> Non
 
     Where the record changes between the look and the command, it is refused, and asked again.
     """
-    said = ("--as", "ops", "--reason", "told to", "--yes", "--wait", str(PATIENCE))
+    options = ("--as", "ops", "--reason", "routine", "--yes", "--wait", str(PATIENCE))
     for _ in range(5):
-        result = types(stack, verb, order_id, *arguments, *said)
+        result = types(stack, verb, order_id, *arguments, *options)
         if "read it again" not in result.stdout:
             break
     assert result.exit_code == 0, result.output

@@ -65,8 +65,8 @@ DIFFERENT = (
 def incident_stack(project: Path, orders: int) -> Iterator[DeployedStack]:
     """Deploy the stack from a copy of the project; it alerts when so many orders are undone."""
     copied(project)
-    for file, said, instead in DIFFERENT:
-        replace(project / file, said, instead)
+    for file, key, instead in DIFFERENT:
+        replace(project / file, key, instead)
     # By default the alert comes at 20 orders.
     parameters = {**PARAMETERS, "Engine.UndoneAlertCount": orders}
     with (
@@ -110,16 +110,16 @@ class Inbox:
     stack: DeployedStack
     read: list[dict[str, str]] = field(default_factory=list)
 
-    def wait(self, **said: str) -> dict[str, str]:
+    def wait(self, **fields: str) -> dict[str, str]:
         """The first alert with these attributes: its subject and its words."""
         found: list[dict[str, str]] = []
 
         def came() -> bool:
             self._fetch()
-            found[:] = [one for one in self.read if said.items() <= one.items()]
+            found[:] = [one for one in self.read if fields.items() <= one.items()]
             return bool(found)
 
-        self.stack.wait_for(f"an alert that says {said}", came, LONG, every=0.5)
+        self.stack.wait_for(f"an alert that says {fields}", came, LONG, every=0.5)
         return found[0]
 
     def _fetch(self) -> None:

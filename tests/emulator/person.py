@@ -40,13 +40,13 @@ _VARIES = (
 class Clicks:
     """What a person did, block by block."""
 
-    told: dict[str, list[str]] = field(default_factory=dict)
+    blocks: dict[str, list[str]] = field(default_factory=dict)
 
     def compare(self, page: Path) -> None:
         """The page's blocks are these. With REWRITE_PAGES=1 they are made so."""
         text = page.read_text(encoding="utf-8")
         found = dict(_BLOCK.findall(text))
-        recorded = {name: f"{LEAD}{' → '.join(done)}." for name, done in self.told.items()}
+        recorded = {name: f"{LEAD}{' → '.join(done)}." for name, done in self.blocks.items()}
         assert list(found) == list(recorded), "the page has other blocks, or another order"
         if os.environ.get("REWRITE_PAGES"):
             for name, block in recorded.items():
@@ -158,4 +158,4 @@ class Person:
 
     def _done(self, what: str) -> None:
         if self.block:
-            self.clicks.told.setdefault(self.block, []).append(what)
+            self.clicks.blocks.setdefault(self.block, []).append(what)

@@ -110,7 +110,7 @@ class FaultProxy:
         return f"http://127.0.0.1:{self.port}"
 
     def set_faults(self, *faults: Faults) -> None:
-        """Let calls fail so from now on, and no more as was said before."""
+        """Let calls fail in this way from now on, and no longer in the previous way."""
         wanted = [(each.service, kind, rule) for each in faults for kind, rule in each.rules()]
         answer = self._control("rules", "POST", [rule for _, _, rule in wanted])
         made = cast("list[dict[str, int]]", answer)

@@ -25,7 +25,7 @@ LONGEST = 300  # seconds that a command may take; only used up where something i
 ROUNDSMAN = Path(sys.executable).with_name("roundsman")
 
 _VARIES = (
-    # Two undos of one second share a line, and their history is told below it.
+    # Two undos of one second share a line, and their history is below it.
     (r"(?m)^Undone \S+Z: .*\n", ""),
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d+)?)?Z", "<instant>"),
     (r"\b\d\d:\d\d:\d\d\b", "<time>"),
@@ -51,7 +51,7 @@ class Recording:
     """What was typed and printed, block by block."""
 
     stack: DeployedStack
-    told: dict[str, list[str]] = field(default_factory=dict)
+    blocks: dict[str, list[str]] = field(default_factory=dict)
 
     def types(self, block: str, line: str, *, code: int = 0) -> str:
         """Run the command and record it; it must end with this exit code. Returns its output."""
@@ -74,7 +74,7 @@ class Recording:
 
     def says(self, block: str, *lines: str) -> None:
         """Record lines that no command printed, or all that one did."""
-        self.told.setdefault(block, []).extend(line.rstrip() for line in lines)
+        self.blocks.setdefault(block, []).extend(line.rstrip() for line in lines)
 
     def run(self, *words: str) -> "subprocess.CompletedProcess[str]":
         """One command by itself."""
@@ -92,7 +92,7 @@ class Recording:
     def compare(self, page: Path) -> None:
         """The page's blocks are these. With REWRITE_PAGES=1 they are made so."""
         text = page.read_text(encoding="utf-8")
-        recorded = {name: "\n".join([*lines, ""]) for name, lines in self.told.items()}
+        recorded = {name: "\n".join([*lines, ""]) for name, lines in self.blocks.items()}
         assert list(blocks(text)) == list(recorded), "the page has other blocks, or another order"
         if os.environ.get("REWRITE_PAGES"):
             for name, block in recorded.items():

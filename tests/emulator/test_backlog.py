@@ -40,15 +40,15 @@ def test_every_order_completes_and_none_has_a_counted_failure(
         stack.wait_for("every order's end", is_in(stack, "Completed", *ORDERS), LONG)
     took = time.monotonic() - began
     reserved = {order_id: steps_of(stack, order_id)["reserve_stock"] for order_id in ORDERS}
-    told = [str(row["Reason"]) for order_id in ORDERS for row in history_of(stack, order_id)]
+    reasons = [str(row["Reason"]) for order_id in ORDERS for row in history_of(stack, order_id)]
     with capsys.disabled():
         sys.stdout.write(
-            f"\n{len(ORDERS)} orders behind a backlog of {took:.0f} s: {len(told)} requests were "
-            "sent again, none counted\n"
+            f"\n{len(ORDERS)} orders behind a backlog of {took:.0f} s: {len(reasons)} requests "
+            "were sent again, none counted\n"
         )
     assert took > 2 * COMPLETE_WITHIN, "that was no backlog"
-    assert told, "no request was ever overdue: that was no backlog"
-    assert [reason for reason in told if "no attempt counted" not in reason] == []
+    assert reasons, "no request was ever overdue: that was no backlog"
+    assert [reason for reason in reasons if "no attempt counted" not in reason] == []
     assert {int(cast("Decimal", step["FailureCount"])) for step in reserved.values()} == {0}
     for order_id in ORDERS:
         assert effects_of(stack.services, order_id) == ALL_EFFECTS

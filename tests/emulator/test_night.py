@@ -37,60 +37,64 @@ def night(
 
 def test_two_hundred_orders_declined_by_mistake_are_all_completed(night: DeployedStack) -> None:
     subscribe(night)
-    told, inbox = Recording(night), Inbox(night)
+    recording, inbox = Recording(night), Inbox(night)
     decline(night, ORDERS)
-    show_mail(told, "alert", inbox.wait(kind="orders_undone", news="first"))
-    group, sample = look(night, told)
-    hold(night, told)
-    mend(night, told)
-    go_on(night, told, group, sample)
+    show_mail(recording, "alert", inbox.wait(kind="orders_undone", news="first"))
+    group, sample = look(night, recording)
+    hold(night, recording)
+    mend(night, recording)
+    go_on(night, recording, group, sample)
     check_effects(night)
-    clear(told, inbox)
-    told.compare(NIGHT)
+    clear(recording, inbox)
+    recording.compare(NIGHT)
 
 
-def show_mail(told: Recording, block: str, alert: dict[str, str]) -> None:
-    told.says(block, f"Subject: {alert['subject']}", "", *alert["words"].splitlines())
+def show_mail(recording: Recording, block: str, alert: dict[str, str]) -> None:
+    recording.says(block, f"Subject: {alert['subject']}", "", *alert["words"].splitlines())
 
 
-def look(stack: DeployedStack, told: Recording) -> tuple[str, str]:
+def look(stack: DeployedStack, recording: Recording) -> tuple[str, str]:
     """What failed, why, and how many it hits; the group and one of its orders."""
-    told.types("look", "roundsman alerts")
-    told.types("look", "roundsman groups")
-    [group] = cast("list[dict[str, object]]", told.reads("groups", "ls")["groups"])
+    recording.types("look", "roundsman alerts")
+    recording.types("look", "roundsman groups")
+    [group] = cast("list[dict[str, object]]", recording.reads("groups", "ls")["groups"])
     name = str(group["group"])
-    told.types("group", f"roundsman groups show {name}")
-    shown = told.reads("groups", "show", name)
+    recording.types("group", f"roundsman groups show {name}")
+    shown = recording.reads("groups", "show", name)
     sample = str(cast("list[dict[str, object]]", shown["samples"])[0]["orderId"])
-    told.types("order", f"roundsman why {sample}")
-    told.types("order", f"roundsman show {sample}")
+    recording.types("order", f"roundsman why {sample}")
+    recording.types("order", f"roundsman show {sample}")
     return name, sample
 
 
-def hold(stack: DeployedStack, told: Recording) -> None:
+def hold(stack: DeployedStack, recording: Recording) -> None:
     """What is new waits and does not fail."""
-    told.types("hold", 'roundsman hold payment --for 30m --yes --reason "it declines every card"')
-    told.says("hold", "# another order comes")
+    recording.types(
+        "hold", 'roundsman hold payment --for 30m --yes --reason "it declines every card"'
+    )
+    recording.says("hold", "# another order comes")
     stack.submit(order(LATE))
     stack.wait_for("the order to be held", is_in(stack, "Retry", LATE), LONG, every=0.5)
-    told.types("hold", f"roundsman why {LATE}")
+    recording.types("hold", f"roundsman why {LATE}")
 
 
-def mend(stack: DeployedStack, told: Recording) -> None:
+def mend(stack: DeployedStack, recording: Recording) -> None:
     """Those who run the service have found what it was."""
     set_faults(stack)
-    told.says("mended", "# the payment service is mended")
-    told.types("mended", 'roundsman release payment --reason "the acquirer put its rule right"')
+    recording.says("mended", "# the payment service is mended")
+    recording.types(
+        "mended", 'roundsman release payment --reason "the acquirer put its rule right"'
+    )
 
 
-def go_on(stack: DeployedStack, told: Recording, group: str, sample: str) -> None:
+def go_on(stack: DeployedStack, recording: Recording, group: str, sample: str) -> None:
     """All that were declined begin anew: shown first, then a few, then the rest."""
     command = f'roundsman resubmit --group {group} --again --reason "declined by mistake"'
-    told.types("dry-run", command)
-    told.types("run", f"{command} --canary 5 --rate 20 --go --yes")
-    [run] = cast("list[dict[str, object]]", told.reads("bulk", "ls")["runs"])
-    told.types("audit", f"roundsman bulk show {run['runId']}")
-    told.types("audit", f"roundsman show {sample}")
+    recording.types("dry-run", command)
+    recording.types("run", f"{command} --canary 5 --rate 20 --go --yes")
+    [run] = cast("list[dict[str, object]]", recording.reads("bulk", "ls")["runs"])
+    recording.types("audit", f"roundsman bulk show {run['runId']}")
+    recording.types("audit", f"roundsman show {sample}")
     assert states(stack, ORDERS) == {"Completed": len(ORDERS)}
 
 
@@ -103,9 +107,9 @@ def check_effects(stack: DeployedStack) -> None:
     assert effects_of(stack.services, LATE) == ALL_EFFECTS
 
 
-def clear(told: Recording, inbox: Inbox) -> None:
-    """The supervisor tells that it is over."""
-    # How many are left in the group as it is told depends on how fast all this is.
+def clear(recording: Recording, inbox: Inbox) -> None:
+    """The supervisor sends the all-clear."""
+    # How many are left in the group when the mail is sent depends on how fast all this is.
     mail = inbox.wait(kind="orders_undone", news="clear")
-    told.says("clear", f"Subject: {mail['subject']}", "", mail["words"].splitlines()[0])
-    told.types("clear", "roundsman alerts")
+    recording.says("clear", f"Subject: {mail['subject']}", "", mail["words"].splitlines()[0])
+    recording.types("clear", "roundsman alerts")

@@ -32,7 +32,7 @@ CANARY = 5
 LATE = "ord-2901"  # comes while payment is held
 WRONG = "ord-2902"  # its event is rejected
 CARRIER_IS_SLOW = {"operation": "POST /shipments", "status": 503, "retryAfter": 600}
-SAID = "CardDeclined: POST answered 402"
+ERROR = "CardDeclined: POST answered 402"
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def look(night: Night, person: Person, group: str) -> None:
     person.reads("CardDeclined", f"{many} orders of order_fulfilment at charge_card, undone: POST")
     person.finds_it_accessible()
     person.link("ord-2")
-    person.reads("Undone", f"charge_card: failed for good: {SAID}", "undone: reserve_stock")
+    person.reads("Undone", f"charge_card: failed for good: {ERROR}", "undone: reserve_stock")
     person.finds_it_accessible()
 
 

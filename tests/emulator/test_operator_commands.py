@@ -77,7 +77,7 @@ def test_an_operator_cancels_with_and_without_undo(stack: DeployedStack) -> None
     }
     assert effects_of(stack.services, "cancel-as-is") == {"inventory perform": 1}
     [row] = [row for row in history_of(stack, "cancel-as-is") if row["Kind"] == "cancel"]
-    assert (row["By"], row["Reason"]) == ("ops", "cancel by ops: told to")
+    assert (row["By"], row["Reason"]) == ("ops", "cancel by ops: routine")
 
 
 def test_resubmit_of_an_archived_order_completes_it_and_repeats_no_effect(
@@ -108,12 +108,12 @@ def test_resolve_takes_a_persons_word_for_a_step_and_the_order_completes(
     stack: DeployedStack,
 ) -> None:
     with faults(stack, NO_MAIL):
-        stack.submit(order("told-by-phone"))
-        stack.wait_for("its archive", is_in(stack, "Archived", "told-by-phone"), PATIENCE)
-        asks(stack, "resolve", "told-by-phone", "send_confirmation", "--did")
-        stack.wait_for("its end", is_in(stack, "Completed", "told-by-phone"), PATIENCE)
+        stack.submit(order("sent-by-phone"))
+        stack.wait_for("its archive", is_in(stack, "Archived", "sent-by-phone"), PATIENCE)
+        asks(stack, "resolve", "sent-by-phone", "send_confirmation", "--did")
+        stack.wait_for("its end", is_in(stack, "Completed", "sent-by-phone"), PATIENCE)
     without_mail = {name: count for name, count in ALL_EFFECTS.items() if "mail" not in name}
-    assert effects_of(stack.services, "told-by-phone") == without_mail
+    assert effects_of(stack.services, "sent-by-phone") == without_mail
 
 
 def test_run_starts_at_once_what_waits_for_its_time_or_its_next_attempt(
@@ -137,7 +137,7 @@ def test_a_command_that_makes_no_sense_is_refused_with_a_sentence(stack: Deploye
     stack.submit(order("all-is-well"))
     stack.wait_for("its end", is_in(stack, "Completed", "all-is-well"), PATIENCE)
     assert step_is(stack, "all-is-well", "send_confirmation", "Processed")()
-    refused = types(stack, "run", "all-is-well", "--as", "ops", "--reason", "told to", "--yes")
+    refused = types(stack, "run", "all-is-well", "--as", "ops", "--reason", "routine", "--yes")
     assert refused.exit_code == 1
     assert "refused" in refused.stderr
     assert "Traceback" not in refused.output

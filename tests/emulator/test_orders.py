@@ -72,8 +72,8 @@ def test_a_refused_confirmation_archives_the_order_and_reaches_an_operator_throu
 
     def alerts() -> list[dict[str, object]]:
         """Those that name it: an alert may still come about the orders of another test."""
-        told = [json.loads(envelope["Message"]) for envelope in received]
-        return [alert for alert in told if "no-mail" in json.dumps(alert.get("samples"))]
+        sent = [json.loads(envelope["Message"]) for envelope in received]
+        return [alert for alert in sent if "no-mail" in json.dumps(alert.get("samples"))]
 
     def alert_came() -> bool:
         received.extend(take(stack, queue))

@@ -82,10 +82,10 @@ def answers(enforced: DeployedStack, deployed: Deployed) -> Answers:
 
 def as_table(answers: Answers) -> str:
     calls = sorted({call for of_role in answers.values() for call in of_role}, key=str)
-    said = {True: "allowed", False: "refused", None: "not tried"}
+    words = {True: "allowed", False: "refused", None: "not tried"}
     heads = "| call |" + "".join(f" {role} |" for role in answers) + "\n"
     lines = [
-        f"| {call} |" + "".join(f" {said[of_role.get(call)]} |" for of_role in answers.values())
+        f"| {call} |" + "".join(f" {words[of_role.get(call)]} |" for of_role in answers.values())
         for call in calls
     ]
     return heads + "|---" * (len(answers) + 1) + "|\n" + "\n".join(lines) + "\n"
@@ -101,19 +101,19 @@ def allowed(answers: Answers, role: str, *actions: str) -> set[str]:
 
 
 def refusals(enforced: DeployedStack) -> int:
-    """How often a function has said that AWS refused it a call, for good."""
+    """How often a function has logged that AWS refused it a call for good."""
     return enforced.aws.log.read_text().count("CallRefused from ClientError")
 
 
 def test_the_whole_demo_goes_as_expected_with_iam_enforced(enforced: DeployedStack) -> None:
     sent = read_events(PROJECT / "events", CASES)
-    said = io.StringIO()
-    with watching(Console(file=said), sent) as watch:
+    output = io.StringIO()
+    with watching(Console(file=output), sent) as watch:
         bench = Bench(enforced.aws.outputs, enforced.services)
         enforced.services.application.set_faults({"rules": fault_rules(CASES)})
         summary = send_and_watch(bench, sent, watch, PATIENCE * 2)
     assert refusals(enforced) == 0
-    assert summary.all_differences() == [], said.getvalue()
+    assert summary.all_differences() == [], output.getvalue()
 
 
 def test_each_role_may_make_exactly_the_calls_that_the_template_grants_it(

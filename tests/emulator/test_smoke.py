@@ -37,16 +37,18 @@ def test_an_account_is_checked_and_an_order_sent_and_another_undone(stack: Deplo
     assert status["template"] == status["parameters"] == status["stack"] == "ok"
 
     completed = types(stack, "smoke", "--event", str(SMOKE))
-    told = json.loads(completed.stdout)
-    assert_schema("smoke", told)
-    assert (completed.exit_code, told["outcome"]) == (0, "asExpected"), completed.output
-    assert effects_of(stack.services, told["orderId"]) == ALL_EFFECTS
+    output = json.loads(completed.stdout)
+    assert_schema("smoke", output)
+    assert (completed.exit_code, output["outcome"]) == (0, "asExpected"), completed.output
+    assert effects_of(stack.services, output["orderId"]) == ALL_EFFECTS
 
     with faults(stack, HANGS):  # so that it is still on its way when it is cancelled
         undone = types(stack, "smoke", "--event", str(SMOKE), "--undo")
-    told = json.loads(undone.stdout)
-    assert (undone.exit_code, told["state"], told["left"]) == (0, "Cancelled", []), undone.output
-    assert effects_of(stack.services, told["orderId"]) == {
+    output = json.loads(undone.stdout)
+    assert (undone.exit_code, output["state"], output["left"]) == (0, "Cancelled", []), (
+        undone.output
+    )
+    assert effects_of(stack.services, output["orderId"]) == {
         "inventory perform": 1,
         "inventory undo": 1,
     }

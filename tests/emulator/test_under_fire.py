@@ -112,7 +112,7 @@ def impatient(folder: Path) -> Path:
 
 
 def subscribe(stack: DeployedStack) -> None:
-    """The operators' queue gets what the AlertTopic is told."""
+    """The operators' queue gets what the AlertTopic gets."""
     url = stack.sqs.create_queue(QueueName=OPERATORS)["QueueUrl"]
     found = stack.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])
     stack.sns.subscribe(
@@ -225,15 +225,16 @@ def sampled(alert: Row) -> set[str]:
     return {each if isinstance(each, str) else str(each["orderId"]) for each in samples}
 
 
-def test_every_application_was_told_all_of_its_orders(aftermath: Aftermath) -> None:
-    """Each status at least once; one that came twice said the same."""
-    told: defaultdict[object, dict[int, object]] = defaultdict(dict)
+def test_every_application_got_the_ends_of_all_its_orders(aftermath: Aftermath) -> None:
+    """Each status at least once; one that came twice was the same."""
+    statuses: defaultdict[object, dict[int, object]] = defaultdict(dict)
     for status in aftermath.statuses:
         seq = cast("int", status["seq"])
-        assert told[status["orderId"]].setdefault(seq, status["status"]) == status["status"]
-    in_order = {task: [found[seq] for seq in sorted(found)] for task, found in told.items()}
+        assert statuses[status["orderId"]].setdefault(seq, status["status"]) == status["status"]
+    in_order = {task: [found[seq] for seq in sorted(found)] for task, found in statuses.items()}
     assert in_order == {
-        order_id: ["received", "started", end] for order_id, end in aftermath.fire.told.items()
+        order_id: ["received", "started", end]
+        for order_id, end in aftermath.fire.ends_by_order.items()
     }
 
 

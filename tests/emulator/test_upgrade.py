@@ -162,10 +162,10 @@ def test_tasks_in_flight_survive_an_upgrade_to_the_next_release(
     assert DECIDED not in local.log.read_text()
 
     install(terminal, following)
-    said = terminal.run("roundsman upgrade --yes")
-    assert f"+        STACKS_OF: {NEXT}" in said
-    assert f"+    Default: {NEXT_MEMORY}" in said
-    assert f"From release {HERE} to {NEXT}; releases from {HERE} on may be skipped." in said
+    output = terminal.run("roundsman upgrade --yes")
+    assert f"+        STACKS_OF: {NEXT}" in output
+    assert f"+    Default: {NEXT_MEMORY}" in output
+    assert f"From release {HERE} to {NEXT}; releases from {HERE} on may be skipped." in output
     assert [path.name for path in (terminal.folder / "vendor").iterdir()] == [following.name]
     assert f"=={NEXT}\n" in (terminal.folder / "requirements.txt").read_text()
     terminal.run("roundsman check")

@@ -21,7 +21,7 @@ class Answer(NamedTuple):
     unexpected: bool = False
 
     @property
-    def tells_of_an_effect(self) -> bool:
+    def reports_an_effect(self) -> bool:
         """Whether it may count for a later claim, too: the effect is the same under one key."""
         return self.outcome is Outcome.SUCCEEDED or self.effect is Effect.STANDS or self.callback
 

@@ -1,4 +1,4 @@
-"""Task records made comparable: two that no decision can tell apart become one and the same.
+"""Task records made comparable: two that no decision distinguishes become one.
 
 A canonical record is a real `Task` that the engine could have stored at the instant T0, and is
 what the engine is given. Three things are taken off a record:
@@ -67,7 +67,7 @@ def name_of(token: str) -> str:
 
 @cache
 def token_of(name: str, token: str) -> str:
-    """The token with the nonce of another name. Which version gave it is told apart before this."""
+    """The token with the nonce of another name. The version is distinguished before this."""
     attempt, _, version = token.partition(".")[2].partition(".")
     return f"{INSTANCE}-{nonce(name)}.{attempt}{'.0' if version else ''}"
 
@@ -104,7 +104,7 @@ class Records:
         self._near_end = near_end
         self._holds = holds
         self.late_floor = LONGEST_CHECK_AFTER if looks else 0
-        """How long ago an instant at which an attempt was overdue may be, in ms, to be told apart:
+        """How long ago an attempt may have become overdue, in ms, to make a difference:
         that decides when it is checked again, where it may be extended."""
         self.outcomes = outcomes
         self.bounded = frozenset(

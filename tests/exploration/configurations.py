@@ -113,7 +113,7 @@ KEPT = Configuration(plan=plan(one, on_failure=Archive()))
 UNFENCED = Configuration(plan=plan(unfenced))
 A_ROW = Configuration(plan=plan(one, two))
 A_PAIR = Configuration(plan=plan(*pair))
-TOLD_TO_RUN = Configuration(plan=plan(waits), commands=asked("run"))
+RUN_EARLY = Configuration(plan=plan(waits), commands=asked("run"))
 
 
 def fewer(configuration: Configuration) -> Configuration:
@@ -197,7 +197,7 @@ def extended(*steps: Step) -> Configuration:
 SMALL: dict[str, Configuration] = {
     "one step, archived": KEPT,
     "one step, undone": A_STEP,
-    "one step that waits, or is told to run": TOLD_TO_RUN,
+    "one step that waits, or that a person runs": RUN_EARLY,
     "one step, a crash": replace(A_STEP, crashes=1),
     "one step, a repeated message": replace(A_STEP, repeats=1),
     "one step, two supervisors in pieces": replace(A_STEP, supervisors=2),
@@ -214,7 +214,7 @@ SMALL: dict[str, Configuration] = {
     "a step that a fresh key is asked for": repeated(REPAIRED, "resubmit --fresh-key"),
     "a step whose input is corrected": repeated(REPAIRED, "resubmit --set"),
     "a step without undo that a fresh key is asked for": repeated(FOR_GOOD, "resubmit --fresh-key"),
-    "a step that is said not to have happened": repeated(
+    "a step that is resolved as not happened": repeated(
         replace(FOR_GOOD, endings=("done", "answer lost", "refused")), "resolve a did-not"
     ),
     "a step that is given more time": replace(
@@ -320,7 +320,7 @@ VERIFY: dict[str, Configuration] = {
     "a step of two agents, one of them held, and a copy": replace(
         HELD, endings=("done",), copies=1
     ),
-    "a step of two agents, one of them held, and said not to have happened": replace(
+    "a step of two agents, one of them held, resolved as not happened": replace(
         HELD, endings=("done",), commands=asked("resolve a did-not")
     ),
     "a step of two agents, given back in every way": replace(

@@ -1,6 +1,6 @@
 """Breadth first through all states of a model, until no new one appears.
 
-The first violation found is one with a shortest way from the start, and is told in words.
+The first violation found is one with a shortest way from the start, and is described in words.
 """
 
 from array import array
@@ -24,7 +24,7 @@ class Model(Protocol[S]):
     def broken(self, state: S) -> str | None:
         """The invariant that the state breaks, by name; None where all hold."""
 
-    def said(self, state: S) -> str:
+    def in_words(self, state: S) -> str:
         """The state in words."""
 
 
@@ -103,9 +103,9 @@ class _Search(Generic[S]):
     def _trace(self, place: int) -> list[str]:
         found = []
         while place:
-            found.append(f"{self._causes[place]} -> {self._model.said(self._states[place])}")
+            found.append(f"{self._causes[place]} -> {self._model.in_words(self._states[place])}")
             place = self._parents[place]
-        return [f"at first: {self._model.said(self._states[0])}", *reversed(found)]
+        return [f"at first: {self._model.in_words(self._states[0])}", *reversed(found)]
 
     def _explored(self, violation: Violation | None) -> Explored:
         seconds = process_time() - self._began

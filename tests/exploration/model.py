@@ -40,7 +40,7 @@ from tests.exploration.explorer import Breaks
 from tests.exploration.rules import GIVEN_ONCE, Rules
 from tests.exploration.settling import CALLS, STALE, Settling
 from tests.exploration.shells import TASK_ID, Defect, Fault, Ran, Shells, World
-from tests.exploration.state import INSPECT, KEPT, PASS, START, Batch, Mail, Read, State, said
+from tests.exploration.state import INSPECT, KEPT, PASS, START, Batch, Mail, Read, State, in_words
 
 REPLY_TO = "https://queue.example/replies"
 HELD_FOR = 60_000
@@ -125,11 +125,11 @@ class TaskModel:
         self.course = Course(self)
         steps = configuration.plan.steps
         self._fenced = frozenset(name for name, step in steps.items() if step.fences_late_performs)
-        said = {
+        answers = {
             ENDINGS[ending].says
             for ending in (*configuration.endings, *configuration.undo_endings, *OUTSIDE, "fenced")
         }
-        self._settling = Settling(self.records, self.shells, self._fenced, said - {""})
+        self._settling = Settling(self.records, self.shells, self._fenced, answers - {""})
 
     def start(self) -> State:
         """The task is stored and nothing has happened to it."""
@@ -144,7 +144,7 @@ class TaskModel:
             mail=(),
             standing=frozenset(),
             spent=frozenset(),
-            told=frozenset(),
+            reported=frozenset(),
             reads=(),
             repeats=budget.repeats,
             copies=budget.copies,
@@ -166,9 +166,9 @@ class TaskModel:
         except Defect as problem:
             return str(problem)
 
-    def said(self, state: State) -> str:
+    def in_words(self, state: State) -> str:
         """The record, what is on its way and what stands, in a line."""
-        return said(self.records, state)
+        return in_words(self.records, state)
 
     def steps(self, state: State) -> Iterator[tuple[str, State]]:
         """Everything that may happen next."""
@@ -210,13 +210,13 @@ class TaskModel:
         yield START, state
         yield INSPECT, state
         for name in sorted(state.commands):
-            said = by_hand(task, state, self.configuration.commands[name])
-            if said is None:
+            after = by_hand(task, state, self.configuration.commands[name])
+            if after is None:
                 continue
             job = Mail("command", name)
-            if said is not state and not self.shells.run(state.record, job).effects:
-                said = state  # who is told that it is too early has done nothing
-            yield job, said._replace(commands=state.commands - {name})
+            if after is not state and not self.shells.run(state.record, job).effects:
+                after = state  # a person who is refused, because it is too early, did nothing
+            yield job, after._replace(commands=state.commands - {name})
         for mail in dict.fromkeys(state.mail):
             if mail.kind not in CALLS:
                 yield mail, without(state, mail)
@@ -353,14 +353,14 @@ class TaskModel:
         """What a run has left, with what it sent; `keeps`: also with what is read and outdated."""
         rest = _without_locks_given_anew(rest, ran)
         ended = self.records.tasks[ran.record].ended
-        told = rest.told if ended and not ran.ends_anew else frozenset[str]()
+        reported = rest.reported if ended and not ran.ends_anew else frozenset[str]()
         # Of a reminder nothing comes: its agent does not reply.
         asked = [request for request in ran.requests if request.reminder is None]
         sent = tuple(self._mail(request, ran.now) for request in asked)
         after = rest._replace(
             record=ran.record,
             mail=rest.mail + sent,
-            told=told | ran.tells if ended else told,
+            reported=reported | ran.reports if ended else reported,
             reads=tuple(_behind(read, ran.decisions) for read in rest.reads),
         )
         names = dict(ran.names)
@@ -408,7 +408,7 @@ class TaskModel:
     def endings(self, state: State, request: Mail) -> Iterable[str]:
         """How the call may end."""
         outside = request.kind == "token"
-        if request.lock in state.closed:  # it is known what was said, and that is said again
+        if request.lock in state.closed:  # its outcome is known, and the same is replied
             return [name for name in self.configuration.endings if ENDINGS[name].proves]
         if request.operation == UNDO:
             return self.configuration.undo_endings
@@ -508,7 +508,7 @@ def _later(mail: Mail, by: int) -> Mail:
 
 
 def by_hand(task: Task, state: State, event: OperatorEvent) -> State | None:
-    """The state in which a person can say that, and tell the truth; None where there is none.
+    """The state in which a person can truthfully report that; None where there is none.
 
     Who says of an undo that it happened has made it by hand, as the service itself would.
     """

@@ -2,8 +2,8 @@
 
 Those of a record and of what stands for it are the ones of the test kit. Here is what they cannot
 see: an undo's place in the order, effects that come after their undo, and, since here it is known
-what was sent, that an end which is not told is owed. That every task comes to its end once faults
-stop is in `course`.
+what was sent, that an end which is not reported is owed. That every task comes to its end once
+faults stop is in `course`.
 """
 
 from collections.abc import Iterator
@@ -50,7 +50,7 @@ class Rules:
             self._known[known] = next(self._stored(task, state), None)
         if any(key in state.spent for _, key in state.standing):
             return FINAL
-        return self._known[known] or _told(task, state)
+        return self._known[known] or _unreported_end(task, state)
 
     def _stored(self, task: Task, state: State) -> Iterator[str]:
         for broken in of_record(task, T0, slack=self._slack):
@@ -156,14 +156,14 @@ def _is_ready(plan: Plan, task: Task, name: str) -> bool:
     return not any(r.under_way or r.process_state is ProcessState.UNDOING for r in later)
 
 
-def _told(task: Task, state: State) -> str | None:
-    """An end is owed until it was told."""
+def _unreported_end(task: Task, state: State) -> str | None:
+    """An end is owed until it is reported."""
     if not task.ended:
         return None
     owed = {(each.kind, each.name) for each in task.owed}
-    alerted = ("alert", "task_archived") in owed or "alert" in state.told
+    alerted = ("alert", "task_archived") in owed or "alert" in state.reported
     if task.state is TaskState.ARCHIVED and not alerted:
         return Invariant.ALERTED.value
-    if ("status", STATUSES[task.state]) not in owed and "status" not in state.told:
-        return Invariant.TOLD.value
+    if ("status", STATUSES[task.state]) not in owed and "status" not in state.reported:
+        return Invariant.REPORTED.value
     return None

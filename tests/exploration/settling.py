@@ -35,7 +35,7 @@ class Settling:
     def __init__(
         self, records: Records, shells: Shells, fenced: frozenset[str], answers: Set[str]
     ) -> None:
-        """`fenced` are the steps whose service fences late performs, `answers` all that is said."""
+        """`fenced` are the steps whose service fences late performs, `answers` all outcomes."""
         self._records = records
         self._shells = shells
         self._fenced = fenced
@@ -135,12 +135,12 @@ class Settling:
         perform_key = mail.key.replace(f"/{UNDO}", f"/{PERFORM}")
         stands, spent = (mail.step, perform_key) in state.standing, perform_key in state.spent
         if mail.operation == PERFORM and step_of(mail.step) in self._fenced and spent:
-            said = "permanent" if mail.kind == "request" else "no"
-            return self._never_counts(state.record, _answer(mail, said))
+            outcome = "permanent" if mail.kind == "request" else "no"
+            return self._never_counts(state.record, _answer(mail, outcome))
         is_done = stands if mail.operation == PERFORM else spent and not stands
         if not is_done:
             return False
-        replies = (_answer(mail, said) for said in self._answers)
+        replies = (_answer(mail, outcome) for outcome in self._answers)
         return all(self._never_counts(state.record, reply) for reply in replies)
 
     def _never_counts(self, record: int, reply: Mail) -> bool:
@@ -173,14 +173,14 @@ def _is_past(task: Task, reply: Mail) -> bool:
         return False  # the first answer is recorded
     if operation_of(record) != reply.operation and reply.operation == PERFORM:
         return True
-    if not ANSWERS[reply.outcome].tells_of_an_effect:
+    if not ANSWERS[reply.outcome].reports_an_effect:
         return reply.lock == STALE
     return record.process_state in OVER[reply.operation]
 
 
 @cache
-def _answer(request: Mail, said: str) -> Mail:
-    return request._replace(kind="reply", until=0, outcome=said)
+def _answer(request: Mail, outcome: str) -> Mail:
+    return request._replace(kind="reply", until=0, outcome=outcome)
 
 
 def _named(mail: list[Mail], mapping: dict[str, str]) -> list[Mail]:

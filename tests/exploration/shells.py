@@ -40,14 +40,15 @@ REMIND_EVERY = 30 * SECOND
 HELD_FOR_NOW = 5 * MINUTE
 """How long an agent that is held says that it will be. It may come back at any time, or never."""
 
-TELLS_AN_END = frozenset({"task_archived", *STATUSES.values()})
+NAMES_OF_ENDS = frozenset({"task_archived", *STATUSES.values()})
 
 
 class Ran(NamedTuple):
-    """What became of a run. `effects` are the calls that changed or told something, in order.
+    """What became of a run. `effects` are the calls that changed or reported something, in order.
 
     `names` are the record's nonces: as they were before, and as they are called in `record`.
-    `tells` are what the task's present end was told by; `ends_anew` that it came to it here.
+    `reports` are the kinds of message that reported the task's present end; `ends_anew`: it came
+    to that end here.
     `now` is the instant by the clock of `requests`. `claims` are the locks that were given, each
     with its step. `comes_again`: the message could not be handled and is in its queue still.
     """
@@ -57,7 +58,7 @@ class Ran(NamedTuple):
     names: Mapping[str, str]
     requests: tuple[AgentRequest, ...]
     effects: tuple[str, ...]
-    tells: frozenset[str]
+    reports: frozenset[str]
     ends_anew: bool
     decisions: int
     starts: bool
@@ -183,7 +184,7 @@ class Shells:
             names,
             tuple(desk.outbox.requests),
             tuple(desk.effects),
-            frozenset(desk.outbox.tells),
+            frozenset(desk.outbox.reports),
             desk.ends_anew,
             decisions,
             desk.outbox.starts,
@@ -362,7 +363,7 @@ class Desk(MemoryStore):
             return Saved()
         saved = self._write("save", lambda: super(Desk, self).save(task, seen=seen))
         if isinstance(saved, Saved):
-            self.ends_anew |= any(o.seq > seen and o.name in TELLS_AN_END for o in task.owed)
+            self.ends_anew |= any(o.seq > seen and o.name in NAMES_OF_ENDS for o in task.owed)
         self._after(saved)
         return saved
 
@@ -385,7 +386,7 @@ class Desk(MemoryStore):
         return moved_on
 
     def effect(self, name: str) -> None:
-        """Something was told or sent; the process may die of it."""
+        """Something was reported or sent; the process may die of it."""
         self.effects.append(name)
         if len(self.effects) == self._fault.after:
             raise Cut
@@ -422,9 +423,9 @@ class Groups(MemoryGroups):
             return super().open(group)  # nothing is owed for it, and nothing waits for it
         self._desk.check()
         found = super().open(group)
-        told_by_now = [owed.at for owed in self._desk.in_hand.owed if owed.kind == "alert"]
+        owed_at = [owed.at for owed in self._desk.in_hand.owed if owed.kind == "alert"]
         name = "unexpected_error" if group.how == RETRIED else "task_archived"
-        self._desk.outbox.tell("alert", name, iso(max(told_by_now, default=0)))
+        self._desk.outbox.note("alert", name, iso(max(owed_at, default=0)))
         return found
 
 
@@ -434,7 +435,7 @@ class Mailbox(RecordingOutbox):
     def __init__(self, desk: Desk) -> None:
         super().__init__()
         self.requests: list[AgentRequest] = []
-        self.tells: list[str] = []
+        self.reports: list[str] = []
         self.starts = False
         self._desk = desk
 
@@ -451,17 +452,17 @@ class Mailbox(RecordingOutbox):
         self._desk.check()
         document = parse_json(body)
         assert isinstance(document, Mapping)
-        self.tell("status", str(document["status"]), str(document["at"]))
+        self.note("status", str(document["status"]), str(document["at"]))
         return True
 
     def publish(self, alert: Alert) -> None:
         """What is owed is that the group is open; what follows is no state of the task."""
 
-    def tell(self, kind: str, name: str, at: str) -> None:
+    def note(self, kind: str, name: str, at: str) -> None:
         """Whether it is of the present end: what was owed of an earlier one has its own time."""
         owed = [o for o in self._desk.tasks()[0].owed if (o.kind, o.name) == (kind, name)]
-        if name in TELLS_AN_END and owed and iso(owed[-1].at) == at:
-            self.tells.append(kind)
+        if name in NAMES_OF_ENDS and owed and iso(owed[-1].at) == at:
+            self.reports.append(kind)
         self._desk.effect(kind)
 
 

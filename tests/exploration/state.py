@@ -1,4 +1,4 @@
-"""What a state of the model is made of, and how it is said in words."""
+"""What a state of the model is made of, and its description in words."""
 
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ class Mail(NamedTuple):
     `name` is the id of one that was handled before and not acknowledged. `until` is the instant
     from which a request, or a token outside, cannot act any more, 0 where there is none; of a
     reply that the step waits for a callback, how long. `outcome` is the name of a reply's answer,
-    and of a request what was said while its call goes on.
+    and of a request what was reported while its call goes on.
     """
 
     kind: str
@@ -57,17 +57,18 @@ class Read(NamedTuple):
 class State(NamedTuple):
     """`standing` are effects, by step and key; `spent` the keys that were undone.
 
-    `told` is what the task's present end was told by. `repeats`, `copies`, `crashes`, `commands`
-    and `holds` are what is left of them. `held` are the agents that take no work. `closed` are the
-    locks of claims of which it was proved that nothing happened: no request of them acts any more;
-    and the keys under which somebody outside has said No, and never says Yes.
+    `reported` has the kinds of message that reported the task's present end. `repeats`, `copies`,
+    `crashes`, `commands` and `holds` are what is left of them. `held` are the agents that take no
+    work. `closed` are the locks of claims of which it was proved that nothing happened: no request
+    of them acts any more; and the keys under which somebody outside has answered No, and never
+    answers Yes.
     """
 
     record: int
     mail: tuple[Mail, ...]
     standing: frozenset[tuple[str, str]]
     spent: frozenset[str]
-    told: frozenset[str]
+    reported: frozenset[str]
     reads: tuple[Read, ...]
     repeats: int
     copies: int
@@ -78,7 +79,7 @@ class State(NamedTuple):
     closed: frozenset[str]
 
 
-def said(records: Records, state: State) -> str:
+def in_words(records: Records, state: State) -> str:
     """The record, what is on its way and what stands, in a line."""
     task = records.tasks[state.record]
     parts = [task.state.value]

@@ -1,4 +1,4 @@
-"""A canonical record stands for every record that it was made of: the engine tells none apart.
+"""The engine decides alike for a canonical record and for every record that it was made of.
 
 The explorer decides on canonical records only. Here a task lives on as it is stored, at any
 instant, beside its canonical record, and both must come to the same.

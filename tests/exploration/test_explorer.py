@@ -26,7 +26,7 @@ class Walk:
     def broken(self, state: int) -> str | None:
         return "it is bad" if state == self.bad else None
 
-    def said(self, state: int) -> str:
+    def in_words(self, state: int) -> str:
         return f"at {state}"
 
 
@@ -35,7 +35,7 @@ def test_every_state_is_visited_once_and_every_way_is_counted() -> None:
     assert (found.states, found.transitions, found.violation) == (10, 20, None)
 
 
-def test_a_violation_is_told_with_the_shortest_way_to_it() -> None:
+def test_a_violation_is_reported_with_the_shortest_way_to_it() -> None:
     violation = explore(Walk(bad=7), at_most=10).violation
     assert violation is not None
     assert violation.trace == [

@@ -49,9 +49,9 @@ from tests.exploration.configurations import (
     ITEMS,
     LOSES_PLAN,
     REMINDS,
+    RUN_EARLY,
     SEVERAL,
     THEN_ANOTHER,
-    TOLD_TO_RUN,
     UNFENCED,
     asked,
     briefly,
@@ -227,7 +227,7 @@ def a_fresh_key_is_given_without_a_proof(patch: Patch) -> None:
 
 
 def a_person_is_believed_about_what_is_to_come(patch: Patch) -> None:
-    """Nothing has happened, it is said; and no request is taken to be able to act any more."""
+    """A person reports that nothing happened, and no request counts as able to act any more."""
     patch.setattr(DecisionBuilder, "acts_until", lambda decision, name: None)
 
 
@@ -289,16 +289,16 @@ def what_an_inspection_lets_start_is_not_looked_at(patch: Patch) -> None:
     patch.setattr(machine, "set_start_deadlines", lambda context: None)
 
 
-PASSED_BY = replace(TOLD_TO_RUN, supervisors=1)
+PASSED_BY = replace(RUN_EARLY, supervisors=1)
 RACED = Configuration(
     plan=plan(one), endings=("done", "unavailable"), undo_endings=("done",), schedulers=1
 )
-TOLD_AGAIN = Configuration(plan=plan(unfenced), commands=asked("undo", "resubmit --again"))
+RESUBMITTED = Configuration(plan=plan(unfenced), commands=asked("undo", "resubmit --again"))
 ERASED = Configuration(plan=plan(one), commands=asked("cancel", "erase", "resubmit --again"))
 COPIED = replace(FOR_GOOD, endings=("done", "refused"), copies=1)
 FRESH = replace(FOR_GOOD, commands=asked("resubmit --fresh-key"))
-SAID = replace(HELD, endings=("done",), commands=asked("resolve a did-not"))
-SAID_UNFENCED = replace(SAID, plan=EVERY["an unfenced step of two agents"].plan)
+RESOLVED = replace(HELD, endings=("done",), commands=asked("resolve a did-not"))
+RESOLVED_UNFENCED = replace(RESOLVED, plan=EVERY["an unfenced step of two agents"].plan)
 LOOKS = replace(A_STEP, looks=True)
 BEHIND = replace(LOOKS, behind=True)
 VIEWS = replace(A_STEP, stale=True)
@@ -326,7 +326,7 @@ BUGS: list[tuple[Callable[[Patch], None], Configuration, int, str]] = [
     (no_lock_fence, A_STEP, 4, "a reply to an earlier claim, operation or round changes nothing"),
     (an_undo_waits_for_nothing, UNFENCED, 7, LATE),
     (an_undo_allows_nothing_for_clocks, UNFENCED, 8, LATE),
-    (the_due_instant_never_falls, TOLD_TO_RUN, 6, WATCHED),
+    (the_due_instant_never_falls, RUN_EARLY, 6, WATCHED),
     (
         only_what_is_processed_is_undone,
         A_STEP,
@@ -339,18 +339,18 @@ BUGS: list[tuple[Callable[[Patch], None], Configuration, int, str]] = [
         5,
         UNDO_IN_ORDER,
     ),
-    (nothing_is_owed, A_STEP, 3, Invariant.TOLD.value),
+    (nothing_is_owed, A_STEP, 3, Invariant.REPORTED.value),
     (an_erased_task_is_begun_again, ERASED, 3, Invariant.ERASED.value),
     (a_step_needs_no_predecessors, A_ROW, 1, Invariant.IN_ORDER.value),
-    (a_new_round_has_the_old_keys, TOLD_AGAIN, 9, LATE),
+    (a_new_round_has_the_old_keys, RESUBMITTED, 9, LATE),
     (a_dead_claim_is_never_given_up, A_STEP, 1, Invariant.ENDS.value),
     (a_lock_does_not_name_its_version, REPEATED, 2, GIVEN_ONCE),
     (an_agent_is_left_without_a_proof, GIVEN_BACK, 8, Invariant.ONCE.value),
     (an_agent_is_left_before_it_is_undone, SEVERAL, 4, Invariant.EXPLAINED.value),
     (a_refusal_is_taken_for_a_proof, COPIED, 4, KNOWN),
     (a_fresh_key_is_given_without_a_proof, FRESH, 5, Invariant.ONCE.value),
-    (a_person_is_believed_about_what_is_to_come, SAID_UNFENCED, 5, Invariant.ONCE.value),
-    (a_person_is_believed_about_a_call_that_hangs, SAID, 5, Invariant.ONCE.value),
+    (a_person_is_believed_about_what_is_to_come, RESOLVED_UNFENCED, 5, Invariant.ONCE.value),
+    (a_person_is_believed_about_a_call_that_hangs, RESOLVED, 5, Invariant.ONCE.value),
     (every_timeout_counts, LOOKS, 3, COUNTED),
     (one_look_proves, BEHIND, 2, UNPROVED),
     (no_version_condition, VIEWS, 5, Invariant.EXPLAINED.value),

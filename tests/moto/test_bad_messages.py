@@ -248,7 +248,7 @@ def test_an_order_that_comes_to_an_agent_of_the_former_version_waits_for_the_new
 
 
 @pytest.mark.exhaustive
-def test_a_task_whose_record_was_spoiled_goes_to_the_dead_letters_alone_and_a_person_is_told(
+def test_a_task_whose_record_was_spoiled_goes_to_the_dead_letters_alone_with_an_alert(
     world: Stack,
 ) -> None:
     alerts = world.alert_queue()
@@ -265,8 +265,8 @@ def test_a_task_whose_record_was_spoiled_goes_to_the_dead_letters_alone_and_a_pe
         assert world.effects(order_id) == ALL_EFFECTS
     dead = world.messages(world.url("SchedulerDeadLetterQueue"))
     assert [message["taskId"] for message in dead] == ["spoiled"]
-    told = [json.loads(json.loads(body)["Message"]) for body in world.bodies(alerts)]
-    assert [(alert["alert"], alert["samples"]) for alert in told] == [
+    sent = [json.loads(json.loads(body)["Message"]) for body in world.bodies(alerts)]
+    assert [(alert["alert"], alert["samples"]) for alert in sent] == [
         ("task_unreadable", ["spoiled"])
     ]
     world.assert_nothing_is_stuck()

@@ -49,7 +49,7 @@ def test_an_order_is_cancelled_with_its_reason(world: Stack, client: Client) -> 
     assert "ordered twice" in str(status.reason)
 
 
-def test_the_reason_of_a_failure_is_told(world: Stack, client: Client) -> None:
+def test_the_reason_of_a_failure_is_reported(world: Stack, client: Client) -> None:
     client.submit(event("ord-1") | {"paymentToken": "tok_declined"})
     world.run()
     status = client.status("ord-1")
@@ -69,7 +69,7 @@ def nested(levels: int) -> Json:
 
 
 @pytest.mark.parametrize(
-    ("event", "said"),
+    ("event", "message"),
     [
         ({}, "orderId must be"),
         ({"orderId": "no spaces"}, "orderId must be"),
@@ -86,9 +86,9 @@ def nested(levels: int) -> Json:
     ],
 )
 def test_an_event_that_cannot_be_sent_is_refused_before_anything_is_sent(
-    world: Stack, client: Client, event: dict[str, Json], said: str
+    world: Stack, client: Client, event: dict[str, Json], message: str
 ) -> None:
-    with pytest.raises(InvalidCall, match=said):
+    with pytest.raises(InvalidCall, match=message):
         client.submit(event)
     assert not world.bodies(world.stack.outputs["SubmissionQueueUrl"])
 
@@ -149,7 +149,7 @@ def test_an_output_that_is_missing_is_named() -> None:
         Client({}).status("ord-1")
 
 
-def test_a_call_that_may_not_have_reached_aws_is_told_from_a_refusal(world: Stack) -> None:
+def test_a_call_that_may_not_have_reached_aws_is_not_reported_as_a_refusal(world: Stack) -> None:
     client = Client.of_stack("roundsman")
     world.aws.strikes.append(InjectedFault(AwsFault.BROKEN))
     world.aws.running = "Application"

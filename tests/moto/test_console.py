@@ -29,12 +29,12 @@ def roundsman(*arguments: str, typed: str = "") -> Result:
 
 
 def sentence(result: Result, code: int = 1) -> str:
-    """What was said on standard error beside the place, which must be all that was said."""
+    """The sentence on standard error without the place. Nothing else may be printed."""
     assert (result.exit_code, result.stdout) == (code, ""), result.output
     assert isinstance(result.exception, SystemExit), "a traceback is no sentence"
-    said = without_place(result.stderr)
-    assert said.count("\n") == 1, said
-    return said.rstrip("\n")
+    message = without_place(result.stderr)
+    assert message.count("\n") == 1, message
+    return message.rstrip("\n")
 
 
 def test_an_order_that_was_submitted_is_shown_step_by_step(world: Stack, tmp_path: Path) -> None:
@@ -106,19 +106,21 @@ def test_a_wrong_event_is_answered_by_what_to_change(
 ) -> None:
     if not application:
         monkeypatch.chdir(tmp_path)
-    said = sentence(roundsman("submit", "-", "--stack", "roundsman", typed=event))
-    assert why in said
-    assert "Python" not in said
+    message = sentence(roundsman("submit", "-", "--stack", "roundsman", typed=event))
+    assert why in message
+    assert "Python" not in message
 
 
-def test_what_would_be_rejected_is_sent_only_if_that_is_said(
+def test_what_would_be_rejected_is_sent_only_if_asked_explicitly(
     world: Stack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     unknown = {**order("ord-1"), "processing": {"workflow": "nope"}, "total": 1}
-    said = sentence(roundsman("submit", "-", typed=json.dumps(unknown)))
-    assert said.startswith("Standard input would be rejected: ")
-    assert "processing.workflow: " in said
-    assert said.endswith("Nothing was sent. Correct it, or add --anyway to send it nevertheless.")
+    message = sentence(roundsman("submit", "-", typed=json.dumps(unknown)))
+    assert message.startswith("Standard input would be rejected: ")
+    assert "processing.workflow: " in message
+    assert message.endswith(
+        "Nothing was sent. Correct it, or add --anyway to send it nevertheless."
+    )
     for wrong in ("{", "[]", '{"orderId": 1}'):
         assert "would be rejected: " in sentence(roundsman("submit", "-", typed=wrong))
     monkeypatch.chdir(tmp_path)  # without an application
@@ -178,7 +180,9 @@ def test_an_unknown_order_is_a_sentence_with_an_exit_code_of_its_own(world: Stac
         assert "There is no order" in sentence(roundsman("show", strange), 3)
 
 
-def test_an_order_whose_task_was_removed_is_told_from_one_that_never_was(world: Stack) -> None:
+def test_an_order_whose_task_was_removed_is_distinguished_from_one_that_never_was(
+    world: Stack,
+) -> None:
     world.submit(order("short", retention=0))
     world.run()
     world.pass_time(60)
@@ -197,9 +201,9 @@ def test_the_stack_is_found_by_the_nearest_samconfig(
     inner = tmp_path / "inner"
     inner.mkdir()
     monkeypatch.chdir(inner)
-    said = sentence(roundsman("ls"))
-    assert said.startswith("There is no samconfig.toml here, so no stack is named.")
-    assert said.endswith("name another stack with --stack.")
+    message = sentence(roundsman("ls"))
+    assert message.startswith("There is no samconfig.toml here, so no stack is named.")
+    assert message.endswith("name another stack with --stack.")
     config = tmp_path / "samconfig.toml"
     config.write_text('[default.deploy.parameters]\nstack_name = "roundsman"\n')
     assert roundsman("ls").exit_code == 0
@@ -210,7 +214,7 @@ def test_the_stack_is_found_by_the_nearest_samconfig(
 
 
 @pytest.mark.parametrize(
-    ("code", "said"),
+    ("code", "message"),
     [
         ("AccessDenied", "AWS refused DescribeStacks with these credentials"),
         ("InvalidClientTokenId", "AWS refused DescribeStacks with these credentials"),
@@ -219,13 +223,13 @@ def test_the_stack_is_found_by_the_nearest_samconfig(
         ("Strange", "AWS answered DescribeStacks with Strange: why"),
     ],
 )
-def test_what_aws_refuses_is_a_sentence(code: str, said: str) -> None:
+def test_what_aws_refuses_is_a_sentence(code: str, message: str) -> None:
     error = ClientError({"Error": {"Code": code, "Message": "why"}}, "DescribeStacks")
-    assert aws_sentence(error).startswith(said)
+    assert aws_sentence(error).startswith(message)
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "said"),
+    ("name", "value", "message"),
     [
         ("AWS_DEFAULT_REGION", None, "No AWS region is set"),
         ("AWS_PROFILE", "nobody", "Set AWS_PROFILE to a profile that exists"),
@@ -235,7 +239,7 @@ def test_what_aws_refuses_is_a_sentence(code: str, said: str) -> None:
     ],
 )
 def test_an_environment_that_leads_to_no_aws_is_a_sentence(
-    name: str, value: str | None, said: str, monkeypatch: pytest.MonkeyPatch
+    name: str, value: str | None, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("boto3.DEFAULT_SESSION", None)
     monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
@@ -246,4 +250,4 @@ def test_an_environment_that_leads_to_no_aws_is_a_sentence(
         monkeypatch.setenv(name, value)
     if name == "AWS_ACCESS_KEY_ID":
         monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
-    assert said in sentence(roundsman("ls"))
+    assert message in sentence(roundsman("ls"))

@@ -63,11 +63,11 @@ def test_a_dead_letter_says_why_and_keeps_what_its_sender_gave_it(world: Stack) 
     redeliver(world)
     [letter] = dead(world)
     assert letter["Body"] == SPOILED
-    said = reason(letter)
-    assert said is not None
-    assert said.reason == "the record spoiled cannot be read: CompleteBy is missing"
-    assert (said.message_id, said.receives) == (sent["MessageId"], 5)
-    assert said.function == "scheduler"
+    found = reason(letter)
+    assert found is not None
+    assert found.reason == "the record spoiled cannot be read: CompleteBy is missing"
+    assert (found.message_id, found.receives) == (sent["MessageId"], 5)
+    assert found.function == "scheduler"
     assert letter["MessageAttributes"]["trace"]["StringValue"] == "abc"
     assert letter["MessageAttributes"]["seal"]["BinaryValue"] == b"\x00\xff"
     assert world.waiting("SchedulerQueue") == 0
@@ -86,9 +86,9 @@ def test_a_death_on_the_way_to_the_dead_letters_loses_nothing(world: Stack) -> N
             redeliver(world)
             found = dead(world)
             assert {letter["Body"] for letter in found} == {SPOILED}
-            said = [letter for letter in map(reason, found) if letter is not None]
+            reasons = [letter for letter in map(reason, found) if letter is not None]
             by_sqs = [letter["MessageId"] for letter in found if reason(letter) is None]
-            assert {*by_sqs, *(letter.message_id for letter in said)} == {only_id}
+            assert {*by_sqs, *(letter.message_id for letter in reasons)} == {only_id}
             sent_and_not_deleted = operation == "SendMessage" and done
             assert len(found) == (2 if sent_and_not_deleted else 1)
             assert world.waiting("SchedulerQueue") == 0
@@ -155,10 +155,10 @@ def test_a_letter_that_sqs_moves_back_and_that_fails_again_says_its_new_reason(
     moved_by_sqs(world)
     redeliver(world)
     [letter] = dead(world)
-    said = reason(letter)
-    assert said is not None
-    assert said.reason == "the record spoiled cannot be read: CreatedAt is missing"
-    assert said.receives == 5
+    found = reason(letter)
+    assert found is not None
+    assert found.reason == "the record spoiled cannot be read: CreatedAt is missing"
+    assert found.receives == 5
 
 
 @pytest.mark.parametrize(

@@ -83,9 +83,9 @@ def lines(world: Stack, capsys: pytest.CaptureFixture[str]) -> list[dict[str, ob
     assert set(ends.values()) == {"Completed"}, ends
     assert {world.task(name).state.value for name in ("odd", "declined")} == {"Undone"}
     assert world.task("unwritten").state == "Archived"
-    told = world.bodies(alerts)
-    assert len(told) == 1
-    assert not any(map(CONTENTS.search, told))
+    sent = world.bodies(alerts)
+    assert len(sent) == 1
+    assert not any(map(CONTENTS.search, sent))
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
@@ -96,8 +96,8 @@ def test_nothing_that_was_ordered_is_logged_and_every_line_says_whom_it_is_about
         text = json.dumps(line)
         assert not CONTENTS.search(text), text
     logged = [line for line in lines if "_aws" not in line]  # the others are metrics
-    said = {str(line["message"]) for line in logged}
-    assert said >= {"order", "decided", "attempted", "inspected", "pass done"}
+    messages = {str(line["message"]) for line in logged}
+    assert messages >= {"order", "decided", "attempted", "inspected", "pass done"}
     for line in logged:
         assert line["message"] in LINES_OF_NO_TASK or line.get("task_id"), line
     attempts = [line for line in logged if line["message"] in LINES_OF_AN_ATTEMPT]

@@ -31,11 +31,11 @@ def test_an_order_expires_after_its_task_is_over_and_not_while_a_person_begins_i
     world: Stack,
 ) -> None:
     declined = {**order("declined", retention=90 * DAY // 1000), "paymentToken": "tok_declined"}
-    world.submit(order("done"), order("told", replyTo=world.reply_queue("shop")), declined)
+    world.submit(order("done"), order("replies", replyTo=world.reply_queue("shop")), declined)
     world.run()
-    assert {name: expires_in(world, name) for name in ("done", "told", "declined")} == {
+    assert {name: expires_in(world, name) for name in ("done", "replies", "declined")} == {
         "done": 30,
-        "told": 30,
+        "replies": 30,
         "declined": 30,
     }
     undone = world.task("declined")

@@ -142,8 +142,8 @@ def test_an_agent_that_ends_after_its_time_says_nothing_and_the_step_is_made_aga
     world.submit(order("ord-1"))
     world.run()
     assert world.task("ord-1").state == "Active"
-    said = [c for c in world.calls if c.function == "MailFunction"]
-    assert "SendMessage" not in {call.operation for call in said}
+    calls = [c for c in world.calls if c.function == "MailFunction"]
+    assert "SendMessage" not in {call.operation for call in calls}
     world.pass_time(90)
     assert world.task("ord-1").state == "Completed"
     assert failure_counts(world, "ord-1") == {"send_confirmation": 1}

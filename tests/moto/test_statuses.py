@@ -1,4 +1,4 @@
-"""What an application is told of its orders, on the queue that it named."""
+"""The statuses that an application gets on the queue that it named."""
 
 import pytest
 
@@ -19,19 +19,19 @@ def int_of(number: object) -> int:
     return number
 
 
-def told(statuses: list[QueueMessage]) -> list[tuple[object, object]]:
+def numbered(statuses: list[QueueMessage]) -> list[tuple[object, object]]:
     """The statuses with their numbers."""
     return [(status["status"], status["seq"]) for status in statuses]
 
 
-def test_an_application_is_told_received_started_and_completed_with_rising_numbers(
+def test_an_application_gets_received_started_and_completed_with_rising_numbers(
     world: Stack,
 ) -> None:
     queue = world.reply_queue("web")
     world.submit(order("ord-1", replyTo=queue, correlationId="web-7"))
     world.run()
     statuses = world.messages(queue)
-    assert told(statuses) == [("received", 1), ("started", 2), ("completed", 6)]
+    assert numbered(statuses) == [("received", 1), ("started", 2), ("completed", 6)]
     assert statuses[0].fields == {
         "orderId": "ord-1",
         "correlationId": "web-7",
@@ -45,33 +45,33 @@ def test_an_application_is_told_received_started_and_completed_with_rising_numbe
 
 
 @pytest.mark.exhaustive
-def test_an_application_is_told_why_its_order_failed(world: Stack) -> None:
+def test_an_application_gets_the_reason_why_its_order_failed(world: Stack) -> None:
     queue = world.reply_queue("web")
     world.faults({"operation": "POST /messages", "status": 422, "body": {"error": "NoMailbox"}})
     world.submit(order("ord-1", replyTo=queue))
     world.run()
     statuses = world.messages(queue)
-    assert told(statuses) == [("received", 1), ("started", 2), ("failed", 6)]
+    assert numbered(statuses) == [("received", 1), ("started", 2), ("failed", 6)]
     assert statuses[-1].text("detail").endswith("failed for good: NoMailbox: POST answered 422")
 
 
 @pytest.mark.exhaustive
-def test_an_application_is_told_undone_alone_and_why(world: Stack) -> None:
+def test_an_application_gets_undone_alone_and_why(world: Stack) -> None:
     queue = world.reply_queue("web")
     world.submit({**order("ord-1", replyTo=queue), "paymentToken": "tok_declined"})
     world.run()
     statuses = world.messages(queue)
-    assert told(statuses) == [("received", 1), ("started", 2), ("undone", 6)]
+    assert numbered(statuses) == [("received", 1), ("started", 2), ("undone", 6)]
     assert statuses[-1].text("detail").endswith("CardDeclined: POST answered 402")
 
 
 @pytest.mark.exhaustive
-def test_an_undo_that_fails_is_told_as_failed(world: Stack) -> None:
+def test_an_undo_that_fails_is_reported_as_failed(world: Stack) -> None:
     queue = world.reply_queue("web")
     world.faults({"operation": "POST /refunds", "status": 400})
     world.submit({**order("ord-1", replyTo=queue), "paymentToken": "tok_declined"})
     world.run()
-    assert told(world.messages(queue)) == [("received", 1), ("started", 2), ("failed", 6)]
+    assert numbered(world.messages(queue)) == [("received", 1), ("started", 2), ("failed", 6)]
     assert world.task("ord-1").state == "Archived"
 
 
@@ -80,12 +80,14 @@ def test_an_order_cancelled_before_its_time_was_never_started(world: Stack) -> N
     world.submit(order("ord-1", replyTo=queue, processIn=3600), cancellation("ord-1"))
     world.run()
     statuses = world.messages(queue)
-    assert told(statuses) == [("received", 1), ("cancelled", 2)]
+    assert numbered(statuses) == [("received", 1), ("cancelled", 2)]
     assert statuses[-1].text("detail") == "cancelled by application: ordered twice"
 
 
 @pytest.mark.exhaustive
-def test_an_order_cancelled_at_work_is_told_cancelled_once_it_is_undone(world: Stack) -> None:
+def test_an_order_cancelled_at_work_is_reported_as_cancelled_once_it_is_undone(
+    world: Stack,
+) -> None:
     queue = world.reply_queue("web")
     world.submit(order("ord-1", replyTo=queue))
     for source in ("SubmissionQueue", "SchedulerQueue", "InventoryRequestQueue"):
@@ -99,7 +101,9 @@ def test_an_order_cancelled_at_work_is_told_cancelled_once_it_is_undone(world: S
 
 
 @pytest.mark.exhaustive
-def test_a_resubmitted_order_is_told_of_each_end_and_of_its_start_once(world: Stack) -> None:
+def test_a_resubmitted_order_sends_a_status_for_each_end_and_one_for_its_start(
+    world: Stack,
+) -> None:
     queue = world.reply_queue("web")
     world.faults({"operation": "POST /messages", "status": 422, "times": 1})
     world.submit(order("ord-1", replyTo=queue))
@@ -140,34 +144,34 @@ def test_the_numbers_of_the_statuses_rise_whatever_becomes_of_an_order(
     assert numbers[-1] == world.task("ord-1").version
 
 
-def test_an_application_is_told_everything_that_is_wrong_with_its_event(world: Stack) -> None:
+def test_an_application_gets_all_that_is_wrong_with_its_event(world: Stack) -> None:
     queue = world.reply_queue("web")
     wrong = {**order("ord-1", replyTo=queue, correlationId="web-7"), "currency": "euro"}
     wrong["lines"] = [{"sku": "KB-101", "quantity": 0, "unitPrice": "19.90"}]
     world.submit(wrong)
     world.run()
     [status] = world.messages(queue)
-    assert told([status]) == [("rejected", 0)]
+    assert numbered([status]) == [("rejected", 0)]
     assert (status["orderId"], status["correlationId"]) == ("ord-1", "web-7")
     assert "currency: must be three capital letters" in status.text("detail")
     assert "lines[0].quantity: must be a whole number" in status.text("detail")
 
 
 @pytest.mark.exhaustive
-def test_an_order_with_a_taken_id_is_told_rejected_on_its_own_queue(world: Stack) -> None:
+def test_an_order_with_a_taken_id_is_rejected_on_its_own_queue(world: Stack) -> None:
     first, second = world.reply_queue("first"), world.reply_queue("second")
     world.submit(order("ord-1", replyTo=first))
     world.run()
     world.submit({**order("ord-1", replyTo=second), "customerId": "c-43"})
     world.run()
-    assert told(world.messages(first)) == [("received", 1), ("started", 2), ("completed", 6)]
+    assert numbered(world.messages(first)) == [("received", 1), ("started", 2), ("completed", 6)]
     [status] = world.messages(second)
     assert status["status"] == "rejected"
     assert "an order with this id and different content exists" in status.text("detail")
 
 
 @pytest.mark.exhaustive
-def test_the_same_order_again_is_told_received_again_and_changes_nothing(world: Stack) -> None:
+def test_the_same_order_again_is_received_again_and_changes_nothing(world: Stack) -> None:
     queue = world.reply_queue("web")
     world.submit(order("ord-1", replyTo=queue))
     world.run()
@@ -175,7 +179,7 @@ def test_the_same_order_again_is_told_received_again_and_changes_nothing(world: 
     world.messages(queue)
     world.submit(order("ord-1", replyTo=queue))
     world.run()
-    assert told(world.messages(queue)) == [("received", 1)]
+    assert numbered(world.messages(queue)) == [("received", 1)]
     assert world.item("ord-1") == before
     assert world.effects("ord-1") == ALL_EFFECTS
 
@@ -224,18 +228,18 @@ def test_a_reply_queue_that_was_deleted_harms_no_order(world: Stack) -> None:
 
 
 @pytest.mark.exhaustive
-def test_a_scheduler_that_dies_before_it_says_completed_has_it_said_by_another(
+def test_if_a_scheduler_dies_before_it_sends_completed_another_sends_it(
     world: Stack,
 ) -> None:
     queue = world.reply_queue("web")
     world.kill("SchedulerFunction", at="SendMessage", after=5)  # four requests and `started` go
     world.submit(order("ord-1", replyTo=queue, retention=0))
     world.run()
-    assert told(world.messages(queue)) == [("received", 1), ("started", 2)]
+    assert numbered(world.messages(queue)) == [("received", 1), ("started", 2)]
     assert world.task("ord-1").state == "Completed"
     assert str(world.item("ord-1")["Lane"]).startswith("open#")
     world.pass_time(120)
-    assert set(told(world.messages(queue))) == {("completed", 6)}
+    assert set(numbered(world.messages(queue))) == {("completed", 6)}
     left = world.item("ord-1")  # nothing, or what is gone for its readers
     assert str(left.get("Lane", "done#")).startswith("done#")
     world.assert_nothing_is_stuck()

@@ -147,7 +147,7 @@ class _Queue:
         self._waiting: deque[tuple[str, AgentRequest]] = deque()
         self._idle: deque[_Hand] = deque(_Hand() for _ in range(cell.instances))
         self._marks: deque[tuple[int, ReadMark]] = deque()
-        self._told: set[tuple[str, int]] = set()
+        self._inspected: set[tuple[str, int]] = set()
         self._died: dict[str, int] = {}
         self._lives = {f"ord-{number}" for number in range(cell.dying, cell.orders)}
         self._found = Found(orders=cell.orders)
@@ -241,8 +241,8 @@ class _Queue:
             at = self._tasks[name].due_at
             if at <= now:
                 self._apply(name, Inspect(), now)
-            elif at <= now + LOOKS_AHEAD and (name, at) not in self._told:
-                self._told.add((name, at))
+            elif at <= now + LOOKS_AHEAD and (name, at) not in self._inspected:
+                self._inspected.add((name, at))
                 self._at(at + SECOND, "inspect", name)
         self._at(now + LOOKS_EVERY, "pass", None)
 

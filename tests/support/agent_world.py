@@ -67,7 +67,7 @@ class Clock:
 
 @dataclass
 class Notes:
-    """What was noted as read; fails where it is told to."""
+    """What was noted as read; fails where a test sets it."""
 
     found: list[tuple[str, str, int]] = field(default_factory=list)
     error: Exception | None = None

@@ -12,7 +12,7 @@ from tests.support.template_reading import alarms
 
 @dataclass(frozen=True)
 class MetricKey:
-    """A metric as CloudWatch tells it from others."""
+    """A metric as CloudWatch identifies it."""
 
     namespace: str
     name: str

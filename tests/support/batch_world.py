@@ -71,7 +71,7 @@ class Queue:
     def send_message_batch(
         self, *, QueueUrl: str, Entries: list[dict[str, str]]
     ) -> dict[str, list[dict[str, str]]]:
-        """To another queue; what is refused for itself is told of as failed."""
+        """To another queue; a message that is refused is reported as failed."""
         if self.broken:
             raise EndpointConnectionError(endpoint_url=QueueUrl)
         taken = [each["MessageBody"] for each in Entries if each["MessageBody"] not in self.refused]

@@ -35,7 +35,7 @@ def nothing(_: World) -> None: ...
 
 @dataclass(frozen=True, kw_only=True)
 class Story:
-    """`services` is said before the order is sent, `acts` come one after the other once it was.
+    """`services` runs before the order is sent, the `acts` run one after the other once it was.
 
     At the `end`, the effects of just the steps in `stands` stand. `perhaps` are steps that a
     fault may leave in another state, with or without effect. `before_end` are the statuses
@@ -208,7 +208,7 @@ def circuits_that_never_open(plan: Workflow) -> dict[str, Circuit]:
     return dict.fromkeys(agents, Circuit(failures=1_000))
 
 
-def tell(story: Story, world: World) -> None:
+def run_story(story: Story, world: World) -> None:
     """Let all of it happen, to the end."""
     story.services(world)
     send(world, story.options)

@@ -136,7 +136,7 @@ def its_undo_is_made_by_hand_at_the_end(*, cancelled: bool, retry: bool) -> Worl
 
 
 def cancelled_as_an_undo_falls_due() -> World:
-    """No timer had yet said that the undo, which waited for late performs, may begin."""
+    """No timer has yet let the undo begin, which waits for late performs."""
     world = of(plan(pick(tolerate=0.5, compensation=UNFENCED)), 2)
     world.is_refused("pick[1]")
     world.succeeds("pick[0]")

@@ -53,11 +53,11 @@ def faults(
     for path in fields:
         outcomes: dict[str, list[Json]] = {}
         for bad in bad_values:
-            said = report(changed(document, path, bad))
-            if not isinstance(said, list):
-                written = at(said, path)
-                said = ["unchanged" if written == bad else f"written: {json.dumps(written)}"]
-            outcomes.setdefault("; ".join(map(str, said)), []).append(bad)
+            problems = report(changed(document, path, bad))
+            if not isinstance(problems, list):
+                written = at(problems, path)
+                problems = ["unchanged" if written == bad else f"written: {json.dumps(written)}"]
+            outcomes.setdefault("; ".join(map(str, problems)), []).append(bad)
         found[".".join(path)] = outcomes
     return found
 

@@ -38,12 +38,12 @@ def check(plan: Plan, before: Task, event: Event, decision: Decision, now: int) 
         assert not claimed, "a timer never claims"
     new = after.owed[len(before.owed) :]
     assert after.owed[: len(before.owed)] == before.owed
-    told = [owed.name for owed in new if owed.kind == "alert"]
+    alerts = [owed.name for owed in new if owed.kind == "alert"]
     enters = after.state is not before.state
     joins = after.failure not in (None, before.failure) and not after.ended
     expected = ["task_archived"] if enters and after.state is TaskState.ARCHIVED else []
     expected += ["unexpected_error"] if joins else []
-    assert told == [*expected, *([LATE_ANSWER] if _is_late_answer(before, event) else [])]
+    assert alerts == [*expected, *([LATE_ANSWER] if _is_late_answer(before, event) else [])]
     assert all(owed.seq == after.version and owed.at == now for owed in new)
 
 

@@ -62,7 +62,7 @@ class StepOptions(TypedDict, total=False):
 
 
 def step(name: str, *after: Step | str, **options: Unpack[StepOptions]) -> Step:
-    """A step of 30 s and three attempts at the agent `worker`, unless said otherwise."""
+    """A step of 30 s and three attempts at the agent `worker`, by default."""
     plain = Step(
         name=name,
         agent="worker",
@@ -97,7 +97,7 @@ class WorkflowOptions(TypedDict, total=False):
 
 
 def workflow(*steps: Step, **options: Unpack[WorkflowOptions]) -> Workflow:
-    """A workflow of an hour, unless said otherwise."""
+    """A workflow, by default of an hour."""
     options.setdefault("complete_within", timedelta(hours=1))
     return Workflow(name="story", steps=steps, **options)
 

@@ -1,4 +1,4 @@
-"""Where the stories of operators begin, and how they are told no."""
+"""Where the stories of operators begin, and how they are refused."""
 
 from collections.abc import Callable
 

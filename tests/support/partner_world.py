@@ -127,7 +127,7 @@ class Partner:
         self.world.wait(seconds)
 
     def hear(self, answer: Answer) -> Decision:
-        """Give the machine what the agent said, as its reader sees it."""
+        """Give the machine the agent's reply, as its reader sees it."""
         assert isinstance(answer, Reply)
         return self.world.apply(read_reply(answer.body()).event(self.world.claimant()))
 

@@ -140,12 +140,12 @@ def waits_that_are_ignored(patch: Patch) -> None:
 
 
 def results_in_alerts(patch: Patch) -> None:
-    said = group_alert.summary
+    original = group_alert.summary
 
     def summary(*given: object) -> str:
         found: object = given[3] if len(given) > 3 else ()
         samples = found if isinstance(found, Sequence) else ()
-        return f"{said(*given)}{[sample.task.results() for sample in samples]}"  # type: ignore[arg-type]  # as they are given
+        return f"{original(*given)}{[sample.task.results() for sample in samples]}"  # type: ignore[arg-type]  # as they are given
 
     patch.setattr(group_alert, "summary", summary)
 

@@ -1,4 +1,4 @@
-"""A server that answers as it is told, on a real socket, and a call to make to it."""
+"""A server on a real socket that gives the answers that a test sets, and a call to make to it."""
 
 import json
 import socket

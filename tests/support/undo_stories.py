@@ -161,7 +161,7 @@ def two() -> World:
 
 
 def late_and_archived() -> World:
-    """Its last success came after its time, and after somebody had said so."""
+    """Its last success came after its time, and after a person had reported it."""
     made = plan(step("a"), complete_within=timedelta(seconds=30), on_failure=Archive())
     world = World(made)
     world.start()

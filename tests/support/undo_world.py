@@ -264,7 +264,7 @@ class UndoWorld:
                 self.world.decide(event)
             except Refused:
                 return event
-            self.remote.undo(name, key)  # by hand, and then it is said
+            self.remote.undo(name, key)  # by hand, and then it is reported
         return event
 
     # --- fairness ----------------------------------------------------------------------------

@@ -80,7 +80,7 @@ def test_the_queues_are_three_of_the_engine_and_three_of_each_agent(template: Do
     put("BillingReplyQueue/RedrivePolicy/deadLetterTargetArn", arn("LettersReplyDeadLetterQueue")),
 )
 def test_each_queue_that_is_read_has_a_dead_letter_queue_of_its_own(template: Document) -> None:
-    """With a shared one, nobody can tell where a dead letter is to be sent back to."""
+    """With a shared one, nobody can know where a dead letter is to be sent back to."""
     used = [dead_letters_of(template, name) for name in work_queues(template)]
     assert sorted(used) == sorted(dead_letter_queues(template))
 

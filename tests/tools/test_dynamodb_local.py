@@ -105,23 +105,23 @@ def test_the_hash_of_a_folder_covers_names_and_contents(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("version", ["11", "1.8"])
 def test_a_java_too_old_for_the_engine_is_passed_over(version: str, tmp_path: Path) -> None:
-    told = f"    java.home = {tmp_path}\n    java.specification.version = {version}\n"
-    assert runtimes.java_home_from_settings(told) is None
+    settings = f"    java.home = {tmp_path}\n    java.specification.version = {version}\n"
+    assert runtimes.java_home_from_settings(settings) is None
 
 
 def test_a_java_without_a_virtual_machine_to_load_is_passed_over(tmp_path: Path) -> None:
-    told = f"    java.home = {tmp_path}\n    java.specification.version = 21\n"
-    assert runtimes.java_home_from_settings(told) is None
+    settings = f"    java.home = {tmp_path}\n    java.specification.version = 21\n"
+    assert runtimes.java_home_from_settings(settings) is None
 
 
-def test_what_a_tool_said_last_is_its_last_line_with_words() -> None:
+def test_the_last_words_of_a_tool_are_its_last_line_that_is_not_blank() -> None:
     assert runtimes.last_line("npm start\nnpm error no network\n\n") == "npm error no network"
-    assert runtimes.last_line(" \n") == "it said nothing"
+    assert runtimes.last_line(" \n") == "it printed nothing"
 
 
 def test_what_npm_says_is_cut_down_to_its_reason() -> None:
-    said = "npm warn old\nnpm error code E1\nnpm error syscall connect\nnpm error no answer.\n"
-    assert npm_packages.npm_reason(said) == "no answer"
+    output = "npm warn old\nnpm error code E1\nnpm error syscall connect\nnpm error no answer.\n"
+    assert npm_packages.npm_reason(output) == "no answer"
     assert npm_packages.npm_reason("killed\n") == "killed"
 
 

@@ -188,7 +188,7 @@ def test_what_is_listed_and_survives_is_well() -> None:
 
 
 @pytest.mark.parametrize(
-    ("killers", "held", "listed", "said"),
+    ("killers", "held", "listed", "message"),
     [
         ({MUTANT: None}, {}, {}, "not listed"),
         ({MUTANT: "test_one"}, {}, {MUTANT: ENTRY}, "test_one kills it"),
@@ -201,10 +201,10 @@ def test_a_list_that_is_not_true_is_a_problem(
     killers: dict[MutantId, str | None],
     held: dict[MutantId, str | None],
     listed: dict[MutantId, Survivor],
-    said: str,
+    message: str,
 ) -> None:
     (problem,) = problems_of(killers, held, listed, ["rules"])
-    assert said in problem
+    assert message in problem
 
 
 def test_entries_of_modules_that_are_not_checked_are_not_judged() -> None:
@@ -223,7 +223,7 @@ def test_the_entry_that_is_printed_can_be_read_once_it_has_a_reason(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         ("equivalent: n is", "todo: n is", "the reason is a sentence"),
         ("equivalent: n is never zero", "equivalent: yes", "the reason is a sentence"),
@@ -234,14 +234,14 @@ def test_the_entry_that_is_printed_can_be_read_once_it_has_a_reason(tmp_path: Pa
     ],
 )
 def test_an_entry_that_is_not_whole_is_refused(
-    tmp_path: Path, old: str, new: str, said: str
+    tmp_path: Path, old: str, new: str, message: str
 ) -> None:
     text = stanza(MUTANT).replace('reason = ""', f'reason = "{ENTRY.reason}"')
     file = tmp_path / "survivors.toml"
     file.write_text(text)
     assert read_survivors(file) == {MUTANT: ENTRY}
     file.write_text(text.replace(old, new))
-    with pytest.raises(UnusableEntry, match=said):
+    with pytest.raises(UnusableEntry, match=message):
         read_survivors(file)
     file.write_text(f"{text}\n{text}")
     with pytest.raises(UnusableEntry, match="listed twice"):

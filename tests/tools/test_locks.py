@@ -26,7 +26,7 @@ def entries(lock: str) -> list[str]:
 
 
 def pinned(lock: str) -> dict[str, set[str]]:
-    """The versions a lock pins for each name: more than one where markers tell them apart."""
+    """The versions a lock pins for each name: more than one where markers distinguish them."""
     versions: dict[str, set[str]] = {}
     for entry in entries(lock):
         match = re.match(r"([a-z0-9-]+)(?:\[[^]]*\])?==([^ ;]+)", entry)
@@ -110,10 +110,10 @@ def fake_python(folder: Path, script: str) -> Path:
 
 
 def test_make_alone_lists_every_command() -> None:
-    told = make(ROOT)
+    result = make(ROOT)
     commands = re.findall(r"^\.PHONY: (\S+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    assert told.returncode == 0
-    assert [line.split()[0] for line in told.stdout.splitlines()] == commands
+    assert result.returncode == 0
+    assert [line.split()[0] for line in result.stdout.splitlines()] == commands
 
 
 def test_a_python_that_is_too_old_is_one_sentence(tmp_path: Path) -> None:
@@ -121,9 +121,11 @@ def test_a_python_that_is_too_old_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "requirements" / "dev.txt").touch()
     (tmp_path / "pyproject.toml").touch()
     old = fake_python(tmp_path, "exit 1")
-    told = make(tmp_path, "install", f"PYTHON={old}")
-    assert told.returncode != 0
-    assert told.stderr.startswith(f"Roundsman needs Python 3.11 or newer; none of these is: {old}.")
+    result = make(tmp_path, "install", f"PYTHON={old}")
+    assert result.returncode != 0
+    assert result.stderr.startswith(
+        f"Roundsman needs Python 3.11 or newer; none of these is: {old}."
+    )
     assert not (tmp_path / ".venv").exists()
 
 
@@ -132,7 +134,7 @@ def test_a_python_that_cannot_make_environments_is_one_sentence(tmp_path: Path) 
     (tmp_path / "requirements" / "dev.txt").touch()
     (tmp_path / "pyproject.toml").touch()
     bare = fake_python(tmp_path, '[ "$1" != -m ] || { mkdir -p .venv; exit 1; }')
-    told = make(tmp_path, "install", f"PYTHON={bare}")
-    assert told.returncode != 0
-    assert "cannot make a virtual environment: install its venv module" in told.stderr
+    result = make(tmp_path, "install", f"PYTHON={bare}")
+    assert result.returncode != 0
+    assert "cannot make a virtual environment: install its venv module" in result.stderr
     assert not (tmp_path / ".venv").exists()

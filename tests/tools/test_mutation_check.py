@@ -66,19 +66,19 @@ def project(folder: Path, cases: str = CASES) -> Path:
 @pytest.fixture(scope="module")
 def judged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Judged]:
     """The verdict on each mutant, by its name, in a project that is left as it was."""
-    folder, said = project(tmp_path_factory.mktemp("project")), list[str]()
-    found = check(folder, MADE, said.append)
-    assert found is not None, said
+    folder, reports = project(tmp_path_factory.mktemp("project")), list[str]()
+    found = check(folder, MADE, reports.append)
+    assert found is not None, reports
     assert (folder / GUARD).read_text() == SOURCE
     assert [each.mutant for each in found] == list(MADE)
-    assert len(said) == 1 + len(MADE)
+    assert len(reports) == 1 + len(MADE)
     return {each.mutant.name: each for each in found}
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["held", "held by one parameter"])
 def test_a_guard_whose_test_fails_without_it_is_held(judged: dict[str, Judged], name: str) -> None:
-    assert judged[name].verdict is Verdict.KILLED, judged[name].said
+    assert judged[name].verdict is Verdict.KILLED, judged[name].reason
     assert summed_up([judged[name]], 1.0) == 0
 
 
@@ -105,7 +105,7 @@ def test_the_report_says_how_many_of_each_there_are(
 @pytest.mark.exhaustive
 def test_each_of_the_named_tests_must_fail(judged: dict[str, Judged]) -> None:
     assert judged["survives one test"].verdict is Verdict.SURVIVED
-    assert "test_one_is_well did not fail" in judged["survives one test"].said
+    assert "test_one_is_well did not fail" in judged["survives one test"].reason
 
 
 @pytest.mark.exhaustive
@@ -130,9 +130,9 @@ def test_a_single_guard_is_held_where_its_test_fails_without_it(tmp_path: Path) 
 
 
 def test_nothing_is_judged_by_a_test_that_fails_as_it_is(tmp_path: Path) -> None:
-    folder, said = project(tmp_path / "p", CASES.replace("not may(3)", "may(3)")), list[str]()
-    assert check(folder, MADE[:1], said.append) is None
-    assert "test_no_more_than_two" in said[-1]
+    folder, reports = project(tmp_path / "p", CASES.replace("not may(3)", "may(3)")), list[str]()
+    assert check(folder, MADE[:1], reports.append) is None
+    assert "test_no_more_than_two" in reports[-1]
 
 
 def test_two_guards_in_one_file_do_not_see_each_other(tmp_path: Path) -> None:

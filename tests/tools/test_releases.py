@@ -68,7 +68,7 @@ def test_a_version_without_its_heading_is_none(changelog: str) -> None:
     assert problem == "the package's version is 0.3.0, and the newest release is another"
 
 
-def test_what_has_changed_since_the_release_is_said_under_its_own_heading() -> None:
+def test_what_has_changed_since_the_release_stands_under_its_own_heading() -> None:
     [problem] = found(SECOND, sources=OTHER)
     assert problem.startswith("the sources are not those of 0.2.0")
 

@@ -18,7 +18,7 @@ MARKERS = [line.partition(":")[0] for line in SETTINGS["markers"]]
 
 def runs_of(*goals: str) -> list[str]:
     """The expression of markers of each pytest run that make would start."""
-    told = subprocess.run(
+    result = subprocess.run(
         ["make", "--dry-run", *goals],
         cwd=ROOT,
         # Without the settings of a make that may be running this test: make hands them on.
@@ -31,7 +31,7 @@ def runs_of(*goals: str) -> list[str]:
         text=True,
         check=True,
     )
-    found = re.findall(r' -m pytest .*?-m (?:"([^"]+)"|(\w+)) ', told.stdout)
+    found = re.findall(r' -m pytest .*?-m (?:"([^"]+)"|(\w+)) ', result.stdout)
     return [quoted or word for quoted, word in found]
 
 
@@ -70,8 +70,8 @@ def test_make_test_is_a_part_of_make_check_that_needs_no_server() -> None:
     for markers in every_set_of_markers():
         assert times_run([run], markers) == (not markers), markers
         assert times_run([whole], markers) == (markers <= {"exhaustive"}), markers
-    told = runs_of("test", "WHOLE=1")
-    assert told == [whole]
+    runs = runs_of("test", "WHOLE=1")
+    assert runs == [whole]
 
 
 def test_ci_runs_what_a_change_must_pass() -> None:
@@ -87,7 +87,7 @@ def test_make_check_runs_the_demo_and_random_stories_and_a_dry_run_leaves_their_
         "demo": ["tools.demo"],
         "soak": ["tools.soak"],
     }
-    # make runs each line that names another make, also where it is told to run nothing.
+    # make runs each line that names another make, also in a dry run.
     assert not any("$(MAKE)" in command for _, command in logged)
     [lanes] = re.findall(r"-j 3 (.*)", makefile)
     assert lanes.split() == ["check-stack", "check-engines", "check-processor"]

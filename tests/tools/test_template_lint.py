@@ -292,8 +292,8 @@ def test_the_command_fails_for_a_finding(
         "sentence": "too much",
     }
     assert command.main([linter(tmp_path, [*findings_of_a_good_run(), more])]) == 1
-    told = capsys.readouterr().out
-    assert "stacks/agent.yaml (default): MailRole.Sends: RESOURCE_STAR: too much\n" in told
+    output = capsys.readouterr().out
+    assert "stacks/agent.yaml (default): MailRole.Sends: RESOURCE_STAR: too much\n" in output
 
 
 @pytest.mark.exhaustive

@@ -26,7 +26,7 @@ XML = (
     '<testsuites><testsuite tests="3" failures="{failed}" errors="0" skipped="{skipped}">'
     '<testcase><properties><property name="states" value="40"/></properties></testcase>'
     '<testcase><properties><property name="states" value="2"/>'
-    '<property name="said" value="2 runs"/></properties></testcase>'
+    '<property name="text" value="2 runs"/></properties></testcase>'
     "</testsuite></testsuites>"
 )
 
@@ -310,7 +310,7 @@ def status(project: Path, capsys: pytest.CaptureFixture[str]) -> str:
     return capsys.readouterr().out
 
 
-def test_sources_that_were_verified_are_said_to_be(
+def test_sources_that_were_verified_are_reported_as_verified(
     checkout: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     verify(checkout)
@@ -329,9 +329,9 @@ def test_the_commits_since_then_are_counted_that_touch_the_sources(
     commit(checkout, "testing/roundsman_testing/world/world.py", "Another kit\n")
     assert "unverified: 1 commit that touch" in status(checkout, capsys)
     commit(checkout, "template.yaml", "Resources: {A: {}}\n")
-    said = status(checkout, capsys)
-    assert "unverified: 2 commits that touch the engine's sources" in said
-    assert "not committed" not in said
+    output = status(checkout, capsys)
+    assert "unverified: 2 commits that touch the engine's sources" in output
+    assert "not committed" not in output
     (checkout / ENGINE).write_text("STATES = 5\n")
     assert "2 commits that touch the engine's sources, and changes that are not" in status(
         checkout, capsys
@@ -353,8 +353,8 @@ def test_before_the_first_verification_all_commits_are_unverified(
     checkout: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     commit(checkout, ENGINE, "STATES = 4\n")
-    said = status(checkout, capsys)
-    assert "make verify has never passed whole; unverified: 2 commits" in said
+    output = status(checkout, capsys)
+    assert "make verify has never passed whole; unverified: 2 commits" in output
 
 
 @pytest.mark.exhaustive

@@ -38,7 +38,7 @@ def one_world(roundsman_services: Services, roundsman_clock: Clock) -> Iterator[
 
 @pytest.fixture
 def before_none(monkeypatch: pytest.MonkeyPatch, one_world: Stack) -> Iterator[Browser]:
-    """A browser before a stack that has no orders, for what is said whatever there is."""
+    """A browser before a stack that has no orders, for messages that do not depend on orders."""
     with let_go_is_seen_at_once(one_world):
         operator = operator_of(one_world, monkeypatch)
         session = Session(PORT)
@@ -78,12 +78,12 @@ def test_a_run_is_tried_out_first_and_says_who_is_eligible(browser: Browser) -> 
     group = group_of(browser.operator)
     assert "Resubmit all" in browser.page(f"/groups/{group}")
     fields = {"group": group, "reason": "declined by mistake"}
-    said = browser.sends("resubmit-all", **fields)
-    assert "0 of 8 orders are eligible; nothing was sent." in said
-    assert "8 orders ord-0, ord-1, ord-2 not eligible" in said
-    said = browser.sends("resubmit-all", **fields, again="yes")
-    assert "8 of 8 orders are eligible; nothing was sent. The first 5 are sent" in said
-    assert "8 orders ord-0, ord-1, ord-2 eligible" in said
+    page = browser.sends("resubmit-all", **fields)
+    assert "0 of 8 orders are eligible; nothing was sent." in page
+    assert "8 orders ord-0, ord-1, ord-2 not eligible" in page
+    page = browser.sends("resubmit-all", **fields, again="yes")
+    assert "8 of 8 orders are eligible; nothing was sent. The first 5 are sent" in page
+    assert "8 orders ord-0, ord-1, ord-2 eligible" in page
     assert browser.operator.reads("bulk", "ls")["runs"] == []
 
 
@@ -149,9 +149,9 @@ def test_a_run_is_stopped_and_resumed_with_a_reason(browser: Browser) -> None:
     assert "Stopped: by" in page
     assert "the carrier asked us to" in page
     assert browser.operator.world.task(NAMES[7]).state is TaskState.UNDONE
-    said = browser.sends("bulk-pause", run=run, reason="x", go="yes")
+    answer = browser.sends("bulk-pause", run=run, reason="x", go="yes")
     typed = browser.operator.types("bulk", "pause", run, "--reason", "x").stderr
-    assert f"{run} cannot be paused: it is stopped." in said
+    assert f"{run} cannot be paused: it is stopped." in answer
     assert f"{run} cannot be paused: it is stopped." in " ".join(typed.split())
     resume = {"run": run, "reason": "the carrier is back"}
     assert "is resumed within a minute" in browser.carries_out("bulk-resume", **resume)
@@ -186,11 +186,11 @@ def test_limits_that_are_not_possible_are_refused_in_the_words_of_the_command_li
     before_none: Browser, field: str, text: str, option: str
 ) -> None:
     group = "f-00000000"
-    said = before_none.sends("resubmit-all", 400, group=group, reason="x", **{field: text})
+    page = before_none.sends("resubmit-all", 400, group=group, reason="x", **{field: text})
     typed = before_none.operator.types(
         "resubmit", "--group", group, "--reason", "x", option, text
     ).stderr
-    assert " ".join(typed.split()) in said
+    assert " ".join(typed.split()) in page
     wrong = {"group": group, "reason": "x", "canary": "many"}
     assert "The canary and the orders in flight" in before_none.sends("resubmit-all", 400, **wrong)
 
@@ -229,13 +229,13 @@ def test_a_dry_run_over_a_filter_is_that_of_the_command_line(browser: Browser) -
     fields = {"state": "Undone", "at_step": "charge_card", "error": "CardDeclined"}
     options = ("--state", "Undone", "--at-step", "charge_card", "--error", "CardDeclined")
     typed = browser.operator.reads("resubmit", *options, "--reason", "x")
-    said = browser.sends("resubmit-all", **fields, reason="x")
-    assert said.count("ord-8") == 0
+    page = browser.sends("resubmit-all", **fields, reason="x")
+    assert page.count("ord-8") == 0
     assert eligible(typed) == 0
-    assert "0 of 8 orders are eligible" in said
+    assert "0 of 8 orders are eligible" in page
     for orders, why in rows_of(typed["refused"]):
-        assert f"{orders} orders" in said
-        assert why in said
+        assert f"{orders} orders" in page
+        assert why in page
     typed = browser.operator.reads("resubmit", *options, "--reason", "x", "--again")
     assert eligible(typed) == 8
     assert "8 of 8 orders are eligible" in browser.sends(
@@ -253,14 +253,14 @@ def test_a_run_over_a_filter_corrects_inputs_and_shows_the_difference(browser: B
         "sets": "customerId=c-77",
         "stop_at": "50%",
     }
-    said = browser.sends("resubmit-all", **fields)
-    assert "Resubmit all Undone, of order_fulfilment" in said
-    assert "8 of 8 orders are eligible; nothing was sent. The first 5 are sent" in said
-    assert "The run stops if more than 50% fail again." in said
+    answer = browser.sends("resubmit-all", **fields)
+    assert "Resubmit all Undone, of order_fulfilment" in answer
+    assert "8 of 8 orders are eligible; nothing was sent. The first 5 are sent" in answer
+    assert "The run stops if more than 50% fail again." in answer
     for name in NAMES[:3]:
-        assert f"Correction of the input of {name}" in said
-    assert "customerId" in said
-    assert "c-77" in said
+        assert f"Correction of the input of {name}" in answer
+    assert "customerId" in answer
+    assert "c-77" in answer
     assert browser.operator.reads("bulk", "ls")["runs"] == []
     assert "is stored" in browser.carries_out("resubmit-all", **fields)
     browser.operator.world.pass_time(300)
@@ -282,11 +282,11 @@ def test_a_correction_that_is_not_valid_refuses_every_order_with_the_reason(
 ) -> None:
     fields = {"state": "Undone", "reason": "x", "again": "yes", "sets": "currency=euro"}
     options = ("--state", "Undone", "--again", "--set", "currency=euro", "--reason", "x")
-    said = browser.sends("resubmit-all", **fields)
+    page = browser.sends("resubmit-all", **fields)
     typed = browser.operator.reads("resubmit", *options)
     [(orders, why)] = rows_of(typed["refused"])
     assert orders == 8
-    assert f"8 orders ord-0, ord-1, ord-2 not eligible {why}" in said
+    assert f"8 orders ord-0, ord-1, ord-2 not eligible {why}" in page
     assert 'name="go"' not in browser.posts("resubmit-all", **fields).text
 
 
@@ -321,13 +321,13 @@ def progress_of(browser: Browser, command: str, **fields: str) -> tuple[str, Wor
 def test_a_dry_run_that_takes_long_shows_its_progress_and_then_a_link_to_its_page(
     browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told, goes_on = threading.Event(), threading.Event()
+    began, goes_on = threading.Event(), threading.Event()
 
     def slowly(*arguments: object, **more: object) -> object:
-        tell = arguments[4]
-        assert callable(tell)
-        tell("5000 tasks examined, 3 orders found")
-        told.set()
+        report = arguments[4]
+        assert callable(report)
+        report("5000 tasks examined, 3 orders found")
+        began.set()
         goes_on.wait()
         return choose_for(*arguments, **more)  # type: ignore[arg-type]
 
@@ -335,7 +335,7 @@ def test_a_dry_run_that_takes_long_shows_its_progress_and_then_a_link_to_its_pag
     monkeypatch.setattr("roundsman_console.web.commands.dry_runs.PATIENCE", 0)
     fields = {"state": "Undone", "reason": "mistake", "again": "yes"}
     address, work = progress_of(browser, "resubmit-all", **fields)
-    told.wait()
+    began.wait()
     assert "It runs: 5000 tasks examined, 3 orders found." in browser.page(address)
     assert "data-live" in browser.html(address)
     goes_on.set()
@@ -392,8 +392,8 @@ def test_what_was_shown_too_long_ago_is_shown_again(browser: Browser) -> None:
     shown = re.search(r'name="shown" value="([^"]+)"', browser.posts("resubmit-all", **fields).text)
     assert shown is not None
     browser.operator.world.clock.now += LONGEST + 1
-    said = browser.sends("resubmit-all", **fields, go="yes", shown=shown[1])
-    assert "Nothing was sent" in said
+    page = browser.sends("resubmit-all", **fields, go="yes", shown=shown[1])
+    assert "Nothing was sent" in page
     assert browser.operator.reads("bulk", "ls")["runs"] == []
 
 
@@ -417,12 +417,12 @@ def test_a_held_agent_keeps_a_run_back_with_the_sentence_of_the_command_line(
     browser.operator.asks("hold", "inventory", "--for", "30m")
     fields = {"state": "Undone", "reason": "x", "again": "yes"}
     options = ("resubmit", "--state", "Undone", "--again", "--reason", "x", "--go", "--yes")
-    said = browser.sends("resubmit-all", **fields)
-    assert "would wait" in said
-    assert "Also send to orders that would wait" in said
-    said = browser.carries_out("resubmit-all", **fields)
+    page = browser.sends("resubmit-all", **fields)
+    assert "would wait" in page
+    assert "Also send to orders that would wait" in page
+    page = browser.carries_out("resubmit-all", **fields)
     typed = " ".join(browser.operator.types(*options).stderr.split())
-    assert typed.removesuffix("To send to these orders nevertheless, add --anyway.").strip() in said
+    assert typed.removesuffix("To send to these orders nevertheless, add --anyway.").strip() in page
     assert browser.operator.reads("bulk", "ls")["runs"] == []
     assert "is stored" in browser.carries_out("resubmit-all", **fields, anyway="yes")
 
@@ -430,11 +430,11 @@ def test_a_held_agent_keeps_a_run_back_with_the_sentence_of_the_command_line(
 @pytest.mark.exhaustive
 def test_the_newest_plan_of_many_orders_is_shown(browser: Browser) -> None:
     fields = {"state": "Undone", "reason": "x", "again": "yes", "newest_plan": "yes"}
-    said = browser.sends("resubmit-all", **fields)
-    assert "8 orders: the plan" in said
-    assert "is the newest." in said
-    said = browser.sends("resubmit-all", 400, **fields, step="charge_card")
-    assert "--step cannot be combined with --plan" in said
+    page = browser.sends("resubmit-all", **fields)
+    assert "8 orders: the plan" in page
+    assert "is the newest." in page
+    page = browser.sends("resubmit-all", 400, **fields, step="charge_card")
+    assert "--step cannot be combined with --plan" in page
 
 
 @pytest.mark.parametrize(
@@ -482,9 +482,9 @@ def test_a_run_over_orders_that_are_named(
     ids = {"orders": "ord-1, ord-2\r\nord-1 ord-3"}
     typed = browser.operator.reads("resubmit", *NAMES[1:4], "--again", "--reason", "x")
     assert eligible(typed) == 3
-    said = browser.sends("resubmit-all", **fields, **ids)
-    assert "Resubmit all 3 orders" in said
-    assert "3 of 3 orders are eligible" in said
+    page = browser.sends("resubmit-all", **fields, **ids)
+    assert "Resubmit all 3 orders" in page
+    assert "3 of 3 orders are eligible" in page
     for wrong, options in (
         ({}, ()),
         ({**ids, "state": "Undone"}, ("ord-1", "ord-2", "--state", "Undone")),
@@ -506,8 +506,8 @@ def test_a_run_over_orders_that_are_named(
 
 def test_a_result_is_for_one_order_only(before_none: Browser) -> None:
     fields = {"state": "Archived", "step": "charge_card", "did": "yes", "result": "1"}
-    said = before_none.sends("resolve-all", 400, reason="x", **fields)
-    assert "--result works for one order only. Resolve the orders one by one." in said
+    page = before_none.sends("resolve-all", 400, reason="x", **fields)
+    assert "--result works for one order only. Resolve the orders one by one." in page
     assert 'name="result"' not in before_none.html("/commands/resolve-all?state=Archived")
 
 

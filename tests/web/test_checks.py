@@ -19,9 +19,9 @@ from tests.web.browsers import Browser
 def test_a_smoke_test_shows_what_it_sends_and_sends_nothing(browser: Browser) -> None:
     assert 'href="/commands/smoke"' in browser.html("/doctor")
     assert "order_fulfilment" in browser.page("/commands/smoke")
-    said = browser.sends("smoke")
-    assert '"orderId": "$ORDER_ID"' in said
-    assert "must end Completed within 120 s. Nothing was sent." in said
+    page = browser.sends("smoke")
+    assert '"orderId": "$ORDER_ID"' in page
+    assert "must end Completed within 120 s. Nothing was sent." in page
     assert browser.operator.world.waiting("SubmissionQueue") == 0
     assert browser.operator.reads("ls")["tasks"] == []
 
@@ -42,8 +42,8 @@ def test_a_smoke_test_is_followed_to_its_end_as_on_the_command_line(browser: Bro
 @pytest.mark.exhaustive
 def test_a_smoke_test_may_be_undone_on_its_way(browser: Browser) -> None:
     browser.operator.world.faults(CHARGED_LATER)
-    said = browser.sends("smoke", undo="yes")
-    assert "It would be cancelled on its way, and must end Cancelled" in said
+    page = browser.sends("smoke", undo="yes")
+    assert "It would be cancelled on its way, and must end Cancelled" in page
     work = browser.work("smoke", undo="yes")
     assert work.result is not None
     assert work.result.good, work.result
@@ -100,9 +100,9 @@ def test_a_changed_file_is_shown_again(browser: Browser, monkeypatch: pytest.Mon
 
 
 def test_masked_values_of_the_event_are_not_shown(browser: Browser) -> None:
-    said = browser.sends("smoke")
-    assert "(masked)" in said
-    assert "tok_" not in said
+    page = browser.sends("smoke")
+    assert "(masked)" in page
+    assert "tok_" not in page
 
 
 @pytest.mark.exhaustive
@@ -110,13 +110,13 @@ def test_restored_orders_are_shown_and_then_go_on(browser: Browser) -> None:
     world = browser.operator.world
     names, at = restored(world, not_at_all)
     typed = browser.operator.reads("reconcile", "--restored-to", iso(at), "--as", "ops")
-    said = browser.sends("reconcile", restored_to=iso(at))
+    page = browser.sends("reconcile", restored_to=iso(at))
     counts = typed["counts"]
     assert isinstance(counts, dict)
     assert counts["reconcile"] == len(names)
-    assert f"{len(names)} orders would go on as of {iso(at)}. Nothing was sent." in said
-    assert f"{len(names)} orders" in said
-    assert "open: each goes on, and an attempt under way begins again under its key" in said
+    assert f"{len(names)} orders would go on as of {iso(at)}. Nothing was sent." in page
+    assert f"{len(names)} orders" in page
+    assert "open: each goes on, and an attempt under way begins again under its key" in page
     assert world.waiting("SchedulerQueue") == 0
     work = browser.work("reconcile", restored_to=iso(at), reason="as agreed")
     assert work.result is not None
@@ -146,9 +146,9 @@ def test_the_supervisor_is_stopped_first_with_the_sentence_of_the_command_line(
     assert shown is not None
     monkeypatch.setattr("roundsman_console.inspector.reconcile.supervisor_stopped", lambda _: False)
     typed = browser.operator.types("reconcile", "--restored-to", iso(at), "--go", "--yes")
-    said = browser.sends("reconcile", **fields, go="yes", shown=shown[1])
-    assert "The supervisor is running: it would end the orders" in said
-    assert " ".join(typed.stderr.split()) in said
+    page = browser.sends("reconcile", **fields, go="yes", shown=shown[1])
+    assert "The supervisor is running: it would end the orders" in page
+    assert " ".join(typed.stderr.split()) in page
     again = browser.posts("reconcile", **fields)
     assert "The supervisor is running. Stop it first: aws lambda" in again.text
     assert 'name="go"' not in again.text
@@ -161,11 +161,11 @@ def test_the_dry_run_of_reconcile_counts_the_orders(
     browser.operator.world.faults(CHARGED_LATER)
     browser.operator.world.submit(order("ord-1"))
     browser.operator.world.run()
-    told: list[str] = []
-    monkeypatch.setattr(Work, "counts", lambda _, words: told.append(words))
+    counts: list[str] = []
+    monkeypatch.setattr(Work, "counts", lambda _, words: counts.append(words))
     at = iso(browser.operator.world.clock.now)
     assert "Nothing was sent." in browser.sends("reconcile", restored_to=at)
-    assert told == ["reading the orders", "1 orders read"]
+    assert counts == ["reading the orders", "1 orders read"]
 
 
 @pytest.mark.parametrize(
@@ -200,9 +200,9 @@ def test_an_order_is_erased_only_with_its_id_and_a_reason(browser: Browser) -> N
     assert "Back to ord-1" in browser.carries_out("erase", **fields, confirm="ord-1")
     assert world.task("ord-1").erased_at is not None
     assert "/commands/erase" not in browser.html("/orders/ord-1")
-    said = browser.sends("erase", **fields, confirm="ord-1")
+    page = browser.sends("erase", **fields, confirm="ord-1")
     typed = browser.operator.types("erase", "ord-1", "--why", "request 17", "--dry-run")
-    assert " ".join(typed.stderr.split()) in said
+    assert " ".join(typed.stderr.split()) in page
 
 
 @pytest.mark.exhaustive
@@ -212,9 +212,9 @@ def test_an_order_that_has_not_ended_is_not_erased(browser: Browser) -> None:
     world.submit(order("ord-1"))
     world.run()
     assert "/commands/erase" not in browser.html("/orders/ord-1")
-    said = browser.sends("erase", order="ord-1", reason="x", confirm="ord-1")
+    page = browser.sends("erase", order="ord-1", reason="x", confirm="ord-1")
     typed = browser.operator.types("erase", "ord-1", "--why", "x", "--dry-run")
-    assert " ".join(typed.stderr.split()) in said
+    assert " ".join(typed.stderr.split()) in page
     assert "There is no order none" in browser.sends("erase", 404, order="none", reason="x")
 
 

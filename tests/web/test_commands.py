@@ -15,16 +15,16 @@ from tests.web.browsers import Browser
 @pytest.mark.exhaustive
 def test_a_command_is_shown_first_and_sends_nothing(browser: Browser) -> None:
     in_retry(browser.operator)
-    said = browser.sends("run", order="ord-1", reason="the acquirer is back")
-    assert "run of ord-1 is possible; nothing was sent." in said
-    assert "What would change" in said
+    page = browser.sends("run", order="ord-1", reason="the acquirer is back")
+    assert "run of ord-1 is possible; nothing was sent." in page
+    assert "What would change" in page
     assert browser.operator.world.task("ord-1").state is TaskState.RETRY
 
 
 def test_a_command_is_carried_out_and_confirmed_by_its_row(browser: Browser) -> None:
     in_retry(browser.operator)
-    said = browser.carries_out("run", order="ord-1", reason="the acquirer is back")
-    assert "Back to ord-1" in said
+    page = browser.carries_out("run", order="ord-1", reason="the acquirer is back")
+    assert "Back to ord-1" in page
     browser.operator.world.run()
     assert browser.operator.world.task("ord-1").state is TaskState.COMPLETED
     history = browser.operator.reads("show", "ord-1")["history"]
@@ -33,12 +33,12 @@ def test_a_command_is_carried_out_and_confirmed_by_its_row(browser: Browser) -> 
 
 
 @pytest.mark.exhaustive
-def test_an_undone_order_begins_again_only_if_that_is_said(browser: Browser) -> None:
+def test_an_undone_order_begins_again_only_if_asked_explicitly(browser: Browser) -> None:
     browser.operator.world.submit({**order("ord-1"), **DECLINED})
     browser.operator.world.run()
     assert "refused, nothing was sent" in browser.sends("resubmit", order="ord-1", reason="x")
-    said = browser.sends("resubmit", order="ord-1", reason="x", again="yes")
-    assert "resubmit of ord-1 is possible" in said
+    page = browser.sends("resubmit", order="ord-1", reason="x", again="yes")
+    assert "resubmit of ord-1 is possible" in page
 
 
 @pytest.mark.exhaustive
@@ -46,9 +46,9 @@ def test_a_correction_is_shown_with_masked_fields_masked(browser: Browser) -> No
     browser.operator.world.submit({**order("ord-1"), **DECLINED})
     browser.operator.world.run()
     fields = {"order": "ord-1", "reason": "a new card", "again": "yes"}
-    said = browser.sends("resubmit", **fields, sets="customerId=c-77")
-    assert "Correction of the input" in said
-    assert "c-77" in said
+    page = browser.sends("resubmit", **fields, sets="customerId=c-77")
+    assert "Correction of the input" in page
+    assert "c-77" in page
 
 
 def edited(browser: Browser, before: str, after: str) -> str:
@@ -71,8 +71,8 @@ def test_the_whole_input_is_edited_and_masked_values_keep_what_they_stand_for(
     assert "tok_" not in unchanged
     assert "Correction of the input" not in browser.sends("resubmit", **fields, input=unchanged)
     text = edited(browser, "c-1", "c-77").replace("\n", "\r\n")
-    said = browser.sends("resubmit", **fields, input=text)
-    assert "customerId" in said.partition("Correction of the input")[2].partition("Reason")[0]
+    page = browser.sends("resubmit", **fields, input=text)
+    assert "customerId" in page.partition("Correction of the input")[2].partition("Reason")[0]
     assert "Back to ord-1" in browser.carries_out("resubmit", **fields, input=text)
     world = browser.operator.world
     world.run()
@@ -109,10 +109,10 @@ def test_the_change_of_the_plan_is_shown(browser: Browser) -> None:
     browser.operator.world.submit({**order("ord-1"), **DECLINED})
     browser.operator.world.run()
     fields = {"order": "ord-1", "reason": "x", "again": "yes", "newest_plan": "yes"}
-    said = browser.sends("resubmit", **fields)
-    assert "The order would continue under the newest plan." in said
+    page = browser.sends("resubmit", **fields)
+    assert "The order would continue under the newest plan." in page
     plan = browser.operator.world.task("ord-1").plan
-    assert f"Its plan {plan[:12]} is the newest." in said
+    assert f"Its plan {plan[:12]} is the newest." in page
 
 
 @pytest.mark.parametrize(
@@ -181,8 +181,8 @@ def test_a_release_beside_too_much_other_work_is_still_a_release(
 ) -> None:
     assert browser.operator.asks("hold", "mail", "--for", "30m").exit_code == 0
     monkeypatch.setattr("roundsman_console.web.work.MOST_AT_ONCE", 0)
-    said = browser.carries_out("release", agent="mail", reason="")
-    assert "mail is released. The orders that wait for it continue within minutes." in said
+    page = browser.carries_out("release", agent="mail", reason="")
+    assert "mail is released. The orders that wait for it continue within minutes." in page
     assert "held by" not in browser.page("/agents")
 
 

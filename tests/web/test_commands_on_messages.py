@@ -68,8 +68,8 @@ def test_all_that_would_be_accepted_are_listed_and_sent(browser: Browser) -> Non
     rejected(world, WRONG, {"orderId": "ord-7", "cancel": {"undo": True, "reason": "twice"}})
     world.submit(order("ord-7"))
     world.run()
-    said = browser.sends("resend-all")
-    assert "1 message would be sent, 1 would be rejected again." in said
+    page = browser.sends("resend-all")
+    assert "1 message would be sent, 1 would be rejected again." in page
     assert world.waiting("RejectedQueue") == 2
     assert "1 sent, 1 left." in browser.carries_out("resend-all")
     assert world.waiting("RejectedQueue") == 1
@@ -78,9 +78,9 @@ def test_all_that_would_be_accepted_are_listed_and_sent(browser: Browser) -> Non
 def test_a_rejected_message_is_shown_before_it_is_deleted(browser: Browser) -> None:
     rejected(browser.operator.world, WRONG)
     [message] = ids(browser.operator)
-    said = browser.sends("drop-rejected", message=message)
-    assert "would be deleted for good" in said
-    assert '"currency": "euro"' in said
+    page = browser.sends("drop-rejected", message=message)
+    assert "would be deleted for good" in page
+    assert '"currency": "euro"' in page
     assert browser.operator.world.waiting("RejectedQueue") == 1
     assert f"Deleted {message}." in browser.carries_out("drop-rejected", message=message)
     assert browser.operator.world.waiting("RejectedQueue") == 0
@@ -92,12 +92,12 @@ def test_a_dead_letter_is_assessed_before_it_is_sent_back(browser: Browser) -> N
     spoiled(browser.operator, "ord-1", "ord-2")
     mend(browser.operator.world, "ord-1")
     assert "Send all back" in browser.page("/dead-letters")
-    said = browser.sends("redrive", queue="SchedulerQueue")
-    assert "1 message would be sent back, 1 would stay." in said
-    assert "it would fail again" in said
+    page = browser.sends("redrive", queue="SchedulerQueue")
+    assert "1 message would be sent back, 1 would stay." in page
+    assert "it would fail again" in page
     assert browser.operator.world.waiting("SchedulerQueue") == 0, "nothing was sent"
-    said = browser.carries_out("redrive", queue="SchedulerQueue")
-    assert "1 sent back to SchedulerQueue, 1 left." in said
+    page = browser.carries_out("redrive", queue="SchedulerQueue")
+    assert "1 sent back to SchedulerQueue, 1 left." in page
     browser.operator.world.run()
     assert browser.operator.world.task("ord-1").state is TaskState.COMPLETED
 
@@ -119,18 +119,18 @@ def test_what_was_assessed_otherwise_since_is_shown_again(browser: Browser) -> N
     shown = re.search(r'name="shown" value="([^"]+)"', first)
     assert shown is not None
     mend(browser.operator.world, "ord-2")
-    said = browser.sends("redrive", queue="SchedulerQueue", go="yes", shown=shown[1])
-    assert "Nothing was sent: the form, or what it is about, has changed" in said
-    assert "2 messages would be sent back" in said
+    page = browser.sends("redrive", queue="SchedulerQueue", go="yes", shown=shown[1])
+    assert "Nothing was sent: the form, or what it is about, has changed" in page
+    assert "2 messages would be sent back" in page
 
 
 @pytest.mark.exhaustive
 def test_a_dead_letter_is_shown_before_it_is_deleted(browser: Browser) -> None:
     spoiled(browser.operator, "ord-1")
     [message] = dead_ids(browser.operator)
-    said = browser.sends("drop-dead", message=message)
-    assert "would be deleted for good" in said
-    assert "CompleteBy is missing" in said
+    page = browser.sends("drop-dead", message=message)
+    assert "would be deleted for good" in page
+    assert "CompleteBy is missing" in page
     assert dead_ids(browser.operator) == [message]
     assert f"Deleted {message}." in browser.carries_out("drop-dead", message=message)
     assert dead_ids(browser.operator) == []
@@ -151,8 +151,8 @@ def test_a_dead_order_event_is_corrected_and_a_command_is_not(browser: Browser) 
     spoiled(browser.operator, "ord-1")
     [command] = dead_ids(browser.operator)
     assert "/commands/correct" not in browser.html("/dead-letters")
-    said = browser.sends("correct", 502, message=command, body="{}")
-    assert "only an order event can be corrected" in said
+    page = browser.sends("correct", 502, message=command, body="{}")
+    assert "only an order event can be corrected" in page
 
 
 def dead_ids(operator: Operator) -> list[str]:

@@ -18,8 +18,8 @@ from tests.web.browsers import Browser
 
 def test_an_order_is_assessed_before_it_is_sent(browser: Browser) -> None:
     body = json.dumps(order("ord-1"))
-    said = browser.sends("submit", body=body)
-    assert "order ord-1: it would take effect, it would be accepted." in said
+    page = browser.sends("submit", body=body)
+    assert "order ord-1: it would take effect, it would be accepted." in page
     assert browser.operator.world.waiting("SubmissionQueue") == 0
     assert "Sent." in browser.carries_out("submit", body=body)
     browser.operator.world.run()
@@ -28,9 +28,9 @@ def test_an_order_is_assessed_before_it_is_sent(browser: Browser) -> None:
 
 def test_an_order_that_would_be_rejected_is_not_sent(browser: Browser) -> None:
     wrong = json.dumps({**order("ord-1"), "currency": "euro"})
-    said = browser.sends("submit", body=wrong, go="yes")
-    assert "Nothing was sent: it would be rejected." in said
-    assert "currency: must be three capital letters" in said
+    page = browser.sends("submit", body=wrong, go="yes")
+    assert "Nothing was sent: it would be rejected." in page
+    assert "currency: must be three capital letters" in page
     assert "Nothing was sent" in browser.sends("submit", body="")
     assert browser.operator.world.waiting("SubmissionQueue") == 0
 
@@ -46,12 +46,12 @@ def test_an_answer_is_checked_and_refused_with_the_sentence_of_the_command_line(
     assert "reads no files" in browser.sends("answer", 400, token=token, result="@/etc/hosts")
     assert "token" in browser.sends("answer", 400, token="none", result="1")
     for wrong in ({}, {"order": "ord-1"}, {"order": "ord-1", "token": token}):
-        said = browser.sends("answer", 400, result="1", **wrong)
-        assert "Give either the order and its step" in said
-    said = browser.sends("answer", token=token, result="null")
+        page = browser.sends("answer", 400, result="1", **wrong)
+        assert "Give either the order and its step" in page
+    page = browser.sends("answer", token=token, result="null")
     typed = browser.operator.types("answer", token, "--result", "null")
     assert typed.exit_code == 1
-    assert " ".join(typed.stderr.split()) in said
+    assert " ".join(typed.stderr.split()) in page
 
 
 def test_a_step_that_waits_is_answered_from_the_page_of_its_order(browser: Browser) -> None:
@@ -75,8 +75,8 @@ def test_a_step_that_waits_fails_by_a_type_of_one_word(browser: Browser) -> None
     waits_for_approval(browser.operator)
     fields = {"order": "ord-1", "step": "charge_card"}
     typed = browser.operator.types("answer", *fields.values(), "--failed", "not this time")
-    said = browser.sends("answer", 400, **fields, failed="not this time")
-    assert " ".join(typed.stderr.split()) in said
+    page = browser.sends("answer", 400, **fields, failed="not this time")
+    assert " ".join(typed.stderr.split()) in page
     refused = {**fields, "failed": "Rejected", "message": "not this time"}
     assert "would fail for good: Rejected." in browser.sends("answer", **refused)
     browser.carries_out("answer", **refused)
@@ -94,8 +94,8 @@ def test_an_answer_that_was_shown_for_one_wait_is_not_sent_to_another(browser: B
     again = replace(task.step("charge_card"), round=2)  # under a fresh key
     changed = replace(task, steps={**task.steps, "charge_card": again}, version=task.version + 1)
     world.store.save(changed, seen=task.version)
-    said = browser.sends("answer", **fields, go="yes", shown=shown[1])
-    assert "has changed since it was shown. charge_card of ord-1 would succeed without a" in said
+    page = browser.sends("answer", **fields, go="yes", shown=shown[1])
+    assert "has changed since it was shown. charge_card of ord-1 would succeed without a" in page
     assert world.waiting("PaymentReplyQueue") == 0
 
 
@@ -106,8 +106,8 @@ def test_functions_that_go_back_are_shown_first(
     gone: list[object] = []
     monkeypatch.setattr(stacks, "find_changes", lambda _: changes)
     monkeypatch.setattr(stacks, "go_back", lambda _, found: gone.extend(found))
-    said = browser.sends("rollback")
-    assert "Payment version 7 version 6" in said
+    page = browser.sends("rollback")
+    assert "Payment version 7 version 6" in page
     assert gone == []
     assert "went back. The stack's template still names the newer" in browser.carries_out(
         "rollback"

@@ -54,6 +54,6 @@ def test_a_stack_of_which_nothing_is_known_says_so(
 def test_a_period_that_is_not_possible_is_refused_in_the_same_words(
     browser: Browser, since: str
 ) -> None:
-    said = browser.page(f"/cost?since={since}", 400)
+    page = browser.page(f"/cost?since={since}", 400)
     typed = " ".join(browser.operator.types("cost", "--since", since).stderr.split())
-    assert typed in said
+    assert typed in page

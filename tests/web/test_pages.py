@@ -39,16 +39,16 @@ def declined(browser: Browser) -> Browser:
 
 @pytest.mark.exhaustive
 def test_the_pages_of_an_empty_stack_say_what_is_not_there(browser: Browser) -> None:
-    told = {address: browser.page(address) for address in PAGES}
-    assert "Nothing needs attention: no failure group is open" in told["/"]
-    assert "There is no order yet" in told["/orders"]
-    assert "No failure group is open." in told["/groups"]
-    assert "No bulk run was started" in told["/bulk"]
-    assert "No queue has dead letters." in told["/dead-letters"]
-    assert "No message is rejected." in told["/rejected"]
-    assert "payment takes work" in told["/agents"]
-    assert "no workflow is in use" in told["/workflows"]
-    for address, page in told.items():
+    pages = {address: browser.page(address) for address in PAGES}
+    assert "Nothing needs attention: no failure group is open" in pages["/"]
+    assert "There is no order yet" in pages["/orders"]
+    assert "No failure group is open." in pages["/groups"]
+    assert "No bulk run was started" in pages["/bulk"]
+    assert "No queue has dead letters." in pages["/dead-letters"]
+    assert "No message is rejected." in pages["/rejected"]
+    assert "payment takes work" in pages["/agents"]
+    assert "no workflow is in use" in pages["/workflows"]
+    for address, page in pages.items():
         assert "None" not in page, address
 
 
@@ -152,7 +152,7 @@ def test_a_failure_group_has_its_cause_count_and_samples(browser: Browser) -> No
 @pytest.mark.exhaustive
 def test_a_held_agent_says_by_whom_and_why(browser: Browser) -> None:
     browser.operator.asks("hold", "mail", "--for", "30m")
-    assert "held for another 30 min by ops: told to" in browser.page("/agents")
+    assert "held for another 30 min by ops: routine" in browser.page("/agents")
     assert "mail is held by ops" in browser.page("/")
 
 

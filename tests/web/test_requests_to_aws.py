@@ -59,14 +59,14 @@ def test_the_page_has_the_requests_of_each_page_of_the_example(browser: Browser)
         "/workflows/{plan}": f"/workflows/{browser.operator.world.task('ord-1').plan}",
         "/bulk/{run}": f"/bulk/{runs[0]['runId']}",
     }
-    told = {
+    documented = {
         path: (int(many), float(every) if every else None)
         for path, many, every in ROW.findall(PAGE.read_text(encoding="utf-8"))
     }
     seen = {}
-    for path in told:
+    for path in documented:
         with requests_counted() as found:
             browser.client.get(addresses.get(path, path))
         seen[path] = (found.total(), LIVE_SECONDS.get(path))
-    assert seen == told
-    assert {*LIVE_SECONDS} <= {*told}
+    assert seen == documented
+    assert {*LIVE_SECONDS} <= {*documented}

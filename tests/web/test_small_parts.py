@@ -42,9 +42,11 @@ def test_an_order_that_waits_for_a_held_agent_says_who_holds_it() -> None:
     assert reason_of(waiting(a=replace(held, error=None))) == "a: waits for its agent"
     until = T0 + MINUTE
     hold = Hold(PLAN.steps["a"].agent, OPERATOR, T0, until, "maintenance", "amy")
-    said = f"a: waits for {hold.agent}, which is held by amy: maintenance, until {second(until)}"
-    assert reason_of(waiting(a=held), PLAN, [hold]) == said
-    assert reason_of(waiting(a=replace(held, agent=hold.agent)), None, [hold]) == said
+    sentence = (
+        f"a: waits for {hold.agent}, which is held by amy: maintenance, until {second(until)}"
+    )
+    assert reason_of(waiting(a=held), PLAN, [hold]) == sentence
+    assert reason_of(waiting(a=replace(held, agent=hold.agent)), None, [hold]) == sentence
     elsewhere = replace(hold, agent="other")
     assert reason_of(waiting(a=held), PLAN, [elsewhere]) == "a: waits: on hold by amy"
 

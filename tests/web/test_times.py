@@ -20,7 +20,7 @@ def at(away: int) -> str:
     return f"{iso(T0 + away)[:19]}Z"
 
 
-def said(text: str) -> str:
+def plain(text: str) -> str:
     """The text of a sentence, as it is read."""
     return re.sub(r"<[^>]*>", "", sentence(text))
 
@@ -57,7 +57,7 @@ def test_an_instant_in_a_sentence_becomes_words_that_fit_the_word_before_it() ->
         f"erased on {iso(T0 - two)} by ops": "erased 2 min ago by ops",
         f"counted {at(-two)}, 3 of 4 failed": "counted 2 min ago, 3 of 4 failed",
     }.items():
-        assert said(text) == wanted
+        assert plain(text) == wanted
 
 
 def test_text_around_an_instant_is_inert() -> None:
@@ -67,8 +67,8 @@ def test_text_around_an_instant_is_inert() -> None:
 
 
 def test_what_only_looks_like_an_instant_stays() -> None:
-    assert said("at 2027-13-45T99:00:00Z") == "at 2027-13-45T99:00:00Z"
-    assert said("no instant in it") == "no instant in it"
+    assert plain("at 2027-13-45T99:00:00Z") == "at 2027-13-45T99:00:00Z"
+    assert plain("no instant in it") == "no instant in it"
 
 
 def test_the_time_between_two_entries_is_exact_while_it_is_short() -> None:

@@ -40,10 +40,10 @@ def test_the_link_is_printed_and_opened(
         return True
 
     monkeypatch.setattr(webbrowser, "open", open_browser)
-    said = operator.types("ui").stdout
+    output = operator.types("ui").stdout
     assert served == [("roundsman", 0, False)]
     (link,) = opened
-    assert link in said
+    assert link in output
     assert link.startswith("http://127.0.0.1:8901/session?token=")
 
 
@@ -56,7 +56,7 @@ def test_json_has_the_link_and_opens_nothing(
     assert served == [("roundsman", 8950, True)]
 
 
-def test_a_browser_that_does_not_open_is_told(
+def test_a_message_appears_if_no_browser_opens(
     operator: Operator, served: list[tuple[str, int, bool]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(webbrowser, "open", lambda url: False)
@@ -64,7 +64,7 @@ def test_a_browser_that_does_not_open_is_told(
     assert "No browser" not in operator.types("ui", "--no-browser").stderr
 
 
-def test_a_stack_that_does_not_exist_is_told_before_anything_listens(
+def test_a_stack_that_does_not_exist_is_reported_before_anything_listens(
     operator: Operator, served: list[tuple[str, int, bool]]
 ) -> None:
     result = operator.types("ui", "--stack", "nowhere")

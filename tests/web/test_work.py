@@ -25,17 +25,17 @@ def nothing(_: Work) -> WorkResult:
 
 
 def test_a_page_shows_the_progress_and_is_live_until_the_end(browser: Browser) -> None:
-    told, goes_on = threading.Event(), threading.Event()
+    began, goes_on = threading.Event(), threading.Event()
 
     def do(work: Work) -> WorkResult:
         work.tell("0.1 s  sent <b>ord-1</b>\x1b")
         work.counts("1 of 2 orders sent")
-        told.set()
+        began.set()
         goes_on.wait()
         return DONE
 
     work = works_of(browser.inspector).start("Smoke test", "/doctor", do)
-    told.wait()
+    began.wait()
     html = browser.html(f"/progress/{work.id}")
     page = browser.page(f"/progress/{work.id}")
     goes_on.set()

@@ -1,4 +1,4 @@
-"""What the stories are told with: short workflows, and the moments at which something meets."""
+"""Short workflows for the stories, and the moments at which messages meet."""
 
 import json
 from collections.abc import Callable
@@ -20,18 +20,18 @@ FENCED = Compensation(fences_late_performs=True, retry=Retry(max_attempts=8))
 
 def a_step(name: str, *after: Step, **more: object) -> Step:
     """A step at an agent of its own name, with three attempts of a minute each."""
-    said = {"agent": name, "complete_within": MINUTE, "after": after, "retry": THRICE, **more}
-    return Step(name=name, **said)  # type: ignore[arg-type]  # a test's own shorthand
+    fields = {"agent": name, "complete_within": MINUTE, "after": after, "retry": THRICE, **more}
+    return Step(name=name, **fields)  # type: ignore[arg-type]  # a test's own shorthand
 
 
 def a_workflow(*steps: Step, on_failure: Strategy | None = None, **more: object) -> Workflow:
     """Two hours for all of it, and undone when it fails."""
-    said = {"complete_within": timedelta(hours=2), "retain_for": timedelta(days=7), **more}
+    fields = {"complete_within": timedelta(hours=2), "retain_for": timedelta(days=7), **more}
     return Workflow(
         name="story",
         steps=steps,
         on_failure=on_failure or Undo(),
-        **said,  # type: ignore[arg-type]  # a test's own shorthand
+        **fields,  # type: ignore[arg-type]  # a test's own shorthand
     )
 
 

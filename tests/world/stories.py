@@ -1,4 +1,4 @@
-"""The interleavings that break systems like this one, and the tests that tell each of them.
+"""The interleavings that break systems like this one, and the tests of each.
 
 `python -m tests.world.stories` writes them into docs/explanation/reliability.md.
 """
@@ -75,9 +75,9 @@ STORIES = (
     Story(
         "The function dies between writing that a task is completed and saying so; redelivered, "
         "in the dead letters or with nothing retained, the reply is taken for a late one: the "
-        "application is never told.",
+        "application never gets the status.",
         (
-            f"{MESSAGES}::test_completed_is_told_though_the_function_dies_between_its_write_and_the_status",
+            f"{MESSAGES}::test_completed_is_sent_though_the_function_dies_between_its_write_and_the_status",
         ),
     ),
     Story(
@@ -85,7 +85,7 @@ STORIES = (
         "the next request from being sent, and a healthy order is undone.",
         (
             f"{MESSAGES}::test_a_reply_queue_that_its_customer_has_deleted_stops_no_healthy_order",
-            f"{MESSAGES}::test_statuses_that_fail_for_now_delay_no_step_and_are_told_in_the_end",
+            f"{MESSAGES}::test_statuses_that_fail_for_now_delay_no_step_and_are_sent_in_the_end",
         ),
     ),
     Story(
@@ -203,7 +203,7 @@ STORIES = (
     Story(
         "Results grow until no item holds them: the reply that crosses the line fails for ever.",
         (
-            f"{RECORDS}::test_an_answer_that_is_larger_than_its_plan_allows_fails_the_step_with_the_sizes_said",
+            f"{RECORDS}::test_an_answer_that_is_larger_than_its_plan_allows_fails_the_step_with_both_sizes",
             f"{RECORDS}::test_answers_that_fill_the_record_together_fail_the_one_too_many_before_nothing_fits",
         ),
     ),
@@ -259,7 +259,7 @@ STORIES = (
     Story(
         "A held step is woken by nothing, or the task's time runs out while its agent is held.",
         (
-            f"{OVERLOAD}::test_a_held_step_is_woken_by_the_end_of_its_hold_though_nobody_tells_it",
+            f"{OVERLOAD}::test_a_held_step_is_woken_by_the_end_of_its_hold_without_a_message",
             f"{OVERLOAD}::test_a_task_whose_time_runs_out_while_its_agent_is_held_completes",
             f"{OVERLOAD}::test_an_undo_whose_agent_is_held_is_made_when_the_hold_ends",
         ),
@@ -391,7 +391,7 @@ STORIES = (
             f"{BULK}::test_a_supervisor_may_die_after_every_call_of_a_run_of_one_order",
             f"{BULK}::test_of_two_supervisors_each_order_gets_one_command",
             f"{BULK}::test_a_supervisor_that_was_overtaken_sends_nothing",
-            f"{BULK}::test_what_failed_again_while_no_supervisor_ran_is_told_as_that",
+            f"{BULK}::test_an_order_that_failed_again_while_no_supervisor_ran_counts_as_failed",
             f"{BULK}::test_a_run_that_another_release_wrote_halfway_is_carried_on",
         ),
     ),

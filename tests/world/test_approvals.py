@@ -148,7 +148,7 @@ def test_a_yes_and_a_no_to_any_token_of_the_wait_are_treated_alike(
 ) -> None:
     world = asking()
     world.run(until=lambda: len(world.processes.tokens["ord-1", "approve"]) == 2)
-    error = None if says_yes else PermanentError("Rejected", "said ann")
+    error = None if says_yes else PermanentError("Rejected", "by ann")
     world.answer("ord-1", "approve", {"by": "ann"}, error=error, asked=number)
     world.run(for_=timedelta(minutes=1))
     expected = TaskState.COMPLETED if says_yes else TaskState.UNDONE
@@ -167,7 +167,7 @@ def test_an_answer_between_two_attempts_counts_whichever_it_is(*, says_yes: bool
     world.run(until=lambda: world.waits_for_answer("ord-1", "approve"))
     world.answer("ord-1", "approve", error=TransientError("ask again later"))
     world.run(until=lambda: world.task("ord-1").state is TaskState.RETRY)
-    error = None if says_yes else PermanentError("Rejected", "said ann")
+    error = None if says_yes else PermanentError("Rejected", "by ann")
     world.answer("ord-1", "approve", {"by": "ann"}, error=error, asked=1)
     world.run(for_=timedelta(minutes=1))
     expected = TaskState.COMPLETED if says_yes else TaskState.UNDONE
@@ -186,7 +186,7 @@ def test_a_cancelled_order_stops_waiting_at_an_answer_to_any_token_and_is_not_re
     world.run(for_=timedelta(hours=20))
     assert not world.task("ord-1").ended, "the request that waits is still under way"
     assert numbers(world) == before
-    error = None if says_yes else PermanentError("Rejected", "said ann")
+    error = None if says_yes else PermanentError("Rejected", "by ann")
     world.answer("ord-1", "approve", {"by": "ann"}, error=error, asked=number)
     world.run(for_=timedelta(minutes=1))
     assert world.task("ord-1").state is TaskState.CANCELLED
@@ -309,7 +309,7 @@ def test_an_agent_that_is_held_when_the_reminder_has_been_sent_does_not_call() -
 
 def test_a_wait_that_ends_between_two_reminders_is_not_reminded_of_again() -> None:
     world = reminded(1, within=timedelta(hours=12))
-    world.answer("ord-1", "approve", error=PermanentError("Rejected", "said ann"))
+    world.answer("ord-1", "approve", error=PermanentError("Rejected", "by ann"))
     world.run(for_=timedelta(days=5))
     assert numbers(world) == [1]
     assert world.task("ord-1").state is TaskState.UNDONE
@@ -432,8 +432,8 @@ def test_a_fault_at_any_call_leaves_the_wait_and_its_reminders_as_they_are() -> 
         on_failure=Undo(),
         retain_for=timedelta(days=30),
     )
-    told = crash_everywhere(is_reminded, lambda faults: World(once, faults=faults))
-    assert told.runs > 50, "in each of which it was reminded of, and answered"
+    crashes = crash_everywhere(is_reminded, lambda faults: World(once, faults=faults))
+    assert crashes.runs > 50, "in each of which it was reminded of, and answered"
 
 
 def test_replies_that_come_twice_begin_no_second_row_of_reminders() -> None:

@@ -85,7 +85,7 @@ def start(
 
 
 def asks(world: World, action: RequestAction) -> None:
-    request = RunRequest(action, "eve", "AROAOPERATOR:eve", "told to", world.now)
+    request = RunRequest(action, "eve", "AROAOPERATOR:eve", "routine", world.now)
     assert world.processes.bulk_runs.ask(RUN, request, seen=record(world).asked_at)
 
 
@@ -142,11 +142,11 @@ def test_the_start_of_a_principal_that_is_no_operator_is_alerted() -> None:
     run = Run(RUN, event, "mallory", "AIDASTRANGER", "", "", world.now, 1, TERMS)
     world.processes.bulk_runs.begin(run, [PlannedOrder(one) for one in orders])
     world.run()
-    said = [
+    texts = [
         alert.sms for alert in world.post.alerts if alert.attributes["kind"] == "foreign_command"
     ]
-    assert len(said) == 1
-    assert "AIDASTRANGER" in said[0]
+    assert len(texts) == 1
+    assert "AIDASTRANGER" in texts[0]
     assert taken(world, orders[0])[0].sender == "AIDASTRANGER"
 
 
@@ -201,7 +201,7 @@ def test_a_stopped_run_is_resumed_with_a_canary_and_what_failed_again_is_not_tri
     assert found.state is RunState.FINISHED
     assert states(world, orders) == {"Archived": 2, "Completed": 6}
     assert [one.split(" at ")[0] for one in found.requests] == ["resumed"]
-    assert "eve (AROAOPERATOR:eve): told to" in found.requests[0]
+    assert "eve (AROAOPERATOR:eve): routine" in found.requests[0]
 
 
 def test_a_service_that_breaks_midway_stops_the_run() -> None:
@@ -249,7 +249,7 @@ def test_a_run_that_a_person_stops_sends_nothing_after_what_was_sent() -> None:
     asks(world, RequestAction.STOP)
     world.run()
     found = record(world)
-    assert (found.state, found.why) == (RunState.STOPPED, "by eve (AROAOPERATOR:eve): told to")
+    assert (found.state, found.why) == (RunState.STOPPED, "by eve (AROAOPERATOR:eve): routine")
     assert len(at) == found.progress.sent < 60
 
 
@@ -433,7 +433,7 @@ def test_a_command_that_is_carried_out_between_two_reads_is_not_taken_for_a_fail
     assert found.state is RunState.FINISHED
 
 
-def test_what_failed_again_while_no_supervisor_ran_is_told_as_that() -> None:
+def test_an_order_that_failed_again_while_no_supervisor_ran_counts_as_failed() -> None:
     world = a_world()
     orders = archived(world, 3)
     world.on("mail").refuses("NoAddress", times=2)

@@ -86,7 +86,7 @@ def test_a_declined_card_is_replaced_and_the_order_is_completed() -> None:
     assert key not in standing
 
 
-def test_what_was_reserved_stays_as_it_is_and_is_changed_only_if_that_is_said() -> None:
+def test_what_was_reserved_stays_as_it_is_and_is_changed_only_if_asked_explicitly() -> None:
     shop = Watched().declined()
     shop.world.operator.resubmit(shop.order, sets={"lines[0].price": 5})
     shop.run()
@@ -97,8 +97,8 @@ def test_what_was_reserved_stays_as_it_is_and_is_changed_only_if_that_is_said() 
     shop.world.operator.resubmit(shop.order, sets={"lines[0].price": 5}, used=True)
     shop.run()
     assert shop.world.task(shop.order).state is TaskState.COMPLETED
-    said = next(row.reason for row in shop.world.history(shop.order) if row.kind == "resubmit")
-    assert "corrected lines[0].price, total (lines[0].price was used by reserve)" in said
+    reasons = next(row.reason for row in shop.world.history(shop.order) if row.kind == "resubmit")
+    assert "corrected lines[0].price, total (lines[0].price was used by reserve)" in reasons
     charged = shop.inputs[f"{shop.order}/charge/perform/2"]
     assert charged == {f'{{"orderId":"{shop.order}","token":"old","total":5}}'}
 

@@ -166,7 +166,7 @@ def test_an_agent_that_is_killed_during_its_call_says_nothing_and_its_request_co
     assert world.services.ledger.count == {f"{order}/charge/perform": 1}
 
 
-def test_what_an_agent_has_said_before_it_is_killed_counts() -> None:
+def test_what_an_agent_has_replied_before_it_is_killed_counts() -> None:
     world = World(a_workflow(charge, ship))
     world.on("charge").takes(20 * A_SECOND)
     world.mail(REPLIES).is_late(A_MINUTE)

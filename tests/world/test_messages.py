@@ -1,4 +1,4 @@
-"""Messages that come twice, at once or not at all, and statuses that cannot be told."""
+"""Messages that come twice, at once or not at all, and statuses that cannot be sent."""
 
 from datetime import timedelta
 from itertools import count
@@ -32,7 +32,7 @@ def one_step(**more: object) -> World:
 
 @pytest.mark.parametrize("kept", [timedelta(days=7), timedelta()], ids=["kept", "not kept"])
 @pytest.mark.parametrize("dead", [False, True], ids=["redelivered", "in the dead letters"])
-def test_completed_is_told_though_the_function_dies_between_its_write_and_the_status(
+def test_completed_is_sent_though_the_function_dies_between_its_write_and_the_status(
     kept: timedelta, dead: bool
 ) -> None:
     world = World(a_workflow(a_step("charge", compensation=FENCED), retain_for=kept))
@@ -59,10 +59,10 @@ def test_a_reply_queue_that_its_customer_has_deleted_stops_no_healthy_order() ->
     world.run(for_=SECOND)
     assert world.task(order).state is TaskState.COMPLETED
     assert world.standing(order) == ["charge", "ship"]
-    assert not world.task(order).owed, "what can never be told is given up"
+    assert not world.task(order).owed, "a status that can never be sent is given up"
 
 
-def test_statuses_that_fail_for_now_delay_no_step_and_are_told_in_the_end() -> None:
+def test_statuses_that_fail_for_now_delay_no_step_and_are_sent_in_the_end() -> None:
     first = a_step("charge", compensation=FENCED)
     world = World(a_workflow(first, a_step("ship", first, compensation=FENCED)))
     world.faults.on("send_status", Fault.NOT_DONE)
@@ -73,8 +73,8 @@ def test_statuses_that_fail_for_now_delay_no_step_and_are_told_in_the_end() -> N
     assert not world.statuses(order)
     world.all_is_well()
     world.run()
-    told = {status.name for status in world.statuses(order)}
-    assert told == {"received", "started", "completed"}
+    names = {status.name for status in world.statuses(order)}
+    assert names == {"received", "started", "completed"}
 
 
 @pytest.mark.parametrize("kept", [timedelta(), MINUTE], ids=["not kept", "a minute"])

@@ -102,8 +102,8 @@ def test_a_version_in_which_a_finished_step_is_another_is_refused() -> None:
     world.operator.resubmit(order, newest_plan=True)
     world.run()
     assert world.task(order).state is TaskState.ARCHIVED
-    (said,) = [row.reason for row in world.history(order) if row.kind == "refused"]
-    assert "reserve is done, but in that plan its first agent is other" in said
+    (reasons,) = [row.reason for row in world.history(order) if row.kind == "refused"]
+    assert "reserve is done, but in that plan its first agent is other" in reasons
 
 
 class Checked(TypedDict):

@@ -109,7 +109,7 @@ def test_a_task_whose_time_runs_out_while_its_agent_is_held_completes(kind: str)
 
 
 @pytest.mark.parametrize("lost", [0, 100], ids=["nothing is lost", "every Inspect is lost"])
-def test_a_held_step_is_woken_by_the_end_of_its_hold_though_nobody_tells_it(lost: int) -> None:
+def test_a_held_step_is_woken_by_the_end_of_its_hold_without_a_message(lost: int) -> None:
     world = World(a_workflow(careful))
     world.mail("commands", '"kind":"inspect"').is_lost(times=lost)
     world.hold("charge", timedelta(days=1), "until further notice")

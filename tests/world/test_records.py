@@ -37,15 +37,15 @@ def an_agent(step: Step, *, answers_with: int) -> Agent:
     return agent
 
 
-def test_an_answer_that_is_larger_than_its_plan_allows_fails_the_step_with_the_sizes_said() -> None:
+def test_an_answer_that_is_larger_than_its_plan_allows_fails_the_step_with_both_sizes() -> None:
     step = a_step("charge", compensation=FENCED)
     world = World(a_workflow(step), agents=[an_agent(step, answers_with=4 * KIB + 1)])
     order = world.submit()
     world.run()
     assert world.task(order).state is TaskState.UNDONE
     assert world.standing(order) == [], "it did have its effect"
-    said = [row.reason for row in world.history(order)]
-    assert any("the result has 4097 bytes; the plan allows 4096" in reason for reason in said)
+    reasons = [row.reason for row in world.history(order)]
+    assert any("the result has 4097 bytes; the plan allows 4096" in reason for reason in reasons)
 
 
 def test_answers_that_fill_the_record_together_fail_the_one_too_many_before_nothing_fits() -> None:
@@ -69,8 +69,8 @@ def test_answers_that_fill_the_record_together_fail_the_one_too_many_before_noth
     assert world.standing(order) == []
     assert world.task(order).step("step_7").process_state is ProcessState.PENDING
     assert 140 * KIB < largest_item < 200 * KIB, "six answers, packed; 14 would have 448 KiB"
-    said = " ".join(row.reason for row in world.history(order))
-    assert "the task's results would have" in said
+    reasons = " ".join(row.reason for row in world.history(order))
+    assert "the task's results would have" in reasons
 
 
 STRANGE_IDS = ["ord/1", "ord\n1", "ord 1", "or\u010f-1", "\u6ce8\u6587", "", "a" * 129]

@@ -74,8 +74,8 @@ def test_a_foreign_principal_is_in_the_history_and_in_an_alert_whatever_it_says_
     assert world.task(order).state is TaskState.CANCELLED
     [row] = commands(world, order)
     assert (row.by, row.sender) == ("ann", STRANGER)
-    [said] = foreign(world)
-    assert STRANGER in said
+    [text] = foreign(world)
+    assert STRANGER in text
 
 
 @pytest.mark.parametrize("fault", [Fault.NOT_DONE, Fault.CRASH_BEFORE, Fault.UNKNOWN])

@@ -109,12 +109,12 @@ def test_a_supervisor_that_is_overtaken_does_not_move_the_entry_beyond_the_new_d
     assert since_morning(world) < 3 * MINUTE
 
 
-@pytest.mark.parametrize("told", [True, False], ids=["it succeeds", "its answer is lost"])
-def test_a_step_beside_one_that_failed_for_good_is_watched_to_its_own_end(told: bool) -> None:
+@pytest.mark.parametrize("succeeds", [True, False], ids=["it succeeds", "its answer is lost"])
+def test_a_step_beside_one_that_failed_for_good_is_watched_to_its_own_end(succeeds: bool) -> None:
     beside = a_step("ship", complete_within=2 * MINUTE, retry=ONCE)
     world = World(a_workflow(a_step("charge"), beside, on_failure=Archive()))
     world.on("charge").refuses("CardDeclined")
-    if told:
+    if succeeds:
         world.on("ship").takes(1.5 * MINUTE)
     else:
         world.on("ship").loses_answer()
@@ -124,7 +124,7 @@ def test_a_step_beside_one_that_failed_for_good_is_watched_to_its_own_end(told: 
     assert world.task(order).lane.startswith("open#")
     world.run()
     assert world.task(order).state is TaskState.ARCHIVED
-    ended = ProcessState.PROCESSED if told else ProcessState.ERROR
+    ended = ProcessState.PROCESSED if succeeds else ProcessState.ERROR
     assert world.task(order).step("ship").process_state is ended
 
 

@@ -60,8 +60,8 @@ def _effects(console: Console, summary: Summary) -> None:
         )
     )
     undone = [effect.key for effect in happened if effect.undone]
-    said = ", ".join(key.removesuffix("/perform") for key in undone) or "none"
-    console.print(plain(f"Undone of these: {len(undone)} ({said})"), soft_wrap=True)
+    names = ", ".join(key.removesuffix("/perform") for key in undone) or "none"
+    console.print(plain(f"Undone of these: {len(undone)} ({names})"), soft_wrap=True)
     for effect in repeated:
         times = "1 effect" if effect.effects == 1 else f"{effect.effects} effects"
         console.print(plain(f"  {effect.key}: {effect.calls} calls, {times}"), soft_wrap=True)

@@ -150,10 +150,10 @@ def _keep_log(project: Path, local: LocalAws, console: Console) -> None:
     try:
         kept.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(local.log, kept)
-        said = f"The logs of the functions are in {kept}"
+        sentence = f"The logs of the functions are in {kept}"
     except OSError as error:
-        said = f"The logs of the functions cannot be stored in {kept}: {error.strerror}"
-    console.print(said, markup=False, soft_wrap=True)
+        sentence = f"The logs of the functions cannot be stored in {kept}: {error.strerror}"
+    console.print(sentence, markup=False, soft_wrap=True)
 
 
 @contextmanager

@@ -279,8 +279,8 @@ def _unexpected_rejections(sent: Sequence[SentOrder], facts: DemoFacts) -> list[
     found: list[str] = []
     for rejection in facts.rejections:
         if rejection.body not in bodies:
-            said = "; ".join(f"{path}: {problem}" for path, problem in rejection.problems)
-            found.append(f"a message that the demo did not send was rejected: {said}")
+            problems = "; ".join(f"{path}: {problem}" for path, problem in rejection.problems)
+            found.append(f"a message that the demo did not send was rejected: {problems}")
     return found
 
 

@@ -45,17 +45,17 @@ class PlainWatch:
 
     def show(self, seen: Snapshot) -> None:
         for one in self._sent:
-            self._tell(one, "", state_of(one, seen))
+            self._show_change(one, "", state_of(one, seen))
             task = seen.tasks.get(one.case.order_id)
             if task is not None and one.case.makes_a_task:
                 for name in STEPS:
                     if name in task.steps:
-                        self._tell(one, name, step_standing(task.step(name)))
+                        self._show_change(one, name, step_standing(task.step(name)))
         if seen.hanging != self._hanging:
             self._hanging = seen.hanging
             self._line(hanging_calls(seen.hanging))
 
-    def _tell(self, one: SentOrder, step: str, standing: str) -> None:
+    def _show_change(self, one: SentOrder, step: str, standing: str) -> None:
         key = (one.case.event, step)
         if standing and self._known.get(key) != standing:
             self._known[key] = standing

@@ -131,17 +131,17 @@ def _port_when_ready(process: subprocess.Popen[str]) -> int:
     output = cast(IO[str], process.stdout)  # not None, because stdout is a pipe
     watchdog = threading.Timer(START_WITHIN_SECONDS, process.kill)
     watchdog.start()
-    said: list[str] = []
+    lines: list[str] = []
     try:
         for line in output:
-            said.append(line)
+            lines.append(line)
             if match := re.fullmatch(r"listening on (\d+)\s*", line):
                 threading.Thread(target=output.read, daemon=True).start()
                 return int(match[1])
     finally:
         watchdog.cancel()
     process.wait()
-    raise ToolError(f"DynamoDB Local did not start ({last_line(''.join(said))}).")
+    raise ToolError(f"DynamoDB Local did not start ({last_line(''.join(lines))}).")
 
 
 def main() -> int:

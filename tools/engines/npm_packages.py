@@ -30,11 +30,11 @@ def npm_install(prefix: Path, *packages: str) -> None:
         raise ToolError(f"npm could not install {names} ({npm_reason(done.stderr)}).")
 
 
-def npm_reason(said: str) -> str:
+def npm_reason(output: str) -> str:
     """Return the first error line of npm that is a sentence and not an error code."""
-    errors = re.findall(r"^npm (?:error|ERR!) (.+)$", said, re.MULTILINE)
+    errors = re.findall(r"^npm (?:error|ERR!) (.+)$", output, re.MULTILINE)
     codes = ("code ", "syscall ", "errno ", "path ")
-    reason = next((line for line in errors if not line.startswith(codes)), last_line(said))
+    reason = next((line for line in errors if not line.startswith(codes)), last_line(output))
     return reason.rstrip(".")
 
 

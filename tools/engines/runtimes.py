@@ -68,7 +68,7 @@ def _installed_java_home() -> Path | None:
 
 def _java_home_of(command: str) -> Path | None:
     try:
-        told = subprocess.run(
+        settings = subprocess.run(
             [command, "-XshowSettings:properties", "-version"],
             capture_output=True,
             text=True,
@@ -77,16 +77,16 @@ def _java_home_of(command: str) -> Path | None:
         ).stderr
     except (OSError, subprocess.SubprocessError):
         return None
-    return java_home_from_settings(told)
+    return java_home_from_settings(settings)
 
 
-def java_home_from_settings(told: str) -> Path | None:
+def java_home_from_settings(settings: str) -> Path | None:
     """Parse the Java home from `java -XshowSettings:properties -version`.
 
     Returns None if the version is too old or the runtime is incomplete.
     """
-    home = re.search(r"^\s*java\.home = (.+)$", told, re.MULTILINE)
-    version = re.search(r"^\s*java\.specification\.version = (?:1\.)?(\d+)", told, re.MULTILINE)
+    home = re.search(r"^\s*java\.home = (.+)$", settings, re.MULTILINE)
+    version = re.search(r"^\s*java\.specification\.version = (?:1\.)?(\d+)", settings, re.MULTILINE)
     if home is None or version is None or int(version[1]) < OLDEST_JAVA:
         return None
     path = Path(home[1].strip())
@@ -154,4 +154,4 @@ def _pip_install(lock: Path, target: Path) -> None:
 def last_line(text: str) -> str:
     """Return the last line of a tool's output that is not empty."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[-1] if lines else "it said nothing"
+    return lines[-1] if lines else "it printed nothing"

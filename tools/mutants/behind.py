@@ -310,12 +310,12 @@ BEHIND: tuple[Mutant, ...] = (
         why="a success that is hidden after a failure is counted as a timeout",
     ),
     Mutant(
-        name="the-agents-are-told-nothing-of-the-schedulers-marks",
+        name="the-agents-do-not-get-the-schedulers-marks",
         file=_CONTROL,
         old="            if not is_of_scheduler(queue)\n",
         new="",
         tests=(
-            f"{_OF_BOARD}test_the_marks_of_what_the_scheduler_reads_are_told_apart_from_those_of_the_agents",
+            f"{_OF_BOARD}test_the_marks_of_what_the_scheduler_reads_are_apart_from_those_of_the_agents",
         ),
         why="the console shows queues that no agent has",
     ),

@@ -38,8 +38,8 @@ DOCTOR = (
         old="return functions, mappings if seen else None",
         new="return functions, mappings",
         tests=(
-            "tests/console/test_doctor.py::test_what_may_not_be_looked_at_is_said_and_the_rest_is_looked_at",
+            "tests/console/test_doctor.py::test_what_may_not_be_read_is_reported_and_the_rest_is_read",
         ),
-        why="somebody without rights is told that nothing reads the queues",
+        why="the report for somebody without rights is that nothing reads the queues",
     ),
 )

@@ -1,4 +1,4 @@
-"""The guards of failure groups: that every failure is told of, once, and no more often."""
+"""The guards of failure groups: that there is one alert for every failure."""
 
 from tools.mutants.mutant import Mutant
 
@@ -14,10 +14,10 @@ GROUPS = (
         tests=(
             "tests/unit/scheduler/test_owed.py::test_a_failure_is_settled_once_its_group_is_open_and_not_before",
         ),
-        why="an archived order that nobody is ever told of",
+        why="an archived order without an alert",
     ),
     Mutant(
-        name="an-untold-group-is-told-by-a-pass",
+        name="a-pass-alerts-of-a-group-without-an-alert",
         file="layers/core/roundsman/alerts/group.py",
         old="    if group.told_at is None and not group.undone:\n        return _tell(",
         new="    if False:\n        return _tell(",
@@ -27,11 +27,11 @@ GROUPS = (
         why="a crash between opening a group and alerting loses the alert",
     ),
     Mutant(
-        name="only-whoever-stored-its-telling-tells",
+        name="only-whoever-stored-its-alerting-alerts",
         file="layers/core/roundsman/alerts/census.py",
         old="        if self._groups.change(verdict.group, seen=group.version):\n",
         new="        if self._groups.change(verdict.group, seen=group.version) or True:\n",
-        tests=(f"{TESTS}::test_of_two_passes_that_see_one_untold_group_one_alerts",),
+        tests=(f"{TESTS}::test_of_two_passes_that_see_one_unreported_group_one_alerts",),
         why="two supervisors both alert",
     ),
     Mutant(
@@ -88,7 +88,7 @@ GROUPS = (
         tests=(
             f"{TESTS}::test_beyond_a_hundred_kinds_the_rest_are_one_group_and_say_so_in_their_records",
         ),
-        why="the overflow group has no members, so it is told as cleared",
+        why="the overflow group has no members, so it is reported as cleared",
     ),
     Mutant(
         name="a-row-of-groups-has-its-bound",

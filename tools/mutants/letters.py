@@ -52,12 +52,12 @@ LETTERS = (
         why="a death in between loses a message",
     ),
     Mutant(
-        name="more-than-one-dead-letter-is-only-told",
+        name="more-than-one-dead-letter-is-only-listed",
         file="console/roundsman_console/inspector/dead_letters/redrive.py",
         old="wanted.dry and len(candidates) > 1",
         new="wanted.dry and not candidates",
         tests=(
-            "tests/console/test_dlq.py::test_more_than_one_are_only_told_until_a_person_says_yes",
+            "tests/console/test_dlq.py::test_more_than_one_are_only_listed_until_a_person_says_yes",
         ),
         why="a typing error sends a thousand messages",
     ),

@@ -21,7 +21,7 @@ LOOKING = (
         tests=(
             "tests/console/test_diagnosis.py::test_the_time_of_an_order_that_ends_does_not_move",
         ),
-        why="an operator is told that an order gets time which it does not get",
+        why="an operator reads that an order gets time which it does not get",
     ),
     Mutant(
         name="a-wish-is-no-read-mark",
@@ -94,7 +94,7 @@ LOOKING = (
         why="a throttled list leaves tasks out and does not say so",
     ),
     Mutant(
-        name="a-stopped-export-tells-how-far-it-came",
+        name="a-stopped-export-reports-how-far-it-came",
         file="console/roundsman_console/inspector/export.py",
         old="replace(told, stopped=str(error))",
         new="replace(told, cursor=after, stopped=str(error))",
@@ -109,7 +109,7 @@ LOOKING = (
         old='_without("result", step)',
         new='_without("no such", step)',
         tests=(
-            "tests/console/test_exporting.py::test_what_services_answered_is_left_out_unless_told",
+            "tests/console/test_exporting.py::test_what_services_answered_is_left_out_unless_asked",
         ),
         why="what services answered leaves the stack unasked",
     ),

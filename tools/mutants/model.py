@@ -9,7 +9,7 @@ MODEL = (
         old=("    if record.round > 1:\n        parts.append(str(record.round))\n"),
         new="",
         tests=(
-            "tests/unit/engine/test_operator_resubmit.py::test_a_task_that_was_undone_begins_anew_only_if_that_is_said_and_under_new_keys",
+            "tests/unit/engine/test_operator_resubmit.py::test_a_task_that_was_undone_begins_again_only_if_asked_explicitly_and_under_new_keys",
         ),
         why="a refunded charge is answered as done",
     ),

@@ -61,7 +61,7 @@ REFUSED = (
         old="        if refused:\n",
         new="        if False:\n",
         tests=(
-            "tests/unit/aws/handlers/test_supervisor.py::test_a_tick_whose_calls_were_refused_fails_after_it_has_told_what_it_did",
+            "tests/unit/aws/handlers/test_supervisor.py::test_a_tick_whose_calls_were_refused_fails_after_it_has_logged_what_it_did",
         ),
         why="nobody hears that the supervisor may do nothing",
     ),
@@ -127,7 +127,7 @@ REFUSED = (
         old="            if not agent or kind not in (OPERATOR, BREAKER):\n",
         new="            if False:\n",
         tests=(
-            f"{HOLD_TESTS}::test_a_name_that_is_no_agents_and_kind_holds_nobody_and_each_is_told[moto]",
+            f"{HOLD_TESTS}::test_a_name_that_is_no_agent_and_kind_holds_nobody_and_each_is_reported[moto]",
         ),
         why="an agent is held for ever",
     ),
@@ -286,7 +286,7 @@ REFUSED = (
         old='        return self.request.operation == "undo" and self.fences_late_performs\n',
         new='        return self.request.operation == "undo"\n',
         tests=(
-            f"{PROBES}::test_a_probe_that_cannot_tell_proves_nothing_so_nothing_is_done_and_nothing_given_up",
+            f"{PROBES}::test_a_probe_that_cannot_know_proves_nothing_so_nothing_is_done_and_nothing_given_up",
         ),
         why="what never happened is taken back",
     ),

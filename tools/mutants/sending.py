@@ -9,7 +9,7 @@ SENDING = (
         old="        self._save()\n        self._post(tasks)",
         new="        self._post(tasks)",
         tests=(
-            "tests/world/test_bulk_runs.py::test_what_failed_again_while_no_supervisor_ran_is_told_as_that",
+            "tests/world/test_bulk_runs.py::test_an_order_that_failed_again_while_no_supervisor_ran_counts_as_failed",
         ),
         why="the next visit takes an order that failed again for one that was never sent anything",
     ),
@@ -142,7 +142,7 @@ SENDING = (
         tests=(
             "tests/unit/aws/sqs/test_throttled.py::test_the_fifth_failure_of_its_own_makes_a_message_a_dead_letter",
         ),
-        why="a record that cannot be read fails for three hours before anybody is told",
+        why="a record that cannot be read fails for three hours before there is an alert",
     ),
     Mutant(
         name="a-limit-above-that-of-sqs-does-not-count",
@@ -228,7 +228,7 @@ SENDING = (
         old="if found.order.content_hash != order.content_hash:",
         new="if not order.content_hash:",
         tests=(
-            "tests/unit/submission/test_submission.py::test_another_order_under_the_same_id_is_rejected_and_says_whom_to_tell",
+            "tests/unit/submission/test_submission.py::test_another_order_under_the_same_id_is_rejected_with_the_queue_for_the_answer",
         ),
         why="another order of that id is accepted and never done",
     ),
@@ -243,7 +243,7 @@ SENDING = (
         why="an order whose first Start was lost waits",
     ),
     Mutant(
-        name="only-reply-queues-are-told",
+        name="only-reply-queues-get-statuses",
         file="layers/core/roundsman/aws/sqs/outbox.py",
         old=(
             "        if usable_reply_queue(queue_url, self._scheduler_queue, "
@@ -493,9 +493,9 @@ SENDING = (
         old="self._closed = after.ended != before.ended or after.owed != before.owed",
         new="self._closed = False",
         tests=(
-            "tests/unit/scheduler/test_fold.py::test_the_alert_of_a_reply_is_told_of_the_task_as_that_reply_left_it",
+            "tests/unit/scheduler/test_fold.py::test_the_alert_of_a_reply_is_about_the_task_as_that_reply_left_it",
         ),
-        why="an alert is owed of a failure that is over when it is told, and is lost",
+        why="an alert is owed of a failure that is over when the alert is sent, and is lost",
     ),
     Mutant(
         name="the-history-of-a-fold-fits-one-transaction",

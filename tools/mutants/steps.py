@@ -77,6 +77,6 @@ STEPS = (
         tests=(
             "tests/unit/engine/test_operator_resubmit.py::test_no_fresh_key_for_what_may_stand_and_nothing_can_undo",
         ),
-        why="a person is told that a step may have happened which has happened for certain",
+        why="a person reads that a step may have happened which has happened for certain",
     ),
 )

@@ -75,7 +75,7 @@ STORES = (
         tests=(
             "tests/contract/test_removal.py::test_the_last_status_of_another_task_with_that_id_removes_nothing[moto]",
         ),
-        why="another task with the same id is removed before it has told its end",
+        why="another task with the same id is removed before it has reported its end",
     ),
     Mutant(
         name="a-short-error-keeps-its-group",
@@ -477,7 +477,7 @@ STORES = (
         why="each pass begins at the same bad record",
     ),
     Mutant(
-        name="a-broken-record-is-told-of",
+        name="a-broken-record-is-reported",
         file="layers/core/roundsman/supervisor/supervisor.py",
         old="reported = self._reporter.unreadable(task_id, problem)\n",
         new="reported = Reported(type(problem).__name__)\n",

@@ -78,7 +78,7 @@ def resolved(document: Document, values: Mapping[str, str]) -> Document:
 
 
 def policies(document: Document) -> list[PolicyText]:
-    """Every policy document of a resolved template, whatever resource and property has it."""
+    """Every policy document of a resolved template, of all resources and properties."""
     found = []
     for name, body in part(document, "Resources").items():
         resource = mapping_of(body)

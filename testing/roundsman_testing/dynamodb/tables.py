@@ -159,7 +159,7 @@ class _Table:
 
 @dataclass(frozen=True, slots=True)
 class _Write:
-    """One write that is possible: what to store instead of what is stored."""
+    """A write that can be made: the new item and the one that it replaces."""
 
     table: _Table
     key: Key
@@ -227,7 +227,7 @@ class MemoryDynamoDB:
 
     @contextmanager
     def short_batches(self, keys: int) -> Iterator[None]:
-        """Let a BatchGetItem read only so many keys."""
+        """Limit each BatchGetItem to this number of keys."""
         before, self.batch_reads = self.batch_reads, keys
         try:
             yield
@@ -422,8 +422,8 @@ class MemoryDynamoDB:
                     writes.append(self._possible(f"{kind}Item", cast("Request", one), name))
                     reasons.append({"Code": "None"})
                 except _Refused as refused:
-                    said = {"Code": refused.reason, "Message": _MESSAGES[refused.reason]}
-                    reasons.append({**said, **refused.shown})
+                    cause = {"Code": refused.reason, "Message": _MESSAGES[refused.reason]}
+                    reasons.append({**cause, **refused.shown})
                 except InvalidExpression as problem:
                     raise _invalid(str(problem), name) from None
             if any(reason["Code"] != "None" for reason in reasons):
@@ -703,7 +703,7 @@ def _throttled(call: str) -> ClientError:
 
 
 def _units(size: int, unit: int) -> int:
-    """Return how many units an item of so many bytes needs; at least one."""
+    """Return how many units an item of this size in bytes needs; at least one."""
     return max(1, -(-size // unit))
 
 

@@ -28,11 +28,11 @@ CANNOT_WAIT = "CannotWait"
 """The error of an undo whose agent wants to wait for a callback."""
 
 HARDLY_ANY = 1_000
-"""A wait is none if it is at most this part of the longest one. By chance, one wait in so many is
-that short."""
+"""A wait counts as none if it is at most this fraction of the longest one. By chance, one wait in
+this number is that short."""
 
 AT_ONCE = 3
-"""So many waits in a row that are none are no chance."""
+"""This number of such waits in a row is no chance."""
 
 FAILED = frozenset({Outcome.TRANSIENT, Outcome.PERMANENT})
 GOES_ON = frozenset({ProcessState.PENDING, ProcessState.UNDOING})
@@ -84,16 +84,18 @@ class Attempts:
             for reply in self._replies.get((after.task_id, name), ())
             if reply.lock == earlier.locked_by
         ]
-        said = [reply for reply in replies if _fails(reply, earlier)]
+        failing = [reply for reply in replies if _fails(reply, earlier)]
         late_at = earlier.overdue_at if earlier.late_since is None else earlier.late_since
         over = late_at is not None and late_at <= now + self._apart
         nowhere = record.error is not None and record.error.type == SENT_NOWHERE
-        if not said and not over and not nowhere:
+        if not failing and not over and not nowhere:
             outcomes = ", ".join(reply.outcome for reply in replies) or "nothing"
-            what = f"{name}: an attempt counts as failed in its time, and its agent said {outcomes}"
+            what = (
+                f"{name}: an attempt counts as failed in its time, and its agent replied {outcomes}"
+            )
             yield Broken(Invariant.COUNTED, after.task_id, what)
-        by_reply = bool(said) and _is_about(record, said[-1])
-        yield from self._of_wait(plan, before, after, name, said[-1] if by_reply else None, now)
+        by_reply = bool(failing) and _is_about(record, failing[-1])
+        yield from self._of_wait(plan, before, after, name, failing[-1] if by_reply else None, now)
 
     def _of_wait(
         self, plan: Plan, before: Task, after: Task, name: str, reply: Reply | None, now: int
@@ -170,14 +172,14 @@ class Attempts:
         `record` is the record of the step before that.
         """
         replies = self._replies.get((task_id, step.name), ())
-        said = [one.outcome for one in replies if one.error and one.error.cut().type == kind]
+        outcomes = [one.outcome for one in replies if one.error and one.error.cut().type == kind]
         retry, attempts = step.retry_of(operation_of(record)), record.failure_count + 1
-        if Outcome.PERMANENT in said or (said and kind in retry.not_on):
+        if Outcome.PERMANENT in outcomes or (outcomes and kind in retry.not_on):
             return ""
         if attempts < retry.max_attempts:
             return f"{step.name} fails by {kind} after {attempts} of {retry.max_attempts} attempts"
-        known = said or kind in (OVERDUE, SENT_NOWHERE, CANNOT_WAIT)
-        return "" if known else f"{step.name} fails by {kind}, which nobody said"
+        known = outcomes or kind in (OVERDUE, SENT_NOWHERE, CANNOT_WAIT)
+        return "" if known else f"{step.name} fails by {kind}, which nobody replied"
 
 
 def _fails(reply: Reply, record: StepRecord) -> bool:
@@ -191,8 +193,10 @@ def _fails(reply: Reply, record: StepRecord) -> bool:
 
 def _is_about(record: StepRecord, reply: Reply) -> bool:
     """Whether the error of the record is that of the reply."""
-    found, said = record.error, reply.error
-    return found is not None and said is not None and found.type == said.cut().type
+    recorded, replied = record.error, reply.error
+    if recorded is None or replied is None:
+        return False
+    return recorded.type == replied.cut().type
 
 
 def _of_hold(before: Task, after: Task, name: str) -> Iterator[Broken]:

@@ -43,13 +43,13 @@ class Invariant(StrEnum):
     WAITS = "after a failed attempt, the next one waits as the plan or the service says"
     GIVEN_BACK = "a task has the time back for which an agent on hold keeps its steps waiting"
     FAILED_BY = "a task fails by its service, its own order, a person or the end of its time"
-    KNOWN = "no step is said to be without effect while its effect stands"
+    KNOWN = "no step is reported as without effect while its effect stands"
     UNDONE = "Undone, and Cancelled with undo, leave no effect of a step with a compensation"
     COMPLETED = "Completed means that every step is Processed or Skipped"
     ALERTED = "every Archived task is in a failure group that is alerted, or owes that"
-    CAUSED = "no alert tells of what did not fail, and no all-clear of what stands failed"
+    CAUSED = "no alert is about what did not fail, and no all-clear about what stands failed"
     DISCREET = "no alert has a text of an order or of a result"
-    TOLD = "every end was told to whoever asked for statuses"
+    REPORTED = "every end was reported to whoever asked for statuses"
     STARTED = "a task that was begun and has ended was reported as started"
     RISING = "a later status of an order has a higher seq"
     ENDS = "every accepted order reaches an end state in bounded time once faults stop"
@@ -321,12 +321,12 @@ def of_knowledge(task: Task, standing: Sequence[EffectKey]) -> Iterator[Broken]:
     keys = {effect.key for effect in standing}
     for name, record in task.steps.items():
         key = idempotency_key(task.task_id, name, PERFORM, record)
-        if key in keys and _is_said_to_be_none(record):
+        if key in keys and _is_reported_as_none(record):
             what = f"{name} is {record.process_state}, without effect as it says, and {key} stands"
             yield Broken(Invariant.KNOWN, task.task_id, what)
 
 
-def _is_said_to_be_none(record: StepRecord) -> bool:
+def _is_reported_as_none(record: StepRecord) -> bool:
     """Whether the record says that the step had no effect.
 
     If it does, the step may be performed under another key or by another agent.
@@ -342,10 +342,10 @@ def round_of(task_id: str, step: str, key: str) -> int:
     return int(parts[1]) if len(parts) > 1 and parts[1].isdecimal() else 1
 
 
-def of_ended(task: Task, told: Collection[str], groups: Collection[str]) -> Iterator[Broken]:
+def of_ended(task: Task, sent: Collection[str], groups: Collection[str]) -> Iterator[Broken]:
     """Check a task that ended and owes nothing: its end was reported.
 
-    Its final status must have been sent, and its failure group must be open. `told` are the
+    Its final status must have been sent, and its failure group must be open. `sent` are the
     statuses that were sent since the task was last reopened. `groups` are the open failure groups.
     The part that opened a group sends its alert, or else the supervisor's next pass does.
     """
@@ -353,8 +353,10 @@ def of_ended(task: Task, told: Collection[str], groups: Collection[str]) -> Iter
         return
     if task.state is TaskState.ARCHIVED and task.failure not in groups:
         yield Broken(Invariant.ALERTED, task.task_id, f"its group {task.failure} is not open")
-    if task.reply_to is not None and STATUSES[task.state] not in told:
-        yield Broken(Invariant.TOLD, task.task_id, f"{task.state}, but told was {sorted(told)}")
+    if task.reply_to is not None and STATUSES[task.state] not in sent:
+        yield Broken(
+            Invariant.REPORTED, task.task_id, f"{task.state}, but only {sorted(sent)} was sent"
+        )
 
 
 def of_retention(before: Task | None, after: Task, now: int, apart: int = 0) -> Iterator[Broken]:
@@ -385,7 +387,9 @@ def of_alert(alert: Alert, failed: Collection[str], standing: Collection[str]) -
     if group is None or alert.attributes["kind"] == "task_unreadable":
         return
     if news == AlertKind.CLEAR and standing:
-        yield Broken(Invariant.CAUSED, " ".join(sorted(standing)), f"{group} is told as cleared")
+        yield Broken(
+            Invariant.CAUSED, " ".join(sorted(standing)), f"{group} is reported as cleared"
+        )
     elif not failed:
         yield Broken(Invariant.CAUSED, group, f"{alert.subject}: nothing failed so")
 
@@ -393,4 +397,4 @@ def of_alert(alert: Alert, failed: Collection[str], standing: Collection[str]) -
 def of_open(group: Group) -> Iterator[Broken]:
     """Check a failure group that is open at the end of a run: it must have been alerted."""
     if group.told_at is None and not group.undone:
-        yield Broken(Invariant.ALERTED, group.opened_by, f"nobody was told of {group.id}")
+        yield Broken(Invariant.ALERTED, group.opened_by, f"there was no alert of {group.id}")

@@ -46,7 +46,7 @@ class Statuses:
         if name == STARTED:
             self._started.add(task_id)
         known = self._owed.get(task_id, {})
-        own = [owed for said, owed in known if said == name]
+        own = [owed for known_name, owed in known if known_name == name]
         if own and seq not in own:
             yield Broken(Invariant.RISING, task_id, f"{name} is sent with seq {seq}, not its own")
 

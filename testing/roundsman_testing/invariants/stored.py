@@ -191,12 +191,12 @@ class Contents:
     """Follows the contents of orders and checks DISCREET and ERASED_BESIDE.
 
     The caller reports each write of an order row (`written`), each error that an agent replied
-    (`said`) and each alert (`of_alert`).
+    (`replied`) and each alert (`of_alert`).
     """
 
     def __init__(self) -> None:
         self._stored: dict[str, str] = {}
-        self._said: set[str] = set()
+        self._messages: set[str] = set()
 
     def written(self, old: Item | None, new: Item | None) -> None:
         """Note the content of an order row."""
@@ -206,9 +206,9 @@ class Contents:
         else:
             self._stored[order_id] = str(new.get("Content", {}).get("S", NULL))
 
-    def said(self, message: str) -> None:
+    def replied(self, message: str) -> None:
         """Note the message of an error: its author is responsible for what is in it."""
-        self._said.add(message)
+        self._messages.add(message)
 
     def of_erased(self, task: Task) -> Iterator[Broken]:
         """Check the order row of an erased task."""
@@ -229,7 +229,7 @@ class Contents:
             results = [record.result for record in task.steps.values()]
             contents = [parse_json(self._stored.get(task.task_id, NULL)), results]
             found = [text for text in _texts(contents) if text in shown and _is_of_its_own(text)]
-            allowed = [task.task_id, named, *self._said] if found else []
+            allowed = [task.task_id, named, *self._messages] if found else []
             if any(all(step_of(text) not in one for one in allowed) for text in found):
                 what = f"the alert {alert.subject!r} has a text of the order"
                 yield Broken(Invariant.DISCREET, task.task_id, what)

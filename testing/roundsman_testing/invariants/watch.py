@@ -110,7 +110,7 @@ class InvariantWatch:
 
         `tasks` are the last records of then, also of tasks that were removed by then. `before` and
         `after` are the items of each table before the restore and after it. What agents were asked
-        and what they replied is still known, and so is what applications were told. The records of
+        and what they replied is still known, and so are the statuses that were sent. The records of
         the tasks in `effects_unknown` are not compared with their effects, because the services
         have gone on since then.
         """
@@ -122,7 +122,7 @@ class InvariantWatch:
         for table, items in after.items():
             for item in items:
                 self.on_stored(table, None, item)
-        self.broken[:] = broken  # what was stored then was checked then
+        self.broken[:] = broken  # these records were checked when they were stored
         self.calls.forget_results()
         self.claims.begin_anew(tasks.values())
         for task in self.tasks.values():
@@ -199,7 +199,7 @@ class InvariantWatch:
             self._settled_rows.of_record(old, new)
 
     def on_read_back(self, decided: Task, stored: Task) -> None:
-        """Check a record that has rows of settled steps, as it is read right after its write."""
+        """Check a record that has rows of settled steps: it is read right after its write."""
         other = [name for name, one in decided.steps.items() if stored.steps.get(name) != one]
         other += stored.steps.keys() - decided.steps.keys()
         if other:
@@ -219,7 +219,7 @@ class InvariantWatch:
         """Note a reply that a scheduler is about to handle."""
         self._attempts.replied(reply)
         if reply.error is not None:
-            self._contents.said(reply.error.message)
+            self._contents.replied(reply.error.message)
 
     def on_status(self, task_id: str, name: str, seq: int) -> None:
         """Check a status that is sent."""
@@ -257,10 +257,10 @@ class InvariantWatch:
         else:
             self._alerted.add(group)
 
-    def look(self, told: Mapping[str, Collection[str]]) -> None:
+    def look(self, sent: Mapping[str, Collection[str]]) -> None:
         """Check each task that changed since the last call against its effects and statuses.
 
-        Called after each event. `told` maps each task to the names of the statuses sent for it.
+        Called after each event. `sent` maps each task to the names of the statuses sent for it.
         """
         self.broken += chain(
             self._history.missing(),
@@ -275,7 +275,7 @@ class InvariantWatch:
         self._open = is_open
         for group in groups:
             if group.id in is_open - self._alerted and group.told_at is not None:
-                what = f"{group.id} counts as told, and no alert was sent"
+                what = f"{group.id} counts as alerted, and no alert was sent"
                 self.broken.append(Broken(Invariant.ALERTED, group.opened_by, what))
         for task_id in self._dirty:
             task = self.tasks.get(task_id)
@@ -290,7 +290,7 @@ class InvariantWatch:
             unknown = COMPARED if task_id in self._effects_unknown else ()
             self.broken += [one for one in found if one.invariant not in unknown]
             self.broken += chain(
-                of_ended(task, told.get(task_id, ()), is_open),
+                of_ended(task, sent.get(task_id, ()), is_open),
                 self._statuses.of_ended(task),
             )
             self.broken += [

@@ -30,7 +30,7 @@ class AwsFault(StrEnum):
     IN_CONFLICT = (
         "DynamoDB answers that a transaction of another caller is under way, and does nothing"
     )
-    ANSWER_LOST = "AWS does what is asked, and the connection ends without its answer"
+    ANSWER_LOST = "AWS carries out the call, and the connection ends without its answer"
 
 
 REFUSALS = (AwsFault.THROTTLED, AwsFault.BROKEN, AwsFault.IN_CONFLICT)
@@ -52,7 +52,7 @@ ELSEWHERE = {
 }
 
 XML_ERROR = (
-    "<ErrorResponse><Error><Type>Sender</Type><Code>{code}</Code><Message>{said}</Message></Error>"
+    "<ErrorResponse><Error><Type>Sender</Type><Code>{code}</Code><Message>{message}</Message></Error>"
     "<RequestId>00000000-0000-0000-0000-000000000000</RequestId></ErrorResponse>"
 )
 
@@ -171,16 +171,16 @@ class AwsCalls:
 def _refusal(fault: AwsFault, service: str, request: "AWSPreparedRequest") -> AWSResponse:
     """The error response of that service, in the protocol of the request."""
     status, code = ERRORS.get((fault, service), ELSEWHERE[fault])
-    said = "made to fail by a test"
+    message = "made to fail by a test"
     if b"json" in str(request.headers.get("Content-Type", "")).encode():
         kind = "application/x-amz-json-1.0"
-        shown: dict[str, object] = {"message": said}
+        shown: dict[str, object] = {"message": message}
         if fault is AwsFault.IN_CONFLICT and (writes := _writes(request)):
             code, reasons = "TransactionCanceledException", [{"Code": "TransactionConflict"}]
             shown["CancellationReasons"] = [*reasons, *((writes - 1) * [{"Code": "None"}])]
         body = json.dumps({"__type": f"com.amazonaws.{service}#{code}", **shown})
     else:
-        kind, body = "text/xml", XML_ERROR.format(code=code, said=said)
+        kind, body = "text/xml", XML_ERROR.format(code=code, message=message)
     headers = {"content-type": kind, "x-amzn-requestid": "0"}
     raw = _Raw(body.encode())
     return AWSResponse(str(request.url), status, headers, raw)  # type: ignore[arg-type]  # as moto

@@ -31,7 +31,7 @@ from moto.core.utils import camelcase_to_underscores, method_names_from_class
 
 _NOT_THERE = object()
 _init_aliaser = EventAliaser.__init__
-# botocore's types leave out what is private.
+# botocore's types leave out private names.
 _load_service_model = ClientCreator._load_service_model  # type: ignore[attr-defined]
 _create_methods = ClientCreator._create_methods  # type: ignore[attr-defined]
 _copy_handlers = _PrefixTrie._recursive_copy
@@ -46,7 +46,7 @@ _aliases: dict[str, str] = {}
 
 @contextmanager
 def computed_once() -> Iterator[None]:
-    """Keep what is computed meanwhile for clients and calls, until the process ends."""
+    """Keep what botocore computes for clients and calls, until the process ends."""
     with ExitStack() as changes:
         for target, (_, new) in REPLACED.items():
             changes.enter_context(patch(target, new))
@@ -192,4 +192,4 @@ REPLACED: Mapping[str, tuple[object, object]] = {
         serialize_structure,
     ),
 }
-"""What is replaced: the function itself, and the one that gives the same and keeps it."""
+"""The functions that are replaced, each with one that returns the same and keeps it."""

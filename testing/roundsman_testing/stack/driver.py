@@ -265,9 +265,9 @@ def _attributes(message: "MessageTypeDef") -> Event:
     found: Event = {}
     for name, value in message.get("MessageAttributes", {}).items():
         binary = value.get("BinaryValue")
-        said = {"binaryValue": b64encode(binary).decode()} if binary is not None else {}
+        data = {"binaryValue": b64encode(binary).decode()} if binary is not None else {}
         text = {"stringValue": value["StringValue"]} if "StringValue" in value else {}
-        found[name] = {**text, **said, "dataType": value["DataType"]}
+        found[name] = {**text, **data, "dataType": value["DataType"]}
     return found
 
 

@@ -23,7 +23,7 @@ _RLock = type(threading.RLock())
 
 
 class _Backends(Protocol):
-    """What is used of moto's BackendDict of a service: its backends, by account and region."""
+    """The part of moto's BackendDict of a service that is used: backends, by account and region."""
 
     def __getitem__(self, account: str, /) -> MutableMapping[str, BaseBackend]: ...
 
@@ -31,12 +31,12 @@ class _Backends(Protocol):
 
 
 def _in_use() -> "tuple[_Backends, ...]":
-    """The backends of each service that something has been asked of."""
+    """The backends of each service that had a call."""
     return tuple(BackendDict._instances)  # type: ignore[misc]  # one list, of all kinds of backends
 
 
 def moto_is_new() -> bool:
-    """Whether moto has no resources yet, so an image can be made of what is created, or restored.
+    """Whether moto has no resources yet, so an image can be made or restored.
 
     False inside a second `mock_aws()`, which keeps the resources of the first.
     """

@@ -21,7 +21,7 @@ class Backup:
     """The items, by table."""
     tasks: Mapping[str, Task]
     """The last record of each task, also of those that were removed by then."""
-    told: Mapping[str, frozenset[str]]
+    status_names: Mapping[str, frozenset[str]]
     """The names of the statuses that were sent, by task."""
     effects: Mapping[str, Sequence[EffectKey]]
     """The effects that stood at the services, by task."""

@@ -75,7 +75,7 @@ def crash_everywhere(
     does not end or a message becomes a dead letter.
     """
     world = make(Faults())
-    _tell(story, world)
+    _run(story, world)
     calls, runs = tuple(world.faults.calls), 0
     if not (hits := list(_hits(calls, faults))):
         raise ValueError(
@@ -84,11 +84,11 @@ def crash_everywhere(
     for number, fault in hits:
         for later in then or (0,):
             chosen = Faults().at(number, fault)
-            said = f"Faults().at({number}, Fault.{fault.name})"
+            expression = f"Faults().at({number}, Fault.{fault.name})"
             if later:
                 chosen.at(number + later, Fault.CRASH_AFTER)
-                said += f".at({number + later}, Fault.CRASH_AFTER)"
-            _tell_hit(story, make(chosen), calls[number - 1], said, fault)
+                expression += f".at({number + later}, Fault.CRASH_AFTER)"
+            _run_with_fault(story, make(chosen), calls[number - 1], expression, fault)
             runs += 1
     return CrashReport(calls, runs)
 
@@ -111,10 +111,10 @@ def _hits(calls: Sequence[str], faults: Collection[Fault]) -> Iterator[tuple[int
                 yield number, fault
 
 
-def _tell_hit(story: Story, world: World, call: str, faults: str, fault: Fault) -> None:
+def _run_with_fault(story: Story, world: World, call: str, faults: str, fault: Fault) -> None:
     hit = f"At the call {call!r}, {fault}"
     try:
-        _tell(story, world)
+        _run(story, world)
     except Exception as error:
         raise StoryBroken(world, hit, faults, error) from error
     happened = [hit.name for hit in world.faults.happened[:1]]
@@ -124,7 +124,7 @@ def _tell_hit(story: Story, world: World, call: str, faults: str, fault: Fault) 
         raise StoryBroken(world, hit, faults, other)
 
 
-def _tell(story: Story, world: World) -> None:
+def _run(story: Story, world: World) -> None:
     story(world)
     world.run()
     world.check_all_ended()

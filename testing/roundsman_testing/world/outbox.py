@@ -63,7 +63,7 @@ class WorldOutbox:
     statuses: list[Status] = field(default_factory=list)
     alerts: list[Alert] = field(default_factory=list)
     put_aside: list[RejectedMessage] = field(default_factory=list)
-    told: dict[str, set[str]] = field(default_factory=dict)
+    status_names: dict[str, set[str]] = field(default_factory=dict)
     """The names of the statuses sent since the task was last reopened, by task."""
     on_alert: Callable[[Alert], None] = lambda _: None
     """Called with each alert when it is published."""
@@ -72,7 +72,7 @@ class WorldOutbox:
 
     def reopened(self, task_id: str) -> None:
         """Forget the statuses of a task that goes on after its end: its next end needs a status."""
-        self.told.pop(task_id, None)
+        self.status_names.pop(task_id, None)
 
     def send_requests(self, requests: Sequence[tuple[str, str, AgentRequest]]) -> None:
         """Send the requests. Raises UnknownAgent at the end if an agent has no queue."""
@@ -113,13 +113,15 @@ class WorldOutbox:
 
     def send_status(self, queue_url: str, body: str) -> bool:
         """Keep the status. Returns False and keeps nothing if the queue is in `dead_queues`."""
-        said = json.loads(body)
-        order_id, name = str(said["orderId"]), str(said["status"])
-        self.told.setdefault(order_id, set()).add(name)  # counts even if the queue is gone
-        self.on_status(order_id, name, said["seq"])
+        status = json.loads(body)
+        order_id, name = str(status["orderId"]), str(status["status"])
+        self.status_names.setdefault(order_id, set()).add(name)  # counts even if the queue is gone
+        self.on_status(order_id, name, status["seq"])
         if queue_url in self.dead_queues:
             return False
-        self.statuses.append(Status(order_id, name, said["seq"], str(said["detail"]), queue_url))
+        self.statuses.append(
+            Status(order_id, name, status["seq"], str(status["detail"]), queue_url)
+        )
         return True
 
     def publish(self, alert: Alert) -> None:

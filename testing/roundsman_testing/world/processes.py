@@ -222,11 +222,11 @@ class Processes:
                     outbox = FaultyOutbox(post, self.faults)
                     check = SenderCheck(SENDERS, outbox=outbox, clock=self._clock_of("scheduler"))
                     command, _ = check.checked(read_command(mail.body), mail.sender)
-                    return _said(self._schedule(post, lambda s: _command(s, command, mail)))
+                    return _result_text(self._schedule(post, lambda s: _command(s, command, mail)))
                 case queues.REPLIES:
                     reply = read_reply(mail.body)
                     self._note_answer(reply)
-                    return _said(
+                    return _result_text(
                         self._schedule(
                             post,
                             lambda s: s.reply(reply, mail.message_id, mail.sender, mail.sent_at),
@@ -263,7 +263,7 @@ class Processes:
             self._note_answer(reply)
             arrived.append(ArrivedReply(reply, mail.message_id, mail.sender, mail.sent_at))
         results = self._schedule(post, lambda s: s.replies(arrived))
-        return [one if isinstance(one, Exception) else _said(one) for one in results]
+        return [one if isinstance(one, Exception) else _result_text(one) for one in results]
 
     def _submit(self, mail: QueuedMessage, post: WorldOutbox, read: ReadOrder) -> Submitted:
         submission = Submission(
@@ -565,6 +565,6 @@ def _command(scheduler: Scheduler, command: Command, mail: QueuedMessage) -> Han
     return scheduler.command(command, mail.message_id, mail.sent_at)
 
 
-def _said(handled: Handled) -> str:
+def _result_text(handled: Handled) -> str:
     state = handled.task.state if handled.task is not None else "gone"
     return f"{state}: {handled.reason}"

@@ -417,7 +417,7 @@ class World:
             self.now,
             self.processes.tables.backup(),
             tasks,
-            {task_id: frozenset(names) for task_id, names in self.post.told.items()},
+            {task_id: frozenset(names) for task_id, names in self.post.status_names.items()},
             {task_id: self.services.ledger.standing(task_id) for task_id in tasks},
         )
 
@@ -441,7 +441,9 @@ class World:
         processes.tables.restore(backup.tables)
         processes.forget_instances()
         pause_runs(processes.bulk_runs, self.now)
-        self.post.told = {task_id: set(names) for task_id, names in backup.told.items()}
+        self.post.status_names = {
+            task_id: set(names) for task_id, names in backup.status_names.items()
+        }
         late = [mail.body for mail in self.queues.waiting if mail.queue == EFFECTS]
         processes.watch.begin_anew(
             backup.tasks,
@@ -512,7 +514,7 @@ class World:
         while not (until is not None and until()):
             if not self._step(end):
                 if until is not None and end is None:
-                    raise AssertionError(f"what was waited for never is so\n\n{self.trace}")
+                    raise AssertionError(f"the condition in `until` never holds\n\n{self.trace}")
                 self._check_rest()
                 break
             if self.events % self.check_every == 0:
@@ -693,19 +695,21 @@ class World:
 
         alive = self._survives(handle, batch[0], batch)
         for number, mail in enumerate(batch):
-            if alive and self._survives(partial(self._said, mail, results[number]), mail, [mail]):
+            if alive and self._survives(
+                partial(self._note_result, mail, results[number]), mail, [mail]
+            ):
                 self._delete(mail)
             else:
                 self.processes.handling_failed(mail)
 
-    def _said(self, mail: QueuedMessage, said: str | Exception) -> None:
-        if isinstance(said, Exception):
-            raise said
-        self.trace.note(self.now, "  {}: {}", mail, said)
+    def _note_result(self, mail: QueuedMessage, result: str | Exception) -> None:
+        if isinstance(result, Exception):
+            raise result
+        self.trace.note(self.now, "  {}: {}", mail, result)
 
     def _handle(self, mail: QueuedMessage, run: Invocation) -> None:
-        said = self.processes.handle(mail, self.post, run)
-        self.trace.note(self.now, "  {}: {}", mail, said)
+        result = self.processes.handle(mail, self.post, run)
+        self.trace.note(self.now, "  {}: {}", mail, result)
 
     def _delete(self, mail: QueuedMessage) -> None:
         if mail.queue != EFFECTS and self.chance.random() < self.mishaps.repeats:
@@ -812,7 +816,7 @@ class World:
 
     def _check(self) -> None:
         watch = self.processes.watch
-        watch.look(self.post.told)
+        watch.look(self.post.status_names)
         watch.broken += watch.looks.late(self.now)
         for task_id, problem in self.processes.troubles:
             if not isinstance(problem, CallRefused | TryAgain):

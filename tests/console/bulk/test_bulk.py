@@ -50,7 +50,7 @@ def begun_run(operator: Operator) -> str:
     return str(document(operator.asks("resubmit", "--group", group, *slow))["runId"])
 
 
-def test_many_orders_are_only_shown_unless_go_is_said(operator: Operator) -> None:
+def test_many_orders_are_only_shown_without_go(operator: Operator) -> None:
     group = archived(operator, 4)
     operator.world.submit(order("ord-9"))
     operator.world.run()
@@ -63,12 +63,12 @@ def test_many_orders_are_only_shown_unless_go_is_said(operator: Operator) -> Non
         "The run stops if more than 20% fail again. To run it:",
         f"  roundsman resubmit --group {group} --reason 'mail is back' --go",
     ]
-    told = document(operator.asks("resubmit", "ord-1", "ord-9", "ord-1", "--json"))
-    assert_schema("resubmit", told)
-    assert told["selected"] == 2
-    assert told["eligible"] == {"orders": 1, "samples": ["ord-1"]}
+    printed = document(operator.asks("resubmit", "ord-1", "ord-9", "ord-1", "--json"))
+    assert_schema("resubmit", printed)
+    assert printed["selected"] == 2
+    assert printed["eligible"] == {"orders": 1, "samples": ["ord-1"]}
     why = "only a task that ended with a failure can be resubmitted"
-    assert told["refused"] == [{"reason": why, "orders": 1, "samples": ["ord-9"]}]
+    assert printed["refused"] == [{"reason": why, "orders": 1, "samples": ["ord-9"]}]
     assert commands(operator) == []
     assert runs(operator) == []
 
@@ -97,13 +97,13 @@ def test_a_dry_run_shows_its_progress_on_a_terminal_apart_from_what_it_prints(
 @pytest.mark.exhaustive
 def test_orders_that_are_named_are_counted_while_they_are_found(operator: Operator) -> None:
     archived(operator, 2)
-    told: list[str] = []
-    choose(find_stack(None), Selection(), ["ord-1", "ord-2", "ord-1"], told.append)
-    assert told == ["1 of 2 orders found", "2 of 2 orders found"]
+    counts: list[str] = []
+    choose(find_stack(None), Selection(), ["ord-1", "ord-2", "ord-1"], counts.append)
+    assert counts == ["1 of 2 orders found", "2 of 2 orders found"]
 
 
 @pytest.mark.exhaustive
-def test_the_canary_goes_first_then_the_rest_at_the_rate_and_all_of_it_is_told(
+def test_the_canary_goes_first_then_the_rest_at_the_rate_and_all_of_it_is_reported(
     operator: Operator,
 ) -> None:
     group = archived(operator, 5)
@@ -118,7 +118,7 @@ def test_the_canary_goes_first_then_the_rest_at_the_rate_and_all_of_it_is_told(
     sender = str(operator.reads("bulk", "show", run_id)["sender"])
     assert [line.rstrip() for line in result.stdout.splitlines()] == [
         f"Bulk run {run_id} is finished.",
-        f"resubmit of 5 orders, by ops ({sender}): told to",
+        f"resubmit of 5 orders, by ops ({sender}): routine",
         "sent       5",
         "Completed  5",
     ]
@@ -126,7 +126,7 @@ def test_the_canary_goes_first_then_the_rest_at_the_rate_and_all_of_it_is_told(
         assert operator.world.effects(name) == ALL_EFFECTS
         asked = [row for row in operator.world.store.history(name) if row.kind == "resubmit"]
         assert [(row.by, row.reason, row.command_id) for row in asked] == [
-            ("ops", f"resubmit by ops: told to (bulk {run_id})", run_id)
+            ("ops", f"resubmit by ops: routine (bulk {run_id})", run_id)
         ]
     shown = operator.reads("bulk", "show", run_id)
     assert (shown["completed"], shown["selection"], shown["resume"], shown["open"]) == (
@@ -157,14 +157,14 @@ def test_a_canary_that_fails_again_stops_it_and_after_the_repair_the_rest_is_car
     assert result.stderr == (
         "resubmit was stopped: 2 of the first 2 failed again, more than 20%.\n"
     )
-    told = document(result)
-    assert (told["state"], told["sent"], told["failedAgain"], told["notReached"]) == (
+    printed = document(result)
+    assert (printed["state"], printed["sent"], printed["failedAgain"], printed["notReached"]) == (
         "stopped",
         2,
         2,
         3,
     )
-    assert told["failures"] == [
+    assert printed["failures"] == [
         {
             "group": group,
             "failure": "send_confirmation: InjectedFault: POST answered 422",
@@ -172,7 +172,7 @@ def test_a_canary_that_fails_again_stops_it_and_after_the_repair_the_rest_is_car
             "samples": ["ord-1", "ord-2"],
         }
     ]
-    run_id = str(told["runId"])
+    run_id = str(printed["runId"])
     operator.world.faults()
     operator.world.clock.now += 1000
     asked = operator.types("bulk", "resume", run_id, "--as", "eve", "--reason", "back", "--json")
@@ -202,8 +202,8 @@ def test_the_command_need_not_wait_and_the_stack_carries_the_run_out(operator: O
     operator.world.clock.now += 1000
     started = operator.asks("resubmit", "--group", group, "--go", "--no-wait", "--json")
     assert started.exit_code == 0, started.output
-    told = document(started)
-    assert (told["state"], told["sent"], told["savedAt"], told["open"]) == (
+    printed = document(started)
+    assert (printed["state"], printed["sent"], printed["savedAt"], printed["open"]) == (
         "running",
         0,
         None,
@@ -212,7 +212,7 @@ def test_the_command_need_not_wait_and_the_stack_carries_the_run_out(operator: O
     assert operator.patience.slept == []
     operator.world.pass_time(200)
     assert states(operator, names(3)) == ["Completed"] * 3
-    assert operator.reads("bulk", "show", str(told["runId"]))["state"] == "finished"
+    assert operator.reads("bulk", "show", str(printed["runId"]))["state"] == "finished"
 
 
 @pytest.mark.exhaustive
@@ -272,10 +272,10 @@ def test_a_run_is_paused_resumed_and_stopped_by_whoever_may_write_requests(
     assert_schema("bulk-stop", stopped)
     assert str(stopped["sentence"]).startswith(f"Requested: {run_id} is stopped within a minute")
     watched = operator.types("bulk", "watch", run_id, "--json")
-    told = document(watched)
-    assert_schema("bulk-watch", told)
-    assert (told["state"], watched.exit_code) == ("stopped", 1)
-    requests = told["requests"]
+    printed = document(watched)
+    assert_schema("bulk-watch", printed)
+    assert (printed["state"], watched.exit_code) == ("stopped", 1)
+    requests = printed["requests"]
     assert isinstance(requests, list)
     assert [str(one).split(" at ")[0] for one in requests] == ["paused", "resumed", "stopped"]
     late = operator.types("bulk", "pause", run_id, "--reason", "now")
@@ -306,10 +306,10 @@ def test_a_corrected_input_is_checked_for_each_order_before_the_run_begins(
     fixed = ["--set", "shippingAddress.name=B. Reader", "--not-done", "send_confirmation"]
     fixed += ["--fresh-key", "--used"]
     result = operator.asks("resubmit", "--group", group, *fixed, "--go", "--json")
-    told = document(result)
-    version, changes, refused = plan_of_run(operator, told["runId"])
+    printed = document(result)
+    version, changes, refused = plan_of_run(operator, printed["runId"])
     assert (version > 1, bool(changes), refused) == (True, True, None)
-    assert (told["completed"], told["refused"]) == (2, [])
+    assert (printed["completed"], printed["refused"]) == (2, [])
     for name in names(2):
         assert operator.world.task(name).corrections
 
@@ -321,15 +321,15 @@ def test_a_correction_that_is_not_valid_for_an_order_is_refused_for_that_order(
     group = archived(operator, 2)
     operator.world.clock.now += 1000
     result = operator.asks("resubmit", "--group", group, "--set", "nothing=1", "--go", "--json")
-    told = document(result)
-    _, changes, why = plan_of_run(operator, told["runId"])
+    printed = document(result)
+    _, changes, why = plan_of_run(operator, printed["runId"])
     assert changes is None
     assert str(why).startswith("the corrected input is not valid: ")
-    assert told["refused"] == [{"reason": why, "orders": 2, "samples": names(2)}]
+    assert printed["refused"] == [{"reason": why, "orders": 2, "samples": names(2)}]
 
 
 @pytest.mark.exhaustive
-def test_what_would_only_wait_for_a_held_agent_is_told_and_not_sent(operator: Operator) -> None:
+def test_what_would_only_wait_for_a_held_agent_is_reported_and_not_sent(operator: Operator) -> None:
     group = archived(operator, 2)
     world = operator.world
     hold = Hold("mail", OPERATOR, world.clock(), world.clock() + 3_600_000, "moving", "amy")
@@ -352,8 +352,8 @@ def test_what_would_only_wait_for_a_held_agent_is_told_and_not_sent(operator: Op
     )
     assert sent.exit_code == 4
     assert sent.stderr == "2 of the orders are still in flight.\n"
-    told = document(sent)
-    assert (told["sent"], told["underWay"], told["state"]) == (2, 2, "finished")
+    printed = document(sent)
+    assert (printed["sent"], printed["underWay"], printed["state"]) == (2, 2, "finished")
     assert states(operator, names(2)) == ["Retry"] * 2
 
 
@@ -373,11 +373,11 @@ def test_an_agent_that_is_held_midway_stops_it_before_the_next_is_sent(operator:
 
     operator.patience.sleeping = held
     result = operator.asks("resubmit", "--group", group, "--go", "--canary", "1", "--json")
-    told = document(result)
-    assert (told["sent"], told["state"], told["notReached"]) == (1, "stopped", 1)
+    printed = document(result)
+    assert (printed["sent"], printed["state"], printed["notReached"]) == (1, "stopped", 1)
     assert result.stderr.endswith("To send nevertheless, resume it with --anyway.\n")
-    assert told["why"] == "mail is held by amy: moving, and the orders would wait for it"
-    run_id = str(told["runId"])
+    assert printed["why"] == "mail is held by amy: moving, and the orders would wait for it"
+    run_id = str(printed["runId"])
     operator.types("bulk", "resume", run_id, "--anyway", "--reason", "so be it")
     world.pass_time(70)
     assert operator.reads("bulk", "show", run_id)["sent"] == 2
@@ -389,7 +389,7 @@ def test_what_cannot_be_taken_back_is_asked_once_with_the_count(
 ) -> None:
     group = archived(operator, 2)
     operator.world.clock.now += 1000
-    command = ("undo", "--group", group, "--go", "--reason", "told to")
+    command = ("undo", "--group", group, "--go", "--reason", "routine")
     refused = operator.types(*command)
     assert refused.exit_code == 2
     assert refused.stderr.startswith(
@@ -406,7 +406,7 @@ def test_what_cannot_be_taken_back_is_asked_once_with_the_count(
 
 
 @pytest.mark.exhaustive
-def test_undone_orders_begin_all_over_together_only_where_again_is_said(
+def test_undone_orders_begin_all_over_together_only_with_again(
     operator: Operator,
 ) -> None:
     for name in names(2):
@@ -414,8 +414,8 @@ def test_undone_orders_begin_all_over_together_only_where_again_is_said(
     operator.world.run()
     operator.world.clock.now += 1000
     group = group_of(operator, "ord-1")
-    told = document(operator.asks("resubmit", "--group", group, "--json"))
-    assert told["eligible"] == {"orders": 0, "samples": []}
+    printed = document(operator.asks("resubmit", "--group", group, "--json"))
+    assert printed["eligible"] == {"orders": 0, "samples": []}
     result = operator.asks("resubmit", "--group", group, "--again", "--go", "--json")
     # The card is declined again: undone though it was to go on is a failure.
     assert result.exit_code == 1
@@ -445,20 +445,20 @@ def test_a_failed_undo_that_is_made_again_ends_well_where_it_ends_undone(
     assert document(did)["eligible"] == {"orders": 0, "samples": []}
     world.faults()
     world.clock.now += 1000
-    told = document(operator.asks("resubmit", "--group", group, "--go", "--json"))
-    assert (told["undone"], told["failedAgain"]) == (2, 0)
+    printed = document(operator.asks("resubmit", "--group", group, "--go", "--json"))
+    assert (printed["undone"], printed["failedAgain"]) == (2, 0)
 
 
 @pytest.mark.exhaustive
-def test_that_a_step_happened_is_said_of_many_only_where_it_has_no_result(
+def test_that_a_step_happened_can_be_reported_for_many_only_where_it_has_no_result(
     operator: Operator,
 ) -> None:
     group = archived(operator, 2)
     operator.world.clock.now += 1000
-    told = document(
+    printed = document(
         operator.asks("resolve", "--group", group, "send_confirmation", "--did", "--json")
     )
-    assert told["refused"] == [
+    assert printed["refused"] == [
         {
             "reason": "a step can be marked as done for one order at a time only: each has "
             "its own result",
@@ -477,8 +477,8 @@ def test_many_orders_are_given_more_time_and_run_by_a_filter(operator: Operator)
     command = ("extend", "--state", "Retry", "--by", "1h", "--go", "--json")
     assert document(operator.asks(*command))["taken"] == 1
     assert operator.world.task("ord-1").complete_by == before + 3_600_000
-    told = document(operator.asks("run", "--state", "Retry", "--go", "--json"))
-    assert (told["completed"], told["selected"]) == (1, 1)
+    printed = document(operator.asks("run", "--state", "Retry", "--go", "--json"))
+    assert (printed["completed"], printed["selected"]) == (1, 1)
 
 
 @pytest.mark.parametrize(
@@ -507,7 +507,7 @@ def test_many_orders_are_given_more_time_and_run_by_a_filter(operator: Operator)
 def test_wrong_usage_is_one_sentence_and_nothing_is_asked_of_aws(
     arguments: tuple[str, ...], sentence: str
 ) -> None:
-    result = CliRunner().invoke(app, [*arguments, "--reason", "told to"])
+    result = CliRunner().invoke(app, [*arguments, "--reason", "routine"])
     assert (result.exit_code, result.stdout) == (2, "")
     assert sentence in result.stderr
     assert len(result.stderr.splitlines()) == 1
@@ -523,7 +523,7 @@ def test_orders_groups_and_runs_that_are_not_there_are_one_sentence(operator: Op
         assert (result.exit_code, result.stdout) == (3, ""), arguments
         assert result.stderr.startswith(sentence)
     for run_id in ("b-00000000", "nothing", "\x1b[31m"):
-        reason = ("--reason", "told to")
+        reason = ("--reason", "routine")
         for verb in (
             ("show",),
             ("watch",),

@@ -28,12 +28,12 @@ def test_an_order_whose_plan_cannot_be_read_is_refused_and_holds_up_no_other(
     operator.world.clock.now += 1000
     with_a_plan_that_cannot_be_read(operator, "ord-2")
     shown = document(operator.asks("resubmit", "--group", group, "--json"))
-    told = document(operator.asks("resubmit", "--group", group, "--go", "--json"))
-    for one in (shown, told):
+    printed = document(operator.asks("resubmit", "--group", group, "--go", "--json"))
+    for one in (shown, printed):
         listed = one["refused"]
         assert isinstance(listed, list)
         [refused] = listed
         assert refused["samples"] == ["ord-2"]
         assert "cannot be read" in refused["reason"]
-    assert (told["completed"], told["state"]) == (2, "finished")
+    assert (printed["completed"], printed["state"]) == (2, "finished")
     assert states(operator, names(3)) == ["Completed", "Archived", "Completed"]

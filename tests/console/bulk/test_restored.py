@@ -37,9 +37,9 @@ def run_of(operator: Operator, run_id: str) -> Mapping[str, object]:
     return operator.reads("bulk", "show", run_id)
 
 
-def paused(told: Mapping[str, object]) -> list[tuple[object, object]]:
+def paused(printed: Mapping[str, object]) -> list[tuple[object, object]]:
     """The runs of the result, and whether a pause of each was requested."""
-    runs = cast("list[Mapping[str, object]]", told["bulkRuns"])
+    runs = cast("list[Mapping[str, object]]", printed["bulkRuns"])
     return [(one["runId"], one["paused"]) for one in runs]
 
 
@@ -116,8 +116,8 @@ def test_a_request_that_waited_at_the_instant_is_considered(
     stop_supervisor(world)
     at = world.clock.now
     world.clock.now += 60_000
-    told = reconciles(operator, at, "--go")
-    assert paused(told) == ([(run_id, True)] if waits == "resume" else [])
+    report = reconciles(operator, at, "--go")
+    assert paused(report) == ([(run_id, True)] if waits == "resume" else [])
     world.pass_time(120)
     assert run_of(operator, run_id)["state"] == expected
 
@@ -163,7 +163,7 @@ def test_holds_that_are_in_force_again_are_listed(operator: Operator) -> None:
     shown = operator.types("reconcile", "--restored-to", iso(at))
     assert "mail is held by " in shown.stdout
     assert "it may have been released since" in shown.stdout
-    told = reconciles(operator, at)
-    assert_schema("reconcile", told)
-    holds = cast("list[Mapping[str, object]]", told["holds"])
+    report = reconciles(operator, at)
+    assert_schema("reconcile", report)
+    holds = cast("list[Mapping[str, object]]", report["holds"])
     assert [(one["agent"], one["reason"]) for one in holds] == [("mail", "wrong people")]

@@ -71,7 +71,7 @@ def test_a_guided_deployment_asks_for_the_services_and_for_nothing_else(
     assert without_default == set(SERVICE_URLS)
 
 
-def test_an_agent_is_told_its_settings_and_the_address_of_its_service_only(
+def test_an_agent_gets_only_its_settings_and_the_address_of_its_service(
     document: Document,
 ) -> None:
     settings = {

@@ -92,9 +92,9 @@ def test_time_left_ends_a_little_before_complete_by_so_that_a_hang_ends_in_a_rea
         seen.append(asked.time_left())
         raise TransientError("not answered in time")
 
-    said = reply(payment, clock, request(complete_by=NOW + given))
+    answer = reply(payment, clock, request(complete_by=NOW + given))
     assert seen == [timedelta(milliseconds=given - kept), timedelta(0)]
-    assert (said.outcome, clock.slept) == (Outcome.TRANSIENT, [])
+    assert (answer.outcome, clock.slept) == (Outcome.TRANSIENT, [])
 
 
 def test_time_left_keeps_two_seconds_of_the_functions_own_time_for_the_reply(
@@ -111,11 +111,11 @@ def test_a_request_for_which_the_function_has_no_time_is_given_back_unattempted(
 ) -> None:
     called: list[StepRequest] = []
     payment.performs(charge_card)(called.append)
-    said = reply(payment, clock, function_ends_at=NOW + 2_000)
-    assert (said.outcome, said.retry_after) == (Outcome.HELD, 1_000)
-    assert said.error is not None
-    assert not said.outcome_unknown
-    assert "the requests before it in its batch left no time for it" in said.error.message
+    answer = reply(payment, clock, function_ends_at=NOW + 2_000)
+    assert (answer.outcome, answer.retry_after) == (Outcome.HELD, 1_000)
+    assert answer.error is not None
+    assert not answer.outcome_unknown
+    assert "the requests before it in its batch left no time for it" in answer.error.message
     assert not called
 
 
@@ -135,13 +135,14 @@ def test_a_request_that_lay_in_its_queue_for_most_of_its_time_is_given_back_unat
     payment.performs(charge_card)(called.append)
     payment.compensates(charge_card)(called.append)
     late = request(operation=operation, sent_at=NOW - 60_000 + left, complete_by=NOW + left)
-    said = reply(payment, clock, late)
-    assert said.outcome is outcome
+    answer = reply(payment, clock, late)
+    assert answer.outcome is outcome
     assert bool(called) is (outcome is Outcome.SUCCEEDED)
-    if said.error is not None:
-        assert not said.outcome_unknown
+    if answer.error is not None:
+        assert not answer.outcome_unknown
         assert (
-            "read with 29 s of its 60 s left, because its queue has a backlog" in said.error.message
+            "read with 29 s of its 60 s left, because its queue has a backlog"
+            in answer.error.message
         )
 
 
@@ -181,13 +182,14 @@ def test_an_attempt_that_its_queue_left_too_little_time_is_not_failed_when_it_is
         clock.now += min(takes, asked.time_left() // timedelta(milliseconds=1))
         raise TransientError("not answered in time")
 
-    said = reply(payment, clock, request(sent_at=NOW - waited, complete_by=NOW + left))
-    assert said.outcome is outcome
+    answer = reply(payment, clock, request(sent_at=NOW - waited, complete_by=NOW + left))
+    assert answer.outcome is outcome
     if outcome is Outcome.HELD:
-        assert said.outcome_unknown
-        assert said.error is not None
+        assert answer.outcome_unknown
+        assert answer.error is not None
         assert (
-            said.error.message == "the wait in the queue left too little time: not answered in time"
+            answer.error.message
+            == "the wait in the queue left too little time: not answered in time"
         )
 
 

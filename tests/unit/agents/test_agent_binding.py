@@ -88,7 +88,7 @@ def of(*steps: Step, name: str = "checkout") -> Workflow:
 
 
 elsewhere = Step(name="ship", agent="shipping", complete_within=timedelta(seconds=60))
-shared = Step(name="tell", agents=("mail", "payment"), complete_within=timedelta(seconds=60))
+shared = Step(name="notify", agents=("mail", "payment"), complete_within=timedelta(seconds=60))
 
 
 def test_a_step_of_a_workflow_without_a_function_is_refused_at_import() -> None:
@@ -122,7 +122,7 @@ def test_a_step_that_is_only_undone_is_refused(payment: Agent) -> None:
 def test_each_agent_of_a_step_needs_its_function() -> None:
     for name in ("mail", "payment"):
         (missing,) = Agent(name).missing_functions([of(elsewhere, shared)])
-        assert missing.startswith(f"agent {name!r}: step 'tell' of workflow 'checkout' has no")
+        assert missing.startswith(f"agent {name!r}: step 'notify' of workflow 'checkout' has no")
 
 
 def test_a_function_of_a_step_that_no_workflow_has_is_kept_for_older_plans() -> None:

@@ -50,17 +50,17 @@ def after(seconds: float, kind: type[TransientError] = TransientError) -> Transi
     return kind("later", retry_after=timedelta(seconds=seconds))
 
 
-def error_of(said: Reply) -> tuple[str, str]:
-    assert said.error is not None
-    return said.error.type, said.error.message
+def error_of(answer: Reply) -> tuple[str, str]:
+    assert answer.error is not None
+    return answer.error.type, answer.error.message
 
 
 def test_a_call_that_fails_for_a_moment_is_made_again_in_the_same_attempt(
     payment: Agent, clock: Clock
 ) -> None:
     charge = payment.performs(charge_card)(Service(clock, DOWN, DOWN, "done"))
-    said = reply(payment, clock)
-    assert (said.outcome, said.result) == (Outcome.SUCCEEDED, "done")
+    answer = reply(payment, clock)
+    assert (answer.outcome, answer.result) == (Outcome.SUCCEEDED, "done")
     assert len(charge.calls) == 3
 
 
@@ -68,9 +68,9 @@ def test_a_service_that_stays_down_is_tried_three_times_and_the_reason_says_so(
     payment: Agent, clock: Clock
 ) -> None:
     charge = payment.performs(charge_card)(Service(clock, DOWN))
-    said = reply(payment, clock)
-    assert (said.outcome, said.retry_after) == (Outcome.TRANSIENT, None)
-    assert error_of(said) == ("TransientError", "503 (3 tries)")
+    answer = reply(payment, clock)
+    assert (answer.outcome, answer.retry_after) == (Outcome.TRANSIENT, None)
+    assert error_of(answer) == ("TransientError", "503 (3 tries)")
     assert len(charge.calls) == TRIES
 
 
@@ -120,9 +120,9 @@ def test_a_long_wait_gives_the_step_back_at_once_with_what_was_asked_for(
     payment: Agent, clock: Clock, kind: type[TransientError]
 ) -> None:
     charge = payment.performs(charge_card)(Service(clock, after(2.001, kind)))
-    said = reply(payment, clock)
-    assert (said.outcome, said.retry_after) == (Outcome.TRANSIENT, 2_001)
-    assert error_of(said) == (kind.__name__, "later")
+    answer = reply(payment, clock)
+    assert (answer.outcome, answer.retry_after) == (Outcome.TRANSIENT, 2_001)
+    assert error_of(answer) == (kind.__name__, "later")
     assert (len(charge.calls), clock.slept) == (1, [])
 
 
@@ -131,8 +131,8 @@ def test_a_wait_that_would_leave_less_than_a_second_gives_the_step_back(
 ) -> None:
     charge = payment.performs(charge_card)(Service(clock, DOWN))
     # A second is kept for the reply, so 1,099 ms are left, and 999 after the wait of 100.
-    said = reply(payment, clock, function_ends_at=NOW + 2_000 + 1_099)
-    assert (said.outcome, said.retry_after, len(charge.calls)) == (Outcome.TRANSIENT, None, 1)
+    answer = reply(payment, clock, function_ends_at=NOW + 2_000 + 1_099)
+    assert (answer.outcome, answer.retry_after, len(charge.calls)) == (Outcome.TRANSIENT, None, 1)
     clock.now = NOW
     reply(payment, clock, function_ends_at=NOW + 2_000 + 1_100)
     assert len(charge.calls) == 3
@@ -142,9 +142,9 @@ def test_what_took_long_is_not_begun_again_with_less_time_than_it_took(
     payment: Agent, clock: Clock
 ) -> None:
     charge = payment.performs(charge_card)(Service(clock, DOWN, took=20_000))
-    said = reply(payment, clock, request(complete_by=NOW + 60_000))
+    answer = reply(payment, clock, request(complete_by=NOW + 60_000))
     assert len(charge.calls) == 2  # of 59 s, 39 were left for the second, and 18 for a third
-    assert error_of(said)[1] == "503 (2 tries)"
+    assert error_of(answer)[1] == "503 (2 tries)"
 
 
 @pytest.mark.parametrize("error", [ConnectionResetError(), TimeoutError(), OSError("no route")])
@@ -153,8 +153,8 @@ def test_an_error_of_the_network_that_nobody_foresaw_is_tried_again_and_reported
 ) -> None:
     payment.performs(charge_card)(Service(clock, error))
     reported: list[Exception] = []
-    said = reply(payment, clock, report=reported.append)
-    assert error_of(said) == (
+    answer = reply(payment, clock, report=reported.append)
+    assert error_of(answer) == (
         type(error).__name__,
         "unexpected error; see the log of the payment agent (3 tries)",
     )
@@ -166,17 +166,17 @@ def test_no_other_failure_is_tried_again_in_the_attempt(
     payment: Agent, clock: Clock, error: Exception
 ) -> None:
     charge = payment.performs(charge_card)(Service(clock, error))
-    said = reply(payment, clock)
-    assert said.outcome is not Outcome.SUCCEEDED
+    answer = reply(payment, clock)
+    assert answer.outcome is not Outcome.SUCCEEDED
     assert (len(charge.calls), clock.slept) == (1, [])
 
 
 def test_a_refusal_after_a_failed_try_is_a_refusal(payment: Agent, clock: Clock) -> None:
     refusal = PermanentError("CardDeclined", "insufficient funds")
     payment.performs(charge_card)(Service(clock, DOWN, refusal))
-    said = reply(payment, clock)
-    assert said.outcome is Outcome.PERMANENT
-    assert error_of(said) == ("CardDeclined", "insufficient funds (2 tries)")
+    answer = reply(payment, clock)
+    assert answer.outcome is Outcome.PERMANENT
+    assert error_of(answer) == ("CardDeclined", "insufficient funds (2 tries)")
 
 
 def test_what_ends_the_process_is_not_tried_again(payment: Agent, clock: Clock) -> None:
@@ -188,10 +188,10 @@ def test_what_ends_the_process_is_not_tried_again(payment: Agent, clock: Clock) 
 
 def test_an_undo_is_tried_again_like_a_perform(payment: Agent, clock: Clock) -> None:
     refund = payment.compensates(charge_card)(Service(clock, DOWN, None))
-    said = reply(
+    answer = reply(
         payment, clock, request(operation="undo", idempotency_key="ord-1/charge_card/undo")
     )
-    assert (said.outcome, len(refund.calls)) == (Outcome.SUCCEEDED, 2)
+    assert (answer.outcome, len(refund.calls)) == (Outcome.SUCCEEDED, 2)
     assert len({each.idempotency_key for each in refund.calls}) == 1
 
 

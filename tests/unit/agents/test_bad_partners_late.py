@@ -76,7 +76,7 @@ def test_the_answer_was_lost_and_a_probe_finds_nothing(server: Server) -> None:
     assert partner.performs == 2
 
 
-def test_the_probe_cannot_tell(server: Server) -> None:
+def test_the_probe_cannot_know(server: Server) -> None:
     """Nothing is performed again as long as nobody knows, and no order is failed for it."""
     server.answers = [None]
     server.always = answer("404 Not Found")

@@ -37,7 +37,7 @@ DECLINED = PermanentError("CardDeclined", "no funds")
 
 @dataclass
 class Notes:
-    """Notes in memory that say what they were asked, and take or fail as they are told to."""
+    """Notes in memory that list what they were asked, and accept or fail as the test sets."""
 
     inner: CallNotes = field(default_factory=MemoryCallNotes)
     asked: list[str] = field(default_factory=list)
@@ -83,7 +83,7 @@ def payment(function: Callable[[StepRequest], object]) -> Agent:
     return agent
 
 
-def said(
+def reply_of(
     agent: Agent,
     clock: Clock,
     notes: CallNotes,
@@ -117,7 +117,7 @@ def test_a_request_that_is_given_back_uncalled_says_that_there_is_no_effect(
     clock: Clock, notes: Notes
 ) -> None:
     called: list[object] = []
-    reply = said(payment(called.append), clock, notes, guard=Held())
+    reply = reply_of(payment(called.append), clock, notes, guard=Held())
     assert (reply.outcome, reply.effect) == (Outcome.HELD, Effect.NONE)
     assert notes.asked == ["close"]
 
@@ -127,12 +127,12 @@ def test_a_copy_of_a_request_that_was_given_back_so_is_not_called_any_more(
 ) -> None:
     called: list[object] = []
     agent = payment(called.append)
-    said(agent, clock, notes, guard=Held())
-    reply = said(agent, clock, notes)
+    reply_of(agent, clock, notes, guard=Held())
+    reply = reply_of(agent, clock, notes)
     assert not called
     assert (reply.outcome, reply.effect) == (Outcome.HELD, Effect.NONE)
     assert not reply.outcome_unknown
-    again = said(agent, clock, notes, redelivered=True)
+    again = reply_of(agent, clock, notes, redelivered=True)
     assert not called
     assert (again.outcome, again.effect) == (Outcome.HELD, Effect.NONE)
 
@@ -141,14 +141,14 @@ def test_what_was_read_before_is_given_back_with_a_proof_unless_its_reader_had_n
     clock: Clock, notes: Notes
 ) -> None:
     agent = payment(returning(None))
-    reply = said(agent, clock, notes, guard=Held(), redelivered=True)
+    reply = reply_of(agent, clock, notes, guard=Held(), redelivered=True)
     assert (reply.outcome, reply.effect, reply.outcome_unknown) == (
         Outcome.HELD,
         Effect.NONE,
         False,
     )
     notes.inner.begin(LATER.idempotency_key, CLAIM + 2)
-    reply = said(agent, clock, notes, LATER, guard=Held(), redelivered=True)
+    reply = reply_of(agent, clock, notes, LATER, guard=Held(), redelivered=True)
     assert (reply.outcome, reply.effect, reply.outcome_unknown) == (Outcome.HELD, None, True)
 
 
@@ -156,15 +156,15 @@ def test_a_request_is_given_back_without_a_proof_where_a_copy_of_it_was_called(
     clock: Clock, notes: Notes
 ) -> None:
     agent = payment(returning(None))
-    assert said(agent, clock, notes).outcome is Outcome.SUCCEEDED
-    reply = said(agent, clock, notes, guard=Held())
+    assert reply_of(agent, clock, notes).outcome is Outcome.SUCCEEDED
+    reply = reply_of(agent, clock, notes, guard=Held())
     assert (reply.outcome, reply.effect) == (Outcome.HELD, None)
 
 
 def test_the_next_request_under_the_key_is_called_all_the_same(clock: Clock, notes: Notes) -> None:
     agent = payment(returning(None))
-    said(agent, clock, notes, guard=Held())
-    assert said(agent, clock, notes, LATER).outcome is Outcome.SUCCEEDED
+    reply_of(agent, clock, notes, guard=Held())
+    assert reply_of(agent, clock, notes, LATER).outcome is Outcome.SUCCEEDED
 
 
 def test_a_request_that_is_sent_twice_for_one_claim_is_closed_with_the_other(
@@ -172,19 +172,19 @@ def test_a_request_that_is_sent_twice_for_one_claim_is_closed_with_the_other(
 ) -> None:
     called: list[object] = []
     agent = payment(called.append)
-    said(agent, clock, notes, guard=Held())
+    reply_of(agent, clock, notes, guard=Held())
     sent_again = replace(NEVER_MADE, sent_at=NEVER_MADE.sent_at + 50)
-    assert said(agent, clock, notes, sent_again).outcome is Outcome.HELD
+    assert reply_of(agent, clock, notes, sent_again).outcome is Outcome.HELD
     assert not called
 
 
 def test_a_claim_without_a_number_is_called_and_proves_nothing(clock: Clock, notes: Notes) -> None:
     agent = payment(returning(None))
     numberless = replace(NEVER_MADE, lock="7f3a-0c1d.1")
-    reply = said(agent, clock, notes, numberless, guard=Held())
+    reply = reply_of(agent, clock, notes, numberless, guard=Held())
     assert (reply.outcome, reply.effect) == (Outcome.HELD, None)
-    assert said(agent, clock, notes, numberless).outcome is Outcome.SUCCEEDED
-    assert said(agent, clock, notes, guard=Held()).effect is None
+    assert reply_of(agent, clock, notes, numberless).outcome is Outcome.SUCCEEDED
+    assert reply_of(agent, clock, notes, guard=Held()).effect is None
 
 
 def test_what_was_read_too_late_to_be_begun_is_given_back_with_a_proof(
@@ -192,7 +192,7 @@ def test_what_was_read_too_late_to_be_begun_is_given_back_with_a_proof(
 ) -> None:
     called: list[object] = []
     clock.now = NOW + 50_000
-    reply = said(payment(called.append), clock, notes)
+    reply = reply_of(payment(called.append), clock, notes)
     assert (reply.outcome, reply.effect, called) == (Outcome.HELD, Effect.NONE, [])
 
 
@@ -202,7 +202,7 @@ def test_no_time_is_taken_for_a_proof_once_the_attempt_is_over(clock: Clock, not
             clock.now = ends_at
             return super().call(function, ends_at=ends_at, asks=asks)
 
-    reply = said(payment(returning(None)), clock, notes, guard=HeldLate())
+    reply = reply_of(payment(returning(None)), clock, notes, guard=HeldLate())
     assert (reply.outcome, reply.effect, notes.asked) == (Outcome.HELD, None, [])
 
 
@@ -212,7 +212,7 @@ def test_a_call_after_which_the_service_is_held_is_no_proof(clock: Clock, notes:
             function()
             raise CallHeld("payment's circuit is open", until=NOW + 60_000, called=True)
 
-    reply = said(payment(returning(None)), clock, notes, guard=GoesDown())
+    reply = reply_of(payment(returning(None)), clock, notes, guard=GoesDown())
     assert (reply.outcome, reply.outcome_unknown, reply.effect) == (Outcome.HELD, True, None)
     assert notes.asked == ["begin"]
 
@@ -224,10 +224,10 @@ def test_a_refusal_of_the_first_and_only_call_says_that_there_is_no_effect(
     clock: Clock, notes: Notes
 ) -> None:
     agent = payment(raising(DECLINED))
-    reply = said(agent, clock, notes)
+    reply = reply_of(agent, clock, notes)
     assert (reply.outcome, reply.effect) == (Outcome.PERMANENT, Effect.NONE)
     assert notes.asked == ["begin", "close"]
-    assert said(agent, clock, notes).outcome is Outcome.HELD, "a copy is not called any more"
+    assert reply_of(agent, clock, notes).outcome is Outcome.HELD, "a copy is not called any more"
 
 
 @pytest.mark.parametrize("first", [TransientError("503"), Busy("429"), OSError("reset")], ids=str)
@@ -239,7 +239,7 @@ def test_a_refusal_after_another_try_of_the_attempt_is_no_proof(
     def function(_: StepRequest) -> object:
         raise next(ends)
 
-    reply = said(payment(function), clock, notes)
+    reply = reply_of(payment(function), clock, notes)
     assert (reply.outcome, reply.effect) == (Outcome.PERMANENT, None)
     assert notes.asked == ["begin"], "one note is enough for an attempt"
 
@@ -248,7 +248,7 @@ def test_a_refusal_is_no_proof_where_another_copy_was_called_before(
     clock: Clock, notes: Notes
 ) -> None:
     notes.inner.begin(NEVER_MADE.idempotency_key, CLAIM)
-    reply = said(payment(raising(DECLINED)), clock, notes)
+    reply = reply_of(payment(raising(DECLINED)), clock, notes)
     assert (reply.outcome, reply.effect) == (Outcome.PERMANENT, None)
     assert notes.asked == ["begin"]
 
@@ -261,7 +261,7 @@ def test_a_refusal_is_no_proof_where_another_copy_is_called_before_the_key_is_cl
             notes.inner.begin(NEVER_MADE.idempotency_key, CLAIM)
 
     notes.before = copy_comes
-    reply = said(payment(raising(DECLINED)), clock, notes)
+    reply = reply_of(payment(raising(DECLINED)), clock, notes)
     assert (reply.outcome, reply.effect) == (Outcome.PERMANENT, None)
 
 
@@ -270,13 +270,13 @@ def test_a_request_that_may_have_had_its_effect_before_proves_nothing(
     clock: Clock, notes: Notes, guard: Guard
 ) -> None:
     asked = replace(NEVER_MADE, outcome_unknown=True)
-    reply = said(payment(raising(DECLINED)), clock, notes, asked, guard=guard)
+    reply = reply_of(payment(raising(DECLINED)), clock, notes, asked, guard=guard)
     assert reply.effect is None
     assert "close" not in notes.asked
 
 
 def test_a_refusal_of_what_was_read_before_is_no_proof(clock: Clock, notes: Notes) -> None:
-    reply = said(payment(raising(DECLINED)), clock, notes, redelivered=True)
+    reply = reply_of(payment(raising(DECLINED)), clock, notes, redelivered=True)
     assert (reply.outcome, reply.effect) == (Outcome.PERMANENT, None)
     assert notes.asked == ["begin"]
 
@@ -294,7 +294,7 @@ def test_a_refusal_of_what_was_read_before_is_no_proof(clock: Clock, notes: Note
 def test_no_other_end_of_a_call_proves_anything(
     clock: Clock, notes: Notes, function: Callable[[StepRequest], object]
 ) -> None:
-    assert said(payment(function), clock, notes).effect is None
+    assert reply_of(payment(function), clock, notes).effect is None
     assert notes.asked == ["begin"]
 
 
@@ -304,7 +304,7 @@ def test_no_other_end_of_a_call_proves_anything(
 def test_a_call_that_cannot_be_noted_for_now_is_not_made(clock: Clock, notes: Notes) -> None:
     called: list[object] = []
     notes.fails = {"begin": TryAgain("throttled"), "close": TryAgain("throttled")}
-    reply = said(payment(called.append), clock, notes)
+    reply = reply_of(payment(called.append), clock, notes)
     assert not called
     assert (reply.outcome, reply.retry_after, reply.effect) == (Outcome.HELD, SECOND, None)
     assert reply.error is not None
@@ -320,7 +320,7 @@ def test_a_call_that_may_not_be_noted_is_not_made_and_the_attempt_counts(
     reported: list[Exception] = []
     refused = CallRefused("noting a call: AccessDenied", "AccessDenied")
     notes.fails = {"begin": refused}
-    reply = said(payment(called.append), clock, notes, report=reported.append)
+    reply = reply_of(payment(called.append), clock, notes, report=reported.append)
     assert not called
     assert (reply.outcome, reply.effect) == (Outcome.TRANSIENT, None)
     assert reply.error is not None
@@ -334,7 +334,7 @@ def test_a_key_that_cannot_be_closed_is_no_proof(
     clock: Clock, notes: Notes, failure: Exception, guard: Guard
 ) -> None:
     notes.fails = {"close": failure}
-    reply = said(payment(raising(DECLINED)), clock, notes, guard=guard)
+    reply = reply_of(payment(raising(DECLINED)), clock, notes, guard=guard)
     assert reply.effect is None
     assert reply.outcome in (Outcome.PERMANENT, Outcome.HELD)
 
@@ -348,7 +348,7 @@ def test_a_note_that_takes_the_time_of_the_call_leaves_it_unmade(
         clock.now += 59_000
 
     notes.before = takes_long
-    reply = said(payment(called.append), clock, notes)
+    reply = reply_of(payment(called.append), clock, notes)
     assert (called, reply.outcome, reply.effect) == ([], Outcome.HELD, None)
 
 
@@ -359,7 +359,7 @@ def test_a_note_that_takes_the_time_of_the_call_leaves_it_unmade(
 def test_a_step_with_one_agent_is_noted_nowhere(clock: Clock, notes: Notes, guard: Guard) -> None:
     agent = Agent("payment")
     agent.performs(charge_card)(raising(DECLINED))
-    assert said(agent, clock, notes, guard=guard).effect is None
+    assert reply_of(agent, clock, notes, guard=guard).effect is None
     assert notes.asked == []
 
 
@@ -371,13 +371,13 @@ def test_an_undo_is_noted_nowhere(clock: Clock, notes: Notes, guard: Guard) -> N
         idempotency_key="ord-1/charge_card/undo",
         perform_key="ord-1/charge_card/perform",
     )
-    assert said(payment(returning(None)), clock, notes, asked, guard=guard).effect is None
+    assert reply_of(payment(returning(None)), clock, notes, asked, guard=guard).effect is None
     assert notes.asked == []
 
 
 @pytest.mark.parametrize("guard", [NoGuard(), Held()], ids=["refused", "held"])
 def test_without_notes_an_agent_works_and_proves_nothing(clock: Clock, guard: Guard) -> None:
-    reply = said(payment(raising(DECLINED)), clock, NO_NOTES, guard=guard)
+    reply = reply_of(payment(raising(DECLINED)), clock, NO_NOTES, guard=guard)
     assert reply.effect is None
 
 
@@ -395,7 +395,7 @@ def test_a_result_that_cannot_be_kept_says_that_the_effect_stands(
 ) -> None:
     agent = Agent("payment")
     agent.performs(charge if step is charge else charge_card)(returning(result))
-    reply = said(agent, clock, notes)
+    reply = reply_of(agent, clock, notes)
     assert (reply.outcome, reply.effect) == (outcome, Effect.STANDS)
     assert "close" not in notes.asked
 
@@ -407,11 +407,11 @@ def test_an_undo_whose_result_cannot_be_kept_says_nothing_of_the_effect(
     undone = replace(charge_card, compensation=Compensation())
     agent.compensates(undone)(returning(object()))
     asked = replace(NEVER_MADE, operation="undo", idempotency_key="ord-1/charge_card/undo")
-    reply = said(agent, clock, notes, asked)
+    reply = reply_of(agent, clock, notes, asked)
     assert (reply.outcome, reply.effect) == (Outcome.TRANSIENT, None)
 
 
-def test_a_function_can_be_called_by_something_else_that_is_told_which_it_is(clock: Clock) -> None:
+def test_a_function_can_be_called_by_something_else_that_gets_its_name(clock: Clock) -> None:
     seen: list[str] = []
 
     def call(operation: str, function: Callable[[StepRequest], object], asked: StepRequest) -> str:
@@ -419,5 +419,5 @@ def test_a_function_can_be_called_by_something_else_that_is_told_which_it_is(clo
         return f"{function(asked)} by another"
 
     agent = payment(returning("done")).called_by(call)
-    assert said(agent, clock, NO_NOTES).result == "done by another"
+    assert reply_of(agent, clock, NO_NOTES).result == "done by another"
     assert seen == ["perform"]

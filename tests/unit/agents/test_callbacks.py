@@ -40,9 +40,9 @@ def test_a_function_that_returns_a_callback_ends_its_attempt_waiting(
         clock.now += 250
         return Callback(within=timedelta(days=2))
 
-    said = reply(payment, clock)
-    assert (said.outcome, said.until) == (Outcome.WAITING, NOW + 250 + 2 * 86_400_000)
-    assert (said.result, said.error) == (None, None)
+    answer = reply(payment, clock)
+    assert (answer.outcome, answer.until) == (Outcome.WAITING, NOW + 250 + 2 * 86_400_000)
+    assert (answer.result, answer.error) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -60,37 +60,37 @@ def test_a_callbacks_time_is_a_timedelta() -> None:
 
 def test_an_undo_cannot_wait_for_a_callback(payment: Agent, clock: Clock) -> None:
     payment.compensates(charge_card)(returning(Callback(within=timedelta(days=1))))
-    said = reply(payment, clock, request(operation="undo"))
-    assert (said.outcome, said.retry_after) == (Outcome.TRANSIENT, 60_000)
-    assert said.error is not None
-    assert said.error.type == "CallbackInUndo"
+    answer = reply(payment, clock, request(operation="undo"))
+    assert (answer.outcome, answer.retry_after) == (Outcome.TRANSIENT, 60_000)
+    assert answer.error is not None
+    assert answer.error.type == "CallbackInUndo"
     assert (
-        said.error.message
+        answer.error.message
         == "the undo function returned a Callback, but an undo cannot wait for one"
     )
 
 
 def test_the_token_makes_the_reply_that_says_it_was_done() -> None:
-    said = read_reply(succeeded_reply(token_of(), {"approvedBy": "j.doe"}, clock=lambda: LATER))
-    assert (said.outcome, said.result) == (Outcome.SUCCEEDED, {"approvedBy": "j.doe"})
-    assert (said.task_id, said.step, said.operation) == ("ord-1", "charge_card", "perform")
-    assert (said.lock, said.idempotency_key) == ("7f3a-0c1d.2", "ord-1/charge_card/perform")
-    assert (said.agent, said.finished_at) == ("payment", LATER)
+    answer = read_reply(succeeded_reply(token_of(), {"approvedBy": "j.doe"}, clock=lambda: LATER))
+    assert (answer.outcome, answer.result) == (Outcome.SUCCEEDED, {"approvedBy": "j.doe"})
+    assert (answer.task_id, answer.step, answer.operation) == ("ord-1", "charge_card", "perform")
+    assert (answer.lock, answer.idempotency_key) == ("7f3a-0c1d.2", "ord-1/charge_card/perform")
+    assert (answer.agent, answer.finished_at) == ("payment", LATER)
 
 
 def test_the_token_makes_the_reply_that_says_it_failed_for_good() -> None:
     error = PermanentError("Rejected", "the limit is exceeded")
-    said = read_reply(failed_reply(token_of(), error, clock=lambda: LATER))
-    assert said.outcome is Outcome.PERMANENT
-    assert said.error is not None
-    assert (said.error.type, said.error.message) == ("Rejected", "the limit is exceeded")
+    answer = read_reply(failed_reply(token_of(), error, clock=lambda: LATER))
+    assert answer.outcome is Outcome.PERMANENT
+    assert answer.error is not None
+    assert (answer.error.type, answer.error.message) == ("Rejected", "the limit is exceeded")
 
 
 def test_the_token_makes_the_reply_that_asks_for_another_attempt() -> None:
     error = TransientError("nobody is there", retry_after=timedelta(hours=1))
-    said = read_reply(failed_reply(token_of(), error))
-    assert (said.outcome, said.retry_after) == (Outcome.TRANSIENT, 3_600_000)
-    assert said.finished_at > NOW - 400 * 86_400_000  # by the real clock
+    answer = read_reply(failed_reply(token_of(), error))
+    assert (answer.outcome, answer.retry_after) == (Outcome.TRANSIENT, 3_600_000)
+    assert answer.finished_at > NOW - 400 * 86_400_000  # by the real clock
 
 
 def test_a_token_is_of_its_attempt_and_its_item() -> None:
@@ -130,7 +130,7 @@ def test_what_is_no_token_is_refused_in_words(token: str) -> None:
         succeeded_reply(token)
 
 
-def test_a_result_that_could_not_be_kept_is_refused_where_it_is_said() -> None:
+def test_a_result_that_could_not_be_kept_is_refused_where_it_is_given() -> None:
     with pytest.raises(ValueError, match="result is an object, which is not JSON"):
         succeeded_reply(token_of(), object())
     with pytest.raises(ValueError, match="at most 32768 fit"):

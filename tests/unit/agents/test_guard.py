@@ -1,4 +1,4 @@
-"""An agent's function behind its guard: every call goes through it, and what is held is said."""
+"""An agent's function behind its guard: each call goes through it, and a held one is replied so."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -46,11 +46,11 @@ def test_a_step_that_is_held_back_is_given_back_as_held_until_then(
     called: list[object] = []
     payment.performs(charge_card)(called.append)
     clock.now += 10_000
-    said = reply(payment, clock, guard=Gate(clock, 0))
-    assert (said.outcome, said.retry_after) == (Outcome.HELD, 50_000)
-    assert said.error is not None
-    assert (said.error.type, said.error.message) == ("Held", "payment is on hold: maintenance")
-    assert not said.outcome_unknown
+    answer = reply(payment, clock, guard=Gate(clock, 0))
+    assert (answer.outcome, answer.retry_after) == (Outcome.HELD, 50_000)
+    assert answer.error is not None
+    assert (answer.error.type, answer.error.message) == ("Held", "payment is on hold: maintenance")
+    assert not answer.outcome_unknown
     assert not called
 
 
@@ -61,7 +61,7 @@ def test_a_hold_that_is_over_by_now_is_no_wait(payment: Agent, clock: Clock) -> 
     assert reply(payment, clock, asked, guard=Gate(clock, 0)).retry_after == 0
 
 
-def test_an_endless_hold_is_a_wait_that_can_be_said(payment: Agent, clock: Clock) -> None:
+def test_an_endless_hold_is_replied_as_a_wait_of_a_year(payment: Agent, clock: Clock) -> None:
     payment.performs(charge_card)(raising(CallHeld("for ever", until=10**30)))
     assert reply(payment, clock).retry_after == 365 * 86_400_000
 
@@ -70,8 +70,8 @@ def test_a_call_after_which_the_service_is_held_may_have_had_its_effect(
     payment: Agent, clock: Clock
 ) -> None:
     payment.performs(charge_card)(returning(None))
-    said = reply(payment, clock, guard=Gate(clock, 0, called=True))
-    assert (said.outcome, said.outcome_unknown) == (Outcome.HELD, True)
+    answer = reply(payment, clock, guard=Gate(clock, 0, called=True))
+    assert (answer.outcome, answer.outcome_unknown) == (Outcome.HELD, True)
 
 
 def test_a_guard_that_says_that_the_service_was_called_is_believed(
@@ -89,8 +89,8 @@ def test_a_hold_after_an_earlier_try_of_the_attempt_may_have_had_its_effect(
     payment: Agent, clock: Clock
 ) -> None:
     payment.performs(charge_card)(raising(TransientError("503")))
-    said = reply(payment, clock, guard=Gate(clock, 1))
-    assert (said.outcome, said.outcome_unknown) == (Outcome.HELD, True)
+    answer = reply(payment, clock, guard=Gate(clock, 1))
+    assert (answer.outcome, answer.outcome_unknown) == (Outcome.HELD, True)
 
 
 def test_a_failed_attempt_counts_though_the_rate_has_no_place_for_another_try(
@@ -105,11 +105,11 @@ def test_a_failed_attempt_counts_though_the_rate_has_no_place_for_another_try(
 
     payment.performs(charge_card)(raising(TransientError("503")))
     assert reply(payment, clock, guard=Crowded(clock, 0)).outcome is Outcome.HELD
-    for lets, said in ((1, "503"), (2, "503 (2 tries)")):
+    for lets, message in ((1, "503"), (2, "503 (2 tries)")):
         failed = reply(payment, clock, guard=Crowded(clock, lets))
         assert failed.outcome is Outcome.TRANSIENT
         assert failed.error is not None
-        assert failed.error.message == said
+        assert failed.error.message == message
 
 
 @pytest.mark.parametrize("answer", [Happened(), DidNotHappen()], ids=["happened", "did not"])
@@ -128,11 +128,13 @@ def test_a_hold_between_probe_and_perform_leaves_nothing_unknown_of_this_attempt
 ) -> None:
     payment.performs(charge_card)(returning(None))
     payment.probes(charge_card)(returning(DidNotHappen()))
-    said = reply(payment, clock, request(outcome_unknown=True), guard=Gate(clock, 1))
-    assert (said.outcome, said.outcome_unknown) == (Outcome.HELD, False)
+    answer = reply(payment, clock, request(outcome_unknown=True), guard=Gate(clock, 1))
+    assert (answer.outcome, answer.outcome_unknown) == (Outcome.HELD, False)
 
 
-def test_the_guard_is_told_when_the_call_must_be_over(payment: Agent, clock: Clock) -> None:
+def test_the_guard_gets_the_instant_when_the_call_must_be_over(
+    payment: Agent, clock: Clock
+) -> None:
     payment.performs(charge_card)(raising(TransientError("503")))
     gate = Gate(clock, 9)
     reply(payment, clock, guard=gate)
@@ -142,14 +144,18 @@ def test_the_guard_is_told_when_the_call_must_be_over(payment: Agent, clock: Clo
 def test_a_turn_that_comes_when_the_time_is_over_is_not_taken(payment: Agent, clock: Clock) -> None:
     called: list[object] = []
     payment.performs(charge_card)(called.append)
-    said = reply(payment, clock, guard=Gate(clock, 9, waits=59_000))
+    answer = reply(payment, clock, guard=Gate(clock, 9, waits=59_000))
     assert not called
-    assert (said.outcome, said.retry_after, said.outcome_unknown) == (Outcome.HELD, 1_000, False)
-    assert said.error is not None
-    assert said.error.message == "no time was left when the call was allowed; not attempted"
+    assert (answer.outcome, answer.retry_after, answer.outcome_unknown) == (
+        Outcome.HELD,
+        1_000,
+        False,
+    )
+    assert answer.error is not None
+    assert answer.error.message == "no time was left when the call was allowed; not attempted"
 
 
 def test_an_undo_is_held_back_like_a_perform(payment: Agent, clock: Clock) -> None:
     payment.compensates(charge_card)(returning(None))
-    said = reply(payment, clock, request(operation="undo"), guard=Gate(clock, 0))
-    assert (said.outcome, said.operation) == (Outcome.HELD, "undo")
+    answer = reply(payment, clock, request(operation="undo"), guard=Gate(clock, 0))
+    assert (answer.outcome, answer.operation) == (Outcome.HELD, "undo")

@@ -32,11 +32,11 @@ def said_while(
     asked: AgentRequest = ASKED,
     step: Step = pack,
 ) -> list[Reply]:
-    """What was said while the work went on."""
-    agent, said = Agent("warehouse"), list[Reply]()
+    """The progress that was reported during the work."""
+    agent, replies = Agent("warehouse"), list[Reply]()
     agent.performs(step)(work)
-    ask(agent, clock, asked, say=said.append)
-    return said
+    ask(agent, clock, asked, say=replies.append)
+    return replies
 
 
 def every_second(clock: Clock, seconds: int) -> Callable[[StepRequest], None]:
@@ -48,25 +48,25 @@ def every_second(clock: Clock, seconds: int) -> Callable[[StepRequest], None]:
     return work
 
 
-def test_progress_is_said_at_once_and_then_three_times_in_a_heartbeat(clock: Clock) -> None:
-    said = said_while(clock, every_second(clock, 12))
-    assert [each.finished_at - NOW for each in said] == [0, 3_000, 6_000, 9_000]
-    assert {each.outcome for each in said} == {Outcome.PROGRESS}
+def test_progress_is_reported_at_once_and_then_three_times_in_a_heartbeat(clock: Clock) -> None:
+    progress = said_while(clock, every_second(clock, 12))
+    assert [each.finished_at - NOW for each in progress] == [0, 3_000, 6_000, 9_000]
+    assert {each.outcome for each in progress} == {Outcome.PROGRESS}
 
 
 def test_progress_names_its_attempt_and_keeps_its_note_for_the_log(clock: Clock) -> None:
-    [said] = said_while(clock, every_second(clock, 1))
-    assert (said.task_id, said.step, said.operation, said.agent) == (
+    [progress] = said_while(clock, every_second(clock, 1))
+    assert (progress.task_id, progress.step, progress.operation, progress.agent) == (
         "ord-1",
         "pack",
         "perform",
         "warehouse",
     )
-    assert (said.lock, said.idempotency_key) == (ASKED.lock, ASKED.idempotency_key)
-    assert said.result == "parcel 0"
-    sent = read_reply(said.body())
+    assert (progress.lock, progress.idempotency_key) == (ASKED.lock, ASKED.idempotency_key)
+    assert progress.result == "parcel 0"
+    sent = read_reply(progress.body())
     assert sent.result is None
-    assert replace(sent, result="parcel 0") == said
+    assert replace(sent, result="parcel 0") == progress
 
 
 def test_a_step_that_nobody_waits_to_hear_of_says_nothing(clock: Clock) -> None:
@@ -75,13 +75,13 @@ def test_a_step_that_nobody_waits_to_hear_of_says_nothing(clock: Clock) -> None:
 
 def test_a_plan_with_a_heartbeat_is_kept_by_code_that_has_none(clock: Clock) -> None:
     plain = replace(pack, heartbeat_within=None)
-    said = said_while(clock, every_second(clock, 12), step=plain)
-    assert [each.finished_at - NOW for each in said] == [0, 3_000, 6_000, 9_000]
+    progress = said_while(clock, every_second(clock, 12), step=plain)
+    assert [each.finished_at - NOW for each in progress] == [0, 3_000, 6_000, 9_000]
 
 
-def test_no_progress_is_said_after_complete_by(clock: Clock) -> None:
-    said = said_while(clock, every_second(clock, 70))
-    assert said[-1].finished_at == NOW + 57_000
+def test_no_progress_is_reported_after_complete_by(clock: Clock) -> None:
+    progress = said_while(clock, every_second(clock, 70))
+    assert progress[-1].finished_at == NOW + 57_000
 
 
 def test_progress_that_cannot_be_sent_does_not_stop_the_work(clock: Clock) -> None:
@@ -107,8 +107,8 @@ def test_progress_does_not_begin_anew_with_each_try(clock: Clock) -> None:
 
 
 def test_a_strange_note_never_spoils_the_work(clock: Clock) -> None:
-    [said] = said_while(clock, lambda asked: asked.progress("\ud800" * 5_000))
-    assert len(str(said.result).encode()) <= 1_000
+    [progress] = said_while(clock, lambda asked: asked.progress("\ud800" * 5_000))
+    assert len(str(progress.result).encode()) <= 1_000
 
 
 def test_a_function_bound_to_a_step_is_called_for_each_item(clock: Clock) -> None:
@@ -116,8 +116,8 @@ def test_a_function_bound_to_a_step_is_called_for_each_item(clock: Clock) -> Non
     agent.performs(charge_card)(seen.append)
     key = "ord-1/charge_card[3]/perform"
     asked = request(step="charge_card[3]", idempotency_key=key, item={"sku": "KB-101"})
-    said = reply(agent, clock, asked)
-    assert (said.outcome, said.step, said.idempotency_key) == (
+    answer = reply(agent, clock, asked)
+    assert (answer.outcome, answer.step, answer.idempotency_key) == (
         Outcome.SUCCEEDED,
         "charge_card[3]",
         key,
@@ -146,9 +146,9 @@ def test_any_other_step_has_neither_item_nor_index(clock: Clock) -> None:
 def test_a_name_that_is_no_items_is_a_step_without_handler(clock: Clock, step: str) -> None:
     agent = Agent("payment")
     agent.performs(charge_card)(raising(AssertionError()))
-    said = reply(agent, clock, request(step=step))
-    assert said.error is not None
-    assert said.error.type == "NoHandler"
+    answer = reply(agent, clock, request(step=step))
+    assert answer.error is not None
+    assert answer.error.type == "NoHandler"
 
 
 def test_work_that_outlasts_complete_by_ends_in_silence_whatever_it_showed(clock: Clock) -> None:

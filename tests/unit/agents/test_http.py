@@ -174,7 +174,7 @@ def test_what_nobody_asked_for_is_never_taken_for_the_next_answer(server: Server
 
 
 def test_a_connection_that_was_closed_while_idle_is_replaced(server: Server) -> None:
-    server.close_after = True  # without having said so
+    server.close_after = True  # without a header that announces it
     service = Clocks().service(server)
     charge(service)
     assert server.closed.acquire(timeout=20)

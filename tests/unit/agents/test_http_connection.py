@@ -70,7 +70,7 @@ def test_a_service_that_says_nothing_in_the_handshake_is_left_when_the_time_is_o
         ("other.example", (-1, 1), True, "is for another address"),
     ],
 )
-def test_a_certificate_that_is_refused_is_said_in_words(
+def test_a_certificate_that_is_refused_is_reported_in_words(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     name: str | None,
@@ -86,7 +86,7 @@ def test_a_certificate_that_is_refused_is_said_in_words(
         assert not server.requests
 
 
-def test_a_certificate_for_another_name_is_said_in_words(
+def test_a_certificate_for_another_name_is_reported_in_words(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with running(server_context(tmp_path, name="other.example")) as server:

@@ -40,11 +40,11 @@ def test_a_success_is_answered_with_its_result_and_the_requests_own_tokens(
     payment: Agent, clock: Clock
 ) -> None:
     payment.performs(charge_card)(returning({"chargeId": "c-1"}))
-    said = reply(payment, clock)
-    assert (said.outcome, said.result) == (Outcome.SUCCEEDED, {"chargeId": "c-1"})
-    assert (said.task_id, said.step, said.operation) == ("ord-1", "charge_card", "perform")
-    assert (said.lock, said.idempotency_key) == ("7f3a-0c1d.2", "ord-1/charge_card/perform")
-    assert (said.agent, said.finished_at, said.error) == ("payment", NOW, None)
+    answer = reply(payment, clock)
+    assert (answer.outcome, answer.result) == (Outcome.SUCCEEDED, {"chargeId": "c-1"})
+    assert (answer.task_id, answer.step, answer.operation) == ("ord-1", "charge_card", "perform")
+    assert (answer.lock, answer.idempotency_key) == ("7f3a-0c1d.2", "ord-1/charge_card/perform")
+    assert (answer.agent, answer.finished_at, answer.error) == ("payment", NOW, None)
 
 
 @pytest.mark.parametrize(
@@ -99,12 +99,12 @@ def test_a_result_that_is_not_json_is_an_unexpected_error(
     payment: Agent, clock: Clock, value: object
 ) -> None:
     payment.performs(charge_card)(returning(value))
-    said = reply(payment, clock)
-    assert said.outcome is Outcome.TRANSIENT
-    assert said.effect is Effect.STANDS
-    assert said.error is not None
-    assert said.error.type == "ResultNotJson"
-    assert said.error.unexpected
+    answer = reply(payment, clock)
+    assert answer.outcome is Outcome.TRANSIENT
+    assert answer.effect is Effect.STANDS
+    assert answer.error is not None
+    assert answer.error.type == "ResultNotJson"
+    assert answer.error.unexpected
 
 
 @pytest.mark.parametrize(
@@ -124,15 +124,15 @@ def test_only_a_defect_of_the_code_is_unexpected(
     payment: Agent, clock: Clock, error: Exception, unexpected: bool
 ) -> None:
     payment.performs(charge_card)(raising(error))
-    said = reply(payment, clock)
-    assert said.error is not None
-    assert said.error.unexpected is unexpected
+    answer = reply(payment, clock)
+    assert answer.error is not None
+    assert answer.error.unexpected is unexpected
 
 
 def test_a_step_without_a_function_is_an_unexpected_error(payment: Agent, clock: Clock) -> None:
-    said = reply(payment, clock)
-    assert said.error is not None
-    assert (said.error.type, said.error.unexpected) == ("NoHandler", True)
+    answer = reply(payment, clock)
+    assert answer.error is not None
+    assert (answer.error.type, answer.error.unexpected) == ("NoHandler", True)
 
 
 HOW = ", which is not JSON; return text, finite numbers, true, false, None, lists, dicts"
@@ -145,7 +145,7 @@ class Charge:
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "message"),
     [
         (AT, "result is a datetime"),
         (Charge("ch_1"), "result is a Charge"),
@@ -167,12 +167,12 @@ class Charge:
     ],
 )
 def test_the_place_and_the_type_of_what_is_not_json_are_named(
-    payment: Agent, clock: Clock, value: object, said: str
+    payment: Agent, clock: Clock, value: object, message: str
 ) -> None:
     payment.performs(charge_card)(returning(value))
     error = reply(payment, clock).error
     assert error is not None
-    assert (error.type, error.message) == ("ResultNotJson", said + HOW)
+    assert (error.type, error.message) == ("ResultNotJson", message + HOW)
 
 
 def test_a_result_that_contains_itself_is_refused(payment: Agent, clock: Clock) -> None:
@@ -196,11 +196,11 @@ def test_a_result_of_32_kib_fits_and_one_byte_more_fails_for_good_with_the_sizes
     sizes = iter([LARGEST_RESULT - 2, LARGEST_RESULT - 1])  # without the quotes around it
     payment.performs(charge_card)(lambda _: "x" * next(sizes))
     assert reply(payment, clock).outcome is Outcome.SUCCEEDED
-    said = reply(payment, clock)
-    assert said.outcome is Outcome.PERMANENT
-    assert said.error is not None
-    assert said.error.type == "ResultTooLarge"
-    assert said.error.message == "the result is 32769 bytes of JSON; at most 32768 fit"
+    answer = reply(payment, clock)
+    assert answer.outcome is Outcome.PERMANENT
+    assert answer.error is not None
+    assert answer.error.type == "ResultTooLarge"
+    assert answer.error.message == "the result is 32769 bytes of JSON; at most 32768 fit"
 
 
 def test_a_transient_error_is_answered_with_its_words_and_the_wait_asked_for(
@@ -208,11 +208,11 @@ def test_a_transient_error_is_answered_with_its_words_and_the_wait_asked_for(
 ) -> None:
     error = TransientError("503 from acquirer", retry_after=timedelta(seconds=2.5))
     payment.performs(charge_card)(raising(error))
-    said = reply(payment, clock)
-    assert said.outcome is Outcome.TRANSIENT
-    assert said.error is not None
-    assert (said.error.type, said.error.message) == ("TransientError", "503 from acquirer")
-    assert said.retry_after == 2_500
+    answer = reply(payment, clock)
+    assert answer.outcome is Outcome.TRANSIENT
+    assert answer.error is not None
+    assert (answer.error.type, answer.error.message) == ("TransientError", "503 from acquirer")
+    assert answer.retry_after == 2_500
 
 
 def test_a_kind_of_transient_error_is_named_by_its_class(payment: Agent, clock: Clock) -> None:
@@ -220,9 +220,9 @@ def test_a_kind_of_transient_error_is_named_by_its_class(payment: Agent, clock: 
         pass
 
     payment.performs(charge_card)(raising(AcquirerDown("")))
-    said = reply(payment, clock)
-    assert said.error is not None
-    assert (said.error.type, said.retry_after) == ("AcquirerDown", None)
+    answer = reply(payment, clock)
+    assert answer.error is not None
+    assert (answer.error.type, answer.retry_after) == ("AcquirerDown", None)
 
 
 @pytest.mark.parametrize(
@@ -236,44 +236,44 @@ def test_a_strange_wait_never_spoils_the_reply(
 
 
 @pytest.mark.parametrize("asked", [5, 1.5, "5"])
-def test_a_wait_that_is_no_timedelta_is_refused_where_it_is_said(
+def test_a_wait_that_is_no_timedelta_is_refused_where_it_is_given(
     payment: Agent, clock: Clock, asked: object
 ) -> None:
     def charge(_: StepRequest) -> Json:
         raise TransientError("later", retry_after=asked)  # type: ignore[arg-type]
 
     payment.performs(charge_card)(charge)
-    said = reply(payment, clock)
-    assert (said.outcome, said.retry_after) == (Outcome.TRANSIENT, None)
-    assert said.error is not None
-    assert said.error.type == "TypeError"
+    answer = reply(payment, clock)
+    assert (answer.outcome, answer.retry_after) == (Outcome.TRANSIENT, None)
+    assert answer.error is not None
+    assert answer.error.type == "TypeError"
 
 
 def test_a_permanent_error_is_answered_with_its_type(payment: Agent, clock: Clock) -> None:
     payment.performs(charge_card)(raising(PermanentError("CardDeclined", "insufficient funds")))
-    said = reply(payment, clock)
-    assert said.outcome is Outcome.PERMANENT
-    assert said.error is not None
-    assert (said.error.type, said.error.message) == ("CardDeclined", "insufficient funds")
+    answer = reply(payment, clock)
+    assert answer.outcome is Outcome.PERMANENT
+    assert answer.error is not None
+    assert (answer.error.type, answer.error.message) == ("CardDeclined", "insufficient funds")
 
 
 def test_a_sentence_in_place_of_a_type_is_the_message_and_the_failure_is_permanent(
     payment: Agent, clock: Clock
 ) -> None:
-    payment.performs(charge_card)(raising(PermanentError("the bank said no")))
-    said = reply(payment, clock)
-    assert said.outcome is Outcome.PERMANENT
-    assert said.error is not None
-    assert (said.error.type, said.error.message) == ("PermanentError", "the bank said no")
+    payment.performs(charge_card)(raising(PermanentError("the bank refused")))
+    answer = reply(payment, clock)
+    assert answer.outcome is Outcome.PERMANENT
+    assert answer.error is not None
+    assert (answer.error.type, answer.error.message) == ("PermanentError", "the bank refused")
 
 
 @pytest.mark.parametrize(
     ("error", "untyped"),
     [
-        (PermanentError("the bank said no"), True),
+        (PermanentError("the bank refused"), True),
         (PermanentError("CardDeclined"), False),
-        (PermanentError("CardDeclined", "the bank said no"), False),
-        (PermanentError("card declined", "the bank said no"), False),  # as a service may say it
+        (PermanentError("CardDeclined", "the bank refused"), False),
+        (PermanentError("card declined", "the bank refused"), False),  # as a service may say it
         (PermanentError(""), False),
     ],
 )
@@ -290,9 +290,9 @@ def test_a_strange_error_never_spoils_the_reply(
     payment: Agent, clock: Clock, error: PermanentError
 ) -> None:
     payment.performs(charge_card)(raising(error))
-    said = reply(payment, clock)
-    assert said.outcome is Outcome.PERMANENT
-    assert len(said.body().encode()) < 10_000
+    answer = reply(payment, clock)
+    assert answer.outcome is Outcome.PERMANENT
+    assert len(answer.body().encode()) < 10_000
 
 
 def test_any_other_exception_is_transient_and_its_text_stays_here(
@@ -327,19 +327,19 @@ def test_a_step_without_handler_is_transient_and_tried_again_in_a_minute(
     payment: Agent, clock: Clock, step: str, operation: str
 ) -> None:
     payment.performs(charge_card)(returning(None))
-    said = reply(payment, clock, request(step=step, operation=operation))
-    assert (said.outcome, said.retry_after) == (Outcome.TRANSIENT, 60_000)
-    assert said.error is not None
-    assert said.error.type == "NoHandler"
-    assert "deploy the agent with it: an order keeps the steps" in said.error.message
+    answer = reply(payment, clock, request(step=step, operation=operation))
+    assert (answer.outcome, answer.retry_after) == (Outcome.TRANSIENT, 60_000)
+    assert answer.error is not None
+    assert answer.error.type == "NoHandler"
+    assert "deploy the agent with it: an order keeps the steps" in answer.error.message
 
 
 def test_an_order_that_is_no_object_fails_for_good(payment: Agent, clock: Clock) -> None:
     payment.performs(charge_card)(returning(None))
-    said = reply(payment, clock, request(input=["not", "an", "order"]))
-    assert said.outcome is Outcome.PERMANENT
-    assert said.error is not None
-    assert said.error.type == "InputNotObject"
+    answer = reply(payment, clock, request(input=["not", "an", "order"]))
+    assert answer.outcome is Outcome.PERMANENT
+    assert answer.error is not None
+    assert answer.error.type == "InputNotObject"
 
 
 def test_a_reply_is_the_documented_json(payment: Agent, clock: Clock) -> None:

@@ -96,13 +96,13 @@ def test_a_perform_that_happened_before_is_not_repeated_and_its_result_is_the_pr
     clock: Clock,
 ) -> None:
     payment = Payment(clock, YES)
-    said = payment.says(request())
-    assert (said.outcome, said.result) == (Outcome.SUCCEEDED, {"chargeId": "c-1"})
+    answer = payment.says(request())
+    assert (answer.outcome, answer.result) == (Outcome.SUCCEEDED, {"chargeId": "c-1"})
     assert payment.order == ["probe"]
     assert payment.called[0][1].perform_key == KEY
 
 
-def test_a_perform_that_did_not_happen_is_done_and_told_that_it_is_no_repeat(
+def test_a_perform_that_did_not_happen_is_done_and_does_not_count_as_a_repeat(
     clock: Clock,
 ) -> None:
     payment = Payment(clock, NO)
@@ -113,8 +113,8 @@ def test_a_perform_that_did_not_happen_is_done_and_told_that_it_is_no_repeat(
 
 def test_a_try_that_may_have_happened_is_probed_before_the_next(clock: Clock) -> None:
     payment = Payment(clock, YES, TransientError("the answer was lost"))
-    said = payment.says(request(outcome_unknown=False))
-    assert (said.outcome, said.result) == (Outcome.SUCCEEDED, {"chargeId": "c-1"})
+    answer = payment.says(request(outcome_unknown=False))
+    assert (answer.outcome, answer.result) == (Outcome.SUCCEEDED, {"chargeId": "c-1"})
     assert payment.order == ["perform", "probe"]
 
 
@@ -137,11 +137,11 @@ def test_a_probe_that_fails_is_tried_again_and_then_the_reason_says_that_it_was_
     assert payment.says(request()).result == "done"
     assert payment.order == ["probe", "probe", "perform"]
     payment = Payment(clock, TransientError("503"))
-    said = payment.says(request())
-    assert said.outcome is Outcome.TRANSIENT
-    assert said.error is not None
-    assert said.error.type == "TransientError"
-    assert said.error.message == "the probe of charge_card: 503 (3 tries)"
+    answer = payment.says(request())
+    assert answer.outcome is Outcome.TRANSIENT
+    assert answer.error is not None
+    assert answer.error.type == "TransientError"
+    assert answer.error.message == "the probe of charge_card: 503 (3 tries)"
     assert payment.order == ["probe"] * 3
 
 
@@ -182,14 +182,16 @@ def test_a_probe_that_asks_for_a_long_wait_gives_the_step_back(clock: Clock) -> 
     ],
     ids=["refused", "unexpected", "none", "bool", "not JSON"],
 )
-def test_a_probe_that_cannot_tell_proves_nothing_so_nothing_is_done_and_nothing_given_up(
+def test_a_probe_that_cannot_know_proves_nothing_so_nothing_is_done_and_nothing_given_up(
     clock: Clock, operation: str, answer: object, error_type: str, words: str
 ) -> None:
     payment = Payment(clock, answer)
-    said = payment.says(replace(UNDO if operation == "undo" else request(), outcome_unknown=True))
-    assert said.outcome is Outcome.TRANSIENT
-    assert said.error is not None
-    assert (said.error.type, said.error.message) == (error_type, words)
+    outcome = payment.says(
+        replace(UNDO if operation == "undo" else request(), outcome_unknown=True)
+    )
+    assert outcome.outcome is Outcome.TRANSIENT
+    assert outcome.error is not None
+    assert (outcome.error.type, outcome.error.message) == (error_type, words)
     assert payment.order == ["probe"]
 
 
@@ -209,8 +211,8 @@ def test_a_probe_that_cannot_be_asked_strands_no_undo_of_a_service_that_fences(
 ) -> None:
     reported: list[Exception] = []
     payment = Payment(clock, CANNOT_SAY[why])
-    said = payment.says(UNDO, fenced=True, report=reported.append)
-    assert said.outcome is Outcome.SUCCEEDED
+    answer = payment.says(UNDO, fenced=True, report=reported.append)
+    assert answer.outcome is Outcome.SUCCEEDED
     assert payment.order == ["probe", "undo"]
     asked = payment.called[1][1]
     assert asked.outcome_unknown
@@ -230,13 +232,13 @@ def test_a_probe_that_could_not_be_asked_is_not_asked_again_within_the_attempt(
     assert payment.order[3:] == ["probe", "undo"], "the next attempt asks"
 
 
-def test_the_failure_of_such_an_undo_is_not_said_to_be_the_probes(clock: Clock) -> None:
+def test_the_failure_of_such_an_undo_is_not_reported_as_the_probes(clock: Clock) -> None:
     payment = Payment(clock, PermanentError("Http405"))
     payment.ends["undo"] = [PermanentError("Refused", "no such charge")]
-    said = payment.says(UNDO, fenced=True)
-    assert said.outcome is Outcome.PERMANENT
-    assert said.error is not None
-    assert said.error.message == "no such charge"
+    answer = payment.says(UNDO, fenced=True)
+    assert answer.outcome is Outcome.PERMANENT
+    assert answer.error is not None
+    assert answer.error.message == "no such charge"
 
 
 @pytest.mark.parametrize(
@@ -247,8 +249,8 @@ def test_while_a_probe_fails_for_now_the_undo_of_a_service_that_fences_waits_for
     clock: Clock, weather: Exception
 ) -> None:
     payment = Payment(clock, weather)
-    said = payment.says(UNDO, fenced=True)
-    assert said.outcome is Outcome.TRANSIENT
+    answer = payment.says(UNDO, fenced=True)
+    assert answer.outcome is Outcome.TRANSIENT
     assert set(payment.order) == {"probe"}
 
 
@@ -256,21 +258,21 @@ def test_a_perform_of_a_service_that_fences_waits_for_its_probe_all_the_same(
     clock: Clock,
 ) -> None:
     payment = Payment(clock, PermanentError("Http405"))
-    said = payment.says(replace(request(), outcome_unknown=True), fenced=True)
-    assert said.outcome is Outcome.TRANSIENT
+    answer = payment.says(replace(request(), outcome_unknown=True), fenced=True)
+    assert answer.outcome is Outcome.TRANSIENT
     assert payment.order == ["probe"]
 
 
 @pytest.mark.parametrize("error", [WrongAddress("404"), CredentialRefused("401")])
-def test_a_perform_whose_probe_is_not_served_is_not_repeated_and_a_person_is_told(
+def test_a_perform_whose_probe_is_not_served_is_not_repeated_and_a_person_gets_an_alert(
     clock: Clock, error: TransientError
 ) -> None:
     payment = Payment(clock, error)
-    said = payment.says(replace(request(), outcome_unknown=True), fenced=True)
-    assert said.outcome is Outcome.TRANSIENT
-    assert said.error is not None
-    assert said.error.unexpected
-    assert said.error.message == f"the probe of charge_card: {error} (3 tries)"
+    answer = payment.says(replace(request(), outcome_unknown=True), fenced=True)
+    assert answer.outcome is Outcome.TRANSIENT
+    assert answer.error is not None
+    assert answer.error.unexpected
+    assert answer.error.message == f"the probe of charge_card: {error} (3 tries)"
     assert set(payment.order) == {"probe"}
 
 
@@ -292,8 +294,8 @@ def test_a_probe_that_an_undo_does_not_need_is_no_failure_for_the_breaker(clock:
     """Else each undo would open a half-open circuit again before it calls the service."""
     guard = Counting()
     payment = Payment(clock, CredentialRefused("403"))
-    said = payment.says(UNDO, fenced=True, guard=guard)
-    assert said.outcome is Outcome.SUCCEEDED
+    answer = payment.says(UNDO, fenced=True, guard=guard)
+    assert answer.outcome is Outcome.SUCCEEDED
     assert guard.errors == []
     payment.says(UNDO, guard=guard)
     assert [type(error) for error in guard.errors] == [CredentialRefused] * 3
@@ -308,8 +310,8 @@ def test_an_undo_of_what_is_known_is_not_probed(clock: Clock) -> None:
 @pytest.mark.parametrize("fenced", [True, False])
 def test_an_undo_of_what_happened_is_given_its_result(clock: Clock, fenced: bool) -> None:
     payment = Payment(clock, YES)
-    said = payment.says(UNDO, fenced=fenced)
-    assert said.outcome is Outcome.SUCCEEDED
+    answer = payment.says(UNDO, fenced=fenced)
+    assert answer.outcome is Outcome.SUCCEEDED
     assert payment.order == ["probe", "undo"]
     given = payment.called[1][1]
     assert not given.outcome_unknown
@@ -344,7 +346,7 @@ def test_an_undo_that_is_tried_again_is_not_probed_again(clock: Clock, answer: o
     assert first is second is (answer is NO)
 
 
-def test_without_a_probe_a_repeat_is_called_and_told_that_it_is_one(clock: Clock) -> None:
+def test_without_a_probe_a_repeat_is_called_and_knows_that_it_is_one(clock: Clock) -> None:
     agent, seen = Agent("payment"), list[bool]()
     agent.performs(charge_card)(lambda asked: seen.append(asked.outcome_unknown))
     reply(agent, clock, request())
@@ -373,6 +375,6 @@ def test_an_agent_with_a_probe_and_nothing_else_says_that_a_function_is_missing(
 ) -> None:
     agent = Agent("payment")
     agent.probes(charge_card)(raising(AssertionError()))
-    said = reply(agent, clock)
-    assert said.error is not None
-    assert said.error.type == "NoHandler"
+    answer = reply(agent, clock)
+    assert answer.error is not None
+    assert answer.error.type == "NoHandler"

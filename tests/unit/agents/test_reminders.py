@@ -44,9 +44,9 @@ def error_of(answer: Reminded) -> str:
 
 
 def test_the_waiting_reply_says_how_often() -> None:
-    said = reply(payment(returning(None)), Clock())
-    assert (said.outcome, said.until) == (Outcome.WAITING, NOW + 86_400_000)
-    assert said.remind_every == 3_600_000
+    answer = reply(payment(returning(None)), Clock())
+    assert (answer.outcome, answer.until) == (Outcome.WAITING, NOW + 86_400_000)
+    assert answer.remind_every == 3_600_000
 
 
 def test_without_reminders_the_waiting_reply_says_nothing_of_them() -> None:
@@ -56,11 +56,11 @@ def test_without_reminders_the_waiting_reply_says_nothing_of_them() -> None:
 
 
 def test_without_a_function_to_remind_the_attempt_fails_and_says_what_to_add() -> None:
-    said = reply(payment(), Clock())
-    assert (said.outcome, said.retry_after) == (Outcome.TRANSIENT, 60_000)
-    assert said.error is not None
-    assert said.error.type == "NoReminder"
-    assert said.error.message == (
+    answer = reply(payment(), Clock())
+    assert (answer.outcome, answer.retry_after) == (Outcome.TRANSIENT, 60_000)
+    assert answer.error is not None
+    assert answer.error.type == "NoReminder"
+    assert answer.error.message == (
         "the function returned Callback(remind_every=...), but the agent has no function to "
         "remind; bind one with @agent.reminds(step)"
     )
@@ -106,7 +106,7 @@ def test_what_the_function_returns_is_ignored(value: object) -> None:
         (CallHeld("payment is on hold by ann", until=NOW + 60_000), "Held"),
     ],
 )
-def test_what_it_raises_is_said_and_not_replied(error: Exception, kind: str) -> None:
+def test_what_it_raises_is_returned_and_not_replied(error: Exception, kind: str) -> None:
     assert error_of(reminded(payment(raising(error)))) == kind
 
 

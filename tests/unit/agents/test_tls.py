@@ -228,7 +228,7 @@ def test_files_that_cannot_be_used_are_refused_at_the_start(
         ('{"certificate": "k-3f9a", "privateKey": "k"}', "is not PEM, or they do not fit"),
     ],
 )
-def test_a_secret_that_holds_no_certificates_is_said_without_its_text(
+def test_a_secret_that_holds_no_certificates_is_reported_without_its_text(
     text: str, sentence: str
 ) -> None:
     service = RemoteService("https://127.0.0.1:9", tls=Tls(secret=FixedCredential(Secret(text))))

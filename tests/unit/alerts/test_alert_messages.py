@@ -36,17 +36,17 @@ def test_an_alert_is_as_its_schema_says(make: Callable[[], Alert]) -> None:
 
 
 def test_the_alerts_of_a_hold_are_as_their_schema_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[Alert] = []
+    alerts: list[Alert] = []
 
-    def tell(_: DeployedStack, alert: Alert) -> None:
-        told.append(alert)
+    def send(_: DeployedStack, alert: Alert) -> None:
+        alerts.append(alert)
 
-    monkeypatch.setattr(hold_alerts, "_tell", tell)
-    hold = Hold("payment", "operator", T0, T0 + 60_000, "told to", "ops")
+    monkeypatch.setattr(hold_alerts, "_tell", send)
+    hold = Hold("payment", "operator", T0, T0 + 60_000, "routine", "ops")
     hold_alerts.tell_held(NOWHERE, hold)
     hold_alerts.tell_released(NOWHERE, "payment", "ops", "", T0)
-    assert len(told) == 2
-    for alert in told:
+    assert len(alerts) == 2
+    for alert in alerts:
         assert_schema("alert-message", json.loads(alert.body))
 
 

@@ -153,11 +153,11 @@ def test_a_failure_is_alerted_whatever_call_on_its_way_fails_or_dies() -> None:
         assert world.task(order_id).state is TaskState.ARCHIVED
         assert set(news(world)) == {"first"}
 
-    told = crash_everywhere(story, lambda faults: World(shop(), faults=faults))
-    assert {"read_groups", "open_group", "publish", "change_group"} <= set(told.calls)
+    crashes = crash_everywhere(story, lambda faults: World(shop(), faults=faults))
+    assert {"read_groups", "open_group", "publish", "change_group"} <= set(crashes.calls)
 
 
-def test_an_all_clear_is_told_whatever_call_on_its_way_fails_or_dies() -> None:
+def test_an_all_clear_is_sent_whatever_call_on_its_way_fails_or_dies() -> None:
     calls = ("read_groups", "members", "change_group", "publish", "remove_group")
     for call in calls:
         for fault in (Fault.CRASH_BEFORE, Fault.CRASH_AFTER, Fault.NOT_DONE, Fault.UNKNOWN):
@@ -199,7 +199,7 @@ def test_a_group_whose_opener_dies_is_alerted_by_the_next_pass_once_it_may_be() 
     assert shells.alerts() == ["task_archived"]
 
 
-def test_of_two_passes_that_see_one_untold_group_one_alerts() -> None:
+def test_of_two_passes_that_see_one_unreported_group_one_alerts() -> None:
     shells = archived(Faults().on("publish", Fault.CRASH_BEFORE))
     shells.wait(60)
     faults = Faults()
@@ -251,7 +251,7 @@ def news_of(shells: Shells) -> list[str]:
 
 
 @pytest.mark.parametrize("at", ["change_group", "publish"])
-def test_of_two_passes_that_see_one_closed_group_one_tells_its_end(at: str) -> None:
+def test_of_two_passes_that_see_one_closed_group_one_reports_its_end(at: str) -> None:
     shells, faults = closed_untold(), Faults()
 
     def rival(call: str) -> None:
@@ -264,7 +264,7 @@ def test_of_two_passes_that_see_one_closed_group_one_tells_its_end(at: str) -> N
     assert shells.groups.groups() == []
 
 
-def test_a_closed_group_that_is_opened_anew_meanwhile_is_told_as_no_all_clear() -> None:
+def test_no_all_clear_is_sent_for_a_closed_group_that_is_opened_again_meanwhile() -> None:
     shells, faults = closed_untold(), Faults()
 
     def fails_again(call: str) -> None:
@@ -316,7 +316,7 @@ def test_ten_thousand_failures_alike_cost_one_instance_a_read_every_few_seconds(
     for number in range(10_000):
         shells.now = T0 + number * 10 * SECOND // 10_000
         one.failed(replace(shells.task(), task_id=f"ord-{number}"), ONE)
-    assert groups.writes == 2, "opened, and told"
+    assert groups.writes == 2, "opened, and alerted"
     assert groups.reads == 2
     shells.now += KNOWN_FOR
     one.failed(shells.task(), ONE)

@@ -1,4 +1,4 @@
-"""Failure groups: what there is to tell of one, decided from a census and the clock alone."""
+"""Failure groups: which alert is due, decided from a census and the clock alone."""
 
 from dataclasses import replace
 
@@ -39,7 +39,7 @@ def new(how: str = "archived") -> Group:
     return opened(failed(how), agent="payment", task_id="ord-1", since=T0, now=T0)
 
 
-def told_group(how: str = "archived", count: int = 1) -> Group:
+def alerted_group(how: str = "archived", count: int = 1) -> Group:
     return alerted(replace(new(how), count=count), count, T0)
 
 
@@ -54,17 +54,17 @@ def news(group: Group, count: int, at: int, *, undone_count: int = MANY) -> Aler
 # ---- the first alert ---------------------------------------------------------------------
 
 
-def test_whoever_opens_a_group_tells_of_it_and_others_leave_it_to_them_for_a_while() -> None:
+def test_whoever_opens_a_group_alerts_of_it_and_others_leave_it_to_them_for_a_while() -> None:
     assert not is_due(new(), T0 + SENDING_LEASE - 1)
     assert is_due(new(), T0 + SENDING_LEASE), "it has died, it seems"
 
 
 @pytest.mark.parametrize("count", [0, 1, 200])
-def test_a_group_that_nobody_told_of_is_told_whatever_became_of_its_members(count: int) -> None:
+def test_a_group_without_an_alert_gets_one_whatever_became_of_its_members(count: int) -> None:
     verdict = evaluate(new(), of(count), T0 + SENDING_LEASE, undone_count=MANY)
     assert verdict.news is AlertKind.FIRST
     assert verdict.group.alerting_until == T0 + 2 * SENDING_LEASE
-    assert verdict.group.told_at is None, "not before it was told"
+    assert verdict.group.told_at is None, "not before the alert was sent"
 
 
 def test_a_group_of_one_text_however_long_is_small() -> None:
@@ -92,14 +92,14 @@ def test_a_group_of_one_text_however_long_is_small() -> None:
         (10, 3, 10 * ANY_GROWTH_AFTER, None),
     ],
 )
-def test_an_update_tells_of_manifold_growth_or_after_hours_of_any(
+def test_an_update_is_sent_after_fourfold_growth_or_after_hours_of_any(
     knew: int, count: int, after: int, expected: AlertKind | None
 ) -> None:
-    assert news(told_group(count=knew), count, T0 + after) is expected
+    assert news(alerted_group(count=knew), count, T0 + after) is expected
 
 
 def test_a_hundred_thousand_failures_in_a_row_make_ten_alerts() -> None:
-    group, at, alerts = told_group(), T0, 1
+    group, at, alerts = alerted_group(), T0, 1
     for count in range(1, 100_001, 50):
         at += MINUTE
         verdict = evaluate(group, of(count), at, undone_count=MANY)
@@ -112,7 +112,7 @@ def test_a_hundred_thousand_failures_in_a_row_make_ten_alerts() -> None:
 
 def test_growth_counts_from_how_few_there_were_in_between() -> None:
     fewer = evaluate(
-        told_group(count=200), of(3), T0 + MIN_UPDATE_INTERVAL, undone_count=MANY
+        alerted_group(count=200), of(3), T0 + MIN_UPDATE_INTERVAL, undone_count=MANY
     ).group
     assert fewer.told_count == 3
     assert news(fewer, 12, T0 + MIN_UPDATE_INTERVAL) is AlertKind.UPDATE
@@ -122,25 +122,25 @@ def test_growth_counts_from_how_few_there_were_in_between() -> None:
 
 
 def test_the_all_clear_comes_once_no_member_was_there_for_some_minutes() -> None:
-    calm = evaluate(told_group(), Census(), T0 + MINUTE, undone_count=MANY)
+    calm = evaluate(alerted_group(), Census(), T0 + MINUTE, undone_count=MANY)
     assert (calm.news, calm.group.clear_since) == (None, T0 + MINUTE)
     waits = evaluate(calm.group, Census(), T0 + MINUTE + CLEAR_FOR - 1, undone_count=MANY)
     assert (waits.news, waits.group.closed_at) == (None, None)
     assert waits.group.look_at == T0 + MINUTE + CLEAR_FOR
     closed = evaluate(waits.group, Census(), T0 + MINUTE + CLEAR_FOR, undone_count=MANY)
     assert (closed.news, closed.group.closed_at) == (AlertKind.CLEAR, T0 + MINUTE + CLEAR_FOR)
-    assert is_due(closed.group, closed.group.alerting_until), "until it is told"
+    assert is_due(closed.group, closed.group.alerting_until), "until the alert is sent"
 
 
 def test_a_canary_that_fails_takes_the_calm_back_and_is_no_news() -> None:
-    calm = evaluate(told_group(count=3), Census(), T0 + MINUTE, undone_count=MANY).group
+    calm = evaluate(alerted_group(count=3), Census(), T0 + MINUTE, undone_count=MANY).group
     back = evaluate(calm, of(1), T0 + 2 * MINUTE, undone_count=MANY)
     assert (back.news, back.group.clear_since) == (None, None)
 
 
 def test_one_more_failure_takes_the_calm_back_before_the_group_can_be_closed() -> None:
-    assert rejoined(told_group(), T0) is None, "nothing is written for it"
-    calm = evaluate(told_group(), Census(), T0 + MINUTE, undone_count=MANY).group
+    assert rejoined(alerted_group(), T0) is None, "nothing is written for it"
+    calm = evaluate(alerted_group(), Census(), T0 + MINUTE, undone_count=MANY).group
     back = rejoined(calm, T0 + 2 * MINUTE)
     assert back is not None
     assert (back.clear_since, back.version) == (None, calm.version + 1)
@@ -168,7 +168,7 @@ def test_of_undone_orders_the_latest_count() -> None:
 
 
 def test_undone_orders_calm_down_at_half_the_number_that_alerts() -> None:
-    group = told_group("undone", MANY)
+    group = alerted_group("undone", MANY)
     assert evaluate(group, of(MANY // 2), T0 + MINUTE, undone_count=MANY).group.clear_since is None
     calm = evaluate(group, of(MANY // 2 - 1), T0 + MINUTE, undone_count=MANY).group
     assert calm.clear_since == T0 + MINUTE
@@ -186,7 +186,7 @@ def test_a_group_that_nobody_heard_of_ends_without_a_word() -> None:
 
 
 def test_a_group_is_looked_at_the_less_often_the_longer_nothing_changes() -> None:
-    group, at, looks = told_group(), T0, list[int]()
+    group, at, looks = alerted_group(), T0, list[int]()
     for _ in range(7):
         at = group.look_at
         looks.append((at - group.looked_at) // MINUTE if group.looked_at else 0)

@@ -174,7 +174,7 @@ def test_an_all_clear_is_of_its_group_and_asks_for_nothing() -> None:
     assert "resubmit" not in alert.text
 
 
-def test_an_agent_that_takes_no_work_is_said_to() -> None:
+def test_the_alert_names_an_agent_that_takes_no_work() -> None:
     held = {"worker/normal": AgentView(held_until=T0 + MINUTE, held_why="its circuit is open")}
     alert, body = alert_of(failed(), agents=held)
     assert body["agents"] == [
@@ -362,7 +362,7 @@ def test_an_order_id_is_quoted_where_a_shell_would_act_on_it() -> None:
 # ---- agents --------------------------------------------------------------------------------
 
 
-def test_a_circuit_that_opens_is_told_with_what_happens_and_what_to_do() -> None:
+def test_the_alert_of_an_open_circuit_has_what_happens_and_what_to_do() -> None:
     alert = breaker_opened_alert("payment", "5 calls in a row failed", opened_at=T0, until=T0)
     body = json.loads(alert.body)
     assert body["do"]["hold"] == "roundsman hold payment --for 30m --reason '...'"
@@ -371,7 +371,7 @@ def test_a_circuit_that_opens_is_told_with_what_happens_and_what_to_do() -> None
     assert alert.attributes["agent"] == "payment"
 
 
-def test_a_circuit_that_closes_is_told_with_how_long_it_was_open() -> None:
+def test_the_alert_of_a_closed_circuit_has_how_long_it_was_open() -> None:
     alert = breaker_closed_alert("payment", since=T0, now=T0 + 3 * MINUTE)
     assert alert.sms == (
         "The service of agent payment answers again after 3 min; "

@@ -78,7 +78,7 @@ def test_texts_that_never_repeat_cost_a_full_row_a_write_every_few_seconds(how: 
         else:
             one.ended(task, replace(failed, state=TaskState.UNDONE), ONE)
     assert groups.reads <= 2
-    assert groups.writes <= 3, "refused once; the overflow group opened, and told"
+    assert groups.writes <= 3, "refused once; the overflow group opened, and alerted"
     shells.now += KNOWN_FOR
     groups.remove(groups.groups()[0])
     groups.remove(groups.groups()[0])

@@ -114,7 +114,7 @@ def test_a_binary_secret_is_refused_in_words() -> None:
         ('{"apiKey": 7}', "has no text in its field 'apiKey'"),
     ],
 )
-def test_a_field_that_is_not_there_is_said_without_the_text(text: str, sentence: str) -> None:
+def test_a_missing_field_is_reported_without_the_text(text: str, sentence: str) -> None:
     with pytest.raises(CredentialRefused, match=sentence) as caught:
         Store([text]).credential("apiKey").current()
     assert HIDDEN not in str(caught.value)

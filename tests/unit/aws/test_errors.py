@@ -161,7 +161,7 @@ def test_a_cancelled_transaction_means_what_cancelled_it(
     assert type(meaning(client_error("TransactionCanceledException", 400, *reasons))) is kind
 
 
-def test_what_aws_said_in_words_is_not_repeated_since_it_may_quote_the_order() -> None:
+def test_the_text_of_an_error_of_aws_is_not_repeated_since_it_may_quote_the_order() -> None:
     assert "tok_secret" not in str(meaning(client_error("ValidationException")))
 
 

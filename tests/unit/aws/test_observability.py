@@ -56,7 +56,7 @@ def test_a_key_that_is_set_inside_another_is_again_what_it_was_outside(
     assert "attempt" not in outside
 
 
-def test_a_line_of_what_goes_well_has_what_was_said_and_no_more(
+def test_a_line_about_a_success_has_its_message_and_no_more(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("_X_AMZN_TRACE_ID", "Root=1-67890abc-def;Sampled=0")  # as Lambda does
@@ -114,7 +114,7 @@ def test_metrics_are_sent_whatever_level_was_chosen(
 
 
 def test_libraries_do_not_speak_where_lambda_would_let_them() -> None:
-    """At DEBUG botocore tells each request as a whole, with what was ordered."""
+    """At DEBUG botocore logs each request as a whole, with what was ordered."""
     root = logging.getLogger()
     before = root.level
     try:

@@ -25,7 +25,7 @@ def test_each_agent_has_outputs_of_its_own() -> None:
     assert reply_queue_of(found, "payment_backup") == f"{URL}_PaymentBackupReplyQueue"
 
 
-def test_the_settings_of_the_nested_stacks_are_told() -> None:
+def test_the_settings_of_the_nested_stacks_are_outputs() -> None:
     assert nested_settings(OUTPUTS) == {
         "DueShards": "16",
         "PointInTimeRecovery": "true",

@@ -65,7 +65,7 @@ def test_a_failure_that_may_be_tried_at_once_counts_though_its_step_is_parked() 
     assert (record.held_since, record.failure_count) == (T0, 1)
 
 
-def test_a_long_hold_is_looked_at_again_every_few_minutes_and_told_once() -> None:
+def test_a_long_hold_is_looked_at_again_every_few_minutes_and_recorded_once() -> None:
     world = World(plan(step("a"), complete_within=timedelta(minutes=10)))
     world.hold("worker", 3_600)
     first = world.start()
@@ -81,7 +81,7 @@ def test_a_long_hold_is_looked_at_again_every_few_minutes_and_told_once() -> Non
     assert world.record("a").held_since is None
 
 
-def test_started_is_told_when_the_first_step_is_claimed_and_not_when_it_is_held() -> None:
+def test_started_is_sent_when_the_first_step_is_claimed_and_not_when_it_is_held() -> None:
     world = held()
     world.task = replace(world.task, reply_to="https://queue.example/replies")
     assert world.owed() == []
@@ -159,7 +159,7 @@ def test_holding_counts_nothing_against_attempts_that_failed_before_and_after() 
     assert world.task_state() is TaskState.ARCHIVED
 
 
-def test_only_the_first_of_many_times_that_a_step_is_given_back_is_told() -> None:
+def test_only_the_first_of_many_times_that_a_step_is_given_back_is_recorded() -> None:
     world = started()
     rows: list[HistoryRow] = []
     for _ in range(5):
@@ -561,7 +561,7 @@ def test_a_step_that_may_have_happened_says_why_it_does_not_go_to_another_agent(
     assert (stays in decision.reason) is (agents == TWO)
 
 
-def test_a_step_with_a_proof_that_is_parked_at_both_agents_is_not_said_to_stay() -> None:
+def test_a_step_with_a_proof_that_is_parked_at_both_agents_is_not_reported_to_stay() -> None:
     world = World(plan(step("a", agents=TWO)))
     world.start()
     decision = world.hold("first", 600).hold("second", 600).gives_back("a", effect=Effect.NONE)
@@ -607,7 +607,7 @@ def test_with_proof_a_step_moves_on_if_any_of_the_other_agents_takes_work() -> N
         assert (world.record("a").agent is not None) is moves
 
 
-def test_an_undo_is_not_said_to_stay_where_it_is() -> None:
+def test_an_undo_is_not_reported_to_stay_where_it_is() -> None:
     world = World(plan(step("a", agents=TWO, compensation=FENCED), on_failure=Undo()))
     world.start()
     world.ask_undo()

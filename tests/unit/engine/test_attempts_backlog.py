@@ -329,7 +329,7 @@ def test_a_step_of_several_agents_may_go_to_another_once_its_complete_by_is_over
     assert request(world, "a").complete_by == world.record("a").complete_by
 
 
-def test_an_undo_that_nobody_reads_fails_in_the_end_and_a_person_is_told() -> None:
+def test_an_undo_that_nobody_reads_fails_in_the_end_with_an_alert() -> None:
     compensation = Compensation(fences_late_performs=True, retry=Retry(max_attempts=2))
     world = World(plan(step("a", compensation=compensation), on_failure=Undo()))
     world.start()

@@ -15,14 +15,14 @@ from roundsman.model.workflow import Compensation, Retry, Undo
 from tests.support.coping_stories import FENCED, SLOW
 from tests.support.machine_world import T0, World, plan, requests_in, step
 
-SAID = Claimant("sched", "nonce")
+CLAIMANT = Claimant("sched", "nonce")
 
 
 def slow(**agents: AgentView) -> World:
     """A step of ten minutes that is to be heard of every ten seconds."""
     world = World(plan(SLOW))
     world.agents = {f"{name}/normal": view for name, view in agents.items()}
-    world.start(SAID)
+    world.start(CLAIMANT)
     return world
 
 
@@ -217,9 +217,9 @@ def test_what_the_agent_says_after_it_began_to_wait_changes_nothing() -> None:
 
 def test_the_request_of_a_step_that_waits_is_not_sent_again() -> None:
     world = slow()
-    assert requests_in(world.start(SAID)) == ["a"]
+    assert requests_in(world.start(CLAIMANT)) == ["a"]
     world.waits_for_callback("a", 600)
-    assert requests_in(world.start(SAID)) == []
+    assert requests_in(world.start(CLAIMANT)) == []
 
 
 def test_a_waiting_reply_of_an_attempt_that_is_over_changes_nothing() -> None:

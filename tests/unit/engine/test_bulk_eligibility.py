@@ -215,14 +215,14 @@ def test_without_its_plan_an_order_is_refused() -> None:
     assert "is not stored" in refused.why
 
 
-def test_that_a_perform_happened_is_not_said_of_many() -> None:
+def test_that_a_perform_happened_cannot_be_reported_for_many() -> None:
     run = a_run(Resolve(ASKED, "charge", did=True))
     assert judged(run, ORDER, PLAN, archived(), FAILED_AT + 2) == NotFor(KNOWN_BY_ITSELF)
     run = a_run(Resolve(ASKED, "charge", did=False))
     assert isinstance(judged(run, ORDER, PLAN, archived(), FAILED_AT + 2), Eligible)
 
 
-def test_that_an_undo_happened_may_be_said_of_many() -> None:
+def test_that_an_undo_happened_can_be_reported_for_many() -> None:
     task = archived()
     failed = replace(task.step("reserve"), process_state=ProcessState.UNDO_ERROR)
     task = replace(task, steps={**task.steps, "reserve": failed})
@@ -386,19 +386,19 @@ def test_a_command_was_taken_where_the_task_or_its_history_says_so() -> None:
 
 
 def test_refusals_are_those_of_this_runs_command() -> None:
-    said = "resubmit by amy refused: the task is completed"
+    reason = "resubmit by amy refused: the task is completed"
     other = "cancel by ann refused: the task is already undone"
-    rows = [row("refused", 8, ID, said), row("refused", 9, "c-1", other), row("resubmit", 9, ID)]
+    rows = [row("refused", 8, ID, reason), row("refused", 9, "c-1", other), row("resubmit", 9, ID)]
     assert refusals(a_run(), rows) == ["the task is completed"]
     assert refusals(a_run(), rows, since=T0) == ["the task is completed"]
     assert refusals(a_run(), rows, since=T0 + 1) == [], "of an earlier try"
 
 
-def test_a_refusal_in_other_words_is_told_as_it_is() -> None:
+def test_a_refusal_in_other_words_is_shown_as_it_is() -> None:
     assert refusals(a_run(), [row("refused", 8, ID, "not today")]) == ["not today"]
 
 
-def test_a_failure_is_told_with_its_group() -> None:
+def test_a_failure_is_reported_with_its_group() -> None:
     task = replace(archived(), ending=Termination(TaskState.ARCHIVED, "w", "charge", error=ERROR))
     group, words = failure_words(task)
     assert group.startswith("f-")
@@ -406,7 +406,7 @@ def test_a_failure_is_told_with_its_group() -> None:
     assert failure_words(replace(task, state=TaskState.COMPLETED)) == ("none", "w")
 
 
-def test_a_failure_is_told_with_what_is_known_of_it() -> None:
+def test_a_failure_is_reported_with_what_is_known_of_it() -> None:
     error = StepError("CardDeclined", "")
     task = replace(archived(), ending=Termination(TaskState.ARCHIVED, "w", "charge", error=error))
     assert failure_words(task)[1] == "charge: CardDeclined"

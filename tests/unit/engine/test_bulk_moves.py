@@ -69,8 +69,8 @@ def next_move(
 def sent(progress: RunProgress, run: Run, count: int, now: int = NOW) -> RunProgress:
     """So many more of the plan, taken up and sent."""
     orders = [f"ord-{progress.reached + place}" for place in range(count)]
-    told = taken_up(progress, [InFlightOrder(order) for order in orders], [], run.terms, now)
-    return were_sent(told, orders)
+    taken = taken_up(progress, [InFlightOrder(order) for order in orders], [], run.terms, now)
+    return were_sent(taken, orders)
 
 
 def ended(progress: RunProgress, outcomes: str, now: int = NOW) -> RunProgress:

@@ -112,7 +112,7 @@ def test_an_unfenced_undo_waits_for_the_second_request_if_the_first_succeeded_la
     assert world.record("a").not_before == T0 + 60 * SECOND + SKEW
 
 
-def test_an_unfenced_undo_waits_for_a_request_whose_outcome_a_person_has_said() -> None:
+def test_an_unfenced_undo_waits_for_a_request_whose_outcome_a_person_has_reported() -> None:
     world = of(step("a", compensation=UNFENCED))
     world.resolve("a", did=False)
     world.ask_undo()

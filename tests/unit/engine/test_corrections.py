@@ -144,8 +144,8 @@ def test_what_a_finished_step_has_used_changes_only_if_the_operator_says_so() ->
     sentence = refusal(world, lambda: world.correct(TOKEN))
     assert sentence == "token was used by a: set `used` to change it nevertheless"
     decision = world.correct(TOKEN, used=True)
-    said = "resubmit by ann; corrected token (token was used by a)"
-    assert decision.history[-1].reason == said
+    reason = "resubmit by ann; corrected token (token was used by a)"
+    assert decision.history[-1].reason == reason
     world.start()
     world.wait(1).is_refused("b")
     world.ask_undo()
@@ -271,7 +271,7 @@ def test_a_copy_of_an_old_request_does_not_settle_the_corrected_step() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (Change(("orderId",), "x"), "orderId cannot be corrected: it is not part of the input"),
         (Change(("lines", 7, "sku"), "x"), "there is no field lines[7].sku"),
@@ -280,9 +280,9 @@ def test_a_copy_of_an_old_request_does_not_settle_the_corrected_step() -> None:
         (Change(("note",), "x" * CORRECTIONS_LIMIT), f"at most {CORRECTIONS_LIMIT} fit in its"),
     ],
 )
-def test_a_correction_that_cannot_be_made_is_refused(change: Change, said: str) -> None:
+def test_a_correction_that_cannot_be_made_is_refused(change: Change, message: str) -> None:
     world = refused()
-    assert said in refusal(world, lambda: world.correct(change))
+    assert message in refusal(world, lambda: world.correct(change))
 
 
 def test_a_correction_that_is_nested_too_deep_is_refused() -> None:
@@ -493,8 +493,8 @@ def test_at_most_ten_paths_are_named(many: int, more: str) -> None:
     world = refused()
     names = [f"f{number:02}" for number in range(many)]
     decision = world.correct(*(Change((name,), 1) for name in names))
-    said = f"corrected {', '.join(names[:10])}{more}"
-    assert decision.history[-1].reason == f"resubmit by ann; {said}"
+    words = f"corrected {', '.join(names[:10])}{more}"
+    assert decision.history[-1].reason == f"resubmit by ann; {words}"
 
 
 def test_the_fields_of_the_engine_are_named_in_their_order() -> None:

@@ -284,7 +284,7 @@ def started_statuses(world: World) -> int:
     )
 
 
-def test_an_application_is_told_once_that_its_order_has_started() -> None:
+def test_an_application_gets_the_status_started_once() -> None:
     world = undone()
     assert started_statuses(world) == 1
     world.resubmit(again=True)
@@ -293,7 +293,7 @@ def test_an_application_is_told_once_that_its_order_has_started() -> None:
     assert started_statuses(world) == 1
 
 
-def test_it_is_told_so_once_though_the_step_goes_to_another_agent() -> None:
+def test_it_gets_started_once_though_the_step_goes_to_another_agent() -> None:
     world = routed()
     world.fails("a")
     world.hold("second", 60).start()

@@ -57,7 +57,7 @@ def cancelled() -> World:
     return world
 
 
-def test_the_task_after_a_command_is_told_and_nothing_is_stored() -> None:
+def test_the_task_after_a_command_is_returned_and_nothing_is_stored() -> None:
     world = archived()
     before = world.task
     assert after(world, Resubmit(ASKED)).step("b").process_state is ProcessState.PENDING

@@ -161,9 +161,9 @@ def test_the_order_of_an_answers_keys_is_not_that_of_the_message_that_brought_it
     world = World(plan(quote, pick(quote, for_each="results.quote.*")), order={})
     world.start()
     world.succeeds("quote", {"b": "B", "a": "A"})
-    said = [item(world, "pick[0]"), item(world, "pick[1]")]
+    records = [item(world, "pick[0]"), item(world, "pick[1]")]
     world.task = read_task(task_item(world.task))
-    assert [item(world, "pick[0]"), item(world, "pick[1]")] == said == ["A", "B"]
+    assert [item(world, "pick[0]"), item(world, "pick[1]")] == records == ["A", "B"]
 
 
 def test_an_item_is_the_same_when_its_undo_is_made_again_after_all_else_is_undone() -> None:
@@ -195,7 +195,7 @@ def test_an_undo_sees_what_its_item_answered_under_the_name_of_its_request() -> 
 
 
 @pytest.mark.parametrize(
-    ("for_each", "kind", "said"),
+    ("for_each", "kind", "message"),
     [
         ("input.total", "ForEachNotAList", "must give a list, not a string"),
         ("input", "ForEachNotAList", "must give a list, not an object"),
@@ -213,7 +213,7 @@ def test_an_undo_sees_what_its_item_answered_under_the_name_of_its_request() -> 
     ],
 )
 def test_a_list_that_cannot_be_run_over_fails_the_step_in_a_sentence(
-    for_each: str, kind: str, said: str
+    for_each: str, kind: str, message: str
 ) -> None:
     made = plan(pick(for_each=for_each), step("ship", "pick"), on_failure=Archive())
     order: Json = {"total": "secret", "lines": [{"sku": "secret"}], "large": ["x" * 204_801]}
@@ -223,7 +223,7 @@ def test_a_list_that_cannot_be_run_over_fails_the_step_in_a_sentence(
     assert world.state("pick") is P.ERROR
     assert error is not None
     assert error.type == kind
-    assert said in error.message
+    assert message in error.message
     assert world.decisions[-1][2].reason.startswith(f"pick: {error.message}")
     assert "secret" not in world.decisions[-1][2].reason
     assert world.task_state() is TaskState.ARCHIVED

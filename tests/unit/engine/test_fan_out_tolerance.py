@@ -218,9 +218,9 @@ def test_an_undo_that_fails_archives_the_task_and_can_be_made_again_or_by_hand()
     failure = failure_of(world.task)
     assert failure is not None
     assert (failure.step, failure.how) == ("pick", UNDO_FAILED), "which is critical"
-    told = Sample(world.task, world.plan).document()
-    assert (told["step"], told["attempts"]) == ("pick[1]", 1)
-    assert told["steps"]["pick[0]"] == "Processed"  # type: ignore[index, call-overload]
+    document = Sample(world.task, world.plan).document()
+    assert (document["step"], document["attempts"]) == ("pick[1]", 1)
+    assert document["steps"]["pick[0]"] == "Processed"  # type: ignore[index, call-overload]
     world.resolve("pick[1]")
     assert world.state("pick[1]") is P.SKIPPED
     world.start()

@@ -102,7 +102,7 @@ def one_failed(*others: str) -> World:
 
 
 @pytest.mark.parametrize("others", [("b",), ()])
-def test_a_late_yes_to_a_failed_step_is_recorded_once_with_who_said_it(
+def test_a_late_yes_to_a_failed_step_is_recorded_once_with_who_gave_it(
     others: tuple[str, ...],
 ) -> None:
     world = one_failed(*others)

@@ -1,4 +1,4 @@
-"""A task whose plan is missing for a while: whatever it was at, a person is told, and can act.
+"""A task whose plan is missing for a while: whatever it was at, a person gets an alert and can act.
 
 Plans are stored under their hash before any task names them; one that is missing was removed, or
 cannot be read yet. Nothing is undone without it, whoever asked for the task's end.

@@ -119,7 +119,7 @@ class Chance:
     """What happens next, drawn one by one, and remembered so that it can happen again."""
 
     draw: Callable[[st.SearchStrategy[int]], int]
-    said: list[Event]
+    events: list[Event]
     tokens: dict[str, list[str]]
 
     def of(self, most: int) -> int:
@@ -127,8 +127,8 @@ class Chance:
 
     def event(self, world: World) -> Event:
         kind = self.of(9)
-        if kind == 0 and self.said:
-            return self.said[self.of(len(self.said) - 1)]
+        if kind == 0 and self.events:
+            return self.events[self.of(len(self.events) - 1)]
         if kind <= 2:
             return Start(world.claimant())
         if kind <= 4:
@@ -275,7 +275,7 @@ def check_story(data: st.DataObject) -> None:
         event = chance.event(world)
         before = world.task
         world.apply(event)
-        chance.said.append(event)
+        chance.events.append(event)
         for name, record in world.task.steps.items():
             if record.locked_by and record.locked_by not in chance.tokens.get(name, []):
                 chance.tokens.setdefault(name, []).append(record.locked_by)

@@ -57,7 +57,7 @@ def test_a_no_by_an_earlier_callback_token_leaves_the_end_of_the_request_under_w
     world.start()
     ends_at = world.record("a").complete_by
     assert ends_at == world.now + 30 * SECOND
-    error = StepError("Declined", "the bank said no")
+    error = StepError("Declined", "the bank refused")
     world.reply("a", Outcome.PERMANENT, lock=token, error=error, callback=True)
     assert world.state("a") is ProcessState.UNDOING
     assert world.record("a").not_before == ends_at + SKEW

@@ -279,8 +279,8 @@ def test_an_error_of_any_size_leaves_a_record_that_fits() -> None:
         if record.error
     }
     assert world.task.ending is not None
-    told = sum(size_in_bytes(owed.detail) for owed in world.task.owed)
-    size = size_in_bytes(document) + told + size_in_bytes(world.task.ending.why)
+    details = sum(size_in_bytes(owed.detail) for owed in world.task.owed)
+    size = size_in_bytes(document) + details + size_in_bytes(world.task.ending.why)
     assert size < 200 * 1024 - len(many) * 400
 
 

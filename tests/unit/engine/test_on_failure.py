@@ -99,7 +99,7 @@ def test_a_redelivered_message_sends_its_own_request_even_if_the_task_fails_mean
     assert requests_in(world.start(message)) == ["b"]
 
 
-def test_an_end_is_told_once() -> None:
+def test_an_end_is_reported_once() -> None:
     world = ending()
     world.succeeds("b")
     before = world.task

@@ -156,21 +156,21 @@ def test_an_undo_before_a_fresh_key_that_fails_is_made_again_and_then_the_key_is
 
 
 @pytest.mark.parametrize(
-    ("fail", "said"),
+    ("fail", "words"),
     [
         (lambda world: world.is_refused("a"), "may have had"),
         (lambda world: world.succeeds("a", "x" * 40), "has had"),
     ],
 )
 def test_no_fresh_key_for_what_may_stand_and_nothing_can_undo(
-    fail: Callable[[World], object], said: str
+    fail: Callable[[World], object], words: str
 ) -> None:
     world = World(plan(step("a", retry=ONCE, result_limit=20)))
     world.start()
     fail(world)
     world.wait(HOUR)
     assert refusal(world, lambda: world.resubmit(fresh_key=True)) == (
-        f"a: it {said} its effect under its key, and has no compensation; check the remote "
+        f"a: it {words} its effect under its key, and has no compensation; check the remote "
         "service, then resolve the step as done, or name it in `notDone`"
     )
 
@@ -219,7 +219,7 @@ def test_where_an_undo_failed_only_that_is_made_again_and_under_its_key() -> Non
 
 
 @pytest.mark.parametrize("state", ["undone", "cancelled"])
-def test_a_task_that_was_undone_begins_anew_only_if_that_is_said_and_under_new_keys(
+def test_a_task_that_was_undone_begins_again_only_if_asked_explicitly_and_under_new_keys(
     state: str,
 ) -> None:
     if state == "undone":

@@ -539,7 +539,7 @@ def test_waits_follow_the_time_and_are_counted() -> None:
 def test_a_resubmitted_step_has_its_whole_time_again() -> None:
     world = patient(step("a", retry=PATIENT, on_failure=Archive()))
     until_given_up(world, BUG)
-    assert world.record("a").retry_until is not None, "so that an exhausted step is told apart"
+    assert world.record("a").retry_until is not None, "so that an exhausted step is recognised"
     world.deliver_owed()
     world.resubmit()
     assert (world.record("a").retry_until, world.task.failure) == (None, None)
@@ -617,7 +617,7 @@ def test_the_end_of_the_task_does_not_end_the_retries_of_an_undo() -> None:
     )
 
 
-def test_an_attempt_that_is_made_when_the_time_is_over_is_not_said_to_be_followed() -> None:
+def test_an_attempt_that_is_made_when_the_time_is_over_announces_no_other() -> None:
     assert (
         patient().fails("a", retry_after=KEEP).reason.endswith("; retried at 2027-01-15T08:15:00Z")
     )

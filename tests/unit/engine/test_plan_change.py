@@ -31,10 +31,10 @@ def steps_of_archived() -> tuple[Step, Step, Step]:
 
 def why_not(world: World, under: Plan) -> list[str]:
     """The reasons why the task cannot continue under the plan."""
-    said = refusal(world, lambda: world.resubmit(under=under))
+    reason = refusal(world, lambda: world.resubmit(under=under))
     begin = f"it cannot continue under the plan {under.hash[:12]}: "
-    assert said.startswith(begin)
-    return said.removeprefix(begin).split("; ")
+    assert reason.startswith(begin)
+    return reason.removeprefix(begin).split("; ")
 
 
 def test_a_task_continues_under_the_plan_where_it_stood() -> None:
@@ -48,8 +48,8 @@ def test_a_task_continues_under_the_plan_where_it_stood() -> None:
     assert world.task.plan == fixed.hash
     (row,) = decision.history
     assert (row.kind, row.by) == ("resubmit", "ann")
-    said = f"resubmit by ann; its plan changes from {before[:12]} to {fixed.hash[:12]}"
-    assert row.reason == said
+    reason = f"resubmit by ann; its plan changes from {before[:12]} to {fixed.hash[:12]}"
+    assert row.reason == reason
     assert world.record("a").result == "r"
     assert requests_in(world.start()) == ["b"]
     request = request_for(fixed, world.task, "b", None, world.now)
@@ -79,22 +79,22 @@ def test_a_plan_that_is_not_stored_is_refused() -> None:
     for stored in (None, world.plan):
         world.next_plan = stored
         event = Resubmit(world.asked(), plan=other.hash)
-        said = refusal(world, lambda: world.apply(event))  # noqa: B023  # called at once
-        assert said == f"the plan {other.hash[:12]} is not stored"
+        reason = refusal(world, lambda: world.apply(event))  # noqa: B023  # called at once
+        assert reason == f"the plan {other.hash[:12]} is not stored"
 
 
 def test_a_plan_of_another_workflow_is_refused() -> None:
     world = archived()
     other = plan_of(replace(workflow(step("a")), name="another"))
-    said = refusal(world, lambda: world.resubmit(under=other))
-    assert said == f"the plan {other.hash[:12]} is of the workflow another"
+    reason = refusal(world, lambda: world.resubmit(under=other))
+    assert reason == f"the plan {other.hash[:12]} is of the workflow another"
 
 
 def test_failed_steps_are_not_named_under_another_plan() -> None:
     world = archived()
     other = plan(*steps_of_archived(), retain_for=timedelta(days=1))
-    said = refusal(world, lambda: world.resubmit("b", under=other))
-    assert said == "under another plan every failed step is attempted: do not name steps"
+    reason = refusal(world, lambda: world.resubmit("b", under=other))
+    assert reason == "under another plan every failed step is attempted: do not name steps"
 
 
 # --- Steps of which something has happened -----------------------------------------------------
@@ -153,7 +153,7 @@ def test_a_compensation_that_comes_later_is_refused(
     assert found == [f"a is done, but in that plan it has {reason}"]
 
 
-def test_every_reason_is_said_at_once() -> None:
+def test_every_reason_is_given_at_once() -> None:
     a = step("a", agent="other")
     found = why_not(archived(), plan(a))
     assert found == [
@@ -367,7 +367,7 @@ def test_two_finished_steps_may_be_put_in_order() -> None:
     assert world.state("b") is P.UNDOING
 
 
-def test_a_failed_step_waits_for_a_new_step_before_it_and_nobody_is_told_that_it_is_late() -> None:
+def test_a_failed_step_waits_for_a_new_step_before_it_and_no_alert_calls_it_late() -> None:
     world = archived()
     a, b, c = steps_of_archived()
     x = step("x", "a")
@@ -902,8 +902,8 @@ def test_an_undone_task_begins_anew_under_the_new_plan_whatever_its_steps_were()
 def test_a_cancelled_task_whose_effects_stand_does_not_begin_anew_under_any_plan() -> None:
     world = archived()
     world.cancel(undo=False)
-    said = refusal(world, lambda: world.resubmit(again=True, under=plan(step("z"))))
-    assert said.startswith("the effects of a, b may stand and would happen twice")
+    reason = refusal(world, lambda: world.resubmit(again=True, under=plan(step("z"))))
+    assert reason.startswith("the effects of a, b may stand and would happen twice")
 
 
 def test_an_undone_fan_out_begins_anew_as_one_step() -> None:

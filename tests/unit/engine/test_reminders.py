@@ -18,7 +18,7 @@ from tests.support.machine_world import T0, World, plan, requests_in, step
 FENCED = Compensation(fences_late_performs=True)
 ASKED = step("a", compensation=FENCED, retry=Retry(max_attempts=2))
 UNFENCED = replace(ASKED, compensation=Compensation())
-SAID = Claimant("sched", "nonce")
+CLAIMANT = Claimant("sched", "nonce")
 
 
 def waiting(
@@ -86,7 +86,7 @@ def test_an_inspection_asks_for_a_start_which_sends_it() -> None:
     assert asks.actions == (StartTask(),)
     assert asks.reason == "a: its reminder is due"
     assert asks.task.step("a") == before
-    decision = world.start(SAID)
+    decision = world.start(CLAIMANT)
     record = world.record("a")
     token = f"sched-nonce.1.{decision.task.version}"
     assert of_reminders(record) == (600 * SECOND, T0 + 1_200 * SECOND, 1, token)
@@ -152,22 +152,22 @@ def test_no_reminder_is_sent_at_the_end_of_the_wait(seconds: int) -> None:
 
 def test_a_message_that_comes_again_sends_its_own_reminder_again_and_no_other() -> None:
     world = waiting()
-    world.wait(600).start(SAID)
+    world.wait(600).start(CLAIMANT)
     before = world.task
-    again = world.wait(5).start(SAID)
+    again = world.wait(5).start(CLAIMANT)
     assert requests_in(again) == ["a"]
     assert again.reason == "a: its reminder is sent again"
     assert world.task is before
     assert requests_in(world.start()) == []
     world.wait(600).start()
-    assert requests_in(world.start(SAID)) == [], "a later one was sent since"
+    assert requests_in(world.start(CLAIMANT)) == [], "a later one was sent since"
 
 
 def test_the_message_that_claimed_the_step_does_not_remind() -> None:
     world = World(plan(ASKED, complete_within=timedelta(days=2)))
-    world.start(SAID)
+    world.start(CLAIMANT)
     world.waits_for_callback("a", 3_600, remind_every=600)
-    assert requests_in(world.wait(5).start(SAID)) == []
+    assert requests_in(world.wait(5).start(CLAIMANT)) == []
 
 
 def test_reminders_and_the_wait_end_together() -> None:
@@ -236,10 +236,12 @@ def test_the_history_has_the_attempt_that_waits() -> None:
     assert [(kind, attempt) for kind, _, attempt, _ in rows(decision)] == [("reminded", 2)]
 
 
-@pytest.mark.parametrize(("within", "is_told"), [(1_200, False), (1_200.001, True)])
-def test_the_next_is_told_only_if_it_comes_before_the_end(within: float, *, is_told: bool) -> None:
+@pytest.mark.parametrize(("within", "is_announced"), [(1_200, False), (1_200.001, True)])
+def test_the_next_is_announced_only_if_it_comes_before_the_end(
+    within: float, *, is_announced: bool
+) -> None:
     decision = waiting(within=within).wait(600).start()
-    assert ("the next at" in rows(decision)[0][3]) == is_told
+    assert ("the next at" in rows(decision)[0][3]) == is_announced
 
 
 def test_a_task_that_is_to_end_reminds_nobody() -> None:

@@ -577,16 +577,18 @@ def test_reconciling_a_task_that_was_not_restored_costs_it_one_uncounted_attempt
 def test_an_instant_ahead_is_refused() -> None:
     world = one_of_two_done()
     event = Reconcile(world.asked(), world.now + 1)
-    said = refusal(world, lambda: world.apply(event))
-    assert said == (f"the tables cannot be restored to {second(world.now + 1)}: it is not over yet")
+    reason = refusal(world, lambda: world.apply(event))
+    assert reason == (
+        f"the tables cannot be restored to {second(world.now + 1)}: it is not over yet"
+    )
     world.apply(replace(event, restored_to=world.now))  # the present instant is over
 
 
 def test_a_task_that_was_submitted_after_the_instant_was_not_restored() -> None:
     world = one_of_two_done()
     event = Reconcile(world.asked(), T0 - 1)
-    said = refusal(world, lambda: world.apply(event))
-    assert said == (f"the task was submitted after {second(T0 - 1)}: its record was not restored")
+    reason = refusal(world, lambda: world.apply(event))
+    assert reason == (f"the task was submitted after {second(T0 - 1)}: its record was not restored")
     world.apply(replace(event, restored_to=T0))
 
 

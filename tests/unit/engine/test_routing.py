@@ -426,8 +426,8 @@ def test_an_undo_that_fails_at_one_agent_is_made_again_there_and_then_at_the_res
     world.is_refused("a")
     assert world.task_state() is TaskState.ARCHIVED
     assert at(world) == "second"
-    told = Sample(world.task, world.plan).document()
-    assert (told["agent"], told["triedBefore"]) == ("second", ["first"])
+    document = Sample(world.task, world.plan).document()
+    assert (document["agent"], document["triedBefore"]) == ("second", ["first"])
     world.resubmit()
     world.start()
     world.succeeds("a")

@@ -1,4 +1,4 @@
-"""A step that leaves one of its agents for another: when it may not, and what the undo is told."""
+"""A step that leaves one of its agents for another: when it may not, and what the undo gets."""
 
 import pytest
 
@@ -33,7 +33,7 @@ def test_a_step_that_fails_while_its_task_is_ending_is_not_settled_to_go_on(
 
 
 def test_the_undo_at_an_agent_before_is_not_given_what_the_later_one_answered() -> None:
-    """Only the second agent's answer is known, and it tells the first one of another effect."""
+    """Only the second agent's answer is known, and it reports another effect to the first one."""
     a = step("a", agents=TWO, compensation=FENCED, retry=Retry(max_attempts=1))
     world = World(plan(a, step("b", a), on_failure=Undo()))
     world.start()

@@ -67,7 +67,7 @@ def test_a_condition_is_evaluated_once_and_its_outcome_kept() -> None:
     assert skipped.task_state() is TaskState.COMPLETED
 
 
-def test_a_condition_that_fails_ends_the_task_as_the_step_says_and_tells_no_order_contents() -> (
+def test_a_condition_that_fails_ends_the_task_as_the_step_says_and_reveals_no_order_contents() -> (
     None
 ):
     made = plan(step("a", when="abs(input.total)", on_failure=Undo()))

@@ -91,8 +91,8 @@ def test_two_orders_of_one_cause_are_in_one_group_whatever_their_ids() -> None:
         task = refused(Archive()).task
         ending = task.ending
         assert ending is not None
-        said = replace(ending, error=StepError("Gone", f"{task_id} is gone"))
-        groups.add(failure_of(replace(task, task_id=task_id, ending=said)))
+        named = replace(ending, error=StepError("Gone", f"{task_id} is gone"))
+        groups.add(failure_of(replace(task, task_id=task_id, ending=named)))
     assert len(groups) == 1
 
 

@@ -117,7 +117,7 @@ def test_a_valid_value_is_accepted(value: dict[str, Json]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "message"),
     [
         ({"text": 1}, "text: must be text"),
         ({"text": None}, "text: must not be null"),
@@ -178,9 +178,9 @@ def test_a_valid_value_is_accepted(value: dict[str, Json]) -> None:
         ({"payer": 7}, "payer: must be Card or str"),
     ],
 )
-def test_a_wrong_value_is_refused_with_a_sentence(value: dict[str, Json], said: str) -> None:
+def test_a_wrong_value_is_refused_with_a_sentence(value: dict[str, Json], message: str) -> None:
     (found,) = sentences(value)
-    assert found.endswith(said)
+    assert found.endswith(message)
 
 
 def test_all_problems_are_found_in_the_order_of_their_paths() -> None:
@@ -357,7 +357,7 @@ class WithoutInit:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         (WithDatetime, "WithDatetime.at: a value of type datetime cannot be checked; use str, int"),
         (WithFixedTuple, r"WithFixedTuple.pair: write tuple\[int, ...\]"),
@@ -374,8 +374,8 @@ class WithoutInit:
         ("Order", "must be a TypedDict, a dataclass or a function"),
     ],
 )
-def test_an_input_that_cannot_be_checked_is_refused(given: object, said: str) -> None:
-    with pytest.raises(DefinitionError, match=f"^workflow 'w': input.*{said}"):
+def test_an_input_that_cannot_be_checked_is_refused(given: object, message: str) -> None:
+    with pytest.raises(DefinitionError, match=f"^workflow 'w': input.*{message}"):
         check_input("workflow 'w': input", given)
 
 
@@ -439,7 +439,7 @@ def test_a_message_about_a_field_lists_the_engines_fields_too() -> None:
         valid_input(Card, {"number": "1", "x": 1}, beside=("orderId",))
 
 
-# What the type tells
+# What the type defines
 
 
 def test_the_fields_of_a_type_are_listed_in_their_order() -> None:
@@ -494,7 +494,7 @@ GUEST = "which the input type does not have; the fields of input.guests[] are na
 
 
 @pytest.mark.parametrize(
-    ("expression", "said"),
+    ("expression", "message"),
     [
         ("input.nope", "reads input.nope, which the input type does not have; the fields of input"),
         ("@.input.nope", "reads input.nope,"),
@@ -546,10 +546,10 @@ GUEST = "which the input type does not have; the fields of input.guests[] are na
         ("@.nope", "reads 'nope', which does not exist; there are input and results"),
     ],
 )
-def test_what_the_type_does_not_have_is_named(expression: str, said: str) -> None:
+def test_what_the_type_does_not_have_is_named(expression: str, message: str) -> None:
     with pytest.raises(NotThere) as refused:
         shape_of(expression, InputShape(Everything))
-    assert str(refused.value).startswith(said)
+    assert str(refused.value).startswith(message)
 
 
 @pytest.mark.parametrize(
@@ -669,9 +669,9 @@ class OfBytes(TypedDict):
     raw: Literal[b"x"]
 
 
-@pytest.mark.parametrize(("kind", "said"), [(OfPairs, r"\(1,\)"), (OfBytes, "b'x'")])
-def test_a_choice_that_json_cannot_hold_is_refused_at_import(kind: type, said: str) -> None:
-    with pytest.raises(DefinitionError, match=f"{said} is no choice that JSON can hold"):
+@pytest.mark.parametrize(("kind", "message"), [(OfPairs, r"\(1,\)"), (OfBytes, "b'x'")])
+def test_a_choice_that_json_cannot_hold_is_refused_at_import(kind: type, message: str) -> None:
+    with pytest.raises(DefinitionError, match=f"{message} is no choice that JSON can hold"):
         check_input("input", kind)
 
 

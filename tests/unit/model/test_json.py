@@ -135,12 +135,12 @@ def test_a_hash_is_64_hex_digits_of_sha256() -> None:
 
 
 @given(st.integers(min_value=0, max_value=LAST_YEAR))
-def test_an_instant_is_told_exactly_in_any_year(instant: int) -> None:
+def test_an_instant_is_written_exactly_in_any_year(instant: int) -> None:
     text = iso(instant)
     assert text.endswith("Z")
     assert len(text) == len("2026-12-01T09:00:00.250Z")
-    told = datetime.fromisoformat(text.replace("Z", "+00:00"))
-    assert (told - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1) == instant
+    parsed = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    assert (parsed - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1) == instant
     assert text[11:19] == clock_time(instant)
     assert second(instant) == f"{text[:19]}Z"
 
@@ -164,7 +164,7 @@ def test_an_instant_keeps_its_milliseconds() -> None:
         (360_000_000, "100 h"),
     ],
 )
-def test_a_duration_is_said_as_a_person_says_it(duration: int, text: str) -> None:
+def test_a_duration_is_written_as_a_person_says_it(duration: int, text: str) -> None:
     assert format_duration(duration) == text
 
 

@@ -108,9 +108,9 @@ REFUSED: list[tuple[object, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("hint", "said"), REFUSED)
-def test_a_limit_that_would_be_ignored_is_refused(hint: object, said: str) -> None:
-    with pytest.raises(DefinitionError, match=rf"Made\.value: .*{said}"):
+@pytest.mark.parametrize(("hint", "message"), REFUSED)
+def test_a_limit_that_would_be_ignored_is_refused(hint: object, message: str) -> None:
+    with pytest.raises(DefinitionError, match=rf"Made\.value: .*{message}"):
         check_input("input", of(hint))
 
 

@@ -89,9 +89,9 @@ def test_no_field_of_a_plan_is_forgotten() -> None:
 def test_a_compensation_that_fences_says_so() -> None:
     a = step("a", compensation=Compensation(retry=Retry(max_attempts=2)))
     fenced = Compensation(retry=Retry(max_attempts=2), fences_late_performs=True)
-    (said,) = sentences(*differences(plan(a), plan(replace(a, compensation=fenced))))
-    assert said.endswith("fences late performs")
-    assert "does not fence" in said
+    (sentence,) = sentences(*differences(plan(a), plan(replace(a, compensation=fenced))))
+    assert sentence.endswith("fences late performs")
+    assert "does not fence" in sentence
 
 
 def test_the_fields_of_the_workflow_are_compared() -> None:

@@ -49,7 +49,7 @@ REFUSED: list[tuple[str, Callable[[], object], str]] = [
         r"(a after b after a|b after a after b)",
     ),
     (
-        "a circle of three tells who comes after whom",
+        "a circle of three names which step comes after which",
         lambda: workflow(step("a", after=("b",)), step("b", after=("c",)), step("c", after=("a",))),
         r"the steps form a cycle, so none can start first: "
         r"(a after b after c after a|b after c after a after b|c after a after b after c)",

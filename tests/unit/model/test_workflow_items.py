@@ -196,7 +196,7 @@ def test_which_steps_an_expression_reads_is_seen_in_its_text(
     assert steps_read(expression) == read
 
 
-def test_a_step_of_several_agents_is_the_firsts_until_told_otherwise() -> None:
+def test_a_step_of_several_agents_belongs_to_the_first() -> None:
     several = step(agent="", agents=("shelves", "robots"))
     assert several.agent == "shelves"
     assert several.agent_names() == ("shelves", "robots")

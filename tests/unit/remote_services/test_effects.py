@@ -115,7 +115,7 @@ def test_a_charge_whose_key_was_spent_before_it_came_is_not_found(client: Client
     assert client.charged(PERFORM).error == "NotCharged"
 
 
-def test_nobody_can_tell_of_a_charge_that_is_still_worked_on() -> None:
+def test_nobody_can_know_the_outcome_of_a_charge_that_is_still_worked_on() -> None:
     ledger = ServiceLedger()
     question = next(operation for operation in OPERATIONS if operation.kind == "probe")
     perform = ServiceCall(CHARGE, PERFORM, PERFORM, "ord-1", "a hash")

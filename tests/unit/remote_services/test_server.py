@@ -97,7 +97,7 @@ def test_a_port_is_free_again_after_the_stop() -> None:
         assert Client(second.url).ledger() == []
 
 
-def test_a_port_that_is_taken_is_said_so(services: RemoteServices) -> None:
+def test_a_port_that_is_taken_is_reported(services: RemoteServices) -> None:
     port = int(services.url.rsplit(":", 1)[1])
     with pytest.raises(PortUnavailable, match=f"Port {port} cannot be used"):
         RemoteServices(port).start()

@@ -16,7 +16,7 @@ from roundsman.model.task import Task
 from roundsman_testing import Fault, Faults, World
 from roundsman_testing.world.crashes import PASSING, crash_everywhere
 from tests.support.crash_stories import STORIES, WELL
-from tests.support.crash_story import ORDER_ID, Story, circuits_that_never_open, tell
+from tests.support.crash_story import ORDER_ID, Story, circuits_that_never_open, run_story
 from tests.support.machine_world import step, workflow
 
 SECONDS = timedelta(seconds=1)
@@ -73,7 +73,7 @@ def world_of(story: Story, faults: Faults, **skew: timedelta) -> World:
 
 def undisturbed(story: Story) -> World:
     world = world_of(story, Faults())
-    tell(story, world)
+    run_story(story, world)
     return world
 
 
@@ -98,9 +98,9 @@ def check(story: Story, world: World, plain: World) -> None:
 
 def check_messages(story: Story, world: World) -> None:
     """Each status and alert came at least once; a repeated one is the same; `seq` rises."""
-    said = {(status.seq, status.name) for status in world.statuses(ORDER_ID)}
-    assert [name for _, name in sorted(said)] == story.statuses
-    assert len({seq for seq, _ in said}) == len(said)
+    statuses = {(status.seq, status.name) for status in world.statuses(ORDER_ID)}
+    assert [name for _, name in sorted(statuses)] == story.statuses
+    assert len({seq for seq, _ in statuses}) == len(statuses)
     kinds = {alert.attributes["kind"] for alert in world.post.alerts} - {"breaker_closed"}
     assert kinds == ({"task_archived"} if story.alerts else set())
     assert not world.post.put_aside
@@ -128,7 +128,7 @@ def everywhere(name: str, faults: Collection[Fault] = PASSING, then: Sequence[in
     plain = undisturbed(story)
 
     def whole(world: World) -> None:
-        tell(story, world)
+        run_story(story, world)
         check(story, world, plain)
         check_attempts(world, plain)
 
@@ -183,16 +183,16 @@ def test_every_order_comes_to_its_end_when_recovery_is_hit_as_well(
 def test_clocks_that_differ_cost_a_retry_and_nothing_else(ahead: int) -> None:
     for story in STORIES.values():
         world = world_of(story, Faults(), supervisor=ahead * SECONDS)
-        tell(story, world)
+        run_story(story, world)
         check(story, world, undisturbed(story))
 
 
-def test_without_faults_each_thing_is_said_and_sent_once() -> None:
+def test_without_faults_each_thing_is_reported_and_sent_once() -> None:
     for name, story in STORIES.items():
         world = undisturbed(story)
         check(story, world, world)
-        said = [status.name for status in world.statuses(ORDER_ID)]
-        assert said == story.statuses or name == "an order that is sent twice"
+        statuses = [status.name for status in world.statuses(ORDER_ID)]
+        assert statuses == story.statuses or name == "an order that is sent twice"
         alerts = [alert.attributes["kind"] for alert in world.post.alerts]
         assert len(alerts) - alerts.count("breaker_closed") == story.alerts
 

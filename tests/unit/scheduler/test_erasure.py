@@ -44,7 +44,7 @@ def cancelled(when: str | None = None) -> Shells:
     shells.start()
     refuse(shells)
     asked = CommandSource("c-0", "ann", f"{SECRET} called")
-    told(shells, Cancel(asked, undo=False))
+    reason_of(shells, Cancel(asked, undo=False))
     assert SECRET in repr(shells.store.history(ORDER_ID))
     assert SECRET in repr(shells.task())
     return shells
@@ -57,7 +57,7 @@ def refuse(shells: Shells) -> None:
     shells.scheduler().reply(replace(reply, error=error), "m-refused")
 
 
-def told(shells: Shells, event: OperatorEvent, message: str = "m-other") -> str:
+def reason_of(shells: Shells, event: OperatorEvent, message: str = "m-other") -> str:
     return shells.scheduler().command(command_of(ORDER_ID, event), message).reason
 
 
@@ -161,7 +161,7 @@ def test_another_command_erases_what_an_older_one_could_not() -> None:
     shells = cancelled()
     with pytest.raises(TryAgain):
         shells.scheduler(Faults().on("erase_order", Fault.NOT_DONE)).command(ERASURE, "m-1")
-    reason = told(shells, Erase(CommandSource("c-2", "bob")), "m-2")
+    reason = reason_of(shells, Erase(CommandSource("c-2", "bob")), "m-2")
     assert "it was already erased on" in reason
     assert [one.kind for one in shells.store.history(ORDER_ID)][-2:] == ["erase", "erase"]
     row = shells.store.order(ORDER_ID)
@@ -190,7 +190,7 @@ def test_after_the_record_is_removed_the_order_and_the_history_are_erased() -> N
     assert (row.at, row.by, row.command_id) == (shells.now, "ann", "c-1")
     versions = [one.seq // ROWS_A_VERSION for one in shells.store.history(ORDER_ID)]
     assert versions[-1] == versions[-2] + 1, "of the next version, so it comes after all others"
-    more = told(shells, Erase(CommandSource("c-2", "bob", "again")), "m-2")
+    more = reason_of(shells, Erase(CommandSource("c-2", "bob", "again")), "m-2")
     assert more.startswith("erase by bob: again; its task's retention is over; it was already")
     assert [one.command_id for one in shells.store.history(ORDER_ID)][-2:] == ["c-1", "c-2"]
 
@@ -292,7 +292,7 @@ def test_what_is_asked_of_an_erased_order_is_refused_in_a_sentence(event: Operat
     shells = cancelled()
     shells.scheduler().command(ERASURE, "m-1")
     before = shells.task()
-    reason = told(shells, event)
+    reason = reason_of(shells, event)
     assert reason.endswith(
         "by ann refused: the contents of the order were erased, so the task cannot be changed "
         "any more"

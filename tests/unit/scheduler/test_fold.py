@@ -174,7 +174,7 @@ def test_a_reply_that_ends_the_task_is_the_last_one_of_its_write() -> None:
     assert "no such task" in results[2].reason
 
 
-def test_the_alert_of_a_reply_is_told_of_the_task_as_that_reply_left_it() -> None:
+def test_the_alert_of_a_reply_is_about_the_task_as_that_reply_left_it() -> None:
     patient = Retry(keep_trying_for=timedelta(minutes=20))
     shells, faults = started(wide(2, patient)), Faults()
     [odd, _] = arrived(shells, ["a0", "a1"], Outcome.TRANSIENT)
@@ -217,7 +217,7 @@ def test_a_reply_that_cannot_be_decided_fails_alone() -> None:
     assert sorted(shells.requested()[WIDTH:]) == ["b0", "b2", "b3", "b4"]
 
 
-def test_replies_to_a_task_that_is_gone_are_told_so() -> None:
+def test_replies_to_a_task_that_is_gone_are_reported_as_such() -> None:
     shells = started()
     replies = firsts(shells, 3)
     shells.store.remove_task(ORDER_ID)

@@ -44,12 +44,12 @@ class Twins:
         scheduler = self.alone.scheduler()
         first = list[object]()
         for one in arrived:
-            first.append(said(scheduler.reply(one.reply, one.message_id, one.sender)))
-        second = [said(result) for result in self.together.scheduler().replies(arrived)]
+            first.append(comparable(scheduler.reply(one.reply, one.message_id, one.sender)))
+        second = [comparable(result) for result in self.together.scheduler().replies(arrived)]
         return first, second
 
 
-def said(result: object) -> object:
+def comparable(result: object) -> object:
     """A result without what it sent of what was owed, which is compared as it arrived."""
     return replace(result, unnoted=None) if isinstance(result, Handled) else result
 
@@ -73,7 +73,7 @@ class Chance:
     """Replies that are drawn, and remembered so that they can come again."""
 
     draw: Callable[[st.SearchStrategy[int]], int]
-    said: list[ArrivedReply] = field(default_factory=list)
+    earlier: list[ArrivedReply] = field(default_factory=list)
     tokens: dict[str, list[str]] = field(default_factory=dict)
 
     def of(self, most: int) -> int:
@@ -86,8 +86,8 @@ class Chance:
         return [self.reply(task, plan) for _ in range(1 + self.of(MOST_REPLIES - 1))]
 
     def reply(self, task: Task, plan: Plan) -> ArrivedReply:
-        if self.said and self.of(9) == 0:
-            return self.said[self.of(len(self.said) - 1)]
+        if self.earlier and self.of(9) == 0:
+            return self.earlier[self.of(len(self.earlier) - 1)]
         names = [name for name, record in task.steps.items() if record.under_way]
         if not names or self.of(5) == 0:
             names = list(plan.steps)
@@ -116,8 +116,8 @@ class Chance:
             effect=[None, Effect.NONE, Effect.STANDS][self.of(2)],
             callback=self.of(4) == 0,
         )
-        arrived = ArrivedReply(reply, f"m-{len(self.said)}", "AROAAGENT:fn")
-        self.said.append(arrived)
+        arrived = ArrivedReply(reply, f"m-{len(self.earlier)}", "AROAAGENT:fn")
+        self.earlier.append(arrived)
         return arrived
 
 

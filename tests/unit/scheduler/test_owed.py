@@ -1,4 +1,4 @@
-"""What a decision owes: told at least once, delaying nothing, given up only if it cannot arrive."""
+"""What a decision owes: sent at least once, without delay to steps, given up only if impossible."""
 
 from dataclasses import replace
 
@@ -83,7 +83,7 @@ def test_a_queue_that_is_gone_delays_no_step_and_harms_no_order() -> None:
 
 
 @pytest.mark.parametrize("fault", [Fault.NOT_DONE, Fault.UNKNOWN, Fault.REFUSED])
-def test_a_queue_that_fails_for_now_delays_no_step_and_is_told_by_a_later_pass(
+def test_a_queue_that_fails_for_now_delays_no_step_and_gets_its_status_from_a_later_pass(
     fault: Fault,
 ) -> None:
     shells = submitted(Shells(LINE))
@@ -106,8 +106,15 @@ def test_requests_go_first_then_alerts_then_statuses() -> None:
     assert faults.calls[-3:] == ["send_requests", "send_status", "clear_owed"]
     faults = Faults()
     archived(faults)
-    told = ["read_groups", "open_group", "publish", "change_group", "send_status", "clear_owed"]
-    assert faults.calls[-6:] == told
+    reporting = [
+        "read_groups",
+        "open_group",
+        "publish",
+        "change_group",
+        "send_status",
+        "clear_owed",
+    ]
+    assert faults.calls[-6:] == reporting
 
 
 def test_what_another_handler_decided_a_moment_ago_is_left_to_it() -> None:
@@ -121,7 +128,9 @@ def test_what_another_handler_decided_a_moment_ago_is_left_to_it() -> None:
 
 
 @pytest.mark.parametrize("retain_for", [0, 60_000])
-def test_an_end_that_was_stored_but_not_told_is_told_by_the_redelivery(retain_for: int) -> None:
+def test_an_end_that_was_stored_but_not_reported_is_reported_by_the_redelivery(
+    retain_for: int,
+) -> None:
     shells = submitted(
         Shells(ONE, options=ProcessingOptions(reply_to=REPLY_TO, retain_for=retain_for))
     )
@@ -137,7 +146,7 @@ def test_an_end_that_was_stored_but_not_told_is_told_by_the_redelivery(retain_fo
 
 
 @pytest.mark.parametrize("retain_for", [0, 60_000])
-def test_an_end_that_nobody_redelivers_is_told_by_the_supervisor(retain_for: int) -> None:
+def test_an_end_that_nobody_redelivers_is_reported_by_the_supervisor(retain_for: int) -> None:
     shells = submitted(
         Shells(ONE, options=ProcessingOptions(reply_to=REPLY_TO, retain_for=retain_for))
     )
@@ -153,7 +162,7 @@ def test_an_end_that_nobody_redelivers_is_told_by_the_supervisor(retain_for: int
     assert task.expires_at % 1000 == 0, "the table's TTL has whole seconds"
 
 
-def test_a_status_is_told_again_rather_than_lost_where_clearing_it_fails() -> None:
+def test_a_status_is_sent_again_rather_than_lost_where_clearing_it_fails() -> None:
     for fault in (Fault.CRASH_BEFORE, Fault.NOT_DONE):
         shells = submitted(Shells(LINE))
         with pytest.raises((Crash, TryAgain)):
@@ -238,7 +247,7 @@ def test_an_alert_survives_a_topic_that_fails(fault: Fault) -> None:
             continue
     assert shells.alerts() == []
     [group] = shells.groups.groups()
-    assert group.told_at is None, "nobody was told, so each pass comes back to it"
+    assert group.told_at is None, "no alert was sent, so each pass comes back to it"
     shells.wait(60).make_pass()
     assert shells.alerts() == ["task_archived"]
     assert shells.open_entry() is None
@@ -246,7 +255,7 @@ def test_an_alert_survives_a_topic_that_fails(fault: Fault) -> None:
     assert group.told_at == shells.now
 
 
-def test_what_could_not_be_told_is_tried_again_by_the_very_next_pass() -> None:
+def test_an_alert_that_could_not_be_sent_is_tried_again_by_the_very_next_pass() -> None:
     shells = archived(Faults().on("publish", Fault.NOT_DONE))
     shells.wait(31).make_pass(Faults().on("publish", Fault.NOT_DONE))
     shells.wait(5).make_pass()

@@ -1,4 +1,4 @@
-"""What decisions are told of the queues that the scheduler reads, and what it costs to look."""
+"""What decisions know of the queues that the scheduler reads, and what it costs to look."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -164,7 +164,7 @@ def test_of_a_queue_that_nobody_may_count_only_the_mark_is_known(
     assert watched.board.wishes == []
 
 
-def test_the_mark_of_the_queue_is_told() -> None:
+def test_the_mark_of_the_queue_is_reported() -> None:
     watched = Watched()
     mark = watched.board.stored[REPLIES] = ReadMark(LATE - MINUTE, LATE)
     assert watched.replies() == QueueView(mark, LATE, LATE, 0)

@@ -87,7 +87,7 @@ def test_a_redelivery_sends_nothing_that_another_message_has_claimed() -> None:
 
 
 def test_a_request_that_was_not_sent_in_its_time_is_another_claim_with_another_lock() -> None:
-    """The same message may claim the same attempt twice: its lock must tell the two apart."""
+    """The same message may claim the same attempt twice: its lock must distinguish the two."""
     shells = submitted()
     first = shells.task().step("charge").locked_by
     shells.reply("charge", Outcome.HELD)

@@ -197,7 +197,7 @@ def test_a_reply_whose_write_lost_its_answer_starts_what_follows_once() -> None:
     assert shells.task().version == 3
 
 
-def test_the_end_of_a_task_is_told_though_the_answer_to_its_write_was_lost() -> None:
+def test_the_end_of_a_task_is_reported_though_the_answer_to_its_write_was_lost() -> None:
     shells = submitted(Shells(plan(first)))
     shells.start()
     shells.reply("first", faults=Faults().on("save", Fault.ANSWER_LOST))

@@ -161,11 +161,11 @@ def test_the_log_says_the_lock_of_a_request_and_the_agent_where_it_is_not_the_pl
     known = {"first", "second"}
     outbox, handled = _started(Board(), "first", "second", known=known)
     [sent] = requests_in(outbox)
-    said = outcome_of(handled)
-    assert said["sent"] == {"only": sent.request.lock}
-    assert said["reason"] == "only: attempt 1 claimed"
-    assert "state" not in said, "Active, as it should be"
-    assert "agents" not in said
+    outcome = outcome_of(handled)
+    assert outcome["sent"] == {"only": sent.request.lock}
+    assert outcome["reason"] == "only: attempt 1 claimed"
+    assert "state" not in outcome, "Active, as it should be"
+    assert "agents" not in outcome
     _, elsewhere = _started(Board(first=NOW + MINUTE), "first", "second", known=known)
     assert outcome_of(elsewhere)["agents"] == {"only": "second"}
 

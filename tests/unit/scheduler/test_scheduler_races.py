@@ -233,8 +233,8 @@ def test_what_another_handler_has_sent_but_not_yet_cleared_is_not_sent_twice(end
 
 
 @pytest.mark.parametrize("end", [Outcome.SUCCEEDED, Outcome.PERMANENT])
-def test_every_status_arrives_whoever_is_quicker_with_telling_and_clearing(end: Outcome) -> None:
-    """Two that clear at one instant may undo each other's clearing: told again, never lost."""
+def test_every_status_arrives_whoever_is_quicker_with_sending_and_clearing(end: Outcome) -> None:
+    """Two that clear at one instant may undo each other's clearing: it is sent again, not lost."""
     last = "completed" if end is Outcome.SUCCEEDED else "failed"
     for taken in range(CALLS_AT_MOST):
         for later in range(CALLS_AT_MOST):

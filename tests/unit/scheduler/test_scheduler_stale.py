@@ -6,7 +6,7 @@ from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.events import Outcome
 from roundsman_testing import Fault, Faults
 from tests.support.crash_stories import STORIES
-from tests.support.crash_story import tell
+from tests.support.crash_story import run_story
 from tests.support.shell_world import Shells
 from tests.support.supervision_world import LINE
 from tests.unit.scheduler.test_crash_everywhere import check, undisturbed, world_of
@@ -52,6 +52,6 @@ def test_a_write_on_a_stale_record_loses_and_is_decided_anew() -> None:
 def test_every_order_comes_to_its_end_where_each_read_that_may_be_stale_is(name: str) -> None:
     story, faults = STORIES[name], stale()
     world = world_of(story, faults)
-    tell(story, world)
+    run_story(story, world)
     assert faults.count.get(Fault.STALE, 0) == faults.calls.count("load_eventually")
     check(story, world, undisturbed(story))

@@ -117,7 +117,7 @@ def test_a_step_beside_a_failed_one_is_watched_until_it_is_settled() -> None:
 # --- The end of a task's time ----------------------------------------------------------------
 
 
-def told(shells: Shells, event: OperatorEvent) -> None:
+def send_command(shells: Shells, event: OperatorEvent) -> None:
     shells.outbox.sent.clear()
     shells.scheduler().command(command_of(ORDER_ID, event), event.asked.command_id)
 
@@ -125,9 +125,9 @@ def told(shells: Shells, event: OperatorEvent) -> None:
 def test_a_task_whose_time_a_person_makes_a_little_longer_is_looked_at_when_that_is_over() -> None:
     shells = submitted(Shells(LINE, options=ProcessingOptions(complete_within=20 * SECOND)))
     shells.start()
-    told(shells.wait(5), Extend(CommandSource("c-1", "ann"), 10))
+    send_command(shells.wait(5), Extend(CommandSource("c-1", "ann"), 10))
     assert shells.inspects() == [(ORDER_ID, 25 * SECOND + RATHER_LATE)]
-    told(shells, Extend(CommandSource("c-2", "ann"), LONGEST_DELAY // SECOND))
+    send_command(shells, Extend(CommandSource("c-2", "ann"), LONGEST_DELAY // SECOND))
     assert shells.inspects() == [], "supervisors see to what is later"
 
 
@@ -138,7 +138,7 @@ def test_a_resubmitted_task_with_little_time_is_looked_at_when_that_is_over() ->
     shells.submit()
     shells.start()
     shells.reply("first", Outcome.PERMANENT)
-    told(shells.wait(3600), Resubmit(CommandSource("c-1", "ann")))
+    send_command(shells.wait(3600), Resubmit(CommandSource("c-1", "ann")))
     assert shells.task().state is TaskState.ACTIVE
     assert (ORDER_ID, 20 * SECOND + RATHER_LATE) in shells.inspects()
 
@@ -166,13 +166,13 @@ def test_the_end_of_its_time_is_sent_once_and_not_with_each_decision() -> None:
     shells = submitted(Shells(LINE, options=ProcessingOptions(complete_within=60 * SECOND)))
     shells.start()
     shells.reply("first")
-    told(shells, RunNow(CommandSource("c-1", "ann")))
+    send_command(shells, RunNow(CommandSource("c-1", "ann")))
     assert shells.inspects() == []
 
 
 def test_a_task_that_is_to_end_is_not_looked_at_for_its_time() -> None:
     shells = submitted(Shells(LINE, options=ProcessingOptions(complete_within=20 * SECOND)))
     shells.start()
-    told(shells, Cancel(CommandSource("c-1", "ann"), undo=False))
-    told(shells, Extend(CommandSource("c-2", "ann"), 60))
+    send_command(shells, Cancel(CommandSource("c-1", "ann"), undo=False))
+    send_command(shells, Extend(CommandSource("c-2", "ann"), 60))
     assert shells.inspects() == []

@@ -23,9 +23,7 @@ def cancel(wish: object) -> dict[str, object]:
         ({"reason": "r" * 500}, True, "r" * 500),
     ],
 )
-def test_an_order_is_cancelled_and_undone_unless_told_otherwise(
-    wish: object, undo: bool, reason: str
-) -> None:
+def test_an_order_is_cancelled_and_undone_by_default(wish: object, undo: bool, reason: str) -> None:
     found = read_any(cancel(wish))
 
     assert found == CancelAsked("ord-1001", undo, reason)
@@ -43,11 +41,11 @@ def test_an_order_is_cancelled_and_undone_unless_told_otherwise(
         ({"undoo": 1}, "cancel.undoo: unknown field; the fields of this object are undo, reason"),
     ],
 )
-def test_a_cancellation_that_is_wrong_is_told_how(wish: object, problem: str) -> None:
+def test_the_problem_of_a_wrong_cancellation_is_reported(wish: object, problem: str) -> None:
     assert problems(cancel(wish)) == [problem]
 
 
-def test_everything_that_is_wrong_is_told_at_once() -> None:
+def test_everything_that_is_wrong_is_reported_at_once() -> None:
     wrong = {"orderId": "a b", "cancel": {"undo": 0, "reason": 7}, "why": ""}
 
     assert [problem.path for problem in rejected(wrong).problems] == [
@@ -76,13 +74,13 @@ def test_an_order_that_is_cancelled_in_the_same_message_is_refused(event: object
     ]
 
 
-def test_an_application_that_mixed_the_two_is_told_so_on_its_reply_queue() -> None:
+def test_an_application_that_mixed_the_two_gets_the_reason_on_its_reply_queue() -> None:
     found = rejected({**changed("processing.replyTo", REPLY_QUEUE), "cancel": {}})
 
     assert (found.order_id, found.reply_to) == ("ord-1001", REPLY_QUEUE)
 
 
-def test_a_cancellation_that_is_too_large_is_told_that_alone() -> None:
+def test_of_a_cancellation_that_is_too_large_only_its_size_is_reported() -> None:
     (found,) = problems(json.dumps(cancel({"reason": "r" * 300_000})))
 
     assert found.startswith("the event has ")

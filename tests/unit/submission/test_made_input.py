@@ -70,7 +70,7 @@ def test_an_input_as_deep_as_the_deepest_event_is_stored_and_no_deeper() -> None
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "message"),
     [
         ('{"orderId": 7}', "orderId: must be text: 1 to 128 letters, digits or any of . _ ~ -"),
         (
@@ -102,8 +102,8 @@ def test_an_input_as_deep_as_the_deepest_event_is_stored_and_no_deeper() -> None
         ),
     ],
 )
-def test_bad_input_is_answered_with_one_sentence(body: str, said: str) -> None:
+def test_bad_input_is_answered_with_one_sentence(body: str, message: str) -> None:
     events = EventReader({NAME: replace(WORKFLOW, input=None)})
     with pytest.raises(RejectedOrder) as caught:
         events.read(body, NOW, reply_queue_problem)
-    assert [str(one) for one in caught.value.problems] == [said]
+    assert [str(one) for one in caught.value.problems] == [message]

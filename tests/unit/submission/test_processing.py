@@ -161,7 +161,7 @@ def test_two_starts_are_refused_beside_what_else_is_wrong_with_them() -> None:
     assert found == ["processing.processAt", "processing.processIn", "processing.processIn"]
 
 
-def test_a_start_said_once_and_null_once_is_said_once() -> None:
+def test_a_start_given_once_and_null_once_counts_as_given_once() -> None:
     assert options(processAt=None, processIn=5).start_at == NOW + 5_000
 
 
@@ -299,7 +299,7 @@ def test_an_id_that_its_runs_time_makes_too_long_is_refused() -> None:
     assert read({**event, "orderId": "a" * 111}).order_id == "a" * 111 + "-20261201T090000Z"
 
 
-def test_a_rejected_run_is_told_under_its_own_id() -> None:
+def test_a_rejected_run_is_reported_under_its_own_id() -> None:
     event = {**changed("processing.run", "2026-12-01T09:00:00Z"), "currency": "euro"}
 
     assert rejected(event).order_id == "ord-1001-20261201T090000Z"
@@ -319,10 +319,10 @@ def problems_of_limited(**processing: Json) -> list[str]:
 
 
 def test_a_start_later_than_the_deadline_of_the_workflow_is_refused_at_its_path() -> None:
-    said = f"starts later than the deadline of {LIMITED.name}, which is 1 h after submission"
+    message = f"starts later than the deadline of {LIMITED.name}, which is 1 h after submission"
     late = iso(NOW + 3_600_001)
-    assert problems_of_limited(processAt=late) == [f"processing.processAt: {said}"]
-    assert problems_of_limited(processIn=3_601) == [f"processing.processIn: {said}"]
+    assert problems_of_limited(processAt=late) == [f"processing.processAt: {message}"]
+    assert problems_of_limited(processIn=3_601) == [f"processing.processIn: {message}"]
 
 
 def test_a_start_at_the_deadline_and_a_longer_complete_within_are_accepted() -> None:
@@ -331,5 +331,5 @@ def test_a_start_at_the_deadline_and_a_longer_complete_within_are_accepted() -> 
 
 
 def test_a_start_too_far_ahead_is_one_problem() -> None:
-    (said,) = problems_of_limited(processAt=iso(NOW + 2 * YEAR * 1000))
-    assert said == "processing.processAt: is more than 366 days in the future"
+    (found,) = problems_of_limited(processAt=iso(NOW + 2 * YEAR * 1000))
+    assert found == "processing.processAt: is more than 366 days in the future"

@@ -93,7 +93,7 @@ def test_a_crash_that_no_redelivery_follows_is_made_good_by_the_supervisor() -> 
 
 
 @pytest.mark.parametrize("fault", [Fault.NOT_DONE, Fault.REFUSED])
-def test_a_status_that_cannot_be_told_does_not_delay_the_start(fault: Fault) -> None:
+def test_a_status_that_cannot_be_sent_does_not_delay_the_start(fault: Fault) -> None:
     shells = Shells(ONE)
     shells.submit(faults=Faults().on("send_status", fault))
     assert shells.commands() == [("start", ORDER_ID, 0)]
@@ -155,7 +155,7 @@ def test_an_order_whose_task_is_gone_is_never_made_anew(retain_for: int) -> None
     assert shells.store.tasks() == []
 
 
-def test_another_order_under_the_same_id_is_rejected_and_says_whom_to_tell() -> None:
+def test_another_order_under_the_same_id_is_rejected_with_the_queue_for_the_answer() -> None:
     shells = Shells(ONE)
     shells.submit()
     before = shells.task()
@@ -179,7 +179,7 @@ def test_another_order_under_the_id_of_a_task_that_is_gone_is_rejected_as_well()
         shells.submission().submit(shells.new_order(content_hash="another"))
 
 
-def test_a_repeated_order_is_started_though_its_received_cannot_be_told() -> None:
+def test_a_repeated_order_is_started_though_its_status_received_cannot_be_sent() -> None:
     shells = Shells(ONE)
     shells.submit()
     shells.outbox.sent.clear()
@@ -187,8 +187,8 @@ def test_a_repeated_order_is_started_though_its_received_cannot_be_told() -> Non
     assert shells.commands() == [("start", ORDER_ID, 0)]
 
 
-def test_a_repeated_order_tells_of_nothing_but_its_being_received() -> None:
-    """The alert and the end of its task are the scheduler's to tell; submission has no topic."""
+def test_a_repeated_order_sends_the_status_received_and_nothing_else() -> None:
+    """The scheduler sends the alert and the end of its task; submission has no topic."""
     shells = Shells(ONE)
     unable = Faults().on("send_status", Fault.NOT_DONE).on("publish", Fault.NOT_DONE)
     shells.submit(faults=unable)

@@ -97,7 +97,7 @@ def test_without_a_type_a_number_is_text_where_the_order_has_text(typed: str, va
     assert meant(typed, UNTYPED) == value
 
 
-def test_where_the_type_allows_both_the_order_tells() -> None:
+def test_where_the_type_allows_both_the_order_decides() -> None:
     assert meant("either=8") == 8
     assert meant("either=8", before={"either": "7"}) == "8"
     assert meant("open.code=8", before={"open": {"code": "7"}}) == "8"
@@ -132,7 +132,7 @@ def test_a_value_that_a_program_gives_stays_what_it_is() -> None:
         ("postalCode=1234", {"processing": {"workflow": []}, "postalCode": "9"}, "1234"),
     ],
 )
-def test_in_an_event_the_type_of_its_workflow_tells(typed: str, event: Json, value: Json) -> None:
+def test_in_an_event_the_type_of_its_workflow_decides(typed: str, event: Json, value: Json) -> None:
     reader = EventReader({one.name: one for one in (TYPED, UNTYPED)})
     changes = as_meant((typed_change(typed),), event, reader.shape(event))
     assert value_at(corrected(event, [changes]), changes[0].path) == (True, value)

@@ -469,7 +469,7 @@ def test_each_request_in_each_state(
     run = Run(RUN, event, "amy", STARTER, "", "", NOW, 9, Terms())
     progress = RunProgress(recent="-+", next_send_at=NOW)
     record = BulkRecord(run, progress, state, why="before", on_hold=True)
-    request = RunRequest(action, "eve", "AROA:eve", "told to", NOW, anyway=True)
+    request = RunRequest(action, "eve", "AROA:eve", "routine", NOW, anyway=True)
     found = requested(record, request, NOW + 5)
     assert (found.state, found.asked_at) == (after, NOW)
     assert len(found.requests) == (after is not state)
@@ -478,7 +478,7 @@ def test_each_request_in_each_state(
         assert found.progress.recent == ("-+" if state is RunState.PAUSED else "")
         assert found.progress.news_at == NOW + 5
     elif after is not state:
-        assert found.why == "by eve (AROA:eve): told to"
+        assert found.why == "by eve (AROA:eve): routine"
 
 
 def test_an_order_on_which_the_engine_fails_is_refused_and_holds_up_no_other() -> None:

@@ -345,7 +345,7 @@ def test_a_shard_that_cannot_be_read_does_not_stop_the_others() -> None:
     assert set(shells.starts()) == set(names)
 
 
-def test_what_was_told_and_what_is_still_owed_is_in_the_report() -> None:
+def test_what_was_sent_and_what_is_still_owed_is_in_the_report() -> None:
     shells = submitted(Shells(plan(first, on_failure=Archive())))
     shells.start()
     shells.reply("first", Outcome.PERMANENT, faults=Faults().on("open_group", Fault.NOT_DONE))

@@ -102,7 +102,7 @@ def test_what_is_refused_for_one_task_is_asked_for_no_other_in_that_pass(call: s
     assert passes.faults.calls.count(call) == 1
     assert (report.looked_at, report.deferred) == (1, len(NAMES))
     assert report.blind
-    assert report.lag == SECOND, "what waits is told all the same"
+    assert report.lag == SECOND, "what waits is reported all the same"
 
 
 @pytest.mark.parametrize("call", HINDERS)

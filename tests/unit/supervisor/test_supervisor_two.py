@@ -18,7 +18,7 @@ SKEWS = (-5 * SECOND, 0, 5 * SECOND)
 
 
 def overdue() -> Shells:
-    """Tasks in every shard, each with a step whose agent has said nothing for a second and more."""
+    """Tasks in every shard, each with a step whose agent has sent nothing for a second and more."""
     shells = Shells(LINE)
     for name in NAMES:
         shells.submit(name)

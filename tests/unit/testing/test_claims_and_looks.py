@@ -159,13 +159,13 @@ def test_after_a_time_out_that_a_restored_record_has_not_counted_the_next_may_co
 
 def test_a_task_that_ends_for_another_reason_counts_what_it_likes() -> None:
     for step, broken in (("reserve", [Invariant.SENT]), ("mail", []), (None, [])):
-        ending = Termination(TaskState.UNDONE, "said", step, undo=True)
+        ending = Termination(TaskState.UNDONE, "asked", step, undo=True)
         assert claimed().goes(counted(), ending=ending) == broken
 
 
 def test_what_failed_by_an_answer_is_no_time_out() -> None:
-    said = requeued(failure_count=1, error=StepError("Busy", "503"))
-    assert claimed().goes(said) == []
+    after = requeued(failure_count=1, error=StepError("Busy", "503"))
+    assert claimed().goes(after) == []
 
 
 def test_an_undo_has_claims_of_its_own() -> None:
@@ -239,7 +239,7 @@ def test_a_perform_that_is_waited_for_beyond_the_deadline_is_found() -> None:
 
 def test_an_ending_task_needs_its_undos_in_their_order_and_no_performs() -> None:
     undoing = replace(CLAIMED, process_state=ProcessState.UNDOING, locked_by=None)
-    ending = replace(TASK, ending=Termination(TaskState.UNDONE, "said", undo=True))
+    ending = replace(TASK, ending=Termination(TaskState.UNDONE, "asked", undo=True))
     behind = having(ending, reserve=undoing, charge=replace(undoing, not_before=NOW + MINUTE))
     assert [need.at for need in needs(behind, NOW, PLAN)] == [NOW + MINUTE], "charge is first"
     assert earliest(having(ending, reserve=undoing)) == NOW + SOON
@@ -265,14 +265,14 @@ def test_a_step_that_becomes_ready_unwatched_is_found(monkeypatch: Patch) -> Non
 # --- LOOKED_AT ----------------------------------------------------------------------------------
 
 
-def lateness(told: Callable[[Looks], object], at: int) -> list[Broken]:
+def lateness(follows: Callable[[Looks], object], at: int) -> list[Broken]:
     looks = Looks(MINUTE)
     looks.written(PLAN, having(reserve=CLAIMED), NOW, is_open=True)
-    told(looks)
+    follows(looks)
     return list(looks.late(at))
 
 
-def test_what_nobody_looks_at_is_told_once() -> None:
+def test_a_task_that_nobody_looks_at_is_reported_once() -> None:
     looks = Looks(MINUTE)
     looks.written(PLAN, having(reserve=CLAIMED), NOW, is_open=True)
     bound = NOW + 30 * SECOND + WITHIN + MINUTE
@@ -298,11 +298,11 @@ def test_a_look_a_fault_and_an_end_begin_the_time_anew() -> None:
 
 
 def test_a_call_that_fails_while_nobody_looks_does_not_shorten_that_time() -> None:
-    def told(looks: Looks) -> None:
+    def fails_twice(looks: Looks) -> None:
         looks.failed(NOW + 60 * MINUTE)
         looks.failed(NOW + MINUTE)
 
-    assert lateness(told, NOW + 60 * MINUTE + WITHIN) == []
+    assert lateness(fails_twice, NOW + 60 * MINUTE + WITHIN) == []
 
 
 def test_a_due_entry_that_was_put_off_for_hours_is_found(monkeypatch: Patch) -> None:
@@ -339,7 +339,7 @@ FAILED = replace(CLAIMED, process_state=ProcessState.ERROR, locked_by=None)
         (requeued(), []),
     ],
 )
-def test_only_what_is_said_to_be_without_effect_must_be(
+def test_only_a_step_that_is_reported_without_effect_must_be_without(
     record: StepRecord, broken: list[Invariant]
 ) -> None:
     found = of_knowledge(having(reserve=record), [KEY])

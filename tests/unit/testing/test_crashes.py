@@ -28,20 +28,20 @@ def well(world: World) -> None:
     assert world.standing(order_id) == ["reserve", "charge", "mail"]
 
 
-def test_a_story_is_told_once_for_each_call_and_each_fault_that_passes() -> None:
-    told = crash_everywhere(well, make)
+def test_a_story_runs_once_for_each_call_and_each_fault_that_passes() -> None:
+    crashes = crash_everywhere(well, make)
     passing = set(Fault) - {Fault.REFUSED}
-    assert told.calls.count("save") == 4
-    assert told.runs == sum(applies(fault, call) for call in told.calls for fault in passing)
-    assert told.runs > 4 * len(told.calls) - len(READS)
+    assert crashes.calls.count("save") == 4
+    assert crashes.runs == sum(applies(fault, call) for call in crashes.calls for fault in passing)
+    assert crashes.runs > 4 * len(crashes.calls) - len(READS)
 
 
 @pytest.mark.exhaustive
 def test_faults_that_were_asked_for_are_the_only_ones() -> None:
-    told = crash_everywhere(well, make, faults=[Fault.CRASH_AFTER])
-    assert told.runs == len(told.calls)
+    crashes = crash_everywhere(well, make, faults=[Fault.CRASH_AFTER])
+    assert crashes.runs == len(crashes.calls)
     assert crash_everywhere(well, make, faults=[Fault.CRASH_AFTER], then=(1, 4)).runs == (
-        2 * len(told.calls)
+        2 * len(crashes.calls)
     )
 
 
@@ -60,11 +60,11 @@ def test_what_breaks_is_named_by_its_call_its_fault_and_all_that_happened(
     monkeypatch.setattr(owed, "START_WITHIN", 10**12)
     with pytest.raises(StoryBroken) as caught:
         crash_everywhere(well, make)
-    said = str(caught.value)
+    message = str(caught.value)
     hit = caught.value.world.faults.happened[0]
-    assert f"At the call {hit.name!r}, {hit.fault}" in said
-    assert f"Faults().at({hit.number}, Fault.{hit.fault.name})" in said
-    assert f"call {hit.number}, {hit.name}: {hit.fault}" in said, "the trace says when"
+    assert f"At the call {hit.name!r}, {hit.fault}" in message
+    assert f"Faults().at({hit.number}, Fault.{hit.fault.name})" in message
+    assert f"call {hit.number}, {hit.name}: {hit.fault}" in message, "the trace says when"
 
 
 @pytest.mark.exhaustive
@@ -92,11 +92,11 @@ def test_what_a_story_leaves_undone_is_run_to_its_end() -> None:
 
 
 def test_a_story_must_be_the_same_each_time() -> None:
-    told: list[str] = []
+    runs: list[str] = []
 
     def other(world: World) -> None:
-        told.append("once")
-        for _ in told[1:]:
+        runs.append("once")
+        for _ in runs[1:]:
             return
         world.submit()
 

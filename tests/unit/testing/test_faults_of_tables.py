@@ -151,7 +151,7 @@ def test_some_mishaps_are_mishaps_of_every_kind() -> None:
     assert {fault for fault, _ in some.of_one_kind} == set(ABLE)
 
 
-def test_the_faults_of_tables_are_counted_and_told_in_the_trace() -> None:
+def test_the_faults_of_tables_are_counted_and_listed_in_the_trace() -> None:
     mishaps = Mishaps(lags=0.3, left_out=0.3, conflicts=0.2, throttles=0.1, meetings=0.1)
     world = World(SHOP, seed=3, mishaps=mishaps)
     for _ in range(12):

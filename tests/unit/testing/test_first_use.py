@@ -1,4 +1,4 @@
-"""What somebody meets who tests a workflow for the first time: mistakes are said, not swallowed."""
+"""What somebody meets who tests a workflow for the first time: mistakes are reported."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -115,12 +115,12 @@ def test_a_step_that_a_workflow_does_not_have_is_refused_with_those_it_has() -> 
     task = world.task(order_id)
     assert task.step("greet").process_state is ProcessState.SKIPPED
     assert task.step("pack[0]").process_state is ProcessState.PROCESSED
-    for name, said in (
+    for name, message in (
         ("boook", "workflow 'trip' has no step 'boook'; it has book, quote, greet, pack"),
         ("book[0]", r"step 'book' has no for_each, so there is no 'book\[0\]'"),
         ("pack[1]", r"step 'pack' has 1 items, so there is no 'pack\[1\]'"),
     ):
-        with pytest.raises(ValueError, match=said):
+        with pytest.raises(ValueError, match=message):
             task.step(name)
 
 
@@ -163,7 +163,7 @@ def test_a_rule_about_mail_that_is_used_up_leaves_the_next_its_turn() -> None:
 def test_what_is_waited_for_and_never_so_fails_the_test() -> None:
     world = World(TRIP)
     world.submit({"bags": []})
-    with pytest.raises(AssertionError, match="what was waited for never is so"):
+    with pytest.raises(AssertionError, match="the condition in `until` never holds"):
         world.run(until=lambda: False)
     assert world.run(for_=HALF_A_MINUTE, until=lambda: False) is world
 
@@ -235,8 +235,8 @@ MISTAKES: dict[str, tuple[Callable[[], object], str]] = {
 
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_what_would_silently_come_to_nothing_is_refused(mistake: str) -> None:
-    make, said = MISTAKES[mistake]
-    with pytest.raises(ValueError, match=said):
+    make, message = MISTAKES[mistake]
+    with pytest.raises(ValueError, match=message):
         make()
 
 

@@ -162,7 +162,7 @@ def alerts_for_nothing(_: Patch, world: World) -> None:
     world.processes.groups.open(group)
 
 
-def tells_nobody(patch: Patch, _: World) -> None:
+def sends_no_status(patch: Patch, _: World) -> None:
     patch.setattr(WorldOutbox, "send_status", lambda self, queue_url, body: True)
 
 
@@ -212,7 +212,7 @@ BREAK = {
     Invariant.COMPLETED: completes_at_once,
     Invariant.ALERTED: alerts_nobody,
     Invariant.CAUSED: alerts_for_nothing,
-    Invariant.TOLD: tells_nobody,
+    Invariant.REPORTED: sends_no_status,
     Invariant.ENDS: looks_and_does_nothing,
     Invariant.AGREES: completes_at_once,
     Invariant.NOT_LOST: counts_no_version,
@@ -240,13 +240,13 @@ def test_each_invariant_is_found_broken_where_a_part_of_the_stack_is(
     BREAK[invariant](monkeypatch, world)
     broken = broken_run(world)
     assert invariant in {found.invariant for found in broken.broken}
-    said = str(broken)
-    assert f"{invariant.name}: {invariant}" in said
-    assert "seed=8" in said
-    assert "message-1 of orders: accepted" in said, "and all that happened"
+    report = str(broken)
+    assert f"{invariant.name}: {invariant}" in report
+    assert "seed=8" in report
+    assert "message-1 of orders: accepted" in report, "and all that happened"
 
 
-def test_an_effect_that_is_said_and_was_not_done_is_unexplained(monkeypatch: Patch) -> None:
+def test_an_effect_that_is_reported_and_was_not_done_is_unexplained(monkeypatch: Patch) -> None:
     monkeypatch.setattr(RequestRun, "leave_effect", lambda self: None)
     world = World(SHOP)
     broken = broken_run(world)

@@ -158,14 +158,14 @@ def test_settings_replace_the_values_of_blocks() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "said"),
+    ("settings", "message"),
     [
         ({"Engine.Nothing": "1"}, r"Engine: stacks/engine\.yaml has no parameter Nothing"),
         ({"Letters.Seconds": "1"}, r"no block for the setting Letters\.Seconds"),
     ],
 )
-def test_a_setting_of_nothing_is_refused(settings: dict[str, str], said: str) -> None:
-    with pytest.raises(NestedProblem, match=said):
+def test_a_setting_of_nothing_is_refused(settings: dict[str, str], message: str) -> None:
+    with pytest.raises(NestedProblem, match=message):
         whole(settings)
 
 

@@ -78,7 +78,7 @@ def test_an_all_clear_while_an_order_stands_failed_is_found(monkeypatch: Patch) 
     world.on("charge").refuses("CardDeclined")
     world.submit()
     world.run()
-    with pytest.raises(InvariantBroken, match="is told as cleared"):
+    with pytest.raises(InvariantBroken, match="is reported as cleared"):
         world.run(for_=timedelta(hours=1))
 
 
@@ -158,15 +158,15 @@ def test_an_all_clear_was_right_though_an_order_fails_alike_a_moment_later() -> 
     world.on("charge").refuses("CardDeclined", times=1)
     world.mail(REPLIES, "CardDeclined").is_late(by=timedelta(minutes=14))
     second = world.submit()
-    told: list[str] = []
+    alerts: list[str] = []
 
     def fails_alike(call: str) -> None:
-        if call == "remove_group" and not told:
-            told.extend(alert.subject for alert in world.post.alerts)
+        if call == "remove_group" and not alerts:
+            alerts.extend(alert.subject for alert in world.post.alerts)
             late = next(mail for mail in world.queues.waiting if "CardDeclined" in mail.body)
             world._deliver(late)
 
     world.faults.before_each(fails_alike)
     world.run(for_=timedelta(minutes=13))
-    assert "clear" in told[-1].lower(), told
+    assert "clear" in alerts[-1].lower(), alerts
     assert world.task(second).state is TaskState.ARCHIVED

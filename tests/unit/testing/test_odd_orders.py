@@ -77,7 +77,7 @@ def test_an_order_that_submission_reads_is_taken(content: dict[str, Json]) -> No
     assert world.run().task(order_id).state is TaskState.COMPLETED
 
 
-def test_all_that_is_wrong_is_said_at_once_and_each_time_it_is_sent() -> None:
+def test_all_that_is_wrong_is_reported_at_once_and_each_time_it_is_sent() -> None:
     world = World(SHOP)
     for _ in range(2):
         world.submit({"orderId": "a b", "note": "\ud800"})

@@ -58,20 +58,20 @@ def test_a_world_in_memory_is_made_of_a_workflow_and_agents(pytester: pytest.Pyt
 
         @greeter.performs(greet)
         def say(request):
-            return {"said": f"hello {request.input['name']}"}
+            return {"text": f"hello {request.input['name']}"}
 
         def test_it(roundsman_world):
             world = roundsman_world(hello, greeter, seed=3)
             order_id = world.submit({"name": "you"})
             world.run()
             assert world.task(order_id).state is TaskState.COMPLETED
-            assert world.task(order_id).step("greet").result == {"said": "hello you"}
+            assert world.task(order_id).step("greet").result == {"text": "hello you"}
         """
     )
     run(pytester).assert_outcomes(passed=1)
 
 
-def test_a_template_that_is_not_there_is_said_with_where_it_was_looked_for(
+def test_a_missing_template_is_reported_with_where_it_was_looked_for(
     pytester: pytest.Pytester,
 ) -> None:
     pytester.makeini("[pytest]\nroundsman_template = deploy/stack.yaml\n")

@@ -10,10 +10,10 @@ from roundsman_testing import InvariantBroken, Mishaps, World
 from roundsman_testing.world.outbox import WorldOutbox
 from tests.unit.testing.samples import PICKING, SHOP
 
-TELL = "from tests.unit.testing.test_repeatable import told; print(told(7))"
+PROGRAM = "from tests.unit.testing.test_repeatable import trace_of; print(trace_of(7))"
 
 
-def told(seed: int) -> str:
+def trace_of(seed: int) -> str:
     """Everything that happens to three orders when much goes wrong."""
     world = World(SHOP, PICKING, seed=seed, mishaps=Mishaps.some(0.05), supervisors=2)
     for number in range(3):
@@ -23,20 +23,20 @@ def told(seed: int) -> str:
 
 
 def test_the_same_seed_is_the_same_run_and_another_is_not() -> None:
-    assert told(7) == told(7)
-    assert len({told(seed) for seed in range(5)}) == 5
+    assert trace_of(7) == trace_of(7)
+    assert len({trace_of(seed) for seed in range(5)}) == 5
 
 
 @pytest.mark.parametrize("hash_seed", ["1", pytest.param("2", marks=pytest.mark.exhaustive)])
 def test_another_process_does_the_same_whatever_its_hashes(hash_seed: str) -> None:
     run = subprocess.run(
-        [sys.executable, "-c", TELL],
+        [sys.executable, "-c", PROGRAM],
         env={**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         text=True,
         check=True,
     )
-    assert run.stdout == f"{told(7)}\n"
+    assert run.stdout == f"{trace_of(7)}\n"
 
 
 def test_a_failure_says_the_seed_that_repeats_it(monkeypatch: pytest.MonkeyPatch) -> None:

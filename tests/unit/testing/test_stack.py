@@ -182,7 +182,7 @@ def test_a_stack_that_starts_over_is_as_new(stack: Stack) -> None:
 def function(folder: Path, name: str, text: str) -> FunctionInstance:
     code = folder / name
     code.mkdir()
-    (code / "helper.py").write_text(f"SAID = {name!r}\n")
+    (code / "helper.py").write_text(f"NAME = {name!r}\n")
     (code / "app.py").write_text(textwrap.dedent(text))
     return FunctionInstance(name, FunctionCode(code, "app.handler"))
 
@@ -193,14 +193,14 @@ SAYS = """
     def handler(event, context):
         import helper as later
         assert later is helper
-        return helper.SAID
+        return helper.NAME
 """
 
 
 def test_each_function_has_the_modules_of_its_own_folder(tmp_path: Path) -> None:
     one, two = function(tmp_path, "one", SAYS), function(tmp_path, "two", SAYS)
-    said = [each.call({}, Context()) for each in (one, two, one)]
-    assert said == ["one", "two", "one"]
+    answers = [each.call({}, Context()) for each in (one, two, one)]
+    assert answers == ["one", "two", "one"]
 
 
 def test_a_function_logs_by_its_own_stacks_level_whatever_an_earlier_one_had(
@@ -218,7 +218,7 @@ def test_a_function_logs_by_its_own_stacks_level_whatever_an_earlier_one_had(
     assert capsys.readouterr().out.count("heard") == 1
 
 
-def test_a_function_without_its_handler_is_told_of(tmp_path: Path) -> None:
+def test_a_function_without_its_handler_is_reported(tmp_path: Path) -> None:
     with pytest.raises(TemplateProblem, match=r"empty has no handler app\.handler"):
         function(tmp_path, "empty", "").call({}, Context())
 
@@ -255,17 +255,17 @@ def test_code_and_layers_are_where_the_template_says(tmp_path: Path) -> None:
     assert code.layers == (tmp_path / "shared" / "python",), "as AWS puts it on the path"
 
 
-def test_code_that_is_not_beside_the_template_is_told_of(tmp_path: Path) -> None:
+def test_code_that_is_not_beside_the_template_is_reported(tmp_path: Path) -> None:
     with pytest.raises(TemplateProblem, match="the code of Worker must be a folder"):
         written(tmp_path, code="s3://somewhere/else.zip").functions()
 
 
-def test_a_handler_that_names_no_function_is_told_of(tmp_path: Path) -> None:
+def test_a_handler_that_names_no_function_is_reported(tmp_path: Path) -> None:
     with pytest.raises(TemplateProblem, match="Worker needs a Handler"):
         written(tmp_path, handler="app").functions()
 
 
-def test_what_is_no_template_is_told_of(tmp_path: Path) -> None:
+def test_a_file_that_is_no_template_is_reported(tmp_path: Path) -> None:
     with pytest.raises(TemplateProblem, match="there is no template at"):
         Template.read(tmp_path / "none.yaml")
     (tmp_path / "list.yaml").write_text("[]")
@@ -273,6 +273,6 @@ def test_what_is_no_template_is_told_of(tmp_path: Path) -> None:
         Template.read(tmp_path / "list.yaml")
 
 
-def test_a_value_that_has_no_parameter_is_told_of(tmp_path: Path) -> None:
+def test_a_value_that_has_no_parameter_is_reported(tmp_path: Path) -> None:
     with pytest.raises(TemplateProblem, match="has no parameter Typo"):
         written(tmp_path).parameter_values({"Typo": "1"})

@@ -410,7 +410,7 @@ def test_items_of_an_index_with_one_range_key_are_each_on_one_page() -> None:
 def test_a_condition_that_they_do_not_know_is_refused_with_a_sentence(
     condition: str, unknown: str
 ) -> None:
-    said = f"{unknown} is not known here: {condition}".rstrip()
+    message = f"{unknown} is not known here: {condition}".rstrip()
     with pytest.raises(NotImplementedError, match="is not known here") as refused:
         Desk().client.put_item(
             TableName=TABLES.tasks,
@@ -418,7 +418,7 @@ def test_a_condition_that_they_do_not_know_is_refused_with_a_sentence(
             ConditionExpression=condition,
             ExpressionAttributeValues={":v": {"N": "1"}},
         )
-    assert str(refused.value).rstrip() == said
+    assert str(refused.value).rstrip() == message
 
 
 def test_an_update_that_they_do_not_know_is_refused_with_a_sentence() -> None:

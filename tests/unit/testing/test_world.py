@@ -51,7 +51,7 @@ def test_a_plain_order_takes_as_many_events_as_it_has_messages() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tolerate", "state", "said"),
+    ("tolerate", "state", "message"),
     [
         (1, TaskState.COMPLETED, "left out (1 of 1 that may fail)"),
         (0.4, TaskState.COMPLETED, "left out (1 of 1 that may fail)"),
@@ -60,7 +60,7 @@ def test_a_plain_order_takes_as_many_events_as_it_has_messages() -> None:
     ],
 )
 def test_a_number_or_a_share_of_the_items_may_fail_and_the_history_says_so(
-    tolerate: float, state: TaskState, said: str
+    tolerate: float, state: TaskState, message: str
 ) -> None:
     world = World(replace(PICKING, steps=(reserve, charge, replace(pick, tolerate=tolerate))))
     world.on("pick[1]").refuses("CardDeclined")
@@ -68,7 +68,7 @@ def test_a_number_or_a_share_of_the_items_may_fail_and_the_history_says_so(
     world.run()
     assert world.task(order_id).state is state
     (row,) = [row for row in world.history(order_id) if row.kind == "failed"]
-    assert said in row.reason
+    assert message in row.reason
     assert ("left out" in row.reason) == (state is TaskState.COMPLETED)
 
 
@@ -151,7 +151,7 @@ def test_several_supervisors_share_the_work() -> None:
     assert names == {"1", "2", "3"}
 
 
-def test_clocks_that_differ_are_said_by_part() -> None:
+def test_clocks_that_differ_are_given_by_part() -> None:
     for part in ("submission", "scheduler", "supervisor"):
         for ahead in (timedelta(seconds=3), timedelta(seconds=-3)):
             world = World(SHOP, skew={part: ahead})
@@ -232,7 +232,7 @@ def test_an_operator_asks_and_the_history_says_what_was_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "why"),
+    ("call", "why"),
     [
         (lambda world: world.on("chrage"), "has a step 'chrage'; there are reserve, charge, mail"),
         (lambda world: world.on("charge", "do"), "undo, probe or remind, not 'do'"),
@@ -243,10 +243,10 @@ def test_an_operator_asks_and_the_history_says_what_was_refused() -> None:
         (lambda world: world.hold("bank", DAY), "no agent 'bank'; there are stock, payment, post"),
     ],
 )
-def test_what_there_is_not_is_refused_with_what_there_is(said: object, why: str) -> None:
-    assert callable(said)
+def test_what_there_is_not_is_refused_with_what_there_is(call: object, why: str) -> None:
+    assert callable(call)
     with pytest.raises(ValueError) as caught:  # noqa: PT011  # the words are compared below
-        said(World(SHOP))
+        call(World(SHOP))
     assert why in str(caught.value)
 
 

@@ -215,10 +215,10 @@ def test_a_message_with_several_faults_reports_each() -> None:
         wrong: dict[str, Json] = {key: ["x"] for key in document}
         for form in ({}, kept, {**wrong, **kept}, {**document, "later": 1}):
             try:
-                said: Json = MESSAGES[name].again(json.dumps(form))
+                problems: Json = MESSAGES[name].again(json.dumps(form))
             except InvalidMessage as refusal:
-                said = sorted(str(problem) for problem in refusal.problems)
-            found[f"{name} {json.dumps(form)}"] = said
+                problems = sorted(str(problem) for problem in refusal.problems)
+            found[f"{name} {json.dumps(form)}"] = problems
     compare(RECORDED, "several faults", found)
 
 

@@ -233,7 +233,7 @@ def test_a_whole_surrogate_pair_is_an_ordinary_character() -> None:
     assert read_reply(body).agent == "\N{GRINNING FACE}"
 
 
-def test_all_problems_are_told_at_once() -> None:
+def test_all_problems_are_reported_at_once() -> None:
     message: dict[str, Any] = {
         **json.loads(REPLY.body()),
         "lock": 3,

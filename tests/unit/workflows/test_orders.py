@@ -143,7 +143,7 @@ def test_every_problem_is_reported_at_once() -> None:
     ]
 
 
-def test_an_empty_object_is_told_every_field_it_must_have() -> None:
+def test_of_an_empty_object_every_field_that_it_must_have_is_reported() -> None:
     assert problems({}) == [
         "currency: missing",
         "customerId: missing",
@@ -314,17 +314,17 @@ def test_an_event_nested_too_deeply_is_refused() -> None:
     assert "nested deeper than" in found
 
 
-def test_an_event_that_is_too_large_and_not_json_is_told_both() -> None:
+def test_of_an_event_that_is_too_large_and_not_json_both_are_reported() -> None:
     found = problems("{" + " " * 300_000)
 
     assert found[0] == "the event has 300001 bytes; at most 204800 are allowed"
     assert found[1].startswith("not JSON: ")
 
 
-# Who is told of a rejection
+# Who gets a rejection
 
 
-def test_a_rejection_knows_whom_to_tell_and_of_which_order() -> None:
+def test_a_rejection_has_its_order_and_the_queue_for_the_answer() -> None:
     event = changed("processing", {"replyTo": REPLY_QUEUE, "correlationId": "web-7", "typo": 1})
 
     found = rejected({**event, "currency": 7, "lines": []})
@@ -354,7 +354,7 @@ def test_a_rejection_carries_only_what_is_valid_itself() -> None:
     assert (found.order_id, found.reply_to, found.correlation_id) == (None, REPLY_QUEUE, None)
 
 
-def test_even_an_event_that_is_too_large_knows_whom_to_tell() -> None:
+def test_even_an_event_that_is_too_large_has_the_queue_for_the_answer() -> None:
     event = {**changed("processing.replyTo", REPLY_QUEUE), "note": "x" * 300_000}
 
     found = rejected(event)
@@ -364,7 +364,7 @@ def test_even_an_event_that_is_too_large_knows_whom_to_tell() -> None:
 
 
 @pytest.mark.parametrize("body", ["{", "[]", "null"])
-def test_what_is_not_a_json_object_has_nobody_to_tell(body: str) -> None:
+def test_what_is_not_a_json_object_has_no_queue_for_the_answer(body: str) -> None:
     found = rejected(body)
 
     assert (found.order_id, found.reply_to, found.correlation_id) == (None, None, None)

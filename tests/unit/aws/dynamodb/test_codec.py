@@ -138,12 +138,12 @@ def test_a_result_keeps_its_numbers_exactly(result: Json) -> None:
 
 def test_what_utf8_cannot_say_is_replaced_in_texts_and_kept_in_json() -> None:
     half = "\ud83d"
-    step = StepRecord(result={"a": half}, error=StepError("Odd", f"said {half}"))
+    step = StepRecord(result={"a": half}, error=StepError("Odd", f"code {half}"))
     item = task_item(replace(born(), steps={"a": step}))
     str(item).encode()  # raises where anything in it is no UTF-8
     read = read_task(item).step("a")
     assert read.result == {"a": half}
-    assert read.error == StepError("Odd", "said \ufffd")
+    assert read.error == StepError("Odd", "code \ufffd")
 
 
 def test_a_record_expires_at_a_full_second_and_never_early() -> None:

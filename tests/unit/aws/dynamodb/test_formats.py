@@ -403,8 +403,8 @@ def test_a_fault_in_a_record_that_is_only_read_keeps_its_problem(name: str) -> N
     assert isinstance(item, dict)
 
     def report(document: Document) -> Json:
-        said = report_of(record.again)(document)
-        return said if isinstance(said, list) else [at(said, ("ControlId", "S"))]
+        problems = report_of(record.again)(document)
+        return problems if isinstance(problems, list) else [at(problems, ("ControlId", "S"))]
 
     found = faults(item, attributes(item), BAD, report)
     compare(RECORDED, f"{name}: faults", {"item": item, **found})
@@ -414,9 +414,9 @@ def test_attributes_that_only_the_reader_knows_keep_their_meaning() -> None:
     found: dict[str, Json] = {}
     for name in ("Schema", "Trouble"):
         for value in [*VALUES, *({"N": str(schema)} for schema in range(SCHEMA + 2))]:
-            said = report_of(task_again)({**RECORDS_AS_JSON["task"], name: value})
+            problems = report_of(task_again)({**RECORDS_AS_JSON["task"], name: value})
             found[f"{name} {json.dumps(value)}"] = (
-                "unchanged" if said == RECORDS_AS_JSON["task"] else said
+                "unchanged" if problems == RECORDS_AS_JSON["task"] else problems
             )
     compare(RECORDED, "only read", found)
 

@@ -408,7 +408,7 @@ def test_a_broken_list_of_rows_makes_the_task_unreadable(versions: "Item") -> No
         row_ids({**item, "Settled": versions})  # type: ignore[dict-item]
 
 
-def test_rows_are_told_from_tasks() -> None:
+def test_rows_are_distinguished_from_tasks() -> None:
     item, rows = stored(chain(60))
     assert not is_row(item)
     assert all(is_row(row) for row in rows.values())

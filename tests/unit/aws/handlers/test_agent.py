@@ -191,18 +191,18 @@ def test_a_reminder_is_logged_and_counted_and_not_answered(
 
 
 class Closed:
-    """A guard that lets nothing through, and counts how often it was asked to tell."""
+    """A guard that lets nothing through, and counts how often its `tell` was called."""
 
-    told = 0
+    calls = 0
 
     def call(self, function: Callable[[], object], *, ends_at: int, asks: bool = False) -> Never:
         raise CallHeld("greeter is on hold by anna", until=NOW + 60_000)
 
     def tell(self) -> None:
-        self.told += 1
+        self.calls += 1
 
 
-def test_a_held_attempt_is_answered_logged_and_counted_and_then_told(
+def test_a_held_attempt_is_answered_logged_and_counted_and_then_alerted(
     world: World, capsys: pytest.CaptureFixture[str]
 ) -> None:
     world.agent.performs(greet)(lambda _: "hello")
@@ -218,7 +218,7 @@ def test_a_held_attempt_is_answered_logged_and_counted_and_then_told(
     assert line["outcome"] == "held"
     [sent] = [line for line in lines if "_aws" in line]
     assert sent["StepAttemptsHeld"] == [1.0]
-    assert guard.told == 1
+    assert guard.calls == 1
 
 
 @pytest.mark.parametrize(("receives", "unknown"), [(1, False), (2, True)])
@@ -252,13 +252,13 @@ def test_of_an_undo_that_was_read_before_is_known_what_its_request_says(world: W
     assert seen == [False]
 
 
-def test_what_there_is_to_tell_is_told_also_where_the_reply_cannot_be_sent(world: World) -> None:
+def test_what_is_to_be_alerted_is_alerted_also_where_the_reply_cannot_be_sent(world: World) -> None:
     world.agent.performs(greet)(lambda _: "hello")
     guard = Closed()
     world.guard = guard
     world.reply_url = world.reply_url.replace("Greeter", "Nobody")
     assert world.handle(request()) == ["m0"]
-    assert guard.told == 1
+    assert guard.calls == 1
 
 
 # ---- batches -----------------------------------------------------------------------------

@@ -111,7 +111,7 @@ def test_a_reply_that_waited_beyond_its_complete_by_is_never_sent(
 
 def test_a_sign_of_progress_takes_the_replies_along(world: World, posted: Posted) -> None:
     @world.agent.performs(greet)
-    def tells(given: StepRequest) -> None:
+    def reports(given: StepRequest) -> None:
         world.clock.now += 50
         if given.task_id == "ord-1":
             given.progress("page 3")
@@ -137,8 +137,8 @@ def test_a_request_that_is_put_aside_keeps_no_reply_waiting_too_long(
     assert posted.found == [(1, 10), (2, 20)], "the rejection, then both replies"
 
 
-class Teller:
-    """A guard that has something to tell after each call, and takes its time."""
+class Alerter:
+    """A guard that has an alert to send after each call, and takes its time."""
 
     def __init__(self, world: World, posted: Posted) -> None:
         self.world, self.posted = world, posted
@@ -151,12 +151,12 @@ class Teller:
         self.sent_before.append(len(self.posted.found))
 
 
-def test_the_last_reply_is_sent_before_anything_is_told(world: World, posted: Posted) -> None:
+def test_the_last_reply_is_sent_before_any_alert(world: World, posted: Posted) -> None:
     takes(world, 10, 10)
-    teller = Teller(world, posted)
-    world.guard = teller  # type: ignore[assignment]  # its call returns what is returned
+    alerter = Alerter(world, posted)
+    world.guard = alerter  # type: ignore[assignment]  # its call returns what is returned
     world.handle(request())
-    assert teller.sent_before == [1]
+    assert alerter.sent_before == [1]
 
 
 def test_a_reply_that_is_not_accepted_brings_only_its_request_again(world: World) -> None:

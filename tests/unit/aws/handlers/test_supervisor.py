@@ -91,16 +91,16 @@ def test_a_tick_that_was_refused_nothing_ends_well(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("call", ["read_board", "plan", "load", "due", "send_start"])
-def test_a_tick_whose_calls_were_refused_fails_after_it_has_told_what_it_did(
+def test_a_tick_whose_calls_were_refused_fails_after_it_has_logged_what_it_did(
     call: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(CallRefused, match=f"{call}: AccessDenied"):
         tick(Faults().on(call, Fault.REFUSED), monkeypatch)
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    said = [line.get("message") for line in lines]
-    assert said.count("AWS refused a call") == 1
-    assert "a record could not be handled" not in said
-    assert said[-1] == "pass done"
+    messages = [line.get("message") for line in lines]
+    assert messages.count("AWS refused a call") == 1
+    assert "a record could not be handled" not in messages
+    assert messages[-1] == "pass done"
 
 
 def test_a_tick_that_may_not_read_the_list_of_bulk_runs_makes_its_pass_and_fails(
@@ -109,9 +109,9 @@ def test_a_tick_that_may_not_read_the_list_of_bulk_runs_makes_its_pass_and_fails
     with pytest.raises(CallRefused, match="read_bulk_list: AccessDenied"):
         tick(Faults().on("read_bulk_list", Fault.REFUSED), monkeypatch)
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    said = [line.get("message") for line in lines]
-    assert "pass done" in said
-    assert "a bulk run could not be carried on" in said
+    messages = [line.get("message") for line in lines]
+    assert "pass done" in messages
+    assert "a bulk run could not be carried on" in messages
 
 
 def test_a_tick_with_an_open_run_visits_it_until_the_next_tick(

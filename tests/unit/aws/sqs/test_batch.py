@@ -134,7 +134,7 @@ def test_a_batch_of_which_everything_fails_is_answered_and_raises_nothing() -> N
         InvalidMessage([Problem(f"lines[0].{CANARY}", "unknown field")]),
     ],
 )
-def test_no_log_line_holds_what_a_message_said(
+def test_no_log_line_holds_the_contents_of_a_message(
     problem: Exception, capsys: pytest.CaptureFixture[str]
 ) -> None:
     batch = Batch(raising(problem, at="id-0"), Queue(letters(1)))

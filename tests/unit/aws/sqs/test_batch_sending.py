@@ -282,10 +282,10 @@ def request() -> AgentRequest:
     return AgentRequest(
         task_id="ord-1",
         workflow="order_fulfilment",
-        step="tell",
+        step="mail",
         operation="perform",
         lock="7f3a-0c1d2e3f4a.1",
-        idempotency_key="ord-1/tell/perform",
+        idempotency_key="ord-1/mail/perform",
         attempt=1,
         complete_by=SENT_AT + 60_000,
         input={},

@@ -216,6 +216,6 @@ def test_messages_are_handled_although_nothing_could_be_read_ahead(
     groups.before_all = fail
     assert groups.batch.invoke() == []
     assert sorted(groups.ended) == ["id-0", "id-1"]
-    said = capsys.readouterr().out
-    assert "nothing was read ahead" in said
-    assert "canary" not in said
+    output = capsys.readouterr().out
+    assert "nothing was read ahead" in output
+    assert "canary" not in output

@@ -176,7 +176,7 @@ def test_attributes_and_the_group_of_a_message_go_with_it() -> None:
     }
 
 
-def test_the_log_tells_of_it_without_the_message(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_log_reports_it_without_the_message(capsys: pytest.CaptureFixture[str]) -> None:
     failing(TryAgain("throttled")).invoke()
     written = capsys.readouterr().out
     assert CANARY not in written

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
 URL = "https://sqs.test/1/SchedulerDeadLetterQueue"
-SAID = DeadLetter(
+LETTER = DeadLetter(
     queue="SchedulerQueue",
     message_id="m-1",
     reason="the record ord-1 cannot be read",
@@ -32,7 +32,7 @@ def reason_of(system: dict[str, str]) -> str:
     sqs: SQSClient = boto3.client(
         "sqs", region_name="us-east-1", aws_access_key_id="x", aws_secret_access_key="x"
     )
-    attribute = {"DataType": "String", "StringValue": SAID.text()}
+    attribute = {"DataType": "String", "StringValue": LETTER.text()}
     with Stubber(sqs) as stub:
         message = {
             "MessageId": "m-2",
@@ -48,7 +48,7 @@ def reason_of(system: dict[str, str]) -> str:
 
 
 def test_the_reason_is_what_the_function_gave_as_it_sent_the_letter() -> None:
-    assert reason_of({}) == SAID.reason
+    assert reason_of({}) == LETTER.reason
 
 
 def test_a_letter_that_sqs_moved_has_no_reason_of_its_last_death() -> None:
