@@ -100,14 +100,6 @@ def with_tasks(*tasks: Task, now: int = NOW) -> StackFacts:
     return replace(WELL, now=now, tasks=seen, leases=visited(now - SECOND), groups=[GROUP])
 
 
-def held(*, until: int) -> Task:
-    """A task whose charge waits for its agent until that instant."""
-    done = StepRecord(process_state=ProcessState.PROCESSED, started_at=NOW, finished_at=NOW)
-    waits = StepRecord(not_before=until, complete_by=until + 30 * SECOND, held_since=NOW)
-    steps = {"reserve_stock": done, "charge_card": waits}
-    return with_due_entry(replace(born(), state=TaskState.RETRY, steps=steps), NOW)
-
-
 GROUP = Group(
     id="f-1a2b3c4d",
     workflow="order_fulfilment",

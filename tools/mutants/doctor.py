@@ -15,14 +15,6 @@ DOCTOR = (
         why="the doctor archives a task whose plan could have been restored",
     ),
     Mutant(
-        name="an-entry-that-was-put-off-is-not-moved",
-        file=TASK_CHECKS,
-        old="if seen.trouble or task.due_at <= at + SKEW:",
-        new="if task.due_at <= at + SKEW:",
-        tests=(f"{TASKS}::test_an_entry_that_was_put_off_for_its_trouble_is_no_late_one",),
-        why="a record that breaks the supervisor is brought back to the front again and again",
-    ),
-    Mutant(
         name="what-could-not-be-looked-at-is-not-well",
         file="console/roundsman_console/inspector/doctor/report.py",
         old="all(one.lacking for one in self.unseen)",

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from roundsman_console.hints import hint
 from roundsman_console.inspector.doctor.facts import Finding
-from roundsman_console.inspector.doctor.repair import Repair
+from roundsman_console.inspector.doctor.repair import DOES, Repair
 from roundsman_console.inspector.doctor.report import Report
 from roundsman_console.inspector.documents.doctor import Severity
 from roundsman_console.sanitize import plain
@@ -91,7 +91,6 @@ def print_plan(findings: Sequence[Finding], console: Console) -> None:
     """Print the repairs that `--fix` will make, before it asks for confirmation."""
     console.print(plain("To repair:"))
     for one in findings[: 4 * SHOWN]:
-        does = one.fix.does if one.fix else ""
-        console.print(plain(f"  {one.kind}  {one.where}: {does}"))
+        console.print(plain(f"  {one.kind}  {one.where}: {DOES}"))
     if len(findings) > 4 * SHOWN:
         console.print(plain(f"  and {len(findings) - 4 * SHOWN} more of the same"))

@@ -27,30 +27,11 @@ CATALOG: Mapping[FindingKind, Entry] = {
         "The task is overdue by more than two supervisor passes, and no supervisor has handled it.",
         _FIX,
     ),
-    FindingKind.DUE_LATE: Entry(
-        _WARNING,
-        "The task's entry in the due index is later than its record requires, so the "
-        "supervisor would find it too late. Roundsman itself never writes this.",
-        "roundsman doctor --fix moves the entry, unless the task has changed by then.",
-    ),
     FindingKind.OWED_UNSENT: Entry(
         _WARNING,
         "A status or an alert that was decided minutes ago has not been sent.",
         "Find in the scheduler's log what refuses it: the AlertTopic, its key, or the reply "
         f"queue. {_FIX}",
-    ),
-    FindingKind.LANE_WRONG: Entry(
-        _CRITICAL,
-        "The task is in another lane of the due index than its record requires, so no "
-        "supervisor watches it, or ls does not list it. Roundsman itself never writes this.",
-        "Correct Lane and DueAt by hand, on the version seen; the evidence gives the values.",
-    ),
-    FindingKind.SETTLED_STAYS_OPEN: Entry(
-        _WARNING,
-        "The task has ended and has nothing to send, but is still in its open lane: each "
-        "supervisor pass inspects it for nothing, and it never expires. Roundsman itself "
-        "never writes this.",
-        "Correct Lane and DueAt by hand, on the version seen; the order itself is done.",
     ),
     FindingKind.RECORD_UNREADABLE: Entry(
         _CRITICAL,
@@ -97,17 +78,6 @@ CATALOG: Mapping[FindingKind, Entry] = {
         _CRITICAL,
         "The stack has no request queue for the agent of a step; the attempts of the step fail.",
         "Deploy the agent, with its queues among the outputs.",
-    ),
-    FindingKind.HELD_WITHOUT_HOLD: Entry(
-        _WARNING,
-        "A step will wait for its agent for a long time, although the agent takes work.",
-        f"{_FIX} The scheduler then finds that the agent is no longer held.",
-    ),
-    FindingKind.UNGROUPED: Entry(
-        _NOTICE,
-        "The task needs a person and is in no failure group, so no group's alert counts it. "
-        "It was archived before failure groups existed.",
-        "Handle the task by itself.",
     ),
     FindingKind.GROUP_NOT_OPEN: Entry(
         _WARNING,

@@ -12,14 +12,11 @@ Check: TypeAlias = Callable[[StackFacts], Iterator[Finding]]
 
 OF_TASKS: Sequence[Check] = (
     task_checks.stuck_tasks,
-    task_checks.late_entries,
     task_checks.unsent_owed,
-    task_checks.lanes,
     task_checks.unreadable,
     task_checks.lost_plans,
     task_checks.agents_without_queue,
-    task_checks.held_for_nothing,
-    task_checks.ungrouped,
+    task_checks.groups_not_open,
     task_checks.orphans,
 )
 OF_THE_STACK: Sequence[Check] = (

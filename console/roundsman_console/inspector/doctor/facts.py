@@ -5,7 +5,6 @@ A part that could not be read is None or left out.
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from roundsman.model.failure import Group
 from roundsman.model.holds import Hold
@@ -14,40 +13,6 @@ from roundsman.model.plan import Plan
 from roundsman.model.task import Task
 from roundsman_console.inspector.doctor.catalog import CATALOG, Entry
 from roundsman_console.inspector.documents.doctor import FindingKind
-
-
-@dataclass(frozen=True, slots=True)
-class InspectRepair:
-    """Sends an inspect command for the task; harmless if the task needs nothing."""
-
-    task_id: str
-
-    @property
-    def does(self) -> str:
-        """The repair in words."""
-        return "make the scheduler inspect it"
-
-
-@dataclass(frozen=True, slots=True)
-class Rearm:
-    """Moves the due entry of the task, if the stored version is still that of `task`."""
-
-    task: Task
-    at: int
-    """The new time of the due entry, in epoch ms."""
-
-    @property
-    def task_id(self) -> str:
-        """The id of the task whose due entry is moved."""
-        return self.task.task_id
-
-    @property
-    def does(self) -> str:
-        """The repair in words."""
-        return f"move its due entry, if the task is still at version {self.task.version}"
-
-
-Fix: TypeAlias = InspectRepair | Rearm
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +26,9 @@ class Finding:
     """The facts that show it, in words."""
     command: str | None = None
     """The command that the operator should type next; None if there is none."""
-    fix: Fix | None = None
-    """The repair that `--fix` makes; None if a person must repair it."""
+    fixable: bool = False
+    """Whether `--fix` repairs it, by an inspect command for the task `where`: harmless if the task
+    needs nothing."""
 
     @property
     def entry(self) -> Entry:

@@ -1,7 +1,6 @@
 """Makes the repairs of `roundsman doctor --fix`: only those that are harmless if they are wrong.
 
-A repair sends an inspect command for a task, or moves a due entry if the version of the task is
-unchanged. No repair deletes anything or stores a record.
+A repair sends an inspect command for a task. No repair deletes anything or stores a record.
 """
 
 from collections.abc import Sequence
@@ -10,8 +9,7 @@ from dataclasses import dataclass
 from roundsman.aws.sqs.outbox import AwsOutbox
 from roundsman.errors import RoundsmanError
 from roundsman.model.instants import SECOND
-from roundsman.ports import Superseded
-from roundsman_console.inspector.doctor.facts import Finding, InspectRepair, Rearm
+from roundsman_console.inspector.doctor.facts import Finding
 from roundsman_console.inspector.read.stack import DeployedStack
 
 A_SECOND = 10
@@ -20,6 +18,10 @@ A_SECOND = 10
 MOST_AT_ONCE = 5_000
 """The maximum number of repairs in one run. At A_SECOND, the last one is delayed by less than SQS's
 maximum of 15 minutes. The next run makes the rest."""
+
+
+DOES = "make the scheduler inspect it"
+"""The repair in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,31 +35,17 @@ class Repair:
 
 def to_do(findings: Sequence[Finding]) -> list[Finding]:
     """Return the findings that have a fix, at most MOST_AT_ONCE."""
-    return [one for one in findings if one.fix is not None][:MOST_AT_ONCE]
+    return [one for one in findings if one.fixable][:MOST_AT_ONCE]
 
 
 def repair(stack: DeployedStack, findings: Sequence[Finding]) -> list[Repair]:
-    """Apply the fix of each finding. Due entries are moved before inspect commands are sent."""
-    done = [_rearm(stack, one, one.fix) for one in findings if isinstance(one.fix, Rearm)]
-    return done + _inspect(stack, [one for one in findings if isinstance(one.fix, InspectRepair)])
-
-
-def _rearm(stack: DeployedStack, finding: Finding, fix: Rearm) -> Repair:
-    try:
-        saved = stack.tasks.rearm(fix.task, fix.at)
-    except RoundsmanError as problem:
-        return Repair(finding, str(problem))
-    moved_on = "the task has changed since it was read"
-    return Repair(finding, moved_on if isinstance(saved, Superseded) else None)
-
-
-def _inspect(stack: DeployedStack, findings: Sequence[Finding]) -> list[Repair]:
+    """Send an inspect command for the task of each finding."""
     outbox = AwsOutbox(
         stack.sqs,
         scheduler_queue=stack.output("SchedulerQueueUrl"),
         reply_prefix=stack.output("ReplyQueuePrefix"),
     )
-    ids = list(dict.fromkeys(one.fix.task_id for one in findings if one.fix is not None))
+    ids = list(dict.fromkeys(one.where for one in findings))
     problem = None
     try:
         # SQS delays are whole seconds, rounded up: the first A_SECOND commands have none.

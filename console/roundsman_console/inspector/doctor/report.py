@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from roundsman.model.instants import iso
 from roundsman_console.inspector.doctor.facts import Finding, Unseen
-from roundsman_console.inspector.doctor.repair import Repair
+from roundsman_console.inspector.doctor.repair import DOES, Repair
 from roundsman_console.inspector.documents.doctor import (
     FindingDocument,
     RepairDocument,
@@ -75,16 +75,15 @@ def _finding(one: Finding) -> FindingDocument:
         "means": one.entry.means,
         "repair": one.entry.repair,
         "command": one.command,
-        "fixable": one.fix is not None,
+        "fixable": one.fixable,
     }
 
 
 def _repair(repair: Repair, mended: bool) -> RepairDocument:
-    fix = repair.finding.fix
     return {
         "kind": repair.finding.kind,
         "where": repair.finding.where,
-        "does": fix.does if fix else "",
+        "does": DOES,
         "mended": mended,
         "problem": repair.problem,
     }

@@ -4,20 +4,12 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from roundsman.command_line import command_line
-from roundsman.engine.agent_holds import RECHECK_INTERVAL, RESUME_SPREAD
-from roundsman.engine.decision import SKEW
-from roundsman.engine.due import Lane, due, lane_key, settled
+from roundsman.engine.due import due, settled
 from roundsman.model.instants import MINUTE, format_duration
 from roundsman.model.plan import StepPlan
 from roundsman.model.states import DONE, ProcessState, TaskState
-from roundsman.model.task import StepRecord, Task
-from roundsman_console.inspector.doctor.facts import (
-    Finding,
-    InspectRepair,
-    Rearm,
-    StackFacts,
-    TaskSeen,
-)
+from roundsman.model.task import Task
+from roundsman_console.inspector.doctor.facts import Finding, StackFacts, TaskSeen
 from roundsman_console.inspector.doctor.text import clock, when
 from roundsman_console.inspector.documents.doctor import FindingKind
 
@@ -58,8 +50,7 @@ def stuck_tasks(facts: StackFacts) -> Iterator[Finding]:
         what = ", ".join(_overdue_steps(task, facts.now)) or "it"
         evidence = f"{what} overdue {_since(since, facts.now)}; {_visited(facts, task.shard)}"
         known = facts.plans.get(task.plan) is not None and not seen.trouble
-        fix = InspectRepair(task.task_id) if known else None
-        yield Finding(FindingKind.TASK_STUCK, task.task_id, evidence, _show(task), fix)
+        yield Finding(FindingKind.TASK_STUCK, task.task_id, evidence, _show(task), fixable=known)
 
 
 def _overdue_steps(task: Task, now: int) -> list[str]:
@@ -90,16 +81,6 @@ def _visited(facts: StackFacts, shard: int) -> str:
     return f"shard {shard} {visited}{held}"
 
 
-def late_entries(facts: StackFacts) -> Iterator[Finding]:
-    """Find open tasks whose due entry is later than follows from their record."""
-    for seen, task in _open(facts):
-        at = due(task, facts.now)
-        if seen.trouble or task.due_at <= at + SKEW:
-            continue  # the supervisor postpones a record that it cannot handle
-        evidence = f"entry at {when(task.due_at)}, due at {when(at)}"
-        yield Finding(FindingKind.DUE_LATE, task.task_id, evidence, _show(task), Rearm(task, at))
-
-
 def unsent_owed(facts: StackFacts) -> Iterator[Finding]:
     """Find tasks that have owed a status or an alert for longer than OWED_FOR."""
     for seen, task in _readable(facts):
@@ -109,27 +90,9 @@ def unsent_owed(facts: StackFacts) -> Iterator[Finding]:
         since = min(owed.at for owed in old)
         names = ", ".join(f"{owed.kind} {owed.name}" for owed in old[:5])
         evidence = f"{names}, {_since(since, facts.now)}"
-        fix = None if seen.trouble else InspectRepair(task.task_id)
-        yield Finding(FindingKind.OWED_UNSENT, task.task_id, evidence, _show(task), fix)
-
-
-def lanes(facts: StackFacts) -> Iterator[Finding]:
-    """Find tasks in another lane than follows from their record."""
-    for _, task in _readable(facts):
-        wanted = _lane(task)
-        if task.lane == wanted:
-            continue
-        stays = settled(task) and task.lane == lane_key(Lane.OPEN, task.shard)
-        kind = FindingKind.SETTLED_STAYS_OPEN if stays else FindingKind.LANE_WRONG
-        evidence = f"{task.state} in {task.lane}, should be in {wanted}; version {task.version}"
-        yield Finding(kind, task.task_id, evidence, _show(task))
-
-
-def _lane(task: Task) -> str:
-    if not settled(task):
-        return lane_key(Lane.OPEN, task.shard)
-    archived = task.state is TaskState.ARCHIVED
-    return lane_key(Lane.ARCHIVED if archived else Lane.DONE, task.shard)
+        yield Finding(
+            FindingKind.OWED_UNSENT, task.task_id, evidence, _show(task), fixable=not seen.trouble
+        )
 
 
 def unreadable(facts: StackFacts) -> Iterator[Finding]:
@@ -180,34 +143,7 @@ def agents_without_queue(facts: StackFacts) -> Iterator[Finding]:
         yield Finding(FindingKind.AGENT_WITHOUT_QUEUE, agent, evidence, "roundsman agents")
 
 
-def held_for_nothing(facts: StackFacts) -> Iterator[Finding]:
-    """Find steps that are parked for longer than any may be, without a hold on their agents."""
-    if facts.holds is None:
-        return
-    held = {hold.agent for hold in facts.holds if hold.until > facts.now}
-    longest = RECHECK_INTERVAL + RESUME_SPREAD + SKEW
-    for _, task in _open(facts):
-        plan = _plan(facts, task)
-        for name, record in task.steps.items():
-            until, agents = record.not_before or 0, _agents(plan, name, record)
-            if record.held_since is None or until - facts.now <= longest:
-                continue
-            if agents and not agents & held:
-                evidence = f"{name} waits for {', '.join(sorted(agents))} until {when(until)}"
-                fix = InspectRepair(task.task_id)
-                yield Finding(
-                    FindingKind.HELD_WITHOUT_HOLD, task.task_id, evidence, _show(task), fix
-                )
-
-
-def _agents(plan: dict[str, StepPlan], name: str, record: StepRecord) -> set[str]:
-    """Return the agents that may perform the step."""
-    if record.agent:
-        return {record.agent}
-    return set(plan[name].agents) if name in plan else set()
-
-
-def ungrouped(facts: StackFacts) -> Iterator[Finding]:
+def groups_not_open(facts: StackFacts) -> Iterator[Finding]:
     """Find archived tasks that no open failure group counts.
 
     The overflow group of a workflow counts the tasks whose own group could not be opened.
@@ -220,10 +156,7 @@ def ungrouped(facts: StackFacts) -> Iterator[Finding]:
     for _, task in _readable(facts):
         if task.state is not TaskState.ARCHIVED or not settled(task):
             continue  # a task that still owes its alert opens the group with it
-        if task.failure is None:
-            evidence = f"archived at {when(task.ended_at or task.due_at)}"
-            yield Finding(FindingKind.UNGROUPED, task.task_id, evidence, _show(task))
-        elif task.failure not in known and task.workflow not in overflowing:
+        if task.failure and task.failure not in known and task.workflow not in overflowing:
             lost[task.failure].append(task)
     for group, tasks in sorted(lost.items()):
         first = min(tasks, key=lambda task: task.due_at)
