@@ -35,14 +35,11 @@ def queue(name: str = "PaymentRequestQueue", visibility: int = 1860) -> QueueFac
         f"{ARN}{name}",
         visibility=visibility,
         dead_letters_to=f"{ARN}{name}Dead",
-        max_receives=5,
     )
 
 
 def dead_queue(name: str = "PaymentRequestQueue") -> QueueFact:
-    return QueueFact(
-        f"{name}Dead", f"https://queues/s-{name}Dead", f"{ARN}{name}Dead", retention=1_209_600
-    )
+    return QueueFact(f"{name}Dead", f"https://queues/s-{name}Dead", f"{ARN}{name}Dead")
 
 
 SCHEDULER_QUEUE = queue("SchedulerQueue", 60)
@@ -75,7 +72,6 @@ WELL = StackFacts(
     work_queues=(SCHEDULER_QUEUE, PAYMENT_QUEUE),
     dead_letter_queues=(dead_queue("SchedulerQueue"), dead_queue()),
     rejected_queue=QueueFact("RejectedQueue", "https://queues/r", f"{ARN}Rejected"),
-    agent_queues={"payment": (PAYMENT_QUEUE.arn,)},
     mappings=(
         mapping(SCHEDULER_QUEUE, "SchedulerFunction"),
         mapping(PAYMENT_QUEUE, "PaymentFunction"),

@@ -117,60 +117,12 @@ BROKEN = {
     ),
     "dead-letters": (one_dead_letter(), WELL, "PaymentRequestQueueDead", "1 message"),
     "rejected": (rejected(waiting=2, in_flight=1), rejected(), "RejectedQueue", "3 messages"),
-    "queue-missing": (
-        replace(WELL, missing_queues=("MailReplyQueue",)),
-        WELL,
-        "MailReplyQueue",
-        "does not exist",
-    ),
     "queue-unread": (disabled(), WELL, "PaymentRequestQueue", "its mapping is Disabled"),
     "queue-behind": (
         with_queue(oldest=1861),
         with_queue(oldest=1860),
         "PaymentRequestQueue",
         "31 min old",
-    ),
-    "queue-delays": (
-        with_queue(delay=5),
-        with_queue(delay=0),
-        "PaymentRequestQueue",
-        "delayed by 5 s",
-    ),
-    "no-redrive": (
-        with_queue(dead_letters_to=None, max_receives=None),
-        WELL,
-        "PaymentRequestQueue",
-        "no redrive policy",
-    ),
-    "redrive-too-soon": (
-        with_queue(max_receives=1),
-        with_queue(max_receives=2),
-        "PaymentRequestQueue",
-        "maxReceiveCount is 1",
-    ),
-    "visibility-too-short": (
-        with_queue(visibility=310),
-        with_queue(visibility=1860),
-        "PaymentRequestQueue",
-        "the timeout of PaymentFunction is 310 s",
-    ),
-    "visibility-short": (
-        with_queue(visibility=1859),
-        with_queue(visibility=1860),
-        "PaymentRequestQueue",
-        "visible again after 1859 s",
-    ),
-    "retention-too-short": (
-        with_queue(retention=5 * 1860),
-        with_queue(retention=5 * 1860 + 1),
-        "PaymentRequestQueue",
-        "up to 2 h 35 min",
-    ),
-    "timeout-too-short": (
-        with_function(timeout=300),
-        with_function(timeout=301),
-        "PaymentFunction",
-        "ends after 300 s; charge_card may take 5 min",
     ),
     "function-not-ready": (
         with_function(update="Failed", reason="no such layer"),
@@ -220,12 +172,6 @@ BROKEN = {
         replace(with_table(protected=False), parameters={"DeletionProtection": "false"}),
         "TasksTable",
         "it does not refuse to be deleted; DeletionProtection is later",
-    ),
-    "alarm-missing": (
-        replace(WELL, alarms=(AlarmFact("A", "s-A", None),)),
-        WELL,
-        "A",
-        "does not exist",
     ),
     "alarm-silent": (
         replace(WELL, alarms=(AlarmFact("A", "s-A", "OK", enabled=False),)),
@@ -303,12 +249,6 @@ def test_dead_letters_that_were_order_events_say_so() -> None:
     assert of(facts)["dead-letters"].evidence == "1 message: orders that were never accepted"
 
 
-def test_a_dead_letter_queue_that_drops_what_reaches_it_is_found() -> None:
-    short = replace(dead_queue(), retention=345_600)
-    found = of(replace(WELL, dead_letter_queues=(short,)))["retention-too-short"]
-    assert found.where == "PaymentRequestQueueDead"
-
-
 def test_a_queue_without_any_mapping_says_what_waits_there() -> None:
     waits = replace(PAYMENT_QUEUE, waiting=3)
     facts = replace(WELL, work_queues=(waits,), mappings=())
@@ -328,19 +268,6 @@ def test_concurrency_is_not_checked_unless_all_mappings_and_the_account_were_rea
 def test_a_stack_that_is_said_not_to_be_restorable_is_no_finding() -> None:
     facts = replace(with_table(recovery=False), parameters={"PointInTimeRecovery": "false"})
     assert of(facts) == {}
-
-
-def test_a_step_that_waits_for_an_answer_from_outside_needs_no_longer_function() -> None:
-    plan = next(iter(WELL.plans.values()))
-    assert plan is not None
-    step = replace(plan.steps["charge_card"], complete_within=HOUR)
-    waits = replace(plan, steps={"charge_card": step})
-    assert of(replace(WELL, plans={"p": waits})) == {}
-
-
-def test_the_readers_function_is_found_by_its_mapping() -> None:
-    other = FunctionFact("MailFunction", "s-MailFunction", 1)
-    assert of(replace(WELL, functions=(*WELL.functions, other))) == {}
 
 
 def test_shards_are_told_in_runs() -> None:

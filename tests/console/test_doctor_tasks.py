@@ -171,7 +171,7 @@ def test_a_task_without_order_is_found_where_somebody_looked() -> None:
 
 def test_the_worst_comes_first() -> None:
     task = owing(claimed(born()), "started")
-    facts = replace(with_tasks(task, now=NOW + HOUR), rejected_queue=None, missing_queues=("Q",))
+    facts = replace(with_tasks(task, now=NOW + HOUR), mappings=())
     severities = [one.entry.severity for one in findings(facts)]
     assert severities == sorted(severities, key=list(Severity).index)
     assert severities[0] is Severity.CRITICAL

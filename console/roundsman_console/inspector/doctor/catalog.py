@@ -133,11 +133,6 @@ CATALOG: Mapping[FindingKind, Entry] = {
         "Messages that can never be handled were rejected, each with its reason.",
         "Read them; correct and resend those that should have been valid.",
     ),
-    FindingKind.QUEUE_MISSING: Entry(
-        _CRITICAL,
-        "A queue of the stack does not exist.",
-        "Deploy the stack again.",
-    ),
     FindingKind.QUEUE_UNREAD: Entry(
         _CRITICAL,
         "No function reads this queue: its event source mapping is missing or disabled.",
@@ -148,47 +143,6 @@ CATALOG: Mapping[FindingKind, Entry] = {
         _WARNING,
         "The queue fills faster than it is read.",
         "Raise its function's concurrency; look for throttles and slow calls.",
-    ),
-    FindingKind.QUEUE_DELAYS: Entry(
-        _WARNING,
-        (
-            "The queue delays every message. Roundsman does not allow for this: complete-bys may "
-            "pass meanwhile."
-        ),
-        "Set the queue's DelaySeconds to 0.",
-    ),
-    FindingKind.NO_REDRIVE: Entry(
-        _CRITICAL,
-        "The queue has no dead-letter queue: a message that makes its function fail is "
-        "delivered repeatedly until SQS drops it, unseen.",
-        "Deploy the stack again, which restores the redrive policy.",
-    ),
-    FindingKind.REDRIVE_TOO_SOON: Entry(
-        _WARNING,
-        "A message goes to the dead-letter queue after its first failure of any kind.",
-        "Deploy the stack with MaxReceiveCount of 2 or more.",
-    ),
-    FindingKind.VISIBILITY_TOO_SHORT: Entry(
-        _CRITICAL,
-        "A message is delivered again while its function may still be handling it.",
-        "Raise the queue's visibility timeout to six times the function's timeout.",
-    ),
-    FindingKind.VISIBILITY_SHORT: Entry(
-        _NOTICE,
-        "The visibility timeout is less than six times the function's timeout, so messages "
-        "that were only throttled may count as failed.",
-        "Raise the stack's parameter for it, or lower the function's timeout.",
-    ),
-    FindingKind.RETENTION_TOO_SHORT: Entry(
-        _CRITICAL,
-        "SQS drops messages before they can be handled or seen.",
-        "Deploy the stack again, or shorten the time that the messages wait.",
-    ),
-    FindingKind.TIMEOUT_TOO_SHORT: Entry(
-        _WARNING,
-        "The agent's function ends before a step's complete-by, so it interrupts calls that "
-        "might still succeed.",
-        "Raise the function's timeout, and its queues' visibility timeout with it.",
     ),
     FindingKind.FUNCTION_NOT_READY: Entry(
         _CRITICAL,
@@ -243,11 +197,6 @@ CATALOG: Mapping[FindingKind, Entry] = {
         "The table can be deleted by a single call. A stack is created so, because a creation "
         "that fails could not remove protected tables.",
         "Deploy the stack with DeletionProtection=true, or with false if it should stay so.",
-    ),
-    FindingKind.ALARM_MISSING: Entry(
-        _WARNING,
-        "An alarm of the stack does not exist: nobody is alerted when what it watches fails.",
-        "Deploy the stack again.",
     ),
     FindingKind.ALARM_SILENT: Entry(
         _WARNING,

@@ -27,19 +27,13 @@ OF_THE_STACK: Sequence[Check] = (
     stack_checks.bulk_runs,
     stack_checks.functions,
     stack_checks.concurrency,
-    stack_checks.timeouts,
     stack_checks.schedules,
     stack_checks.tables,
     stack_checks.alarms,
     stack_checks.topic,
     queue_checks.put_aside,
-    queue_checks.missing,
     queue_checks.readers,
     queue_checks.backlogs,
-    queue_checks.delays,
-    queue_checks.redrives,
-    queue_checks.visibilities,
-    queue_checks.retentions,
 )
 
 

@@ -78,14 +78,8 @@ class QueueFact:
     """The approximate number of messages that were received and not deleted."""
     visibility: int = 30
     """The visibility timeout in seconds."""
-    retention: int = 345_600
-    """The message retention period in seconds."""
-    delay: int = 0
-    """The delivery delay of the queue in seconds."""
     dead_letters_to: str | None = None
     """The ARN of the dead-letter queue; None without a redrive policy."""
-    max_receives: int | None = None
-    """The `maxReceiveCount` of the redrive policy; None without one."""
     oldest: int | None = None
     """The age of the oldest message in seconds; None if it is not known."""
 
@@ -160,8 +154,7 @@ class AlarmFact:
     """The logical id in the template."""
     physical: str
     """The name of the alarm in CloudWatch."""
-    state: str | None
-    """None if the alarm does not exist."""
+    state: str
     reason: str = ""
     """Why the alarm has this state."""
     enabled: bool = True
@@ -252,10 +245,6 @@ class StackFacts:
     """The queues that functions read."""
     dead_letter_queues: Sequence[QueueFact] = ()
     rejected_queue: QueueFact | None = None
-    missing_queues: Sequence[str] = ()
-    """The names of queues that the stack's outputs name and that do not exist."""
-    agent_queues: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """The ARNs of each agent's request queues."""
     mappings: Sequence[MappingFact] | None = None
     """The event source mappings; None unless those of all functions could be read."""
     functions: Sequence[FunctionFact] = ()

@@ -11,7 +11,7 @@ from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.leases import Leases
 from roundsman.model.plan import Plan
 from roundsman_console.inspector.bulk.start import bulk_runs_of
-from roundsman_console.inspector.doctor.facts import BulkFact, QueueFact, StackFacts
+from roundsman_console.inspector.doctor.facts import BulkFact, StackFacts
 from roundsman_console.inspector.doctor.gather_functions import (
     find_concurrency,
     find_functions,
@@ -75,8 +75,6 @@ def gather(stack: DeployedStack, limit: int, looking: Looking) -> Gathered:
         work_queues=queues.work,
         dead_letter_queues=queues.dead,
         rejected_queue=queues.rejected,
-        missing_queues=queues.missing,
-        agent_queues=_agent_queues(queues.work, plans),
         mappings=mappings,
         functions=functions,
         concurrency=find_concurrency(looking),
@@ -146,15 +144,3 @@ def _named(plans: Mapping[str, Plan | None]) -> set[str]:
         for step in (plan.steps.values() if plan else ())
         for agent in step.agents
     }
-
-
-def _agent_queues(
-    queues: Sequence[QueueFact], plans: Mapping[str, Plan | None]
-) -> dict[str, list[str]]:
-    """Return the ARNs of each agent's request queues."""
-    found: dict[str, list[str]] = {}
-    for queue in queues:
-        output = {f"{queue.name}Url": queue.url}
-        for agent in agent_names(output, _named(plans)):
-            found.setdefault(agent, []).append(queue.arn)
-    return found

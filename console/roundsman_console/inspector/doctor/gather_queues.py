@@ -5,8 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from botocore.exceptions import ClientError
-
 from roundsman.model.instants import SECOND
 from roundsman_console.inspector.doctor.facts import QueueFact
 from roundsman_console.inspector.doctor.readings import Looking
@@ -18,7 +16,6 @@ if TYPE_CHECKING:
 
 SUFFIX = "QueueUrl"
 REJECTED = "RejectedQueueUrl"
-GONE = frozenset({"AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist"})
 
 
 @dataclass(slots=True)
@@ -31,8 +28,6 @@ class StackQueues:
     """The dead-letter queues."""
     rejected: QueueFact | None = None
     """The RejectedQueue; None if it could not be read."""
-    missing: list[str] = field(default_factory=list)
-    """The names of queues that do not exist."""
 
 
 def find_queues(stack: DeployedStack, names: Mapping[str, str], looking: Looking) -> StackQueues:
@@ -44,7 +39,7 @@ def find_queues(stack: DeployedStack, names: Mapping[str, str], looking: Looking
     urls = {name: url for name, url in stack.outputs.items() if name.endswith(SUFFIX)}
     for output, url in sorted(urls.items()):
         name = output.removesuffix("Url")
-        queue = _look(stack.sqs, name, url, found, looking)
+        queue = _look(stack.sqs, name, url, looking)
         if queue is None:
             continue
         if output == REJECTED:
@@ -55,7 +50,7 @@ def find_queues(stack: DeployedStack, names: Mapping[str, str], looking: Looking
     for arn, source in targets.items():
         url = f"{source.rpartition('/')[0]}/{arn.rpartition(':')[2]}"
         name = names.get(url, arn.rpartition(":")[2])
-        queue = _look(stack.sqs, name, url, found, looking)
+        queue = _look(stack.sqs, name, url, looking)
         if queue is not None:
             found.dead.append(queue)
     return found
@@ -75,17 +70,9 @@ def with_lags(queues: Sequence[QueueFact], lags: Mapping[str, int]) -> list[Queu
     ]
 
 
-def _look(
-    sqs: "SQSClient", name: str, url: str, found: StackQueues, looking: Looking
-) -> QueueFact | None:
+def _look(sqs: "SQSClient", name: str, url: str, looking: Looking) -> QueueFact | None:
     with looking.at(name):
-        try:
-            answer = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])
-        except ClientError as error:
-            if error.response["Error"].get("Code") not in GONE:
-                raise
-            found.missing.append(name)
-            return None
+        answer = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])
         return _queue(
             name, url, {str(key): value for key, value in answer.get("Attributes", {}).items()}
         )
@@ -94,7 +81,6 @@ def _look(
 
 def _queue(name: str, url: str, said: Mapping[str, str]) -> QueueFact:
     redrive = _redrive(said.get("RedrivePolicy", ""))
-    receives = redrive.get("maxReceiveCount", "")
     return QueueFact(
         name,
         url,
@@ -102,10 +88,7 @@ def _queue(name: str, url: str, said: Mapping[str, str]) -> QueueFact:
         waiting=int(said.get("ApproximateNumberOfMessages", "0")),
         in_flight=int(said.get("ApproximateNumberOfMessagesNotVisible", "0")),
         visibility=int(said.get("VisibilityTimeout", "30")),
-        retention=int(said.get("MessageRetentionPeriod", "345600")),
-        delay=int(said.get("DelaySeconds", "0")),
         dead_letters_to=redrive.get("deadLetterTargetArn"),
-        max_receives=int(receives) if receives.isdecimal() else None,
     )
 
 

@@ -132,10 +132,9 @@ def find_alarms(resources: Resources, looking: Looking) -> list[AlarmFact]:
             answer = client.describe_alarms(AlarmNames=part, MaxRecords=ALARMS_AT_ONCE)
             said = {alarm.get("AlarmName", ""): alarm for alarm in answer["MetricAlarms"]}
             for one in part:
-                if one not in said:
-                    found.append(AlarmFact(logical[one], one, None))
+                alarm = said.get(one)
+                if alarm is None:
                     continue
-                alarm = said[one]
                 found.append(
                     AlarmFact(
                         logical[one],

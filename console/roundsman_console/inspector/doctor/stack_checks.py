@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator
 from roundsman.aws.dynamodb.holds import HOLDS
 from roundsman.command_line import command_line
 from roundsman.model.holds import BREAKER, OPERATOR
-from roundsman.model.instants import MINUTE, SECOND, format_duration
-from roundsman_console.inspector.doctor.facts import Finding, FunctionFact, StackFacts
+from roundsman.model.instants import MINUTE, format_duration
+from roundsman_console.inspector.doctor.facts import Finding, StackFacts
 from roundsman_console.inspector.doctor.task_checks import late_by
 from roundsman_console.inspector.doctor.text import when
 from roundsman_console.inspector.documents.doctor import FindingKind
@@ -14,9 +14,6 @@ from roundsman_console.inspector.documents.doctor import FindingKind
 BULK_QUIET_FOR = 5 * MINUTE
 """How old the saved progress of a run over many orders may be, in ms. The process that carries it
 on saves it much more often."""
-
-LONGEST_RUN = 15 * MINUTE
-"""The maximum timeout of a Lambda function, in ms."""
 
 
 def supervisors(facts: StackFacts) -> Iterator[Finding]:
@@ -121,30 +118,6 @@ def concurrency(facts: StackFacts) -> Iterator[Finding]:
         yield Finding(FindingKind.CONCURRENCY_TOO_LOW, "account", evidence, command)
 
 
-def timeouts(facts: StackFacts) -> Iterator[Finding]:
-    """Find agents' functions whose timeout is not longer than the complete-by of their steps."""
-    longest: dict[str, tuple[int, str]] = {}
-    for plan in facts.plans.values():
-        for step in plan.steps.values() if plan else ():
-            undo = step.compensation.complete_within if step.compensation else 0
-            within = max(step.complete_within, undo)
-            if within > LONGEST_RUN:
-                continue  # the step waits for a callback, and no function runs meanwhile
-            for agent in step.agents:
-                longest[agent] = max(longest.get(agent, (0, "")), (within, step.name))
-    for agent, (within, name) in sorted(longest.items()):
-        for one in _functions_of(facts, agent):
-            if one.timeout * SECOND <= within:
-                evidence = f"ends after {one.timeout} s; {name} may take {format_duration(within)}"
-                yield Finding(FindingKind.TIMEOUT_TOO_SHORT, one.name, evidence)
-
-
-def _functions_of(facts: StackFacts, agent: str) -> Iterator[FunctionFact]:
-    queues = facts.agent_queues.get(agent, ())
-    readers = {m.function for m in facts.mappings or () if m.queue_arn in queues}
-    return (one for one in facts.functions if one.physical in readers)
-
-
 def schedules(facts: StackFacts) -> Iterator[Finding]:
     """Find schedules that are disabled or do not exist."""
     for one in facts.schedules:
@@ -187,11 +160,8 @@ def tables(facts: StackFacts) -> Iterator[Finding]:
 
 
 def alarms(facts: StackFacts) -> Iterator[Finding]:
-    """Find alarms that do not exist, have no enabled actions, or are in the state ALARM."""
+    """Find alarms that have no enabled actions, or are in the state ALARM."""
     for one in facts.alarms:
-        if one.state is None:
-            yield Finding(FindingKind.ALARM_MISSING, one.name, "does not exist")
-            continue
         if not one.enabled or not one.actions:
             evidence = "its actions are disabled" if one.actions else "it has no actions"
             command = f"aws cloudwatch enable-alarm-actions --alarm-names {one.physical}"
