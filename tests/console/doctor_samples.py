@@ -28,12 +28,11 @@ ARN = "arn:aws:sqs:us-east-1:123456789012:s-"
 FUNCTIONS = {"SchedulerFunction": 10, "PaymentFunction": 310}
 
 
-def queue(name: str = "PaymentRequestQueue", visibility: int = 1860) -> QueueFact:
+def queue(name: str = "PaymentRequestQueue") -> QueueFact:
     return QueueFact(
         name,
         f"https://queues/s-{name}",
         f"{ARN}{name}",
-        visibility=visibility,
         dead_letters_to=f"{ARN}{name}Dead",
     )
 
@@ -42,7 +41,7 @@ def dead_queue(name: str = "PaymentRequestQueue") -> QueueFact:
     return QueueFact(f"{name}Dead", f"https://queues/s-{name}Dead", f"{ARN}{name}Dead")
 
 
-SCHEDULER_QUEUE = queue("SchedulerQueue", 60)
+SCHEDULER_QUEUE = queue("SchedulerQueue")
 PAYMENT_QUEUE = queue()
 
 
@@ -63,7 +62,7 @@ WELL = StackFacts(
     interval=MINUTE,
     shards=16,
     stack_created_at=NOW - 24 * HOUR,
-    parameters={"OldestMessageAlarmSeconds": "1200", "PointInTimeRecovery": "true"},
+    parameters={"PointInTimeRecovery": "true"},
     submission_queue="https://queues/s-SubmissionQueue",
     plans={PLAN.hash: PLAN},
     holds=(),
@@ -78,7 +77,7 @@ WELL = StackFacts(
     ),
     functions=(function("SchedulerFunction"), function()),
     tables=(TableFact("TasksTable", "s-TasksTable", indexes={"due": "ACTIVE"}, ttl=True),),
-    alarms=(AlarmFact("MailErrorsAlarm", "s-MailErrorsAlarm", "OK"),),
+    alarms=(AlarmFact("MailErrorsAlarm", "s-MailErrorsAlarm"),),
     topic=TopicFact("arn:aws:sns:us-east-1:123456789012:s-AlertTopic", confirmed=1, pending=0),
     schedules=(ScheduleFact("SupervisorFunctionRounds", "s-Rounds", "ENABLED"),),
 )

@@ -7,13 +7,10 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from roundsman.aws.dynamodb.bulk_runs import DynamoBulkRuns
-from roundsman.model.bulk_run import PlannedOrder, Run, Terms
-from roundsman.model.events import CommandSource, Resubmit
 from roundsman.model.instants import MINUTE
 from roundsman_console.inspector.read.stack import find_stack
 from roundsman_testing.stack import Clock, Services, Stack
-from tests.console.doctored import ACCOUNT, findings, mappings_enabled, put_in_order, visit
+from tests.console.doctored import findings, mappings_enabled, put_in_order, visit
 from tests.console.operators import (
     DECLINED,
     Operator,
@@ -84,18 +81,6 @@ def archived_alone(world: Stack) -> str:
     return group
 
 
-def run_is_left(world: Stack) -> None:
-    """A run over many orders was started ten minutes ago, and no supervisor has begun it."""
-    asked = CommandSource("b-1a2b3c4d", "amy", "mail is back")
-    event, at = Resubmit(asked), world.clock() - 10 * MINUTE
-    run = Run(
-        "b-1a2b3c4d", event, "amy", "AROA:amy", "mail is back", "--state Archived", at, 1, Terms()
-    )
-    table = world.stack.outputs["ControlTableName"]
-    runs = DynamoBulkRuns(world.dynamodb, control_table=table, clock=lambda: at)
-    runs.begin(run, [PlannedOrder("ord-4")])
-
-
 @pytest.mark.exhaustive
 def test_of_a_stack_at_its_ordinary_work_nothing_is_found(operator: Operator) -> None:
     world = operator.world
@@ -122,17 +107,6 @@ def test_of_a_stack_at_its_ordinary_work_nothing_is_found(operator: Operator) ->
         shown = operator.types("doctor")
     assert shown.exit_code == 0
     assert shown.stdout.splitlines()[-1] == "Checked 2 open and 1 archived tasks. Nothing is wrong."
-
-
-def test_the_caps_of_all_mappings_are_compared_with_the_concurrency_of_the_account(
-    operator: Operator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """And a supervisor: 2 queues of the engine, and of each of 4 agents 10 + 5 + 10 instances."""
-    operator.world.supervise()
-    monkeypatch.setitem(ACCOUNT, "UnreservedConcurrentExecutions", 121)
-    assert "concurrency-too-low" not in findings(visit(operator))
-    monkeypatch.setitem(ACCOUNT, "UnreservedConcurrentExecutions", 120)
-    assert findings(visit(operator))["concurrency-too-low"] == "account"
 
 
 @pytest.mark.exhaustive
@@ -170,7 +144,6 @@ def test_what_was_damaged_by_hand_is_found_each_by_itself(operator: Operator) ->
     )
     world.send("SubmissionQueue", "not JSON")
     world.run()
-    run_is_left(world)
     with mappings_enabled("ShippingFunction"):
         result = operator.types("doctor", "--json")
     assert findings(result) == {
@@ -179,7 +152,6 @@ def test_what_was_damaged_by_hand_is_found_each_by_itself(operator: Operator) ->
         "dead-letters": "MailRequestDeadLetterQueue",
         "rejected": "RejectedQueue",
         "queue-unread": "ShippingUrgentRequestQueue",
-        "bulk-abandoned": "b-1a2b3c4d",
     }
     assert result.exit_code == 1
     group = archived_alone(world)

@@ -5,20 +5,15 @@ from dataclasses import replace
 import pytest
 
 from roundsman.model.instants import MINUTE, SECOND
-from roundsman.model.leases import Lease
 from roundsman_console.inspector.doctor.catalog import CATALOG
 from roundsman_console.inspector.doctor.facts import (
-    AccountConcurrencyFact,
     AlarmFact,
-    BulkFact,
-    FunctionFact,
     QueueFact,
     ScheduleFact,
     StackFacts,
     TableFact,
     TopicFact,
 )
-from roundsman_console.inspector.doctor.gather_queues import with_lags
 from roundsman_console.inspector.doctor.stack_checks import spans
 from roundsman_console.inspector.documents.doctor import FindingKind, Severity
 from tests.console.doctor_samples import (
@@ -70,25 +65,6 @@ def disabled() -> StackFacts:
     )
 
 
-def lease(until: int, shard: int = 3) -> StackFacts:
-    leases = visited(NOW - SECOND)
-    held = Lease("7f3a", until, NOW - SECOND)
-    return replace(WELL, leases=replace(leases, by_shard={**leases.by_shard, shard: held}))
-
-
-def with_concurrency(unreserved: int, reserved: int | None = None) -> StackFacts:
-    """Two mappings of ten instances each, and a supervisor, in an account with so much left."""
-    mappings = tuple(replace(one, most=10) for one in WELL.mappings or ())
-    functions = tuple(replace(one, reserved=reserved) for one in WELL.functions)
-    return replace(
-        WELL,
-        mappings=mappings,
-        functions=(*functions, FunctionFact("SupervisorFunction", "s-SupervisorFunction", 90)),
-        concurrency=AccountConcurrencyFact(1000, unreserved),
-    )
-
-
-TOO_LOW = "concurrency-too-low"
 BROKEN = {
     "supervisor-late": (
         replace(WELL, leases=visited(NOW - 121 * SECOND)),
@@ -96,34 +72,15 @@ BROKEN = {
         "shard 0-15",
         "2 min ago",
     ),
-    "lease-abandoned": (lease(NOW - 121 * SECOND), lease(NOW - SECOND), "shard 3", "by 7f3a"),
-    "shards-beyond": (
-        replace(WELL, by_shard={15: 2, 17: 1}),
-        replace(WELL, by_shard={15: 2, 17: 0}),
-        "shard 17",
-        "1 open tasks; DueShards is 16",
-    ),
     "control-unreadable": (
         replace(WELL, unreadable_parts={("marks", "mail/normal.ReadAt"): "is missing"}),
         WELL,
         "marks: mail/normal.ReadAt",
         "is missing",
     ),
-    "bulk-abandoned": (
-        replace(WELL, bulk=(BulkFact("b-1", NOW - 6 * MINUTE, 7, 200, "amy"),)),
-        replace(WELL, bulk=(BulkFact("b-1", NOW - 4 * MINUTE, 7, 200, "amy"),)),
-        "b-1",
-        "7 of 200 orders reached; started by amy, no progress saved for 6 min",
-    ),
     "dead-letters": (one_dead_letter(), WELL, "PaymentRequestQueueDead", "1 message"),
     "rejected": (rejected(waiting=2, in_flight=1), rejected(), "RejectedQueue", "3 messages"),
     "queue-unread": (disabled(), WELL, "PaymentRequestQueue", "its mapping is Disabled"),
-    "queue-behind": (
-        with_queue(oldest=1861),
-        with_queue(oldest=1860),
-        "PaymentRequestQueue",
-        "31 min old",
-    ),
     "function-not-ready": (
         with_function(update="Failed", reason="no such layer"),
         with_function(update="InProgress"),
@@ -135,18 +92,6 @@ BROKEN = {
         with_function(reserved=1),
         "PaymentFunction",
         "reserved concurrency is 0",
-    ),
-    "function-throttled": (
-        with_function(throttles=7),
-        with_function(throttles=0),
-        "PaymentFunction",
-        "7 calls refused",
-    ),
-    "concurrency-too-low": (
-        with_concurrency(20),
-        with_concurrency(21),
-        "account",
-        "the stack may run 21 instances at once; 20 of the account's 1000 are not reserved",
     ),
     "schedule-disabled": (
         replace(WELL, schedules=(ScheduleFact("Rounds", "s-Rounds", "DISABLED"),)),
@@ -174,16 +119,10 @@ BROKEN = {
         "it does not refuse to be deleted; DeletionProtection is later",
     ),
     "alarm-silent": (
-        replace(WELL, alarms=(AlarmFact("A", "s-A", "OK", enabled=False),)),
+        replace(WELL, alarms=(AlarmFact("A", "s-A", enabled=False),)),
         WELL,
         "A",
         "its actions are disabled",
-    ),
-    "alarm-rings": (
-        replace(WELL, alarms=(AlarmFact("A", "s-A", "ALARM", "over 0"),)),
-        replace(WELL, alarms=(AlarmFact("A", "s-A", "INSUFFICIENT_DATA"),)),
-        "A",
-        "over 0",
     ),
     "alerts-unheard": (
         replace(WELL, topic=TopicFact("arn:t", 0, 1)),
@@ -255,16 +194,6 @@ def test_a_queue_without_any_mapping_says_what_waits_there() -> None:
     assert of(facts)["queue-unread"].evidence == "it has no mapping; 3 messages waiting"
 
 
-def test_a_function_with_a_reservation_takes_nothing_of_what_is_not_reserved() -> None:
-    assert of(with_concurrency(1, reserved=10)) == {}
-    assert "may run 1 instances" in of(with_concurrency(0, reserved=10))[TOO_LOW].evidence
-
-
-def test_concurrency_is_not_checked_unless_all_mappings_and_the_account_were_read() -> None:
-    assert of(replace(with_concurrency(0), concurrency=None)) == {}
-    assert TOO_LOW not in of(replace(with_concurrency(0), mappings=None))
-
-
 def test_a_stack_that_is_said_not_to_be_restorable_is_no_finding() -> None:
     facts = replace(with_table(recovery=False), parameters={"PointInTimeRecovery": "false"})
     assert of(facts) == {}
@@ -280,23 +209,3 @@ def test_each_kind_says_what_it_means_and_what_mends_it() -> None:
         assert entry.severity in Severity
         assert entry.means.endswith(".")
         assert entry.repair.endswith(".")
-
-
-def test_a_queue_with_a_short_visibility_timeout_is_behind_at_the_age_of_the_alarm() -> None:
-    assert "queue-behind" in set(of(with_queue(oldest=1201, visibility=60)))
-    assert "queue-behind" not in set(of(with_queue(oldest=1200, visibility=60)))
-
-
-def test_the_age_of_a_queue_that_the_scheduler_reads_is_also_told_by_its_mark() -> None:
-    queues = [
-        replace(PAYMENT_QUEUE, name="SchedulerQueue", waiting=1, oldest=1_300),
-        replace(PAYMENT_QUEUE, name="PaymentBackupReplyQueue", waiting=1),
-        replace(PAYMENT_QUEUE, name="MailReplyQueue", waiting=0),
-        replace(PAYMENT_QUEUE, name="PaymentRequestQueue", waiting=1, oldest=7),
-    ]
-    lags = {
-        "scheduler/commands": 2_000,
-        "payment_backup/replies": 1_500_000,
-        "mail/replies": 1_500_000,
-    }
-    assert [queue.oldest for queue in with_lags(queues, lags)] == [1_300, 1_500, None, 7]

@@ -104,23 +104,6 @@ CATALOG: Mapping[FindingKind, Entry] = {
         "recovered there.",
         "Check the schedule, and the supervisor's errors and log.",
     ),
-    FindingKind.LEASE_ABANDONED: Entry(
-        _WARNING,
-        "A supervisor ended while it held these shards, and no other has taken them since.",
-        "Proceed as for supervisor-late; the next supervisor pass takes the shards.",
-    ),
-    FindingKind.SHARDS_BEYOND: Entry(
-        _NOTICE,
-        "Open tasks are in shards beyond the stack's DueShards, which was lowered. "
-        "Supervisors visit these shards only because the row of the leases records that "
-        "there were more.",
-        "Keep that row, or raise DueShards again until these tasks have ended.",
-    ),
-    FindingKind.BULK_ABANDONED: Entry(
-        _WARNING,
-        "A bulk run is running, and the supervisor has not stored any progress of it.",
-        "See whether the supervisor runs, and its log. The run goes on when the supervisor does.",
-    ),
     FindingKind.DEAD_LETTERS: Entry(
         _WARNING,
         "Messages were received as often as allowed and never handled. No task depends on "
@@ -139,11 +122,6 @@ CATALOG: Mapping[FindingKind, Entry] = {
         "Enable the mapping, unless somebody disabled it on purpose. If it is missing, "
         "deploy the stack again.",
     ),
-    FindingKind.QUEUE_BEHIND: Entry(
-        _WARNING,
-        "The queue fills faster than it is read.",
-        "Raise its function's concurrency; look for throttles and slow calls.",
-    ),
     FindingKind.FUNCTION_NOT_READY: Entry(
         _CRITICAL,
         "The function's last update failed, or it cannot be called.",
@@ -153,20 +131,6 @@ CATALOG: Mapping[FindingKind, Entry] = {
         _CRITICAL,
         "The function's reserved concurrency is 0: it is never called.",
         "Remove the reservation, unless somebody set it on purpose.",
-    ),
-    FindingKind.FUNCTION_THROTTLED: Entry(
-        _WARNING,
-        "Lambda refused calls of the function: the concurrency of the account, or the "
-        "function's reservation, is used up.",
-        "Lower the concurrency of other functions, or request a higher limit for the account.",
-    ),
-    FindingKind.CONCURRENCY_TOO_LOW: Entry(
-        _WARNING,
-        "The account cannot run as many instances as the stack's event source mappings may start: "
-        "under full load Lambda refuses calls, and a message that is refused too often becomes a "
-        "dead letter.",
-        "Lower the concurrency of the blocks in template.yaml, or ask AWS for more: Service "
-        "Quotas, AWS Lambda, Concurrent executions.",
     ),
     FindingKind.SCHEDULE_DISABLED: Entry(
         _CRITICAL,
@@ -202,11 +166,6 @@ CATALOG: Mapping[FindingKind, Entry] = {
         _WARNING,
         "An alarm's actions are disabled, or it has none: it alerts nobody.",
         "Enable its actions.",
-    ),
-    FindingKind.ALARM_RINGS: Entry(
-        _WARNING,
-        "An alarm is in ALARM.",
-        "See the page for the alarm, listed in docs/runbook/index.md.",
     ),
     FindingKind.ALERTS_UNHEARD: Entry(
         _CRITICAL,

@@ -21,19 +21,14 @@ OF_TASKS: Sequence[Check] = (
 )
 OF_THE_STACK: Sequence[Check] = (
     stack_checks.supervisors,
-    stack_checks.leases,
-    stack_checks.shards_beyond,
     stack_checks.control_rows,
-    stack_checks.bulk_runs,
     stack_checks.functions,
-    stack_checks.concurrency,
     stack_checks.schedules,
     stack_checks.tables,
     stack_checks.alarms,
     stack_checks.topic,
     queue_checks.put_aside,
     queue_checks.readers,
-    queue_checks.backlogs,
 )
 
 

@@ -76,12 +76,8 @@ class QueueFact:
     """The approximate number of visible messages."""
     in_flight: int = 0
     """The approximate number of messages that were received and not deleted."""
-    visibility: int = 30
-    """The visibility timeout in seconds."""
     dead_letters_to: str | None = None
     """The ARN of the dead-letter queue; None without a redrive policy."""
-    oldest: int | None = None
-    """The age of the oldest message in seconds; None if it is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,17 +89,6 @@ class MappingFact:
     function: str
     """The name of the function in Lambda."""
     state: str
-    most: int | None = None
-    """The most concurrent instances that it starts; None without a limit."""
-
-
-@dataclass(frozen=True, slots=True)
-class AccountConcurrencyFact:
-    """Lambda's concurrency of the account in the region."""
-
-    limit: int
-    unreserved: int
-    """The part that no function has reserved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +108,6 @@ class FunctionFact:
     """Why the function has this state or update status."""
     reserved: int | None = None
     """The reserved concurrency; None if there is none, or if it could not be read."""
-    throttles: int = 0
-    """The number of throttled invocations in the last 15 minutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,9 +137,6 @@ class AlarmFact:
     """The logical id in the template."""
     physical: str
     """The name of the alarm in CloudWatch."""
-    state: str
-    reason: str = ""
-    """Why the alarm has this state."""
     enabled: bool = True
     """Whether the actions are enabled."""
     actions: int = 1
@@ -186,22 +166,6 @@ class ScheduleFact:
 
 
 @dataclass(frozen=True, slots=True)
-class BulkFact:
-    """One run over many orders whose stored state is running."""
-
-    name: str
-    """The id of the run."""
-    saved_at: int
-    """When its progress was last saved, or when it was started, in epoch ms."""
-    reached: int
-    """The number of orders that were taken up so far."""
-    selected: int
-    """The number of all orders of the run."""
-    by: str
-    """Who started the run."""
-
-
-@dataclass(frozen=True, slots=True)
 class OrphanOrder:
     """An order row without a task."""
 
@@ -227,8 +191,6 @@ class StackFacts:
     submission_queue: str = ""
     """The URL of the SubmissionQueue."""
     tasks: Sequence[TaskSeen] = ()
-    by_shard: Mapping[int, int] = field(default_factory=dict)
-    """The number of entries of the open lane that were read, by shard."""
     plans: Mapping[str, Plan | None] = field(default_factory=dict)
     """The plans that tasks name, by hash; None for a plan that is not stored."""
     unreadable_plans: Mapping[str, str] = field(default_factory=dict)
@@ -240,7 +202,6 @@ class StackFacts:
     """The names of the agents that have a request queue; None if they are not known."""
     groups: Sequence[Group] | None = None
     leases: Leases | None = None
-    bulk: Sequence[BulkFact] = ()
     work_queues: Sequence[QueueFact] = ()
     """The queues that functions read."""
     dead_letter_queues: Sequence[QueueFact] = ()
@@ -248,8 +209,6 @@ class StackFacts:
     mappings: Sequence[MappingFact] | None = None
     """The event source mappings; None unless those of all functions could be read."""
     functions: Sequence[FunctionFact] = ()
-    concurrency: AccountConcurrencyFact | None = None
-    """The account's concurrency; None if it could not be read."""
     tables: Sequence[TableFact] = ()
     alarms: Sequence[AlarmFact] = ()
     topic: TopicFact | None = None

@@ -4,20 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from roundsman.aws.clock import now
-from roundsman.model.bulk_run import RunState
 from roundsman.model.failure import Group
 from roundsman.model.holds import Hold
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.leases import Leases
 from roundsman.model.plan import Plan
-from roundsman_console.inspector.bulk.start import bulk_runs_of
-from roundsman_console.inspector.doctor.facts import BulkFact, StackFacts
-from roundsman_console.inspector.doctor.gather_functions import (
-    find_concurrency,
-    find_functions,
-    with_metrics,
-)
-from roundsman_console.inspector.doctor.gather_queues import find_queues, with_lags
+from roundsman_console.inspector.doctor.facts import StackFacts
+from roundsman_console.inspector.doctor.gather_functions import find_functions
+from roundsman_console.inspector.doctor.gather_queues import find_queues
 from roundsman_console.inspector.doctor.gather_stack import (
     QUEUE,
     find_alarms,
@@ -29,10 +23,7 @@ from roundsman_console.inspector.doctor.gather_stack import (
 from roundsman_console.inspector.doctor.gather_tasks import Walk, read_plans, walk
 from roundsman_console.inspector.doctor.readings import Looking
 from roundsman_console.inspector.read.agents import agent_names
-from roundsman_console.inspector.read.queues import lags_of
 from roundsman_console.inspector.read.stack import DeployedStack
-
-LAST_RUNS = 20  # bulk runs that are read, the newest first
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +43,6 @@ def gather(stack: DeployedStack, limit: int, looking: Looking) -> Gathered:
     looking.tell("reading the queues")
     by_url = {url: name for name, url in resources.of(QUEUE).items()}
     queues = find_queues(stack, by_url, looking)
-    functions, queues.work = with_metrics(functions, queues.work, at, looking)
-    with looking.at("marks"):
-        queues.work = with_lags(queues.work, lags_of(stack.board.marks(), at))
     leases = _leases(stack, looking)
     shards = max(stack.shards, leases.shards if leases else 0)
     walked = walk(stack, shards, limit, at, looking)
@@ -67,7 +55,6 @@ def gather(stack: DeployedStack, limit: int, looking: Looking) -> Gathered:
         parameters=stack.parameters,
         submission_queue=stack.output("SubmissionQueueUrl"),
         tasks=walked.tasks,
-        by_shard=walked.by_shard,
         plans=plans,
         unreadable_plans=broken,
         agents=agent_names(stack.outputs, _named(plans)),
@@ -77,7 +64,6 @@ def gather(stack: DeployedStack, limit: int, looking: Looking) -> Gathered:
         rejected_queue=queues.rejected,
         mappings=mappings,
         functions=functions,
-        concurrency=find_concurrency(looking),
         tables=find_tables(stack, looking),
         alarms=find_alarms(resources, looking),
         topic=find_topic(stack, looking),
@@ -86,7 +72,6 @@ def gather(stack: DeployedStack, limit: int, looking: Looking) -> Gathered:
     facts = replace(
         facts,
         holds=_holds(stack, looking),
-        bulk=_bulk(stack, looking),
         groups=_groups(stack, looking),
     )
     with looking.at("marks"):
@@ -111,23 +96,6 @@ def _groups(stack: DeployedStack, looking: Looking) -> Sequence[Group] | None:
     with looking.at("failure groups"):
         return stack.groups.groups()
     return None
-
-
-def _bulk(stack: DeployedStack, looking: Looking) -> list[BulkFact]:
-    """Return the newest runs over many orders, if their stored state is running."""
-    with looking.at("bulk runs"):
-        return [
-            BulkFact(
-                one.run.id,
-                one.saved_at or one.run.started_at,
-                one.progress.reached,
-                one.run.selected,
-                one.run.by,
-            )
-            for one in bulk_runs_of(stack).newest(LAST_RUNS, stack.unreadable.append)
-            if one.state is RunState.RUNNING
-        ]
-    return []
 
 
 def _interval(stack: DeployedStack) -> int:

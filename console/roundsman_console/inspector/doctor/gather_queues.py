@@ -1,14 +1,12 @@
 """Reads the stack's queues and their dead-letter queues from SQS."""
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from roundsman.model.instants import SECOND
 from roundsman_console.inspector.doctor.facts import QueueFact
 from roundsman_console.inspector.doctor.readings import Looking
-from roundsman_console.inspector.read.queues import queue_of_mark
 from roundsman_console.inspector.read.stack import DeployedStack
 
 if TYPE_CHECKING:
@@ -56,20 +54,6 @@ def find_queues(stack: DeployedStack, names: Mapping[str, str], looking: Looking
     return found
 
 
-def with_lags(queues: Sequence[QueueFact], lags: Mapping[str, int]) -> list[QueueFact]:
-    """Return the queues with `oldest` as the scheduler's read marks say, where that is older.
-
-    `lags` is in ms, by the key of the queue's mark. A queue without visible messages keeps its age.
-    """
-    ages = {queue_of_mark(key): lag // SECOND for key, lag in lags.items()}
-    return [
-        replace(queue, oldest=max(queue.oldest or 0, age))
-        if queue.waiting and (age := ages.get(queue.name.lower()))
-        else queue
-        for queue in queues
-    ]
-
-
 def _look(sqs: "SQSClient", name: str, url: str, looking: Looking) -> QueueFact | None:
     with looking.at(name):
         answer = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])
@@ -87,7 +71,6 @@ def _queue(name: str, url: str, said: Mapping[str, str]) -> QueueFact:
         said.get("QueueArn", ""),
         waiting=int(said.get("ApproximateNumberOfMessages", "0")),
         in_flight=int(said.get("ApproximateNumberOfMessagesNotVisible", "0")),
-        visibility=int(said.get("VisibilityTimeout", "30")),
         dead_letters_to=redrive.get("deadLetterTargetArn"),
     )
 

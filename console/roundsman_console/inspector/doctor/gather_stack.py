@@ -139,8 +139,6 @@ def find_alarms(resources: Resources, looking: Looking) -> list[AlarmFact]:
                     AlarmFact(
                         logical[one],
                         one,
-                        alarm.get("StateValue", ""),
-                        alarm.get("StateReason", ""),
                         enabled=alarm.get("ActionsEnabled", True),
                         actions=len(alarm.get("AlarmActions", [])),
                     )

@@ -39,8 +39,6 @@ class Walk:
     """The tasks that were read by lane."""
 
     tasks: list[TaskSeen] = field(default_factory=list)
-    by_shard: Counter[int] = field(default_factory=Counter)
-    """The number of index entries of the open lane that were read, by shard."""
     entries: Counter[str] = field(default_factory=Counter)
     """The number of index entries that were read, by lane."""
     cut: list[str] = field(default_factory=list)
@@ -56,27 +54,21 @@ def walk(stack: DeployedStack, shards: int, limit: int, now: int, looking: Looki
                 left = limit - found.entries[lane]
                 if len(part) > left:
                     found.cut.append(lane)
-                if lane is Lane.OPEN:
-                    found.by_shard.update(shard for shard, _ in part[:left])
-                found.tasks += read_tasks(client, stack, [e.task_id for _, e in part[:left]], now)
+                found.tasks += read_tasks(
+                    client, stack, [entry.task_id for entry in part[:left]], now
+                )
                 found.entries[lane] += len(part[:left])
                 looking.tell(f"{found.entries[lane]} {lane} tasks read")
     return found
 
 
-def _entries(
-    stack: DeployedStack, lane: Lane, shards: int, limit: int
-) -> Iterator[tuple[int, DueEntry]]:
-    """Return the first `limit` entries of a lane with their shards, the earliest first."""
-
-    def of(shard: int) -> Iterator[tuple[int, DueEntry]]:
-        return ((shard, e) for e in stack.tasks.due(lane_key(lane, shard), END_OF_TIME))
-
-    merged = heapq.merge(*map(of, range(shards)), key=lambda found: found[1].due_at)
-    return itertools.islice(merged, limit)
+def _entries(stack: DeployedStack, lane: Lane, shards: int, limit: int) -> Iterator[DueEntry]:
+    """Return the first `limit` entries of a lane, the earliest first."""
+    of_shards = (stack.tasks.due(lane_key(lane, shard), END_OF_TIME) for shard in range(shards))
+    return itertools.islice(heapq.merge(*of_shards, key=lambda entry: entry.due_at), limit)
 
 
-def _parts(entries: Iterable[tuple[int, DueEntry]]) -> Iterator[list[tuple[int, DueEntry]]]:
+def _parts(entries: Iterable[DueEntry]) -> Iterator[list[DueEntry]]:
     them = iter(entries)
     while part := list(itertools.islice(them, AT_ONCE)):
         yield part

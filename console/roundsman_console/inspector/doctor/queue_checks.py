@@ -2,13 +2,8 @@
 
 from collections.abc import Iterator
 
-from roundsman.model.instants import SECOND, format_duration
 from roundsman_console.inspector.doctor.facts import Finding, StackFacts
 from roundsman_console.inspector.documents.doctor import FindingKind
-
-BEHIND_AFTER = 1200
-"""The age in seconds from which a message counts as late, if the stack has no parameter
-OldestMessageAlarmSeconds."""
 
 
 def put_aside(facts: StackFacts) -> Iterator[Finding]:
@@ -47,18 +42,6 @@ def readers(facts: StackFacts) -> Iterator[Finding]:
 
 
 _READS = frozenset({"Enabled", "Enabling", "Updating", "Creating"})
-
-
-def backlogs(facts: StackFacts) -> Iterator[Finding]:
-    """Find queues whose oldest message is older than the stack's alarm allows."""
-    given = facts.parameters.get("OldestMessageAlarmSeconds", "")
-    most = int(given) if given.isdecimal() else BEHIND_AFTER
-    for queue in facts.work_queues:
-        # One redelivery is not late: a message that was read is hidden for that long.
-        if queue.oldest is not None and queue.oldest > max(most, queue.visibility):
-            evidence = f"the oldest message is {format_duration(queue.oldest * SECOND)} old"
-            evidence += f", {_messages(queue.waiting)} waiting"
-            yield Finding(FindingKind.QUEUE_BEHIND, queue.name, evidence, "roundsman agents")
 
 
 def _messages(number: int) -> str:

@@ -5,15 +5,11 @@ from collections.abc import Iterable, Iterator
 from roundsman.aws.dynamodb.holds import HOLDS
 from roundsman.command_line import command_line
 from roundsman.model.holds import BREAKER, OPERATOR
-from roundsman.model.instants import MINUTE, format_duration
+from roundsman.model.instants import format_duration
 from roundsman_console.inspector.doctor.facts import Finding, StackFacts
 from roundsman_console.inspector.doctor.task_checks import late_by
 from roundsman_console.inspector.doctor.text import when
 from roundsman_console.inspector.documents.doctor import FindingKind
-
-BULK_QUIET_FOR = 5 * MINUTE
-"""How old the saved progress of a run over many orders may be, in ms. The process that carries it
-on saves it much more often."""
 
 
 def supervisors(facts: StackFacts) -> Iterator[Finding]:
@@ -36,28 +32,6 @@ def supervisors(facts: StackFacts) -> Iterator[Finding]:
     yield Finding(FindingKind.SUPERVISOR_LATE, f"shard {spans(late)}", evidence)
 
 
-def leases(facts: StackFacts) -> Iterator[Finding]:
-    """Find leases that ended more than two passes ago and were neither freed nor taken over."""
-    if facts.leases is None:
-        return
-    by_owner: dict[str, list[int]] = {}
-    for shard, lease in facts.leases.by_shard.items():
-        if lease.owner is not None and facts.now - lease.until > late_by(facts):
-            by_owner.setdefault(lease.owner, []).append(shard)
-    for owner, shards in sorted(by_owner.items()):
-        ended = max(facts.leases.of(shard).until for shard in shards)
-        evidence = f"held by {owner} until {when(ended)}, {format_duration(facts.now - ended)} ago"
-        yield Finding(FindingKind.LEASE_ABANDONED, f"shard {spans(shards)}", evidence)
-
-
-def shards_beyond(facts: StackFacts) -> Iterator[Finding]:
-    """Find open tasks in shards at or above the stack's parameter DueShards."""
-    beyond = {shard: n for shard, n in facts.by_shard.items() if shard >= facts.shards and n}
-    if beyond:
-        evidence = f"{sum(beyond.values())} open tasks; DueShards is {facts.shards}"
-        yield Finding(FindingKind.SHARDS_BEYOND, f"shard {spans(beyond)}", evidence)
-
-
 def control_rows(facts: StackFacts) -> Iterator[Finding]:
     """Find attributes of the ControlTable that cannot be read."""
     for (row, attribute), problem in sorted(facts.unreadable_parts.items()):
@@ -67,21 +41,8 @@ def control_rows(facts: StackFacts) -> Iterator[Finding]:
         yield Finding(FindingKind.CONTROL_UNREADABLE, f"{row}: {attribute}", problem, command)
 
 
-def bulk_runs(facts: StackFacts) -> Iterator[Finding]:
-    """Find runs over many orders that are running and have not saved their progress recently."""
-    for run in facts.bulk:
-        quiet = facts.now - run.saved_at
-        if quiet > BULK_QUIET_FOR:
-            evidence = (
-                f"{run.reached} of {run.selected} orders reached; started by {run.by}, no "
-                f"progress saved for {format_duration(quiet)}"
-            )
-            command = command_line("bulk show", run.name)
-            yield Finding(FindingKind.BULK_ABANDONED, run.name, evidence, command)
-
-
 def functions(facts: StackFacts) -> Iterator[Finding]:
-    """Find functions that are not ready, have a reserved concurrency of 0, or are throttled."""
+    """Find functions that are not ready, or have a reserved concurrency of 0."""
     for one in facts.functions:
         if "Failed" in (one.state, one.update):
             evidence = f"state {one.state}, last update {one.update}"
@@ -92,30 +53,6 @@ def functions(facts: StackFacts) -> Iterator[Finding]:
             yield Finding(
                 FindingKind.FUNCTION_STOPPED, one.name, "reserved concurrency is 0", command
             )
-        elif one.throttles:
-            evidence = f"{one.throttles} calls refused in the last 15 minutes"
-            yield Finding(FindingKind.FUNCTION_THROTTLED, one.name, evidence)
-
-
-def concurrency(facts: StackFacts) -> Iterator[Finding]:
-    """Find an account whose concurrency is less than all that the stack's functions may use.
-
-    A function with a reservation uses that. One that no queue starts, the supervisor, runs once.
-    """
-    if facts.concurrency is None or facts.mappings is None:
-        return
-    reserved = {one.physical for one in facts.functions if one.reserved is not None}
-    read = {one.function for one in facts.mappings}
-    caps = [one.most or 0 for one in facts.mappings if one.function not in reserved]
-    others = sum(one.physical not in read | reserved for one in facts.functions)
-    needed, free = sum(caps) + others, facts.concurrency.unreserved
-    if needed > free:
-        evidence = (
-            f"the stack may run {needed} instances at once; {free} of the account's "
-            f"{facts.concurrency.limit} are not reserved"
-        )
-        command = "aws service-quotas list-service-quotas --service-code lambda"
-        yield Finding(FindingKind.CONCURRENCY_TOO_LOW, "account", evidence, command)
 
 
 def schedules(facts: StackFacts) -> Iterator[Finding]:
@@ -160,7 +97,7 @@ def tables(facts: StackFacts) -> Iterator[Finding]:
 
 
 def alarms(facts: StackFacts) -> Iterator[Finding]:
-    """Find alarms that have no enabled actions, or are in the state ALARM."""
+    """Find alarms that have no enabled actions."""
     for one in facts.alarms:
         if not one.enabled or not one.actions:
             evidence = "its actions are disabled" if one.actions else "it has no actions"
@@ -168,8 +105,6 @@ def alarms(facts: StackFacts) -> Iterator[Finding]:
             yield Finding(
                 FindingKind.ALARM_SILENT, one.name, evidence, command if one.actions else None
             )
-        if one.state == "ALARM":
-            yield Finding(FindingKind.ALARM_RINGS, one.name, one.reason or "is in ALARM")
 
 
 def topic(facts: StackFacts) -> Iterator[Finding]:
