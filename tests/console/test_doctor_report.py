@@ -5,9 +5,7 @@ import io
 from rich.console import Console
 
 from roundsman_console.inspector.doctor.catalog import CATALOG
-from roundsman_console.inspector.doctor.facts import Finding, Unseen
-from roundsman_console.inspector.doctor.repair import Repair
-from roundsman_console.inspector.doctor.report import Looked, Report
+from roundsman_console.inspector.doctor.report import Finding, Looked, Repair, Report, Unseen
 from roundsman_console.inspector.documents.doctor import FindingKind
 from roundsman_console.render.doctor import print_plan, print_report
 from tests.contract.samples import NOW
@@ -69,7 +67,7 @@ def test_a_plan_and_its_outcome_are_told_of_each_task() -> None:
         "To repair:\n  task-stuck  ord-1: make the scheduler inspect it\n"
         "  owed-unsent  ord-2: make the scheduler inspect it\n"
     )
-    repairs = [(Repair(stuck), True), (Repair(late, "the queue is gone"), False)]
+    repairs = [Repair(stuck, mended=True), Repair(late, "the queue is gone")]
     assert printed(Report(LOOKED, (), (), repairs))[:3] == [
         "owed-unsent  ord-2: the queue is gone",
         "task-stuck  ord-1: repaired",

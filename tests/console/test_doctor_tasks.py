@@ -2,11 +2,14 @@
 
 from dataclasses import replace
 
+import pytest
+
 from roundsman.model.instants import MINUTE, SECOND, iso
 from roundsman.model.states import ProcessState
 from roundsman.model.task import Owed, StepRecord, Task
-from roundsman_console.inspector.doctor.checks import findings
-from roundsman_console.inspector.doctor.facts import OrphanOrder, StackFacts, TaskSeen
+from roundsman_console.inspector.doctor.orders import order_without_task
+from roundsman_console.inspector.doctor.report import in_order
+from roundsman_console.inspector.doctor.tasks import findings, spans
 from roundsman_console.inspector.documents.doctor import Severity
 from tests.console.doctor_samples import (
     GROUP,
@@ -20,11 +23,6 @@ from tests.console.doctor_samples import (
     with_tasks,
 )
 from tests.contract.samples import NOW, PLAN, born, claimed, owing
-
-
-def seen(task_id: str = "ord-1", task: Task | None = None, **said: object) -> StackFacts:
-    one = replace(TaskSeen(task_id, task), **said)  # type: ignore[arg-type]  # as each test says
-    return replace(WELL, tasks=(one,))
 
 
 def with_step(**changes: object) -> Task:
@@ -84,7 +82,7 @@ def test_who_holds_the_shard_is_said_of_what_is_stuck() -> None:
 
 
 def test_what_has_no_plan_is_not_inspected_since_that_would_archive_it() -> None:
-    facts = replace(with_tasks(claimed(born()), now=NOW + HOUR), plans={PLAN.hash: None})
+    facts = replace(with_tasks(claimed(born()), now=NOW + HOUR), plans={PLAN.hash: "not stored"})
     found = of(facts)
     assert not found["task-stuck"].fixable
     assert found["plan-missing"].evidence == (
@@ -94,7 +92,7 @@ def test_what_has_no_plan_is_not_inspected_since_that_would_archive_it() -> None
 
 def test_an_entry_that_was_put_off_for_its_trouble_is_found() -> None:
     late = replace(claimed(born()), due_at=NOW + HOUR)
-    found = of(seen("ord-1001", late, trouble=2))
+    found = of(replace(WELL, tasks=[late], troubled={"ord-1001": 2}))
     assert set(found) == {"record-troubled"}
     assert found["record-troubled"].evidence.startswith("failed 2 times; next tried at 2026")
 
@@ -107,19 +105,28 @@ def test_what_is_owed_for_minutes_is_said_to_be_unsent() -> None:
     assert found.fixable
 
 
-def test_a_record_that_cannot_be_read_is_told_from_one_of_newer_code() -> None:
-    assert set(of(seen(problem="Steps is not a map"))) == {"record-unreadable"}
-    assert set(of(seen(problem="format 2", newer=True))) == {"record-newer"}
+def test_a_task_whose_record_breaks_the_supervisor_is_not_inspected() -> None:
+    facts = with_tasks(owing(claimed(born()), "started"), now=NOW + HOUR)
+    assert of(facts)["task-stuck"].fixable
+    assert of(facts)["owed-unsent"].fixable
+    troubled = of(replace(facts, troubled={"ord-1001": 1}))
+    assert "failed once" in troubled["record-troubled"].evidence
+    assert not troubled["task-stuck"].fixable
+    assert not troubled["owed-unsent"].fixable
+
+
+def test_a_record_that_cannot_be_read_is_found_with_the_reason() -> None:
+    found = of(replace(WELL, unreadable={"ord-1": "format 99; this code reads 6"}))
+    assert found["record-unreadable"].where == "ord-1"
+    assert found["record-unreadable"].evidence == "format 99; this code reads 6"
 
 
 def test_a_plan_that_was_altered_is_found_once_for_all_its_tasks() -> None:
-    facts = replace(
-        with_tasks(born("ord-1"), born("ord-2")),
-        plans={},
-        unreadable_plans={PLAN.hash: "not the text that has this hash"},
-    )
+    why = "not the text that has this hash"
+    facts = replace(with_tasks(born("ord-1"), born("ord-2")), plans={PLAN.hash: why})
     (found,) = findings(facts)
-    assert found.kind == "plan-unreadable"
+    assert found.kind == "plan-missing"
+    assert found.evidence.startswith(why)
     assert found.where == PLAN.hash[:12]
     assert "named by 2 tasks" in found.evidence
 
@@ -129,11 +136,11 @@ def test_an_agent_that_the_stack_has_no_queue_for_is_found_while_a_step_needs_it
     found = of(facts)["agent-without-queue"]
     assert found.where == "shipping"
     assert found.evidence == "create_shipment of 1 open task, such as ord-1001"
-    over = replace(facts, tasks=with_tasks(archived()).tasks)
+    over = replace(facts, tasks=[archived()])
     assert of(over) == {}
     step = StepRecord(process_state=ProcessState.PROCESSED, started_at=NOW, finished_at=NOW)
     shipped = {**claimed(born()).steps, "create_shipment": step}
-    assert of(replace(facts, tasks=with_tasks(replace(claimed(born()), steps=shipped)).tasks)) == {}
+    assert of(replace(facts, tasks=[replace(claimed(born()), steps=shipped)])) == {}
 
 
 def test_what_needs_a_person_and_is_in_no_open_group_is_found() -> None:
@@ -157,21 +164,54 @@ def test_what_has_still_to_alert_has_its_group_still_to_open() -> None:
 
 
 def test_an_order_without_task_is_lost_only_where_no_retention_explains_it() -> None:
-    orders = (OrphanOrder("ord-7", NOW - HOUR), OrphanOrder("ord-8", NOW - 3 * HOUR))
-    facts = replace(WELL, orphans=orders, shortest_retention=2 * HOUR)
-    (found,) = findings(facts)
+    (found,) = order_without_task("ord-7", NOW - HOUR, 2 * HOUR, NOW)
     assert (found.kind, found.where) == ("order-without-task", "ord-7")
-    assert findings(replace(facts, shortest_retention=None)) == []
-
-
-def test_a_task_without_order_is_found_where_somebody_looked() -> None:
-    assert set(of(seen("ord-1001", born(), ordered=False))) == {"task-without-order"}
-    assert of(seen("ord-1001", born(), ordered=True)) == {}
+    assert list(order_without_task("ord-8", NOW - 2 * HOUR, 2 * HOUR, NOW)) == []
+    assert list(order_without_task("ord-7", NOW - HOUR, None, NOW)) == []
 
 
 def test_the_worst_comes_first() -> None:
     task = owing(claimed(born()), "started")
-    facts = replace(with_tasks(task, now=NOW + HOUR), mappings=())
-    severities = [one.entry.severity for one in findings(facts)]
+    facts = with_tasks(task, now=NOW + HOUR)
+    severities = [one.entry.severity for one in in_order(findings(facts))]
     assert severities == sorted(severities, key=list(Severity).index)
-    assert severities[0] is Severity.CRITICAL
+    assert severities == [Severity.CRITICAL, Severity.WARNING]
+
+
+def test_shards_that_no_supervisor_visits_are_found() -> None:
+    assert of(replace(WELL, leases=visited(NOW - 120 * SECOND))) == {}
+    found = of(replace(WELL, leases=visited(NOW - 121 * SECOND)))["supervisor-late"]
+    assert found.where == "shard 0-15"
+    assert "2 min ago" in found.evidence
+    assert of(replace(WELL, leases=None)) == {}
+
+
+def test_of_a_stack_that_was_just_made_no_round_is_expected() -> None:
+    never = visited(0)
+    assert of(replace(WELL, leases=never, stack_created_at=NOW - MINUTE)) == {}
+    assert "never visited" in of(replace(WELL, leases=never))["supervisor-late"].evidence
+
+
+@pytest.mark.parametrize("kind", ["operator", "breaker"])
+def test_a_hold_that_cannot_be_read_is_found_with_its_release(kind: str) -> None:
+    parts = {("holds", f"payment/{kind}.Until"): "is not a whole number"}
+    found = of(replace(WELL, unreadable_parts=parts))["control-unreadable"]
+    assert found.where == f"holds: payment/{kind}.Until"
+    assert found.evidence == "is not a whole number"
+    assert found.command == "roundsman release payment"
+    nobodys = replace(WELL, unreadable_parts={("holds", "payment.Since"): "is missing"})
+    assert of(nobodys)["control-unreadable"].command is None
+
+
+def test_a_supervisor_on_longer_rounds_is_given_longer() -> None:
+    leases = visited(NOW - HOUR)
+    assert of(replace(WELL, leases=leases, interval=30 * MINUTE)) == {}
+
+
+def test_shards_that_were_used_before_their_number_was_lowered_are_looked_for() -> None:
+    leases = replace(visited(NOW), shards=18)
+    assert of(replace(WELL, leases=leases))["supervisor-late"].where == "shard 16-17"
+
+
+def test_shards_are_told_in_runs() -> None:
+    assert spans([0, 1, 2, 7, 9]) == "0-2, 7, 9"

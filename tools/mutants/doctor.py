@@ -2,15 +2,15 @@
 
 from tools.mutants.mutant import Mutant
 
-TASK_CHECKS = "console/roundsman_console/inspector/doctor/task_checks.py"
+TASK_FINDINGS = "console/roundsman_console/inspector/doctor/tasks.py"
 TASKS = "tests/console/test_doctor_tasks.py"
 
 DOCTOR = (
     Mutant(
         name="what-has-no-plan-is-not-inspected",
-        file=TASK_CHECKS,
-        old="known = facts.plans.get(task.plan) is not None and not seen.trouble",
-        new="known = True",
+        file=TASK_FINDINGS,
+        old="fixable = isinstance(facts.plans.get(task.plan), Plan)",
+        new="fixable = True",
         tests=(f"{TASKS}::test_what_has_no_plan_is_not_inspected_since_that_would_archive_it",),
         why="the doctor archives a task whose plan could have been restored",
     ),
@@ -26,9 +26,9 @@ DOCTOR = (
     ),
     Mutant(
         name="a-mapping-that-was-not-seen-is-not-missing",
-        file="console/roundsman_console/inspector/doctor/gather_functions.py",
-        old="return functions, mappings if seen else None",
-        new="return functions, mappings",
+        file="console/roundsman_console/inspector/doctor/queues.py",
+        old="if mappings is not None:",
+        new="if (mappings := mappings or []) is not None:",
         tests=(
             "tests/console/test_doctor.py::test_what_may_not_be_looked_at_is_said_and_the_rest_is_looked_at",
         ),

@@ -35,14 +35,11 @@ CATALOG: Mapping[FindingKind, Entry] = {
     ),
     FindingKind.RECORD_UNREADABLE: Entry(
         _CRITICAL,
-        "No version of Roundsman wrote this record; its task does not continue.",
-        "Correct the item in the tasks table; the next supervisor pass continues the task.",
-    ),
-    FindingKind.RECORD_NEWER: Entry(
-        _WARNING,
-        "The record was written by a newer version of Roundsman than this command line, or "
-        "the functions, can read. It is left unchanged.",
-        "Deploy the newer version, and use a command line of that version.",
+        "The record cannot be read: a newer version of Roundsman wrote it, or it is damaged. It is "
+        "left unchanged, and its task waits.",
+        "If it has a newer format, deploy the newer version, and use a command line of that "
+        "version. Otherwise restore the item from the backup of the tasks table; the next "
+        "supervisor pass continues the task.",
     ),
     FindingKind.RECORD_TROUBLED: Entry(
         _CRITICAL,
@@ -55,15 +52,10 @@ CATALOG: Mapping[FindingKind, Entry] = {
     ),
     FindingKind.PLAN_MISSING: Entry(
         _CRITICAL,
-        "Tasks name a plan that is not stored. They are archived at their next inspection, "
-        "and cannot be resubmitted.",
+        "Tasks name a plan that is not stored, or cannot be read. If it is not stored, they are "
+        "archived at their next inspection, and cannot be resubmitted.",
         "Restore the row of the ControlTable from its backup, or submit one order of that "
         "workflow's version, which stores it again.",
-    ),
-    FindingKind.PLAN_UNREADABLE: Entry(
-        _CRITICAL,
-        "A stored plan was changed; its tasks do not continue.",
-        "Restore the row of the ControlTable from its backup.",
     ),
     FindingKind.CONTROL_UNREADABLE: Entry(
         _WARNING,
@@ -134,13 +126,13 @@ CATALOG: Mapping[FindingKind, Entry] = {
     ),
     FindingKind.SCHEDULE_DISABLED: Entry(
         _CRITICAL,
-        "A schedule of the stack is disabled or missing. Without the supervisor's schedule, "
+        "A schedule of the stack is disabled. Without the supervisor's schedule, "
         "nothing overdue is recovered.",
         "Enable it, unless somebody disabled it on purpose.",
     ),
     FindingKind.TABLE_NOT_READY: Entry(
         _CRITICAL,
-        "A table, or one of its indexes, cannot be used, or not yet.",
+        "A table cannot be used, or not yet.",
         "Wait if it is being created; otherwise deploy the stack again.",
     ),
     FindingKind.TTL_OFF: Entry(
@@ -164,7 +156,7 @@ CATALOG: Mapping[FindingKind, Entry] = {
     ),
     FindingKind.ALARM_SILENT: Entry(
         _WARNING,
-        "An alarm's actions are disabled, or it has none: it alerts nobody.",
+        "An alarm's actions are disabled: it alerts nobody.",
         "Enable its actions.",
     ),
     FindingKind.ALERTS_UNHEARD: Entry(
