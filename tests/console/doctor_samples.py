@@ -1,4 +1,4 @@
-"""A stack in which all is well, as the doctor's facts, and what is found once a part is changed."""
+"""Tasks with which all is well, as the doctor's facts, and what is found once a part is changed."""
 
 from dataclasses import replace
 
@@ -8,104 +8,37 @@ from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.leases import Lease, Leases
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepRecord, Task
-from roundsman_console.inspector.doctor.checks import findings
-from roundsman_console.inspector.doctor.facts import (
-    AlarmFact,
-    Finding,
-    FunctionFact,
-    MappingFact,
-    QueueFact,
-    ScheduleFact,
-    StackFacts,
-    TableFact,
-    TaskSeen,
-    TopicFact,
-)
+from roundsman_console.inspector.doctor.report import Finding
+from roundsman_console.inspector.doctor.tasks import TaskFacts, findings
 from tests.contract.samples import NOW, PLAN, born, claimed, completed
 
 HOUR = 60 * MINUTE
-ARN = "arn:aws:sqs:us-east-1:123456789012:s-"
-FUNCTIONS = {"SchedulerFunction": 10, "PaymentFunction": 310}
-
-
-def queue(name: str = "PaymentRequestQueue", visibility: int = 1860) -> QueueFact:
-    return QueueFact(
-        name,
-        f"https://queues/s-{name}",
-        f"{ARN}{name}",
-        visibility=visibility,
-        dead_letters_to=f"{ARN}{name}Dead",
-        max_receives=5,
-    )
-
-
-def dead_queue(name: str = "PaymentRequestQueue") -> QueueFact:
-    return QueueFact(
-        f"{name}Dead", f"https://queues/s-{name}Dead", f"{ARN}{name}Dead", retention=1_209_600
-    )
-
-
-SCHEDULER_QUEUE = queue("SchedulerQueue", 60)
-PAYMENT_QUEUE = queue()
-
-
-def function(name: str = "PaymentFunction") -> FunctionFact:
-    return FunctionFact(name, f"s-{name}", FUNCTIONS[name])
-
-
-def mapping(of: QueueFact, name: str, state: str = "Enabled") -> MappingFact:
-    return MappingFact(f"uuid-{of.name}", of.arn, f"s-{name}", state)
 
 
 def visited(at: int) -> Leases:
     return Leases(3, 16, {shard: Lease(visited_at=at) for shard in range(16)})
 
 
-WELL = StackFacts(
+WELL = TaskFacts(
     now=NOW,
     interval=MINUTE,
     shards=16,
     stack_created_at=NOW - 24 * HOUR,
-    parameters={"OldestMessageAlarmSeconds": "1200", "PointInTimeRecovery": "true"},
-    submission_queue="https://queues/s-SubmissionQueue",
     plans={PLAN.hash: PLAN},
-    holds=(),
     agents=("inventory", "payment", "shipping", "mail"),
     leases=visited(NOW - 30 * SECOND),
-    work_queues=(SCHEDULER_QUEUE, PAYMENT_QUEUE),
-    dead_letter_queues=(dead_queue("SchedulerQueue"), dead_queue()),
-    rejected_queue=QueueFact("RejectedQueue", "https://queues/r", f"{ARN}Rejected"),
-    agent_queues={"payment": (PAYMENT_QUEUE.arn,)},
-    mappings=(
-        mapping(SCHEDULER_QUEUE, "SchedulerFunction"),
-        mapping(PAYMENT_QUEUE, "PaymentFunction"),
-    ),
-    functions=(function("SchedulerFunction"), function()),
-    tables=(TableFact("TasksTable", "s-TasksTable", indexes={"due": "ACTIVE"}, ttl=True),),
-    alarms=(AlarmFact("MailErrorsAlarm", "s-MailErrorsAlarm", "OK"),),
-    topic=TopicFact("arn:aws:sns:us-east-1:123456789012:s-AlertTopic", confirmed=1, pending=0),
-    schedules=(ScheduleFact("SupervisorFunctionRounds", "s-Rounds", "ENABLED"),),
 )
 """Nothing is wrong with it."""
 
 
-def of(facts: StackFacts) -> dict[str, Finding]:
+def of(facts: TaskFacts) -> dict[str, Finding]:
     """What is found, by kind."""
     return {one.kind.value: one for one in findings(facts)}
 
 
-def with_tasks(*tasks: Task, now: int = NOW) -> StackFacts:
-    """The same stack with these tasks, at `now`; its supervisor has just been round."""
-    seen = [TaskSeen(task.task_id, task) for task in tasks]
-    return replace(WELL, now=now, tasks=seen, leases=visited(now - SECOND), groups=[GROUP])
-
-
-def held(*, until: int) -> Task:
-    """A task whose charge waits for its agent until that instant."""
-    done = StepRecord(process_state=ProcessState.PROCESSED, started_at=NOW, finished_at=NOW)
-    waits = StepRecord(not_before=until, complete_by=until + 30 * SECOND, held_since=NOW)
-    steps = {"reserve_stock": done, "charge_card": waits}
-    return with_due_entry(replace(born(), state=TaskState.RETRY, steps=steps), NOW)
+def with_tasks(*tasks: Task, now: int = NOW) -> TaskFacts:
+    """The same with these tasks, at `now`; its supervisor has just been round."""
+    return replace(WELL, now=now, tasks=tasks, leases=visited(now - SECOND), groups=[GROUP])
 
 
 GROUP = Group(

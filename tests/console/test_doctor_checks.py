@@ -1,350 +1,154 @@
-"""What the doctor finds wrong with queues, functions, tables, alarms and supervisors."""
+"""What the doctor finds wrong with queues, functions, tables, alarms and schedules."""
 
-from dataclasses import replace
+from collections.abc import Callable, Iterable
 
 import pytest
 
-from roundsman.model.instants import MINUTE, SECOND
-from roundsman.model.leases import Lease
 from roundsman_console.inspector.doctor.catalog import CATALOG
-from roundsman_console.inspector.doctor.facts import (
-    AccountConcurrencyFact,
-    AlarmFact,
-    BulkFact,
-    FunctionFact,
-    QueueFact,
-    ScheduleFact,
-    StackFacts,
-    TableFact,
-    TopicFact,
+from roundsman_console.inspector.doctor.queues import MappingFact, dead_letters, rejected, unread
+from roundsman_console.inspector.doctor.report import Finding
+from roundsman_console.inspector.doctor.stack import (
+    function_findings,
+    schedule_findings,
+    silent_alarm,
+    table_findings,
+    topic_findings,
 )
-from roundsman_console.inspector.doctor.gather_queues import with_lags
-from roundsman_console.inspector.doctor.stack_checks import spans
 from roundsman_console.inspector.documents.doctor import FindingKind, Severity
-from tests.console.doctor_samples import (
-    HOUR,
-    PAYMENT_QUEUE,
-    SCHEDULER_QUEUE,
-    WELL,
-    dead_queue,
-    function,
-    mapping,
-    of,
-    visited,
-)
-from tests.contract.samples import NOW
+from roundsman_console.inspector.read.subscriptions import Subscriptions
+
+Found = Iterable[Finding]
 
 
-def with_queue(**changes: object) -> StackFacts:
-    """The same stack with another payment queue."""
-    changed = replace(PAYMENT_QUEUE, **changes)  # type: ignore[arg-type]  # as each test says
-    return replace(WELL, work_queues=(SCHEDULER_QUEUE, changed))
-
-
-def with_function(**changes: object) -> StackFacts:
-    changed = replace(function(), **changes)  # type: ignore[arg-type]  # as each test says
-    return replace(WELL, functions=(function("SchedulerFunction"), changed))
-
-
-def with_table(**changes: object) -> StackFacts:
-    table = TableFact("TasksTable", "s-TasksTable", indexes={"due": "ACTIVE"})
-    return replace(WELL, tables=(replace(table, **changes),))  # type: ignore[arg-type]  # likewise
-
-
-def one_dead_letter() -> StackFacts:
-    return replace(WELL, dead_letter_queues=(replace(dead_queue(), waiting=1),))
-
-
-def rejected(waiting: int = 0, in_flight: int = 0) -> StackFacts:
-    aside = QueueFact("RejectedQueue", "u", "a", waiting=waiting, in_flight=in_flight)
-    return replace(WELL, rejected_queue=aside)
-
-
-def disabled() -> StackFacts:
-    return replace(
-        WELL,
-        mappings=(
-            mapping(SCHEDULER_QUEUE, "SchedulerFunction"),
-            mapping(PAYMENT_QUEUE, "PaymentFunction", "Disabled"),
-        ),
+def function(
+    state: str = "Active", update: str = "Successful", reason: str = "", reserved: int | None = None
+) -> Found:
+    return function_findings(
+        "Pay", "s-Pay", state=state, update=update, reason=reason, reserved=reserved
     )
 
 
-def lease(until: int, shard: int = 3) -> StackFacts:
-    leases = visited(NOW - SECOND)
-    held = Lease("7f3a", until, NOW - SECOND)
-    return replace(WELL, leases=replace(leases, by_shard={**leases.by_shard, shard: held}))
-
-
-def with_concurrency(unreserved: int, reserved: int | None = None) -> StackFacts:
-    """Two mappings of ten instances each, and a supervisor, in an account with so much left."""
-    mappings = tuple(replace(one, most=10) for one in WELL.mappings or ())
-    functions = tuple(replace(one, reserved=reserved) for one in WELL.functions)
-    return replace(
-        WELL,
-        mappings=mappings,
-        functions=(*functions, FunctionFact("SupervisorFunction", "s-SupervisorFunction", 90)),
-        concurrency=AccountConcurrencyFact(1000, unreserved),
+def table(
+    ttl: bool | None = None,
+    recovery: bool | None = None,
+    protected: bool | None = None,
+    status: str = "ACTIVE",
+    **parameters: str,
+) -> Found:
+    return table_findings(
+        "Tasks",
+        "s-Tasks",
+        parameters,
+        status=status,
+        ttl=ttl,
+        recovery=recovery,
+        protected=protected,
     )
 
 
-TOO_LOW = "concurrency-too-low"
-BROKEN = {
-    "supervisor-late": (
-        replace(WELL, leases=visited(NOW - 121 * SECOND)),
-        replace(WELL, leases=visited(NOW - 120 * SECOND)),
-        "shard 0-15",
-        "2 min ago",
+def read_by(*states: str) -> Found:
+    return unread("Q", [MappingFact("u-1", "s-Q", state) for state in states])
+
+
+BROKEN: dict[str, tuple[Callable[[], Found], Callable[[], Found], str, str]] = {
+    "dead-letters": (
+        lambda: dead_letters("MailRequestQueue", 1),
+        lambda: dead_letters("MailRequestQueue", 0),
+        "MailRequestQueue",
+        "1 message",
     ),
-    "lease-abandoned": (lease(NOW - 121 * SECOND), lease(NOW - SECOND), "shard 3", "by 7f3a"),
-    "shards-beyond": (
-        replace(WELL, by_shard={15: 2, 17: 1}),
-        replace(WELL, by_shard={15: 2, 17: 0}),
-        "shard 17",
-        "1 open tasks; DueShards is 16",
-    ),
-    "control-unreadable": (
-        replace(WELL, unreadable_parts={("marks", "mail/normal.ReadAt"): "is missing"}),
-        WELL,
-        "marks: mail/normal.ReadAt",
-        "is missing",
-    ),
-    "bulk-abandoned": (
-        replace(WELL, bulk=(BulkFact("b-1", NOW - 6 * MINUTE, 7, 200, "amy"),)),
-        replace(WELL, bulk=(BulkFact("b-1", NOW - 4 * MINUTE, 7, 200, "amy"),)),
-        "b-1",
-        "7 of 200 orders reached; started by amy, no progress saved for 6 min",
-    ),
-    "dead-letters": (one_dead_letter(), WELL, "PaymentRequestQueueDead", "1 message"),
-    "rejected": (rejected(waiting=2, in_flight=1), rejected(), "RejectedQueue", "3 messages"),
-    "queue-missing": (
-        replace(WELL, missing_queues=("MailReplyQueue",)),
-        WELL,
-        "MailReplyQueue",
-        "does not exist",
-    ),
-    "queue-unread": (disabled(), WELL, "PaymentRequestQueue", "its mapping is Disabled"),
-    "queue-behind": (
-        with_queue(oldest=1861),
-        with_queue(oldest=1860),
-        "PaymentRequestQueue",
-        "31 min old",
-    ),
-    "queue-delays": (
-        with_queue(delay=5),
-        with_queue(delay=0),
-        "PaymentRequestQueue",
-        "delayed by 5 s",
-    ),
-    "no-redrive": (
-        with_queue(dead_letters_to=None, max_receives=None),
-        WELL,
-        "PaymentRequestQueue",
-        "no redrive policy",
-    ),
-    "redrive-too-soon": (
-        with_queue(max_receives=1),
-        with_queue(max_receives=2),
-        "PaymentRequestQueue",
-        "maxReceiveCount is 1",
-    ),
-    "visibility-too-short": (
-        with_queue(visibility=310),
-        with_queue(visibility=1860),
-        "PaymentRequestQueue",
-        "the timeout of PaymentFunction is 310 s",
-    ),
-    "visibility-short": (
-        with_queue(visibility=1859),
-        with_queue(visibility=1860),
-        "PaymentRequestQueue",
-        "visible again after 1859 s",
-    ),
-    "retention-too-short": (
-        with_queue(retention=5 * 1860),
-        with_queue(retention=5 * 1860 + 1),
-        "PaymentRequestQueue",
-        "up to 2 h 35 min",
-    ),
-    "timeout-too-short": (
-        with_function(timeout=300),
-        with_function(timeout=301),
-        "PaymentFunction",
-        "ends after 300 s; charge_card may take 5 min",
+    "rejected": (lambda: rejected(3), lambda: rejected(0), "RejectedQueue", "3 messages"),
+    "queue-unread": (
+        lambda: read_by("Disabled", "Disabling"),
+        lambda: read_by("Disabled", "Enabling"),
+        "Q",
+        "its mapping is Disabled",
     ),
     "function-not-ready": (
-        with_function(update="Failed", reason="no such layer"),
-        with_function(update="InProgress"),
-        "PaymentFunction",
+        lambda: function(update="Failed", reason="no such layer"),
+        lambda: function(update="InProgress"),
+        "Pay",
         "last update Failed: no such layer",
     ),
     "function-stopped": (
-        with_function(reserved=0),
-        with_function(reserved=1),
-        "PaymentFunction",
+        lambda: function(reserved=0),
+        lambda: function(reserved=1),
+        "Pay",
         "reserved concurrency is 0",
     ),
-    "function-throttled": (
-        with_function(throttles=7),
-        with_function(throttles=0),
-        "PaymentFunction",
-        "7 calls refused",
-    ),
-    "concurrency-too-low": (
-        with_concurrency(20),
-        with_concurrency(21),
-        "account",
-        "the stack may run 21 instances at once; 20 of the account's 1000 are not reserved",
-    ),
     "schedule-disabled": (
-        replace(WELL, schedules=(ScheduleFact("Rounds", "s-Rounds", "DISABLED"),)),
-        WELL,
+        lambda: schedule_findings("Rounds", "DISABLED"),
+        lambda: schedule_findings("Rounds", "ENABLED"),
         "Rounds",
         "is DISABLED",
     ),
     "table-not-ready": (
-        with_table(indexes={"due": "ACTIVE", "failures": "CREATING"}),
-        with_table(status="UPDATING"),
-        "TasksTable, index failures",
+        lambda: table(status="CREATING"),
+        lambda: table(status="UPDATING"),
+        "Tasks",
         "is CREATING",
     ),
-    "ttl-off": (with_table(ttl=False), with_table(ttl=None), "TasksTable", "TTL is not enabled"),
+    "ttl-off": (lambda: table(ttl=False), table, "Tasks", "TTL is not enabled"),
     "recovery-off": (
-        with_table(recovery=False),
-        with_table(recovery=True),
-        "TasksTable",
+        lambda: table(recovery=False, PointInTimeRecovery="true"),
+        lambda: table(recovery=False, PointInTimeRecovery="false"),
+        "Tasks",
         "point-in-time recovery is not enabled",
     ),
     "protection-off": (
-        replace(with_table(protected=False), parameters={"DeletionProtection": "later"}),
-        replace(with_table(protected=False), parameters={"DeletionProtection": "false"}),
-        "TasksTable",
+        lambda: table(protected=False, DeletionProtection="later"),
+        lambda: table(protected=False, DeletionProtection="false"),
+        "Tasks",
         "it does not refuse to be deleted; DeletionProtection is later",
     ),
-    "alarm-missing": (
-        replace(WELL, alarms=(AlarmFact("A", "s-A", None),)),
-        WELL,
-        "A",
-        "does not exist",
-    ),
     "alarm-silent": (
-        replace(WELL, alarms=(AlarmFact("A", "s-A", "OK", enabled=False),)),
-        WELL,
+        lambda: [silent_alarm("A", "s-A")],
+        list,
         "A",
         "its actions are disabled",
     ),
-    "alarm-rings": (
-        replace(WELL, alarms=(AlarmFact("A", "s-A", "ALARM", "over 0"),)),
-        replace(WELL, alarms=(AlarmFact("A", "s-A", "INSUFFICIENT_DATA"),)),
-        "A",
-        "over 0",
-    ),
     "alerts-unheard": (
-        replace(WELL, topic=TopicFact("arn:t", 0, 1)),
-        replace(WELL, topic=TopicFact("arn:t", 1, 1)),
+        lambda: topic_findings("arn:t", Subscriptions(0, ["email a@b"])),
+        lambda: topic_findings("arn:t", Subscriptions(1, ["email a@b"])),
         "AlertTopic",
         "1 not confirmed",
     ),
 }
-"""Of each kind: a stack that has it, one that just does not, where it is found, what shows it."""
-
-
-def test_nothing_is_found_where_all_is_well() -> None:
-    assert of(WELL) == {}
+"""Of each kind: what has it, what just does not, where it is found, what shows it."""
 
 
 @pytest.mark.parametrize("kind", BROKEN)
 def test_a_finding_is_made_where_its_reason_is_and_not_short_of_it(kind: str) -> None:
     broken, well, where, evidence = BROKEN[kind]
-    found = of(broken)
-    assert set(found) == {kind}
-    assert found[kind].where == where
-    assert evidence in found[kind].evidence
-    assert kind not in of(well)
+    (found,) = broken()
+    assert found.kind == kind
+    assert found.where == where
+    assert evidence in found.evidence
+    assert list(well()) == []
 
 
-@pytest.mark.parametrize("without", ["leases", "mappings", "holds", "agents", "topic"])
-def test_what_could_not_be_looked_at_is_no_finding(without: str) -> None:
-    assert of(replace(disabled(), work_queues=(), **{without: None})) == {}  # type: ignore[arg-type]
-    assert of(replace(WELL, **{without: None})) == {}  # type: ignore[arg-type]
-
-
-def test_of_a_stack_that_was_just_made_no_round_is_expected() -> None:
-    never = visited(0)
-    assert of(replace(WELL, leases=never, stack_created_at=NOW - MINUTE)) == {}
-    assert "never visited" in of(replace(WELL, leases=never))["supervisor-late"].evidence
-
-
-@pytest.mark.parametrize("kind", ["operator", "breaker"])
-def test_a_hold_that_cannot_be_read_is_found_with_its_release(kind: str) -> None:
-    parts = {("holds", f"payment/{kind}.Until"): "is not a whole number"}
-    found = of(replace(WELL, unreadable_parts=parts))["control-unreadable"]
-    assert found.where == f"holds: payment/{kind}.Until"
-    assert found.evidence == "is not a whole number"
-    assert found.command == "roundsman release payment"
-    nobodys = replace(WELL, unreadable_parts={("holds", "payment.Since"): "is missing"})
-    assert of(nobodys)["control-unreadable"].command is None
-
-
-def test_a_supervisor_on_longer_rounds_is_given_longer() -> None:
-    leases = visited(NOW - HOUR)
-    assert of(replace(WELL, leases=leases, interval=30 * MINUTE)) == {}
-
-
-def test_shards_that_were_used_before_their_number_was_lowered_are_looked_for() -> None:
-    leases = replace(visited(NOW), shards=18)
-    assert of(replace(WELL, leases=leases))["supervisor-late"].where == "shard 16-17"
+def test_what_could_not_be_read_of_a_table_is_no_finding() -> None:
+    assert list(table()) == []
+    assert list(table(ttl=True, recovery=True, protected=True)) == []
 
 
 def test_dead_letters_that_were_order_events_say_so() -> None:
-    assert of(one_dead_letter())["dead-letters"].evidence == "1 message"
-    source = replace(PAYMENT_QUEUE, url=WELL.submission_queue)
-    facts = replace(one_dead_letter(), work_queues=(SCHEDULER_QUEUE, source))
-    assert of(facts)["dead-letters"].evidence == "1 message: orders that were never accepted"
+    (found,) = dead_letters("SubmissionQueue", 1)
+    assert found.evidence == "1 message: orders that were never accepted"
+    assert found.command == "roundsman dlq ls SubmissionQueue"
 
 
-def test_a_dead_letter_queue_that_drops_what_reaches_it_is_found() -> None:
-    short = replace(dead_queue(), retention=345_600)
-    found = of(replace(WELL, dead_letter_queues=(short,)))["retention-too-short"]
-    assert found.where == "PaymentRequestQueueDead"
+def test_a_queue_without_any_mapping_has_none_to_enable() -> None:
+    (found,) = read_by()
+    assert (found.evidence, found.command) == ("it has no mapping", None)
+    (disabled,) = read_by("Disabled")
+    assert disabled.command == "aws lambda update-event-source-mapping --uuid u-1 --enabled"
 
 
-def test_a_queue_without_any_mapping_says_what_waits_there() -> None:
-    waits = replace(PAYMENT_QUEUE, waiting=3)
-    facts = replace(WELL, work_queues=(waits,), mappings=())
-    assert of(facts)["queue-unread"].evidence == "it has no mapping; 3 messages waiting"
-
-
-def test_a_function_with_a_reservation_takes_nothing_of_what_is_not_reserved() -> None:
-    assert of(with_concurrency(1, reserved=10)) == {}
-    assert "may run 1 instances" in of(with_concurrency(0, reserved=10))[TOO_LOW].evidence
-
-
-def test_concurrency_is_not_checked_unless_all_mappings_and_the_account_were_read() -> None:
-    assert of(replace(with_concurrency(0), concurrency=None)) == {}
-    assert TOO_LOW not in of(replace(with_concurrency(0), mappings=None))
-
-
-def test_a_stack_that_is_declared_not_restorable_is_no_finding() -> None:
-    facts = replace(with_table(recovery=False), parameters={"PointInTimeRecovery": "false"})
-    assert of(facts) == {}
-
-
-def test_a_step_that_waits_for_an_answer_from_outside_needs_no_longer_function() -> None:
-    plan = next(iter(WELL.plans.values()))
-    assert plan is not None
-    step = replace(plan.steps["charge_card"], complete_within=HOUR)
-    waits = replace(plan, steps={"charge_card": step})
-    assert of(replace(WELL, plans={"p": waits})) == {}
-
-
-def test_the_readers_function_is_found_by_its_mapping() -> None:
-    other = FunctionFact("MailFunction", "s-MailFunction", 1)
-    assert of(replace(WELL, functions=(*WELL.functions, other))) == {}
-
-
-def test_shards_are_shown_in_runs() -> None:
-    assert spans([7, 0, 1, 2, 9]) == "0-2, 7, 9"
+def test_a_topic_without_any_subscription_is_found_with_the_command_for_one() -> None:
+    (found,) = topic_findings("arn:t", Subscriptions(0))
+    assert found.evidence == "no subscription"
+    assert str(found.command).startswith("aws sns subscribe --topic-arn arn:t ")
 
 
 def test_each_kind_says_what_it_means_and_what_mends_it() -> None:
@@ -353,23 +157,3 @@ def test_each_kind_says_what_it_means_and_what_mends_it() -> None:
         assert entry.severity in Severity
         assert entry.means.endswith(".")
         assert entry.repair.endswith(".")
-
-
-def test_a_queue_with_a_short_visibility_timeout_is_behind_at_the_age_of_the_alarm() -> None:
-    assert "queue-behind" in set(of(with_queue(oldest=1201, visibility=60)))
-    assert "queue-behind" not in set(of(with_queue(oldest=1200, visibility=60)))
-
-
-def test_the_age_of_a_queue_that_the_scheduler_reads_is_also_known_by_its_mark() -> None:
-    queues = [
-        replace(PAYMENT_QUEUE, name="SchedulerQueue", waiting=1, oldest=1_300),
-        replace(PAYMENT_QUEUE, name="PaymentBackupReplyQueue", waiting=1),
-        replace(PAYMENT_QUEUE, name="MailReplyQueue", waiting=0),
-        replace(PAYMENT_QUEUE, name="PaymentRequestQueue", waiting=1, oldest=7),
-    ]
-    lags = {
-        "scheduler/commands": 2_000,
-        "payment_backup/replies": 1_500_000,
-        "mail/replies": 1_500_000,
-    }
-    assert [queue.oldest for queue in with_lags(queues, lags)] == [1_300, 1_500, None, 7]

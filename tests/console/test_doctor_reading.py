@@ -9,15 +9,13 @@ import boto3
 import pytest
 
 from roundsman.errors import TryAgain
-from roundsman_console.inspector.doctor.facts import Unseen
-from roundsman_console.inspector.doctor.gather_stack import find_tables
-from roundsman_console.inspector.doctor.gather_tasks import TRIES, batch_get
-from roundsman_console.inspector.doctor.readings import Looking
+from roundsman_console.inspector.doctor.orders import TRIES, existing
+from roundsman_console.inspector.doctor.report import Looking, Unseen
+from roundsman_console.inspector.doctor.stack import look_at_table
+from roundsman_console.inspector.read.stack import DeployedStack
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-
-    from roundsman_console.inspector.read.stack import DeployedStack
 
 Keys = Sequence[Mapping[str, Mapping[str, str]]]
 
@@ -43,15 +41,15 @@ class Sparing:
 
 def test_what_was_left_out_is_asked_for_again() -> None:
     table = Sparing(2)
-    found = batch_get(table.client(), "t", "TaskId", ["a", "b", "c", "d", "e"])
-    assert [item["TaskId"]["S"] for item in found] == ["a", "b", "c", "d", "e"]
+    found = existing(table.client(), "t", "TaskId", ["a", "b", "c", "d", "e"])
+    assert found == {"a", "b", "c", "d", "e"}
     assert table.asked == [5, 3, 1]
 
 
 def test_a_table_that_hands_out_nothing_is_not_asked_for_ever() -> None:
     table = Sparing(0)
     with pytest.raises(TryAgain, match="left out 8 times"):
-        batch_get(table.client(), "t", "TaskId", ["a"])
+        existing(table.client(), "t", "TaskId", ["a"])
     assert table.asked == [1] * TRIES
 
 
@@ -84,13 +82,9 @@ def test_ttl_and_recovery_of_tables_that_an_emulator_has_made_are_not_checked(
     boto3.DEFAULT_SESSION.events.register(
         "before-call.dynamodb", cast("Callable[..., None]", answered)
     )
-    stack = cast("DeployedStack", SimpleNamespace(outputs={"OrdersTableName": "orders"}))
     looking = Looking()
-    [table] = find_tables(stack, looking)
-    assert (table.status, table.ttl, table.recovery) == (
-        "ACTIVE",
-        *((False, False) if checked else (None, None)),
-    )
+    found = look_at_table(DeployedStack("roundsman", {}, {}), "OrdersTable", "orders", looking)
+    assert [one.kind.value for one in found] == (["ttl-off", "recovery-off"] if checked else [])
     why = "the local AWS does not make them of the template"
     unseen = Unseen("the TTL and the recovery of the tables", why, lacking=True)
     assert list(looking.unseen) == ([] if checked else [unseen])

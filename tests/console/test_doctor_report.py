@@ -1,16 +1,14 @@
-"""How the doctor reports what it found: the worst first, bounded, harmless, within 80 columns."""
+"""How the doctor tells what it found: the worst first, bounded, harmless, within 80 columns."""
 
 import io
 
 from rich.console import Console
 
 from roundsman_console.inspector.doctor.catalog import CATALOG
-from roundsman_console.inspector.doctor.facts import Finding, InspectRepair, Rearm, Unseen
-from roundsman_console.inspector.doctor.repair import Repair
-from roundsman_console.inspector.doctor.report import Looked, Report
+from roundsman_console.inspector.doctor.report import Finding, Looked, Repair, Report, Unseen
 from roundsman_console.inspector.documents.doctor import FindingKind
 from roundsman_console.render.doctor import print_plan, print_report
-from tests.contract.samples import NOW, born
+from tests.contract.samples import NOW
 
 LOOKED = Looked("roundsman", NOW, {"open": 7}, ())
 HOSTILE = "ord-\x1b[31m[bold]\u202e" + "x" * 100
@@ -60,18 +58,18 @@ def test_what_could_not_be_looked_at_is_no_clean_bill_of_health() -> None:
     assert lacking.well
 
 
-def test_a_plan_and_its_outcome_are_reported_for_each_task() -> None:
-    stuck = Finding(FindingKind.TASK_STUCK, "ord-1", "", fix=InspectRepair("ord-1"))
-    late = Finding(FindingKind.DUE_LATE, "ord-2", "", fix=Rearm(born("ord-2"), NOW))
+def test_a_plan_and_its_outcome_are_told_of_each_task() -> None:
+    stuck = Finding(FindingKind.TASK_STUCK, "ord-1", "", fixable=True)
+    late = Finding(FindingKind.OWED_UNSENT, "ord-2", "", fixable=True)
     out = io.StringIO()
     print_plan([stuck, late], Console(file=out, width=80))
     assert out.getvalue() == (
-        "To repair:\n  task-stuck  ord-1: make the scheduler inspect it\n  due-late  ord-2: "
-        "move its due entry, if the task is still at version 1\n"
+        "To repair:\n  task-stuck  ord-1: make the scheduler inspect it\n"
+        "  owed-unsent  ord-2: make the scheduler inspect it\n"
     )
-    repairs = [(Repair(stuck), True), (Repair(late, "the task has changed"), False)]
+    repairs = [Repair(stuck, mended=True), Repair(late, "the queue is gone")]
     assert printed(Report(LOOKED, (), (), repairs))[:3] == [
-        "due-late  ord-2: the task has changed",
+        "owed-unsent  ord-2: the queue is gone",
         "task-stuck  ord-1: repaired",
         "Repaired 1 of 2.",
     ]

@@ -4,21 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from roundsman.engine.agent_holds import RECHECK_INTERVAL
-from roundsman.engine.decision import SKEW
-from roundsman.engine.due import due
-from roundsman.model.holds import OPERATOR, Hold
 from roundsman.model.instants import MINUTE, SECOND, iso
 from roundsman.model.states import ProcessState
 from roundsman.model.task import Owed, StepRecord, Task
-from roundsman_console.inspector.doctor.checks import findings
-from roundsman_console.inspector.doctor.facts import (
-    InspectRepair,
-    OrphanOrder,
-    Rearm,
-    StackFacts,
-    TaskSeen,
-)
+from roundsman_console.inspector.doctor.orders import order_without_task
+from roundsman_console.inspector.doctor.report import in_order
+from roundsman_console.inspector.doctor.tasks import findings, spans
 from roundsman_console.inspector.documents.doctor import Severity
 from tests.console.doctor_samples import (
     GROUP,
@@ -27,17 +18,11 @@ from tests.console.doctor_samples import (
     WELL,
     archived,
     done,
-    held,
     of,
     visited,
     with_tasks,
 )
 from tests.contract.samples import NOW, PLAN, born, claimed, owing
-
-
-def seen(task_id: str = "ord-1", task: Task | None = None, **fields: object) -> StackFacts:
-    one = replace(TaskSeen(task_id, task), **fields)  # type: ignore[arg-type]  # as each test says
-    return replace(WELL, tasks=(one,))
 
 
 def with_step(**changes: object) -> Task:
@@ -59,16 +44,16 @@ def test_a_step_that_is_overdue_by_more_than_two_rounds_is_stuck() -> None:
     assert found.where == "ord-1001"
     assert found.evidence.startswith("reserve_stock overdue since 14:13:50 (2 min); shard 8 last")
     assert found.command == "roundsman show ord-1001"
-    assert found.fix == InspectRepair("ord-1001")
+    assert found.fixable
 
 
 def test_an_instant_of_another_day_has_its_date() -> None:
     task = claimed(born())
     facts = replace(with_tasks(task, now=NOW + 48 * HOUR), leases=visited(NOW + 24 * HOUR))
-    evidence = of(facts)["task-stuck"].evidence
+    said = of(facts)["task-stuck"].evidence
     date, overdue = iso(NOW + 24 * HOUR), iso(NOW + 30 * SECOND)
-    assert evidence.startswith(f"reserve_stock overdue since {overdue} (47 h 59 min)")
-    assert evidence.endswith(f"shard {task.shard} last visited {date}")
+    assert said.startswith(f"reserve_stock overdue since {overdue} (47 h 59 min)")
+    assert said.endswith(f"shard {task.shard} last visited {date}")
 
 
 def test_a_task_whose_start_was_lost_is_stuck_by_its_stored_entry() -> None:
@@ -86,7 +71,7 @@ def test_an_entry_that_is_merely_early_sticks_nowhere() -> None:
     assert of(with_tasks(task, now=NOW + 10 * MINUTE)) == {}
 
 
-def test_a_stuck_task_is_reported_with_who_holds_its_shard() -> None:
+def test_who_holds_the_shard_is_said_of_what_is_stuck() -> None:
     task = claimed(born())
     now = NOW + HOUR
     leases = visited(now).taken("7f3a", [task.shard], now + 10 * SECOND)
@@ -97,71 +82,51 @@ def test_a_stuck_task_is_reported_with_who_holds_its_shard() -> None:
 
 
 def test_what_has_no_plan_is_not_inspected_since_that_would_archive_it() -> None:
-    facts = replace(with_tasks(claimed(born()), now=NOW + HOUR), plans={PLAN.hash: None})
+    facts = replace(with_tasks(claimed(born()), now=NOW + HOUR), plans={PLAN.hash: "not stored"})
     found = of(facts)
-    assert found["task-stuck"].fix is None
+    assert not found["task-stuck"].fixable
     assert found["plan-missing"].evidence == (
         "not stored; named by 1 task of order_fulfilment, such as ord-1001"
     )
 
 
-def test_an_entry_later_than_the_record_says_is_moved_forward() -> None:
-    task = claimed(born())
-    late = replace(task, due_at=task.due_at + SKEW + 1)
-    found = of(with_tasks(late))["due-late"]
-    assert found.fix == Rearm(late, due(late, NOW))
-    assert of(with_tasks(replace(task, due_at=task.due_at + SKEW))) == {}
-
-
-def test_an_entry_that_no_calendar_has_is_shown_as_its_number() -> None:
-    never = replace(claimed(born()), due_at=10**18)
-    found = of(with_tasks(never))["due-late"]
-    assert found.evidence.startswith("entry at 1000000000000000000 ms, due at 2026-")
-
-
-def test_an_entry_that_was_put_off_for_its_trouble_is_no_late_one() -> None:
+def test_an_entry_that_was_put_off_for_its_trouble_is_found() -> None:
     late = replace(claimed(born()), due_at=NOW + HOUR)
-    found = of(seen("ord-1001", late, trouble=2))
+    found = of(replace(WELL, tasks=[late], troubled={"ord-1001": 2}))
     assert set(found) == {"record-troubled"}
     assert found["record-troubled"].evidence.startswith("failed 2 times; next tried at 2026")
 
 
-def test_what_is_owed_for_minutes_is_reported_as_unsent() -> None:
+def test_what_is_owed_for_minutes_is_said_to_be_unsent() -> None:
     task = owing(born(), "received")
     assert "owed-unsent" not in of(with_tasks(task, now=NOW + 5 * MINUTE))
     found = of(with_tasks(task, now=NOW + 6 * MINUTE))["owed-unsent"]
     assert found.evidence == "status received, since 14:13:20 (6 min)"
-    assert found.fix == InspectRepair("ord-1001")
+    assert found.fixable
 
 
-@pytest.mark.parametrize(
-    ("task", "kind"),
-    [
-        (replace(claimed(born()), lane="done#8"), "lane-wrong"),
-        (replace(done(), lane="archived#8"), "lane-wrong"),
-        (replace(archived(), lane="done#8"), "lane-wrong"),
-        (replace(done(), lane="open#8"), "settled-stays-open"),
-    ],
-)
-def test_a_task_in_another_lane_than_its_record_says_is_found(task: Task, kind: str) -> None:
-    found = of(with_tasks(task))
-    assert set(found) == {kind}
-    assert f"{task.state} in {task.lane}, should be in" in found[kind].evidence
+def test_a_task_whose_record_breaks_the_supervisor_is_not_inspected() -> None:
+    facts = with_tasks(owing(claimed(born()), "started"), now=NOW + HOUR)
+    assert of(facts)["task-stuck"].fixable
+    assert of(facts)["owed-unsent"].fixable
+    troubled = of(replace(facts, troubled={"ord-1001": 1}))
+    assert "failed once" in troubled["record-troubled"].evidence
+    assert not troubled["task-stuck"].fixable
+    assert not troubled["owed-unsent"].fixable
 
 
-def test_a_record_that_cannot_be_read_is_distinguished_from_one_of_newer_code() -> None:
-    assert set(of(seen(problem="Steps is not a map"))) == {"record-unreadable"}
-    assert set(of(seen(problem="format 2", newer=True))) == {"record-newer"}
+def test_a_record_that_cannot_be_read_is_found_with_the_reason() -> None:
+    found = of(replace(WELL, unreadable={"ord-1": "format 99; this code reads 6"}))
+    assert found["record-unreadable"].where == "ord-1"
+    assert found["record-unreadable"].evidence == "format 99; this code reads 6"
 
 
 def test_a_plan_that_was_altered_is_found_once_for_all_its_tasks() -> None:
-    facts = replace(
-        with_tasks(born("ord-1"), born("ord-2")),
-        plans={},
-        unreadable_plans={PLAN.hash: "not the text that has this hash"},
-    )
+    why = "not the text that has this hash"
+    facts = replace(with_tasks(born("ord-1"), born("ord-2")), plans={PLAN.hash: why})
     (found,) = findings(facts)
-    assert found.kind == "plan-unreadable"
+    assert found.kind == "plan-missing"
+    assert found.evidence.startswith(why)
     assert found.where == PLAN.hash[:12]
     assert "named by 2 tasks" in found.evidence
 
@@ -171,22 +136,11 @@ def test_an_agent_that_the_stack_has_no_queue_for_is_found_while_a_step_needs_it
     found = of(facts)["agent-without-queue"]
     assert found.where == "shipping"
     assert found.evidence == "create_shipment of 1 open task, such as ord-1001"
-    over = replace(facts, tasks=with_tasks(archived()).tasks)
+    over = replace(facts, tasks=[archived()])
     assert of(over) == {}
     step = StepRecord(process_state=ProcessState.PROCESSED, started_at=NOW, finished_at=NOW)
     shipped = {**claimed(born()).steps, "create_shipment": step}
-    assert of(replace(facts, tasks=with_tasks(replace(claimed(born()), steps=shipped)).tasks)) == {}
-
-
-def test_a_step_held_for_long_is_found_only_where_nothing_holds_its_agent() -> None:
-    waits = with_tasks(held(until=NOW + RECHECK_INTERVAL + MINUTE))
-    found = of(waits)["held-without-hold"]
-    assert "charge_card waits for payment until" in found.evidence
-    assert found.fix == InspectRepair("ord-1001")
-    hold = Hold("payment", OPERATOR, NOW, NOW + HOUR, "maintenance", "amy")
-    assert of(replace(waits, holds=(hold,))) == {}
-    assert "held-without-hold" in of(replace(waits, holds=(replace(hold, until=NOW),)))
-    assert of(with_tasks(held(until=NOW + RECHECK_INTERVAL))) == {}
+    assert of(replace(facts, tasks=[replace(claimed(born()), steps=shipped)])) == {}
 
 
 def test_what_needs_a_person_and_is_in_no_open_group_is_found() -> None:
@@ -201,8 +155,6 @@ def test_what_needs_a_person_and_is_in_no_open_group_is_found() -> None:
     elsewhere = replace(overflow, workflow="returns")
     assert "group-not-open" in of(replace(facts, groups=[elsewhere]))
     assert of(replace(facts, groups=None)) == {}
-    old = with_tasks(replace(archived(), failure=None))
-    assert set(of(old)) == {"ungrouped"}
 
 
 def test_what_has_still_to_alert_has_its_group_still_to_open() -> None:
@@ -212,26 +164,54 @@ def test_what_has_still_to_alert_has_its_group_still_to_open() -> None:
 
 
 def test_an_order_without_task_is_lost_only_where_no_retention_explains_it() -> None:
-    orders = (OrphanOrder("ord-7", NOW - HOUR), OrphanOrder("ord-8", NOW - 3 * HOUR))
-    facts = replace(WELL, orphans=orders, shortest_retention=2 * HOUR)
-    (found,) = findings(facts)
+    (found,) = order_without_task("ord-7", NOW - HOUR, 2 * HOUR, NOW)
     assert (found.kind, found.where) == ("order-without-task", "ord-7")
-    assert findings(replace(facts, shortest_retention=None)) == []
-
-
-def test_a_task_without_order_is_found_where_somebody_looked() -> None:
-    assert set(of(seen("ord-1001", born(), ordered=False))) == {"task-without-order"}
-    assert of(seen("ord-1001", born(), ordered=True)) == {}
+    assert list(order_without_task("ord-8", NOW - 2 * HOUR, 2 * HOUR, NOW)) == []
+    assert list(order_without_task("ord-7", NOW - HOUR, None, NOW)) == []
 
 
 def test_the_worst_comes_first() -> None:
     task = owing(claimed(born()), "started")
-    facts = replace(with_tasks(task, now=NOW + HOUR), rejected_queue=None, missing_queues=("Q",))
-    severities = [one.entry.severity for one in findings(facts)]
+    facts = with_tasks(task, now=NOW + HOUR)
+    severities = [one.entry.severity for one in in_order(findings(facts))]
     assert severities == sorted(severities, key=list(Severity).index)
-    assert severities[0] is Severity.CRITICAL
+    assert severities == [Severity.CRITICAL, Severity.WARNING]
 
 
-def test_a_step_that_nothing_happened_to_needs_no_record() -> None:
-    assert of(with_tasks(replace(claimed(born()), fan_outs={}))) == {}
-    assert StepRecord().locked_by is None
+def test_shards_that_no_supervisor_visits_are_found() -> None:
+    assert of(replace(WELL, leases=visited(NOW - 120 * SECOND))) == {}
+    found = of(replace(WELL, leases=visited(NOW - 121 * SECOND)))["supervisor-late"]
+    assert found.where == "shard 0-15"
+    assert "2 min ago" in found.evidence
+    assert of(replace(WELL, leases=None)) == {}
+
+
+def test_of_a_stack_that_was_just_made_no_round_is_expected() -> None:
+    never = visited(0)
+    assert of(replace(WELL, leases=never, stack_created_at=NOW - MINUTE)) == {}
+    assert "never visited" in of(replace(WELL, leases=never))["supervisor-late"].evidence
+
+
+@pytest.mark.parametrize("kind", ["operator", "breaker"])
+def test_a_hold_that_cannot_be_read_is_found_with_its_release(kind: str) -> None:
+    parts = {("holds", f"payment/{kind}.Until"): "is not a whole number"}
+    found = of(replace(WELL, unreadable_parts=parts))["control-unreadable"]
+    assert found.where == f"holds: payment/{kind}.Until"
+    assert found.evidence == "is not a whole number"
+    assert found.command == "roundsman release payment"
+    nobodys = replace(WELL, unreadable_parts={("holds", "payment.Since"): "is missing"})
+    assert of(nobodys)["control-unreadable"].command is None
+
+
+def test_a_supervisor_on_longer_rounds_is_given_longer() -> None:
+    leases = visited(NOW - HOUR)
+    assert of(replace(WELL, leases=leases, interval=30 * MINUTE)) == {}
+
+
+def test_shards_that_were_used_before_their_number_was_lowered_are_looked_for() -> None:
+    leases = replace(visited(NOW), shards=18)
+    assert of(replace(WELL, leases=leases))["supervisor-late"].where == "shard 16-17"
+
+
+def test_shards_are_told_in_runs() -> None:
+    assert spans([0, 1, 2, 7, 9]) == "0-2, 7, 9"

@@ -8,10 +8,9 @@ import pytest
 from roundsman.aws.dynamodb.codec import task_item
 from roundsman.model.instants import SECOND
 from roundsman.model.task import Task
-from roundsman_console.inspector.doctor.deep import look_deep
-from roundsman_console.inspector.doctor.facts import StackFacts
-from roundsman_console.inspector.doctor.gather_tasks import walk
-from roundsman_console.inspector.doctor.readings import Looking
+from roundsman_console.inspector.doctor.orders import look_deep
+from roundsman_console.inspector.doctor.report import Looking
+from roundsman_console.inspector.doctor.tasks import read_tasks
 from roundsman_console.inspector.read.stack import DeployedStack
 from tests.contract.samples import NOW, PLAN, born, claimed, completed, order_row
 from tests.contract.worlds import World
@@ -52,32 +51,31 @@ def test_a_walk_reads_the_watched_lanes_as_far_as_it_is_asked(
         local_world.client.batch_write_item(RequestItems={local_world.tables.tasks: puts})
     store(local_world, completed(born("over")))
     local_world.spoil("ord-3")
-    looking = Looking()
-    found = walk(stack, 16, 1_000, NOW, looking)
-    assert len(found.tasks) == found.entries["open"] == found.by_shard.total() == MANY
-    assert [seen.task_id for seen in found.tasks if seen.task is None] == ["ord-3"]
-    assert (found.cut, looking.unseen) == ([], [])
-    part = walk(stack, 16, MANY - 1, NOW, looking)
+    found = read_tasks(stack, 1_000, Looking())
+    assert found.entries["open"] == MANY
+    assert len(found.tasks) == MANY - 1
+    assert set(found.unreadable) == {"ord-3"}
+    assert found.cut == []
+    part = read_tasks(stack, MANY - 1, Looking())
     assert (part.entries["open"], part.cut) == (MANY - 1, ["open"])
 
 
 def test_a_deep_look_reads_every_row_of_both_tables(
     local_world: World, stack: DeployedStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("roundsman_console.inspector.doctor.deep.AT_ONCE", 2)  # several pages
-    monkeypatch.setattr("roundsman_console.inspector.doctor.deep.now", lambda: NOW)
+    monkeypatch.setattr("roundsman_console.inspector.doctor.orders.AT_ONCE", 2)  # several pages
+    monkeypatch.setattr("roundsman_console.inspector.doctor.orders.now", lambda: NOW)
     local_world.plans().put_plan(PLAN)
     kept = replace(born(), retain_for=3600 * SECOND)
     for number in range(5):
         store(local_world, replace(kept, task_id=f"ord-{number}"))
     local_world.remove_task("ord-1")
     local_world.remove_order("ord-2")
-    facts = StackFacts(now=NOW, interval=60_000, shards=16)
     looking = Looking()
-    found = look_deep(stack, facts, 100_000, looking)
+    found, rows = look_deep(stack, 100_000, looking)
     assert looking.unseen == []
-    assert found.rows == 8
-    assert {(one.kind.value, one.where) for one in found.findings} == {
+    assert rows == 8
+    assert {(one.kind.value, one.where) for one in found} == {
         ("task-without-order", "ord-2"),
         ("order-without-task", "ord-1"),
     }

@@ -16,7 +16,6 @@ from roundsman.model.instants import MINUTE
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Owed, StepRecord, Task
 from roundsman.ports import Created, DueEntry, Saved, Superseded
-from roundsman_console.inspector.doctor.gather_tasks import tasks_seen
 from roundsman_console.inspector.read.task_records import Records
 from tests.contract.samples import NOW, born, order_row
 from tests.contract.worlds import World
@@ -234,17 +233,6 @@ def test_lists_read_a_task_again_whose_row_was_removed_in_between(
     reads = Reads(dynamo_world, lambda: dynamo_world.store.save(undone, seen=task.version), at=2)
     records = Records(reads, tasks_table=dynamo_world.tables.tasks)  # type: ignore[arg-type]
     assert records.load_many(["ord-1001"], NOW).tasks == {"ord-1001": undone}
-
-
-def test_the_doctor_reads_rows_with_their_tasks(dynamo_world: World) -> None:
-    task = with_steps(dynamo_world, "a", "b")
-    item, table = dynamo_world.item("ord-1001"), dynamo_world.tables.tasks
-    [seen] = tasks_seen(dynamo_world.client, table, [item])
-    assert (seen.task, seen.problem) == (task, None)
-    dynamo_world.remove_task("ord-1001#settled#3")
-    [seen] = tasks_seen(dynamo_world.client, table, [item])
-    assert seen.task is None
-    assert "Settled lists the row 3" in (seen.problem or "")
 
 
 # --- Reads while another decision is stored ------------------------------------------------------

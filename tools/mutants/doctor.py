@@ -2,25 +2,17 @@
 
 from tools.mutants.mutant import Mutant
 
-TASK_CHECKS = "console/roundsman_console/inspector/doctor/task_checks.py"
+TASK_FINDINGS = "console/roundsman_console/inspector/doctor/tasks.py"
 TASKS = "tests/console/test_doctor_tasks.py"
 
 DOCTOR = (
     Mutant(
         name="what-has-no-plan-is-not-inspected",
-        file=TASK_CHECKS,
-        old="known = facts.plans.get(task.plan) is not None and not seen.trouble",
-        new="known = True",
+        file=TASK_FINDINGS,
+        old="fixable = isinstance(facts.plans.get(task.plan), Plan)",
+        new="fixable = True",
         tests=(f"{TASKS}::test_what_has_no_plan_is_not_inspected_since_that_would_archive_it",),
         why="the doctor archives a task whose plan could have been restored",
-    ),
-    Mutant(
-        name="an-entry-that-was-put-off-is-not-moved",
-        file=TASK_CHECKS,
-        old="if seen.trouble or task.due_at <= at + SKEW:",
-        new="if task.due_at <= at + SKEW:",
-        tests=(f"{TASKS}::test_an_entry_that_was_put_off_for_its_trouble_is_no_late_one",),
-        why="a record that breaks the supervisor is brought back to the front again and again",
     ),
     Mutant(
         name="what-could-not-be-looked-at-is-not-well",
@@ -34,9 +26,9 @@ DOCTOR = (
     ),
     Mutant(
         name="a-mapping-that-was-not-seen-is-not-missing",
-        file="console/roundsman_console/inspector/doctor/gather_functions.py",
-        old="return functions, mappings if seen else None",
-        new="return functions, mappings",
+        file="console/roundsman_console/inspector/doctor/queues.py",
+        old="if mappings is not None:",
+        new="if (mappings := mappings or []) is not None:",
         tests=(
             "tests/console/test_doctor.py::test_what_may_not_be_read_is_reported_and_the_rest_is_read",
         ),

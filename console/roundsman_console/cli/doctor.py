@@ -12,7 +12,7 @@ from roundsman_console.cli_errors import FAILED, sentences
 from roundsman_console.confirm import confirm
 from roundsman_console.hints import hinted_json
 from roundsman_console.inspector.doctor.doctor import Doctor
-from roundsman_console.inspector.doctor.facts import Finding
+from roundsman_console.inspector.doctor.report import Finding
 from roundsman_console.render.doctor import print_plan, print_report
 from roundsman_console.target import announced_stack
 from roundsman_console.terminal import progress, results
@@ -56,7 +56,7 @@ def doctor_command(
             tasks = len({one.where for one in wanted})
             confirm(f"Repair {tasks} task{'s' if tasks > 1 else ''} as shown?", yes=yes)
 
-        report = doctor.repair(confirmed, wait) if fix else doctor.check()[0]
+        report = doctor.repair(confirmed, wait) if fix else doctor.check()
         if as_json:
             print(hinted_json(report.document()))
         else:

@@ -133,7 +133,7 @@ class Inspector:
 
     def check(self, *, limit: int = 1_000) -> Report:
         """Check the stack; at most `limit` tasks of each lane are read."""
-        return Doctor(self.stack, limit, None).check()[0]
+        return Doctor(self.stack, limit, None).check()
 
     def resubmit(  # each is an option of the one command
         self,

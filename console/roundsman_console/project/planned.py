@@ -2,7 +2,6 @@
 
 import importlib
 import tomllib
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,7 +91,6 @@ def planned_stack(
         caps=caps,
         uncapped=uncapped,
         others=_others(document),
-        resources=_resources(written, document),
         keys=sorted(keys),
         topic_keys=sorted(key for key, of_topic in keys.items() if of_topic),
         alert_email=values.get("AlertEmail", ""),
@@ -239,16 +237,6 @@ def _others(document: "Document") -> int:
 
     started = {function for _, function, _ in event_sources(document)}
     return len(set(functions(document)) - started)
-
-
-def _resources(written: "_Written", document: "Document") -> dict[str, int]:
-    """Return the number of resources of each type, with the nested stacks themselves."""
-    resources = document.get("Resources")
-    listed = resources.values() if isinstance(resources, dict) else ()
-    found = Counter(str(each["Type"]) for each in listed if isinstance(each, dict))
-    if document and written.blocks:
-        found["AWS::CloudFormation::Stack"] += len(written.blocks)
-    return dict(found)
 
 
 def _keys(document: "Document", values: Mapping[str, str]) -> Iterator[tuple[str, bool]]:

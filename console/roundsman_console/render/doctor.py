@@ -8,9 +8,7 @@ from rich.padding import Padding
 from rich.table import Table
 
 from roundsman_console.hints import hint
-from roundsman_console.inspector.doctor.facts import Finding
-from roundsman_console.inspector.doctor.repair import Repair
-from roundsman_console.inspector.doctor.report import Report
+from roundsman_console.inspector.doctor.report import INSPECTS, Finding, Repair, Report
 from roundsman_console.inspector.documents.doctor import Severity
 from roundsman_console.sanitize import plain
 
@@ -23,7 +21,7 @@ STYLES = {Severity.CRITICAL: "bold red", Severity.WARNING: "yellow", Severity.NO
 def print_report(report: Report, console: Console) -> None:
     """Print the report for people.
 
-    The findings must be sorted by kind (`checks.in_order`). Each kind is printed once, with its
+    The findings must be sorted by kind (`in_order`). Each kind is printed once, with its
     meaning, its first findings, the repair and the commands.
     """
     if report.repairs is not None:
@@ -58,16 +56,14 @@ def _print_kind(findings: Sequence[Finding], console: Console) -> None:
     console.print()
 
 
-def _print_repairs(repairs: Sequence[tuple[Repair, bool]], console: Console) -> None:
-    shown = [*((r, m) for r, m in repairs if not m), *((r, m) for r, m in repairs if m)]
-    for repair, repaired in shown[: 4 * SHOWN]:
+def _print_repairs(repairs: Sequence[Repair], console: Console) -> None:
+    for repair in sorted(repairs, key=lambda one: one.mended)[: 4 * SHOWN]:
         said = repair.problem or (
-            "repaired" if repaired else "not yet fixed; run doctor again in a minute"
+            "repaired" if repair.mended else "not yet fixed; run doctor again in a minute"
         )
-        style = "green" if repaired else "yellow"
+        style = "green" if repair.mended else "yellow"
         console.print(plain(f"{repair.finding.kind}  {repair.finding.where}: {said}", style))
-    repaired_in_all = sum(repaired for _, repaired in repairs)
-    console.print(plain(f"Repaired {repaired_in_all} of {len(repairs)}."))
+    console.print(plain(f"Repaired {sum(one.mended for one in repairs)} of {len(repairs)}."))
     console.print()
 
 
@@ -91,7 +87,6 @@ def print_plan(findings: Sequence[Finding], console: Console) -> None:
     """Print the repairs that `--fix` will make, before it asks for confirmation."""
     console.print(plain("To repair:"))
     for one in findings[: 4 * SHOWN]:
-        does = one.fix.does if one.fix else ""
-        console.print(plain(f"  {one.kind}  {one.where}: {does}"))
+        console.print(plain(f"  {one.kind}  {one.where}: {INSPECTS}"))
     if len(findings) > 4 * SHOWN:
         console.print(plain(f"  and {len(findings) - 4 * SHOWN} more of the same"))

@@ -1,6 +1,6 @@
-"""`roundsman doctor`: checks that tasks, index, queues, leases, plans and alarms are consistent.
+"""`roundsman doctor`: finds what is stuck, lost or switched off in a deployed stack.
 
-`gather*` and `deep` read the facts from AWS; `*_checks` are pure functions that find what is wrong
-with them; `catalog` says for each kind of finding what it means and how to repair it; `repair`
-makes the safe repairs; `report` prints the result.
+`tasks`, `queues` and `stack` each read one part and find what is wrong with it, by pure functions;
+`orders` reads every row of two tables; `catalog` says what each kind of finding means and how to
+repair it; `doctor` makes the safe repairs; `report` is the result.
 """

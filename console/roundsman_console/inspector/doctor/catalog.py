@@ -27,41 +27,19 @@ CATALOG: Mapping[FindingKind, Entry] = {
         "The task is overdue by more than two supervisor passes, and no supervisor has handled it.",
         _FIX,
     ),
-    FindingKind.DUE_LATE: Entry(
-        _WARNING,
-        "The task's entry in the due index is later than its record requires, so the "
-        "supervisor would find it too late. Roundsman itself never writes this.",
-        "roundsman doctor --fix moves the entry, unless the task has changed by then.",
-    ),
     FindingKind.OWED_UNSENT: Entry(
         _WARNING,
         "A status or an alert that was decided minutes ago has not been sent.",
         "Find in the scheduler's log what refuses it: the AlertTopic, its key, or the reply "
         f"queue. {_FIX}",
     ),
-    FindingKind.LANE_WRONG: Entry(
-        _CRITICAL,
-        "The task is in another lane of the due index than its record requires, so no "
-        "supervisor watches it, or ls does not list it. Roundsman itself never writes this.",
-        "Correct Lane and DueAt by hand, on the version seen; the evidence gives the values.",
-    ),
-    FindingKind.SETTLED_STAYS_OPEN: Entry(
-        _WARNING,
-        "The task has ended and has nothing to send, but is still in its open lane: each "
-        "supervisor pass inspects it for nothing, and it never expires. Roundsman itself "
-        "never writes this.",
-        "Correct Lane and DueAt by hand, on the version seen; the order itself is done.",
-    ),
     FindingKind.RECORD_UNREADABLE: Entry(
         _CRITICAL,
-        "No version of Roundsman wrote this record; its task does not continue.",
-        "Correct the item in the tasks table; the next supervisor pass continues the task.",
-    ),
-    FindingKind.RECORD_NEWER: Entry(
-        _WARNING,
-        "The record was written by a newer version of Roundsman than this command line, or "
-        "the functions, can read. It is left unchanged.",
-        "Deploy the newer version, and use a command line of that version.",
+        "The record cannot be read: a newer version of Roundsman wrote it, or it is damaged. It is "
+        "left unchanged, and its task waits.",
+        "If it has a newer format, deploy the newer version, and use a command line of that "
+        "version. Otherwise restore the item from the backup of the tasks table; the next "
+        "supervisor pass continues the task.",
     ),
     FindingKind.RECORD_TROUBLED: Entry(
         _CRITICAL,
@@ -74,15 +52,10 @@ CATALOG: Mapping[FindingKind, Entry] = {
     ),
     FindingKind.PLAN_MISSING: Entry(
         _CRITICAL,
-        "Tasks name a plan that is not stored. They are archived at their next inspection, "
-        "and cannot be resubmitted.",
+        "Tasks name a plan that is not stored, or cannot be read. If it is not stored, they are "
+        "archived at their next inspection, and cannot be resubmitted.",
         "Restore the row of the ControlTable from its backup, or submit one order of that "
         "workflow's version, which stores it again.",
-    ),
-    FindingKind.PLAN_UNREADABLE: Entry(
-        _CRITICAL,
-        "A stored plan was changed; its tasks do not continue.",
-        "Restore the row of the ControlTable from its backup.",
     ),
     FindingKind.CONTROL_UNREADABLE: Entry(
         _WARNING,
@@ -97,17 +70,6 @@ CATALOG: Mapping[FindingKind, Entry] = {
         _CRITICAL,
         "The stack has no request queue for the agent of a step; the attempts of the step fail.",
         "Deploy the agent, with its queues among the outputs.",
-    ),
-    FindingKind.HELD_WITHOUT_HOLD: Entry(
-        _WARNING,
-        "A step will wait for its agent for a long time, although the agent takes work.",
-        f"{_FIX} The scheduler then finds that the agent is no longer held.",
-    ),
-    FindingKind.UNGROUPED: Entry(
-        _NOTICE,
-        "The task needs a person and is in no failure group, so no group's alert counts it. "
-        "It was archived before failure groups existed.",
-        "Handle the task by itself.",
     ),
     FindingKind.GROUP_NOT_OPEN: Entry(
         _WARNING,
@@ -134,23 +96,6 @@ CATALOG: Mapping[FindingKind, Entry] = {
         "recovered there.",
         "Check the schedule, and the supervisor's errors and log.",
     ),
-    FindingKind.LEASE_ABANDONED: Entry(
-        _WARNING,
-        "A supervisor ended while it held these shards, and no other has taken them since.",
-        "Proceed as for supervisor-late; the next supervisor pass takes the shards.",
-    ),
-    FindingKind.SHARDS_BEYOND: Entry(
-        _NOTICE,
-        "Open tasks are in shards beyond the stack's DueShards, which was lowered. "
-        "Supervisors visit these shards only because the row of the leases records that "
-        "there were more.",
-        "Keep that row, or raise DueShards again until these tasks have ended.",
-    ),
-    FindingKind.BULK_ABANDONED: Entry(
-        _WARNING,
-        "A bulk run is running, and the supervisor has not stored any progress of it.",
-        "See whether the supervisor runs, and its log. The run goes on when the supervisor does.",
-    ),
     FindingKind.DEAD_LETTERS: Entry(
         _WARNING,
         "Messages were received as often as allowed and never handled. No task depends on "
@@ -163,62 +108,11 @@ CATALOG: Mapping[FindingKind, Entry] = {
         "Messages that can never be handled were rejected, each with its reason.",
         "Read them; correct and resend those that should have been valid.",
     ),
-    FindingKind.QUEUE_MISSING: Entry(
-        _CRITICAL,
-        "A queue of the stack does not exist.",
-        "Deploy the stack again.",
-    ),
     FindingKind.QUEUE_UNREAD: Entry(
         _CRITICAL,
         "No function reads this queue: its event source mapping is missing or disabled.",
         "Enable the mapping, unless somebody disabled it on purpose. If it is missing, "
         "deploy the stack again.",
-    ),
-    FindingKind.QUEUE_BEHIND: Entry(
-        _WARNING,
-        "The queue fills faster than it is read.",
-        "Raise its function's concurrency; look for throttles and slow calls.",
-    ),
-    FindingKind.QUEUE_DELAYS: Entry(
-        _WARNING,
-        (
-            "The queue delays every message. Roundsman does not allow for this: complete-bys may "
-            "pass meanwhile."
-        ),
-        "Set the queue's DelaySeconds to 0.",
-    ),
-    FindingKind.NO_REDRIVE: Entry(
-        _CRITICAL,
-        "The queue has no dead-letter queue: a message that makes its function fail is "
-        "delivered repeatedly until SQS drops it, unseen.",
-        "Deploy the stack again, which restores the redrive policy.",
-    ),
-    FindingKind.REDRIVE_TOO_SOON: Entry(
-        _WARNING,
-        "A message goes to the dead-letter queue after its first failure of any kind.",
-        "Deploy the stack with MaxReceiveCount of 2 or more.",
-    ),
-    FindingKind.VISIBILITY_TOO_SHORT: Entry(
-        _CRITICAL,
-        "A message is delivered again while its function may still be handling it.",
-        "Raise the queue's visibility timeout to six times the function's timeout.",
-    ),
-    FindingKind.VISIBILITY_SHORT: Entry(
-        _NOTICE,
-        "The visibility timeout is less than six times the function's timeout, so messages "
-        "that were only throttled may count as failed.",
-        "Raise the stack's parameter for it, or lower the function's timeout.",
-    ),
-    FindingKind.RETENTION_TOO_SHORT: Entry(
-        _CRITICAL,
-        "SQS drops messages before they can be handled or seen.",
-        "Deploy the stack again, or shorten the time that the messages wait.",
-    ),
-    FindingKind.TIMEOUT_TOO_SHORT: Entry(
-        _WARNING,
-        "The agent's function ends before a step's complete-by, so it interrupts calls that "
-        "might still succeed.",
-        "Raise the function's timeout, and its queues' visibility timeout with it.",
     ),
     FindingKind.FUNCTION_NOT_READY: Entry(
         _CRITICAL,
@@ -230,29 +124,15 @@ CATALOG: Mapping[FindingKind, Entry] = {
         "The function's reserved concurrency is 0: it is never called.",
         "Remove the reservation, unless somebody set it on purpose.",
     ),
-    FindingKind.FUNCTION_THROTTLED: Entry(
-        _WARNING,
-        "Lambda refused calls of the function: the concurrency of the account, or the "
-        "function's reservation, is used up.",
-        "Lower the concurrency of other functions, or request a higher limit for the account.",
-    ),
-    FindingKind.CONCURRENCY_TOO_LOW: Entry(
-        _WARNING,
-        "The account cannot run as many instances as the stack's event source mappings may start: "
-        "under full load Lambda refuses calls, and a message that is refused too often becomes a "
-        "dead letter.",
-        "Lower the concurrency of the blocks in template.yaml, or ask AWS for more: Service "
-        "Quotas, AWS Lambda, Concurrent executions.",
-    ),
     FindingKind.SCHEDULE_DISABLED: Entry(
         _CRITICAL,
-        "A schedule of the stack is disabled or missing. Without the supervisor's schedule, "
+        "A schedule of the stack is disabled. Without the supervisor's schedule, "
         "nothing overdue is recovered.",
         "Enable it, unless somebody disabled it on purpose.",
     ),
     FindingKind.TABLE_NOT_READY: Entry(
         _CRITICAL,
-        "A table, or one of its indexes, cannot be used, or not yet.",
+        "A table cannot be used, or not yet.",
         "Wait if it is being created; otherwise deploy the stack again.",
     ),
     FindingKind.TTL_OFF: Entry(
@@ -274,20 +154,10 @@ CATALOG: Mapping[FindingKind, Entry] = {
         "that fails could not remove protected tables.",
         "Deploy the stack with DeletionProtection=true, or with false if it should stay so.",
     ),
-    FindingKind.ALARM_MISSING: Entry(
-        _WARNING,
-        "An alarm of the stack does not exist: nobody is alerted when what it watches fails.",
-        "Deploy the stack again.",
-    ),
     FindingKind.ALARM_SILENT: Entry(
         _WARNING,
-        "An alarm's actions are disabled, or it has none: it alerts nobody.",
+        "An alarm's actions are disabled: it alerts nobody.",
         "Enable its actions.",
-    ),
-    FindingKind.ALARM_RINGS: Entry(
-        _WARNING,
-        "An alarm is in ALARM.",
-        "See the page for the alarm, listed in docs/runbook/index.md.",
     ),
     FindingKind.ALERTS_UNHEARD: Entry(
         _CRITICAL,

@@ -1,25 +1,36 @@
-"""Checks a stack, and repairs what is safe to repair."""
+"""Checks a stack, and makes the repairs that are harmless if they are wrong.
+
+A repair sends an inspect command for a task. No repair deletes anything or stores a record.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
-from roundsman.aws.clock import now
-from roundsman.errors import TryAgain
-from roundsman_console.inspector.clock import wait_for
-from roundsman_console.inspector.doctor.checks import findings, findings_of_tasks, in_order
-from roundsman_console.inspector.doctor.deep import look_deep
-from roundsman_console.inspector.doctor.facts import Finding, StackFacts
-from roundsman_console.inspector.doctor.gather import gather
-from roundsman_console.inspector.doctor.gather_tasks import AT_ONCE, dynamodb_client, read_tasks
-from roundsman_console.inspector.doctor.readings import Looking
-from roundsman_console.inspector.doctor.repair import Repair, repair, to_do
-from roundsman_console.inspector.doctor.report import Looked, Report
-from roundsman_console.inspector.documents.doctor import FindingKind
+from roundsman.aws.sqs.outbox import AwsOutbox
+from roundsman.errors import RoundsmanError, TryAgain
+from roundsman.model.instants import SECOND
+from roundsman_console.inspector.clock import now, wait_for
+from roundsman_console.inspector.doctor.orders import look_deep
+from roundsman_console.inspector.doctor.queues import look_at_queues
+from roundsman_console.inspector.doctor.report import (
+    Finding,
+    Looked,
+    Looking,
+    Repair,
+    Report,
+    in_order,
+)
+from roundsman_console.inspector.doctor.stack import look_at_stack
+from roundsman_console.inspector.doctor.tasks import TaskFacts, findings, read_tasks
 from roundsman_console.inspector.read.stack import DeployedStack
+from roundsman_console.inspector.read.task_records import AT_ONCE
 
-if TYPE_CHECKING:
-    from mypy_boto3_dynamodb import DynamoDBClient
+A_SECOND = 10
+"""How many inspect commands take effect per second, so that the agents are not overloaded."""
+
+MOST_AT_ONCE = 5_000
+"""The maximum number of repairs in one run. At A_SECOND, the last one is delayed by less than SQS's
+maximum of 15 minutes. The next run makes the rest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,17 +45,21 @@ class Doctor:
     progress: Callable[[str], None] = lambda _: None
     """Called with what is being read."""
 
-    def check(self) -> tuple[Report, StackFacts]:
-        """Check the stack once. Returns the report and the facts that it is based on."""
+    def check(self) -> Report:
+        """Check the stack once."""
+        return self._check()[0]
+
+    def _check(self) -> tuple[Report, TaskFacts]:
         looking = Looking(self.progress)
-        gathered = gather(self.stack, self.limit, looking)
-        facts, walk = gathered.facts, gathered.walk
-        found, rows = findings(facts), None
+        found = [*look_at_stack(self.stack, looking), *look_at_queues(self.stack, looking)]
+        facts = read_tasks(self.stack, self.limit, looking)
+        found += findings(facts)
+        rows = None
         if self.rate is not None:
-            deep = look_deep(self.stack, facts, self.rate, looking)
-            found, rows = in_order([*found, *deep.findings]), deep.rows
-        looked = Looked(self.stack.name, facts.now, dict(walk.entries), walk.cut, rows)
-        return Report(looked, found, looking.unseen), facts
+            deep, rows = look_deep(self.stack, self.rate, looking)
+            found += deep
+        looked = Looked(self.stack.name, facts.now, facts.entries, facts.cut, rows)
+        return Report(looked, in_order(found), looking.unseen), facts
 
     def repair(self, confirm: Callable[[Sequence[Finding]], None], wait: float) -> Report:
         """Check the stack, ask for confirmation, repair, and check again.
@@ -54,38 +69,43 @@ class Doctor:
         disappear. Returns the second report, with the repairs, or the first report if nothing can
         be repaired.
         """
-        before, facts = self.check()
-        wanted = to_do(before.findings)
+        before, facts = self._check()
+        wanted = [one for one in before.findings if one.fixable][:MOST_AT_ONCE]
         if not wanted:
             return replace(before, repairs=())
         confirm(wanted)
-        done = repair(self.stack, wanted)
-        client = dynamodb_client()
-        wait_for(lambda: True if self._is_repaired(client, done, facts) else None, wait)
-        after, _ = self.check()
-        left = _places(after.findings)
-        return replace(after, repairs=[(one, _place(one.finding) not in left) for one in done])
+        problem = self._inspect(wanted)
+        wait_for(lambda: True if self._is_repaired(wanted, facts) else None, wait)
+        after = self.check()
+        left = {one.place for one in after.findings}
+        return replace(
+            after, repairs=[Repair(one, problem, one.place not in left) for one in wanted]
+        )
 
-    def _is_repaired(
-        self, client: "DynamoDBClient", done: Sequence[Repair], facts: StackFacts
-    ) -> bool:
-        """Return whether the findings of the first AT_ONCE repaired tasks have disappeared.
+    def _inspect(self, wanted: Sequence[Finding]) -> str | None:
+        """Send an inspect command for the task of each finding. Returns why that failed."""
+        outbox = AwsOutbox(
+            self.stack.sqs,
+            scheduler_queue=self.stack.output("SchedulerQueueUrl"),
+            reply_prefix=self.stack.output("ReplyQueuePrefix"),
+        )
+        ids = list(dict.fromkeys(one.where for one in wanted))
+        try:
+            # SQS delays are whole seconds, rounded up: the first A_SECOND commands have none.
+            outbox.send_inspects([(one, n // A_SECOND * SECOND) for n, one in enumerate(ids)])
+        except RoundsmanError as failed:
+            return str(failed)
+        return None
+
+    def _is_repaired(self, wanted: Sequence[Finding], facts: TaskFacts) -> bool:
+        """Return whether the findings of the first AT_ONCE tasks have disappeared.
 
         Returns False if the tasks cannot be read now.
         """
-        ids = list(dict.fromkeys(one.finding.where for one in done))[:AT_ONCE]
-        at = now()
+        ids, at = list(dict.fromkeys(one.where for one in wanted))[:AT_ONCE], now()
         try:
-            seen = read_tasks(client, self.stack, ids, at)
+            tasks = list(self.stack.records.load_many(ids, at).tasks.values())
         except TryAgain:
             return False
-        found = _places(findings_of_tasks(replace(facts, now=at, tasks=seen)))
-        return not found & {_place(one.finding) for one in done}
-
-
-def _place(finding: Finding) -> tuple[FindingKind, str]:
-    return finding.kind, finding.where
-
-
-def _places(found: Sequence[Finding]) -> set[tuple[FindingKind, str]]:
-    return set(map(_place, found))
+        places = {one.place for one in findings(replace(facts, now=at, tasks=tasks))}
+        return places.isdisjoint(one.place for one in wanted)

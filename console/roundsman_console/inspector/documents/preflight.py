@@ -12,9 +12,7 @@ class PreflightCheck(StrEnum):
     PARAMETERS = "parameters"
     ACCOUNT = "account"
     STACK = "stack"
-    RIGHTS = "rights"
     CONCURRENCY = "concurrency"
-    QUOTAS = "quotas"
     ALERTS = "alerts"
     KEYS = "keys"
 

@@ -12,7 +12,6 @@ from roundsman_console.inspector.documents.preflight import (
     PreflightDocument,
 )
 from roundsman_console.inspector.preflight.facts import AccountFacts, KeyFact, PlannedStack
-from roundsman_console.inspector.preflight.rights import unknown_types
 
 CROWDED = 0.8
 """The part of the account's concurrency from which on others are too near."""
@@ -251,37 +250,6 @@ def _protection(plan: PlannedStack, facts: AccountFacts, it: str) -> CheckOutcom
     return CheckOutcome(PreflightCheck.STACK, _OK, f"{it}.")
 
 
-def check_rights(plan: PlannedStack, facts: AccountFacts) -> CheckOutcome:
-    """The caller may do what the deployment needs."""
-    check = PreflightCheck.RIGHTS
-    denied = [each for fact in facts.rights for each in fact.denied]
-    unsure = [each for fact in facts.rights for each in fact.conditional]
-    unknown = [f"The rights for {kind} are not known." for kind in unknown_types(plan.resources)]
-    if denied:
-        return CheckOutcome(
-            check,
-            _FAULT,
-            f"The deployment needs {_counted(denied, 'right')} that the caller does not have.",
-            denied,
-            "Give the caller these rights: pipeline/deployer.yaml has them all.",
-        )
-    unseen = [*facts.unseen.get(check, ()), *unsure, *unknown]
-    if unseen or not facts.rights:
-        return CheckOutcome(
-            check,
-            _UNCHECKED,
-            "The caller's rights were not checked, or not all.",
-            unseen or ("Nothing was simulated.",),
-            "Nothing stops the deployment; if a right is missing, CloudFormation rolls it back.",
-        )
-    count = sum(fact.simulated for fact in facts.rights)
-    return CheckOutcome(
-        check,
-        _OK,
-        f"The caller has the {count} rights that the deployment needs, as IAM simulates them.",
-    )
-
-
 def check_concurrency(plan: PlannedStack, facts: AccountFacts) -> CheckOutcome:
     """The account's concurrency is larger than the sum of all caps.
 
@@ -320,29 +288,6 @@ def check_concurrency(plan: PlannedStack, facts: AccountFacts) -> CheckOutcome:
             "Ask AWS for more: Service Quotas, AWS Lambda, Concurrent executions.",
         )
     return CheckOutcome(check, _OK, f"{said} are not reserved.")
-
-
-def check_quotas(_: PlannedStack, facts: AccountFacts) -> CheckOutcome:
-    """The account has room for the stack."""
-    check = PreflightCheck.QUOTAS
-    over = [
-        f"{one.name}: {one.used} are used, {one.adds} are added, and the quota is {one.limit}."
-        for one in facts.quotas
-        if one.used + one.adds > one.limit
-    ]
-    if over:
-        return CheckOutcome(
-            check,
-            _FAULT,
-            f"{_counted(over, 'quota')} too low for the stack.",
-            over,
-            "Ask AWS for more in Service Quotas, or remove what is not needed.",
-        )
-    unseen = facts.unseen.get(check, ())
-    if unseen or not facts.quotas:
-        return _unchecked(check, facts)
-    names = ", ".join(f"{one.name} {one.used + one.adds}/{one.limit}" for one in facts.quotas)
-    return CheckOutcome(check, _OK, f"The quotas are high enough: {names}.")
 
 
 def check_alerts(plan: PlannedStack, facts: AccountFacts) -> CheckOutcome:
@@ -463,9 +408,7 @@ CHECKS: Sequence[Check] = (
     check_parameters,
     check_account,
     check_stack,
-    check_rights,
     check_concurrency,
-    check_quotas,
     check_alerts,
     check_keys,
 )

@@ -35,8 +35,6 @@ class PlannedStack:
     """The queues whose mapping has no cap."""
     others: int = 0
     """The number of functions that no queue starts."""
-    resources: Mapping[str, int] = field(default_factory=dict)
-    """The number of resources of each type, nested stacks included."""
     keys: Sequence[str] = ()
     """The ids or ARNs of the KMS keys that parameters name."""
     topic_keys: Sequence[str] = ()
@@ -77,16 +75,6 @@ class ConcurrencyFact:
 
 
 @dataclass(frozen=True, slots=True)
-class QuotaFact:
-    """A quota of the account, with what is used and what the deployment adds."""
-
-    name: str
-    limit: int
-    used: int
-    adds: int
-
-
-@dataclass(frozen=True, slots=True)
 class SubscriptionFact:
     """The subscriptions of the AlertTopic."""
 
@@ -107,19 +95,6 @@ class KeyFact:
     """The key policy; None if it could not be read."""
 
 
-@dataclass(frozen=True, slots=True)
-class RightsFact:
-    """The simulation of the caller's rights."""
-
-    principal: str
-    simulated: int
-    """The number of actions that were simulated."""
-    denied: Sequence[str]
-    """The actions that are denied, each with the resource."""
-    conditional: Sequence[str]
-    """The actions that depend on values that a simulation does not have."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccountFacts:
     """What was read from the account. A part that could not be read is None."""
@@ -131,9 +106,7 @@ class AccountFacts:
     deployed: DeployedFact | None = None
     """The stack; None if there is none yet."""
     concurrency: ConcurrencyFact | None = None
-    quotas: Sequence[QuotaFact] = ()
     subscriptions: SubscriptionFact | None = None
     keys: Sequence[KeyFact] = ()
-    rights: Sequence[RightsFact] = ()
     unseen: Mapping[PreflightCheck, Sequence[str]] = field(default_factory=dict)
     """Why a part could not be read, by the check that needs it."""

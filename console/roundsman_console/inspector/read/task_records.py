@@ -37,12 +37,14 @@ _TRIES = 8  # responses in a row without a record, before a throttled read is gi
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """The result of `Records.load_many`. A task whose retention is over is in neither field."""
+    """The result of `Records.load_many`. A task whose retention is over is in no field."""
 
     tasks: Mapping[str, Task] = field(default_factory=dict)
     """The tasks by id."""
     unreadable: Mapping[str, str] = field(default_factory=dict)
     """Why a record cannot be read, by task id."""
+    troubled: Mapping[str, int] = field(default_factory=dict)
+    """How often the supervisor failed to handle a record since its last decision, by task id."""
 
 
 class Records:
@@ -129,6 +131,7 @@ class Records:
         """
         tasks: dict[str, Task] = {}
         unreadable: dict[str, str] = {}
+        troubled: dict[str, int] = {}
         how: KeysAndAttributesUnionTypeDef = {"Keys": [], "ConsistentRead": True}
         found = list(self._items(list(dict.fromkeys(task_ids)), how))
         items, rows = with_rows(found, lambda keys: self._items(keys, how))
@@ -140,7 +143,9 @@ class Records:
                 continue
             if task.expires_at is None or task.expires_at > at:
                 tasks[task.task_id] = task
-        return Loaded(tasks, unreadable)
+                if "Trouble" in item:
+                    troubled[task.task_id] = int(item["Trouble"]["N"])
+        return Loaded(tasks, unreadable, troubled)
 
     def states(self, task_ids: Sequence[str]) -> tuple[Counter[TaskState], int]:
         """Count these tasks by state, and the completed ones that have left out an item.

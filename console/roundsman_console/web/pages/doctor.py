@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from roundsman_console.inspector import Inspector
-from roundsman_console.inspector.doctor.facts import Finding
+from roundsman_console.inspector.doctor.report import Finding
 from roundsman_console.inspector.documents.doctor import FindingKind, Severity
 
 FOLDED_FROM = 3

@@ -320,8 +320,3 @@ def merged(rights: Iterable[Right]) -> list[Right]:
         Right(resource, tuple(sorted(actions)), passed_to)
         for (resource, passed_to), actions in found.items()
     ]
-
-
-def unknown_types(types: Iterable[str]) -> list[str]:
-    """Return the types whose rights are not listed."""
-    return sorted(set(types) - RIGHTS.keys())

@@ -1,4 +1,4 @@
-"""The rights that preflight simulates are those of AWS's own handlers of each resource type.
+"""The rights that the deployer must have are those of AWS's own handlers of each resource type.
 
 The schemas of the resource types, with the permissions of their handlers, come with cfn-lint.
 """
@@ -8,13 +8,7 @@ import re
 import pytest
 from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER  # type: ignore[import-untyped]
 
-from roundsman_console.inspector.preflight.rights import (
-    RIGHTS,
-    Right,
-    merged,
-    rights_of,
-    unknown_types,
-)
+from tests.console.deployer_rights import RIGHTS, Right, merged, rights_of
 
 UNUSED = {
     r"cloudformation:(SetStackPolicy|UpdateTerminationProtection)": "sam deploy sets neither",
@@ -72,6 +66,5 @@ def test_rights_on_one_resource_are_one() -> None:
     assert merged([one, two, passed]) == [Right("r", ("a:A", "a:B", "a:C")), passed]
 
 
-def test_a_type_without_rights_is_named() -> None:
-    assert unknown_types(["AWS::SQS::Queue", "AWS::X::Y"]) == ["AWS::X::Y"]
+def test_a_type_that_is_not_listed_has_no_rights() -> None:
     assert rights_of(["AWS::X::Y"]) == []
