@@ -13,7 +13,6 @@ from roundsman_console.local.parameters import (
     choose_parameters,
     declared_parameters,
     parse_assignments,
-    parse_base_url,
     service_urls,
 )
 from tests.console.local_tools import RUNTIME, make_project
@@ -41,26 +40,10 @@ def test_a_parameter_given_twice_is_refused() -> None:
         parse_assignments(["A=1", "A =2"])
 
 
-@pytest.mark.parametrize("url", ["http://127.0.0.1:80", "https://host/base/", "http://[::1]:8/x"])
-def test_a_base_url_loses_its_closing_slash_only(url: str) -> None:
-    assert parse_base_url(url) == url.rstrip("/")
-
-
-@pytest.mark.parametrize(
-    "url",
-    ["", "host:80", "ftp://host", "http://", "http://h:x", "http://h:99999", "http://h?q",
-     "http://h#f", "http://me:" + "secret@h", "http://a b", "http://[::1", "http://host:80",
-     "http://10.0.0.7"],
-)  # fmt: skip
-def test_what_is_no_base_url_is_refused(url: str) -> None:
-    with pytest.raises(ConsoleError, match="--services requires a base URL"):
-        parse_base_url(url)
-
-
 def test_one_services_url_serves_all_four_and_a_parameter_wins(
     declared: DeclaredTemplate,
 ) -> None:
-    chosen = choose_parameters(declared, {"MailUrl": "https://mail"}, "https://all", RUNTIME)
+    chosen = choose_parameters(declared, {"MailUrl": "https://mail"}, "https://all/", RUNTIME)
     assert service_urls(declared, chosen) == {
         "inventory": "https://all",
         "payment": "https://all",

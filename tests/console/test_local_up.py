@@ -225,7 +225,7 @@ def test_without_sam_nothing_is_started(project: Path, monkeypatch: pytest.Monke
     [
         ({"port": 70000}, "A port must be a number from 0 to 65535, not 70000"),
         ({"stack": "my stack"}, "A stack's name must be a letter"),
-        ({"services": "localhost:80"}, "--services requires a base URL"),
+        ({"services": "localhost:80"}, "InventoryUrl cannot be 'localhost:80': it must match"),
         ({"parameters": {"Nope": "1"}}, "template.yaml has no parameter Nope; it has: Arch"),
         ({"parameters": {"Interval": "4"}}, "Interval cannot be '4': it must be at least 5"),
     ],

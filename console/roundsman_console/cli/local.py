@@ -28,7 +28,7 @@ from roundsman_console.inspector.read.stack import configured_stack
 from roundsman_console.inspector.sanitize import inert
 from roundsman_console.local import DEFAULT_PORT, DEFAULT_STACK, LocalAws
 from roundsman_console.local.emulator import is_healthy
-from roundsman_console.local.parameters import parse_assignments, parse_base_url
+from roundsman_console.local.parameters import parse_assignments
 from roundsman_console.local.process import NOTHING_IS_LEFT, stopped_by_signals, uninterrupted
 from roundsman_console.local.progress import shown_progress
 from roundsman_console.local.project import find_project
@@ -82,8 +82,6 @@ def up(
     Example: roundsman local up --param LogLevel=DEBUG
     """
     with _sentences(), shown_progress() as progress:
-        if services is not None:
-            parse_base_url(services)
         local = LocalAws.up(
             port=port,
             services=services,
@@ -134,8 +132,6 @@ def deploy(
     with _sentences("Stopped; the local AWS keeps running."):
         if watch and as_json:
             raise InvalidArgument("--json prints one update: leave out --watch.")
-        if services is not None:
-            parse_base_url(services)
         asked = parse_assignments(param or [])
         home = find_project(project or Path.cwd()).resolve()
         instance = running_instance(home, port)

@@ -5,11 +5,9 @@ import platform
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from ipaddress import ip_address
 from pathlib import Path
 from types import ModuleType
 from typing import Any
-from urllib.parse import urlsplit
 
 from roundsman_console.cli_errors import ConsoleError
 from roundsman_testing.remote_services.server import DEFAULT_PORT
@@ -86,33 +84,6 @@ def parse_assignments(assignments: Sequence[str]) -> dict[str, str]:
             raise ConsoleError(f"--param {key} is given twice.")
         found[key] = value
     return found
-
-
-def parse_base_url(text: str) -> str:
-    """Return a base URL without its trailing slash. Raises ConsoleError if the URL is not valid."""
-    wrong = f"--services requires a base URL such as http://127.0.0.1:8080; {text!r} is not one"
-    if any(character.isspace() or character in "\"'" for character in text):
-        raise ConsoleError(f"{wrong}.")
-    try:
-        parts = urlsplit(text)
-        _ = parts.port  # urlsplit validates the port only when it is read
-    except ValueError as error:
-        raise ConsoleError(f"{wrong}: {error}.") from error
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ConsoleError(f"{wrong}.")
-    if parts.query or parts.fragment or parts.username or parts.password:
-        raise ConsoleError(f"{wrong}: it must have no user, query or fragment.")
-    if parts.scheme == "http" and not _is_this_machine(parts.hostname):
-        raise ConsoleError(f"{wrong}: plain http is for this machine only; use https.")
-    return text.rstrip("/")
-
-
-def _is_this_machine(host: str) -> bool:
-    """As for the agents: `roundsman.agents.http` refuses plain http to another machine."""
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 @dataclass(frozen=True)
@@ -253,7 +224,7 @@ def choose_parameters(
         urls = [name for name in template.service_urls.values() if _has_no_address(declared, name)]
         chosen.update(dict.fromkeys(urls, DEFAULT_SERVICES))
     else:
-        chosen.update(dict.fromkeys(template.service_urls.values(), parse_base_url(services)))
+        chosen.update(dict.fromkeys(template.service_urls.values(), services.rstrip("/")))
     chosen.update(asked)
     for name, value in chosen.items():
         decided = name == "PythonRuntime" and name not in asked
