@@ -29,8 +29,12 @@ from roundsman_console.inspector.sanitize import inert
 from roundsman_console.local import DEFAULT_PORT, DEFAULT_STACK, LocalAws
 from roundsman_console.local.emulator import is_healthy
 from roundsman_console.local.parameters import parse_assignments
-from roundsman_console.local.process import NOTHING_IS_LEFT, stopped_by_signals, uninterrupted
-from roundsman_console.local.progress import shown_progress
+from roundsman_console.local.process import (
+    NOTHING_IS_LEFT,
+    on_stderr,
+    stopped_by_signals,
+    uninterrupted,
+)
 from roundsman_console.local.project import find_project
 from roundsman_console.local.state import Instances, LocalFiles
 from roundsman_console.local.update import LocalUpdate, running_instance
@@ -81,14 +85,14 @@ def up(
 
     Example: roundsman local up --param LogLevel=DEBUG
     """
-    with _sentences(), shown_progress() as progress:
+    with _sentences():
         local = LocalAws.up(
             port=port,
             services=services,
             parameters=parse_assignments(param or []),
             stack=stack or _stack_of(project),
             project=project,
-            progress=progress,
+            progress=on_stderr,
         )
     if as_json:
         print(json.dumps(_described(local)))
@@ -136,10 +140,9 @@ def deploy(
         home = find_project(project or Path.cwd()).resolve()
         instance = running_instance(home, port)
         seen = snapshot(home)
-        with shown_progress() as progress:
-            update = update_stack(
-                home, instance, services=services, parameters=asked, progress=progress
-            )
+        update = update_stack(
+            home, instance, services=services, parameters=asked, progress=on_stderr
+        )
         if as_json:
             print(json.dumps(_updated(update)))
             return

@@ -17,11 +17,12 @@ from roundsman_console.local.parameters import choose_parameters, declared_param
 from roundsman_console.local.process import (
     ProcessIdentity,
     ProgramRunner,
+    Progress,
     end_group,
     run,
+    silent,
     uninterrupted,
 )
-from roundsman_console.local.progress import ProgressListener
 from roundsman_console.local.project import find_project
 from roundsman_console.local.rights import allow_batches, enforcing
 from roundsman_console.local.state import Instances, LocalFiles, LocalRecord
@@ -57,7 +58,7 @@ class LocalAws:
         project: Path | None = None,
         emulator_environment: Mapping[str, str] | None = None,
         enforce_iam: bool = False,
-        progress: ProgressListener | None = None,
+        progress: Progress = silent,
         runner: ProgramRunner = run,
     ) -> Self:
         """Start a local AWS and deploy the project's template to it.
@@ -72,7 +73,6 @@ class LocalAws:
         cannot be used, or if the emulator or the deployment fails. After any exception, nothing
         runs.
         """
-        progress = progress or ProgressListener()
         project = find_project(project or Path.cwd()).resolve()
         check_stack_name(stack)
         if not 0 <= port <= 65535:
@@ -85,7 +85,7 @@ class LocalAws:
         with _removed_on_failure(instance):
             check_port(instance.port)
             environment = ensure_environment(project, progress, runner)
-            progress.stage(f"Starting the local AWS on 127.0.0.1:{instance.port}")
+            progress(f"Starting the local AWS on 127.0.0.1:{instance.port}")
             record, extra = replace(record, stack=stack), dict(emulator_environment or {})
             if enforce_iam:
                 record, variables = enforcing(instance, record)

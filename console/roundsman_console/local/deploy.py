@@ -23,8 +23,13 @@ from roundsman.aws.outputs import with_agents
 from roundsman_console.cli_errors import ConsoleError
 from roundsman_console.local.environment import EmulatorEnvironment
 from roundsman_console.local.parameters import set_block_parameters
-from roundsman_console.local.process import ProgramRunner, last_error, plain_environment, run
-from roundsman_console.local.progress import ProgressListener
+from roundsman_console.local.process import (
+    ProgramRunner,
+    Progress,
+    last_error,
+    plain_environment,
+    run,
+)
 from roundsman_console.local.state import LocalFiles, LocalRecord
 
 _UNATTENDED = [
@@ -75,7 +80,7 @@ class SamProject:
     environment: EmulatorEnvironment
     record: LocalRecord
     parameters: Mapping[str, str]
-    progress: ProgressListener
+    progress: Progress
     runner: ProgramRunner = run
 
     def build(self) -> None:
@@ -83,7 +88,7 @@ class SamProject:
 
         Raises ConsoleError.
         """
-        self.progress.stage("Building the functions and layers (sam build)")
+        self.progress("Building the functions and layers (sam build)")
         work, built = _work_folder(self.instance), built_folder(self.instance)
         work.mkdir(exist_ok=True)
         new = built.with_name("build.new")
@@ -102,7 +107,7 @@ class SamProject:
         ConsoleError.
         """
         record = self.record
-        self.progress.stage(f"Deploying the stack {record.stack} (sam deploy)")
+        self.progress(f"Deploying the stack {record.stack} (sam deploy)")
         where = ["--stack-name", record.stack, "--region", record.region, "--resolve-s3"]
         built = built_folder(self.instance) / "template.yaml"
         log = self._sam("deploy", built, *where, *_UNATTENDED)
@@ -125,14 +130,8 @@ class SamProject:
             command += ["--parameter-overrides", *overrides]
         log = self.instance.logs / f"sam-{name}.log"
         log.unlink(missing_ok=True)
-        code = self.runner(
-            command,
-            environment=_sam_environment(self.instance, self.environment, self.record),
-            folder=work,
-            log=log,
-            progress=self.progress,
-        )
-        return None if code == 0 else log
+        environment = _sam_environment(self.instance, self.environment, self.record)
+        return None if self.runner(command, environment, log) == 0 else log
 
 
 def _sam_environment(

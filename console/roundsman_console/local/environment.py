@@ -11,8 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from roundsman_console.cli_errors import ConsoleError
-from roundsman_console.local.process import ProgramRunner, last_error, plain_environment, run
-from roundsman_console.local.progress import ProgressListener
+from roundsman_console.local.process import (
+    ProgramRunner,
+    Progress,
+    last_error,
+    plain_environment,
+    run,
+    silent,
+)
 from roundsman_console.local.project import cache_folder, exclusive
 from roundsman_console.locks_folder import lock
 
@@ -42,7 +48,7 @@ class EmulatorEnvironment:
 
 
 def ensure_environment(
-    project: Path, progress: ProgressListener, runner: ProgramRunner = run
+    project: Path, progress: Progress = silent, runner: ProgramRunner = run
 ) -> EmulatorEnvironment:
     """Return the project's emulator environment; create it if it does not exist.
 
@@ -54,22 +60,16 @@ def ensure_environment(
     made = EmulatorEnvironment(cache / f"emulator-{_fingerprint(locks)}")
     complete = made.folder / "complete"
     another = "Waiting for another command that installs the local AWS"
-    with exclusive(cache / "emulator.lock", waiting=lambda: progress.stage(another)):
+    with exclusive(cache / "emulator.lock", waiting=lambda: progress(another)):
         if complete.exists():
             return made
-        progress.stage("Installing the local AWS (once, about 20 s)")
+        progress("Installing the local AWS (once, about 20 s)")
         log = cache / "logs" / "emulator-environment.log"
         log.parent.mkdir(parents=True, exist_ok=True)
         log.unlink(missing_ok=True)
         for trouble, command in _steps(made, *locks):
             try:
-                code = runner(
-                    command,
-                    environment=plain_environment(),
-                    folder=log.parent,
-                    log=log,
-                    progress=progress,
-                )
+                code = runner(command, plain_environment(), log)
             except OSError as error:
                 said = f"{trouble} {command[0]} does not start: {error.strerror}."
                 raise ConsoleError(said) from error

@@ -11,9 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
-from typing import Protocol
-
-from roundsman_console.local.progress import ProgressListener
+from typing import TypeAlias
 
 LONGEST_REASON = 600  # characters of an error that are shown; the rest is in the log
 KILLED_WITHIN = 3.0  # seconds in which a killed process disappears, at most; usually it is at once
@@ -138,55 +136,45 @@ def wait_until(true: Callable[[], bool], seconds: float, every: float = 0.05) ->
     return True
 
 
-class ProgramRunner(Protocol):
-    """Runs a program and returns its exit code; stdout and stderr go to `log`."""
-
-    def __call__(
-        self,
-        command: Sequence[str],
-        *,
-        environment: Mapping[str, str],
-        folder: Path,
-        log: Path,
-        progress: ProgressListener,
-    ) -> int: ...
+Progress: TypeAlias = Callable[[str], None]
+"""Receives a sentence on each stage of a long operation when it begins."""
 
 
-def run(
-    command: Sequence[str],
-    *,
-    environment: Mapping[str, str],
-    folder: Path,
-    log: Path,
-    progress: ProgressListener,
-) -> int:
-    """Run a program in `folder` to its end, and return its exit code.
+def silent(text: str) -> None:
+    """Show no progress."""
+    del text
 
-    Each line of output goes to `log` and `progress`. The program has its own process group, so an
-    interrupt here ends it and all that it started.
+
+def on_stderr(text: str) -> None:
+    """Print a stage on stderr; stdout is for the result."""
+    print(text, file=sys.stderr, flush=True)
+
+
+ProgramRunner: TypeAlias = Callable[[Sequence[str], Mapping[str, str], Path], int]
+"""Runs a program, given its command, its environment variables and its log, as `run` does."""
+
+
+def run(command: Sequence[str], environment: Mapping[str, str], log: Path) -> int:
+    """Run a program in the folder of its log to its end, and return its exit code.
+
+    Its output is appended to `log`. The program has its own process group, so an interrupt here
+    ends it and all that it started.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     with (
-        log.open("a", encoding="utf-8", errors="replace") as out,
+        log.open("ab") as out,
         subprocess.Popen(
             command,
             env=dict(environment),
-            cwd=folder,
+            cwd=log.parent,
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
+            stdout=out,
             stderr=subprocess.STDOUT,
-            encoding="utf-8",
-            errors="replace",
             start_new_session=True,
         ) as child,
     ):
         leader = identify(child.pid)
         try:
-            for line in child.stdout or ():
-                out.write(line)
-                out.flush()
-                if line.strip():
-                    progress.detail(line.strip())
             return child.wait()
         except BaseException:
             if leader is not None:

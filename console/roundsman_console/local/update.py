@@ -25,8 +25,7 @@ from roundsman_console.local.deploy import (
 )
 from roundsman_console.local.environment import RUNTIME, ensure_environment
 from roundsman_console.local.parameters import choose_parameters, declared_parameters, service_urls
-from roundsman_console.local.process import ProgramRunner, run
-from roundsman_console.local.progress import ProgressListener
+from roundsman_console.local.process import ProgramRunner, Progress, run, silent
 from roundsman_console.local.rights import allow_batches
 from roundsman_console.local.state import Instances, LocalFiles, LocalRecord
 
@@ -76,7 +75,7 @@ def deploy(
     *,
     services: str | None = None,
     parameters: Mapping[str, str] | None = None,
-    progress: ProgressListener | None = None,
+    progress: Progress = silent,
     runner: ProgramRunner = run,
 ) -> LocalUpdate:
     """Build the project and update the instance's stack with it.
@@ -87,7 +86,6 @@ def deploy(
     or if the project cannot be built or deployed.
     """
     began = time.monotonic()
-    progress = progress or ProgressListener()
     check_sam()
     with instance.updating():
         record = running_record(instance)
