@@ -1,6 +1,5 @@
 """Watching a project: which files count, when they are at rest, and what each change needs."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,7 +19,6 @@ from roundsman_console.local.process import ProcessIdentity
 from roundsman_console.local.state import LocalFiles, LocalRecord
 from roundsman_console.local.update import LocalUpdate
 from roundsman_console.local.watch import (
-    age,
     changes,
     describe_update,
     difference,
@@ -294,12 +292,5 @@ def test_a_line_names_a_few_functions_and_counts_many() -> None:
     few = LocalUpdate(RECORD, added=("A",), updated=("B", "C"), removed=("D",), seconds=2.04)
     assert describe_update("x", few) == "x: added A; updated B, C; removed D (2.0 s)"
     many = LocalUpdate(RECORD, updated=("A", "B", "C", "D"))
-    assert describe_update("x", many, 0.52) == "x: updated 4 functions (0.5 s after it was saved)"
+    assert describe_update("x", many) == "x: updated 4 functions (0.0 s)"
     assert describe_update("x", LocalUpdate(RECORD)) == "x: no function changed (0.0 s)"
-
-
-def test_the_age_is_that_of_the_newest_file(project: Path) -> None:
-    os.utime(project / PAYMENT / "app.py", (90, 90))
-    os.utime(project / "template.yaml", (95, 95))
-    assert age(project, [PAYMENT / "app.py", Path("template.yaml"), Path("gone")], 100.0) == 5.0
-    assert age(project, [Path("gone")], 100.0) is None

@@ -97,7 +97,7 @@ def watch_project(
                 show(f"{what}: deploying the stack")
                 update = deploy(project, instance)
                 putter = CodePutter(project, instance)
-            show(describe_update(what, update, age(project, files, time.time())))
+            show(describe_update(what, update))
             pending = set()
         except ConsoleError as error:
             show(f"{what}: {error}")
@@ -110,33 +110,16 @@ def name_files(files: Iterable[Path]) -> str:
     return f"{first} and {len(others)} more" if others else first
 
 
-def describe_update(what: str, update: LocalUpdate, since_saved: float | None = None) -> str:
-    """Return a line about an update. `since_saved` are the seconds since its files were saved."""
+def describe_update(what: str, update: LocalUpdate) -> str:
+    """Return a line about an update."""
     changes_of_functions = (
         ("added", update.added),
         ("updated", update.updated),
         ("removed", update.removed),
     )
     parts = [f"{verb} {_names(names)}" for verb, names in changes_of_functions if names]
-    took = f"{update.seconds:.1f} s"
-    if since_saved is not None:
-        took = f"{since_saved:.1f} s after it was saved"
-    return f"{what}: {'; '.join(parts) or 'no function changed'} ({took})"
+    return f"{what}: {'; '.join(parts) or 'no function changed'} ({update.seconds:.1f} s)"
 
 
 def _names(functions: Sequence[str]) -> str:
     return ", ".join(functions) if len(functions) <= NAMED else f"{len(functions)} functions"
-
-
-def age(project: Path, files: Iterable[Path], now: float) -> float | None:
-    """Return the seconds since the newest of these files was written; None if all were removed.
-
-    `now` is in seconds since the epoch.
-    """
-    written = []
-    for file in files:
-        try:
-            written.append((project / file).stat().st_mtime)
-        except OSError:
-            continue
-    return max(now - max(written), 0.0) if written else None
