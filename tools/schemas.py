@@ -74,7 +74,7 @@ DOCUMENTS: Mapping[str, object] = {
     "groups show": groups.GroupDetailsDocument,
     "hold": agents.AgentHeldDocument,
     "init": console.InitDocument,
-    "local deploy": console.LocalDeployDocument,
+    "local deploy": console.LocalUpDocument,
     "local down": console.LocalDownDocument,
     "local status": console.LocalStatusDocument,
     "local up": console.LocalUpDocument,

@@ -17,12 +17,11 @@ from roundsman_console.local.code import (
 )
 from roundsman_console.local.process import ProcessIdentity
 from roundsman_console.local.state import LocalFiles, LocalRecord
-from roundsman_console.local.update import LocalUpdate
 from roundsman_console.local.watch import (
     changes,
-    describe_update,
     difference,
     name_files,
+    name_functions,
     snapshot,
     watch_project,
 )
@@ -202,15 +201,15 @@ class Stack:
     def __call__(self, *_: object) -> "Stack":
         return self
 
-    def put(self, files: set[Path]) -> LocalUpdate | None:
+    def put(self, files: set[Path]) -> tuple[str, ...] | None:
         self.asked.append(f"put {name_files(files)}")
         self._fail()
-        return LocalUpdate(RECORD, updated=("Mine",)) if self.code_only else None
+        return ("Mine",) if self.code_only else None
 
-    def deploy(self, *_: object) -> LocalUpdate:
+    def deploy(self, *_: object) -> LocalRecord:
         self.asked.append("deploy")
         self._fail()
-        return LocalUpdate(RECORD)
+        return RECORD
 
     def _fail(self) -> None:
         self.failing -= 1
@@ -264,7 +263,7 @@ def test_after_a_failed_deployment_each_change_is_deployed(
     original = stack.deploy
     outcomes = iter([1, 0, 0])
 
-    def deploy(*_: object) -> LocalUpdate:
+    def deploy(*_: object) -> LocalRecord:
         stack.failing = next(outcomes)
         return original()
 
@@ -289,8 +288,6 @@ def test_the_watching_ends_where_the_local_aws_has_ended(
 
 
 def test_a_line_names_a_few_functions_and_counts_many() -> None:
-    few = LocalUpdate(RECORD, added=("A",), updated=("B", "C"), removed=("D",), seconds=2.04)
-    assert describe_update("x", few) == "x: added A; updated B, C; removed D (2.0 s)"
-    many = LocalUpdate(RECORD, updated=("A", "B", "C", "D"))
-    assert describe_update("x", many) == "x: updated 4 functions (0.0 s)"
-    assert describe_update("x", LocalUpdate(RECORD)) == "x: no function changed (0.0 s)"
+    assert name_functions(["A", "B", "C"]) == "A, B, C"
+    assert name_functions(["A", "B", "C", "D"]) == "4 functions"
+    assert name_functions([]) == "0 functions"

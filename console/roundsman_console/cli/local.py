@@ -1,6 +1,7 @@
 """`roundsman local up | deploy | status | down`: a local AWS with the stack."""
 
 import json
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +17,6 @@ from rich.table import Table
 from roundsman_console.arguments import StackOption
 from roundsman_console.cli_errors import ConsoleError, sentences
 from roundsman_console.documents import (
-    LocalDeployDocument,
     LocalDownDocument,
     LocalInstanceDocument,
     LocalState,
@@ -36,10 +36,10 @@ from roundsman_console.local.process import (
     uninterrupted,
 )
 from roundsman_console.local.project import find_project
-from roundsman_console.local.state import Instances, LocalFiles
-from roundsman_console.local.update import LocalUpdate, running_instance
+from roundsman_console.local.state import Instances, LocalFiles, LocalRecord
 from roundsman_console.local.update import deploy as update_stack
-from roundsman_console.local.watch import describe_update, snapshot, watch_project
+from roundsman_console.local.update import running_instance
+from roundsman_console.local.watch import snapshot, watch_project
 from roundsman_console.terminal import results
 
 local_app = typer.Typer(
@@ -95,7 +95,7 @@ def up(
             progress=on_stderr,
         )
     if as_json:
-        print(json.dumps(_described(local)))
+        print(json.dumps(_described(local.record)))
         return
     console = results()
     for line in up_lines(local, _stack_of(project)):
@@ -140,13 +140,14 @@ def deploy(
         home = find_project(project or Path.cwd()).resolve()
         instance = running_instance(home, port)
         seen = snapshot(home)
-        update = update_stack(
+        began = time.monotonic()
+        record = update_stack(
             home, instance, services=services, parameters=asked, progress=on_stderr
         )
         if as_json:
-            print(json.dumps(_updated(update)))
+            print(json.dumps(_described(record)))
             return
-        _print_update(describe_update("The project", update))
+        _print_update(f"Deployed {record.stack} ({time.monotonic() - began:.1f} s).")
         if watch:
             watch_project(home, instance, seen, _print_update)
 
@@ -257,28 +258,13 @@ def _exit_code(states: set[LocalState]) -> int:
     return STARTING if "starting" in states else 0
 
 
-def _described(local: LocalAws) -> LocalUpDocument:
-    return {
-        "endpoint": local.endpoint,
-        "stack": local.stack,
-        "region": local.region,
-        "outputs": local.outputs,
-        "services": local.services,
-    }
-
-
-def _updated(update: LocalUpdate) -> LocalDeployDocument:
-    record = update.record
+def _described(record: LocalRecord) -> LocalUpDocument:
     return {
         "endpoint": record.endpoint,
         "stack": record.stack,
         "region": record.region,
         "outputs": record.outputs,
         "services": record.services,
-        "added": list(update.added),
-        "updated": list(update.updated),
-        "removed": list(update.removed),
-        "seconds": round(update.seconds, 1),
     }
 
 
@@ -289,16 +275,10 @@ def _status(instance: LocalFiles, health: LocalState) -> LocalInstanceDocument:
         "state": health,
         "log": str(instance.logs / "emulator.log"),
     }
-    if record is not None:
-        described |= {
-            "endpoint": record.endpoint,
-            "stack": record.stack,
-            "region": record.region,
-            "outputs": record.outputs,
-            "services": record.services,
-            "pid": record.emulator.pid if record.emulator else None,
-        }
-    return described
+    if record is None:
+        return described
+    pid = record.emulator.pid if record.emulator else None
+    return {**described, **_described(record), "pid": pid}
 
 
 def up_lines(local: LocalAws, configured: str) -> list[str]:

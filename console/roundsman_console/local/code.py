@@ -239,17 +239,6 @@ class StackCode:
                 version = self._client.publish_version(FunctionName=function)["Version"]
                 self._client.update_alias(FunctionName=function, Name=LIVE, FunctionVersion=version)
 
-    def versions(self) -> dict[str, str]:
-        """Return a text for each function that changes whenever the function does."""
-        names = {physical: name for name, physical in self._functions.items()}
-        found: dict[str, str] = {}
-        for page in self._client.get_paginator("list_functions").paginate():
-            for each in page["Functions"]:
-                name = names.get(each.get("FunctionName", ""))
-                if name is not None:
-                    found[name] = f"{each.get('CodeSha256')} {each.get('RevisionId')}"
-        return found
-
     def _use_layers(self, newest: Mapping[str, str]) -> set[str]:
         """Replace the versions of layers that functions use; return the functions that changed."""
         changed: set[str] = set()

@@ -1,9 +1,8 @@
 """Updates a running local stack in place: its tables and queues keep their data."""
 
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -30,17 +29,6 @@ from roundsman_console.local.rights import allow_batches
 from roundsman_console.local.state import Instances, LocalFiles, LocalRecord
 
 UP = "`roundsman local up` starts one"
-
-
-@dataclass(frozen=True, slots=True)
-class LocalUpdate:
-    """An update of a running stack: its functions, by their names in the template."""
-
-    record: LocalRecord
-    added: tuple[str, ...] = ()
-    updated: tuple[str, ...] = ()
-    removed: tuple[str, ...] = ()
-    seconds: float = 0.0
 
 
 def running_instance(project: Path, port: int | None) -> LocalFiles:
@@ -77,15 +65,14 @@ def deploy(
     parameters: Mapping[str, str] | None = None,
     progress: Progress = silent,
     runner: ProgramRunner = run,
-) -> LocalUpdate:
-    """Build the project and update the instance's stack with it.
+) -> LocalRecord:
+    """Build the project, update the instance's stack with it, and return its new record.
 
     `services` and `parameters` are as for `LocalAws.up`. Without them, those of the last deployment
     are used; a parameter that the template no longer has is left out. After an exception the stack
     runs as before. Raises ConsoleError if the instance does not run, if a file is not valid Python,
     or if the project cannot be built or deployed.
     """
-    began = time.monotonic()
     check_sam()
     with instance.updating():
         record = running_record(instance)
@@ -98,8 +85,6 @@ def deploy(
         url = services or record.services_url or None
         chosen = choose_parameters(declared, asked, url, RUNTIME)
         environment = ensure_environment(project, progress, runner)
-        with _emulator_errors():
-            old = StackCode(record).versions()
         sam = SamProject(
             project=project,
             instance=instance,
@@ -126,10 +111,8 @@ def deploy(
         )
         _put_code(project, instance, record, deployed=True)
         record = replace(record, changed=[])
-        with _emulator_errors():
-            new = StackCode(record).versions()
         instance.write(record)
-        return _difference(record, old, new, time.monotonic() - began)
+        return record
 
 
 class CodePutter:
@@ -146,13 +129,13 @@ class CodePutter:
         with _emulator_errors():
             self._code = StackCode(running_record(instance))
 
-    def put(self, files: Iterable[Path]) -> LocalUpdate | None:
+    def put(self, files: Iterable[Path]) -> tuple[str, ...] | None:
         """Put these files, which are relative to the project, where copies of them run.
 
-        Returns None if they need a deployment. Raises ConsoleError if a file is not valid Python,
-        if the instance does not run, or if the emulator refuses.
+        Returns the names of the functions that changed; None if the files need a deployment.
+        Raises ConsoleError if a file is not valid Python, if the instance does not run, or if the
+        emulator refuses.
         """
-        began = time.monotonic()
         files = list(files)
         change = code_change(files, self._known)
         if change is None:
@@ -165,8 +148,7 @@ class CodePutter:
             record = replace(record, changed=names)
             self._instance.write(record)
             copy_files(self._project, change)
-            updated = self._code.put(change.changed)
-        return LocalUpdate(record, updated=updated, seconds=time.monotonic() - began)
+            return self._code.put(change.changed)
 
 
 def _put_code(project: Path, instance: LocalFiles, record: LocalRecord, *, deployed: bool) -> None:
@@ -194,18 +176,6 @@ def _emulator_errors() -> Iterator[None]:
         yield
     except (BotoCoreError, ClientError) as error:
         raise ConsoleError(f"The emulator refused a call: {error}") from error
-
-
-def _difference(
-    record: LocalRecord, old: Mapping[str, str], new: Mapping[str, str], seconds: float
-) -> LocalUpdate:
-    return LocalUpdate(
-        record,
-        added=tuple(sorted(new.keys() - old.keys())),
-        updated=tuple(sorted(name for name in new.keys() & old.keys() if new[name] != old[name])),
-        removed=tuple(sorted(old.keys() - new.keys())),
-        seconds=seconds,
-    )
 
 
 def _state_after_failure(record: LocalRecord) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from roundsman_console.cli_errors import ConsoleError
 from roundsman_console.local.state import LocalFiles
-from roundsman_console.local.update import CodePutter, LocalUpdate, deploy, running_record
+from roundsman_console.local.update import CodePutter, deploy, running_record
 
 WATCHED = ("template.yaml", "stacks", "functions", "layers")
 INTERVAL = 0.2  # seconds between two looks; one at the example's 200 files takes 3 ms
@@ -90,14 +90,16 @@ def watch_project(
     for files, _ in changed or changes(lambda: snapshot(project), seen):
         pending |= files
         what = name_files(pending)
+        began = time.monotonic()
         try:
-            update = putter.put(pending) if putter is not None else None
-            if update is None:
+            updated = putter.put(pending) if putter is not None else None
+            if updated is None:
                 putter = None  # until a deployment succeeds, each change needs one
                 show(f"{what}: deploying the stack")
-                update = deploy(project, instance)
+                deploy(project, instance)
                 putter = CodePutter(project, instance)
-            show(describe_update(what, update))
+            done = "deployed the stack" if updated is None else f"updated {name_functions(updated)}"
+            show(f"{what}: {done} ({time.monotonic() - began:.1f} s)")
             pending = set()
         except ConsoleError as error:
             show(f"{what}: {error}")
@@ -110,16 +112,6 @@ def name_files(files: Iterable[Path]) -> str:
     return f"{first} and {len(others)} more" if others else first
 
 
-def describe_update(what: str, update: LocalUpdate) -> str:
-    """Return a line about an update."""
-    changes_of_functions = (
-        ("added", update.added),
-        ("updated", update.updated),
-        ("removed", update.removed),
-    )
-    parts = [f"{verb} {_names(names)}" for verb, names in changes_of_functions if names]
-    return f"{what}: {'; '.join(parts) or 'no function changed'} ({update.seconds:.1f} s)"
-
-
-def _names(functions: Sequence[str]) -> str:
-    return ", ".join(functions) if len(functions) <= NAMED else f"{len(functions)} functions"
+def name_functions(functions: Sequence[str]) -> str:
+    """Return the names of functions, or how many there are."""
+    return ", ".join(functions) if 0 < len(functions) <= NAMED else f"{len(functions)} functions"
