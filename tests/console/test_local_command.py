@@ -210,7 +210,6 @@ def test_down_where_nothing_runs_is_no_failure_unless_a_port_is_named(project: P
         (("--param", "Interval=1"), "it must be at least 5"),
         (("--services", "nowhere"), "InventoryUrl cannot be 'nowhere': it must match"),
         (("--port", "65536"), "A port must be a number from 0 to 65535"),
-        (("--stack", "1"), "A stack's name must be a letter"),
     ],
 )
 def test_a_wrong_argument_is_one_sentence_on_stderr(

@@ -213,7 +213,7 @@ def test_a_missing_lock_is_one_sentence(project: Path, monkeypatch: pytest.Monke
 
 
 def test_without_sam_nothing_is_started(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "samcli", None)
+    monkeypatch.setitem(sys.modules, "samcli.yamlhelper", None)
     with pytest.raises(ConsoleError, match="SAM CLI is not installed beside roundsman"):
         up(project, Tools())
     assert_nothing_is_left(project)
@@ -223,7 +223,6 @@ def test_without_sam_nothing_is_started(project: Path, monkeypatch: pytest.Monke
     ("options", "sentence"),
     [
         ({"port": 70000}, "A port must be a number from 0 to 65535, not 70000"),
-        ({"stack": "my stack"}, "A stack's name must be a letter"),
         ({"services": "localhost:80"}, "InventoryUrl cannot be 'localhost:80': it must match"),
         ({"parameters": {"Nope": "1"}}, "template.yaml has no parameter Nope; it has: Arch"),
         ({"parameters": {"Interval": "4"}}, "Interval cannot be '4': it must be at least 5"),

@@ -3,10 +3,8 @@
 Neither sees the user's own AWS account and settings.
 """
 
-import importlib.util
 import json
 import os
-import re
 import shutil
 import sys
 import time
@@ -39,23 +37,6 @@ _UNATTENDED = [
     "--no-progressbar",
 ]
 _BEGINNINGS = ("CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS")
-
-
-def check_sam() -> None:
-    """Raise ConsoleError unless the SAM CLI is installed in this Python."""
-    if importlib.util.find_spec("samcli") is None:
-        raise ConsoleError(
-            f"The SAM CLI is not installed beside roundsman (in {sys.prefix}): run `make install`."
-        )
-
-
-def check_stack_name(name: str) -> None:
-    """Raise ConsoleError for a stack name that CloudFormation would reject."""
-    if not re.fullmatch(r"[A-Za-z][-A-Za-z0-9]{0,127}", name):
-        raise ConsoleError(
-            "A stack's name must be a letter, then letters, digits and hyphens, at most 128 "
-            f"characters; {name!r} is not."
-        )
 
 
 def built_folder(instance: LocalFiles) -> Path:

@@ -19,7 +19,6 @@ from roundsman_console.local.code import (
 from roundsman_console.local.deploy import (
     SamProject,
     built_folder,
-    check_sam,
     emulator_session,
 )
 from roundsman_console.local.environment import RUNTIME, ensure_environment
@@ -73,7 +72,6 @@ def deploy(
     runs as before. Raises ConsoleError if the instance does not run, if a file is not valid Python,
     or if the project cannot be built or deployed.
     """
-    check_sam()
     with instance.updating():
         record = running_record(instance)
         check_syntax(project, python_files(project))
@@ -82,37 +80,46 @@ def deploy(
             name: value for name, value in record.parameters.items() if name in declared.parameters
         }
         asked = {**before, **(parameters or {})}
-        url = services or record.services_url or None
-        chosen = choose_parameters(declared, asked, url, RUNTIME)
-        environment = ensure_environment(project, progress, runner)
+        url = services or record.services_url
+        chosen = choose_parameters(declared, asked, url or None, RUNTIME)
+        record = replace(
+            record,
+            services=service_urls(declared, chosen),
+            parameters=asked,
+            services_url=url,
+        )
         sam = SamProject(
             project=project,
             instance=instance,
-            environment=environment,
+            environment=ensure_environment(project, progress, runner),
             record=record,
             parameters=chosen,
             progress=progress,
             runner=runner,
         )
-        sam.build()
-        try:
-            outputs = sam.deploy()
-        except ConsoleError as error:
-            _put_code(project, instance, record, deployed=False)
-            raise ConsoleError(f"{error}. {_state_after_failure(record)}") from error
-        if record.certificate:  # IAM is enforced
-            allow_batches(record)
-        record = replace(
-            record,
-            outputs=outputs,
-            services=service_urls(declared, chosen),
-            parameters=asked,
-            services_url=url or "",
-        )
-        _put_code(project, instance, record, deployed=True)
-        record = replace(record, changed=[])
-        instance.write(record)
-        return record
+        return deploy_stack(sam)
+
+
+def deploy_stack(sam: SamProject) -> LocalRecord:
+    """Build a project, deploy it, and return the record of its stack, which is stored.
+
+    After an exception a stack that was there before runs as before. Raises ConsoleError.
+    """
+    record = sam.record
+    sam.build()
+    try:
+        outputs = sam.deploy()
+    except ConsoleError as error:
+        if not record.deployed:
+            raise
+        _put_code(sam, deployed=False)
+        raise ConsoleError(f"{error}. {_state_after_failure(record)}") from error
+    if record.certificate:  # IAM is enforced
+        allow_batches(record)
+    _put_code(sam, deployed=True)
+    record = replace(record, outputs=outputs, deployed=True, changed=[])
+    sam.instance.write(record)
+    return record
 
 
 class CodePutter:
@@ -151,19 +158,19 @@ class CodePutter:
             return self._code.put(change.changed)
 
 
-def _put_code(project: Path, instance: LocalFiles, record: LocalRecord, *, deployed: bool) -> None:
+def _put_code(sam: SamProject, *, deployed: bool) -> None:
     """Let functions whose code was replaced without CloudFormation run the code of the last build.
 
     CloudFormation does not know that code: it may see no difference where there is one, and it
     takes the code back when it restores a stack. With `deployed`, the stack's layers are those of
     the last build.
     """
-    if not record.changed:
+    if not sam.record.changed:
         return
-    known = artifacts(project, built_folder(instance))
-    changed = [each for each in known if each.name in record.changed]
+    known = artifacts(sam.project, built_folder(sam.instance))
+    changed = [each for each in known if each.name in sam.record.changed]
     with _emulator_errors():
-        code = StackCode(record)
+        code = StackCode(sam.record)
         code.put(each for each in changed if not (each.is_layer and deployed))
         if deployed:
             code.put_back_layers()
