@@ -168,22 +168,13 @@ def test_a_failed_deployment_without_a_stack_says_sams_error(project: Path) -> N
 def test_a_failed_installation_says_pips_last_line_and_is_tried_again(project: Path) -> None:
     said = "Collecting x\nERROR: No matching distribution found for x\n"
     with pytest.raises(
-        ConsoleError, match="Output of pip: ERROR: No matching distribution found for x"
+        ConsoleError, match="a package index: ERROR: No matching distribution found for x"
     ):
         up(project, Tools(failing={"pip": said}))
     assert_nothing_is_left(project)
     tools = Tools()
     up(project, tools).down()
     assert tools.named("pip")
-
-
-def test_a_python_without_venv_is_one_sentence(project: Path) -> None:
-    said = "The virtual environment was not created: ensurepip is not available"
-    with pytest.raises(
-        ConsoleError, match=r"python3-venv for it\. Output: The virtual environment"
-    ):
-        up(project, Tools(failing={"venv": said}))
-    assert_nothing_is_left(project)
 
 
 def test_an_emulator_that_dies_as_it_starts_is_told_with_its_last_line(project: Path) -> None:
@@ -204,12 +195,6 @@ def test_a_changed_lock_makes_a_new_environment(
     lock.write_text("emulator==2\n")
     up(project, tools).down()
     assert len({call.command[-1] for call in tools.named("venv")}) == 4  # two of each
-
-
-def test_a_missing_lock_is_one_sentence(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(IN_THE_REPOSITORY, "emulator.txt", project / "emulator.txt")
-    with pytest.raises(ConsoleError, match=r"Cannot read .*emulator\.txt"):
-        up(project, Tools())
 
 
 def test_without_sam_nothing_is_started(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
