@@ -110,17 +110,10 @@ def discard(folder: Path, into: Path) -> None:
     into.mkdir(parents=True, exist_ok=True)
     if folder.exists():
         os.rename(folder, into / f"{folder.name}-{secrets.token_hex(8)}")
-    if any(into.iterdir()):
-        # The shell ends at once, and its child goes on without a parent and without a terminal.
-        remover = ["/bin/sh", "-c", 'rm -rf -- "$1"/* &', "sh", str(into)]
-        subprocess.run(
-            remover,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-            check=False,
-        )
+    # The shell ends at once, and its child goes on without a parent and without a terminal.
+    emptying = 'rm -rf -- "$1"/* </dev/null >/dev/null 2>&1 &'
+    remover = ["/bin/sh", "-c", emptying, "sh", str(into)]
+    subprocess.run(remover, start_new_session=True, check=False)
 
 
 @dataclass(frozen=True)
