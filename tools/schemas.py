@@ -75,7 +75,6 @@ DOCUMENTS: Mapping[str, object] = {
     "hold": agents.AgentHeldDocument,
     "init": console.InitDocument,
     "local deploy": console.LocalUpDocument,
-    "local down": console.LocalDownDocument,
     "local status": console.LocalStatusDocument,
     "local up": console.LocalUpDocument,
     "ls": tasks.TaskPageDocument,

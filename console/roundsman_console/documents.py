@@ -104,15 +104,6 @@ class LocalStatusDocument(TypedDict):
     instances: list[LocalInstanceDocument]
 
 
-class LocalDownDocument(TypedDict):
-    """The local AWS instances that were removed."""
-
-    ended: list[Count]
-    """The ports of the instances."""
-    logs: list[str]
-    """The folders of their logs, which are kept until another one starts on the same port."""
-
-
 class ServicesDocument(TypedDict):
     """The remote services of the example; printed when they accept requests."""
 

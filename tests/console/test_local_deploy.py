@@ -222,13 +222,13 @@ def test_two_updates_at_once_are_refused(project: Path) -> None:
 
 @pytest.mark.exhaustive
 def test_where_none_or_several_run_the_sentence_says_what_to_do(project: Path) -> None:
-    with pytest.raises(ConsoleError, match=r"^No local AWS runs here; `roundsman local up` starts"):
+    with pytest.raises(ConsoleError, match=r"^No local AWS runs here\. `roundsman"):
         running_instance(project, None)
     with up(project) as one, up(project) as other:
         with pytest.raises(ConsoleError, match=r"Choose one with --port\.$"):
             running_instance(project, None)
         assert running_instance(project, other.record.port).port == other.record.port
-        with pytest.raises(ConsoleError, match="No local AWS runs here on port 1;"):
+        with pytest.raises(ConsoleError, match="No local AWS runs here on port 1\\."):
             running_instance(project, 1)
         instance = instance_of(one, project)
         instance.write(replace(one.record, emulator=None))

@@ -17,7 +17,6 @@ from rich.table import Table
 from roundsman_console.arguments import StackOption
 from roundsman_console.cli_errors import ConsoleError, sentences
 from roundsman_console.documents import (
-    LocalDownDocument,
     LocalInstanceDocument,
     LocalState,
     LocalStatusDocument,
@@ -36,7 +35,7 @@ from roundsman_console.local.process import (
     uninterrupted,
 )
 from roundsman_console.local.project import find_project
-from roundsman_console.local.state import Instances, LocalFiles, LocalRecord
+from roundsman_console.local.state import Instances, LocalFiles, LocalRecord, none_here
 from roundsman_console.local.update import deploy as update_stack
 from roundsman_console.local.update import running_instance
 from roundsman_console.local.watch import snapshot, watch_project
@@ -170,7 +169,7 @@ def status(
     """
     with _sentences():
         home = find_project(project or Path.cwd()).resolve()
-        instances = _chosen(Instances(home), port)
+        instances = [each for each in Instances(home) if port in (None, each.port)]
     found = [(instance, _health(instance)) for instance in instances]
     if as_json:
         described = [_status(instance, health) for instance, health in found]
@@ -178,9 +177,7 @@ def status(
     elif found:
         results().print(_status_table(found, home))
     else:
-        print(
-            "No local AWS runs here." if port is None else f"No local AWS runs here on port {port}."
-        )
+        print(none_here(port))
     states = {health for _, health in found}
     raise typer.Exit(_exit_code(states))
 
@@ -194,7 +191,6 @@ def down(
         bool, typer.Option("--all", help="Every local AWS of this project.")
     ] = False,
     project: ProjectOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Stop a local AWS and remove everything that it created, except its logs.
 
@@ -202,25 +198,17 @@ def down(
     """
     with _sentences():
         home = find_project(project or Path.cwd()).resolve()
-        found = _chosen(Instances(home), port)
-        if port is not None and not found:
-            raise ConsoleError(f"No local AWS runs here on port {port}.")
-        if len(found) > 1 and not everything:
-            ports = ", ".join(str(instance.port) for instance in found)
-            raise ConsoleError(
-                f"Several run, on ports {ports}. Choose one with --port, or give --all."
-            )
+        instances = Instances(home)
+        one = None if everything else instances.only(port)
+        if port is not None and one is None:
+            raise ConsoleError(none_here(port))
+        found = list(instances) if everything else [one] if one else []
         for instance in found:
             with uninterrupted():
                 instance.remove(keep_logs=True)
-            if not as_json:
-                print(f"Stopped the local AWS on port {instance.port}.{_logs(instance, home)}")
-    if as_json:
-        ports_ended = [instance.port for instance in found]
-        logs = [str(instance.logs) for instance in found if instance.logs.is_dir()]
-        print(json.dumps(LocalDownDocument(ended=ports_ended, logs=logs)))
-    elif not found:
-        print("No local AWS runs here.")
+            print(f"Stopped the local AWS on port {instance.port}.{_logs(instance, home)}")
+        if not found:
+            print(none_here(None))
 
 
 def _stack_of(project: Path | None) -> str:
@@ -229,10 +217,6 @@ def _stack_of(project: Path | None) -> str:
         return configured_stack(find_project(project or Path.cwd()))
     except StackNotFound:
         return DEFAULT_STACK
-
-
-def _chosen(instances: Instances, port: int | None) -> list[LocalFiles]:
-    return [instance for instance in instances if port in (None, instance.port)]
 
 
 def _logs(instance: LocalFiles, project: Path) -> str:

@@ -244,10 +244,24 @@ class Instances:
             instance.remove()
             owner = identify(os.getpid())
             if owner is None:
-                raise ConsoleError(
-                    "Cannot list the processes of this machine: it has neither /proc nor ps."
-                )
+                raise ConsoleError("This machine has neither /proc nor ps, which list processes.")
             instance.temporary.mkdir(parents=True)
             record = LocalRecord(port, owner)
             instance.write(record)
         return instance, record
+
+    def only(self, port: int | None) -> LocalFiles | None:
+        """Return the instance on a port, or the only one there is; None if there is none.
+
+        Raises ConsoleError if there are several and `port` is None.
+        """
+        found = [instance for instance in self if port in (None, instance.port)]
+        if len(found) > 1:
+            ports = ", ".join(str(instance.port) for instance in found)
+            raise ConsoleError(f"Several run, on ports {ports}. Choose one with --port.")
+        return found[0] if found else None
+
+
+def none_here(port: int | None) -> str:
+    """Return the sentence that no local AWS runs, or none on this port."""
+    return "No local AWS runs here." if port is None else f"No local AWS runs here on port {port}."

@@ -25,7 +25,7 @@ from roundsman_console.local.environment import RUNTIME, ensure_environment
 from roundsman_console.local.parameters import choose_parameters, declared_parameters, service_urls
 from roundsman_console.local.process import ProgramRunner, Progress, run, silent
 from roundsman_console.local.rights import allow_batches
-from roundsman_console.local.state import Instances, LocalFiles, LocalRecord
+from roundsman_console.local.state import Instances, LocalFiles, LocalRecord, none_here
 
 UP = "`roundsman local up` starts one"
 
@@ -35,15 +35,11 @@ def running_instance(project: Path, port: int | None) -> LocalFiles:
 
     Raises ConsoleError if none runs there, or if several run and `port` is None.
     """
-    found = [each for each in Instances(project) if port in (None, each.port)]
-    if not found:
-        where = "here" if port is None else f"here on port {port}"
-        raise ConsoleError(f"No local AWS runs {where}; {UP}.")
-    if len(found) > 1:
-        ports = ", ".join(str(each.port) for each in found)
-        raise ConsoleError(f"Several run, on ports {ports}. Choose one with --port.")
-    running_record(found[0])
-    return found[0]
+    instance = Instances(project).only(port)
+    if instance is None:
+        raise ConsoleError(f"{none_here(port)} {UP}.")
+    running_record(instance)
+    return instance
 
 
 def running_record(instance: LocalFiles) -> LocalRecord:
@@ -53,7 +49,7 @@ def running_record(instance: LocalFiles) -> LocalRecord:
         return record
     if record is not None and record.is_starting():
         raise ConsoleError(f"The local AWS on port {instance.port} is still starting.")
-    raise ConsoleError(f"The local AWS on port {instance.port} has ended; {UP}.")
+    raise ConsoleError(f"The local AWS on port {instance.port} has ended. {UP}.")
 
 
 def deploy(
