@@ -166,14 +166,6 @@ def _declared(document: Mapping[str, Any]) -> dict[str, Declared]:
     return {str(name): Declared(body) for name, body in sections.items() if isinstance(body, dict)}
 
 
-def nested_templates(template: Path) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    """Yield each block of a nested stack in a local file: its name, the file, its parameters.
-
-    Raises ConsoleError if the template cannot be read.
-    """
-    yield from blocks_of(read_template(template))
-
-
 def blocks_of(document: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
     """Yield each block of a nested stack in a local file: its name, the file, its parameters."""
     resources = document.get("Resources")

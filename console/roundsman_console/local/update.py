@@ -146,12 +146,13 @@ class CodePutter:
         check_syntax(self._project, files)
         with self._instance.updating(), _emulator_errors():
             record = running_record(self._instance)
-            names = sorted({*record.changed, *(each.name for each in change.changed)})
+            changed = {each.name: each for owners in change.values() for each in owners}
+            names = sorted({*record.changed, *changed})
             # Stored before the functions differ from what CloudFormation knows.
             record = replace(record, changed=names)
             self._instance.write(record)
             copy_files(self._project, change)
-            return self._code.put(change.changed)
+            return self._code.put(changed.values())
 
 
 def _put_code(sam: SamProject, *, deployed: bool) -> None:
