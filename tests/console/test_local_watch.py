@@ -1,6 +1,5 @@
 """Watching a project: which files count, when they are at rest, and what each change needs."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -178,7 +177,7 @@ def test_files_are_told_when_they_are_at_rest() -> None:
     looks = iter([{}, {a: (1, 1)}, {a: (2, 1)}, {a: (2, 1)}, {a: (2, 1), b: (3, 1)}] * 2)
     naps: list[float] = []
     found = changes(lambda: next(looks), {}, naps.append)
-    assert next(found)[0] == {a}
+    assert next(found) == {a}
     assert len(naps) == 3  # one while nothing changed, two until nothing changed any more
 
 
@@ -186,7 +185,7 @@ def test_a_change_during_an_update_is_in_the_next_set() -> None:
     a, b = Path("a"), Path("b")
     looks = iter([{a: (1, 1)}, {a: (1, 1)}, {a: (1, 1), b: (1, 1)}, {a: (1, 1), b: (1, 1)}])
     found = changes(lambda: next(looks), {}, lambda _: None)
-    assert [next(found)[0], next(found)[0]] == [{a}, {b}]
+    assert [next(found), next(found)] == [{a}, {b}]
 
 
 GONE = ProcessIdentity(2**22 + 1, "never")
@@ -228,11 +227,7 @@ def watched(
     monkeypatch.setattr(watch, "running_record", lambda _: None)
     lines: list[str] = []
 
-    def changed() -> Iterator[tuple[set[Path], dict[Path, tuple[int, int]]]]:
-        for files in sets:
-            yield files, {}
-
-    watch_project(project, LocalFiles(project / "4510"), {}, lines.append, changed())
+    watch_project(project, LocalFiles(project / "4510"), {}, lines.append, sets)
     return lines[1:]
 
 
@@ -285,9 +280,7 @@ def test_the_watching_ends_where_the_local_aws_has_ended(
     monkeypatch.setattr(watch, "CodePutter", stack)
     monkeypatch.setattr(watch, "running_record", ended)
     with pytest.raises(ConsoleError, match="has ended"):
-        watch_project(
-            project, LocalFiles(project / "4510"), {}, lambda _: None, [({Path("a")}, {})]
-        )
+        watch_project(project, LocalFiles(project / "4510"), {}, lambda _: None, [{Path("a")}])
 
 
 def test_a_line_names_a_few_functions_and_counts_many() -> None:

@@ -35,13 +35,9 @@ def snapshot(project: Path) -> Snapshot:
 
 def _is_ignored(name: str) -> bool:
     """Whether an editor or a tool gives this name to a file of its own, or to a folder of them."""
-    return (
-        name.startswith((".", "#"))
-        or name.endswith(("~", ".pyc", ".tmp"))
-        or (
-            name in ("__pycache__", "4913")  # the latter is vim's, which tries the folder with it
-        )
-    )
+    # 4913 is vim's, which tries the folder with it.
+    ignored = name.startswith((".", "#")) or name in ("__pycache__", "4913")
+    return ignored or name.endswith(("~", ".pyc", ".tmp"))
 
 
 def difference(before: Snapshot, after: Snapshot) -> set[Path]:
@@ -51,8 +47,8 @@ def difference(before: Snapshot, after: Snapshot) -> set[Path]:
 
 def changes(
     look: Callable[[], Snapshot], seen: Snapshot, sleep: Callable[[float], None] = time.sleep
-) -> Iterator[tuple[set[Path], Snapshot]]:
-    """Yield each set of files that changed since `seen`, with their new state, without end.
+) -> Iterator[set[Path]]:
+    """Yield each set of files that changed since `seen`, without end.
 
     Files are yielded when they are at rest: two looks in a row found the same. What changes while
     the caller handles one set is in the next one.
@@ -68,7 +64,7 @@ def changes(
             if again == now:
                 break
             now = again
-        yield difference(seen, now), now
+        yield difference(seen, now)
         seen = now
 
 
@@ -77,7 +73,7 @@ def watch_project(
     instance: LocalFiles,
     seen: Snapshot,
     show: Callable[[str], None],
-    changed: Iterable[tuple[set[Path], Snapshot]] | None = None,
+    changed: Iterable[set[Path]] | None = None,
 ) -> None:
     """Update the instance's stack after each change of the project's files, until Ctrl-C.
 
@@ -87,7 +83,7 @@ def watch_project(
     putter: CodePutter | None = CodePutter(project, instance)
     pending: set[Path] = set()  # changed, and not deployed because of an error
     show(f"Watching {', '.join(WATCHED)} in {project} (Ctrl-C ends the watching).")
-    for files, _ in changed or changes(lambda: snapshot(project), seen):
+    for files in changed or changes(lambda: snapshot(project), seen):
         pending |= files
         what = name_files(pending)
         began = time.monotonic()
