@@ -7,7 +7,6 @@ import pytest
 from roundsman_console.cli_errors import ConsoleError
 from roundsman_console.local.parameters import (
     DEFAULT_SERVICES,
-    Declared,
     DeclaredTemplate,
     architecture,
     choose_parameters,
@@ -123,21 +122,6 @@ def test_a_value_outside_the_templates_bounds_is_refused(
     with pytest.raises(ConsoleError, match=sentence) as caught:
         choose_parameters(declared, {name: value}, "https://all", RUNTIME)
     assert str(caught.value).startswith(f"The parameter {name} cannot be ")
-
-
-def test_a_python_that_the_template_does_not_take_is_named_as_the_cause(
-    declared: DeclaredTemplate,
-) -> None:
-    with pytest.raises(
-        ConsoleError, match=r"cannot be 'python2\.7'.*the Python that roundsman runs"
-    ):
-        choose_parameters(declared, {}, "https://all", "python2.7")
-
-
-def test_a_required_parameter_that_nobody_gives_is_asked_for() -> None:
-    template = DeclaredTemplate({"A": Declared(), "B": Declared()})
-    with pytest.raises(ConsoleError, match="needs a value for A, B: give it with --param"):
-        choose_parameters(template, {}, None, RUNTIME)
 
 
 @pytest.mark.parametrize(

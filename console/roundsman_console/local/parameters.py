@@ -199,8 +199,7 @@ def choose_parameters(
     The values in `asked` take precedence over those from the machine and from `services`. Without
     `services`, the agents that have no address get that of `roundsman services`.
 
-    Raises ConsoleError if the template does not declare a name, if a value is not valid, or if a
-    required parameter has no value.
+    Raises ConsoleError if the template does not declare a name, or if a value is not valid.
     """
     declared = template.parameters
     # The tables of a local stack go with it, so nothing need ask for their protection.
@@ -219,14 +218,7 @@ def choose_parameters(
         chosen.update(dict.fromkeys(template.service_urls.values(), services.rstrip("/")))
     chosen.update(asked)
     for name, value in chosen.items():
-        decided = name == "PythonRuntime" and name not in asked
-        hint = " It is the Python that roundsman runs on: install roundsman on another one."
-        _check(declared, name, value, hint=hint if decided else "")
-    missing = [name for name in declared if _is_required(declared, name) and name not in chosen]
-    if missing:
-        raise ConsoleError(
-            f"template.yaml needs a value for {', '.join(missing)}: give it with --param Key=Value."
-        )
+        _check(declared, name, value)
     return chosen
 
 
@@ -234,11 +226,7 @@ def _has_no_address(declared: Mapping[str, Declared], name: str) -> bool:
     return name in declared and not declared[name].default and not declared[name].computed
 
 
-def _is_required(declared: Mapping[str, Declared], name: str) -> bool:
-    return name in declared and declared[name].default is None
-
-
-def _check(declared: Mapping[str, Declared], name: str, value: str, hint: str) -> None:
+def _check(declared: Mapping[str, Declared], name: str, value: str) -> None:
     if name not in declared:
         known = ", ".join(sorted(declared)) or "none"
         raise ConsoleError(f"template.yaml has no parameter {name}; it has: {known}.")
@@ -247,7 +235,7 @@ def _check(declared: Mapping[str, Declared], name: str, value: str, hint: str) -
         # SAM's syntax for parameter overrides cannot escape it.
         objection = "it must contain no double quote"
     if objection is not None:
-        raise ConsoleError(f"The parameter {name} cannot be {value!r}: {objection}.{hint}")
+        raise ConsoleError(f"The parameter {name} cannot be {value!r}: {objection}.")
 
 
 def service_urls(template: DeclaredTemplate, chosen: Mapping[str, str]) -> dict[str, str]:
