@@ -10,9 +10,6 @@ from typing import Annotated
 from urllib.parse import urlsplit
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from roundsman_console.arguments import StackOption
 from roundsman_console.cli_errors import ConsoleError, sentences
@@ -39,7 +36,6 @@ from roundsman_console.local.state import Instances, LocalFiles, LocalRecord, no
 from roundsman_console.local.update import deploy as update_stack
 from roundsman_console.local.update import running_instance
 from roundsman_console.local.watch import snapshot, watch_project
-from roundsman_console.terminal import results
 
 local_app = typer.Typer(
     help="A local AWS on this machine, with the stack deployed on it. No account and no Docker.",
@@ -96,9 +92,8 @@ def up(
     if as_json:
         print(json.dumps(_described(local.record)))
         return
-    console = results()
     for line in up_lines(local, _stack_of(project)):
-        console.print(line, soft_wrap=True, markup=False)  # not wrapped: the lines are copied
+        _print_line(line)
 
 
 @local_app.command()
@@ -146,13 +141,13 @@ def deploy(
         if as_json:
             print(json.dumps(_described(record)))
             return
-        _print_update(f"Deployed {record.stack} ({time.monotonic() - began:.1f} s).")
+        _print_line(f"Deployed {record.stack} ({time.monotonic() - began:.1f} s).")
         if watch:
-            watch_project(home, instance, seen, _print_update)
+            watch_project(home, instance, seen, _print_line)
 
 
-def _print_update(line: str) -> None:
-    Console(highlight=False, soft_wrap=True).print(escape(inert(line)))
+def _print_line(line: str) -> None:
+    print(inert(line), flush=True)  # not wrapped: some lines are copied
 
 
 @local_app.command()
@@ -174,10 +169,13 @@ def status(
     if as_json:
         described = [_status(instance, health) for instance, health in found]
         print(json.dumps(LocalStatusDocument(instances=described)))
-    elif found:
-        results().print(_status_table(found, home))
     else:
-        print(none_here(port))
+        for instance, health in found:
+            record = instance.read()
+            named = f"{record.endpoint} {record.stack}" if record else f"port {instance.port}"
+            _print_line(f"{named}: {health}; logs in {instance.logs.relative_to(home)}")
+        if not found:
+            print(none_here(port))
     states = {health for _, health in found}
     raise typer.Exit(_exit_code(states))
 
@@ -289,17 +287,6 @@ def _listens(url: str) -> bool:
             return True
     except OSError:
         return False
-
-
-def _status_table(found: list[tuple[LocalFiles, LocalState]], project: Path) -> Table:
-    table = Table()
-    for heading in ("Endpoint", "State", "Stack", "Logs"):
-        table.add_column(heading, overflow="fold")
-    for instance, health in found:
-        record = instance.read()
-        named = (record.endpoint, record.stack) if record else (f"port {instance.port}", "")
-        table.add_row(named[0], health, named[1], str(instance.logs.relative_to(project)))
-    return table
 
 
 @contextmanager
