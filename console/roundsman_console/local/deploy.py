@@ -8,7 +8,8 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -166,14 +167,19 @@ def emulator_session(record: LocalRecord) -> boto3.Session:
     )
 
 
+@contextmanager
+def emulator_errors() -> Iterator[None]:
+    """Raise an error of an AWS call as a ConsoleError."""
+    try:
+        yield
+    except (BotoCoreError, ClientError) as error:
+        raise ConsoleError(f"The emulator refused a call: {error}") from error
+
+
 def _stack_outputs(record: LocalRecord) -> dict[str, str]:
     stacks = emulator_session(record).client("cloudformation", endpoint_url=record.endpoint)
-    try:
+    with emulator_errors():
         found = stacks.describe_stacks(StackName=record.stack)["Stacks"]
-    except (BotoCoreError, ClientError) as error:
-        raise ConsoleError(
-            f"Cannot read the outputs of the stack {record.stack}: {error}"
-        ) from error
     return with_agents(
         {
             output["OutputKey"]: output["OutputValue"]

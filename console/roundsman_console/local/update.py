@@ -1,7 +1,6 @@
 """Updates a running local stack in place: its tables and queues keep their data."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from roundsman_console.local.code import (
 from roundsman_console.local.deploy import (
     SamProject,
     built_folder,
+    emulator_errors,
     emulator_session,
 )
 from roundsman_console.local.environment import RUNTIME, ensure_environment
@@ -129,7 +129,7 @@ class CodePutter:
         self._project = project
         self._instance = instance
         self._known = artifacts(project, built_folder(instance))
-        with _emulator_errors():
+        with emulator_errors():
             self._code = StackCode(running_record(instance))
 
     def put(self, files: Iterable[Path]) -> tuple[str, ...] | None:
@@ -144,7 +144,7 @@ class CodePutter:
         if change is None:
             return None
         check_syntax(self._project, files)
-        with self._instance.updating(), _emulator_errors():
+        with self._instance.updating(), emulator_errors():
             record = running_record(self._instance)
             changed = {each.name: each for owners in change.values() for each in owners}
             names = sorted({*record.changed, *changed})
@@ -166,20 +166,11 @@ def _put_code(sam: SamProject, *, deployed: bool) -> None:
         return
     known = artifacts(sam.project, built_folder(sam.instance))
     changed = [each for each in known if each.name in sam.record.changed]
-    with _emulator_errors():
+    with emulator_errors():
         code = StackCode(sam.record)
         code.put(each for each in changed if not (each.is_layer and deployed))
         if deployed:
             code.put_back_layers()
-
-
-@contextmanager
-def _emulator_errors() -> Iterator[None]:
-    """Raise an error of an AWS call as a ConsoleError."""
-    try:
-        yield
-    except (BotoCoreError, ClientError) as error:
-        raise ConsoleError(f"The emulator refused a call: {error}") from error
 
 
 def _state_after_failure(record: LocalRecord) -> str:
