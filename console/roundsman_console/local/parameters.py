@@ -183,12 +183,12 @@ def architecture(machine: str | None = None) -> str:
     Raises ConsoleError if Lambda does not have this architecture.
     """
     machine = machine or platform.machine()
-    names = {"x86_64": "x86_64", "amd64": "x86_64", "arm64": "arm64", "aarch64": "arm64"}
-    if machine.lower() not in names:
+    names = {"x86_64": "x86_64", "arm64": "arm64", "aarch64": "arm64"}
+    if machine not in names:
         raise ConsoleError(
             f"Lambda has no {machine} architecture, so its functions cannot run on this machine."
         )
-    return names[machine.lower()]
+    return names[machine]
 
 
 def choose_parameters(

@@ -5,9 +5,10 @@ import os
 import re
 import secrets
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -15,7 +16,6 @@ from roundsman_console.cli_errors import ConsoleError
 from roundsman_console.local.process import (
     ProcessIdentity,
     command_lines,
-    end_each,
     end_group,
     identify,
 )
@@ -181,7 +181,10 @@ class LocalFiles:
         if record is not None and record.emulator is not None:
             # Killed at once: asked to stop, it first removes its sandboxes' files one by one.
             end_group(record.emulator, patience=0.0)
-        end_each([pid for pid, arguments in command_lines() if self._started(arguments)])
+        for pid, arguments in command_lines():
+            if self._started(arguments):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
         discard(self.folder, into=self.folder.parent.parent / REMOVED)
         if not keep_logs:
             shutil.rmtree(self.logs, ignore_errors=True)
