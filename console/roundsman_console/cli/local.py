@@ -50,6 +50,24 @@ ProjectOption = Annotated[
         "--project", help="The project's folder; this one, or the nearest above it, by default."
     ),
 ]
+PortOption = Annotated[
+    int | None, typer.Option(help="The local AWS on this port; required if several run.")
+]
+ServicesOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="The base URL of all agents' remote services; by default, that of `roundsman services`"
+        ", or that of the last deployment.",
+    ),
+]
+ParamOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="KEY=VALUE",
+        help="A parameter of the template: Key=Value; may be repeated. `deploy` keeps the others.",
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object, for scripts.")]
 
 
@@ -58,20 +76,8 @@ def up(
     port: Annotated[
         int, typer.Option(help="The loopback port to listen on; 0 takes any free port.")
     ] = DEFAULT_PORT,
-    services: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help="The base URL of all agents' remote services; by default, that of `roundsman "
-            "services`.",
-        ),
-    ] = None,
-    param: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="KEY=VALUE", help="A parameter of the template: Key=Value; may be repeated."
-        ),
-    ] = None,
+    services: ServicesOption = None,
+    param: ParamOption = None,
     stack: StackOption = None,
     project: ProjectOption = None,
     as_json: JsonOption = False,
@@ -98,24 +104,9 @@ def up(
 
 @local_app.command()
 def deploy(
-    port: Annotated[
-        int | None, typer.Option(help="The local AWS on this port; required if several run.")
-    ] = None,
-    services: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help="The base URL of all remote services; by default, as at the last deployment.",
-        ),
-    ] = None,
-    param: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="KEY=VALUE",
-            help="A parameter of the template: Key=Value; may be repeated. The others stay as they "
-            "were.",
-        ),
-    ] = None,
+    port: PortOption = None,
+    services: ServicesOption = None,
+    param: ParamOption = None,
     watch: Annotated[
         bool,
         typer.Option("--watch", help="Then deploy each change when it is saved, until Ctrl-C."),
@@ -182,9 +173,7 @@ def status(
 
 @local_app.command()
 def down(
-    port: Annotated[
-        int | None, typer.Option(help="The local AWS on this port; required if several run.")
-    ] = None,
+    port: PortOption = None,
     everything: Annotated[
         bool, typer.Option("--all", help="Every local AWS of this project.")
     ] = False,
