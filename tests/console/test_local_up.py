@@ -206,8 +206,3 @@ def test_what_cannot_be_is_refused_before_anything_is_run(
         up(project, tools, **options)
     assert tools.calls == []
     assert_nothing_is_left(project)
-
-
-def test_outside_a_project_it_says_so(tmp_path: Path) -> None:
-    with pytest.raises(ConsoleError, match=r"There is no template\.yaml in"):
-        up(tmp_path, Tools())

@@ -109,7 +109,7 @@ def declared_parameters(template: Path) -> DeclaredTemplate:
         for parameter, declared in nested.items():
             properties = dict(declared.properties)
             computed = isinstance(given.get(parameter), dict)
-            if parameter in given:  # the block has a value, so none is needed
+            if parameter in given:  # the block gives it
                 value = given[parameter]
                 properties["Default"] = value if isinstance(value, str | int) else ""
             found[f"{name}.{parameter}"] = Declared(properties, computed)
