@@ -164,7 +164,7 @@ def test_a_failed_installation_says_pips_last_line_and_is_tried_again(project: P
 
 def test_an_emulator_that_dies_as_it_starts_is_told_with_its_last_line(project: Path) -> None:
     tools = Tools(emulator_start="sys.exit('no room left')")
-    with pytest.raises(ConsoleError, match="The emulator ended during its start: no room left"):
+    with pytest.raises(ConsoleError, match="The emulator did not start: no room left"):
         up(project, tools)
     assert_nothing_is_left(project)
 

@@ -125,7 +125,7 @@ def start(
 
     The returned record contains the process identity. `extra` is added to the environment
     variables of the emulator. Raises ConsoleError with the last error in the
-    log if the emulator ends, and with the log's path if it does not answer in time.
+    log if the emulator ends or does not answer in time.
     """
     mark = secrets.token_hex(8)
     log = instance.logs / "emulator.log"
@@ -144,18 +144,11 @@ def start(
             start_new_session=True,
         )
     identity = identify(child.pid)
-    ended = f"The emulator ended during its start: {{}} (full log: {log})"
-    if identity is None:
-        raise ConsoleError(ended.format(last_error(log)))
     record = replace(record, emulator=identity, mark=mark, region=REGION)
     instance.write(record)  # before the wait, so that it can be ended in every case
     wait_until(lambda: child.poll() is not None or is_healthy(record), START_WITHIN, every=0.1)
-    if child.poll() is not None:
-        raise ConsoleError(ended.format(last_error(log)))
-    if not is_healthy(record):
-        raise ConsoleError(
-            f"The emulator did not answer within {START_WITHIN:.0f} s; its log is {log}."
-        )
+    if identity is None or not is_healthy(record):
+        raise ConsoleError(f"The emulator did not start: {last_error(log)} (full log: {log})")
     return record, identity
 
 
