@@ -62,6 +62,7 @@ def test_up_says_what_to_type_next_and_which_service_does_not_answer(running: Lo
             "mail": "https://mail.example.com",
             "gift": nobody,
             "pay": nobody,
+            "none": "http://localhost:99999",
         }
         running.record = replace(running.record, services=services)
         lines = up_lines(running, running.stack)
@@ -69,7 +70,8 @@ def test_up_says_what_to_type_next_and_which_service_does_not_answer(running: Lo
     assert lines[1].startswith(f"  export AWS_ENDPOINT_URL={running.endpoint} AWS_ACCESS_KEY_ID=")
     assert "ROUNDSMAN_STACK" not in lines[1]
     assert [line for line in lines if "answers" in line] == [
-        f"No service answers at {nobody}: start yours, or stand-ins with: roundsman services"
+        f"No service answers at {url}: start yours, or stand-ins with: roundsman services"
+        for url in (nobody, "http://localhost:99999")
     ]
     assert lines[-1] == f"To stop it: roundsman local down --port {running.record.port}"
     assert up_lines(running, "another")[1].endswith(f" ROUNDSMAN_STACK={running.stack}")
@@ -178,7 +180,7 @@ def test_down_asks_which_where_several_run(project: Path) -> None:
     assert result.exit_code == 1
     assert "on ports 4510, 4511. Choose one with --port." in result.stderr
     assert local("down", "--port", "4510").exit_code == 0
-    assert local("down", "--all").exit_code == 0
+    assert local("down", "--all", "--port", "4511").exit_code == 0
     assert list(Instances(project)) == []
 
 

@@ -145,7 +145,9 @@ def test_a_failed_build_says_sams_error_and_where_the_log_is(project: Path) -> N
 
 
 def test_a_failed_deployment_without_a_stack_says_sams_error(project: Path) -> None:
-    with pytest.raises(ConsoleError, match=r"^sam deploy failed: Error: no changeset"):
+    with pytest.raises(
+        ConsoleError, match=r"^sam deploy failed: Error: no changeset \(full log: [^ ]+\)$"
+    ):
         up(project, Tools(failing={"deploy": "waiting\nError: no changeset\n"}))
     assert_nothing_is_left(project)
 

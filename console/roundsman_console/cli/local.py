@@ -186,10 +186,10 @@ def down(
     with _sentences():
         home = find_project(project or Path.cwd()).resolve()
         instances = Instances(home)
-        one = None if everything else instances.only(port)
-        if port is not None and one is None:
-            raise ConsoleError(none_here(port))
+        one = instances.only(port) if not everything else None
         found = list(instances) if everything else [one] if one else []
+        if port is not None and not found:
+            raise ConsoleError(none_here(port))
         for instance in found:
             with uninterrupted():
                 instance.remove(keep_logs=True)
@@ -274,7 +274,7 @@ def _listens(url: str) -> bool:
     try:
         with create_connection((parts.hostname, parts.port or 80), timeout=1):
             return True
-    except OSError:
+    except (OSError, ValueError):  # the latter if there is no such port
         return False
 
 
