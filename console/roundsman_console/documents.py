@@ -79,19 +79,6 @@ class LocalUpDocument(TypedDict):
     services: dict[str, str]
 
 
-class LocalDeployDocument(LocalUpDocument):
-    """A local AWS whose stack was updated, with the functions that differ from before.
-
-    A function has its name in the template, after that of its agent's block (`PaymentFunction`).
-    """
-
-    added: list[str]
-    updated: list[str]
-    removed: list[str]
-    seconds: float
-    """The duration of the update."""
-
-
 LocalState: TypeAlias = Literal["healthy", "silent", "starting", "dead"]
 """The state of a local AWS."""
 
@@ -115,15 +102,6 @@ class LocalStatusDocument(TypedDict):
     """The local AWS instances of this project."""
 
     instances: list[LocalInstanceDocument]
-
-
-class LocalDownDocument(TypedDict):
-    """The local AWS instances that were removed."""
-
-    ended: list[Count]
-    """The ports of the instances."""
-    logs: list[str]
-    """The folders of their logs, which are kept until another one starts on the same port."""
 
 
 class ServicesDocument(TypedDict):

@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from roundsman_console.local.progress import ProgressListener
-
 TEMPLATE = """
 Transform: AWS::Serverless-2016-10-31
 Parameters:
@@ -95,7 +93,6 @@ class Call:
 
     command: list[str]
     environment: dict[str, str]
-    folder: Path
 
     def after(self, option: str) -> str:
         return self.command[self.command.index(option) + 1]
@@ -114,17 +111,8 @@ class Tools:
     emulator_start: str = ""  # what the stand-in does before it answers
     calls: list[Call] = field(default_factory=list)
 
-    def __call__(
-        self,
-        command: Sequence[str],
-        *,
-        environment: Mapping[str, str],
-        folder: Path,
-        log: Path,
-        progress: ProgressListener,
-    ) -> int:
-        self.calls.append(Call(list(command), dict(environment), folder))
-        progress.detail("working")
+    def __call__(self, command: Sequence[str], environment: Mapping[str, str], log: Path) -> int:
+        self.calls.append(Call(list(command), dict(environment)))
         if self.interrupted in command:
             raise KeyboardInterrupt
         for word, message in self.failing.items():

@@ -32,7 +32,7 @@ def assert_nothing_is_left(project: Path) -> None:
     assert list(Instances(project)) == []
 
 
-def test_up_builds_deploys_and_prints_the_outputs(project: Path) -> None:
+def test_up_builds_deploys_and_tells_the_outputs(project: Path) -> None:
     tools = Tools()
     with up(project, tools, stack="mine") as local:
         assert local.outputs == {"QueueUrl": "the queue"}
@@ -71,8 +71,7 @@ def test_sam_sees_nothing_of_the_persons_aws_account_nor_of_the_projects_setting
         assert call.environment["AWS_CONFIG_FILE"] == os.devnull
         assert call.environment["SAM_CLI_TELEMETRY"] == "0"
         assert "127.0.0.1" in call.environment["NO_PROXY"]
-        assert Path(call.after("--config-file")).parent == call.folder
-        assert project / ".cache" in call.folder.parents
+        assert project / ".cache" in Path(call.after("--config-file")).parents
     assert "a person's own" not in emulator.values()
     assert emulator["BIND_HOST"] == "127.0.0.1"
 
@@ -108,7 +107,7 @@ def test_a_port_taken_by_another_program_is_one_sentence(project: Path) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(ConsoleError, match=rf"^Port {port} is taken by another program"):
+        with pytest.raises(ConsoleError, match=rf"^Port {port} cannot be used: Address"):
             up(project, Tools(), port=port)
     assert_nothing_is_left(project)
 
@@ -122,21 +121,6 @@ def test_a_free_port_is_none_that_the_system_gives_to_another_program() -> None:
     assert free_port() < min(given)
 
 
-def test_a_port_that_is_taken_is_passed_over_and_it_is_reported_if_none_is_left(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    first = free_port()
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", first))
-        monkeypatch.setattr("roundsman_console.local.emulator.PORTS_TRIED", 1)
-        monkeypatch.setattr(
-            "roundsman_console.local.emulator.NEVER_GIVEN_AWAY", range(first, first + 1)
-        )
-        message = f"^None of 1 ports between {first} and {first} is free: choose one with --port.$"
-        with pytest.raises(ConsoleError, match=message):
-            free_port()
-
-
 @pytest.mark.parametrize("program", ["venv", "pip", "build", "deploy"])
 def test_an_interrupt_at_any_stage_leaves_nothing_running(project: Path, program: str) -> None:
     port = free_port()
@@ -148,48 +132,41 @@ def test_an_interrupt_at_any_stage_leaves_nothing_running(project: Path, program
 
 def test_a_failed_build_says_sams_error_and_where_the_log_is(project: Path) -> None:
     port = free_port()
-    output = "Building\nError: PythonPipBuilder - no such package\n"
+    said = "Building\nError: PythonPipBuilder - no such package\n"
     with pytest.raises(ConsoleError) as caught:
-        up(project, Tools(failing={"build": output}), port=port)
+        up(project, Tools(failing={"build": said}), port=port)
     log = project / ".cache" / "logs" / f"local-{port}" / "sam-build.log"
     assert str(caught.value) == (
         f"sam build failed: Error: PythonPipBuilder - no such package (full log: {log})"
     )
-    assert log.read_text() == output
+    assert log.read_text() == said
     assert_nothing_is_left(project)
     check_port(port)
 
 
 def test_a_failed_deployment_without_a_stack_says_sams_error(project: Path) -> None:
-    with pytest.raises(ConsoleError, match=r"^sam deploy failed: Error: no changeset"):
+    with pytest.raises(
+        ConsoleError, match=r"^sam deploy failed: Error: no changeset \(full log: [^ ]+\)$"
+    ):
         up(project, Tools(failing={"deploy": "waiting\nError: no changeset\n"}))
     assert_nothing_is_left(project)
 
 
 def test_a_failed_installation_says_pips_last_line_and_is_tried_again(project: Path) -> None:
-    output = "Collecting x\nERROR: No matching distribution found for x\n"
+    said = "Collecting x\nERROR: No matching distribution found for x\n"
     with pytest.raises(
-        ConsoleError, match="Output of pip: ERROR: No matching distribution found for x"
+        ConsoleError, match="a package index: ERROR: No matching distribution found for x"
     ):
-        up(project, Tools(failing={"pip": output}))
+        up(project, Tools(failing={"pip": said}))
     assert_nothing_is_left(project)
     tools = Tools()
     up(project, tools).down()
     assert tools.named("pip")
 
 
-def test_a_python_without_venv_is_one_sentence(project: Path) -> None:
-    output = "The virtual environment was not created: ensurepip is not available"
-    with pytest.raises(
-        ConsoleError, match=r"python3-venv for it\. Output: The virtual environment"
-    ):
-        up(project, Tools(failing={"venv": output}))
-    assert_nothing_is_left(project)
-
-
-def test_an_emulator_that_dies_as_it_starts_is_reported_with_its_last_line(project: Path) -> None:
+def test_an_emulator_that_dies_as_it_starts_is_told_with_its_last_line(project: Path) -> None:
     tools = Tools(emulator_start="sys.exit('no room left')")
-    with pytest.raises(ConsoleError, match="The emulator ended during its start: no room left"):
+    with pytest.raises(ConsoleError, match="The emulator did not start: no room left"):
         up(project, tools)
     assert_nothing_is_left(project)
 
@@ -207,14 +184,8 @@ def test_a_changed_lock_makes_a_new_environment(
     assert len({call.command[-1] for call in tools.named("venv")}) == 4  # two of each
 
 
-def test_a_missing_lock_is_one_sentence(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(IN_THE_REPOSITORY, "emulator.txt", project / "emulator.txt")
-    with pytest.raises(ConsoleError, match=r"Cannot read .*emulator\.txt"):
-        up(project, Tools())
-
-
 def test_without_sam_nothing_is_started(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "samcli", None)
+    monkeypatch.setitem(sys.modules, "samcli.yamlhelper", None)
     with pytest.raises(ConsoleError, match="SAM CLI is not installed beside roundsman"):
         up(project, Tools())
     assert_nothing_is_left(project)
@@ -224,8 +195,7 @@ def test_without_sam_nothing_is_started(project: Path, monkeypatch: pytest.Monke
     ("options", "sentence"),
     [
         ({"port": 70000}, "A port must be a number from 0 to 65535, not 70000"),
-        ({"stack": "my stack"}, "A stack's name must be a letter"),
-        ({"services": "localhost:80"}, "--services requires a base URL"),
+        ({"services": "localhost:80"}, "InventoryUrl cannot be 'localhost:80': it must match"),
         ({"parameters": {"Nope": "1"}}, "template.yaml has no parameter Nope; it has: Arch"),
         ({"parameters": {"Interval": "4"}}, "Interval cannot be '4': it must be at least 5"),
     ],
@@ -238,8 +208,3 @@ def test_what_cannot_be_is_refused_before_anything_is_run(
         up(project, tools, **options)
     assert tools.calls == []
     assert_nothing_is_left(project)
-
-
-def test_outside_a_project_it_says_so(tmp_path: Path) -> None:
-    with pytest.raises(ConsoleError, match=r"There is no template\.yaml in"):
-        up(tmp_path, Tools())

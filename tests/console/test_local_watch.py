@@ -1,7 +1,5 @@
 """Watching a project: which files count, when they are at rest, and what each change needs."""
 
-import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,13 +16,11 @@ from roundsman_console.local.code import (
 )
 from roundsman_console.local.process import ProcessIdentity
 from roundsman_console.local.state import LocalFiles, LocalRecord
-from roundsman_console.local.update import LocalUpdate
 from roundsman_console.local.watch import (
-    age,
     changes,
-    describe_update,
     difference,
     name_files,
+    name_functions,
     snapshot,
     watch_project,
 )
@@ -103,7 +99,10 @@ def test_a_file_of_a_function_and_one_of_a_layer_are_copied(project: Path) -> No
     app, module = PAYMENT / "app.py", Path("layers/core/roundsman/a.py")
     change = code_change([app, module], known(project))
     assert change is not None
-    assert {each.name for each in change.changed} == {"PaymentFunction", "the-core"}
+    assert [[each.name for each in change[file]] for file in (app, module)] == [
+        ["PaymentFunction"],
+        ["the-core"],
+    ]
     compiled = project / "build/CoreLayer/python/roundsman/__pycache__/a.cpython-311.pyc"
     compiled.touch()
     copy_files(project, change)
@@ -142,7 +141,7 @@ def test_any_other_file_needs_a_deployment(project: Path, file: str) -> None:
 def test_only_python_is_checked_and_a_removed_file_is_not(project: Path) -> None:
     (project / PAYMENT / "data.json").write_text("(")
     check_syntax(project, [PAYMENT / "data.json", PAYMENT / "gone.py", PAYMENT / "app.py"])
-    (project / PAYMENT / "app.py").write_bytes(b"a\0b")
+    (project / PAYMENT / "app.py").write_text("(")
     with pytest.raises(ConsoleError, match=r"The code that runs stays\.$"):
         check_syntax(project, [PAYMENT / "app.py"])
 
@@ -178,7 +177,7 @@ def test_changed_files_are_reported_once_they_no_longer_change() -> None:
     looks = iter([{}, {a: (1, 1)}, {a: (2, 1)}, {a: (2, 1)}, {a: (2, 1), b: (3, 1)}] * 2)
     naps: list[float] = []
     found = changes(lambda: next(looks), {}, naps.append)
-    assert next(found)[0] == {a}
+    assert next(found) == {a}
     assert len(naps) == 3  # one while nothing changed, two until nothing changed any more
 
 
@@ -186,7 +185,7 @@ def test_a_change_during_an_update_is_in_the_next_set() -> None:
     a, b = Path("a"), Path("b")
     looks = iter([{a: (1, 1)}, {a: (1, 1)}, {a: (1, 1), b: (1, 1)}, {a: (1, 1), b: (1, 1)}])
     found = changes(lambda: next(looks), {}, lambda _: None)
-    assert [next(found)[0], next(found)[0]] == [{a}, {b}]
+    assert [next(found), next(found)] == [{a}, {b}]
 
 
 GONE = ProcessIdentity(2**22 + 1, "never")
@@ -204,15 +203,15 @@ class Stack:
     def __call__(self, *_: object) -> "Stack":
         return self
 
-    def put(self, files: set[Path]) -> LocalUpdate | None:
+    def put(self, files: set[Path]) -> tuple[str, ...] | None:
         self.asked.append(f"put {name_files(files)}")
         self._fail()
-        return LocalUpdate(RECORD, updated=("Mine",)) if self.code_only else None
+        return ("Mine",) if self.code_only else None
 
-    def deploy(self, *_: object) -> LocalUpdate:
+    def deploy(self, *_: object) -> LocalRecord:
         self.asked.append("deploy")
         self._fail()
-        return LocalUpdate(RECORD)
+        return RECORD
 
     def _fail(self) -> None:
         self.failing -= 1
@@ -228,11 +227,7 @@ def watched(
     monkeypatch.setattr(watch, "running_record", lambda _: None)
     lines: list[str] = []
 
-    def changed() -> Iterator[tuple[set[Path], dict[Path, tuple[int, int]]]]:
-        for files in sets:
-            yield files, {}
-
-    watch_project(project, LocalFiles(project / "4510"), {}, lines.append, changed())
+    watch_project(project, LocalFiles(project / "4510"), {}, lines.append, sets)
     return lines[1:]
 
 
@@ -266,7 +261,7 @@ def test_after_a_failed_deployment_each_change_is_deployed(
     original = stack.deploy
     outcomes = iter([1, 0, 0])
 
-    def deploy(*_: object) -> LocalUpdate:
+    def deploy(*_: object) -> LocalRecord:
         stack.failing = next(outcomes)
         return original()
 
@@ -285,21 +280,10 @@ def test_the_watching_ends_where_the_local_aws_has_ended(
     monkeypatch.setattr(watch, "CodePutter", stack)
     monkeypatch.setattr(watch, "running_record", ended)
     with pytest.raises(ConsoleError, match="has ended"):
-        watch_project(
-            project, LocalFiles(project / "4510"), {}, lambda _: None, [({Path("a")}, {})]
-        )
+        watch_project(project, LocalFiles(project / "4510"), {}, lambda _: None, [{Path("a")}])
 
 
 def test_a_line_names_a_few_functions_and_counts_many() -> None:
-    few = LocalUpdate(RECORD, added=("A",), updated=("B", "C"), removed=("D",), seconds=2.04)
-    assert describe_update("x", few) == "x: added A; updated B, C; removed D (2.0 s)"
-    many = LocalUpdate(RECORD, updated=("A", "B", "C", "D"))
-    assert describe_update("x", many, 0.52) == "x: updated 4 functions (0.5 s after it was saved)"
-    assert describe_update("x", LocalUpdate(RECORD)) == "x: no function changed (0.0 s)"
-
-
-def test_the_age_is_that_of_the_newest_file(project: Path) -> None:
-    os.utime(project / PAYMENT / "app.py", (90, 90))
-    os.utime(project / "template.yaml", (95, 95))
-    assert age(project, [PAYMENT / "app.py", Path("template.yaml"), Path("gone")], 100.0) == 5.0
-    assert age(project, [Path("gone")], 100.0) is None
+    assert name_functions(["A", "B", "C"]) == "A, B, C"
+    assert name_functions(["A", "B", "C", "D"]) == "4 functions"
+    assert name_functions([]) == "0 functions"

@@ -18,7 +18,6 @@ from urllib.request import Request, urlopen
 from roundsman_console.local.emulator import free_port
 from roundsman_console.local.environment import ensure_environment
 from roundsman_console.local.process import wait_until
-from roundsman_console.local.progress import ProgressListener
 
 START_WITHIN = 60.0  # seconds
 GIVEN_UP_AFTER_MS = 5000  # the functions' read timeout; those for notes give up after 2 s
@@ -165,7 +164,7 @@ class FaultProxy:
 def fault_proxy(project: Path, upstream_port: int, log: Path, seed: int) -> Iterator[FaultProxy]:
     """A proxy before the emulator that will answer on that port; its dice are thrown by `seed`."""
     proxy = FaultProxy(free_port())
-    python = ensure_environment(project, ProgressListener()).emulator_python
+    python = ensure_environment(project).emulator_python
     where = ("--upstream", f"http://127.0.0.1:{upstream_port}", "--port", str(proxy.port))
     with log.open("w") as out:
         child = subprocess.Popen(

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from roundsman_console.cli_errors import ConsoleError
 from roundsman_console.local import LocalAws
-from roundsman_console.local.progress import shown_progress
+from roundsman_console.local.process import on_stderr
 from roundsman_console.local.project import cache_folder, find_project
 from roundsman_testing.remote_services import RemoteServices
 from tools.demo.observe import Bench
@@ -47,15 +47,14 @@ def run_demo(
     project = find_project(Path.cwd()).resolve()
     sent = _events(project / "events")
     with RemoteServices(port=0) as services:
-        with shown_progress() as progress:
-            local = LocalAws.up(
-                port=0,
-                services=services.url,
-                parameters=PARAMETERS,
-                project=project,
-                enforce_iam=enforce_iam,
-                progress=progress,
-            )
+        local = LocalAws.up(
+            port=0,
+            services=services.url,
+            parameters=PARAMETERS,
+            project=project,
+            enforce_iam=enforce_iam,
+            progress=on_stderr,
+        )
         with local, pointed_at(local.environment), ExitStack() as shown:
             page = shown.enter_context(served_console(console, local.stack)) if ui else None
             bench = Bench(local.outputs, services)

@@ -1,6 +1,7 @@
 """`roundsman local up | deploy | status | down`: a local AWS with the stack."""
 
 import json
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,15 +10,10 @@ from typing import Annotated
 from urllib.parse import urlsplit
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from roundsman_console.arguments import StackOption
 from roundsman_console.cli_errors import ConsoleError, sentences
 from roundsman_console.documents import (
-    LocalDeployDocument,
-    LocalDownDocument,
     LocalInstanceDocument,
     LocalState,
     LocalStatusDocument,
@@ -28,15 +24,18 @@ from roundsman_console.inspector.read.stack import configured_stack
 from roundsman_console.inspector.sanitize import inert
 from roundsman_console.local import DEFAULT_PORT, DEFAULT_STACK, LocalAws
 from roundsman_console.local.emulator import is_healthy
-from roundsman_console.local.parameters import parse_assignments, parse_base_url
-from roundsman_console.local.process import NOTHING_IS_LEFT, stopped_by_signals, uninterrupted
-from roundsman_console.local.progress import shown_progress
+from roundsman_console.local.parameters import parse_assignments
+from roundsman_console.local.process import (
+    NOTHING_IS_LEFT,
+    on_stderr,
+    stopped_by_signals,
+    uninterrupted,
+)
 from roundsman_console.local.project import find_project
-from roundsman_console.local.state import Instances, LocalFiles
-from roundsman_console.local.update import LocalUpdate, running_instance
+from roundsman_console.local.state import Instances, LocalFiles, LocalRecord, none_here
 from roundsman_console.local.update import deploy as update_stack
-from roundsman_console.local.watch import describe_update, snapshot, watch_project
-from roundsman_console.terminal import results
+from roundsman_console.local.update import running_instance
+from roundsman_console.local.watch import snapshot, watch_project
 
 local_app = typer.Typer(
     help="A local AWS on this machine, with the stack deployed on it. No account and no Docker.",
@@ -51,6 +50,24 @@ ProjectOption = Annotated[
         "--project", help="The project's folder; this one, or the nearest above it, by default."
     ),
 ]
+PortOption = Annotated[
+    int | None, typer.Option(help="The local AWS on this port; required if several run.")
+]
+ServicesOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="The base URL of all agents' remote services; by default, that of `roundsman services`"
+        ", or that of the last deployment.",
+    ),
+]
+ParamOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="KEY=VALUE",
+        help="A parameter of the template: Key=Value; may be repeated. `deploy` keeps the others.",
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object, for scripts.")]
 
 
@@ -59,20 +76,8 @@ def up(
     port: Annotated[
         int, typer.Option(help="The loopback port to listen on; 0 takes any free port.")
     ] = DEFAULT_PORT,
-    services: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help="The base URL of all agents' remote services; by default, that of `roundsman "
-            "services`.",
-        ),
-    ] = None,
-    param: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="KEY=VALUE", help="A parameter of the template: Key=Value; may be repeated."
-        ),
-    ] = None,
+    services: ServicesOption = None,
+    param: ParamOption = None,
     stack: StackOption = None,
     project: ProjectOption = None,
     as_json: JsonOption = False,
@@ -81,45 +86,27 @@ def up(
 
     Example: roundsman local up --param LogLevel=DEBUG
     """
-    with _sentences(), shown_progress() as progress:
-        if services is not None:
-            parse_base_url(services)
+    with _sentences():
         local = LocalAws.up(
             port=port,
             services=services,
             parameters=parse_assignments(param or []),
             stack=stack or _stack_of(project),
             project=project,
-            progress=progress,
+            progress=on_stderr,
         )
     if as_json:
-        print(json.dumps(_described(local)))
+        print(json.dumps(_described(local.record)))
         return
-    console = results()
     for line in up_lines(local, _stack_of(project)):
-        console.print(line, soft_wrap=True, markup=False)  # not wrapped: the lines are copied
+        _print_line(line)
 
 
 @local_app.command()
 def deploy(
-    port: Annotated[
-        int | None, typer.Option(help="The local AWS on this port; required if several run.")
-    ] = None,
-    services: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help="The base URL of all remote services; by default, as at the last deployment.",
-        ),
-    ] = None,
-    param: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="KEY=VALUE",
-            help="A parameter of the template: Key=Value; may be repeated. The others stay as they "
-            "were.",
-        ),
-    ] = None,
+    port: PortOption = None,
+    services: ServicesOption = None,
+    param: ParamOption = None,
     watch: Annotated[
         bool,
         typer.Option("--watch", help="Then deploy each change when it is saved, until Ctrl-C."),
@@ -134,26 +121,24 @@ def deploy(
     with _sentences("Stopped; the local AWS keeps running."):
         if watch and as_json:
             raise InvalidArgument("--json prints one update: leave out --watch.")
-        if services is not None:
-            parse_base_url(services)
         asked = parse_assignments(param or [])
         home = find_project(project or Path.cwd()).resolve()
         instance = running_instance(home, port)
         seen = snapshot(home)
-        with shown_progress() as progress:
-            update = update_stack(
-                home, instance, services=services, parameters=asked, progress=progress
-            )
+        began = time.monotonic()
+        record = update_stack(
+            home, instance, services=services, parameters=asked, progress=on_stderr
+        )
         if as_json:
-            print(json.dumps(_updated(update)))
+            print(json.dumps(_described(record)))
             return
-        _print_update(describe_update("The project", update))
+        _print_line(f"Deployed {record.stack} ({time.monotonic() - began:.1f} s).")
         if watch:
-            watch_project(home, instance, seen, _print_update)
+            watch_project(home, instance, seen, _print_line)
 
 
-def _print_update(line: str) -> None:
-    Console(highlight=False, soft_wrap=True).print(escape(inert(line)))
+def _print_line(line: str) -> None:
+    print(inert(line), flush=True)  # not wrapped: some lines are copied
 
 
 @local_app.command()
@@ -170,31 +155,29 @@ def status(
     """
     with _sentences():
         home = find_project(project or Path.cwd()).resolve()
-        instances = _chosen(Instances(home), port)
+        instances = [each for each in Instances(home) if port in (None, each.port)]
     found = [(instance, _health(instance)) for instance in instances]
     if as_json:
         described = [_status(instance, health) for instance, health in found]
         print(json.dumps(LocalStatusDocument(instances=described)))
-    elif found:
-        results().print(_status_table(found, home))
     else:
-        print(
-            "No local AWS runs here." if port is None else f"No local AWS runs here on port {port}."
-        )
+        for instance, health in found:
+            record = instance.read()
+            named = f"{record.endpoint} {record.stack}" if record else f"port {instance.port}"
+            _print_line(f"{named}: {health}; logs in {instance.logs.relative_to(home)}")
+        if not found:
+            print(none_here(port))
     states = {health for _, health in found}
     raise typer.Exit(_exit_code(states))
 
 
 @local_app.command()
 def down(
-    port: Annotated[
-        int | None, typer.Option(help="The local AWS on this port; required if several run.")
-    ] = None,
+    port: PortOption = None,
     everything: Annotated[
         bool, typer.Option("--all", help="Every local AWS of this project.")
     ] = False,
     project: ProjectOption = None,
-    as_json: JsonOption = False,
 ) -> None:
     """Stop a local AWS and remove everything that it created, except its logs.
 
@@ -202,25 +185,17 @@ def down(
     """
     with _sentences():
         home = find_project(project or Path.cwd()).resolve()
-        found = _chosen(Instances(home), port)
+        instances = Instances(home)
+        one = instances.only(port) if not everything else None
+        found = list(instances) if everything else [one] if one else []
         if port is not None and not found:
-            raise ConsoleError(f"No local AWS runs here on port {port}.")
-        if len(found) > 1 and not everything:
-            ports = ", ".join(str(instance.port) for instance in found)
-            raise ConsoleError(
-                f"Several run, on ports {ports}. Choose one with --port, or give --all."
-            )
+            raise ConsoleError(none_here(port))
         for instance in found:
             with uninterrupted():
                 instance.remove(keep_logs=True)
-            if not as_json:
-                print(f"Stopped the local AWS on port {instance.port}.{_logs(instance, home)}")
-    if as_json:
-        ports_ended = [instance.port for instance in found]
-        logs = [str(instance.logs) for instance in found if instance.logs.is_dir()]
-        print(json.dumps(LocalDownDocument(ended=ports_ended, logs=logs)))
-    elif not found:
-        print("No local AWS runs here.")
+            print(f"Stopped the local AWS on port {instance.port}.{_logs(instance, home)}")
+        if not found:
+            print(none_here(None))
 
 
 def _stack_of(project: Path | None) -> str:
@@ -229,10 +204,6 @@ def _stack_of(project: Path | None) -> str:
         return configured_stack(find_project(project or Path.cwd()))
     except StackNotFound:
         return DEFAULT_STACK
-
-
-def _chosen(instances: Instances, port: int | None) -> list[LocalFiles]:
-    return [instance for instance in instances if port in (None, instance.port)]
 
 
 def _logs(instance: LocalFiles, project: Path) -> str:
@@ -258,28 +229,13 @@ def _exit_code(states: set[LocalState]) -> int:
     return STARTING if "starting" in states else 0
 
 
-def _described(local: LocalAws) -> LocalUpDocument:
-    return {
-        "endpoint": local.endpoint,
-        "stack": local.stack,
-        "region": local.region,
-        "outputs": local.outputs,
-        "services": local.services,
-    }
-
-
-def _updated(update: LocalUpdate) -> LocalDeployDocument:
-    record = update.record
+def _described(record: LocalRecord) -> LocalUpDocument:
     return {
         "endpoint": record.endpoint,
         "stack": record.stack,
         "region": record.region,
         "outputs": record.outputs,
         "services": record.services,
-        "added": list(update.added),
-        "updated": list(update.updated),
-        "removed": list(update.removed),
-        "seconds": round(update.seconds, 1),
     }
 
 
@@ -290,16 +246,10 @@ def _status(instance: LocalFiles, health: LocalState) -> LocalInstanceDocument:
         "state": health,
         "log": str(instance.logs / "emulator.log"),
     }
-    if record is not None:
-        described |= {
-            "endpoint": record.endpoint,
-            "stack": record.stack,
-            "region": record.region,
-            "outputs": record.outputs,
-            "services": record.services,
-            "pid": record.emulator.pid if record.emulator else None,
-        }
-    return described
+    if record is None:
+        return described
+    pid = record.emulator.pid if record.emulator else None
+    return {**described, **_described(record), "pid": pid}
 
 
 def up_lines(local: LocalAws, configured: str) -> list[str]:
@@ -324,19 +274,8 @@ def _listens(url: str) -> bool:
     try:
         with create_connection((parts.hostname, parts.port or 80), timeout=1):
             return True
-    except OSError:
+    except (OSError, ValueError):  # the latter if there is no such port
         return False
-
-
-def _status_table(found: list[tuple[LocalFiles, LocalState]], project: Path) -> Table:
-    table = Table()
-    for heading in ("Endpoint", "State", "Stack", "Logs"):
-        table.add_column(heading, overflow="fold")
-    for instance, health in found:
-        record = instance.read()
-        named = (record.endpoint, record.stack) if record else (f"port {instance.port}", "")
-        table.add_row(named[0], health, named[1], str(instance.logs.relative_to(project)))
-    return table
 
 
 @contextmanager

@@ -10,21 +10,23 @@ from typing import Self
 
 from roundsman_console.cli_errors import ConsoleError
 from roundsman_console.local.code import check_syntax, python_files
-from roundsman_console.local.deploy import SamProject, check_sam, check_stack_name
+from roundsman_console.local.deploy import SamProject
 from roundsman_console.local.emulator import check_port, free_port, start
 from roundsman_console.local.environment import RUNTIME, ensure_environment
 from roundsman_console.local.parameters import choose_parameters, declared_parameters, service_urls
 from roundsman_console.local.process import (
     ProcessIdentity,
     ProgramRunner,
+    Progress,
     end_group,
     run,
+    silent,
     uninterrupted,
 )
-from roundsman_console.local.progress import ProgressListener
 from roundsman_console.local.project import find_project
-from roundsman_console.local.rights import allow_batches, enforcing
+from roundsman_console.local.rights import enforcing
 from roundsman_console.local.state import Instances, LocalFiles, LocalRecord
+from roundsman_console.local.update import deploy_stack
 
 DEFAULT_PORT = 4510
 DEFAULT_STACK = "roundsman"
@@ -57,7 +59,7 @@ class LocalAws:
         project: Path | None = None,
         emulator_environment: Mapping[str, str] | None = None,
         enforce_iam: bool = False,
-        progress: ProgressListener | None = None,
+        progress: Progress = silent,
         runner: ProgramRunner = run,
     ) -> Self:
         """Start a local AWS and deploy the project's template to it.
@@ -68,16 +70,12 @@ class LocalAws:
         each function has only the permissions of its role, and the emulator uses TLS;
         `local.rights` describes what is added to the roles.
 
-        Raises ConsoleError if the project, the SAM CLI, a parameter, the stack's name or the port
-        cannot be used, or if the emulator or the deployment fails. After any exception, nothing
-        runs.
+        Raises ConsoleError if the project, the SAM CLI, a parameter or the port cannot be used, or
+        if the emulator or the deployment fails. After any exception, nothing runs.
         """
-        progress = progress or ProgressListener()
         project = find_project(project or Path.cwd()).resolve()
-        check_stack_name(stack)
         if not 0 <= port <= 65535:
             raise ConsoleError(f"A port must be a number from 0 to 65535, not {port}.")
-        check_sam()
         check_syntax(project, python_files(project), "Nothing was started.")
         declared = declared_parameters(project / "template.yaml")
         chosen = choose_parameters(declared, parameters or {}, services, RUNTIME)
@@ -85,8 +83,15 @@ class LocalAws:
         with _removed_on_failure(instance):
             check_port(instance.port)
             environment = ensure_environment(project, progress, runner)
-            progress.stage(f"Starting the local AWS on 127.0.0.1:{instance.port}")
-            record, extra = replace(record, stack=stack), dict(emulator_environment or {})
+            progress(f"Starting the local AWS on 127.0.0.1:{instance.port}")
+            record = replace(
+                record,
+                stack=stack,
+                services=service_urls(declared, chosen),
+                parameters=dict(parameters or {}),
+                services_url=services or "",
+            )
+            extra = dict(emulator_environment or {})
             if enforce_iam:
                 record, variables = enforcing(instance, record)
                 extra |= variables
@@ -101,20 +106,7 @@ class LocalAws:
                 progress=progress,
                 runner=runner,
             )
-            sam.build()
-            outputs = sam.deploy()
-            if enforce_iam:
-                allow_batches(record)
-            urls = service_urls(declared, chosen)
-            record = replace(
-                record,
-                outputs=outputs,
-                services=urls,
-                parameters=dict(parameters or {}),
-                services_url=services or "",
-                deployed=True,
-            )
-            instance.write(record)
+            record = deploy_stack(sam)
         return cls(instance, record, emulator, start_it)
 
     @property

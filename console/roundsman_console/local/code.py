@@ -5,17 +5,18 @@ that it has built is changed in the same way, and Lambda gets it directly.
 """
 
 import io
+import os
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from roundsman.aws.outputs import LIVE
 from roundsman_console.cli_errors import ConsoleError
 from roundsman_console.inspector.stack_resources import ENGINE, stack_resources
 from roundsman_console.local.deploy import emulator_session
-from roundsman_console.local.parameters import nested_templates, read_template
+from roundsman_console.local.parameters import blocks_of, read_template
 from roundsman_console.local.state import LocalRecord
 
 if TYPE_CHECKING:
@@ -61,82 +62,54 @@ def artifacts(project: Path, built: Path) -> list[Artifact]:
 
     Raises ConsoleError if a template cannot be read.
     """
-    template = project / "template.yaml"
+    root = read_template(project / "template.yaml")
     found = [
-        Artifact(str(layer.get("LayerName", name)), True, source, built / name)
-        for name, source, layer in _resources(template, _SAM_LAYER, "ContentUri", {})
+        Artifact(str(layer.get("LayerName", name)), True, Path(source), built / name)
+        for name, source, layer in _resources(root, _SAM_LAYER, "ContentUri", {})
     ]
-    found += _functions(template, built, Path(), {}, prefix="")
-    for block, location, given in nested_templates(template):
-        nested = project / location
-        folder = Path(location).parent
-        prefix = "" if block == ENGINE else block
-        found += _functions(nested, built / block, folder, given, prefix)
+    found += [
+        Artifact(name, False, Path(source), built / name)
+        for name, source, _ in _resources(root, _SAM_FUNCTION, "CodeUri", {})
+    ]
+    for block, location, given in blocks_of(root):
+        nested = read_template(project / location)
+        for name, source, _ in _resources(nested, _SAM_FUNCTION, "CodeUri", given):
+            full_name = name if block == ENGINE else f"{block}{name}"
+            folder = Path(os.path.normpath(Path(location).parent / source))
+            found.append(Artifact(full_name, False, folder, built / block / name))
     return found
 
 
-def _functions(
-    template: Path, built: Path, folder: Path, given: Mapping[str, object], prefix: str
-) -> Iterator[Artifact]:
-    for name, source, _ in _resources(template, _SAM_FUNCTION, "CodeUri", given):
-        yield Artifact(f"{prefix}{name}", False, _normal(folder / source), built / name)
-
-
 def _resources(
-    template: Path, kind: str, uri: str, given: Mapping[str, object]
-) -> Iterator[tuple[str, Path, Mapping[str, object]]]:
+    template: Mapping[str, Any], kind: str, uri: str, given: Mapping[str, object]
+) -> Iterator[tuple[str, str, Mapping[str, object]]]:
     """Yield each resource of a kind whose folder is known: its name, its folder, its properties.
 
     `given` has the parameters of the template.
     """
-    resources = read_template(template).get("Resources")
-    for name, resource in (resources if isinstance(resources, dict) else {}).items():
-        if isinstance(resource, dict) and resource.get("Type") == kind:
+    for name, resource in (template.get("Resources") or {}).items():
+        if resource.get("Type") == kind:
             properties = resource.get("Properties") or {}
             where = properties.get(uri)
             if isinstance(where, dict):
                 where = given.get(str(where.get("Ref")))
             if isinstance(where, str) and "://" not in where:
-                yield str(name), Path(where), properties
+                yield name, where, properties
 
 
-def _normal(path: Path) -> Path:
-    """Resolve `..` in a relative path."""
-    parts: list[str] = []
-    for part in path.parts:
-        if part == ".." and parts:
-            parts.pop()
-        else:
-            parts.append(part)
-    return Path(*parts)
-
-
-@dataclass(frozen=True, slots=True)
-class CodeChange:
-    """Changed files that only have to be copied."""
-
-    copies: Mapping[Path, tuple[Path, ...]]
-    """By the file, which is relative to the project: its copies in artifacts."""
-    changed: tuple[Artifact, ...]
-    """The artifacts with these copies."""
-
-
-def code_change(files: Iterable[Path], known: Iterable[Artifact]) -> CodeChange | None:
-    """Return which copies change with these files; None if the project must be deployed.
+def code_change(
+    files: Iterable[Path], known: Sequence[Artifact]
+) -> Mapping[Path, Sequence[Artifact]] | None:
+    """Return the artifacts that have a copy of each file; None if the project must be deployed.
 
     That is so if a file belongs to no function and no layer, or decides how one is built.
     """
-    copies: dict[Path, tuple[Path, ...]] = {}
-    changed: dict[str, Artifact] = {}
-    known = list(known)
+    found = {}
     for file in files:
-        owners = [each for each in known if file.is_relative_to(each.source)]
-        targets = [each.copy_of(file) for each in owners]
-        if not owners or None in targets:
+        found[file] = [each for each in known if file.is_relative_to(each.source)]
+        if not found[file] or any(each.copy_of(file) is None for each in found[file]):
             return None
-        copies[file] = tuple(target for target in targets if target is not None)
-        changed |= {each.name: each for each in owners}
-    return CodeChange(copies, tuple(changed.values()))
+    return found
 
 
 def python_files(project: Path) -> Iterator[Path]:
@@ -154,27 +127,26 @@ def check_syntax(
     """Raise ConsoleError, which ends with `then`, for the first file that is not valid Python."""
     for file in files:
         source = project / file
-        if file.suffix != ".py" or not source.exists():
+        if file.suffix == ".py" and source.exists():
+            try:
+                compile(source.read_bytes(), str(file), "exec")
+            except SyntaxError as error:
+                raise ConsoleError(f"{file}, line {error.lineno}: {error.msg}. {then}") from error
+
+
+def copy_files(project: Path, change: Mapping[Path, Sequence[Artifact]]) -> None:
+    """Copy the changed files into their artifacts; remove the copies of removed ones."""
+    copies = [(file, each.copy_of(file)) for file, owners in change.items() for each in owners]
+    for file, target in copies:
+        if target is None:  # not so for what `code_change` returns
             continue
-        try:
-            compile(source.read_bytes(), str(file), "exec")
-        except (SyntaxError, ValueError) as error:
-            line = f", line {error.lineno}" if isinstance(error, SyntaxError) else ""
-            said = error.msg if isinstance(error, SyntaxError) else str(error)
-            raise ConsoleError(f"{file}{line}: {said}. {then}") from error
-
-
-def copy_files(project: Path, change: CodeChange) -> None:
-    """Copy the changed files into the artifacts; remove the copies of removed ones."""
-    for file, targets in change.copies.items():
-        for target in targets:
-            for compiled in (target.parent / "__pycache__").glob(f"{target.stem}.*.pyc"):
-                compiled.unlink()  # Python does not compare it with its source
-            if (project / file).exists():
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes((project / file).read_bytes())
-            else:
-                target.unlink(missing_ok=True)
+        for compiled in (target.parent / "__pycache__").glob(f"{target.stem}.*.pyc"):
+            compiled.unlink()  # Python does not compare it with its source
+        if (project / file).exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes((project / file).read_bytes())
+        else:
+            target.unlink(missing_ok=True)
 
 
 def packed(folder: Path) -> bytes:
@@ -238,17 +210,6 @@ class StackCode:
             if any(alias.endswith(f":{function}:{LIVE}") for alias in self._aliases):
                 version = self._client.publish_version(FunctionName=function)["Version"]
                 self._client.update_alias(FunctionName=function, Name=LIVE, FunctionVersion=version)
-
-    def versions(self) -> dict[str, str]:
-        """Return a text for each function that changes whenever the function does."""
-        names = {physical: name for name, physical in self._functions.items()}
-        found: dict[str, str] = {}
-        for page in self._client.get_paginator("list_functions").paginate():
-            for each in page["Functions"]:
-                name = names.get(each.get("FunctionName", ""))
-                if name is not None:
-                    found[name] = f"{each.get('CodeSha256')} {each.get('RevisionId')}"
-        return found
 
     def _use_layers(self, newest: Mapping[str, str]) -> set[str]:
         """Replace the versions of layers that functions use; return the functions that changed."""

@@ -3,14 +3,13 @@
 Neither sees the user's own AWS account and settings.
 """
 
-import importlib.util
 import json
 import os
-import re
 import shutil
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,8 +22,13 @@ from roundsman.aws.outputs import with_agents
 from roundsman_console.cli_errors import ConsoleError
 from roundsman_console.local.environment import EmulatorEnvironment
 from roundsman_console.local.parameters import set_block_parameters
-from roundsman_console.local.process import ProgramRunner, last_error, plain_environment, run
-from roundsman_console.local.progress import ProgressListener
+from roundsman_console.local.process import (
+    ProgramRunner,
+    Progress,
+    last_error,
+    plain_environment,
+    run,
+)
 from roundsman_console.local.state import LocalFiles, LocalRecord
 
 _UNATTENDED = [
@@ -34,23 +38,6 @@ _UNATTENDED = [
     "--no-progressbar",
 ]
 _BEGINNINGS = ("CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS")
-
-
-def check_sam() -> None:
-    """Raise ConsoleError unless the SAM CLI is installed in this Python."""
-    if importlib.util.find_spec("samcli") is None:
-        raise ConsoleError(
-            f"The SAM CLI is not installed beside roundsman (in {sys.prefix}): run `make install`."
-        )
-
-
-def check_stack_name(name: str) -> None:
-    """Raise ConsoleError for a stack name that CloudFormation would reject."""
-    if not re.fullmatch(r"[A-Za-z][-A-Za-z0-9]{0,127}", name):
-        raise ConsoleError(
-            "A stack's name must be a letter, then letters, digits and hyphens, at most 128 "
-            f"characters; {name!r} is not."
-        )
 
 
 def built_folder(instance: LocalFiles) -> Path:
@@ -75,7 +62,7 @@ class SamProject:
     environment: EmulatorEnvironment
     record: LocalRecord
     parameters: Mapping[str, str]
-    progress: ProgressListener
+    progress: Progress
     runner: ProgramRunner = run
 
     def build(self) -> None:
@@ -83,7 +70,7 @@ class SamProject:
 
         Raises ConsoleError.
         """
-        self.progress.stage("Building the functions and layers (sam build)")
+        self.progress("Building the functions and layers (sam build)")
         work, built = _work_folder(self.instance), built_folder(self.instance)
         work.mkdir(exist_ok=True)
         new = built.with_name("build.new")
@@ -102,7 +89,7 @@ class SamProject:
         ConsoleError.
         """
         record = self.record
-        self.progress.stage(f"Deploying the stack {record.stack} (sam deploy)")
+        self.progress(f"Deploying the stack {record.stack} (sam deploy)")
         where = ["--stack-name", record.stack, "--region", record.region, "--resolve-s3"]
         built = built_folder(self.instance) / "template.yaml"
         log = self._sam("deploy", built, *where, *_UNATTENDED)
@@ -125,14 +112,8 @@ class SamProject:
             command += ["--parameter-overrides", *overrides]
         log = self.instance.logs / f"sam-{name}.log"
         log.unlink(missing_ok=True)
-        code = self.runner(
-            command,
-            environment=_sam_environment(self.instance, self.environment, self.record),
-            folder=work,
-            log=log,
-            progress=self.progress,
-        )
-        return None if code == 0 else log
+        environment = _sam_environment(self.instance, self.environment, self.record)
+        return None if self.runner(command, environment, log) == 0 else log
 
 
 def _sam_environment(
@@ -186,14 +167,19 @@ def emulator_session(record: LocalRecord) -> boto3.Session:
     )
 
 
+@contextmanager
+def emulator_errors() -> Iterator[None]:
+    """Raise an error of an AWS call as a ConsoleError."""
+    try:
+        yield
+    except (BotoCoreError, ClientError) as error:
+        raise ConsoleError(f"The emulator refused a call: {error}") from error
+
+
 def _stack_outputs(record: LocalRecord) -> dict[str, str]:
     stacks = emulator_session(record).client("cloudformation", endpoint_url=record.endpoint)
-    try:
+    with emulator_errors():
         found = stacks.describe_stacks(StackName=record.stack)["Stacks"]
-    except (BotoCoreError, ClientError) as error:
-        raise ConsoleError(
-            f"Cannot read the outputs of the stack {record.stack}: {error}"
-        ) from error
     return with_agents(
         {
             output["OutputKey"]: output["OutputValue"]

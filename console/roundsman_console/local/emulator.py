@@ -8,6 +8,7 @@ import socket
 import ssl
 import subprocess
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 
 from roundsman_console.cli_errors import ConsoleError
@@ -19,7 +20,6 @@ REGION = "us-east-1"
 NEVER_GIVEN_AWAY = range(15_000, 32_768)
 """Ports below those that Linux (from 32768) and macOS (from 49152) give to connections and to
 programs that ask for any port."""
-PORTS_TRIED = 50
 
 START_WITHIN = 60.0  # seconds; it needs 1 s to 2 s, and much longer while builds use the processor
 
@@ -95,29 +95,16 @@ def free_port() -> int:
 
     A port that the system chooses could be given to another program before the emulator listens on
     it: between the two, the emulator may have to be installed.
-
-    Raises ConsoleError if none of the ports that were tried is free.
     """
-    for port in secrets.SystemRandom().sample(NEVER_GIVEN_AWAY, PORTS_TRIED):
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
+    while True:
+        port = secrets.choice(NEVER_GIVEN_AWAY)
+        with suppress(ConsoleError):
+            check_port(port)
             return port
-    raise ConsoleError(
-        f"None of {PORTS_TRIED} ports between {NEVER_GIVEN_AWAY.start} and "
-        f"{NEVER_GIVEN_AWAY.stop - 1} is free: choose one with --port."
-    )
 
 
 def check_port(port: int) -> None:
     """Raise ConsoleError if the emulator cannot listen on this loopback port."""
-    with socket.socket() as probe:
-        if probe.connect_ex(("127.0.0.1", port)) == 0:
-            raise ConsoleError(
-                f"Port {port} is taken by another program: choose another with --port."
-            )
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -138,7 +125,7 @@ def start(
 
     The returned record contains the process identity. `extra` is added to the environment
     variables of the emulator. Raises ConsoleError with the last error in the
-    log if the emulator ends, and with the log's path if it does not answer in time.
+    log if the emulator ends or does not answer in time.
     """
     mark = secrets.token_hex(8)
     log = instance.logs / "emulator.log"
@@ -157,18 +144,11 @@ def start(
             start_new_session=True,
         )
     identity = identify(child.pid)
-    ended = f"The emulator ended during its start: {{}} (full log: {log})"
-    if identity is None:
-        raise ConsoleError(ended.format(last_error(log)))
     record = replace(record, emulator=identity, mark=mark, region=REGION)
     instance.write(record)  # before the wait, so that it can be ended in every case
     wait_until(lambda: child.poll() is not None or is_healthy(record), START_WITHIN, every=0.1)
-    if child.poll() is not None:
-        raise ConsoleError(ended.format(last_error(log)))
-    if not is_healthy(record):
-        raise ConsoleError(
-            f"The emulator did not answer within {START_WITHIN:.0f} s; its log is {log}."
-        )
+    if identity is None or not is_healthy(record):
+        raise ConsoleError(f"The emulator did not start: {last_error(log)} (full log: {log})")
     return record, identity
 
 

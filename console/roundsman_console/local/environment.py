@@ -7,23 +7,24 @@ also fails here.
 
 import hashlib
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from roundsman_console.cli_errors import ConsoleError
-from roundsman_console.local.process import ProgramRunner, last_error, plain_environment, run
-from roundsman_console.local.progress import ProgressListener
+from roundsman_console.local.process import (
+    ProgramRunner,
+    Progress,
+    last_error,
+    plain_environment,
+    run,
+    silent,
+)
 from roundsman_console.local.project import cache_folder, exclusive
 from roundsman_console.locks_folder import lock
 
 RUNTIME = f"python{sys.version_info.major}.{sys.version_info.minor}"
 """The Lambda runtime that the functions run on: the Python that makes the environments."""
-
-_CANNOT_MAKE = (
-    "Cannot create the emulator's Python environment; Debian and Ubuntu need python3-venv "
-    "for it. Output:"
-)
-_CANNOT_INSTALL = "Cannot install the emulator; pip must reach a package index once. Output of pip:"
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class EmulatorEnvironment:
 
 
 def ensure_environment(
-    project: Path, progress: ProgressListener, runner: ProgramRunner = run
+    project: Path, progress: Progress = silent, runner: ProgramRunner = run
 ) -> EmulatorEnvironment:
     """Return the project's emulator environment; create it if it does not exist.
 
@@ -53,28 +54,18 @@ def ensure_environment(
     cache = cache_folder(project)
     made = EmulatorEnvironment(cache / f"emulator-{_fingerprint(locks)}")
     complete = made.folder / "complete"
-    another = "Waiting for another command that installs the local AWS"
-    with exclusive(cache / "emulator.lock", waiting=lambda: progress.stage(another)):
+    with exclusive(cache / "emulator.lock"):
         if complete.exists():
             return made
-        progress.stage("Installing the local AWS (once, about 20 s)")
+        progress("Installing the local AWS (once, about 20 s)")
         log = cache / "logs" / "emulator-environment.log"
-        log.parent.mkdir(parents=True, exist_ok=True)
         log.unlink(missing_ok=True)
-        for trouble, command in _steps(made, *locks):
-            try:
-                code = runner(
-                    command,
-                    environment=plain_environment(),
-                    folder=log.parent,
-                    log=log,
-                    progress=progress,
+        for command in _steps(made, *locks):
+            if runner(command, plain_environment(), log) != 0:
+                raise ConsoleError(
+                    "Cannot install the local AWS; it needs Python's venv (python3-venv on Debian) "
+                    f"and a package index: {last_error(log)} (full log: {log})"
                 )
-            except OSError as error:
-                said = f"{trouble} {command[0]} does not start: {error.strerror}."
-                raise ConsoleError(said) from error
-            if code != 0:
-                raise ConsoleError(f"{trouble} {last_error(log)} (full log: {log})")
         complete.touch()
     return made
 
@@ -82,26 +73,19 @@ def ensure_environment(
 def _fingerprint(locks: list[Path]) -> str:
     digest = hashlib.sha256(f"{sys.version} {sys.base_prefix}".encode())
     for path in locks:
-        try:
-            digest.update(path.read_bytes())
-        except OSError as error:
-            raise ConsoleError(
-                f"Cannot read {path}, which lists the packages of the emulator: {error.strerror}."
-            ) from error
+        digest.update(path.read_bytes())
     return digest.hexdigest()[:12]
 
 
 def _steps(
     made: EmulatorEnvironment, emulator_lock: Path, runtime_lock: Path
-) -> list[tuple[str, list[str]]]:
-    """Return the commands that make both environments, each with what its failure means."""
+) -> Iterator[list[str]]:
+    """Yield the commands that make both environments."""
     emulator, functions = str(made.emulator_python), str(made.functions_python)
     venv = [sys.executable, "-m", "venv", "--clear"]
     pip = [emulator, "-m", "pip", "--disable-pip-version-check", "--no-input"]
     wanted = ["install", "--retries", "2", "--progress-bar", "off", "--require-hashes", "-r"]
-    return [
-        (_CANNOT_MAKE, [*venv, str(made.folder / "emulator")]),
-        (_CANNOT_INSTALL, [*pip, *wanted, str(emulator_lock)]),
-        (_CANNOT_MAKE, [*venv, "--without-pip", str(made.folder / "functions")]),
-        (_CANNOT_INSTALL, [*pip, "--python", functions, *wanted, str(runtime_lock)]),
-    ]
+    yield [*venv, str(made.folder / "emulator")]
+    yield [*pip, *wanted, str(emulator_lock)]
+    yield [*venv, "--without-pip", str(made.folder / "functions")]
+    yield [*pip, "--python", functions, *wanted, str(runtime_lock)]

@@ -5,11 +5,9 @@ import platform
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from ipaddress import ip_address
 from pathlib import Path
 from types import ModuleType
 from typing import Any
-from urllib.parse import urlsplit
 
 from roundsman_console.cli_errors import ConsoleError
 from roundsman_testing.remote_services.server import DEFAULT_PORT
@@ -88,33 +86,6 @@ def parse_assignments(assignments: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def parse_base_url(text: str) -> str:
-    """Return a base URL without its trailing slash. Raises ConsoleError if the URL is not valid."""
-    wrong = f"--services requires a base URL such as http://127.0.0.1:8080; {text!r} is not one"
-    if any(character.isspace() or character in "\"'" for character in text):
-        raise ConsoleError(f"{wrong}.")
-    try:
-        parts = urlsplit(text)
-        _ = parts.port  # urlsplit validates the port only when it is read
-    except ValueError as error:
-        raise ConsoleError(f"{wrong}: {error}.") from error
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ConsoleError(f"{wrong}.")
-    if parts.query or parts.fragment or parts.username or parts.password:
-        raise ConsoleError(f"{wrong}: it must have no user, query or fragment.")
-    if parts.scheme == "http" and not _is_this_machine(parts.hostname):
-        raise ConsoleError(f"{wrong}: plain http is for this machine only; use https.")
-    return text.rstrip("/")
-
-
-def _is_this_machine(host: str) -> bool:
-    """As for the agents: `roundsman.agents.http` refuses plain http to another machine."""
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
 @dataclass(frozen=True)
 class DeclaredTemplate:
     """The parameters of a template and of its nested stacks."""
@@ -138,7 +109,7 @@ def declared_parameters(template: Path) -> DeclaredTemplate:
         for parameter, declared in nested.items():
             properties = dict(declared.properties)
             computed = isinstance(given.get(parameter), dict)
-            if parameter in given:  # the block has a value, so none is needed
+            if parameter in given:  # the block gives it
                 value = given[parameter]
                 properties["Default"] = value if isinstance(value, str | int) else ""
             found[f"{name}.{parameter}"] = Declared(properties, computed)
@@ -195,14 +166,6 @@ def _declared(document: Mapping[str, Any]) -> dict[str, Declared]:
     return {str(name): Declared(body) for name, body in sections.items() if isinstance(body, dict)}
 
 
-def nested_templates(template: Path) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    """Yield each block of a nested stack in a local file: its name, the file, its parameters.
-
-    Raises ConsoleError if the template cannot be read.
-    """
-    yield from blocks_of(read_template(template))
-
-
 def blocks_of(document: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
     """Yield each block of a nested stack in a local file: its name, the file, its parameters."""
     resources = document.get("Resources")
@@ -220,12 +183,12 @@ def architecture(machine: str | None = None) -> str:
     Raises ConsoleError if Lambda does not have this architecture.
     """
     machine = machine or platform.machine()
-    names = {"x86_64": "x86_64", "amd64": "x86_64", "arm64": "arm64", "aarch64": "arm64"}
-    if machine.lower() not in names:
+    names = {"x86_64": "x86_64", "arm64": "arm64", "aarch64": "arm64"}
+    if machine not in names:
         raise ConsoleError(
             f"Lambda has no {machine} architecture, so its functions cannot run on this machine."
         )
-    return names[machine.lower()]
+    return names[machine]
 
 
 def choose_parameters(
@@ -236,8 +199,7 @@ def choose_parameters(
     The values in `asked` take precedence over those from the machine and from `services`. Without
     `services`, the agents that have no address get that of `roundsman services`.
 
-    Raises ConsoleError if the template does not declare a name, if a value is not valid, or if a
-    required parameter has no value.
+    Raises ConsoleError if the template does not declare a name, or if a value is not valid.
     """
     declared = template.parameters
     # The tables of a local stack go with it, so nothing need ask for their protection.
@@ -253,17 +215,10 @@ def choose_parameters(
         urls = [name for name in template.service_urls.values() if _has_no_address(declared, name)]
         chosen.update(dict.fromkeys(urls, DEFAULT_SERVICES))
     else:
-        chosen.update(dict.fromkeys(template.service_urls.values(), parse_base_url(services)))
+        chosen.update(dict.fromkeys(template.service_urls.values(), services.rstrip("/")))
     chosen.update(asked)
     for name, value in chosen.items():
-        decided = name == "PythonRuntime" and name not in asked
-        hint = " It is the Python that roundsman runs on: install roundsman on another one."
-        _check(declared, name, value, hint=hint if decided else "")
-    missing = [name for name in declared if _is_required(declared, name) and name not in chosen]
-    if missing:
-        raise ConsoleError(
-            f"template.yaml needs a value for {', '.join(missing)}: give it with --param Key=Value."
-        )
+        _check(declared, name, value)
     return chosen
 
 
@@ -271,11 +226,7 @@ def _has_no_address(declared: Mapping[str, Declared], name: str) -> bool:
     return name in declared and not declared[name].default and not declared[name].computed
 
 
-def _is_required(declared: Mapping[str, Declared], name: str) -> bool:
-    return name in declared and declared[name].default is None
-
-
-def _check(declared: Mapping[str, Declared], name: str, value: str, hint: str) -> None:
+def _check(declared: Mapping[str, Declared], name: str, value: str) -> None:
     if name not in declared:
         known = ", ".join(sorted(declared)) or "none"
         raise ConsoleError(f"template.yaml has no parameter {name}; it has: {known}.")
@@ -284,7 +235,7 @@ def _check(declared: Mapping[str, Declared], name: str, value: str, hint: str) -
         # SAM's syntax for parameter overrides cannot escape it.
         objection = "it must contain no double quote"
     if objection is not None:
-        raise ConsoleError(f"The parameter {name} cannot be {value!r}: {objection}.{hint}")
+        raise ConsoleError(f"The parameter {name} cannot be {value!r}: {objection}.")
 
 
 def service_urls(template: DeclaredTemplate, chosen: Mapping[str, str]) -> dict[str, str]:

@@ -10,10 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
-from typing import Protocol
-
-from roundsman_console.local.progress import ProgressListener
+from typing import TypeAlias
 
 LONGEST_REASON = 600  # characters of an error that are shown; the rest is in the log
 KILLED_WITHIN = 3.0  # seconds in which a killed process disappears, at most; usually it is at once
@@ -116,15 +113,6 @@ def _signal_group(group: int, number: signal.Signals) -> None:
         return  # macOS returns EPERM for a group whose processes are all dead and not yet reaped
 
 
-def end_each(pids: list[int]) -> None:
-    """Kill these processes; those that have already ended are ignored."""
-    for pid in pids:
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            continue
-
-
 def wait_until(true: Callable[[], bool], seconds: float, every: float = 0.05) -> bool:
     """Wait until `true()` is true, at most `seconds`, and return whether it became true.
 
@@ -138,55 +126,45 @@ def wait_until(true: Callable[[], bool], seconds: float, every: float = 0.05) ->
     return True
 
 
-class ProgramRunner(Protocol):
-    """Runs a program and returns its exit code; stdout and stderr go to `log`."""
-
-    def __call__(
-        self,
-        command: Sequence[str],
-        *,
-        environment: Mapping[str, str],
-        folder: Path,
-        log: Path,
-        progress: ProgressListener,
-    ) -> int: ...
+Progress: TypeAlias = Callable[[str], None]
+"""Receives a sentence on each stage of a long operation when it begins."""
 
 
-def run(
-    command: Sequence[str],
-    *,
-    environment: Mapping[str, str],
-    folder: Path,
-    log: Path,
-    progress: ProgressListener,
-) -> int:
-    """Run a program in `folder` to its end, and return its exit code.
+def silent(text: str) -> None:
+    """Show no progress."""
+    del text
 
-    Each line of output goes to `log` and `progress`. The program has its own process group, so an
-    interrupt here ends it and all that it started.
+
+def on_stderr(text: str) -> None:
+    """Print a stage on stderr; stdout is for the result."""
+    print(text, file=sys.stderr, flush=True)
+
+
+ProgramRunner: TypeAlias = Callable[[Sequence[str], Mapping[str, str], Path], int]
+"""Runs a program, given its command, its environment variables and its log, as `run` does."""
+
+
+def run(command: Sequence[str], environment: Mapping[str, str], log: Path) -> int:
+    """Run a program in the folder of its log to its end, and return its exit code.
+
+    Its output is appended to `log`. The program has its own process group, so an interrupt here
+    ends it and all that it started.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     with (
-        log.open("a", encoding="utf-8", errors="replace") as out,
+        log.open("ab") as out,
         subprocess.Popen(
             command,
             env=dict(environment),
-            cwd=folder,
+            cwd=log.parent,
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
+            stdout=out,
             stderr=subprocess.STDOUT,
-            encoding="utf-8",
-            errors="replace",
             start_new_session=True,
         ) as child,
     ):
         leader = identify(child.pid)
         try:
-            for line in child.stdout or ():
-                out.write(line)
-                out.flush()
-                if line.strip():
-                    progress.detail(line.strip())
             return child.wait()
         except BaseException:
             if leader is not None:
@@ -225,22 +203,26 @@ def plain_environment() -> dict[str, str]:
 
 
 @contextmanager
+def _handled(
+    numbers: Sequence[signal.Signals], handler: Callable[..., None] | int
+) -> Iterator[None]:
+    before = {number: signal.signal(number, handler) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, earlier in before.items():
+            signal.signal(number, earlier)
+
+
+@contextmanager
 def uninterrupted() -> Iterator[None]:
     """Ignore SIGINT and SIGTERM inside the context.
 
     A second Ctrl-C cannot interrupt the cleanup after the first one.
     """
-    if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread receives signals
-        return
-    before = {
-        number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)
-    }
-    try:
+    main = threading.current_thread() is threading.main_thread()  # only it receives signals
+    with _handled([signal.SIGINT, signal.SIGTERM] if main else [], signal.SIG_IGN):
         yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 NOTHING_IS_LEFT = "Stopped; nothing is left running."
@@ -252,22 +234,14 @@ def stopped_by_signals(said: str = NOTHING_IS_LEFT) -> Iterator[None]:
 
     Print `said` on stderr then. The KeyboardInterrupt leaves the context.
     """
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        del number, frame  # unused arguments of a signal handler
-        raise KeyboardInterrupt
-
     # SIGINT is set too, because a shell starts background jobs with SIGINT ignored. An ignored
     # SIGHUP stays ignored, because nohup relies on it.
     numbers = [signal.SIGINT, signal.SIGTERM]
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         numbers.append(signal.SIGHUP)
-    before = {number: signal.signal(number, interrupt) for number in numbers}
-    try:
-        yield
-    except KeyboardInterrupt:
-        print(said, file=sys.stderr)
-        raise
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    with _handled(numbers, signal.default_int_handler):
+        try:
+            yield
+        except KeyboardInterrupt:
+            print(said, file=sys.stderr)
+            raise

@@ -27,16 +27,13 @@ def find_project(start: Path) -> Path:
 def cache_folder(project: Path) -> Path:
     """Return the project's `.cache` folder; create it if it does not exist.
 
-    A `.gitignore` in the folder excludes it from git. Raises ConsoleError if it cannot be written.
+    A `.gitignore` in the folder excludes it from git.
     """
     folder = project / CACHE
-    try:
-        folder.mkdir(exist_ok=True)
-        ignore = folder / ".gitignore"
-        if not ignore.exists():
-            ignore.write_text("*\n")
-    except OSError as error:
-        raise ConsoleError(f"Cannot write in {folder}: {error.strerror}.") from error
+    folder.mkdir(exist_ok=True)
+    ignore = folder / ".gitignore"
+    if not ignore.exists():
+        ignore.write_text("*\n")
     return folder
 
 

@@ -14,11 +14,8 @@ from dataclasses import replace
 from json import dumps
 from typing import TYPE_CHECKING, cast
 
-from botocore.exceptions import BotoCoreError, ClientError
-
-from roundsman_console.cli_errors import ConsoleError
 from roundsman_console.inspector.stack_resources import stack_resources
-from roundsman_console.local.deploy import emulator_session
+from roundsman_console.local.deploy import emulator_errors, emulator_session
 from roundsman_console.local.state import LocalFiles, LocalRecord
 
 if TYPE_CHECKING:
@@ -47,7 +44,7 @@ def allow_batches(record: LocalRecord) -> None:
     session = emulator_session(record)
     iam = session.client("iam", endpoint_url=record.endpoint)
     stacks = session.client("cloudformation", endpoint_url=record.endpoint)
-    try:
+    with emulator_errors():
         found = stack_resources(stacks, record.stack)
         roles = [each.physical_id for each in found if each.kind == "AWS::IAM::Role"]
         for role in roles:
@@ -55,8 +52,6 @@ def allow_batches(record: LocalRecord) -> None:
             if also:
                 document = dumps({"Version": "2012-10-17", "Statement": also})
                 iam.put_role_policy(RoleName=role, PolicyName=DEVIATION, PolicyDocument=document)
-    except (BotoCoreError, ClientError) as error:
-        raise ConsoleError(f"The roles of {record.stack} cannot be changed: {error}") from error
 
 
 def _statements(iam: "IAMClient", role: str) -> Iterator[Mapping[str, object]]:

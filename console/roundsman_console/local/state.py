@@ -5,9 +5,10 @@ import os
 import re
 import secrets
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -15,7 +16,6 @@ from roundsman_console.cli_errors import ConsoleError
 from roundsman_console.local.process import (
     ProcessIdentity,
     command_lines,
-    end_each,
     end_group,
     identify,
 )
@@ -110,17 +110,10 @@ def discard(folder: Path, into: Path) -> None:
     into.mkdir(parents=True, exist_ok=True)
     if folder.exists():
         os.rename(folder, into / f"{folder.name}-{secrets.token_hex(8)}")
-    if any(into.iterdir()):
-        # The shell ends at once, and its child goes on without a parent and without a terminal.
-        remover = ["/bin/sh", "-c", 'rm -rf -- "$1"/* &', "sh", str(into)]
-        subprocess.run(
-            remover,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-            check=False,
-        )
+    # The shell ends at once, and its child goes on without a parent and without a terminal.
+    emptying = 'rm -rf -- "$1"/* </dev/null >/dev/null 2>&1 &'
+    remover = ["/bin/sh", "-c", emptying, "sh", str(into)]
+    subprocess.run(remover, start_new_session=True, check=False)
 
 
 @dataclass(frozen=True)
@@ -188,7 +181,10 @@ class LocalFiles:
         if record is not None and record.emulator is not None:
             # Killed at once: asked to stop, it first removes its sandboxes' files one by one.
             end_group(record.emulator, patience=0.0)
-        end_each([pid for pid, arguments in command_lines() if self._started(arguments)])
+        for pid, arguments in command_lines():
+            if self._started(arguments):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
         discard(self.folder, into=self.folder.parent.parent / REMOVED)
         if not keep_logs:
             shutil.rmtree(self.logs, ignore_errors=True)
@@ -251,10 +247,24 @@ class Instances:
             instance.remove()
             owner = identify(os.getpid())
             if owner is None:
-                raise ConsoleError(
-                    "Cannot list the processes of this machine: it has neither /proc nor ps."
-                )
+                raise ConsoleError("This machine has neither /proc nor ps, which list processes.")
             instance.temporary.mkdir(parents=True)
             record = LocalRecord(port, owner)
             instance.write(record)
         return instance, record
+
+    def only(self, port: int | None) -> LocalFiles | None:
+        """Return the instance on a port, or the only one there is; None if there is none.
+
+        Raises ConsoleError if there are several and `port` is None.
+        """
+        found = [instance for instance in self if port in (None, instance.port)]
+        if len(found) > 1:
+            ports = ", ".join(str(instance.port) for instance in found)
+            raise ConsoleError(f"Several run, on ports {ports}. Choose one with --port.")
+        return found[0] if found else None
+
+
+def none_here(port: int | None) -> str:
+    """Return the sentence that no local AWS runs, or none on this port."""
+    return "No local AWS runs here." if port is None else f"No local AWS runs here on port {port}."

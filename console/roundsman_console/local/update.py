@@ -1,9 +1,7 @@
 """Updates a running local stack in place: its tables and queues keep their data."""
 
-import time
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -20,28 +18,16 @@ from roundsman_console.local.code import (
 from roundsman_console.local.deploy import (
     SamProject,
     built_folder,
-    check_sam,
+    emulator_errors,
     emulator_session,
 )
 from roundsman_console.local.environment import RUNTIME, ensure_environment
 from roundsman_console.local.parameters import choose_parameters, declared_parameters, service_urls
-from roundsman_console.local.process import ProgramRunner, run
-from roundsman_console.local.progress import ProgressListener
+from roundsman_console.local.process import ProgramRunner, Progress, run, silent
 from roundsman_console.local.rights import allow_batches
-from roundsman_console.local.state import Instances, LocalFiles, LocalRecord
+from roundsman_console.local.state import Instances, LocalFiles, LocalRecord, none_here
 
 UP = "`roundsman local up` starts one"
-
-
-@dataclass(frozen=True, slots=True)
-class LocalUpdate:
-    """An update of a running stack: its functions, by their names in the template."""
-
-    record: LocalRecord
-    added: tuple[str, ...] = ()
-    updated: tuple[str, ...] = ()
-    removed: tuple[str, ...] = ()
-    seconds: float = 0.0
 
 
 def running_instance(project: Path, port: int | None) -> LocalFiles:
@@ -49,15 +35,11 @@ def running_instance(project: Path, port: int | None) -> LocalFiles:
 
     Raises ConsoleError if none runs there, or if several run and `port` is None.
     """
-    found = [each for each in Instances(project) if port in (None, each.port)]
-    if not found:
-        where = "here" if port is None else f"here on port {port}"
-        raise ConsoleError(f"No local AWS runs {where}; {UP}.")
-    if len(found) > 1:
-        ports = ", ".join(str(each.port) for each in found)
-        raise ConsoleError(f"Several run, on ports {ports}. Choose one with --port.")
-    running_record(found[0])
-    return found[0]
+    instance = Instances(project).only(port)
+    if instance is None:
+        raise ConsoleError(f"{none_here(port)} {UP}.")
+    running_record(instance)
+    return instance
 
 
 def running_record(instance: LocalFiles) -> LocalRecord:
@@ -67,7 +49,7 @@ def running_record(instance: LocalFiles) -> LocalRecord:
         return record
     if record is not None and record.is_starting():
         raise ConsoleError(f"The local AWS on port {instance.port} is still starting.")
-    raise ConsoleError(f"The local AWS on port {instance.port} has ended; {UP}.")
+    raise ConsoleError(f"The local AWS on port {instance.port} has ended. {UP}.")
 
 
 def deploy(
@@ -76,19 +58,16 @@ def deploy(
     *,
     services: str | None = None,
     parameters: Mapping[str, str] | None = None,
-    progress: ProgressListener | None = None,
+    progress: Progress = silent,
     runner: ProgramRunner = run,
-) -> LocalUpdate:
-    """Build the project and update the instance's stack with it.
+) -> LocalRecord:
+    """Build the project, update the instance's stack with it, and return its new record.
 
     `services` and `parameters` are as for `LocalAws.up`. Without them, those of the last deployment
     are used; a parameter that the template no longer has is left out. After an exception the stack
     runs as before. Raises ConsoleError if the instance does not run, if a file is not valid Python,
     or if the project cannot be built or deployed.
     """
-    began = time.monotonic()
-    progress = progress or ProgressListener()
-    check_sam()
     with instance.updating():
         record = running_record(instance)
         check_syntax(project, python_files(project))
@@ -97,41 +76,46 @@ def deploy(
             name: value for name, value in record.parameters.items() if name in declared.parameters
         }
         asked = {**before, **(parameters or {})}
-        url = services or record.services_url or None
-        chosen = choose_parameters(declared, asked, url, RUNTIME)
-        environment = ensure_environment(project, progress, runner)
-        with _emulator_errors():
-            old = StackCode(record).versions()
+        url = services or record.services_url
+        chosen = choose_parameters(declared, asked, url or None, RUNTIME)
+        record = replace(
+            record,
+            services=service_urls(declared, chosen),
+            parameters=asked,
+            services_url=url,
+        )
         sam = SamProject(
             project=project,
             instance=instance,
-            environment=environment,
+            environment=ensure_environment(project, progress, runner),
             record=record,
             parameters=chosen,
             progress=progress,
             runner=runner,
         )
-        sam.build()
-        try:
-            outputs = sam.deploy()
-        except ConsoleError as error:
-            _put_code(project, instance, record, deployed=False)
-            raise ConsoleError(f"{error}. {_state_after_failure(record)}") from error
-        if record.certificate:  # IAM is enforced
-            allow_batches(record)
-        record = replace(
-            record,
-            outputs=outputs,
-            services=service_urls(declared, chosen),
-            parameters=asked,
-            services_url=url or "",
-        )
-        _put_code(project, instance, record, deployed=True)
-        record = replace(record, changed=[])
-        with _emulator_errors():
-            new = StackCode(record).versions()
-        instance.write(record)
-        return _difference(record, old, new, time.monotonic() - began)
+        return deploy_stack(sam)
+
+
+def deploy_stack(sam: SamProject) -> LocalRecord:
+    """Build a project, deploy it, and return the record of its stack, which is stored.
+
+    After an exception a stack that was there before runs as before. Raises ConsoleError.
+    """
+    record = sam.record
+    sam.build()
+    try:
+        outputs = sam.deploy()
+    except ConsoleError as error:
+        if not record.deployed:
+            raise
+        _put_code(sam, deployed=False)
+        raise ConsoleError(f"{error}. {_state_after_failure(record)}") from error
+    if record.certificate:  # IAM is enforced
+        allow_batches(record)
+    _put_code(sam, deployed=True)
+    record = replace(record, outputs=outputs, deployed=True, changed=[])
+    sam.instance.write(record)
+    return record
 
 
 class CodePutter:
@@ -145,69 +129,48 @@ class CodePutter:
         self._project = project
         self._instance = instance
         self._known = artifacts(project, built_folder(instance))
-        with _emulator_errors():
+        with emulator_errors():
             self._code = StackCode(running_record(instance))
 
-    def put(self, files: Iterable[Path]) -> LocalUpdate | None:
+    def put(self, files: Iterable[Path]) -> tuple[str, ...] | None:
         """Put these files, which are relative to the project, where copies of them run.
 
-        Returns None if they need a deployment. Raises ConsoleError if a file is not valid Python,
-        if the instance does not run, or if the emulator refuses.
+        Returns the names of the functions that changed; None if the files need a deployment.
+        Raises ConsoleError if a file is not valid Python, if the instance does not run, or if the
+        emulator refuses.
         """
-        began = time.monotonic()
         files = list(files)
         change = code_change(files, self._known)
         if change is None:
             return None
         check_syntax(self._project, files)
-        with self._instance.updating(), _emulator_errors():
+        with self._instance.updating(), emulator_errors():
             record = running_record(self._instance)
-            names = sorted({*record.changed, *(each.name for each in change.changed)})
+            changed = {each.name: each for owners in change.values() for each in owners}
+            names = sorted({*record.changed, *changed})
             # Stored before the functions differ from what CloudFormation knows.
             record = replace(record, changed=names)
             self._instance.write(record)
             copy_files(self._project, change)
-            updated = self._code.put(change.changed)
-        return LocalUpdate(record, updated=updated, seconds=time.monotonic() - began)
+            return self._code.put(changed.values())
 
 
-def _put_code(project: Path, instance: LocalFiles, record: LocalRecord, *, deployed: bool) -> None:
+def _put_code(sam: SamProject, *, deployed: bool) -> None:
     """Let functions whose code was replaced without CloudFormation run the code of the last build.
 
     CloudFormation does not know that code: it may see no difference where there is one, and it
     takes the code back when it restores a stack. With `deployed`, the stack's layers are those of
     the last build.
     """
-    if not record.changed:
+    if not sam.record.changed:
         return
-    known = artifacts(project, built_folder(instance))
-    changed = [each for each in known if each.name in record.changed]
-    with _emulator_errors():
-        code = StackCode(record)
+    known = artifacts(sam.project, built_folder(sam.instance))
+    changed = [each for each in known if each.name in sam.record.changed]
+    with emulator_errors():
+        code = StackCode(sam.record)
         code.put(each for each in changed if not (each.is_layer and deployed))
         if deployed:
             code.put_back_layers()
-
-
-@contextmanager
-def _emulator_errors() -> Iterator[None]:
-    """Raise an error of an AWS call as a ConsoleError."""
-    try:
-        yield
-    except (BotoCoreError, ClientError) as error:
-        raise ConsoleError(f"The emulator refused a call: {error}") from error
-
-
-def _difference(
-    record: LocalRecord, old: Mapping[str, str], new: Mapping[str, str], seconds: float
-) -> LocalUpdate:
-    return LocalUpdate(
-        record,
-        added=tuple(sorted(new.keys() - old.keys())),
-        updated=tuple(sorted(name for name in new.keys() & old.keys() if new[name] != old[name])),
-        removed=tuple(sorted(old.keys() - new.keys())),
-        seconds=seconds,
-    )
 
 
 def _state_after_failure(record: LocalRecord) -> str:

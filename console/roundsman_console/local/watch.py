@@ -6,7 +6,7 @@ from pathlib import Path
 
 from roundsman_console.cli_errors import ConsoleError
 from roundsman_console.local.state import LocalFiles
-from roundsman_console.local.update import CodePutter, LocalUpdate, deploy, running_record
+from roundsman_console.local.update import CodePutter, deploy, running_record
 
 WATCHED = ("template.yaml", "stacks", "functions", "layers")
 INTERVAL = 0.2  # seconds between two looks; one at the example's 200 files takes 3 ms
@@ -35,13 +35,9 @@ def snapshot(project: Path) -> Snapshot:
 
 def _is_ignored(name: str) -> bool:
     """Whether an editor or a tool gives this name to a file of its own, or to a folder of them."""
-    return (
-        name.startswith((".", "#"))
-        or name.endswith(("~", ".pyc", ".tmp"))
-        or (
-            name in ("__pycache__", "4913")  # the latter is vim's, which tries the folder with it
-        )
-    )
+    # 4913 is vim's, which tries the folder with it.
+    ignored = name.startswith((".", "#")) or name in ("__pycache__", "4913")
+    return ignored or name.endswith(("~", ".pyc", ".tmp"))
 
 
 def difference(before: Snapshot, after: Snapshot) -> set[Path]:
@@ -51,8 +47,8 @@ def difference(before: Snapshot, after: Snapshot) -> set[Path]:
 
 def changes(
     look: Callable[[], Snapshot], seen: Snapshot, sleep: Callable[[float], None] = time.sleep
-) -> Iterator[tuple[set[Path], Snapshot]]:
-    """Yield each set of files that changed since `seen`, with their new state, without end.
+) -> Iterator[set[Path]]:
+    """Yield each set of files that changed since `seen`, without end.
 
     Files are yielded when they are at rest: two looks in a row found the same. What changes while
     the caller handles one set is in the next one.
@@ -68,7 +64,7 @@ def changes(
             if again == now:
                 break
             now = again
-        yield difference(seen, now), now
+        yield difference(seen, now)
         seen = now
 
 
@@ -77,7 +73,7 @@ def watch_project(
     instance: LocalFiles,
     seen: Snapshot,
     show: Callable[[str], None],
-    changed: Iterable[tuple[set[Path], Snapshot]] | None = None,
+    changed: Iterable[set[Path]] | None = None,
 ) -> None:
     """Update the instance's stack after each change of the project's files, until Ctrl-C.
 
@@ -87,17 +83,19 @@ def watch_project(
     putter: CodePutter | None = CodePutter(project, instance)
     pending: set[Path] = set()  # changed, and not deployed because of an error
     show(f"Watching {', '.join(WATCHED)} in {project} (Ctrl-C ends the watching).")
-    for files, _ in changed or changes(lambda: snapshot(project), seen):
+    for files in changed or changes(lambda: snapshot(project), seen):
         pending |= files
         what = name_files(pending)
+        began = time.monotonic()
         try:
-            update = putter.put(pending) if putter is not None else None
-            if update is None:
+            updated = putter.put(pending) if putter is not None else None
+            if updated is None:
                 putter = None  # until a deployment succeeds, each change needs one
                 show(f"{what}: deploying the stack")
-                update = deploy(project, instance)
+                deploy(project, instance)
                 putter = CodePutter(project, instance)
-            show(describe_update(what, update, age(project, files, time.time())))
+            done = "deployed the stack" if updated is None else f"updated {name_functions(updated)}"
+            show(f"{what}: {done} ({time.monotonic() - began:.1f} s)")
             pending = set()
         except ConsoleError as error:
             show(f"{what}: {error}")
@@ -110,33 +108,6 @@ def name_files(files: Iterable[Path]) -> str:
     return f"{first} and {len(others)} more" if others else first
 
 
-def describe_update(what: str, update: LocalUpdate, since_saved: float | None = None) -> str:
-    """Return a line about an update. `since_saved` are the seconds since its files were saved."""
-    changes_of_functions = (
-        ("added", update.added),
-        ("updated", update.updated),
-        ("removed", update.removed),
-    )
-    parts = [f"{verb} {_names(names)}" for verb, names in changes_of_functions if names]
-    took = f"{update.seconds:.1f} s"
-    if since_saved is not None:
-        took = f"{since_saved:.1f} s after it was saved"
-    return f"{what}: {'; '.join(parts) or 'no function changed'} ({took})"
-
-
-def _names(functions: Sequence[str]) -> str:
-    return ", ".join(functions) if len(functions) <= NAMED else f"{len(functions)} functions"
-
-
-def age(project: Path, files: Iterable[Path], now: float) -> float | None:
-    """Return the seconds since the newest of these files was written; None if all were removed.
-
-    `now` is in seconds since the epoch.
-    """
-    written = []
-    for file in files:
-        try:
-            written.append((project / file).stat().st_mtime)
-        except OSError:
-            continue
-    return max(now - max(written), 0.0) if written else None
+def name_functions(functions: Sequence[str]) -> str:
+    """Return the names of functions, or how many there are."""
+    return ", ".join(functions) if 0 < len(functions) <= NAMED else f"{len(functions)} functions"
