@@ -26,7 +26,7 @@ def clock() -> Clock:
     return Clock()
 
 
-def said_while(
+def progress_of(
     clock: Clock,
     work: Callable[[StepRequest], object],
     asked: AgentRequest = ASKED,
@@ -49,13 +49,13 @@ def every_second(clock: Clock, seconds: int) -> Callable[[StepRequest], None]:
 
 
 def test_progress_is_reported_at_once_and_then_three_times_in_a_heartbeat(clock: Clock) -> None:
-    progress = said_while(clock, every_second(clock, 12))
+    progress = progress_of(clock, every_second(clock, 12))
     assert [each.finished_at - NOW for each in progress] == [0, 3_000, 6_000, 9_000]
     assert {each.outcome for each in progress} == {Outcome.PROGRESS}
 
 
 def test_progress_names_its_attempt_and_keeps_its_note_for_the_log(clock: Clock) -> None:
-    [progress] = said_while(clock, every_second(clock, 1))
+    [progress] = progress_of(clock, every_second(clock, 1))
     assert (progress.task_id, progress.step, progress.operation, progress.agent) == (
         "ord-1",
         "pack",
@@ -70,17 +70,17 @@ def test_progress_names_its_attempt_and_keeps_its_note_for_the_log(clock: Clock)
 
 
 def test_a_step_that_nobody_waits_to_hear_of_says_nothing(clock: Clock) -> None:
-    assert said_while(clock, every_second(clock, 3), replace(ASKED, heartbeat_by=None)) == []
+    assert progress_of(clock, every_second(clock, 3), replace(ASKED, heartbeat_by=None)) == []
 
 
 def test_a_plan_with_a_heartbeat_is_kept_by_code_that_has_none(clock: Clock) -> None:
     plain = replace(pack, heartbeat_within=None)
-    progress = said_while(clock, every_second(clock, 12), step=plain)
+    progress = progress_of(clock, every_second(clock, 12), step=plain)
     assert [each.finished_at - NOW for each in progress] == [0, 3_000, 6_000, 9_000]
 
 
 def test_no_progress_is_reported_after_complete_by(clock: Clock) -> None:
-    progress = said_while(clock, every_second(clock, 70))
+    progress = progress_of(clock, every_second(clock, 70))
     assert progress[-1].finished_at == NOW + 57_000
 
 
@@ -103,11 +103,11 @@ def test_progress_does_not_begin_anew_with_each_try(clock: Clock) -> None:
         asked.progress()
         raise ConnectionError
 
-    assert len(said_while(clock, work)) == 1
+    assert len(progress_of(clock, work)) == 1
 
 
 def test_a_strange_note_never_spoils_the_work(clock: Clock) -> None:
-    [progress] = said_while(clock, lambda asked: asked.progress("\ud800" * 5_000))
+    [progress] = progress_of(clock, lambda asked: asked.progress("\ud800" * 5_000))
     assert len(str(progress.result).encode()) <= 1_000
 
 
