@@ -187,7 +187,7 @@ def test_a_deep_look_finds_what_no_lane_shows(operator: Operator) -> None:
     assert "1 open and 0 archived tasks; more open tasks exist (raise --limit)." in cut.stdout
 
 
-def test_what_may_not_be_looked_at_is_said_and_the_rest_is_looked_at(
+def test_what_may_not_be_read_is_reported_and_the_rest_is_read(
     operator: Operator,
 ) -> None:
     operator.world.supervise()
