@@ -10,13 +10,27 @@ from roundsman.agents import agent as agents
 from roundsman.agents.agent import NO_HANDLER, Agent
 from roundsman.agents.outcomes import permanent
 from roundsman.agents.request import StepRequest
+from roundsman.errors import DefinitionError
+from roundsman.model.holds import BREAKER
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.plan import plan_of
 from roundsman.model.scheduler_queues import QueueDepth
 from roundsman.model.states import TaskState
-from roundsman.model.workflow import Priority, Retry
-from roundsman_testing import FOR_EVER, Capacity, Circuit, Mishaps, ProcessingOptions, World
-from roundsman_testing.world.queues import COMMANDS, ORDERS, REPLIES, REQUESTS
+from roundsman.model.workflow import Archive, Priority, Retry
+from roundsman_testing import (
+    FOR_EVER,
+    Capacity,
+    Circuit,
+    Crash,
+    Fault,
+    Faults,
+    Mishaps,
+    ProcessingOptions,
+    World,
+)
+from roundsman_testing.world.capacity import Invocation
+from roundsman_testing.world.outbox import WorldOutbox
+from roundsman_testing.world.queues import COMMANDS, ORDERS, REPLIES, REQUESTS, QueuedMessage
 from roundsman_testing.world.world import MORNING
 from tests.world.shop import FENCED, ONCE, a_step, a_workflow, requests_sent, waiting
 
@@ -399,3 +413,91 @@ def test_an_order_of_a_new_workflow_is_rejected_by_the_old_submission() -> None:
 def test_a_deployment_that_takes_less_than_no_time_is_refused() -> None:
     with pytest.raises(ValueError, match="a deployment takes some time or none"):
         World(OLD).deploy(NEW, over=-A_SECOND)
+
+
+def test_a_process_that_dies_takes_its_whole_batch_with_it() -> None:
+    faults = Faults().on("create", Fault.CRASH_BEFORE, nth=3)
+    limits = {"submission": Capacity(batch=10)}
+    world = World(a_workflow(charge), capacity=limits, faults=faults)
+    orders = [world.submit() for _ in range(5)]
+    world.run(for_=30 * A_SECOND)
+    assert {mail.receives for mail in world.queues.waiting} == {1}, "those that were done, too"
+    world.run()
+    assert {world.task(order).state for order in orders} == {TaskState.COMPLETED}
+    assert faults.calls.count("create") == 2 + 1 + 5
+
+
+def test_a_poison_message_is_alone_in_the_dead_letters() -> None:
+    limits = {"submission": Capacity(batch=10)}
+    world = World(a_workflow(charge), capacity=limits)
+    orders = [world.submit() for _ in range(4)]
+    handle = world.processes.handle
+
+    def dies(mail: QueuedMessage, post: WorldOutbox, run: Invocation) -> str:
+        if mail.queue == ORDERS and orders[1] in mail.body:
+            raise Crash("poison")
+        return handle(mail, post, run)
+
+    world.processes.handle = dies  # type: ignore[method-assign]  # no fault dies for one message
+    world.run()
+    assert [orders[1] in mail.body for mail in world.queues.dead] == [True]
+    assert {world.task(order).state for order in orders if order != orders[1]} == {
+        TaskState.COMPLETED
+    }
+
+
+def test_a_deployment_of_an_agent_without_a_function_for_its_new_step_is_refused_and_not_made() -> (
+    None
+):
+    old, agent = a_step("charge", agent="bank"), Agent("bank")
+    agent.performs(old)(lambda request: None)
+    world = World(a_workflow(old), agents=[agent])
+    newer = a_workflow(old, a_step("receipt", old, agent="bank"))
+    for _ in range(2):
+        with pytest.raises(DefinitionError, match="receipt"):
+            world.deploy(newer)
+    order = world.submit()
+    world.run()
+    assert list(world.task(order).steps) == ["charge"]
+
+
+def test_a_long_run_of_one_archived_order_is_not_taken_for_endless() -> None:
+    world = World(a_workflow(charge, on_failure=Archive()))
+    world.on("charge").refuses("Closed")
+    order = world.submit()
+    world.run(for_=timedelta(days=40))
+    assert world.task(order).state is TaskState.ARCHIVED
+
+
+def test_a_bulk_run_of_no_order_and_a_release_of_what_is_not_held_are_harmless() -> None:
+    world = World(a_workflow(charge))
+    world.resubmit_in_bulk([])
+    world.release("charge", BREAKER)
+    world.run(for_=60 * A_MINUTE)
+
+
+def test_times_that_make_no_sense_are_refused() -> None:
+    world = World(a_workflow(charge))
+    for act in (
+        lambda: world.down("scheduler", -A_MINUTE),
+        lambda: world.tables_down(-A_MINUTE),
+        lambda: world.hold("charge", -A_MINUTE),
+        lambda: world.run(for_=-A_MINUTE),
+        lambda: World(a_workflow(charge), interval=timedelta(milliseconds=0.1)),
+        lambda: Capacity(batch=11),
+        lambda: world.resubmit_in_bulk("ord-1"),
+    ):
+        with pytest.raises(ValueError):  # noqa: PT011  # each has its own sentence
+            act()
+
+
+def test_a_call_of_before_a_restore_does_not_bring_its_request_back() -> None:
+    world = World(a_workflow(charge))
+    world.on("charge").takes(10 * A_MINUTE)
+    backup = world.backup()
+    order = world.submit()
+    world.run(until=lambda: bool(world.standing(order)))
+    world.restore(backup)
+    world.kill("charge")
+    assert [mail.queue for mail in world.queues.waiting if mail.queue == REQUESTS] == []
+    world.run()

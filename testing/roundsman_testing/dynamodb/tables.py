@@ -615,6 +615,8 @@ class MemoryDynamoDB:
         self._place_item(write.table, write.key, write.new)
 
     def _report(self, write: _Write) -> None:
+        if write.old is None and write.new is None:
+            return  # there was nothing to delete
         for hook in self.on_write:
             hook(write.table.name, write.old, write.new)
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+
 FUNCTION_LASTS = 15 * MINUTE
 """The timeout of an agent's function, in ms: long enough not to end an attempt before complete-by.
 On AWS the template has to ensure that."""
@@ -50,7 +51,7 @@ def all_agents(workflows: Collection[Workflow], given: Iterable[Agent]) -> dict[
         known = ", ".join(sorted(asked))
         raise ValueError(f"no step of this world is of agent {idle[0]!r}; the steps' are {known}")
     for agent in agents.values():
-        agent.check_functions(workflows)
+        agent.check_functions(tuple(workflows)[::-1])  # of two versions, the first is the newest
     stand_ins: dict[str, Agent] = {}
     bound: dict[tuple[str, str], Step] = {}  # workflows, and versions of one, may share a step
     for workflow in workflows:

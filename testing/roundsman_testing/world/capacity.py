@@ -37,6 +37,10 @@ ENGINE = (SUBMISSION, SCHEDULER, SUPERVISOR)
 """The functions beside the agents."""
 
 
+LARGEST_BATCH = 10
+"""The most messages that an invocation reads in the template."""
+
+
 @dataclass(frozen=True, slots=True)
 class Capacity:
     """How much one function does at once.
@@ -63,6 +67,8 @@ class Capacity:
                 "instances, batch and urgent must be 1 or more, not "
                 f"{self.instances}, {self.batch}, {self.urgent}"
             )
+        if self.batch > LARGEST_BATCH:
+            raise ValueError(f"batch is at most {LARGEST_BATCH}, as in the template")
         longest = min(VISIBILITY[ORDERS], VISIBILITY[COMMANDS])
         if not 0 < milliseconds(self.takes) < longest:
             raise ValueError(
@@ -194,6 +200,10 @@ class Functions:
         _, _, run = heappop(self._running)
         self._busy[run.pool] -= 1
         return run
+
+    def forget_calls(self) -> None:
+        """Forget the calls of agents that have begun: nothing of them comes again."""
+        self._calling.clear()
 
     def kill(self, function: str, now: int) -> list[QueuedMessage]:
         """End all invocations of the function, and free its instances.

@@ -22,7 +22,7 @@ from roundsman.errors import CallRefused, InvalidMessage, TryAgain
 from roundsman.model.events import Outcome
 from roundsman.model.failure import Group
 from roundsman.model.holds import Hold
-from roundsman.model.instants import MINUTE
+from roundsman.model.instants import MINUTE, milliseconds
 from roundsman.model.json import sha256
 from roundsman.model.scheduler_queues import COMMANDS as COMMANDS_KEY
 from roundsman.model.scheduler_queues import QueueDepth
@@ -103,15 +103,23 @@ CLOCKS = ("submission", "scheduler", "supervisor")
 """The parts whose clocks may differ from the world's."""
 
 
+def duration(for_: timedelta) -> int:
+    """The time in ms. Raises ValueError if it is less than nothing."""
+    if for_ < timedelta():
+        raise ValueError(f"a time is nothing or more, not {for_}")
+    return milliseconds(for_)
+
+
 def check_settings(
     supervisors: int, interval: timedelta, skew: Mapping[str, timedelta], instances: int | None
 ) -> None:
     """Raises ValueError if a setting of the world makes no sense."""
     if instances is not None and instances < 1:
         raise ValueError(f"instances must be 1 or more, or None for no kept one, not {instances}")
-    if supervisors < 1 or interval <= timedelta():
+    if supervisors < 1 or interval < timedelta(seconds=1):
         raise ValueError(
-            f"a world needs a supervisor and an interval, not {supervisors}, {interval}"
+            f"a world needs a supervisor and an interval of a second or more, not {supervisors}, "
+            f"{interval}"
         )
     if strange := sorted(skew.keys() - set(CLOCKS)):
         raise ValueError(f"no part {strange[0]!r} has a clock; there are {', '.join(CLOCKS)}")
@@ -191,7 +199,7 @@ class Processes:
         self.bulk_runs = MemoryBulkRuns(clock, tables=self.tables)
         self._chance = chance
         self._clock = clock
-        self._interval = interval
+        self.interval = interval
         self._skew = skew
         self._instances = count(1)
         self._kept = instances
@@ -331,7 +339,7 @@ class Processes:
         now = self._clock_of("supervisor")
         report = supervisor.make_pass(stop_at=now() + MINUTE)
         if self.bulk_runs.open_now():
-            times = VisitTimes(now() + MINUTE, now() + self._interval, last=False)
+            times = VisitTimes(now() + MINUTE, now() + self.interval, last=False)
             report.reasons += bulk.visit(times).moved
         self._supervisors[number] = found
         return report
@@ -348,7 +356,7 @@ class Processes:
             outbox=outbox,
             clock=clock,
             jitter=self._chance.random,
-            config=SupervisorConfig(leases, instance, SHARDS, self._interval),
+            config=SupervisorConfig(leases, instance, SHARDS, self.interval),
             on_trouble=self._note_trouble,
         )
         bulk = BulkRuns(
@@ -400,18 +408,18 @@ class Processes:
         members are counted from time to time without end.
         """
         task = min(self.watch.due.values(), default=None)
-        instants = [] if task is None else [task - self._interval - LOOKS_AHEAD]
+        instants = [] if task is None else [task - self.interval - LOOKS_AHEAD]
         instants += [
             group.look_at if _is_counted(group) else group.alerting_until
             for group in self.groups.now()
             if bounded or not _is_counted(group)
         ]
         if self.bulk_runs.open_now():
-            instants.append(last + self._interval)
+            instants.append(last + self.interval)
         if not instants:
             return None
-        earliest = max(last + self._interval, min(instants))
-        return last + -(-(earliest - last) // self._interval) * self._interval
+        earliest = max(last + self.interval, min(instants))
+        return last + -(-(earliest - last) // self.interval) * self.interval
 
     def _clock_of(self, part: str) -> Clock:
         ahead = self._skew.get(part, 0)
@@ -423,7 +431,8 @@ class Processes:
         request = read_request(mail.body)
         agent, _, priority = mail.to.partition("/")
         self._note_read(agent, priority, request)
-        plan = self.plans.plan(self.watch.tasks[request.task_id].plan)
+        task = self.watch.tasks.get(request.task_id)
+        plan = None if task is None else self.plans.plan(task.plan)
         if plan is None:
             raise TryAgain(f"{request.task_id}: the world has no plan of it")
         visit = RequestRun(

@@ -134,6 +134,8 @@ class WorldQueues:
         self._places = count()
         self._fates: list[tuple[str, str, DeliveryRule]] = []
         self.dead: list[QueuedMessage] = []
+        self.hidden_requests: dict[str, int] = {}
+        """The visibility timeout of an agent's requests, in ms, if it is not the default."""
 
     @property
     def waiting(self) -> tuple[QueuedMessage, ...]:
@@ -237,9 +239,15 @@ class WorldQueues:
             self.dead.append(mail)
             return False
         mail.receives += 1
-        mail.visible_at = self._clock() + VISIBILITY[mail.queue]
+        mail.visible_at = self._clock() + self._hidden(mail)
         self._place(mail)
         return True
+
+    def _hidden(self, mail: QueuedMessage) -> int:
+        default = VISIBILITY[mail.queue]
+        if mail.queue != REQUESTS:
+            return default
+        return self.hidden_requests.get(mail.to.partition("/")[0], default)
 
     def delete(self, mail: QueuedMessage) -> None:
         """Delete a message that was handled."""

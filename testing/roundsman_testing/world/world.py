@@ -14,6 +14,7 @@ run and reports the seed and the trace. The same seed repeats the run.
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
+from enum import Enum
 from functools import partial
 from random import Random
 
@@ -62,7 +63,7 @@ from roundsman_testing.world.guards import Circuit
 from roundsman_testing.world.mishaps import NONE, Mishaps, RandomFaults, RandomServices, some_delay
 from roundsman_testing.world.operator import Operator
 from roundsman_testing.world.outbox import Status, WorldOutbox
-from roundsman_testing.world.processes import Processes, check_settings, effect_of
+from roundsman_testing.world.processes import Processes, check_settings, duration, effect_of
 from roundsman_testing.world.queues import (
     A_FUNCTION,
     AGENT_SENDER,
@@ -94,6 +95,14 @@ MOST_TOGETHER = 10
 
 MOST_EVENTS = 2_000
 """The most events of a run, per task and waiting message. A run with more is taken for endless."""
+
+
+class Ended(Enum):
+    """How the work of a process on some messages ended."""
+
+    WELL = "they are done"
+    FAILED = "they come again"
+    DIED = "the process died"
 
 
 class World:
@@ -253,10 +262,11 @@ class World:
         """
         if over < timedelta():
             raise ValueError(f"a deployment takes some time or none, not {over}")
-        self._agents |= {agent.name: agent for agent in agents}
-        self._deployed = [*workflows, *self._deployed]
+        given = self._agents | {agent.name: agent for agent in agents}
+        deployed = [*workflows, *self._deployed]
+        known = all_agents(deployed, given.values())
+        self._agents, self._deployed = given, deployed
         self._application.deploy(workflows)
-        known = all_agents(self._deployed, self._agents.values())
         newest = Version(self._application.reader(), known)
         self.versions.deploy(newest, self.now, milliseconds(over))
         self.post.agents = self.versions.agents_with_queues(self.now)
@@ -329,7 +339,7 @@ class World:
         is no such agent or kind.
         """
         self._check_hold(agent, kind)
-        until = self.now + milliseconds(for_)
+        until = self.now + duration(for_)
         self.processes.holds.hold(Hold(agent, kind, self.now, until, reason, "operator"))
         if kind == BREAKER:
             self.processes.guards.open(agent, until)
@@ -350,7 +360,7 @@ class World:
         there is no such function.
         """
         check_function(function, self.versions.newest.agents)
-        until = self.now + milliseconds(for_)
+        until = self.now + duration(for_)
         self.functions.down(function, until)
         if function == SUPERVISOR:
             self.processes.watch.looks.failed(until)
@@ -380,7 +390,7 @@ class World:
 
         It fails as after all tries of boto3. The test itself still sees the tables.
         """
-        until = self.now + milliseconds(for_)
+        until = self.now + duration(for_)
         self._tables_down_until = max(self._tables_down_until, until)
         self.processes.watch.looks.failed(until)
         self.trace.note(self.now, "the tables are down for {}", for_)
@@ -392,6 +402,8 @@ class World:
         usual rate and canary. Raises ValueError if the terms are not allowed.
         """
         terms = terms or Terms()
+        if isinstance(orders, str):
+            raise ValueError(f"orders must be a list of ids, such as [{orders!r}]")
         if not terms.allowed:
             raise ValueError(f"a bulk run cannot have these terms: {terms}")
         runs = self.processes.bulk_runs
@@ -432,10 +444,16 @@ class World:
         The invariants are checked from the restored records on. Only the records of tasks with an
         effect that was made or undone since the backup are not compared with their effects.
         """
-        while (ends := self.functions.next_end()) is not None:
-            self.now = max(self.now, ends)
-            self._end(self.functions.end())
-        self._check()
+        with self.processes.guards.in_use():
+            while (ends := self.functions.next_end()) is not None:
+                self.now = max(self.now, ends)
+                self._end(self.functions.end())
+            self.functions.forget_calls()
+            self._check()
+            self._restore(backup)
+            self._check()
+
+    def _restore(self, backup: Backup) -> None:
         processes, before = self.processes, self.processes.tables.backup()
         self.queues.empty(COMMANDS, REPLIES, REQUESTS)
         processes.tables.restore(backup.tables)
@@ -464,7 +482,6 @@ class World:
             is_left = mail.queue == COMMANDS and not mail.gone and mail.visible_at <= self.now
             if is_left and self._receive(mail):
                 self._handle_batch(Invocation(SCHEDULER, [mail], self.versions.newest))
-        self._check()
 
     def _check_hold(self, agent: str, kind: str) -> None:
         known = self.versions.newest.agents
@@ -504,13 +521,18 @@ class World:
         AssertionError if nothing is left to happen and `until()` is still false.
         """
         with self.processes.guards.in_use():
-            self._run(None if for_ is None else self.now + milliseconds(for_), until)
+            self._run(None if for_ is None else self.now + duration(for_), until)
         return self
 
     def _run(self, end: int | None, until: Callable[[], bool] | None) -> None:
         most = self.events + MOST_EVENTS * (
-            len(self.processes.watch.tasks) + len(self.queues.waiting)
+            1
+            + len(self.processes.watch.tasks)
+            + len(self.queues.waiting)
+            + len(self.processes.bulk_runs.open_now())
         )
+        if end is not None:  # the supervisor may find something to do at each of its passes
+            most += (end - self.now) // self.processes.interval
         while not (until is not None and until()):
             if not self._step(end):
                 if until is not None and end is None:
@@ -588,7 +610,7 @@ class World:
     def _make_pass(self) -> None:
         number = self.chance.randrange(self._supervisors) if self._supervisors > 1 else 0
         self.trace.note(self.now, "supervisor {} makes a pass", number + 1)
-        self._survives(lambda: self._pass(number), f"supervisor {number + 1}")
+        self._ended(lambda: self._pass(number), f"supervisor {number + 1}")
 
     def _pass(self, number: int) -> None:
         report = self.processes.make_pass(number, self.post)
@@ -646,22 +668,43 @@ class World:
     def _handle_batch(self, run: Invocation) -> None:
         """Handle messages that one invocation has read; replies of one task are handled together.
 
-        An invocation that dies while it handles one task goes on with those of the others.
+        If the process dies, all of them come again. If one was read before, each is handled alone
+        and deleted at once, forwards and backwards in turn, as in `roundsman.aws.sqs.batch`.
         """
+        came_before = max(mail.receives for mail in run.batch) if len(run.batch) > 1 else 1
         groups = dict[str, list[QueuedMessage]]()
-        for mail in run.batch:
-            task_id = self.processes.task_of_reply(mail) if len(run.batch) > 1 else None
+        for mail in (
+            sorted(run.batch, reverse=came_before % 2 == 1) if came_before > 1 else run.batch
+        ):
+            task_id = self.processes.task_of_reply(mail) if came_before == 1 else None
             groups.setdefault(task_id or mail.message_id, []).append(mail)
         for group in groups.values():
-            if len(group) > 1:
-                self._handle_together(group)
-            elif self._survives(partial(self._handle, group[0], run), group[0], group):
-                run.handled.append((group[0], group[0].receives))
-            else:
-                self.processes.handling_failed(group[0])
+            ended = self._handle_group(group, run)
+            if ended is Ended.DIED:
+                self._died(run)
+                return
+            if came_before > 1 and run.handled:
+                self._delete(run.handled.pop()[0])
         if not (run.spent and self.functions.calling(run, self.now)):
             for mail, _ in run.handled:
                 self._delete(mail)
+
+    def _handle_group(self, group: Sequence[QueuedMessage], run: Invocation) -> "Ended":
+        if len(group) > 1:
+            return self._handle_together(group, run)
+        ended = self._ended(partial(self._handle, group[0], run), group[0], group)
+        if ended is Ended.WELL:
+            run.handled.append((group[0], group[0].receives))
+        elif ended is Ended.FAILED:
+            self.processes.handling_failed(group[0])
+        return ended
+
+    def _died(self, run: Invocation) -> None:
+        """Let all messages of an invocation come again, those that were handled before, too."""
+        run.handled.clear()
+        for mail in run.batch:
+            if not mail.gone:
+                self.processes.handling_failed(mail)
 
     def _batch_with(self, mail: QueuedMessage) -> list[QueuedMessage]:
         """The messages that one invocation gets: replies of one task that are visible together.
@@ -686,23 +729,25 @@ class World:
             others = others[: self.chance.randrange(len(others) + 1)]
         return [mail, *others]
 
-    def _handle_together(self, batch: Sequence[QueuedMessage]) -> None:
+    def _handle_together(self, batch: Sequence[QueuedMessage], run: Invocation) -> "Ended":
         """Handle replies of one task in one invocation, which lives or dies for all of them."""
         results = list[str | Exception]()
 
         def handle() -> None:
             results.extend(self.processes.handle_replies(batch, self.post))
 
-        alive = self._survives(handle, batch[0], batch)
+        ended = self._ended(handle, batch[0], batch)
+        if ended is Ended.DIED:
+            return ended
         for number, mail in enumerate(batch):
-            if alive and self._survives(
-                partial(self._note_result, mail, results[number]), mail, [mail]
-            ):
-                self._delete(mail)
+            note = partial(self._note_result, mail, results[number] if results else None)
+            if ended is Ended.WELL and self._ended(note, mail, [mail]) is Ended.WELL:
+                run.handled.append((mail, mail.receives))
             else:
                 self.processes.handling_failed(mail)
+        return ended
 
-    def _note_result(self, mail: QueuedMessage, result: str | Exception) -> None:
+    def _note_result(self, mail: QueuedMessage, result: str | Exception | None) -> None:
         if isinstance(result, Exception):
             raise result
         self.trace.note(self.now, "  {}: {}", mail, result)
@@ -718,29 +763,29 @@ class World:
             return
         self.queues.delete(mail)
 
-    def _survives(
+    def _ended(
         self, act: Callable[[], None], who: object, mails: Sequence[QueuedMessage] = ()
-    ) -> bool:
-        """Run an invocation. Returns False if it died or failed: its messages are redelivered."""
+    ) -> "Ended":
+        """Let a process work. Unless it ends well, the messages `mails` come again."""
         down = self.now < self._tables_down_until
         try:
             with self.processes.tables.down(is_down=down):
                 act()
         except Crash as crash:
             self.trace.note(self.now, "  the process dies: {}", crash)
-            return False
+            return Ended.DIED
         except (TryAgain, CallRefused) as problem:
             if isinstance(problem, Throttled):
                 for mail in mails:
                     self.queues.hide_longer(mail, self.chance.random())
             self.trace.note(self.now, "  it comes again: {}", problem)
-            return False
+            return Ended.FAILED
         except UntypedError:
             raise  # a mistake of the author, and not of the engine
         except Exception as problem:  # noqa: BLE001  # every other exception breaks HANDLED
             self._note_trouble(str(who), problem)
-            return False
-        return True
+            return Ended.FAILED
+        return Ended.WELL
 
     def _note_hit(self, hit: Hit) -> None:
         self.processes.watch.looks.failed(self.now)
