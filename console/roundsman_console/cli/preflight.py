@@ -5,11 +5,9 @@ from typing import Annotated
 
 import typer
 
-from roundsman_console.cli.check import check_project
-from roundsman_console.cli_errors import FAILED, ConsoleError, sentences
+from roundsman_console.cli_errors import FAILED, sentences
 from roundsman_console.hints import hinted_json
-from roundsman_console.inspector.preflight.checks import PreflightReport, run_checks
-from roundsman_console.inspector.preflight.gather import gather_account
+from roundsman_console.inspector.preflight import run_preflight
 from roundsman_console.local.parameters import parse_assignments
 from roundsman_console.local.project import find_project
 from roundsman_console.project.planned import planned_stack
@@ -40,20 +38,11 @@ def preflight_command(
     with sentences():
         project = find_project(Path.cwd())
         given = parse_assignments(param or ())
-        plan = planned_stack(project, config_env, given, _problems(project))
-        facts = gather_account(plan, progress(quiet=as_json))
-        report = PreflightReport(plan, facts, run_checks(plan, facts), strict)
+        plan = planned_stack(project, config_env, given)
+        report = run_preflight(plan, strict=strict, progress=progress(quiet=as_json))
         if as_json:
             print(hinted_json(report.document()))
         else:
             print_report(report, results())
         if not report.ready:
             raise typer.Exit(FAILED)
-
-
-def _problems(project: Path) -> list[str]:
-    """Return the problems of `roundsman check`; that it cannot be made is one too."""
-    try:
-        return check_project(project)
-    except ConsoleError as error:
-        return [str(error)]

@@ -1,6 +1,7 @@
 """Reads what a project plans to deploy: samconfig.toml, the parameters and the template."""
 
 import importlib
+import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,16 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from roundsman_console.application import application_workflows
 from roundsman_console.cli_errors import ConsoleError
-from roundsman_console.inspector.preflight.facts import PlannedStack
+from roundsman_console.inspector.preflight import PlannedStack
 from roundsman_console.local.parameters import Declared, blocks_of, read_template
 
 if TYPE_CHECKING:  # it needs the packages of the extra `testing`
     from roundsman_console.template import Document
 
 CONFIG = "samconfig.toml"
-CAPABILITIES = ("CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND")
-KEY_PROPERTIES = frozenset({"KmsMasterKeyId", "KMSMasterKeyId", "KmsKeyId", "KmsKeyArn"})
-"""The properties of resources that name a KMS key."""
+DOCUMENTATION = re.compile(r"(?:^|[/@.])example\.(?:com|net|org)\b")
+"""The domains that are reserved for documentation (RFC 2606), which no service has."""
 
 TOPIC = "AWS::SNS::Topic"
 ANY_ADDRESS = "https://service.test"
@@ -47,14 +47,11 @@ class _Written:
         return cls(root, blocks)
 
 
-def planned_stack(
-    project: Path, environment: str, given: Mapping[str, str], problems: list[str]
-) -> PlannedStack:
+def planned_stack(project: Path, environment: str, given: Mapping[str, str]) -> PlannedStack:
     """Return what `sam deploy --config-env ENVIRONMENT` would deploy from this folder.
 
-    `given` are values that replace those of samconfig.toml, and `problems` those of `roundsman
-    check`. Raises ConsoleError if samconfig.toml or a template cannot be read, or if samconfig.toml
-    names no stack.
+    `given` are values that replace those of samconfig.toml. Raises ConsoleError if samconfig.toml
+    or a template cannot be read, or if samconfig.toml names no stack.
     """
     settings = _settings(project / CONFIG, environment)
     stack = settings.get("stack_name")
@@ -68,32 +65,23 @@ def planned_stack(
         name: parameters.get(name, ANY_ADDRESS if each.default is None else each.default)
         for name, each in of_root.items()
     }
-    document = _translated(template, values) if not problems else {}
-    caps, uncapped = _caps(document)
-    keys = dict(_keys(document, values))
+    document = _translated(template, values)
     return PlannedStack(
         stack=stack,
         environment=environment,
         region=_text(settings, "region"),
-        service_role=_text(settings, "role_arn"),
-        template_problems=problems,
-        configuration_problems=[
-            *_name_problems(written, stack),
-            *_capability_problems(settings),
-        ],
+        name_problems=list(_name_problems(written, stack)),
         parameter_problems=[
             *_parameter_problems(written, of_root, parameters),
             *_schedule_problems(document, values),
         ],
         parameters=parameters,
+        placeholders=[name for name, value in parameters.items() if DOCUMENTATION.search(value)],
         defaults={name: each.default for name, each in of_root.items() if each.default is not None},
         required=[name for name, each in of_root.items() if each.default is None],
-        caps=caps,
-        uncapped=uncapped,
+        caps=_caps(document),
         others=_others(document),
-        keys=sorted(keys),
-        topic_keys=sorted(key for key, of_topic in keys.items() if of_topic),
-        alert_email=values.get("AlertEmail", ""),
+        topic_keys=sorted(_topic_keys(document, values)),
     )
 
 
@@ -153,15 +141,6 @@ def _name_problems(written: "_Written", stack: str) -> Iterator[str]:
                     yield f"stack_name {stack} {constraint}."
 
 
-def _capability_problems(settings: Mapping[str, object]) -> Iterator[str]:
-    given = settings.get("capabilities", "")
-    named = given.split() if isinstance(given, str) else list(map(str, _items(given)))
-    for each in CAPABILITIES:
-        named_iam = each == "CAPABILITY_IAM" and "CAPABILITY_NAMED_IAM" in named
-        if each not in named and not named_iam:
-            yield f"capabilities lacks {each}, without which CloudFormation refuses the template."
-
-
 def _parameter_problems(
     written: "_Written", of_root: Mapping[str, Declared], given: Mapping[str, str]
 ) -> Iterator[str]:
@@ -218,18 +197,16 @@ def _translated(template: Path, values: Mapping[str, str]) -> "Document":
         ) from error
 
 
-def _caps(document: "Document") -> tuple[dict[str, int], list[str]]:
-    """Return the most instances of each event source mapping by queue, and the queues without."""
+def _caps(document: "Document") -> dict[str, int]:
+    """Return the most instances of each event source mapping, by queue."""
     from roundsman_console.check.reading import at, event_sources
 
-    caps, uncapped = dict[str, int](), list[str]()
+    caps = dict[str, int]()
     for queue, _, mapping in event_sources(document):
         most = at(mapping, "ScalingConfig", "MaximumConcurrency")
         if isinstance(most, int | str) and str(most).isdecimal():
             caps[queue] = int(most)
-        else:
-            uncapped.append(queue)
-    return caps, uncapped
+    return caps
 
 
 def _others(document: "Document") -> int:
@@ -239,32 +216,16 @@ def _others(document: "Document") -> int:
     return len(set(functions(document)) - started)
 
 
-def _keys(document: "Document", values: Mapping[str, str]) -> Iterator[tuple[str, bool]]:
-    """Yield each key that a parameter names, and whether it encrypts a topic."""
+def _topic_keys(document: "Document", values: Mapping[str, str]) -> Iterator[str]:
+    """Yield each key that encrypts a topic, and that the templates or a parameter name."""
     resources = document.get("Resources")
-    found: dict[str, bool] = {}
     for resource in (resources if isinstance(resources, dict) else {}).values():
-        is_topic = isinstance(resource, dict) and resource.get("Type") == TOPIC
-        for key in _named_keys(resource, values):
-            found[key] = found.get(key, False) or is_topic
-    yield from found.items()
-
-
-def _named_keys(value: object, values: Mapping[str, str]) -> Iterator[str]:
-    for name, inner in _pairs(value):
-        if name in KEY_PROPERTIES:
-            for text in _texts(inner, values):
-                if text and not text.startswith("alias/aws/"):
-                    yield text
-        else:
-            yield from _named_keys(inner, values)
-
-
-def _pairs(value: object) -> Iterator[tuple[str, object]]:
-    if isinstance(value, dict):
-        yield from ((str(name), inner) for name, inner in value.items())
-    elif isinstance(value, list):
-        yield from (("", inner) for inner in value)
+        if isinstance(resource, dict) and resource.get("Type") == TOPIC:
+            properties = resource.get("Properties")
+            key = properties.get("KmsMasterKeyId") if isinstance(properties, dict) else None
+            yield from (
+                text for text in _texts(key, values) if text and not text.startswith("alias/aws/")
+            )
 
 
 def _texts(value: object, values: Mapping[str, str]) -> Iterator[str]:
@@ -279,7 +240,3 @@ def _texts(value: object, values: Mapping[str, str]) -> Iterator[str]:
             yield from _texts(no, values)
         case _:
             return
-
-
-def _items(value: object) -> list[object]:
-    return value if isinstance(value, list) else [value]

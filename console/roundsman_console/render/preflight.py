@@ -5,7 +5,7 @@ from rich.padding import Padding
 
 from roundsman_console.hints import hint
 from roundsman_console.inspector.documents.preflight import CheckStatus
-from roundsman_console.inspector.preflight.checks import PreflightReport
+from roundsman_console.inspector.preflight import PreflightReport
 from roundsman_console.sanitize import plain
 
 SHOWN = 10

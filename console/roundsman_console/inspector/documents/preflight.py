@@ -7,8 +7,7 @@ from typing import TypedDict
 class PreflightCheck(StrEnum):
     """The checks, in the order in which they are reported. Scripts read the values."""
 
-    TEMPLATE = "template"
-    CONFIGURATION = "configuration"
+    NAME = "name"
     PARAMETERS = "parameters"
     ACCOUNT = "account"
     STACK = "stack"
