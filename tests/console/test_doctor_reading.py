@@ -46,6 +46,13 @@ def test_what_was_left_out_is_asked_for_again() -> None:
     assert table.asked == [5, 3, 1]
 
 
+def test_what_the_last_read_hands_out_counts() -> None:
+    table, ids = Sparing(1), [str(number) for number in range(TRIES)]
+    assert existing(table.client(), "t", "TaskId", ids) == set(ids)
+    assert existing(table.client(), "t", "TaskId", []) == set()
+    assert len(table.asked) == TRIES
+
+
 def test_a_table_that_hands_out_nothing_is_not_asked_for_ever() -> None:
     table = Sparing(0)
     with pytest.raises(TryAgain, match="left out 8 times"):

@@ -122,6 +122,8 @@ def existing(client: "DynamoDBClient", table: str, key: str, ids: Sequence[str])
     `key` is the name of the hash key. Raises TryAgain if DynamoDB still leaves keys unprocessed
     after TRIES reads.
     """
+    if not ids:
+        return set()
     found = set[str]()
     wanted: KeysAndAttributesTypeDef = {
         "Keys": [{key: text(one)} for one in ids],
@@ -129,11 +131,11 @@ def existing(client: "DynamoDBClient", table: str, key: str, ids: Sequence[str])
         "ProjectionExpression": key,
     }
     for _ in range(TRIES):
-        if not wanted["Keys"]:
-            return found
         with aws_errors(f"reading {table}"):
             answer = client.batch_get_item(RequestItems={table: wanted})
         found |= {item[key]["S"] for item in answer["Responses"].get(table, [])}
         unread = answer.get("UnprocessedKeys", {}).get(table)
-        wanted = {**wanted, "Keys": unread["Keys"] if unread else []}
+        if not unread:
+            return found
+        wanted = {**wanted, "Keys": unread["Keys"]}
     raise TryAgain(f"items of {table} were left out {TRIES} times")
