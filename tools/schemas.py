@@ -44,6 +44,7 @@ from roundsman_console.inspector.documents import (
     tasks,
 )
 from roundsman_console.inspector.documents.constraints import Instant, Keyword
+from roundsman_console.inspector.verbs import VERBS
 from tools.field_pages import docstrings
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -56,10 +57,7 @@ DOCUMENTS: Mapping[str, object] = {
     "alerts": alerts.AlertListDocument,
     "answer": commands.AnswerDocument,
     "bulk ls": bulk.BulkRunListDocument,
-    "bulk pause": bulk.BulkRunRequestDocument,
-    "bulk resume": bulk.BulkRunRequestDocument,
     "bulk show": bulk.BulkRunDocument,
-    "bulk stop": bulk.BulkRunRequestDocument,
     "bulk watch": bulk.BulkRunDocument,
     "check": console.CheckDocument,
     "cost": console.CostDocument,
@@ -72,7 +70,6 @@ DOCUMENTS: Mapping[str, object] = {
     "export": console.ExportDocument,
     "groups ls": groups.GroupListDocument,
     "groups show": groups.GroupDetailsDocument,
-    "hold": agents.AgentHeldDocument,
     "init": console.InitDocument,
     "local deploy": console.LocalUpDocument,
     "local status": console.LocalStatusDocument,
@@ -83,7 +80,6 @@ DOCUMENTS: Mapping[str, object] = {
     "rejected ls": dead_letters.RejectionListDocument,
     "rejected resend": dead_letters.ResendDocument,
     "rejected show": dead_letters.RejectionDocument,
-    "release": agents.AgentReleasedDocument,
     "services": console.ServicesDocument,
     "ui": console.UiDocument,
     "show": tasks.TaskDocument,
@@ -93,12 +89,8 @@ DOCUMENTS: Mapping[str, object] = {
     "timeline": tasks.TimelineDocument,
     "watch": stats.WatchDocument,
     "why": tasks.DiagnosisDocument,
-    **dict.fromkeys(
-        get_args(CommandKind),
-        commands.CommandDocument | bulk.DryRunDocument | bulk.BulkRunDocument,
-    ),
-    "erase": commands.CommandDocument,
     "reconcile": recovery.ReconcileDocument,
+    **{verb.name: verb.document for verb in VERBS},
 }
 """The type of what each command prints with --json: a TypedDict, or a union of several."""
 

@@ -12,10 +12,10 @@ import typer
 from roundsman.model.instants import SECOND, format_duration
 from roundsman.model.states import TaskState
 from roundsman.model.workflow import Priority
-from roundsman_console.arguments import read_duration
 from roundsman_console.cli_errors import USAGE, ConsoleError
 from roundsman_console.inspector.read.selection import TAGS, Selection
 from roundsman_console.inspector.sanitize import inert
+from roundsman_console.inspector.verbs.reading import read_duration
 
 LONGEST_AGE = 3_660 * 86_400  # seconds; ten years, the longest time that a task is kept
 LONGEST_WORD = 200  # characters

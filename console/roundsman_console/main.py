@@ -79,215 +79,78 @@ class LazyCommand(TyperCommand):
         return self.load().make_context(*args, **extra)
 
 
-COMMANDS: Final = (
-    LazyCommand(
-        DEVELOP,
-        "init",
-        "init:init_command",
-        "Make an application in a new folder: workflows, agents, template, tests.",
-    ),
-    LazyCommand(DEVELOP, "add", "add:add_app", "Add an agent or a workflow to this application."),
-    LazyCommand(
-        DEVELOP,
-        "check",
-        "check:check_command",
-        "Check the definitions against the template: blocks, functions, times, schedules, outputs.",
-    ),
-    LazyCommand(
-        DEVELOP,
-        "upgrade",
-        "upgrade:upgrade_command",
-        "Replace stacks/ and the version by those of the installed release, "
+_LISTED: Final = {
+    DEVELOP: {
+        "init": "Make an application in a new folder: workflows, agents, template, tests.",
+        "add": "Add an agent or a workflow to this application.",
+        "check": "Check the definitions against the template: blocks, functions, times, schedules, "
+        "outputs.",
+        "upgrade": "Replace stacks/ and the version by those of the installed release, "
         "after showing the changes.",
-    ),
-    LazyCommand(
-        DEVELOP,
-        "local",
-        "local:local_app",
-        "A local AWS on this machine, with the stack deployed on it. No account and no Docker.",
-    ),
-    LazyCommand(
-        DEVELOP,
-        "services",
-        "services:services_command",
-        "Run stand-ins for the services of this application's agents until Ctrl-C.",
-    ),
-    LazyCommand(
-        DEVELOP,
-        "submit",
-        "submit:submit_command",
-        "Send an order event, unchanged, and wait until the stack has the order.",
-    ),
-    LazyCommand(
-        DEVELOP,
-        "preflight",
-        "preflight:preflight_command",
-        "Check the project and the AWS account before a deployment. Changes nothing.",
-    ),
-    LazyCommand(
-        DEVELOP,
-        "smoke",
-        "smoke:smoke_command",
-        "Send one order through the deployed stack, and follow it to its end.",
-    ),
-    LazyCommand(
-        LOOK, "show", "show:show_command", "Show the state of an order, its steps and its history."
-    ),
-    LazyCommand(LOOK, "ls", "ls:ls_command", "List tasks, those that need a person first."),
-    LazyCommand(
-        LOOK,
-        "timeline",
-        "timeline:timeline_command",
-        "List what happened to an order, in order of time, and what is not known about it.",
-    ),
-    LazyCommand(
-        LOOK, "why", "why:why_command", "Show what an order waits for now, and what to do."
-    ),
-    LazyCommand(
-        LOOK,
-        "stats",
-        "stats:stats_command",
-        "Show the task and queue counts, what is overdue, and the agents.",
-    ),
-    LazyCommand(
-        LOOK,
-        "watch",
-        "watch:watch_command",
-        "Show the stack's numbers and newest failures, updated.",
-    ),
-    LazyCommand(
-        LOOK,
-        "export",
-        "export:export_command",
-        "Write tasks as JSON lines. The contents of orders are left out unless you ask for them.",
-    ),
-    LazyCommand(
-        LOOK,
-        "alerts",
-        "alerts:alerts_command",
-        "List the alerts that still apply, newest first, with the next command.",
-    ),
-    LazyCommand(
-        LOOK,
-        "groups",
-        "groups:groups_app",
-        "List failure groups, the tasks that failed alike, or show one.",
-    ),
-    LazyCommand(
-        LOOK,
-        "agents",
-        "agents:agents_command",
-        "List the agents, whether they take work, and why if not.",
-    ),
-    LazyCommand(
-        LOOK,
-        "doctor",
-        "doctor:doctor_command",
-        "Find what is stuck, lost, inconsistent or misconfigured.",
-    ),
-    LazyCommand(
-        LOOK,
-        "cost",
-        "cost:cost_command",
-        "Estimate the monthly cost, or the cost of what a stack has used, at list prices.",
-    ),
-    LazyCommand(
-        LOOK,
-        "ui",
-        "ui:ui_command",
-        "Serve the console in the browser on 127.0.0.1, with your own AWS credentials.",
-    ),
-    LazyCommand(
-        REPAIR,
-        "resubmit",
-        "operate:resubmit_command",
-        "Continue a failed task: try its failed steps, or its failed undo, "
+        "local": "A local AWS on this machine, with the stack deployed on it. No account and no "
+        "Docker.",
+        "services": "Run stand-ins for the services of this application's agents until Ctrl-C.",
+        "submit": "Send an order event, unchanged, and wait until the stack has the order.",
+        "preflight": "Check the project and the AWS account before a deployment. Changes nothing.",
+        "smoke": "Send one order through the deployed stack, and follow it to its end.",
+    },
+    LOOK: {
+        "show": "Show the state of an order, its steps and its history.",
+        "ls": "List tasks, those that need a person first.",
+        "timeline": "List what happened to an order, in order of time, "
+        "and what is not known about it.",
+        "why": "Show what an order waits for now, and what to do.",
+        "stats": "Show the task and queue counts, what is overdue, and the agents.",
+        "watch": "Show the stack's numbers and newest failures, updated.",
+        "export": "Write tasks as JSON lines. "
+        "The contents of orders are left out unless you ask for them.",
+        "alerts": "List the alerts that still apply, newest first, with the next command.",
+        "groups": "List failure groups, the tasks that failed alike, or show one.",
+        "agents": "List the agents, whether they take work, and why if not.",
+        "doctor": "Find what is stuck, lost, inconsistent or misconfigured.",
+        "cost": "Estimate the monthly cost, or the cost of what a stack has used, at list prices.",
+        "ui": "Serve the console in the browser on 127.0.0.1, with your own AWS credentials.",
+    },
+    REPAIR: {
+        "resubmit": "Continue a failed task: try its failed steps, or its failed undo, "
         "again under the same keys.",
-    ),
-    LazyCommand(
-        REPAIR,
-        "undo",
-        "operate:undo_command",
-        "Undo all that may have happened, newest first; the task ends Undone.",
-    ),
-    LazyCommand(
-        REPAIR,
-        "cancel",
-        "operate:cancel_command",
-        "Stop a task, after undoing what may have happened; it ends Cancelled.",
-    ),
-    LazyCommand(
-        REPAIR,
-        "resolve",
-        "operate:resolve_command",
-        "Record the outcome of a step, as you found it at the remote service.",
-    ),
-    LazyCommand(
-        REPAIR,
-        "answer",
-        "answer:answer_command",
-        "Answer a step that waits for a callback, by the token of the callback or by its order.",
-    ),
-    LazyCommand(
-        REPAIR,
-        "extend",
-        "operate:extend_command",
-        "Give more time to a task, or to a step that waits for its agent.",
-    ),
-    LazyCommand(
-        REPAIR,
-        "run",
-        "operate:run_command",
-        "Start a Scheduled task, or the next attempt of a task in Retry, now.",
-    ),
-    LazyCommand(
-        REPAIR,
-        "erase",
-        "erase:erase_command",
-        "Remove the contents of an order that has ended, and keep the record that it was.",
-    ),
-    LazyCommand(
-        REPAIR,
-        "bulk",
-        "bulk:bulk_app",
-        "Bulk runs over many orders: list, show, watch, pause, resume, stop.",
-    ),
-    LazyCommand(
-        REPAIR,
-        "rejected",
-        "rejected:rejected_app",
-        "Rejected messages, which can never be handled: list, read, correct, send again.",
-    ),
-    LazyCommand(
-        REPAIR,
-        "dlq",
-        "dlq:dlq_app",
-        "Dead letters, messages that failed every delivery: list, read, send back.",
-    ),
-    LazyCommand(
-        REPAIR,
-        "hold",
-        "hold:hold_command",
-        "Give an agent no work for a while. Its steps wait, and no attempt is counted.",
-    ),
-    LazyCommand(
-        REPAIR,
-        "release",
-        "hold:release_command",
-        "End the hold of an agent, and wake the tasks that wait for it.",
-    ),
-    LazyCommand(
-        REPAIR,
-        "reconcile",
-        "reconcile:reconcile_command",
-        "Let the orders go on after the tables were restored to an instant.",
-    ),
-    LazyCommand(
-        REPAIR,
-        "rollback",
-        "rollback:rollback_command",
-        "Run the versions again that ran before the last deployment.",
-    ),
+        "undo": "Undo all that may have happened, newest first; the task ends Undone.",
+        "cancel": "Stop a task, after undoing what may have happened; it ends Cancelled.",
+        "resolve": "Record the outcome of a step, as you found it at the remote service.",
+        "answer": "Answer a step that waits for a callback, by the token of the callback or by its "
+        "order.",
+        "extend": "Give more time to a task, or to a step that waits for its agent.",
+        "run": "Start a Scheduled task, or the next attempt of a task in Retry, now.",
+        "erase": "Remove the contents of an order that has ended, and keep the record that it was.",
+        "bulk": "Bulk runs over many orders: list, show, watch, pause, resume, stop.",
+        "rejected": "Rejected messages, which can never be handled: list, read, correct, "
+        "send again.",
+        "dlq": "Dead letters, messages that failed every delivery: list, read, send back.",
+        "hold": "Give an agent no work for a while. Its steps wait, and no attempt is counted.",
+        "release": "End the hold of an agent, and wake the tasks that wait for it.",
+        "reconcile": "Let the orders go on after the tables were restored to an instant.",
+        "rollback": "Run the versions again that ran before the last deployment.",
+    },
+}
+"""The commands in the order of the help, each with the first paragraph of its own help."""
+_TARGETS: Final = {
+    "add": "add:add_app",
+    "local": "local:local_app",
+    "groups": "groups:groups_app",
+    "bulk": "bulk:bulk_app",
+    "rejected": "rejected:rejected_app",
+    "dlq": "dlq:dlq_app",
+    "release": "hold:release_command",
+    **{
+        name: f"operate:{name}_command"
+        for name in ("resubmit", "undo", "cancel", "resolve", "extend", "run")
+    },
+}
+"""Where a command is that is not `name_command` in a module of its name."""
+COMMANDS: Final = tuple(
+    LazyCommand(heading, name, _TARGETS.get(name, f"{name}:{name}_command"), summary)
+    for heading, listed in _LISTED.items()
+    for name, summary in listed.items()
 )
 
 

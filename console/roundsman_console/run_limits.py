@@ -5,8 +5,8 @@ An invalid limit raises ConsoleError with one sentence for the user.
 
 from roundsman.model.bulk_run import FASTEST, LONGEST_PATIENCE, MOST_AT_ONCE, WINDOW, Terms
 from roundsman.model.instants import SECOND
-from roundsman_console.arguments import read_duration
 from roundsman_console.cli_errors import USAGE, ConsoleError
+from roundsman_console.inspector.verbs.reading import read_duration
 
 CANARY, CANARY_WAIT, RATE, AT_ONCE, STOP_AT = 5, "5m", 10.0, 500, "20%"
 """The defaults."""

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from roundsman_console.arguments import read_duration, read_name, read_result
-from roundsman_console.cli_errors import USAGE, ConsoleError
+from roundsman_console.arguments import read_name
+from roundsman_console.cli_errors import USAGE, ConsoleError, exit_code
+from roundsman_console.inspector.errors import InvalidArgument
+from roundsman_console.inspector.verbs.reading import read_duration, read_result
 
 
 @pytest.mark.parametrize(
@@ -20,10 +22,10 @@ def test_a_duration_is_read_with_its_units(text: str, seconds: int) -> None:
 @pytest.mark.parametrize("text", ["", "10", "m", "1.5h", "30m1h", "-1s", "10 m", "٣m", "1e3s"])
 def test_what_is_no_duration_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(
-        ConsoleError, match=r"Write it with units: 90s, 10m, 1h30m or 2d\."
+        InvalidArgument, match=r"Write it with units: 90s, 10m, 1h30m or 2d\."
     ) as refused:
         read_duration(text)
-    assert refused.value.code == USAGE
+    assert exit_code(refused.value) == USAGE
 
 
 @pytest.mark.parametrize(
@@ -35,9 +37,9 @@ def test_what_is_no_duration_is_refused_with_an_example(text: str) -> None:
     ],
 )
 def test_a_duration_beyond_its_bounds_is_refused_with_both(text: str, message: str) -> None:
-    with pytest.raises(ConsoleError, match=message) as refused:
+    with pytest.raises(InvalidArgument, match=message) as refused:
         read_duration(text, least=10, most=7 * 86_400)
-    assert refused.value.code == USAGE
+    assert exit_code(refused.value) == USAGE
 
 
 def test_a_duration_may_be_as_short_and_as_long_as_its_bounds() -> None:
@@ -51,17 +53,17 @@ def test_a_result_is_any_json() -> None:
 
 
 def test_a_result_that_is_bare_text_is_refused_with_the_way_to_quote_it() -> None:
-    with pytest.raises(ConsoleError, match="A text value needs JSON quotes"):
+    with pytest.raises(InvalidArgument, match="A text value needs JSON quotes"):
         read_result("ch_1")
 
 
 def test_a_result_in_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "result.json"
     path.write_bytes(b"\xff\xfe")
-    with pytest.raises(ConsoleError, match="is not UTF-8 text"):
+    with pytest.raises(InvalidArgument, match="is not UTF-8 text"):
         read_result(f"@{path}")
     path.write_text("[1, 1")
-    with pytest.raises(ConsoleError, match=r"result\.json is not JSON"):
+    with pytest.raises(InvalidArgument, match=r"result\.json is not JSON"):
         read_result(f"@{path}")
 
 

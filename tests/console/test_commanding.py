@@ -263,7 +263,7 @@ def test_a_reason_that_would_act_on_a_terminal_is_shown_inert(operator: Operator
         (("extend", "o", "--by", "31d"), "31d is too long: at least 1s, at most 30d"),
         (("resolve", "o", "s"), "Give either --did or --did-not."),
         (("resolve", "o", "s", "--did", "--did-not"), "Give either --did or --did-not."),
-        (("resolve", "o", "s", "--did-not", "--result", "1"), "--result requires --did"),
+        (("resolve", "o", "s", "--did-not", "--result", "1"), "did not happen has no result."),
         (("resolve", "o", "s", "--did", "--result", "ch_1"), "--result is not JSON: "),
         (("resolve", "o", "s", "--did", "--result", "NaN"), "NaN is not a number of JSON"),
         (("resolve", "o", "s", "--did", "--result", "[" * 99), "--result is not JSON: "),

@@ -13,6 +13,7 @@ from workflows.registry import WORKFLOWS
 
 NO_MAIL: dict[str, object] = {"operation": "POST /messages", "status": 422}
 MINUTES = 60_000
+EVENT = Path(__file__).resolve().parents[2] / "events" / "good.json"
 
 
 def declined(operator: Operator, *names: str) -> Operator:
@@ -220,7 +221,10 @@ def test_a_correction_that_is_not_valid_is_refused_before_anything_is_sent(
         (("--set", "currency"), "'currency' has no value; write it as path=value."),
         (("--set", "a[=1"), "'a[' is not a path"),
         (("--input", "none.json"), "none.json cannot be read"),
-        (("--input", "x.json", "--set", "a=1"), "Give either --input, or --set and --remove."),
+        (
+            ("--input", str(EVENT), "--set", "a=1"),
+            "Give either --input, or --set and --remove.",
+        ),
         (("--used",), "--used requires --input, --set or --remove."),
         (("--not-done", "charge_card"), "--not-done requires a correction or --fresh-key."),
     ],

@@ -225,7 +225,12 @@ def test_arguments_that_no_message_can_carry_are_refused_before_any_call(
 
 @pytest.mark.exhaustive
 def test_no_error_of_the_library_names_an_option_of_the_command_line() -> None:
-    files = list(Path(inspector_package.__path__[0]).rglob("*.py"))
+    # `verbs` reads what a person typed, for the command line and the forms; no method calls that.
+    files = [
+        file
+        for file in Path(inspector_package.__path__[0]).rglob("*.py")
+        if file.parent.name != "verbs"
+    ]
     raised = [
         (file.name, text.value)
         for file in files

@@ -79,7 +79,7 @@ def test_what_happened_keeps_its_key(operator: Operator) -> None:
     archived(operator)
     result = operator.asks("resolve", "ord-1", "send_confirmation", "--did", "--fresh-key")
     assert result.exit_code == 2
-    assert "--fresh-key requires --did-not." in result.stderr
+    assert "A step that happened needs no new key." in result.stderr
 
 
 @pytest.mark.exhaustive

@@ -432,17 +432,17 @@ def test_the_newest_plan_of_many_orders_is_shown(browser: Browser) -> None:
     page = browser.sends("resubmit-all", **fields)
     assert "8 orders: the plan" in page
     assert "is the newest." in page
-    page = browser.sends("resubmit-all", 400, **fields, step="charge_card")
+    page = browser.sends("resubmit-all", 400, **fields, steps="charge_card")
     assert "--step cannot be combined with --plan" in page
 
 
 @pytest.mark.parametrize(
     ("command", "more", "words"),
     [
-        ("extend-all", {"by_time": "10m"}, "4 of 4 orders are eligible"),
+        ("extend-all", {"seconds": "10m"}, "4 of 4 orders are eligible"),
         pytest.param(
             "extend-all",
-            {"by_time": "10m", "step": "no_step"},
+            {"seconds": "10m", "step": "no_step"},
             "0 of 4 orders are eligible",
             marks=pytest.mark.exhaustive,
         ),

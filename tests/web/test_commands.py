@@ -121,7 +121,7 @@ def test_the_change_of_the_plan_is_shown(browser: Browser) -> None:
         ("run", {"reason": ""}, "--reason is empty."),
         pytest.param(
             "extend",
-            {"reason": "x", "by_time": "soon"},
+            {"reason": "x", "seconds": "soon"},
             "is not a duration",
             marks=pytest.mark.exhaustive,
         ),
@@ -149,9 +149,9 @@ def test_an_unknown_order_command_or_agent_is_not_found(browser: Browser) -> Non
 
 def test_an_agent_is_held_and_released(browser: Browser) -> None:
     fields = {"agent": "mail", "reason": "maintenance"}
-    assert "would begin nothing new for 30 min" in browser.sends("hold", **fields, **{"for": "30m"})
+    assert "would begin nothing new for 30 min" in browser.sends("hold", **fields, seconds="30m")
     assert "takes work" in browser.page("/agents")
-    assert "mail is held for 30 min" in browser.carries_out("hold", **fields, **{"for": "30m"})
+    assert "mail is held for 30 min" in browser.carries_out("hold", **fields, seconds="30m")
     assert "maintenance" in browser.page("/agents")
     released = browser.work("release", agent="mail", reason="").result
     assert released == WorkResult("mail is released.", good=True, notes=["No task waits for it."])
@@ -188,12 +188,12 @@ def test_a_release_beside_too_much_other_work_is_still_a_release(
 
 def test_only_what_was_shown_is_carried_out_and_only_once(browser: Browser) -> None:
     in_retry(browser.operator)
-    fields = {"order": "ord-1", "reason": "slow", "by_time": "10m"}
+    fields = {"order": "ord-1", "reason": "slow", "seconds": "10m"}
     before = browser.operator.world.task("ord-1").complete_by
     assert "Nothing was sent" in browser.sends("extend", **fields, go="yes")
     shown = re.search(r'name="shown" value="([^"]+)"', browser.posts("extend", **fields).text)
     assert shown is not None
-    changed = {**fields, "by_time": "60m", "go": "yes", "shown": shown[1]}
+    changed = {**fields, "seconds": "60m", "go": "yes", "shown": shown[1]}
     assert "Nothing was sent" in browser.sends("extend", **changed)
     sent = {**fields, "go": "yes", "shown": shown[1]}
     assert "Back to ord-1" in browser.sends("extend", **sent)

@@ -4,8 +4,8 @@ Without --go, a bulk run is only a dry run. With --go, it is executed and its pr
 """
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import typer
 from rich.console import Console
@@ -15,7 +15,6 @@ from roundsman.model.bulk_run import BulkRecord, OrderNote, RunState
 from roundsman.model.corrections import typed_change
 from roundsman.model.events import COMMAND_KINDS, CommandSource, OperatorEvent
 from roundsman.model.instants import second
-from roundsman.model.json import Json
 from roundsman.model.task import Task
 from roundsman_console.application import application_events
 from roundsman_console.arguments import read_name, read_reason
@@ -39,13 +38,13 @@ from roundsman_console.inspector.errors import Interrupted, UnboundedSelection
 from roundsman_console.inspector.operate.commands import (
     CommandOutcome,
     CommandResult,
-    CommandSpec,
     send_command,
 )
 from roundsman_console.inspector.operate.corrections import corrects, known_workflows
 from roundsman_console.inspector.read.masks import MASK, MaskedPaths
 from roundsman_console.inspector.read.selection import Selection
 from roundsman_console.inspector.read.stack import DeployedStack
+from roundsman_console.inspector.verbs.orders import OrderVerb, Resubmit
 from roundsman_console.inspector.views.step_text import span
 from roundsman_console.render.bulk import print_run, print_tried, progress_words
 from roundsman_console.render.corrections import print_changes
@@ -57,42 +56,20 @@ CODES = {CommandOutcome.REFUSED: FAILED, CommandOutcome.UNCONFIRMED: UNCONFIRMED
 """The exit codes of commands that were not carried out, or not yet."""
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """An operator command, independent of the orders it applies to."""
-
-    event: Callable[[CommandSource], OperatorEvent]
-    steps: tuple[str, ...] = ()
-    """The step names that were typed; checked against the plan if there is one order."""
-    question: Callable[[Task], str] | None = None
-    """The confirmation question for one order; None if no confirmation is needed."""
-    question_of_many: Callable[[str], str] | None = None
-    """The same for a bulk run; its argument is the number of orders, for example `12 orders`."""
-    again: bool = False
-    """Whether undone or cancelled tasks begin again (`resubmit --again`)."""
-    input: Mapping[str, Json] | None = None
-    """The whole corrected input of one order (`resubmit --input`)."""
-    newest_plan: bool = False
-    """Whether the tasks continue under the newest plan (`resubmit --plan newest`)."""
-    dry_run: bool = False
-    """Whether nothing is sent for one order; a bulk run without --go never sends."""
-
-
-def execute(deed: Operation, orders: Sequence[str], act: ParsedOptions) -> None:
+def execute(verb: OrderVerb, orders: Sequence[str], act: ParsedOptions, *, dry_run: bool) -> None:
     """Run the command on one order, or run it or try it out on several orders.
 
     Raises typer.Exit with the exit code, unless that is 0.
     """
     if len(orders) == 1 and act.selection is None:
-        spec = CommandSpec(
-            orders[0], deed.event, deed.steps, deed.question, deed.input, deed.newest_plan
-        )
-        _carry_out(spec, act, dry_run=deed.dry_run)
+        _carry_out(verb, orders[0], act, dry_run=dry_run)
         return
     with sentences():
-        _check(orders, act, deed)
+        if dry_run and act.go:
+            raise ConsoleError("Give --dry-run or --go, not both.", USAGE)
+        _check(orders, act, again=isinstance(verb, Resubmit) and verb.again)
         reason, by = read_reason(act.manner.reason), read_name(act.manner.by)
-        run = new_run(deed.event, by, reason, act.selected, act.terms, now())
+        run = new_run(verb.event, by, reason, act.selected, act.terms, now())
         stack = stack_for(act.manner.stack, run.event)
         quiet = act.manner.as_json
         with Console(stderr=True, quiet=quiet).status("Finding the orders") as status:
@@ -102,7 +79,7 @@ def execute(deed: Operation, orders: Sequence[str], act: ParsedOptions) -> None:
                 act.selection or Selection(),
                 orders,
                 status.update,
-                newest_plan_asked=deed.newest_plan,
+                newest_plan_asked=verb.newest_plan,
             )
             if not act.go:
                 tried = try_out(stack, run, chosen, status.update)
@@ -115,9 +92,9 @@ def execute(deed: Operation, orders: Sequence[str], act: ParsedOptions) -> None:
             else:
                 print_tried(run, tried, go_ahead)
             return
-        if deed.question_of_many is not None:
-            many = count_of_orders(len(chosen))
-            confirm(deed.question_of_many(many), yes=act.manner.yes)
+        question = verb.question_of_many(count_of_orders(len(chosen)))
+        if question is not None:
+            confirm(question, yes=act.manner.yes)
         with Console(stderr=True, quiet=quiet).status("Storing the run") as status:
             run = start_run(stack, run, chosen, status.update)
         if act.manner.no_wait:
@@ -138,18 +115,18 @@ def stack_for(name: str | None, event: OperatorEvent | None = None) -> DeployedS
     return stack
 
 
-def _carry_out(spec: CommandSpec, act: ParsedOptions, *, dry_run: bool) -> None:
+def _carry_out(verb: OrderVerb, order: str, act: ParsedOptions, *, dry_run: bool) -> None:
     """Send the command for one order, wait for its outcome and print it."""
     manner = act.manner
     with sentences():
         reason, by = read_reason(manner.reason), read_name(manner.by)
-        event = spec.event(CommandSource("", by))
-        corrected = spec.input is not None or corrects(event)
+        corrected = verb.input is not None or corrects(verb.event(CommandSource("", by)))
         stack = announced_stack(manner.stack, application_events() if corrected else None)
         try:
             result = send_command(
                 stack,
-                spec,
+                order,
+                verb,
                 by=by,
                 reason=reason,
                 wait=0 if manner.no_wait else manner.wait,
@@ -227,15 +204,7 @@ def _what_ending_waits_for(task: Task | None) -> Iterator[str]:
             )
 
 
-def _check(orders: Sequence[str], act: ParsedOptions, deed: Operation) -> None:
-    if deed.dry_run and act.go:
-        raise ConsoleError("Give --dry-run or --go, not both.", USAGE)
-    if deed.input is not None:
-        raise ConsoleError(
-            "--input replaces the whole input, so it works for one order only. For several orders "
-            "use --set and --remove.",
-            USAGE,
-        )
+def _check(orders: Sequence[str], act: ParsedOptions, *, again: bool) -> None:
     if act.selection is None and not orders:
         raise ConsoleError("Give an order id, or a filter: --group or --state.", USAGE)
     if act.selection is not None and orders:
@@ -247,7 +216,7 @@ def _check(orders: Sequence[str], act: ParsedOptions, deed: Operation) -> None:
         try:
             check_bounded(act.selection)
         except UnboundedSelection as error:
-            hint = "--state Undone" if deed.again else "--state Archived"
+            hint = "--state Undone" if again else "--state Archived"
             raise ConsoleError(
                 f"To select many orders, give --group or --state: {hint}.", USAGE
             ) from error

@@ -1,15 +1,10 @@
-"""The options that all operator commands on orders have in common.
+"""The options that all operator commands on orders have in common."""
 
-A command function declares its own options and the parameter `act: ParsedOptions`. The decorator
-`acting` adds the common options, parses them and passes them as `act`.
-"""
-
-import inspect
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from functools import partial, wraps
+from functools import partial
 from typing import Annotated, TypeAlias
 
 import typer
@@ -17,7 +12,6 @@ import typer
 from roundsman.command_line import command_line
 from roundsman.model.bulk_run import Terms
 from roundsman_console.arguments import StackOption
-from roundsman_console.cli_errors import sentences
 from roundsman_console.filters import (
     ErrorFilter,
     GroupFilter,
@@ -40,7 +34,6 @@ from roundsman_console.run_limits import (
     read_terms,
 )
 
-Reason: TypeAlias = Annotated[str, typer.Option(help="Reason, stored in the task's history.")]
 By: TypeAlias = Annotated[
     str | None,
     typer.Option("--by", "--as", help="Who asks; this user of the operating system by default."),
@@ -134,44 +127,10 @@ class ParsedOptions:
     """The orders and filter options of the command line, at most LONGEST_SELECTION characters."""
 
 
-def acting(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the common options to a command function.
-
-    Invalid options are reported before any call to AWS. An option that the command declares itself
-    replaces the common option with the same parameter name.
-    """
-    own = [
-        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-        for parameter in inspect.signature(command, eval_str=True).parameters.values()
-        if parameter.name != "act"
-    ]
-    names = {parameter.name for parameter in own}
-    common = [
-        parameter
-        for parameter in inspect.signature(_read, eval_str=True).parameters.values()
-        if parameter.name not in names
-    ]
-    mine = {parameter.name for parameter in common}
-
-    @wraps(command)
-    def run(**typed: object) -> None:
-        asked = {name: value for name, value in typed.items() if name in mine}
-        # `extend` declares its own `by` (only --as), and `_read` needs its value too.
-        asked |= {name: typed[name] for name in names & {"by"} if name in typed}
-        with sentences():
-            act = _READ(**asked)
-        command(**{name: typed[name] for name in names}, act=act)
-
-    parameters = [*own, *common]
-    run.__dict__["__signature__"] = inspect.Signature(parameters)
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return run
-
-
-def _read(
+def read_common(
     *,
     context: typer.Context,
-    reason: Reason,
+    reason: str,
     by: By = None,
     state: StateFilter = None,
     workflow: WorkflowFilter = None,
@@ -195,6 +154,7 @@ def _read(
     wait: Wait = DEFAULT_WAIT,
     no_wait: NoWait = False,
 ) -> ParsedOptions:
+    """Return the options that all commands on orders have. Raises ConsoleError for a wrong one."""
     selection = read_selection(
         state=state,
         workflow=workflow,
@@ -216,7 +176,6 @@ def _read(
     )
 
 
-_READ: Callable[..., ParsedOptions] = _read
 SELECTS = (
     "orders",
     "words",

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from roundsman.model.instants import format_duration
 from roundsman_console.arguments import StackOption
-from roundsman_console.cli.operate import AsJson
+from roundsman_console.cli._options import AsJson
 from roundsman_console.cli_errors import FAILED, complain, sentences
 from roundsman_console.hints import hint, hinted_json
 from roundsman_console.inspector.alerts import StandingAlerts, alerts_document, read_standing

@@ -10,14 +10,15 @@ import typer
 from rich.console import Console
 
 from roundsman.errors import PermanentError
-from roundsman_console.arguments import StackOption, read_failure, read_result
+from roundsman_console.arguments import StackOption
 from roundsman_console.cli._act import CODES
-from roundsman_console.cli.operate import DEFAULT_WAIT, AsJson, NoWait, Wait
+from roundsman_console.cli._options import DEFAULT_WAIT, AsJson, NoWait, Wait
 from roundsman_console.cli_errors import USAGE, ConsoleError, complain, sentences
 from roundsman_console.hints import hint, hinted_json
 from roundsman_console.inspector.errors import Interrupted
 from roundsman_console.inspector.operate.answers import check_answer, send_answer, token_of_step
 from roundsman_console.inspector.operate.commands import CommandOutcome
+from roundsman_console.inspector.verbs.reading import read_failure, read_result
 from roundsman_console.target import announced_stack
 
 

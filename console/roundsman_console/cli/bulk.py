@@ -7,11 +7,12 @@ from rich.table import Table
 
 from roundsman.command_line import command_line
 from roundsman.errors import UnreadableRecord
-from roundsman.model.bulk_run import BulkRecord, OrderResult, RequestAction, RunState
+from roundsman.model.bulk_run import BulkRecord, OrderResult, RunState
 from roundsman.model.events import COMMAND_KINDS
 from roundsman_console.arguments import StackOption, read_name, read_reason
 from roundsman_console.cli._act import follow, print_stored
-from roundsman_console.cli._options import Anyway, AsJson, By
+from roundsman_console.cli._options import AsJson, By
+from roundsman_console.cli._verbs import command_of
 from roundsman_console.cli_errors import sentences
 from roundsman_console.hints import hint, hinted_json
 from roundsman_console.inspector.bulk.documents import run_summary
@@ -19,6 +20,7 @@ from roundsman_console.inspector.bulk.start import ask, bulk_runs_of, find_run
 from roundsman_console.inspector.clock import now
 from roundsman_console.inspector.documents.bulk import BulkRunListDocument, BulkRunRequestDocument
 from roundsman_console.inspector.sanitize import inert
+from roundsman_console.inspector.verbs.bulk_runs import OF_RUNS, RunVerb
 from roundsman_console.sanitize import plain
 from roundsman_console.target import announced_stack, find_stack
 from roundsman_console.terminal import results, short_instant
@@ -26,7 +28,6 @@ from roundsman_console.terminal import results, short_instant
 _STYLES = {RunState.FINISHED: "green", RunState.RUNNING: "cyan"}
 
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="The run's id: b-1a2b3c4d.")]
-RequestReason = Annotated[str, typer.Option("--reason", help="Reason, stored with the run.")]
 
 bulk_app = typer.Typer(
     name="bulk",
@@ -90,73 +91,28 @@ def watch_command(run: RunId, stack: StackOption = None, as_json: AsJson = False
         follow(find_stack(stack), run, as_json=as_json)
 
 
-@bulk_app.command("pause")
-def pause_command(
-    run: RunId,
-    reason: RequestReason,
-    by: By = None,
-    stack: StackOption = None,
-    as_json: AsJson = False,
-) -> None:
-    """Pause a bulk run. It continues where it was when you resume it.
-
-    Commands of the next 20 seconds are sent already, and take effect.
-
-    Example: roundsman bulk pause b-1a2b3c4d --reason "the carrier is slow"
-    """
-    _ask(RequestAction.PAUSE, run, reason, by, stack, as_json=as_json)
-
-
-@bulk_app.command("resume")
-def resume_command_(
-    run: RunId,
-    reason: RequestReason,
-    by: By = None,
-    anyway: Anyway = False,
-    stack: StackOption = None,
-    as_json: AsJson = False,
-) -> None:
-    """Resume a bulk run. One that was stopped begins with a canary again.
-
-    Example: roundsman bulk resume b-1a2b3c4d --reason "the carrier is back"
-    """
-    _ask(RequestAction.RESUME, run, reason, by, stack, as_json=as_json, anyway=anyway)
-
-
-@bulk_app.command("stop")
-def stop_command(
-    run: RunId,
-    reason: RequestReason,
-    by: By = None,
-    stack: StackOption = None,
-    as_json: AsJson = False,
-) -> None:
-    """Stop a bulk run. Commands of the next 20 seconds are sent already, and take effect.
-
-    Example: roundsman bulk stop b-1a2b3c4d --reason "the carrier asked us to"
-    """
-    _ask(RequestAction.STOP, run, reason, by, stack, as_json=as_json)
-
-
 def _ask(
-    action: RequestAction,
-    run: str,
+    verb: RunVerb,
     reason: str,
-    by: str | None,
-    stack: str | None,
-    *,
-    as_json: bool,
-    anyway: bool = False,
+    by: By = None,
+    stack: StackOption = None,
+    as_json: AsJson = False,
 ) -> None:
     with sentences():
         name, why = read_name(by), read_reason(reason)
-        sentence = ask(announced_stack(stack), run, action, by=name, reason=why, anyway=anyway)
+        run, action = verb.run, verb.action
+        found = announced_stack(stack)
+        sentence = ask(found, run, action, by=name, reason=why, anyway=verb.anyway)
         if as_json:
             document = BulkRunRequestDocument(runId=run, command=action.value, sentence=sentence)
             print(hinted_json(document))
         else:
             watch = command_line("bulk watch", run)
             print(hint(f"{sentence} Watch it with: {watch}"))
+
+
+for _verb in OF_RUNS:
+    bulk_app.command(_verb.action.value)(command_of(_verb)(_ask))
 
 
 def _table(records: list[BulkRecord]) -> Table:

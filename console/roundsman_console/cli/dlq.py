@@ -11,7 +11,7 @@ from rich.table import Table
 from roundsman.model.instants import iso
 from roundsman_console.application import application_events
 from roundsman_console.arguments import StackOption
-from roundsman_console.cli.operate import AsJson, Yes
+from roundsman_console.cli._options import AsJson, Yes
 from roundsman_console.cli_errors import FAILED, sentences
 from roundsman_console.confirm import confirm
 from roundsman_console.inspector.clock import now

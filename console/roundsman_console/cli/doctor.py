@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 
 from roundsman_console.arguments import StackOption
-from roundsman_console.cli.operate import AsJson, Yes
+from roundsman_console.cli._options import AsJson, Yes
 from roundsman_console.cli_errors import FAILED, sentences
 from roundsman_console.confirm import confirm
 from roundsman_console.hints import hinted_json

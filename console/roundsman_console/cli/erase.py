@@ -7,26 +7,21 @@ import typer
 from roundsman_console.arguments import StackOption, read_name, read_reason
 from roundsman_console.cli._act import print_result
 from roundsman_console.cli._options import DEFAULT_WAIT, AsJson, By, NoWait, Wait, Yes
+from roundsman_console.cli._verbs import command_of
 from roundsman_console.cli_errors import sentences
 from roundsman_console.confirm import confirm
 from roundsman_console.inspector.errors import Interrupted
 from roundsman_console.inspector.operate.erasure import erase_order
+from roundsman_console.inspector.verbs.orders import Erase
 from roundsman_console.target import announced_stack
 
 
+@command_of(Erase)
 def erase_command(
+    _verb: Erase,
     order: Annotated[str, typer.Argument(help="The order's id.")],
-    reason: Annotated[
-        str,
-        typer.Option(
-            "--why",
-            "--reason",
-            help="Reason, which is kept. Do not write personal data in it.",
-        ),
-    ],
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Send nothing; say whether it is possible.")
-    ] = False,
+    reason: str,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help=Erase.dry_run)] = False,
     by: By = None,
     stack: StackOption = None,
     as_json: AsJson = False,
@@ -34,13 +29,6 @@ def erase_command(
     wait: Wait = DEFAULT_WAIT,
     no_wait: NoWait = False,
 ) -> None:
-    """Remove the contents of an order that has ended, and keep the record that it was.
-
-    Its input, results, messages of errors and reasons are removed for ever. Backups, logs, exports
-    and dead letters are not changed.
-
-    Example: roundsman erase ord-1001 --why "request 17"
-    """
     with sentences():
         try:
             result = erase_order(

@@ -5,23 +5,20 @@ next read it, and ends by itself at its end time.
 """
 
 import json
-from typing import Annotated
 
-import typer
 from rich.console import Console
 
 from roundsman.command_line import command_line
 from roundsman.model.holds import BREAKER, OPERATOR, Hold
 from roundsman.model.instants import SECOND, format_duration, second
-from roundsman_console.arguments import StackOption, read_duration, read_name, read_reason
-from roundsman_console.cli.operate import AsJson, By, Yes
+from roundsman_console.arguments import StackOption, read_name, read_reason
+from roundsman_console.cli._options import AsJson, By, Yes
+from roundsman_console.cli._verbs import command_of
 from roundsman_console.cli_errors import complain, sentences
 from roundsman_console.confirm import confirm
 from roundsman_console.hints import hint
 from roundsman_console.inspector.errors import Interrupted
 from roundsman_console.inspector.operate.holds import (
-    LONGEST_HOLD,
-    SHORTEST_HOLD,
     HoldRelease,
     hold_agent,
     release_agent,
@@ -29,36 +26,28 @@ from roundsman_console.inspector.operate.holds import (
 )
 from roundsman_console.inspector.read.agents import AgentNow, find_agent
 from roundsman_console.inspector.sanitize import inert
+from roundsman_console.inspector.verbs import agents
 from roundsman_console.inspector.views.agents import circuit_sentence
 from roundsman_console.render.woken import woken_lines
 from roundsman_console.target import announced_stack
 
-Agent = Annotated[str, typer.Argument(help="The agent's name, as in: roundsman agents")]
 
-
+@command_of(agents.Hold)
 def hold_command(
-    agent: Agent,
-    length: Annotated[
-        str, typer.Option("--for", help="Duration of the hold: 90s, 30m, 2h, 1d; at most 7d.")
-    ],
-    reason: Annotated[str, typer.Option(help="Reason, shown for every step that waits.")],
+    verb: agents.Hold,
+    reason: str,
     by: By = None,
     stack: StackOption = None,
     as_json: AsJson = False,
     yes: Yes = False,
 ) -> None:
-    """Give an agent no work for a while. Its steps wait, and no attempt is counted.
-
-    Example: roundsman hold payment --for 30m --reason "acquirer maintenance"
-    """
     with sentences():
-        seconds = read_duration(length, least=SHORTEST_HOLD, most=LONGEST_HOLD)
         who, why = read_name(by), read_reason(reason)
         found = announced_stack(stack)
-        held = find_agent(found, agent)
-        lasts = format_duration(seconds * SECOND)
+        held = find_agent(found, verb.agent)
+        lasts = format_duration(verb.seconds * SECOND)
         confirm(f"{_is_held(held)}Hold {held.name} for {lasts}?", yes=yes)
-        result = hold_agent(found, held, seconds, by=who, reason=why)
+        result = hold_agent(found, held, verb.seconds, by=who, reason=why)
         _warn(result.not_alerted)
         if as_json:
             print(json.dumps(result.document()))
@@ -66,21 +55,18 @@ def hold_command(
             _say(_held_lines(result.hold, held, lasts))
 
 
+@command_of(agents.Release)
 def release_command(
-    agent: Agent,
-    reason: Annotated[str, typer.Option(help="Reason, sent to the other operators.")] = "",
+    verb: agents.Release,
+    reason: str,
     by: By = None,
     stack: StackOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """End the hold of an agent, and wake the tasks that wait for it.
-
-    Example: roundsman release payment --reason "the acquirer is back"
-    """
     with sentences():
         who, why = read_name(by), read_reason(reason) if reason else ""
         found = announced_stack(stack)
-        release = release_agent(found, agent, by=who, reason=why)
+        release = release_agent(found, verb.agent, by=who, reason=why)
         _warn(release.not_alerted)
         if not as_json:
             _say(_released_lines(release))

@@ -8,8 +8,8 @@ from rich.console import Console
 
 from roundsman.command_line import command_line
 from roundsman.model.instants import iso
-from roundsman_console.arguments import StackOption, read_instant, read_name, read_reason
-from roundsman_console.cli.operate import AsJson, By, Yes
+from roundsman_console.arguments import StackOption, read_name, read_reason
+from roundsman_console.cli._options import AsJson, By, Yes
 from roundsman_console.cli_errors import sentences
 from roundsman_console.confirm import confirm
 from roundsman_console.hints import hint
@@ -23,6 +23,7 @@ from roundsman_console.inspector.reconcile import (
     send_all,
     stop_command,
 )
+from roundsman_console.inspector.verbs.reading import read_instant
 from roundsman_console.render.counts import count_of_orders
 from roundsman_console.render.reconcile import (
     for_people,

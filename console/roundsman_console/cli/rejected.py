@@ -10,8 +10,8 @@ from rich.table import Table
 from roundsman.command_line import command_line
 from roundsman.model.instants import iso
 from roundsman_console.application import application_events
-from roundsman_console.arguments import StackOption, read_body
-from roundsman_console.cli.operate import AsJson, Yes
+from roundsman_console.arguments import StackOption
+from roundsman_console.cli._options import AsJson, Yes
 from roundsman_console.cli_errors import FAILED, USAGE, ConsoleError, complain, sentences
 from roundsman_console.confirm import confirm
 from roundsman_console.hints import hint
@@ -42,6 +42,7 @@ from roundsman_console.inspector.dead_letters.resend import (
 from roundsman_console.inspector.documents.dead_letters import RejectionDocument
 from roundsman_console.inspector.errors import Interrupted
 from roundsman_console.inspector.read.stack import DeployedStack
+from roundsman_console.inspector.verbs.reading import read_body
 from roundsman_console.render.dead_letters import (
     SHORT_ID,
     age,

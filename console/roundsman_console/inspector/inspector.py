@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from roundsman.model.corrections import changes_of
-from roundsman.model.events import Cancel, Extend, HistoryRow, Resolve, Resubmit, RunNow, UndoAsked
+from roundsman.model.events import HistoryRow
 from roundsman.model.json import Json
 from roundsman.model.plan import Plan
 from roundsman.model.task import Task
@@ -15,7 +15,7 @@ from roundsman_console.inspector.clock import now
 from roundsman_console.inspector.dead_letters.browse import DeadQueue, look_at
 from roundsman_console.inspector.doctor.doctor import Doctor
 from roundsman_console.inspector.doctor.report import Report
-from roundsman_console.inspector.operate.commands import CommandResult, CommandSpec, send_command
+from roundsman_console.inspector.operate.commands import CommandResult, send_command
 from roundsman_console.inspector.operate.corrections import InputCorrection
 from roundsman_console.inspector.operate.erasure import erase_order
 from roundsman_console.inspector.operate.holds import (
@@ -30,6 +30,16 @@ from roundsman_console.inspector.read.lookup import find_shown, shown_tasks
 from roundsman_console.inspector.read.queues import Queue, find_queues
 from roundsman_console.inspector.read.selection import BUDGET, Page, Selection, find
 from roundsman_console.inspector.read.stack import DeployedStack, find_stack
+from roundsman_console.inspector.verbs.orders import (
+    Cancel,
+    Extend,
+    OrderVerb,
+    Resolve,
+    Resubmit,
+    Run,
+    Undo,
+)
+from roundsman_console.inspector.verbs.verb import once
 from roundsman_console.inspector.views.diagnosis import Diagnosis
 from roundsman_console.inspector.views.stats import Stats, read_stats
 from roundsman_console.inspector.views.task_events import Happening, happenings
@@ -158,37 +168,29 @@ class Inspector:
         submission function knows; `CommandResult.plan` has the differences. With `dry_run`, nothing
         is sent.
         """
-        names = tuple(dict.fromkeys(steps))
         fix = correction or InputCorrection()
-        changes = changes_of(fix.sets, fix.removes)
-        spec = CommandSpec(
-            order_id,
-            lambda asked: Resubmit(
-                asked,
-                names,
-                fresh_key,
-                again,
-                changes=changes,
-                used=fix.used,
-                not_done=tuple(fix.not_done),
-            ),
-            (*names, *fix.not_done),
+        verb = Resubmit(
+            steps=once(steps),
+            sets=changes_of(fix.sets, ()),
+            removes=changes_of({}, fix.removes),
             input=fix.whole,
+            used=fix.used,
+            fresh_key=fresh_key,
+            again=again,
             newest_plan=newest_plan,
+            not_done=tuple(fix.not_done),
         )
-        return send_command(self.stack, spec, by=by, reason=reason, wait=wait, dry_run=dry_run)
+        return self._send(order_id, verb, by, reason, wait, dry_run=dry_run)
 
     def undo(self, order_id: str, *, by: str, reason: str, wait: float = WAIT) -> CommandResult:
         """Undo every effect that may have happened; the task ends Undone."""
-        return self._send(CommandSpec(order_id, UndoAsked), by, reason, wait)
+        return self._send(order_id, Undo(), by, reason, wait)
 
     def cancel(
         self, order_id: str, *, by: str, reason: str, undo: bool = True, wait: float = WAIT
     ) -> CommandResult:
         """Stop the task, by default after every effect is undone; it ends Cancelled."""
-        return self._send(
-            CommandSpec(order_id, lambda asked: Cancel(asked, undo=undo)), by, reason, wait
-        )
+        return self._send(order_id, Cancel(keep=not undo), by, reason, wait)
 
     def resolve(
         self,
@@ -203,14 +205,8 @@ class Inspector:
         wait: float = WAIT,
     ) -> CommandResult:
         """Record the outcome of a step: whether its effect happened, and with which result."""
-        return self._send(
-            CommandSpec(
-                order_id, lambda asked: Resolve(asked, step, did, result, fresh_key), (step,)
-            ),
-            by,
-            reason,
-            wait,
-        )
+        verb = Resolve(step=step, did=did, result=result, fresh_key=fresh_key)
+        return self._send(order_id, verb, by, reason, wait)
 
     def extend(
         self,
@@ -223,17 +219,11 @@ class Inspector:
         wait: float = WAIT,
     ) -> CommandResult:
         """Give the task, or one step that is at its agent, more time."""
-        names = (step,) if step is not None else ()
-        return self._send(
-            CommandSpec(order_id, lambda asked: Extend(asked, seconds, step), names),
-            by,
-            reason,
-            wait,
-        )
+        return self._send(order_id, Extend(seconds=seconds, step=step), by, reason, wait)
 
     def run(self, order_id: str, *, by: str, reason: str, wait: float = WAIT) -> CommandResult:
         """Start a scheduled task, or the next attempt of one in Retry, at once."""
-        return self._send(CommandSpec(order_id, RunNow), by, reason, wait)
+        return self._send(order_id, Run(), by, reason, wait)
 
     def erase(self, order_id: str, *, by: str, reason: str, wait: float = WAIT) -> CommandResult:
         """Remove the contents of an order that has ended, and keep the record that it was."""
@@ -247,5 +237,16 @@ class Inspector:
         """End an operator's hold. Waiting tasks continue within minutes."""
         return release_agent(self.stack, agent, by=by, reason=reason)
 
-    def _send(self, spec: CommandSpec, by: str, reason: str, wait: float) -> CommandResult:
-        return send_command(self.stack, spec, by=by, reason=reason, wait=wait)
+    def _send(
+        self,
+        order_id: str,
+        verb: OrderVerb,
+        by: str,
+        reason: str,
+        wait: float,
+        *,
+        dry_run: bool = False,
+    ) -> CommandResult:
+        return send_command(
+            self.stack, order_id, verb, by=by, reason=reason, wait=wait, dry_run=dry_run
+        )

@@ -15,7 +15,6 @@ from roundsman.client import Client
 from roundsman.command_line import command_line
 from roundsman.engine.effects import may_have_taken_effect
 from roundsman.errors import RoundsmanError, SchemaTooNew, TryAgain, UnreadableRecord
-from roundsman.model.events import Cancel, UndoAsked
 from roundsman.model.instants import SECOND
 from roundsman.model.json import Json
 from roundsman.model.states import ProcessState, TaskState
@@ -25,9 +24,10 @@ from roundsman_console.inspector.dead_letters.assess import order_of
 from roundsman_console.inspector.dead_letters.rejections import look_at_rejected, read_rejection
 from roundsman_console.inspector.documents.smoke import SmokeDocument, SmokeOutcome
 from roundsman_console.inspector.errors import Interrupted, NotFound
-from roundsman_console.inspector.operate.commands import CommandOutcome, CommandSpec, send_command
+from roundsman_console.inspector.operate.commands import CommandOutcome, send_command
 from roundsman_console.inspector.read.queues import Queue, find_queues
 from roundsman_console.inspector.read.stack import DeployedStack
+from roundsman_console.inspector.verbs.orders import Cancel, OrderVerb, Undo
 from roundsman_console.inspector.views.diagnosis import Diagnosis
 from roundsman_console.inspector.views.why import why, why_document
 
@@ -204,16 +204,16 @@ class _Run:
         """Cancel the order once a step has begun; undo it if it was archived before."""
         if task.state is TaskState.ARCHIVED:
             self.archived = task.ending.why if task.ending else "no reason is stored"
-            self._send("undo", CommandSpec(task.task_id, UndoAsked))
+            self._send(task.task_id, Undo())
         elif not task.ended and _has_begun(task):
-            self._send("cancel", CommandSpec(task.task_id, lambda by: Cancel(by, undo=True)))
+            self._send(task.task_id, Cancel())
 
-    def _send(self, name: str, spec: CommandSpec) -> None:
-        found = send_command(self.stack, spec, by=self.spec.by, reason=REASON, wait=0)
+    def _send(self, order: str, verb: OrderVerb) -> None:
+        found = send_command(self.stack, order, verb, by=self.spec.by, reason=REASON, wait=0)
         if found.outcome is CommandOutcome.REFUSED and not _is_over(found.task):
             self.refused = found.sentence
-        self.asked = name
-        self.note(f"{name} asked" if found.sent else f"{name} refused")
+        self.asked = verb.name
+        self.note(f"{verb.name} asked" if found.sent else f"{verb.name} refused")
 
     def _undoes(self, task: Task) -> bool:
         """Whether an archived order is still to be undone."""

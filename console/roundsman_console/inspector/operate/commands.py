@@ -6,7 +6,7 @@ and refuses a command if the task changed after the sender read it.
 """
 
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -37,13 +37,13 @@ from roundsman_console.inspector.errors import (
     Unconfirmed,
     aws_sentence,
 )
+from roundsman_console.inspector.limits import LONGEST_NAME, LONGEST_REASON
 from roundsman_console.inspector.operate.corrections import (
     InputChange,
     change_documents,
     check_correction,
     corrects,
 )
-from roundsman_console.inspector.operate.limits import LONGEST_NAME, LONGEST_REASON
 from roundsman_console.inspector.operate.missing_statements import (
     MissingStatements,
     missing_statements,
@@ -59,24 +59,8 @@ from roundsman_console.inspector.operate.newest_plan import (
 )
 from roundsman_console.inspector.read.lookup import find_task
 from roundsman_console.inspector.read.stack import DeployedStack
+from roundsman_console.inspector.verbs.orders import OrderVerb
 from roundsman_console.inspector.views.step_text import span
-
-
-@dataclass(frozen=True, slots=True)
-class CommandSpec:
-    """A command for the task of one order."""
-
-    order: str
-    event: Callable[[CommandSource], OperatorEvent]
-    steps: tuple[str, ...] = ()
-    """The names of steps in the command, which must be in the plan."""
-    question: Callable[[Task], str] | None = None
-    """Returns the question to confirm a command that cannot be reversed; None asks nothing."""
-    input: Mapping[str, Json] | None = None
-    """The whole corrected input of the task; None if the event has the changes, or there are none.
-    Only for a resubmission."""
-    newest_plan: bool = False
-    """The task continues under the newest plan of its workflow; only for a resubmission."""
 
 
 class CommandOutcome(StrEnum):
@@ -134,7 +118,8 @@ class CommandResult:
 
 def send_command(
     stack: DeployedStack,
-    spec: CommandSpec,
+    order: str,
+    verb: OrderVerb,
     *,
     by: str,
     reason: str,
@@ -144,12 +129,12 @@ def send_command(
     show_input: Callable[[Sequence[InputChange]], None] | None = None,
     dry_run: bool = False,
 ) -> CommandResult:
-    """Check and send the command, and wait at most `wait` seconds for its outcome.
+    """Check and send the command for the order, and wait at most `wait` seconds for its outcome.
 
     With `dry_run`, nothing is sent, and the outcome is DRY_RUN or REFUSED. Before the command is
     sent, `show` is called with the change of the task's plan, if the command asks for one,
     `show_input` with the changes of its input, if the command corrects that, and `confirm` with the
-    question of `spec`, if it has one; `confirm` raises an exception to send nothing. If `wait` is
+    question of `verb`, if it has one; `confirm` raises an exception to send nothing. If `wait` is
     0, the outcome is SENT.
 
     Raises InvalidArgument, before any call to AWS, if `by` or `reason` is empty or too long, or if
@@ -159,24 +144,24 @@ def send_command(
     the outcome UNCONFIRMED.
     """
     check_sender(by, reason)
-    _check_readable(spec, by, reason)
-    task, plan = find_task(stack, spec.order)
-    _check_names(plan, spec.steps)
-    event = spec.event(CommandSource(new_command_id(), by, reason, task.version))
+    _check_readable(verb, by, reason)
+    task, plan = find_task(stack, order)
+    _check_names(plan, verb.named)
+    event = verb.event(CommandSource(new_command_id(), by, reason, task.version))
     move, why = None, None
-    order: Json = None
+    content: Json = None
     changes: tuple[InputChange, ...] = ()
     if task.erased_at is not None:
         why = _refusal(plan, task, event, None, None)  # before its input or a plan is looked for
-    elif spec.input is not None or corrects(event):
+    elif verb.input is not None or corrects(event):
         try:
-            fixed = check_correction(stack, task, event, spec.input)
-            event, order, changes = fixed.event, fixed.order, fixed.changes
+            fixed = check_correction(stack, task, event, verb.input)
+            event, content, changes = fixed.event, fixed.order, fixed.changes
         except Refused as refused:
             why = str(refused)
         if show_input is not None and changes:
             show_input(changes)
-    if spec.newest_plan and why is None:
+    if verb.newest_plan and why is None:
         event, move, why = _under_newest_plan(stack, plan, task, event)
         if show is not None:
             show(move)
@@ -184,7 +169,7 @@ def send_command(
     if why is None:
         next_plan = named_plan(stack, event)
         missing = missing_statements(
-            task, event, lambda asked: _refusal(plan, task, asked, next_plan, order)
+            task, event, lambda asked: _refusal(plan, task, asked, next_plan, content)
         )
         why = "; ".join(missing.why) if missing is not None else None
     kind = COMMAND_KINDS[type(event)]
@@ -196,8 +181,9 @@ def send_command(
         return replace(here, outcome=CommandOutcome.REFUSED, sentence=sentence, missing=missing)
     if dry_run:
         return replace(here, sentence=f"{kind} of {task.task_id} is possible; nothing was sent.")
-    if spec.question is not None and confirm is not None:
-        confirm(spec.question(task))
+    question = verb.question(task)
+    if question is not None and confirm is not None:
+        confirm(question)
     return send_and_wait(stack, here, event, wait)
 
 
@@ -231,12 +217,12 @@ def check_sender(by: str, reason: str, *, reason_required: bool = True) -> None:
             raise InvalidArgument(f"{what} has {len(text)} characters; at most {most} are allowed.")
 
 
-def _check_readable(spec: CommandSpec, by: str, reason: str) -> None:
+def _check_readable(verb: OrderVerb, by: str, reason: str) -> None:
     """Raise InvalidArgument if SQS or the scheduler would refuse the message of the command.
 
     The id of the order is not checked: `find_task` raises NotFound for one that no order can have.
     """
-    event = spec.event(CommandSource(new_command_id(), by, reason, 1))
+    event = verb.event(CommandSource(new_command_id(), by, reason, 1))
     try:
         body = _body("ord-1", event)
         read_command(body)

@@ -11,14 +11,13 @@ from dataclasses import replace
 from roundsman.aws.clock import now
 from roundsman.engine.erasure import keeps_reason
 from roundsman.errors import CallRefused, TryAgain
-from roundsman.model.events import COMMAND_KINDS, CommandSource, Erase
-from roundsman.model.task import ERASED, TASK_ID, Task
+from roundsman.model.events import CommandSource
+from roundsman.model.task import ERASED, TASK_ID
 from roundsman_console.inspector.clock import moment, wait_for
 from roundsman_console.inspector.errors import Interrupted, NotFound, Unconfirmed
 from roundsman_console.inspector.operate.commands import (
     CommandOutcome,
     CommandResult,
-    CommandSpec,
     check_sender,
     new_command_id,
     send_and_wait,
@@ -26,6 +25,7 @@ from roundsman_console.inspector.operate.commands import (
 )
 from roundsman_console.inspector.read.lookup import find_task
 from roundsman_console.inspector.read.stack import DeployedStack
+from roundsman_console.inspector.verbs.orders import Erase
 
 
 def erase_order(
@@ -98,17 +98,16 @@ def _ask(
     check_sender(by, reason)
     gone = TASK_ID.fullmatch(order) and stack.tasks.load(order, now()) is None
     if not gone:
-        spec = CommandSpec(order, Erase, question=_question)
         return send_command(
-            stack, spec, by=by, reason=reason, wait=wait, confirm=confirm, dry_run=dry_run
+            stack, order, Erase(), by=by, reason=reason, wait=wait, confirm=confirm, dry_run=dry_run
         )
     if stack.tasks.order(order) is None and not stack.tasks.history(order):
         find_task(stack, order)
         raise NotFound(f"There is no order {order} in {stack.name}.")
-    kind, asked = COMMAND_KINDS[Erase], CommandSource(new_command_id(), by, reason)
-    here = CommandResult(CommandOutcome.DRY_RUN, "", kind, asked, False, order, None)
+    asked = CommandSource(new_command_id(), by, reason)
+    here = CommandResult(CommandOutcome.DRY_RUN, "", "erase", asked, False, order, None)
     if dry_run:
-        sentence = f"{kind} of {order} is possible; nothing was sent."
+        sentence = f"erase of {order} is possible; nothing was sent."
         return replace(here, sentence=sentence)
     if confirm is not None:
         confirm(
@@ -116,11 +115,4 @@ def _ask(
             "still be open, restore the record first. Erase what is left of its contents? They "
             "cannot be brought back."
         )
-    return send_and_wait(stack, here, Erase(asked), wait)
-
-
-def _question(task: Task) -> str:
-    return (
-        f"{task.task_id} is {task.state}. Erase its contents? They cannot be brought back, and it "
-        "cannot be undone or begun again after that."
-    )
+    return send_and_wait(stack, here, Erase().event(asked), wait)

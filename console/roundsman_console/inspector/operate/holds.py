@@ -18,18 +18,13 @@ from roundsman_console.inspector.documents.agents import (
     HoldDocument,
 )
 from roundsman_console.inspector.errors import InspectorError, Interrupted, InvalidArgument
+from roundsman_console.inspector.limits import LONGEST_HOLD, SHORTEST_HOLD
 from roundsman_console.inspector.operate.commands import check_sender
 from roundsman_console.inspector.operate.hold_alerts import tell_held, tell_released
 from roundsman_console.inspector.operate.wake_waiting import HOLDS_ARE_KNOWN_AFTER, Woken, wake
 from roundsman_console.inspector.read.agents import AgentNow, find_agent
 from roundsman_console.inspector.read.stack import DeployedStack
 from roundsman_console.inspector.views.agents import circuit_sentence, hold_document
-
-SHORTEST_HOLD = 10
-"""Seconds; a shorter hold could end before all schedulers have read it."""
-
-LONGEST_HOLD = 7 * 24 * 3600
-"""Seconds."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,79 +1,64 @@
 """The hold of an agent and its end."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from roundsman.model.instants import SECOND, format_duration
-from roundsman_console.arguments import read_duration, read_name, read_reason
+from roundsman_console.arguments import read_name, read_reason
 from roundsman_console.inspector import Inspector
 from roundsman_console.inspector.errors import InspectorError
 from roundsman_console.inspector.operate.holds import (
-    LONGEST_HOLD,
-    SHORTEST_HOLD,
     HoldRelease,
     hold_agent,
     release_agent,
     wake_after,
 )
 from roundsman_console.inspector.read.agents import AgentNow, find_agent
+from roundsman_console.inspector.verbs.agents import Hold, Release
+from roundsman_console.inspector.verbs.verb import Form
 from roundsman_console.render.woken import woken_lines
-from roundsman_console.web.commands.order_forms import Form, FormField
-from roundsman_console.web.commands.page import CommandPage, FormCommand, not_sent
+from roundsman_console.web.commands.page import CommandPage, FormCommand, not_sent, page_of
 from roundsman_console.web.session import GO, Session
 from roundsman_console.web.work import Work, WorkResult, works_of
 
-HOLD_FIELDS = (FormField("for", "For how long", hint="90s, 30m, 2h or 1d; at most 7d"),)
+VERBS: Sequence[type[Hold | Release]] = (Hold, Release)
 
 
 def commands_on_agents() -> dict[str, FormCommand]:
     """Return the commands on an agent, by their names in the browser."""
     return {
-        name: FormCommand(name, _shows(name), _carries_out(name)) for name in ("hold", "release")
+        verb.name: FormCommand(verb.name, partial(_show, verb), partial(_agent_command, verb))
+        for verb in VERBS
     }
 
 
-def _shows(name: str) -> Callable[[Inspector, Form], CommandPage]:
-    return lambda inspector, given: _of_agent(_agent(inspector, given), name, given)
+def _show(verb: type[Hold | Release], inspector: Inspector, given: Form) -> CommandPage:
+    agent = find_agent(inspector.stack, given.get("agent", ""))
+    return page_of(verb, agent.name, "agent", "/agents", given)
 
 
-def _carries_out(name: str) -> Callable[[Inspector, Form, Session], CommandPage]:
-    return lambda inspector, given, session: _agent_command(inspector, name, given, session)
-
-
-def _agent(inspector: Inspector, given: Form) -> AgentNow:
-    return find_agent(inspector.stack, given.get("agent", ""))
-
-
-def _of_agent(agent: AgentNow, name: str, given: Form) -> CommandPage:
-    if name == "hold":
-        does = "The agent begins nothing new. Its steps wait, and no attempt is counted."
-        return CommandPage(
-            name, "Hold", does, agent.name, "agent", "/agents", HOLD_FIELDS, form=given
-        )
-    does = "Ends the operator's hold, and wakes the orders that wait for the agent."
-    return CommandPage(
-        name, "Release", does, agent.name, "agent", "/agents", form=given, reason="optional"
-    )
-
-
-def _agent_command(inspector: Inspector, name: str, given: Form, session: Session) -> CommandPage:
-    agent = _agent(inspector, given)
-    page, version, by = _of_agent(agent, name, given), _holds(agent), read_name(None)
+def _agent_command(
+    kind: type[Hold | Release], inspector: Inspector, given: Form, session: Session
+) -> CommandPage:
+    agent = find_agent(inspector.stack, given.get("agent", ""))
+    page = page_of(kind, agent.name, "agent", "/agents", given)
+    version, by = _holds(agent), read_name(None)
     text = given.get("reason", "")
     reason = read_reason(text) if text.strip() or page.reason == "required" else ""
-    seconds = 0
+    verb = kind.read_form(given)
     would = f"The hold of {agent.name} would end now."
     done = f"{agent.name} is released."
-    if page.name == "hold":
-        seconds = read_duration(given.get("for", ""), least=SHORTEST_HOLD, most=LONGEST_HOLD)
-        lasts = format_duration(seconds * SECOND)
+    if isinstance(verb, Hold):
+        lasts = format_duration(verb.seconds * SECOND)
         would = f"{agent.name} would begin nothing new for {lasts}."
         done = f"{agent.name} is held for {lasts}."
     if GO not in given or not session.take(given, version):
         shown = session.sign(given, version)
         return replace(page, sentence=not_sent(given, False) + would, asks=True, shown=shown)
-    if page.name == "hold":
-        not_alerted = hold_agent(inspector.stack, agent, seconds, by=by, reason=reason).not_alerted
+    if isinstance(verb, Hold):
+        held = hold_agent(inspector.stack, agent, verb.seconds, by=by, reason=reason)
+        not_alerted = held.not_alerted
         return replace(page, sentence=done + _unalerted(not_alerted), done=True)
     release = release_agent(inspector.stack, agent.name, by=by, reason=reason)
     done += _unalerted(release.not_alerted)

@@ -12,8 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
-from roundsman.model.bulk_run import OrderGroup, RequestAction, Run, Terms
-from roundsman.model.states import END_STATES, TaskState
+from roundsman.model.bulk_run import OrderGroup, Run, Terms
+from roundsman.model.states import TaskState
 from roundsman_console.arguments import read_name, read_reason
 from roundsman_console.cli_errors import USAGE, ConsoleError
 from roundsman_console.inspector import Inspector
@@ -29,6 +29,9 @@ from roundsman_console.inspector.clock import now
 from roundsman_console.inspector.errors import AgentOnHold, InvalidArgument
 from roundsman_console.inspector.operate.corrections import corrects, known_workflows
 from roundsman_console.inspector.read.selection import Selection
+from roundsman_console.inspector.verbs.bulk_runs import OF_RUNS, RunVerb
+from roundsman_console.inspector.verbs.orders import OF_ONE_OR_MANY, OrderVerb
+from roundsman_console.inspector.verbs.verb import Form
 from roundsman_console.render.bulk import order_of_going
 from roundsman_console.render.counts import count_of_orders
 from roundsman_console.render.plan import plan_lines
@@ -43,8 +46,15 @@ from roundsman_console.run_limits import (
 )
 from roundsman_console.web.commands.dry_runs import shown_or_followed
 from roundsman_console.web.commands.kept import Kept
-from roundsman_console.web.commands.order_forms import ORDER_COMMANDS, Form, FormField
-from roundsman_console.web.commands.page import CommandPage, FormCommand, Item, not_sent
+from roundsman_console.web.commands.page import (
+    CommandPage,
+    FormCommand,
+    FormField,
+    Item,
+    fields_of,
+    not_sent,
+    page_of,
+)
 from roundsman_console.web.selections import (
     asked_of_command,
     for_command,
@@ -80,70 +90,10 @@ DEFAULTS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class ManyCommand:
-    """A command for all orders of a filter. Its form is that of the command for one order."""
-
-    verb: str
-    title: str
-    does: str
-    states: frozenset[TaskState]
-    """The states whose orders it is offered for. The engine decides for each order."""
-
-
-OPEN = frozenset(TaskState) - END_STATES
-MANY: Mapping[str, ManyCommand] = {
-    "resubmit-all": ManyCommand(
-        "resubmit",
-        "Resubmit all",
-        "Continues every failed order that is selected: its failed steps are tried again under the "
-        "same keys.",
-        frozenset({TaskState.ARCHIVED, TaskState.UNDONE, TaskState.CANCELLED}),
-    ),
-    "undo-all": ManyCommand(
-        "undo",
-        "Undo all",
-        "Undoes everything that may have happened of every order that is selected.",
-        OPEN | {TaskState.ARCHIVED},
-    ),
-    "cancel-all": ManyCommand(
-        "cancel",
-        "Cancel all",
-        "Stops every order that is selected, after what may have happened was undone.",
-        OPEN,
-    ),
-    "resolve-all": ManyCommand(
-        "resolve",
-        "Resolve all",
-        "Records the outcome of one step for every order that is selected, as you found it at the "
-        "remote service.",
-        OPEN | {TaskState.ARCHIVED},
-    ),
-    "extend-all": ManyCommand(
-        "extend",
-        "Extend all",
-        "Gives every order that is selected, or one of its steps that is at its agent, more time.",
-        OPEN,
-    ),
-    "run-all": ManyCommand(
-        "run",
-        "Run all now",
-        "Starts every selected order that is scheduled, or the next attempt of one in Retry, now.",
-        frozenset({TaskState.SCHEDULED, TaskState.RETRY}),
-    ),
-}
+MANY: Mapping[str, type[OrderVerb]] = {f"{verb.name}-all": verb for verb in OF_ONE_OR_MANY}
+"""The verbs that are offered for all orders of a filter. The engine decides for each order."""
 IN_GROUPS = frozenset({TaskState.ARCHIVED, TaskState.UNDONE})
 """The states of the members of failure groups."""
-ASKED: Mapping[str, tuple[RequestAction, str, str]] = {
-    "bulk-pause": (RequestAction.PAUSE, "paused", "It continues where it was when you resume it."),
-    "bulk-resume": (
-        RequestAction.RESUME,
-        "resumed",
-        "One that was stopped begins with a canary again.",
-    ),
-    "bulk-stop": (RequestAction.STOP, "stopped", "What is sent already takes effect."),
-}
-"""What a person asks of a run, what the run is then, and what it means, by the command's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +114,8 @@ CHOSEN: Kept[Chosen] = Kept()
 
 def commands_on_many() -> dict[str, FormCommand]:
     """Return the commands on many orders and on bulk runs, by their names in the browser."""
-    started = {name: _starts(name, command) for name, command in MANY.items()}
-    return {**started, **{name: _asks(name) for name in ASKED}}
+    started = {name: _starts(name, verb) for name, verb in MANY.items()}
+    return {**started, **{verb.name.replace(" ", "-"): _asks(verb) for verb in OF_RUNS}}
 
 
 def commands_for(selection: Selection) -> list[tuple[str, str]]:
@@ -176,30 +126,27 @@ def commands_for(selection: Selection) -> list[tuple[str, str]]:
     if selection.state is None and selection.group is None:
         return []
     states = IN_GROUPS if selection.state is None else {selection.state}
-    return [(name, command.title) for name, command in MANY.items() if command.states & states]
+    return [(name, _title(verb)) for name, verb in MANY.items() if verb.states & states]
 
 
-def _starts(name: str, command: ManyCommand) -> FormCommand:
+def _title(verb: type[OrderVerb]) -> str:
+    first, *rest = verb.title.split()
+    return " ".join((first, "all", *rest))
+
+
+def _starts(name: str, verb: type[OrderVerb]) -> FormCommand:
     def show(_inspector: Inspector, given: Form) -> CommandPage:
         asked, named = asked_of_command(given), _named(given)
         hidden = for_command(asked)
         about, back = _about(asked, named)
-        return CommandPage(
-            name,
-            command.title,
-            command.does,
-            about,
-            "",
-            back,
-            (*(() if hidden else (ORDERS,)), *_fields(command.verb), *LIMITS),
-            hidden=hidden,
-            form={**DEFAULTS, **given},
-        )
+        fields = (*(() if hidden else (ORDERS,)), *_fields(verb), *LIMITS)
+        page = page_of(verb, about, "", back, {**DEFAULTS, **given}, name)
+        return replace(page, title=_title(verb), fields=fields, hidden=hidden)
 
     def carry_out(inspector: Inspector, given: Form, session: Session) -> CommandPage:
-        return _start(inspector, show(inspector, given), command, given, session)
+        return _start(inspector, show(inspector, given), verb, given, session)
 
-    return FormCommand(command.verb, show, carry_out)
+    return FormCommand(verb.name, show, carry_out)
 
 
 def _named(given: Form) -> list[str]:
@@ -227,31 +174,22 @@ def _about(asked: Mapping[str, str], named: Sequence[str]) -> tuple[str, str]:
     return selection.words(), f"/orders?{urlencode(asked)}"
 
 
-def _fields(verb: str) -> list[FormField]:
+def _fields(verb: type[OrderVerb]) -> list[FormField]:
     """The fields of the command for one order, without those for one order only."""
+    alone = {one.name for one in verb.arguments() if one.alone}
     return [
         replace(field, kind="text" if field.kind == "steps" else field.kind)
-        for field in ORDER_COMMANDS[verb].fields
-        if field.name != "result"
+        for field in fields_of(verb)
+        if field.name not in alone
     ]
 
 
 def _start(
-    inspector: Inspector, page: CommandPage, command: ManyCommand, given: Form, session: Session
+    inspector: Inspector, page: CommandPage, kind: type[OrderVerb], given: Form, session: Session
 ) -> CommandPage:
     stack, by = inspector.stack, read_name(None)
     reason, terms = read_reason(given.get("reason", "")), _terms(given)
-    if given.get("result", "").strip():
-        raise ConsoleError(
-            "--result works for one order only. Resolve the orders one by one.", USAGE
-        )
-    if given.get("input", "").strip():
-        raise ConsoleError(
-            "--input replaces the whole input, so it works for one order only. For several orders "
-            "use --set and --remove.",
-            USAGE,
-        )
-    spec = ORDER_COMMANDS[command.verb].spec("", given)
+    verb = kind.read_form(given, many=True)
     asked, named = asked_of_command(given), _named(given)
     if not page.hidden and not named:
         raise ConsoleError("Give an order id, or a filter: --group or --state.", USAGE)
@@ -259,7 +197,7 @@ def _start(
     if kept is not None and session.take(given, kept.version):
         return _begun(inspector, page, kept)
     selected = shlex.join(named)[:LONGEST_SELECTION] if named else option_text(asked)
-    run = new_run(spec.event, by, reason, selected, terms, now())
+    run = new_run(verb.event, by, reason, selected, terms, now())
     if corrects(run.event):
         known_workflows(stack)
 
@@ -272,7 +210,7 @@ def _start(
                 selection_of(asked),
                 named,
                 work.counts,
-                newest_plan_asked=spec.newest_plan,
+                newest_plan_asked=verb.newest_plan,
             )
         )
         tried = try_out(stack, chosen.run, chosen.orders, work.counts)
@@ -361,37 +299,33 @@ def _terms(form: Form) -> Terms:
     )
 
 
-def _asks(name: str) -> FormCommand:
-    action, then, does = ASKED[name]
-    title = action.value.capitalize()
-    anyway = (ANYWAY,) if action is RequestAction.RESUME else ()
-
+def _asks(kind: type[RunVerb]) -> FormCommand:
     def show(inspector: Inspector, given: Form) -> CommandPage:
         run = find_run(inspector.stack, given.get("run", ""))[0].run.id
-        return CommandPage(name, title, does, run, "run", f"/bulk/{run}", anyway, form=given)
+        return page_of(kind, run, "run", f"/bulk/{run}", given, kind.name.replace(" ", "-"))
 
     def carry_out(inspector: Inspector, given: Form, session: Session) -> CommandPage:
         page, reason = show(inspector, given), read_reason(given.get("reason", ""))
         found = find_run(inspector.stack, page.about)[0].state
         state = found.value
-        if found not in POSSIBLE[action]:
+        if found not in POSSIBLE[kind.action]:
             return replace(
-                page, sentence=f"{page.about} cannot be {then}: it is {state}.", refused=True
+                page, sentence=f"{page.about} cannot be {kind.then}: it is {state}.", refused=True
             )
         if not (go := GO in given and session.take(given, state)):
-            words = f"{not_sent(given, go)}{page.about} is {state}. It would be {then}."
+            words = f"{not_sent(given, go)}{page.about} is {state}. It would be {kind.then}."
             return replace(page, sentence=words, asks=True, shown=session.sign(given, state))
         said = ask(
             inspector.stack,
             page.about,
-            action,
+            kind.action,
             by=read_name(None),
             reason=reason,
-            anyway=given.get("anyway") == "yes",
+            anyway=kind.read_form(given).anyway,
         )
         return replace(page, sentence=said, done=True)
 
-    return FormCommand(f"bulk {action.value}", show, carry_out)
+    return FormCommand(kind.name, show, carry_out)
 
 
 def _unheard(_progress: str) -> None:

@@ -13,7 +13,7 @@ from roundsman.command_line import command_line
 from roundsman.model.instants import iso
 from roundsman.model.json import Json
 from roundsman_console.application import check_event
-from roundsman_console.arguments import read_instant, read_name, read_reason
+from roundsman_console.arguments import read_name, read_reason
 from roundsman_console.cli_errors import ConsoleError
 from roundsman_console.inspector import Inspector
 from roundsman_console.inspector.dead_letters.masked import masked_body
@@ -31,6 +31,8 @@ from roundsman_console.inspector.reconcile import (
     stop_command,
 )
 from roundsman_console.inspector.smoke import SmokeSpec, run_smoke_test
+from roundsman_console.inspector.verbs.reading import read_instant
+from roundsman_console.inspector.verbs.verb import Form
 from roundsman_console.render.counts import count_of_orders
 from roundsman_console.render.reconcile import WORDS, for_people, how_to_resume, note_of, summary
 from roundsman_console.smoke_events import (
@@ -50,8 +52,7 @@ from roundsman_console.smoke_events import (
 from roundsman_console.web.commands.dry_runs import shown_or_followed
 from roundsman_console.web.commands.edits import laid_out
 from roundsman_console.web.commands.kept import Kept
-from roundsman_console.web.commands.order_forms import Form, FormField
-from roundsman_console.web.commands.page import CommandPage, FormCommand, Item, not_sent
+from roundsman_console.web.commands.page import CommandPage, FormCommand, FormField, Item, not_sent
 from roundsman_console.web.session import GO, Session
 from roundsman_console.web.work import Work, WorkResult, works_of
 

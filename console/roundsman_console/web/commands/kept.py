@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 
 from roundsman.model.instants import MINUTE
 from roundsman_console.inspector.clock import now
-from roundsman_console.web.commands.order_forms import Form
+from roundsman_console.inspector.verbs.verb import Form
 from roundsman_console.web.session import SHOWN
 
 T = TypeVar("T")

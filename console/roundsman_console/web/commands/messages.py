@@ -25,9 +25,9 @@ from roundsman_console.inspector.dead_letters.rejections import (
 from roundsman_console.inspector.dead_letters.resend import resend, resend_all, send_corrected
 from roundsman_console.inspector.errors import InspectorError
 from roundsman_console.inspector.read.stack import DeployedStack
+from roundsman_console.inspector.verbs.verb import Form
 from roundsman_console.web.commands.edits import difference, edited_body, laid_out, masked_changes
-from roundsman_console.web.commands.order_forms import Form, FormField
-from roundsman_console.web.commands.page import CommandPage, FormCommand, Item, not_sent
+from roundsman_console.web.commands.page import CommandPage, FormCommand, FormField, Item, not_sent
 from roundsman_console.web.session import GO, Session
 
 AT_ONCE = 100

@@ -1,95 +1,84 @@
 """The commands on an order: what the engine would decide, and the command that is sent."""
 
 import json
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from urllib.parse import quote
 
 from roundsman.model.events import CommandSource
-from roundsman.model.json import Json, parse_json
 from roundsman.model.plan import Plan
 from roundsman.model.task import Task
 from roundsman_console.arguments import read_name, read_reason
-from roundsman_console.cli_errors import USAGE, ConsoleError
 from roundsman_console.inspector import Inspector
-from roundsman_console.inspector.errors import InvalidArgument
 from roundsman_console.inspector.inspector import WAIT
 from roundsman_console.inspector.operate.commands import (
     CommandOutcome,
     CommandResult,
-    CommandSpec,
     send_command,
     task_after,
 )
 from roundsman_console.inspector.operate.erasure import erase_order
 from roundsman_console.inspector.read.masks import mask_of
+from roundsman_console.inspector.verbs.orders import (
+    OF_ONE_OR_MANY,
+    OF_ORDERS,
+    Erase,
+    OrderVerb,
+    Resubmit,
+)
+from roundsman_console.inspector.verbs.verb import Form
 from roundsman_console.inspector.views.task_view import may_stand, step_names
 from roundsman_console.render.plan import plan_lines
 from roundsman_console.web.commands.edits import edited_body, laid_out
-from roundsman_console.web.commands.order_forms import (
-    ERASE,
-    ORDER_COMMANDS,
-    WHOLE_INPUT,
-    Form,
+from roundsman_console.web.commands.page import (
+    CommandPage,
+    FormCommand,
     FormField,
+    StepChange,
+    not_sent,
+    page_of,
 )
-from roundsman_console.web.commands.page import CommandPage, FormCommand, StepChange, not_sent
 from roundsman_console.web.session import GO, Session
 
-INPUT = FormField(
-    "input",
-    "The whole input, as JSON",
-    "body",
-    "Masked values that stay as they are are kept.",
-    folded="Edit the whole input",
-)
+INPUT = "input"
+"""The field of the whole input, which is shown with masked values."""
+CONFIRM = FormField("confirm", "The order's id, to confirm", hint="It cannot be brought back.")
 
 
 def commands_on_orders() -> dict[str, FormCommand]:
     """Return the commands on an order, by their names in the browser."""
-    found = {name: FormCommand(name, _shows(name), _carries_out(name)) for name in ORDER_COMMANDS}
+    found = {
+        verb.name: FormCommand(verb.name, partial(_show, verb), partial(_order_command, verb))
+        for verb in OF_ONE_OR_MANY
+    }
     return {**found, "erase": FormCommand("erase", _show_erase, _erase)}
 
 
-def _shows(name: str) -> Callable[[Inspector, Form], CommandPage]:
-    def show(inspector: Inspector, given: Form) -> CommandPage:
-        page, task, plan = _of_order(inspector, name, given)
-        found = _input_of(inspector, task, plan) if name == "resubmit" else None
-        return _with_input(page, found, given)
+def links_of(task: Task) -> list[type[OrderVerb]]:
+    """Return the verbs that are offered for the task; none for one that is erased."""
+    return [] if task.erased_at is not None else [verb for verb in OF_ORDERS if verb.fits(task)]
 
-    return show
+
+def _show(verb: type[OrderVerb], inspector: Inspector, given: Form) -> CommandPage:
+    page, task, plan = _of_order(inspector, verb, given)
+    return _with_input(page, _input_of(inspector, verb, task, plan), given)
 
 
 def _with_input(page: CommandPage, found: "_Input | None", given: Form) -> CommandPage:
-    """Add the field of the whole input to the form that corrects it."""
+    """Fill the field of the whole input; leave it out if there is no input to correct."""
     if found is None:
-        return page
-    form = {INPUT.name: laid_out(found.shown), **given}
-    return replace(page, fields=(*page.fields, INPUT), form=form)
-
-
-def _carries_out(name: str) -> Callable[[Inspector, Form, Session], CommandPage]:
-    return lambda inspector, given, session: _order_command(inspector, name, given, session)
+        fields = [field for field in page.fields if field.name != INPUT]
+        return replace(page, fields=fields)
+    return replace(page, form={INPUT: laid_out(found.shown), **given})
 
 
 def _of_order(
-    inspector: Inspector, name: str, given: Form
+    inspector: Inspector, verb: type[OrderVerb], given: Form
 ) -> tuple[CommandPage, Task, Plan | None]:
-    command = ORDER_COMMANDS[name]
     task, plan, _ = inspector.task(given.get("order", ""))
-    page = CommandPage(
-        name,
-        command.title,
-        command.does,
-        task.task_id,
-        "order",
-        f"/orders/{task.task_id}",
-        command.fields,
-        step_names(task, plan),
-        given,
-        stands=may_stand(task, plan),
-    )
-    return page, task, plan
+    page = page_of(verb, task.task_id, "order", f"/orders/{task.task_id}", given)
+    names, stands = step_names(task, plan), may_stand(task, plan)
+    return replace(page, steps=names, stands=stands), task, plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +90,14 @@ class _Input:
     real: str
 
 
-def _input_of(inspector: Inspector, task: Task, plan: Plan | None) -> _Input | None:
-    """Read the input of an order; None if its order row is missing, or was erased."""
+def _input_of(
+    inspector: Inspector, verb: type[OrderVerb], task: Task, plan: Plan | None
+) -> _Input | None:
+    """Read the input of an order; None if its order row is missing or was erased, or the verb does
+    not correct it.
+    """
+    if verb is not Resubmit:
+        return None
     row = inspector.stack.tasks.order(task.task_id)
     if row is None or row.erased_at is not None:
         return None
@@ -111,37 +106,30 @@ def _input_of(inspector: Inspector, task: Task, plan: Plan | None) -> _Input | N
     return _Input(json.dumps(masked), json.dumps(content))
 
 
-def _whole_input(given: Form, found: _Input | None) -> Mapping[str, Json] | None:
-    """Return the input that a person edited; None if it is as it was.
+def _as_meant(given: Form, found: _Input | None) -> Form:
+    """Return the form with the real input that a person means who edited the masked one.
 
-    Raises InvalidArgument if it is not a JSON object, or if a masked value was moved, and
-    ConsoleError if single fields are corrected too.
+    It is left out if it is as it was. Raises InvalidArgument if a masked value was moved.
     """
-    text = given.get(INPUT.name, "")
-    if found is None or not text.strip():
-        return None
-    edited = edited_body(text, found.shown, found.real)
-    if edited == found.real:
-        return None
-    if given.get("sets", "").strip() or given.get("removes", "").strip():
-        raise ConsoleError("Give either --input, or --set and --remove.", USAGE)
-    whole = parse_json(edited)
-    if not isinstance(whole, Mapping):
-        raise InvalidArgument("The corrected input is not a JSON object.")
-    return whole
+    text = given.get(INPUT, "")
+    edited = edited_body(text, found.shown, found.real) if found and text.strip() else ""
+    changed = found is not None and edited != found.real
+    return {**given, INPUT: edited if changed else ""}
 
 
-def _order_command(inspector: Inspector, name: str, given: Form, session: Session) -> CommandPage:
-    page, task, plan = _of_order(inspector, name, given)
+def _order_command(
+    kind: type[OrderVerb], inspector: Inspector, given: Form, session: Session
+) -> CommandPage:
+    page, task, plan = _of_order(inspector, kind, given)
     version = str(task.version)
     reason, by = read_reason(given.get("reason", "")), read_name(None)
-    original = _input_of(inspector, task, plan) if page.name == "resubmit" else None
+    original = _input_of(inspector, kind, task, plan)
     page = _with_input(page, original, given)
-    whole = _whole_input(given, original)
-    form = given if whole is None else {**given, WHOLE_INPUT: "yes"}
-    spec = replace(ORDER_COMMANDS[page.name].spec(page.about, form), input=whole)
+    verb = kind.read_form(_as_meant(given, original))
     go = GO in given and session.take(given, version)
-    result = send_command(inspector.stack, spec, by=by, reason=reason, wait=WAIT, dry_run=not go)
+    result = send_command(
+        inspector.stack, page.about, verb, by=by, reason=reason, wait=WAIT, dry_run=not go
+    )
     asks = result.outcome is CommandOutcome.DRY_RUN
     return replace(
         page,
@@ -149,7 +137,7 @@ def _order_command(inspector: Inspector, name: str, given: Form, session: Sessio
         refused=result.outcome is CommandOutcome.REFUSED,
         asks=asks,
         done=go and result.outcome is not CommandOutcome.REFUSED,
-        changes=_changes(plan, spec, by, reason, result) if asks else (),
+        changes=_changes(plan, verb, by, reason, result) if asks else (),
         inputs=[(page.about, result.input)] if result.input else (),
         problems=plan_lines(result.plan) if asks and result.plan else (),
         stands=() if go else page.stands,
@@ -164,13 +152,13 @@ def _sentence(result: CommandResult) -> str:
 
 
 def _changes(
-    plan: Plan | None, spec: CommandSpec, by: str, reason: str, result: CommandResult
+    plan: Plan | None, verb: OrderVerb, by: str, reason: str, result: CommandResult
 ) -> list[StepChange]:
     """What the engine would decide, step by step; empty if the plan or the input changes too."""
     before = result.task
-    if before is None or spec.newest_plan or result.input:
+    if before is None or verb.newest_plan or result.input:
         return []
-    event = spec.event(CommandSource("c-0", by, reason, before.version))
+    event = verb.event(CommandSource("c-0", by, reason, before.version))
     after = task_after(plan, before, event)
     if after is None:
         return []
@@ -189,16 +177,9 @@ def _change(name: str, before: Task, after: Task) -> StepChange | None:
 def _show_erase(_inspector: Inspector, given: Form) -> CommandPage:
     # The order may have no task any more: its retention is over, or its record was lost.
     order = given.get("order", "")
-    return CommandPage(
-        "erase",
-        ERASE.title,
-        ERASE.does,
-        order,
-        "order",
-        f"/orders/{quote(order, safe='')}",
-        ERASE.fields,
-        form=given,
-    )
+    page = page_of(Erase, order, "order", f"/orders/{quote(order, safe='')}", given)
+    does = f"{page.does} The reason is kept: do not write personal data in it."
+    return replace(page, does=does, fields=(CONFIRM,))
 
 
 def _erase(inspector: Inspector, given: Form, session: Session) -> CommandPage:

@@ -5,9 +5,34 @@ from dataclasses import dataclass, field
 
 from roundsman_console.inspector import Inspector
 from roundsman_console.inspector.operate.corrections import InputChange
+from roundsman_console.inspector.verbs.verb import Form, Verb
 from roundsman_console.web.commands.edits import DiffLine
-from roundsman_console.web.commands.order_forms import Form, FormField
 from roundsman_console.web.session import GO, Session
+
+
+@dataclass(frozen=True, slots=True)
+class FormField:
+    """A field of a form."""
+
+    name: str
+    label: str
+    kind: str = "text"
+    """A `Kind` of argument."""
+    hint: str = ""
+    folded: str = ""
+    """The heading under which the field is folded away; empty if it is not."""
+    options: Sequence[str] = ()
+    """What may be chosen in a field of the kind `steps`; empty for the order's steps."""
+
+
+def fields_of(verb: type[Verb]) -> list[FormField]:
+    """Return the fields that ask for the arguments of a verb."""
+    return [
+        FormField(one.name, one.label, one.kind or "", one.hint, one.folded)
+        for one in verb.arguments()
+        if one.label
+    ]
+
 
 CHANGED = "Nothing was sent: the form, or what it is about, has changed since it was shown. "
 
@@ -94,9 +119,23 @@ class FormCommand:
     """Shows what the command would do; with the field GO, carries it out."""
 
 
+def page_of(
+    verb: type[Verb], about: str, key: str, back: str, given: Form, name: str = ""
+) -> CommandPage:
+    """Return the page with the form of a verb; `name` is its name in the browser, if another."""
+    return CommandPage(
+        name or verb.name,
+        verb.title,
+        verb.does(),
+        about,
+        key,
+        back,
+        fields_of(verb),
+        form=given,
+        reason=verb.needs_reason,
+    )
+
+
 def not_sent(given: Form, go: bool) -> str:
     """Return CHANGED if the form was to be carried out and is not what was shown, or nothing."""
     return CHANGED if GO in given and not go else ""
-
-
-Values = Mapping[str, object]

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 
 from roundsman_console.inspector import Inspector
 from roundsman_console.inspector.errors import NotFound
+from roundsman_console.inspector.verbs.verb import Form
 from roundsman_console.web.commands.agents import commands_on_agents
 from roundsman_console.web.commands.bulk import commands_on_many
 from roundsman_console.web.commands.checks import commands_that_check
 from roundsman_console.web.commands.messages import commands_on_messages
-from roundsman_console.web.commands.order_forms import Form
 from roundsman_console.web.commands.orders import commands_on_orders
 from roundsman_console.web.commands.page import FormCommand
 from roundsman_console.web.commands.stacks import commands_on_stacks

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from roundsman.client import Client
-from roundsman_console.arguments import read_failure
 from roundsman_console.cli_errors import USAGE, ConsoleError
 from roundsman_console.inspector import Inspector
 from roundsman_console.inspector.clock import now
@@ -14,8 +13,9 @@ from roundsman_console.inspector.inspector import WAIT
 from roundsman_console.inspector.operate.answers import send_answer, token_of_step
 from roundsman_console.inspector.operate.commands import CommandOutcome
 from roundsman_console.inspector.operate.rollback import AFTERWARDS, find_changes, go_back
-from roundsman_console.web.commands.order_forms import Form, FormField, read_json
-from roundsman_console.web.commands.page import CommandPage, FormCommand, Item, not_sent
+from roundsman_console.inspector.verbs.reading import read_failure, read_json
+from roundsman_console.inspector.verbs.verb import Form
+from roundsman_console.web.commands.page import CommandPage, FormCommand, FormField, Item, not_sent
 from roundsman_console.web.session import GO, Session
 
 
@@ -102,7 +102,7 @@ def _answer(inspector: Inspector, given: Form, session: Session) -> CommandPage:
     if text and failed:
         raise ConsoleError("Give either a result or a failure.", USAGE)
     failure = read_failure(failed or None, given.get("message", "").strip())
-    result, stack = read_json(given, "result"), inspector.stack
+    result, stack = read_json(text) if text else None, inspector.stack
     told = send_answer(stack, token, result=result, failure=failure, wait=0, dry_run=True)
     if told.outcome is CommandOutcome.DRY_RUN:
         version = str(told.task.version) if told.task else ""

@@ -29,7 +29,7 @@ from roundsman_console.inspector.views.task_view import (
     nothing_undoes,
     step_names,
 )
-from roundsman_console.web.commands.order_forms import links_of
+from roundsman_console.web.commands.orders import links_of
 from roundsman_console.web.drawings.gantt import bars
 from roundsman_console.web.drawings.graph import LEAST_ADVANCED, draw
 from roundsman_console.web.parts import part

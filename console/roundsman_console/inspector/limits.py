@@ -10,3 +10,9 @@ LONGEST_REASON = 500
 
 LONGEST_NAME = 100
 """Characters."""
+
+SHORTEST_HOLD = 10
+"""Seconds; a shorter hold could end before all schedulers have read it."""
+
+LONGEST_HOLD = 7 * 24 * 3600
+"""Seconds."""
