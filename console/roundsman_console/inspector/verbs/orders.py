@@ -143,7 +143,12 @@ class Resubmit(OrderVerb):
         bool, Argument("--fresh-key", "Use a new key, after an undo under the old one.")
     ] = False
     again: Annotated[
-        bool, Argument("--again", "Begin an undone or cancelled task again from the start.")
+        bool,
+        Argument(
+            "--again",
+            "Begin an undone or cancelled task again from the start.",
+            label="Begin again from the start, repeating every effect",
+        ),
     ] = False
     newest_plan: Annotated[
         bool,
