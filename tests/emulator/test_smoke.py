@@ -34,7 +34,7 @@ def test_an_account_is_checked_and_an_order_sent_and_another_undone(stack: Deplo
     assert_schema("preflight", found)
     status = {one["check"]: one["status"] for one in found["checks"]}
     assert checked.exit_code == 0, checked.output
-    assert status["template"] == status["parameters"] == status["stack"] == "ok"
+    assert status["name"] == status["parameters"] == status["stack"] == "ok"
 
     completed = types(stack, "smoke", "--event", str(SMOKE))
     output = json.loads(completed.stdout)
