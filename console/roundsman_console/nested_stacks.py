@@ -29,11 +29,6 @@ class NestedProblem(Exception):
     """A nested stack cannot be put into its template. The message says what to change."""
 
 
-def has_nested_stacks(document: Document) -> bool:
-    """Whether a template has a block of a nested template in a local file."""
-    return bool(_blocks(document))
-
-
 def copied(value: Json) -> Json:
     """Return a copy of a template or of a part of it, much faster than `copy.deepcopy`."""
     if isinstance(value, dict):

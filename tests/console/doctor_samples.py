@@ -9,7 +9,7 @@ from roundsman.model.leases import Lease, Leases
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepRecord, Task
 from roundsman_console.inspector.doctor.report import Finding
-from roundsman_console.inspector.doctor.tasks import TaskFacts, findings
+from roundsman_console.inspector.doctor.tasks import TasksRead, findings
 from tests.contract.samples import NOW, PLAN, born, claimed, completed
 
 HOUR = 60 * MINUTE
@@ -19,7 +19,7 @@ def visited(at: int) -> Leases:
     return Leases(3, 16, {shard: Lease(visited_at=at) for shard in range(16)})
 
 
-WELL = TaskFacts(
+WELL = TasksRead(
     now=NOW,
     interval=MINUTE,
     shards=16,
@@ -31,12 +31,12 @@ WELL = TaskFacts(
 """Nothing is wrong with it."""
 
 
-def of(facts: TaskFacts) -> dict[str, Finding]:
+def of(facts: TasksRead) -> dict[str, Finding]:
     """What is found, by kind."""
     return {one.kind.value: one for one in findings(facts)}
 
 
-def with_tasks(*tasks: Task, now: int = NOW) -> TaskFacts:
+def with_tasks(*tasks: Task, now: int = NOW) -> TasksRead:
     """The same with these tasks, at `now`; its supervisor has just been round."""
     return replace(WELL, now=now, tasks=tasks, leases=visited(now - SECOND), groups=[GROUP])
 

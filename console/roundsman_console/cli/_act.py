@@ -44,7 +44,7 @@ from roundsman_console.inspector.operate.corrections import corrects, known_work
 from roundsman_console.inspector.read.masks import MASK, MaskedPaths
 from roundsman_console.inspector.read.selection import Selection
 from roundsman_console.inspector.read.stack import DeployedStack
-from roundsman_console.inspector.verbs.orders import OrderVerb, Resubmit
+from roundsman_console.inspector.verbs.orders import OrderVerb, ResubmitVerb
 from roundsman_console.inspector.views.step_text import span
 from roundsman_console.render.bulk import print_run, print_tried, progress_words
 from roundsman_console.render.corrections import print_changes
@@ -67,7 +67,7 @@ def execute(verb: OrderVerb, orders: Sequence[str], act: ParsedOptions, *, dry_r
     with sentences():
         if dry_run and act.go:
             raise ConsoleError("Give --dry-run or --go, not both.", USAGE)
-        _check(orders, act, again=isinstance(verb, Resubmit) and verb.again)
+        _check(orders, act, again=isinstance(verb, ResubmitVerb) and verb.again)
         reason, by = read_reason(act.manner.reason), read_name(act.manner.by)
         run = new_run(verb.event, by, reason, act.selected, act.terms, now())
         stack = stack_for(act.manner.stack, run.event)

@@ -7,7 +7,7 @@ from typing import Annotated, Concatenate, ParamSpec, TypeVar
 import typer
 
 from roundsman_console.cli_errors import USAGE, ConsoleError, sentences
-from roundsman_console.inspector.verbs.verb import Argument, Kind, Verb
+from roundsman_console.inspector.verbs.verb import Argument, FieldKind, Verb
 
 P = ParamSpec("P")
 V = TypeVar("V", bound=Verb)
@@ -60,16 +60,16 @@ def parameters_of(verb: type[Verb]) -> Iterator[inspect.Parameter]:
     """Yield the arguments of a verb, as typer reads them, but for a word that follows orders."""
     for one in verb.arguments():
         match one.kind:
-            case Kind.CHOICE:
+            case FieldKind.CHOICE:
                 other, words = one.otherwise
                 yield _flag(one.name, one.option, one.help)
                 yield _flag(_second(one), other, words)
-            case Kind.CHECK if not one.word:
+            case FieldKind.CHECK if not one.word:
                 yield _flag(one.name, one.option, one.help)
-            case Kind.WORDS | Kind.LINES:
+            case FieldKind.WORDS | FieldKind.LINES:
                 option = typer.Option(one.option, metavar=one.metavar, help=one.help)
                 yield parameter(one.name, Annotated[list[str] | None, option], None)
-            case Kind.STEP if not one.option:
+            case FieldKind.STEP if not one.option:
                 pass
             case _:
                 yield _text(one)
@@ -82,7 +82,7 @@ def as_typed(verb: type[Verb], typed: Mapping[str, object]) -> dict[str, object]
     """
     given = {one.name: typed.get(one.name) for one in verb.arguments()}
     for one in verb.arguments():
-        if one.kind is Kind.CHOICE and given[one.name] == typed[_second(one)]:
+        if one.kind is FieldKind.CHOICE and given[one.name] == typed[_second(one)]:
             raise ConsoleError(f"Give either {one.option} or {one.otherwise[0]}.", USAGE)
         if one.word and given[one.name] is not None:
             if given[one.name] != one.word:

@@ -20,7 +20,7 @@ from roundsman_console.inspector.bulk.start import ask, bulk_runs_of, find_run
 from roundsman_console.inspector.clock import now
 from roundsman_console.inspector.documents.bulk import BulkRunListDocument, BulkRunRequestDocument
 from roundsman_console.inspector.sanitize import inert
-from roundsman_console.inspector.verbs.bulk_runs import OF_RUNS, RunVerb
+from roundsman_console.inspector.verbs.bulk_runs import OF_RUNS, BulkRunVerb
 from roundsman_console.sanitize import plain
 from roundsman_console.target import announced_stack, find_stack
 from roundsman_console.terminal import results, short_instant
@@ -92,7 +92,7 @@ def watch_command(run: RunId, stack: StackOption = None, as_json: AsJson = False
 
 
 def _ask(
-    verb: RunVerb,
+    verb: BulkRunVerb,
     reason: str,
     by: By = None,
     stack: StackOption = None,

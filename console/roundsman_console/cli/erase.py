@@ -12,16 +12,16 @@ from roundsman_console.cli_errors import sentences
 from roundsman_console.confirm import confirm
 from roundsman_console.inspector.errors import Interrupted
 from roundsman_console.inspector.operate.erasure import erase_order
-from roundsman_console.inspector.verbs.orders import Erase
+from roundsman_console.inspector.verbs.orders import EraseVerb
 from roundsman_console.target import announced_stack
 
 
-@command_of(Erase)
+@command_of(EraseVerb)
 def erase_command(
-    _verb: Erase,
+    _verb: EraseVerb,
     order: Annotated[str, typer.Argument(help="The order's id.")],
     reason: str,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help=Erase.dry_run)] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help=EraseVerb.dry_run)] = False,
     by: By = None,
     stack: StackOption = None,
     as_json: AsJson = False,

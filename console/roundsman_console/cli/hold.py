@@ -32,9 +32,9 @@ from roundsman_console.render.woken import woken_lines
 from roundsman_console.target import announced_stack
 
 
-@command_of(agents.Hold)
+@command_of(agents.HoldVerb)
 def hold_command(
-    verb: agents.Hold,
+    verb: agents.HoldVerb,
     reason: str,
     by: By = None,
     stack: StackOption = None,
@@ -55,9 +55,9 @@ def hold_command(
             _say(_held_lines(result.hold, held, lasts))
 
 
-@command_of(agents.Release)
+@command_of(agents.ReleaseVerb)
 def release_command(
-    verb: agents.Release,
+    verb: agents.ReleaseVerb,
     reason: str,
     by: By = None,
     stack: StackOption = None,

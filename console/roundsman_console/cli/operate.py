@@ -15,15 +15,15 @@ from roundsman_console.cli._verbs import as_typed, command_with, parameter, para
 from roundsman_console.cli_errors import USAGE, ConsoleError, sentences
 from roundsman_console.inspector.read.selection import Selection
 from roundsman_console.inspector.verbs.orders import (
-    Cancel,
-    Extend,
+    CancelVerb,
+    ExtendVerb,
     OrderVerb,
-    Resolve,
-    Resubmit,
-    Run,
-    Undo,
+    ResolveVerb,
+    ResubmitVerb,
+    RunVerb,
+    UndoVerb,
 )
-from roundsman_console.inspector.verbs.verb import Argument, Kind
+from roundsman_console.inspector.verbs.verb import Argument, FieldKind
 
 Orders = Annotated[
     list[str] | None,
@@ -39,7 +39,7 @@ _COMMON = inspect.signature(read_common, eval_str=True).parameters
 
 
 def _command(verb: type[OrderVerb]) -> Callable[..., None]:
-    step = next((one for one in verb.arguments() if one.kind is Kind.STEP), None)
+    step = next((one for one in verb.arguments() if one.kind is FieldKind.STEP), None)
     takes_by = any(one.option == "--by" for one in verb.arguments())
 
     def run(**typed: object) -> None:
@@ -98,9 +98,9 @@ def _dry_run(verb: type[OrderVerb]) -> Iterator[inspect.Parameter]:
         yield parameter("dry_run", said, False)
 
 
-resubmit_command = _command(Resubmit)
-undo_command = _command(Undo)
-cancel_command = _command(Cancel)
-resolve_command = _command(Resolve)
-extend_command = _command(Extend)
-run_command = _command(Run)
+resubmit_command = _command(ResubmitVerb)
+undo_command = _command(UndoVerb)
+cancel_command = _command(CancelVerb)
+resolve_command = _command(ResolveVerb)
+extend_command = _command(ExtendVerb)
+run_command = _command(RunVerb)

@@ -31,13 +31,13 @@ from roundsman_console.inspector.read.queues import Queue, find_queues
 from roundsman_console.inspector.read.selection import BUDGET, Page, Selection, find
 from roundsman_console.inspector.read.stack import DeployedStack, find_stack
 from roundsman_console.inspector.verbs.orders import (
-    Cancel,
-    Extend,
+    CancelVerb,
+    ExtendVerb,
     OrderVerb,
-    Resolve,
-    Resubmit,
-    Run,
-    Undo,
+    ResolveVerb,
+    ResubmitVerb,
+    RunVerb,
+    UndoVerb,
 )
 from roundsman_console.inspector.verbs.verb import once
 from roundsman_console.inspector.views.diagnosis import Diagnosis
@@ -169,7 +169,7 @@ class Inspector:
         is sent.
         """
         fix = correction or InputCorrection()
-        verb = Resubmit(
+        verb = ResubmitVerb(
             steps=once(steps),
             sets=changes_of(fix.sets, ()),
             removes=changes_of({}, fix.removes),
@@ -184,13 +184,13 @@ class Inspector:
 
     def undo(self, order_id: str, *, by: str, reason: str, wait: float = WAIT) -> CommandResult:
         """Undo every effect that may have happened; the task ends Undone."""
-        return self._send(order_id, Undo(), by, reason, wait)
+        return self._send(order_id, UndoVerb(), by, reason, wait)
 
     def cancel(
         self, order_id: str, *, by: str, reason: str, undo: bool = True, wait: float = WAIT
     ) -> CommandResult:
         """Stop the task, by default after every effect is undone; it ends Cancelled."""
-        return self._send(order_id, Cancel(keep=not undo), by, reason, wait)
+        return self._send(order_id, CancelVerb(keep=not undo), by, reason, wait)
 
     def resolve(
         self,
@@ -205,7 +205,7 @@ class Inspector:
         wait: float = WAIT,
     ) -> CommandResult:
         """Record the outcome of a step: whether its effect happened, and with which result."""
-        verb = Resolve(step=step, did=did, result=result, fresh_key=fresh_key)
+        verb = ResolveVerb(step=step, did=did, result=result, fresh_key=fresh_key)
         return self._send(order_id, verb, by, reason, wait)
 
     def extend(
@@ -219,11 +219,11 @@ class Inspector:
         wait: float = WAIT,
     ) -> CommandResult:
         """Give the task, or one step that is at its agent, more time."""
-        return self._send(order_id, Extend(seconds=seconds, step=step), by, reason, wait)
+        return self._send(order_id, ExtendVerb(seconds=seconds, step=step), by, reason, wait)
 
     def run(self, order_id: str, *, by: str, reason: str, wait: float = WAIT) -> CommandResult:
         """Start a scheduled task, or the next attempt of one in Retry, at once."""
-        return self._send(order_id, Run(), by, reason, wait)
+        return self._send(order_id, RunVerb(), by, reason, wait)
 
     def erase(self, order_id: str, *, by: str, reason: str, wait: float = WAIT) -> CommandResult:
         """Remove the contents of an order that has ended, and keep the record that it was."""

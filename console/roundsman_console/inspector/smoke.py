@@ -27,7 +27,7 @@ from roundsman_console.inspector.errors import Interrupted, NotFound
 from roundsman_console.inspector.operate.commands import CommandOutcome, send_command
 from roundsman_console.inspector.read.queues import Queue, find_queues
 from roundsman_console.inspector.read.stack import DeployedStack
-from roundsman_console.inspector.verbs.orders import Cancel, OrderVerb, Undo
+from roundsman_console.inspector.verbs.orders import CancelVerb, OrderVerb, UndoVerb
 from roundsman_console.inspector.views.diagnosis import Diagnosis
 from roundsman_console.inspector.views.why import why, why_document
 
@@ -204,9 +204,9 @@ class _Run:
         """Cancel the order once a step has begun; undo it if it was archived before."""
         if task.state is TaskState.ARCHIVED:
             self.archived = task.ending.why if task.ending else "no reason is stored"
-            self._send(task.task_id, Undo())
+            self._send(task.task_id, UndoVerb())
         elif not task.ended and _has_begun(task):
-            self._send(task.task_id, Cancel())
+            self._send(task.task_id, CancelVerb())
 
     def _send(self, order: str, verb: OrderVerb) -> None:
         found = send_command(self.stack, order, verb, by=self.spec.by, reason=REASON, wait=0)

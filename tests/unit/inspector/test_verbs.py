@@ -7,10 +7,15 @@ import pytest
 from roundsman.model.corrections import Change
 from roundsman_console.inspector.errors import InvalidArgument
 from roundsman_console.inspector.verbs import VERBS
-from roundsman_console.inspector.verbs.agents import Hold
-from roundsman_console.inspector.verbs.bulk_runs import Pause, Resume
-from roundsman_console.inspector.verbs.orders import Cancel, Extend, Resolve, Resubmit
-from roundsman_console.inspector.verbs.verb import Form, Kind, Verb
+from roundsman_console.inspector.verbs.agents import HoldVerb
+from roundsman_console.inspector.verbs.bulk_runs import PauseVerb, ResumeVerb
+from roundsman_console.inspector.verbs.orders import (
+    CancelVerb,
+    ExtendVerb,
+    ResolveVerb,
+    ResubmitVerb,
+)
+from roundsman_console.inspector.verbs.verb import FieldKind, Form, Verb
 from tests.console.verbs import VERBS as COMMANDS
 from tests.console.verbs import options_of
 
@@ -21,7 +26,7 @@ from tests.console.verbs import options_of
         (
             {"steps": ["a", "b", "a"], "used": False, "sets": ["x=1", "y=b"], "removes": ["z"]},
             {"steps": " a  b a ", "sets": "x=1\n\ny=b\n", "removes": "z"},
-            Resubmit(
+            ResubmitVerb(
                 steps=("a", "b"),
                 sets=(Change(("x",), 1), Change(("y",), "b")),
                 removes=(Change(("z",), removed=True),),
@@ -30,32 +35,32 @@ from tests.console.verbs import options_of
         (
             {"newest_plan": True, "fresh_key": True, "not_done": ["a"]},
             {"newest_plan": "yes", "fresh_key": "yes", "not_done": "a"},
-            Resubmit(newest_plan=True, fresh_key=True, not_done=("a",)),
+            ResubmitVerb(newest_plan=True, fresh_key=True, not_done=("a",)),
         ),
-        ({"keep": True}, {"keep": "yes"}, Cancel(keep=True)),
-        ({"keep": False}, {}, Cancel()),
+        ({"keep": True}, {"keep": "yes"}, CancelVerb(keep=True)),
+        ({"keep": False}, {}, CancelVerb()),
         (
             {"step": "pay", "did": True, "result": "[1]"},
             {"step": "pay", "did": "yes", "result": " [1] "},
-            Resolve(step="pay", did=True, result=[1]),
+            ResolveVerb(step="pay", did=True, result=[1]),
         ),
         (
             {"step": "pay", "did": False, "fresh_key": True},
             {"step": "pay", "did": "no", "fresh_key": "yes"},
-            Resolve(step="pay", did=False, fresh_key=True),
+            ResolveVerb(step="pay", did=False, fresh_key=True),
         ),
-        ({"seconds": "10m"}, {"seconds": "10m", "step": ""}, Extend(seconds=600)),
+        ({"seconds": "10m"}, {"seconds": "10m", "step": ""}, ExtendVerb(seconds=600)),
         (
             {"agent": "mail", "seconds": "2h"},
             {"agent": "mail", "seconds": "2h"},
-            Hold(agent="mail", seconds=7200),
+            HoldVerb(agent="mail", seconds=7200),
         ),
         (
             {"run": "b-1", "anyway": True},
             {"run": "b-1", "anyway": "yes"},
-            Resume(run="b-1", anyway=True),
+            ResumeVerb(run="b-1", anyway=True),
         ),
-        ({"run": "b-1"}, {"run": "b-1", "anyway": "yes"}, Pause(run="b-1")),
+        ({"run": "b-1"}, {"run": "b-1", "anyway": "yes"}, PauseVerb(run="b-1")),
     ],
 )
 def test_what_is_typed_and_what_a_form_gives_mean_the_same(
@@ -68,19 +73,23 @@ def test_what_is_typed_and_what_a_form_gives_mean_the_same(
 @pytest.mark.parametrize(
     ("verb", "form", "words"),
     [
-        (Resolve, {}, "Choose the step whose outcome you know."),
-        (Resolve, {"step": "pay"}, "Choose whether the step happened."),
-        (Resolve, {"step": "pay", "did": "no", "result": "1"}, "did not happen has no result"),
-        (Resolve, {"step": "pay", "did": "yes", "fresh_key": "yes"}, "needs no new key"),
-        (Resolve, {"step": "pay", "did": "yes", "result": "@/etc/x"}, "reads no files"),
-        (Extend, {}, "'' is not a duration"),
-        (Hold, {"agent": "mail", "seconds": "8d"}, "at most 7d"),
-        (Resubmit, {"input": "[]"}, "The corrected input is not a JSON object."),
-        (Resubmit, {"input": "{}", "sets": "a=1"}, "Give either --input, or --set and --remove."),
-        (Resubmit, {"used": "yes"}, "--used requires"),
-        (Resubmit, {"not_done": "a"}, "--not-done requires"),
-        (Resubmit, {"newest_plan": "yes", "steps": "a"}, "--step cannot be combined"),
-        (Resubmit, {"sets": "a=(masked)"}, "was left out of the printed command"),
+        (ResolveVerb, {}, "Choose the step whose outcome you know."),
+        (ResolveVerb, {"step": "pay"}, "Choose whether the step happened."),
+        (ResolveVerb, {"step": "pay", "did": "no", "result": "1"}, "did not happen has no result"),
+        (ResolveVerb, {"step": "pay", "did": "yes", "fresh_key": "yes"}, "needs no new key"),
+        (ResolveVerb, {"step": "pay", "did": "yes", "result": "@/etc/x"}, "reads no files"),
+        (ExtendVerb, {}, "'' is not a duration"),
+        (HoldVerb, {"agent": "mail", "seconds": "8d"}, "at most 7d"),
+        (ResubmitVerb, {"input": "[]"}, "The corrected input is not a JSON object."),
+        (
+            ResubmitVerb,
+            {"input": "{}", "sets": "a=1"},
+            "Give either --input, or --set and --remove.",
+        ),
+        (ResubmitVerb, {"used": "yes"}, "--used requires"),
+        (ResubmitVerb, {"not_done": "a"}, "--not-done requires"),
+        (ResubmitVerb, {"newest_plan": "yes", "steps": "a"}, "--step cannot be combined"),
+        (ResubmitVerb, {"sets": "a=(masked)"}, "was left out of the printed command"),
     ],
 )
 def test_a_form_that_makes_no_sense_is_refused(verb: type[Verb], form: Form, words: str) -> None:
@@ -91,8 +100,8 @@ def test_a_form_that_makes_no_sense_is_refused(verb: type[Verb], form: Form, wor
 
 def test_an_argument_of_one_order_is_refused_for_several() -> None:
     for verb, given in (
-        (Resubmit, {"input": "{}"}),
-        (Resolve, {"step": "pay", "did": "yes", "result": "1"}),
+        (ResubmitVerb, {"input": "{}"}),
+        (ResolveVerb, {"step": "pay", "did": "yes", "result": "1"}),
     ):
         verb.read_form(given)
         with pytest.raises(InvalidArgument, match="works for one order only"):
@@ -105,7 +114,7 @@ def test_each_argument_is_an_option_or_a_word_of_the_command(verb: type[Verb]) -
     for one in verb.arguments():
         if one.option:
             assert {one.option, one.otherwise[0]} - {""} <= options_of(verb.name)
-        elif one.kind is Kind.STEP:
+        elif one.kind is FieldKind.STEP:
             assert words == {"orders"}
         else:
             assert one.name in words

@@ -21,7 +21,7 @@ from roundsman_console.inspector.doctor.report import (
     in_order,
 )
 from roundsman_console.inspector.doctor.stack import look_at_stack
-from roundsman_console.inspector.doctor.tasks import TaskFacts, findings, read_tasks
+from roundsman_console.inspector.doctor.tasks import TasksRead, findings, read_tasks
 from roundsman_console.inspector.read.stack import DeployedStack
 from roundsman_console.inspector.read.task_records import AT_ONCE
 
@@ -49,7 +49,7 @@ class Doctor:
         """Check the stack once."""
         return self._check()[0]
 
-    def _check(self) -> tuple[Report, TaskFacts]:
+    def _check(self) -> tuple[Report, TasksRead]:
         looking = Looking(self.progress)
         found = [*look_at_stack(self.stack, looking), *look_at_queues(self.stack, looking)]
         facts = read_tasks(self.stack, self.limit, looking)
@@ -97,7 +97,7 @@ class Doctor:
             return str(failed)
         return None
 
-    def _is_repaired(self, wanted: Sequence[Finding], facts: TaskFacts) -> bool:
+    def _is_repaired(self, wanted: Sequence[Finding], facts: TasksRead) -> bool:
         """Return whether the findings of the first AT_ONCE tasks have disappeared.
 
         Returns False if the tasks cannot be read now.

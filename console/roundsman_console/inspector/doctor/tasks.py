@@ -1,6 +1,6 @@
 """Does each task go on? Reads the tasks and who supervises them, and finds what stands still.
 
-The checks are pure functions of `TaskFacts`.
+The checks are pure functions of `TasksRead`.
 """
 
 import heapq
@@ -38,7 +38,7 @@ OWED_FOR = 5 * MINUTE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TaskFacts:
+class TasksRead:
     """The tasks that were read, and what they depend on. A part that was not read is None."""
 
     now: int
@@ -71,7 +71,7 @@ class TaskFacts:
 # --- Reading -------------------------------------------------------------------------------------
 
 
-def read_tasks(stack: DeployedStack, limit: int, looking: Looking) -> TaskFacts:
+def read_tasks(stack: DeployedStack, limit: int, looking: Looking) -> TasksRead:
     """Read the `limit` tasks of each of LANES that are due first, their plans, and the leases."""
     at, created_at = now(), 0
     with looking.at("the stack's age"):
@@ -103,7 +103,7 @@ def read_tasks(stack: DeployedStack, limit: int, looking: Looking) -> TaskFacts:
         stack.board.agents()
     plans = _plans(stack, {task.plan for task in tasks}, looking)
     interval = stack.parameters.get("SupervisorIntervalSeconds", "")
-    return TaskFacts(
+    return TasksRead(
         now=at,
         interval=int(interval) * SECOND if interval.isdecimal() else MINUTE,
         shards=stack.shards,
@@ -147,7 +147,7 @@ def _named(plans: Mapping[str, Plan | str]) -> set[str]:
 # --- Checks --------------------------------------------------------------------------------------
 
 
-def findings(facts: TaskFacts) -> Iterator[Finding]:
+def findings(facts: TasksRead) -> Iterator[Finding]:
     """Find what is wrong with the tasks, and with the parts that they depend on."""
     yield from _supervisors(facts)
     yield from _control_rows(facts)
@@ -159,7 +159,7 @@ def findings(facts: TaskFacts) -> Iterator[Finding]:
     yield from _groups_not_open(facts)
 
 
-def _late_by(facts: TaskFacts) -> int:
+def _late_by(facts: TasksRead) -> int:
     """Return how long something may be overdue, in ms: two passes, and at least two minutes.
 
     The timer starts the supervisor at most once a minute.
@@ -167,7 +167,7 @@ def _late_by(facts: TaskFacts) -> int:
     return 2 * max(facts.interval, MINUTE)
 
 
-def _supervisors(facts: TaskFacts) -> Iterator[Finding]:
+def _supervisors(facts: TasksRead) -> Iterator[Finding]:
     """Find shards that no supervisor has visited for more than two passes."""
     leases = facts.leases
     if leases is None or facts.now - facts.stack_created_at <= _late_by(facts):
@@ -194,7 +194,7 @@ def spans(numbers: Sequence[int]) -> str:
     return ", ".join(str(r[0]) if len(r) == 1 else f"{r[0]}-{r[-1]}" for r in runs)
 
 
-def _control_rows(facts: TaskFacts) -> Iterator[Finding]:
+def _control_rows(facts: TasksRead) -> Iterator[Finding]:
     """Find attributes of the ControlTable that cannot be read."""
     for (row, attribute), problem in sorted(facts.unreadable_parts.items()):
         agent, _, kind = attribute.partition("/")
@@ -203,7 +203,7 @@ def _control_rows(facts: TaskFacts) -> Iterator[Finding]:
         yield Finding(FindingKind.CONTROL_UNREADABLE, f"{row}: {attribute}", problem, command)
 
 
-def _stuck(facts: TaskFacts) -> Iterator[Finding]:
+def _stuck(facts: TasksRead) -> Iterator[Finding]:
     """Find open tasks that have been overdue for more than two passes."""
     for task in _open(facts):
         since = _overdue_since(task, facts.now)
@@ -252,7 +252,7 @@ def _clock(instant: int, today: int) -> str:
     return clock_time(instant) if instant // DAY == today // DAY else iso(instant)
 
 
-def _visited(facts: TaskFacts, shard: int) -> str:
+def _visited(facts: TasksRead, shard: int) -> str:
     if facts.leases is None:
         return f"shard {shard}"
     lease = facts.leases.of(shard)
@@ -262,7 +262,7 @@ def _visited(facts: TaskFacts, shard: int) -> str:
     return f"shard {shard} {visited}{held}"
 
 
-def _unsent(facts: TaskFacts) -> Iterator[Finding]:
+def _unsent(facts: TasksRead) -> Iterator[Finding]:
     """Find tasks that have owed a status or an alert for longer than OWED_FOR."""
     for task in facts.tasks:
         old = [owed for owed in task.owed if facts.now - owed.at > OWED_FOR]
@@ -273,7 +273,7 @@ def _unsent(facts: TaskFacts) -> Iterator[Finding]:
             yield Finding(FindingKind.OWED_UNSENT, task.task_id, evidence, _show(task), fixable)
 
 
-def _unreadable(facts: TaskFacts) -> Iterator[Finding]:
+def _unreadable(facts: TasksRead) -> Iterator[Finding]:
     """Find records that cannot be read, or that the supervisor failed to handle."""
     for task_id, problem in facts.unreadable.items():
         yield Finding(FindingKind.RECORD_UNREADABLE, task_id, problem)
@@ -284,7 +284,7 @@ def _unreadable(facts: TaskFacts) -> Iterator[Finding]:
             yield Finding(FindingKind.RECORD_TROUBLED, task.task_id, evidence, _show(task))
 
 
-def _lost_plans(facts: TaskFacts) -> Iterator[Finding]:
+def _lost_plans(facts: TasksRead) -> Iterator[Finding]:
     """Find plans that tasks name and that are not stored or cannot be read."""
     by_plan: dict[str, list[Task]] = defaultdict(list)
     for task in facts.tasks:
@@ -298,7 +298,7 @@ def _lost_plans(facts: TaskFacts) -> Iterator[Finding]:
             yield Finding(FindingKind.PLAN_MISSING, name[:12], evidence, _show(first))
 
 
-def _agents_without_queue(facts: TaskFacts) -> Iterator[Finding]:
+def _agents_without_queue(facts: TasksRead) -> Iterator[Finding]:
     """Find agents of unfinished steps of open tasks that have no request queue."""
     wanting: dict[str, list[tuple[str, Task]]] = defaultdict(list)
     for task in _open(facts):
@@ -315,7 +315,7 @@ def _agents_without_queue(facts: TaskFacts) -> Iterator[Finding]:
         yield Finding(FindingKind.AGENT_WITHOUT_QUEUE, agent, evidence, "roundsman agents")
 
 
-def _groups_not_open(facts: TaskFacts) -> Iterator[Finding]:
+def _groups_not_open(facts: TasksRead) -> Iterator[Finding]:
     """Find archived tasks that no open failure group counts.
 
     The overflow group of a workflow counts the tasks whose own group could not be opened.
@@ -336,7 +336,7 @@ def _groups_not_open(facts: TaskFacts) -> Iterator[Finding]:
         yield Finding(FindingKind.GROUP_NOT_OPEN, group, evidence, _show(first))
 
 
-def _open(facts: TaskFacts) -> Iterator[Task]:
+def _open(facts: TasksRead) -> Iterator[Task]:
     return (task for task in facts.tasks if not settled(task))
 
 

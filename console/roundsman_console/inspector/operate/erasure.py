@@ -25,7 +25,7 @@ from roundsman_console.inspector.operate.commands import (
 )
 from roundsman_console.inspector.read.lookup import find_task
 from roundsman_console.inspector.read.stack import DeployedStack
-from roundsman_console.inspector.verbs.orders import Erase
+from roundsman_console.inspector.verbs.orders import EraseVerb
 
 
 def erase_order(
@@ -99,7 +99,14 @@ def _ask(
     gone = TASK_ID.fullmatch(order) and stack.tasks.load(order, now()) is None
     if not gone:
         return send_command(
-            stack, order, Erase(), by=by, reason=reason, wait=wait, confirm=confirm, dry_run=dry_run
+            stack,
+            order,
+            EraseVerb(),
+            by=by,
+            reason=reason,
+            wait=wait,
+            confirm=confirm,
+            dry_run=dry_run,
         )
     if stack.tasks.order(order) is None and not stack.tasks.history(order):
         find_task(stack, order)
@@ -115,4 +122,4 @@ def _ask(
             "still be open, restore the record first. Erase what is left of its contents? They "
             "cannot be brought back."
         )
-    return send_and_wait(stack, here, Erase().event(asked), wait)
+    return send_and_wait(stack, here, EraseVerb().event(asked), wait)

@@ -13,7 +13,7 @@ AGENT = Argument(help="The agent's name, as in: roundsman agents", label="")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hold(Verb):
+class HoldVerb(Verb):
     """Give an agent no work for a while. Its steps wait, and no attempt is counted.
 
     Example: roundsman hold payment --for 30m --reason "acquirer maintenance"
@@ -38,7 +38,7 @@ class Hold(Verb):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Release(Verb):
+class ReleaseVerb(Verb):
     """End the hold of an agent, and wake the tasks that wait for it.
 
     Example: roundsman release payment --reason "the acquirer is back"

@@ -10,7 +10,7 @@ from roundsman_console.inspector.verbs.verb import Argument, Verb
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunVerb(Verb):
+class BulkRunVerb(Verb):
     """What a person asks of a bulk run."""
 
     reason = "Reason, stored with the run."
@@ -28,7 +28,7 @@ class RunVerb(Verb):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pause(RunVerb):
+class PauseVerb(BulkRunVerb):
     """Pause a bulk run. It continues where it was when you resume it.
 
     Commands of the next 20 seconds are sent already, and take effect.
@@ -43,7 +43,7 @@ class Pause(RunVerb):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Resume(RunVerb):
+class ResumeVerb(BulkRunVerb):
     """Resume a bulk run. One that was stopped begins with a canary again.
 
     Example: roundsman bulk resume b-1a2b3c4d --reason "the carrier is back"
@@ -60,7 +60,7 @@ class Resume(RunVerb):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stop(RunVerb):
+class StopVerb(BulkRunVerb):
     """Stop a bulk run. Commands of the next 20 seconds are sent already, and take effect.
 
     Example: roundsman bulk stop b-1a2b3c4d --reason "the carrier asked us to"
@@ -72,4 +72,4 @@ class Stop(RunVerb):
     then = "stopped"
 
 
-OF_RUNS: Sequence[type[RunVerb]] = (Pause, Resume, Stop)
+OF_RUNS: Sequence[type[BulkRunVerb]] = (PauseVerb, ResumeVerb, StopVerb)

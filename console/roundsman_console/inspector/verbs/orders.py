@@ -23,7 +23,7 @@ from roundsman_console.inspector.verbs.reading import (
     read_result,
     read_sets,
 )
-from roundsman_console.inspector.verbs.verb import Argument, Kind, Verb, once
+from roundsman_console.inspector.verbs.verb import Argument, FieldKind, Verb, once
 from roundsman_console.inspector.views.step_text import span
 from roundsman_console.inspector.views.task_view import may_stand
 
@@ -79,7 +79,7 @@ class OrderVerb(Verb):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Resubmit(OrderVerb):
+class ResubmitVerb(OrderVerb):
     """Continue a failed task: try its failed steps, or its failed undo, again under the same keys.
 
     Example: roundsman resubmit ord-1001 --reason "the carrier is back"
@@ -101,7 +101,7 @@ class Resubmit(OrderVerb):
         Argument(
             "--step",
             "A failed step; may be repeated. Default: all of them.",
-            Kind.WORDS,
+            FieldKind.WORDS,
             label="Only these failed steps",
             read=once,
         ),
@@ -111,7 +111,7 @@ class Resubmit(OrderVerb):
         Argument(
             "--set",
             "Correct a field of the input, as in lines[0].sku=KB-102; JSON or plain text.",
-            Kind.LINES,
+            FieldKind.LINES,
             "PATH=VALUE",
             label="Correct the input",
             hint="One change a line: lines[0].sku=KB-1",
@@ -120,14 +120,16 @@ class Resubmit(OrderVerb):
     ] = ()
     removes: Annotated[
         Correction,
-        Argument("--remove", "Remove a field of the input.", Kind.LINES, "PATH", read=read_removes),
+        Argument(
+            "--remove", "Remove a field of the input.", FieldKind.LINES, "PATH", read=read_removes
+        ),
     ] = ()
     input: Annotated[
         Mapping[str, Json] | None,
         Argument(
             "--input",
             "The whole corrected input as JSON; - for stdin.",
-            Kind.BODY,
+            FieldKind.BODY,
             "FILE",
             label="The whole input, as JSON",
             hint="Masked values that stay as they are are kept.",
@@ -165,7 +167,7 @@ class Resubmit(OrderVerb):
         Argument(
             "--not-done",
             "A failed step that did not happen, as you know. Needs a correction or --fresh-key.",
-            Kind.WORDS,
+            FieldKind.WORDS,
             "STEP",
             label="Failed steps that did not happen, as you know",
             read=once,
@@ -221,7 +223,7 @@ class Resubmit(OrderVerb):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Undo(OrderVerb):
+class UndoVerb(OrderVerb):
     """Undo all that may have happened, newest first; the task ends Undone.
 
     Example: roundsman undo ord-1001 --reason "the customer called"
@@ -242,7 +244,7 @@ class Undo(OrderVerb):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cancel(OrderVerb):
+class CancelVerb(OrderVerb):
     """Stop a task, after undoing what may have happened; it ends Cancelled.
 
     Example: roundsman cancel ord-1001 --reason "ordered twice"
@@ -266,7 +268,7 @@ class Cancel(OrderVerb):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Resolve(OrderVerb):
+class ResolveVerb(OrderVerb):
     """Record the outcome of a step, as you found it at the remote service.
 
     Example: roundsman resolve ord-1001 charge_card --did --result '{"chargeId": "ch_1"}'
@@ -281,7 +283,7 @@ class Resolve(OrderVerb):
         str,
         Argument(
             help="The order's id, and the step whose outcome you know.",
-            kind=Kind.STEP,
+            kind=FieldKind.STEP,
             label="Step",
             missing="Choose the step whose outcome you know.",
         ),
@@ -291,7 +293,7 @@ class Resolve(OrderVerb):
         Argument(
             "--did",
             "The step happened.",
-            Kind.CHOICE,
+            FieldKind.CHOICE,
             label="Did it happen?",
             missing="Choose whether the step happened.",
             otherwise=("--did-not", "The step did not happen."),
@@ -339,7 +341,7 @@ class Resolve(OrderVerb):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Extend(OrderVerb):
+class ExtendVerb(OrderVerb):
     """Give more time to a task, or to a step that waits for its agent.
 
     Example: roundsman extend ord-1001 create_shipment --by 10m --reason "the carrier is slow"
@@ -363,7 +365,7 @@ class Extend(OrderVerb):
         str | None,
         Argument(
             help="The order's id, and a step at its agent; without a step, the whole task.",
-            kind=Kind.STEP,
+            kind=FieldKind.STEP,
             label="Only this step",
         ),
     ] = None
@@ -377,7 +379,7 @@ class Extend(OrderVerb):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run(OrderVerb):
+class RunVerb(OrderVerb):
     """Start a Scheduled task, or the next attempt of a task in Retry, now.
 
     Example: roundsman run ord-1001 --reason "the acquirer is back"
@@ -392,7 +394,7 @@ class Run(OrderVerb):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Erase(OrderVerb):
+class EraseVerb(OrderVerb):
     """Remove the contents of an order that has ended, and keep the record that it was.
 
     Its input, results, messages of errors and reasons are removed for ever. Backups, logs, exports
@@ -419,9 +421,16 @@ class Erase(OrderVerb):
         )
 
 
-OF_ONE_OR_MANY: Sequence[type[OrderVerb]] = (Resubmit, Undo, Cancel, Resolve, Extend, Run)
+OF_ONE_OR_MANY: Sequence[type[OrderVerb]] = (
+    ResubmitVerb,
+    UndoVerb,
+    CancelVerb,
+    ResolveVerb,
+    ExtendVerb,
+    RunVerb,
+)
 """The verbs that a bulk run can do to many orders."""
-OF_ORDERS: Sequence[type[OrderVerb]] = (*OF_ONE_OR_MANY, Erase)
+OF_ORDERS: Sequence[type[OrderVerb]] = (*OF_ONE_OR_MANY, EraseVerb)
 
 
 def _standing(task: Task) -> str:

@@ -17,7 +17,7 @@ from roundsman_console.inspector.errors import InvalidArgument
 Form = Mapping[str, str]
 
 
-class Kind(StrEnum):
+class FieldKind(StrEnum):
     """What an argument is, and so how it is typed and how a form asks for it."""
 
     TEXT = "text"
@@ -35,7 +35,7 @@ class Kind(StrEnum):
     """A whole document."""
 
 
-_HINTS = {Kind.WORDS: "Names with spaces between them.", Kind.LINES: "One a line."}
+_HINTS = {FieldKind.WORDS: "Names with spaces between them.", FieldKind.LINES: "One a line."}
 
 
 def _as_given(value: object) -> object:
@@ -49,7 +49,7 @@ class Argument:
     option: str = ""
     """The option of the command line; empty for a word that is typed without one."""
     help: str = ""
-    kind: Kind | None = None
+    kind: FieldKind | None = None
     """None for `CHECK` if the value is true or false, and else `TEXT`."""
     metavar: str | None = None
     """What stands for the value in the help; None for the name of its type."""
@@ -111,7 +111,7 @@ class Verb:
         for field in fields(cls):
             [said] = [one for one in get_args(hints[field.name])[1:] if isinstance(one, Argument)]
             value, *_ = get_args(hints[field.name])
-            kind = said.kind or (Kind.CHECK if value is bool else Kind.TEXT)
+            kind = said.kind or (FieldKind.CHECK if value is bool else FieldKind.TEXT)
             label = said.help.removesuffix(".") if said.label is None else said.label
             hint = said.hint or _HINTS.get(kind, "")
             required = field.default is MISSING
@@ -164,13 +164,13 @@ class Verb:
 def _of_field(one: Argument, text: str) -> object:
     """Return what a person gave in a field of a form; None if it is left empty."""
     match one.kind:
-        case Kind.CHECK:
+        case FieldKind.CHECK:
             return text == "yes"
-        case Kind.CHOICE:
+        case FieldKind.CHOICE:
             return {"yes": True, "no": False}.get(text)
-        case Kind.WORDS:
+        case FieldKind.WORDS:
             return text.split()
-        case Kind.LINES:
+        case FieldKind.LINES:
             return [line for line in text.splitlines() if line.strip()]
         case _:
             return text.strip() or None

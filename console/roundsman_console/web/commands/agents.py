@@ -15,14 +15,14 @@ from roundsman_console.inspector.operate.holds import (
     wake_after,
 )
 from roundsman_console.inspector.read.agents import AgentNow, find_agent
-from roundsman_console.inspector.verbs.agents import Hold, Release
+from roundsman_console.inspector.verbs.agents import HoldVerb, ReleaseVerb
 from roundsman_console.inspector.verbs.verb import Form
 from roundsman_console.render.woken import woken_lines
 from roundsman_console.web.commands.page import CommandPage, FormCommand, not_sent, page_of
 from roundsman_console.web.session import GO, Session
 from roundsman_console.web.work import Work, WorkResult, works_of
 
-VERBS: Sequence[type[Hold | Release]] = (Hold, Release)
+VERBS: Sequence[type[HoldVerb | ReleaseVerb]] = (HoldVerb, ReleaseVerb)
 
 
 def commands_on_agents() -> dict[str, FormCommand]:
@@ -33,13 +33,13 @@ def commands_on_agents() -> dict[str, FormCommand]:
     }
 
 
-def _show(verb: type[Hold | Release], inspector: Inspector, given: Form) -> CommandPage:
+def _show(verb: type[HoldVerb | ReleaseVerb], inspector: Inspector, given: Form) -> CommandPage:
     agent = find_agent(inspector.stack, given.get("agent", ""))
     return page_of(verb, agent.name, "agent", "/agents", given)
 
 
 def _agent_command(
-    kind: type[Hold | Release], inspector: Inspector, given: Form, session: Session
+    kind: type[HoldVerb | ReleaseVerb], inspector: Inspector, given: Form, session: Session
 ) -> CommandPage:
     agent = find_agent(inspector.stack, given.get("agent", ""))
     page = page_of(kind, agent.name, "agent", "/agents", given)
@@ -49,14 +49,14 @@ def _agent_command(
     verb = kind.read_form(given)
     would = f"The hold of {agent.name} would end now."
     done = f"{agent.name} is released."
-    if isinstance(verb, Hold):
+    if isinstance(verb, HoldVerb):
         lasts = format_duration(verb.seconds * SECOND)
         would = f"{agent.name} would begin nothing new for {lasts}."
         done = f"{agent.name} is held for {lasts}."
     if GO not in given or not session.take(given, version):
         shown = session.sign(given, version)
         return replace(page, sentence=not_sent(given, False) + would, asks=True, shown=shown)
-    if isinstance(verb, Hold):
+    if isinstance(verb, HoldVerb):
         held = hold_agent(inspector.stack, agent, verb.seconds, by=by, reason=reason)
         not_alerted = held.not_alerted
         return replace(page, sentence=done + _unalerted(not_alerted), done=True)

@@ -29,7 +29,7 @@ from roundsman_console.inspector.clock import now
 from roundsman_console.inspector.errors import AgentOnHold, InvalidArgument
 from roundsman_console.inspector.operate.corrections import corrects, known_workflows
 from roundsman_console.inspector.read.selection import Selection
-from roundsman_console.inspector.verbs.bulk_runs import OF_RUNS, RunVerb
+from roundsman_console.inspector.verbs.bulk_runs import OF_RUNS, BulkRunVerb
 from roundsman_console.inspector.verbs.orders import OF_ONE_OR_MANY, OrderVerb
 from roundsman_console.inspector.verbs.verb import Form
 from roundsman_console.render.bulk import order_of_going
@@ -299,7 +299,7 @@ def _terms(form: Form) -> Terms:
     )
 
 
-def _asks(kind: type[RunVerb]) -> FormCommand:
+def _asks(kind: type[BulkRunVerb]) -> FormCommand:
     def show(inspector: Inspector, given: Form) -> CommandPage:
         run = find_run(inspector.stack, given.get("run", ""))[0].run.id
         return page_of(kind, run, "run", f"/bulk/{run}", given, kind.name.replace(" ", "-"))

@@ -22,9 +22,9 @@ from roundsman_console.inspector.read.masks import mask_of
 from roundsman_console.inspector.verbs.orders import (
     OF_ONE_OR_MANY,
     OF_ORDERS,
-    Erase,
+    EraseVerb,
     OrderVerb,
-    Resubmit,
+    ResubmitVerb,
 )
 from roundsman_console.inspector.verbs.verb import Form
 from roundsman_console.inspector.views.task_view import may_stand, step_names
@@ -96,7 +96,7 @@ def _input_of(
     """Read the input of an order; None if its order row is missing or was erased, or the verb does
     not correct it.
     """
-    if verb is not Resubmit:
+    if verb is not ResubmitVerb:
         return None
     row = inspector.stack.tasks.order(task.task_id)
     if row is None or row.erased_at is not None:
@@ -177,7 +177,7 @@ def _change(name: str, before: Task, after: Task) -> StepChange | None:
 def _show_erase(_inspector: Inspector, given: Form) -> CommandPage:
     # The order may have no task any more: its retention is over, or its record was lost.
     order = given.get("order", "")
-    page = page_of(Erase, order, "order", f"/orders/{quote(order, safe='')}", given)
+    page = page_of(EraseVerb, order, "order", f"/orders/{quote(order, safe='')}", given)
     does = f"{page.does} The reason is kept: do not write personal data in it."
     return replace(page, does=does, fields=(CONFIRM,))
 

@@ -17,7 +17,7 @@ class FormField:
     name: str
     label: str
     kind: str = "text"
-    """A `Kind` of argument."""
+    """A `FieldKind` of argument."""
     hint: str = ""
     folded: str = ""
     """The heading under which the field is folded away; empty if it is not."""
