@@ -51,9 +51,9 @@ def command_with(
 
 def reason_of(verb: type[Verb]) -> inspect.Parameter:
     """Return the option for the reason of a verb."""
-    said = Annotated[str, typer.Option(*verb.reason_options, help=verb.reason)]
+    found = Annotated[str, typer.Option(*verb.reason_options, help=verb.reason)]
     default = "" if verb.needs_reason == "optional" else inspect.Parameter.empty
-    return parameter("reason", said, default)
+    return parameter("reason", found, default)
 
 
 def parameters_of(verb: type[Verb]) -> Iterator[inspect.Parameter]:
@@ -103,14 +103,14 @@ def _flag(name: str, option: str, words: str) -> inspect.Parameter:
 
 
 def _text(one: Argument) -> inspect.Parameter:
-    said = (
+    found = (
         typer.Option(one.option, metavar=one.metavar, help=one.help)
         if one.option
         else typer.Argument(metavar=one.metavar, help=one.help)
     )
     if one.required:
-        return parameter(one.name, Annotated[str, said], inspect.Parameter.empty)
-    return parameter(one.name, Annotated[str | None, said], None)
+        return parameter(one.name, Annotated[str, found], inspect.Parameter.empty)
+    return parameter(one.name, Annotated[str | None, found], None)
 
 
 def parameter(name: str, annotation: object, default: object) -> inspect.Parameter:

@@ -100,8 +100,8 @@ class Verb:
     def does(cls) -> str:
         """Return what the verb does, in sentences."""
         paragraphs = cls.help().split("\n\n")
-        said = [one for one in paragraphs if not one.startswith("Example: ")]
-        return " ".join(" ".join(said).split())
+        sentences = [one for one in paragraphs if not one.startswith("Example: ")]
+        return " ".join(" ".join(sentences).split())
 
     @classmethod
     def arguments(cls) -> tuple[Argument, ...]:
@@ -109,14 +109,18 @@ class Verb:
         hints = get_type_hints(cls, include_extras=True)
         found = []
         for field in fields(cls):
-            [said] = [one for one in get_args(hints[field.name])[1:] if isinstance(one, Argument)]
+            [declared] = [
+                one for one in get_args(hints[field.name])[1:] if isinstance(one, Argument)
+            ]
             value, *_ = get_args(hints[field.name])
-            kind = said.kind or (FieldKind.CHECK if value is bool else FieldKind.TEXT)
-            label = said.help.removesuffix(".") if said.label is None else said.label
-            hint = said.hint or _HINTS.get(kind, "")
+            kind = declared.kind or (FieldKind.CHECK if value is bool else FieldKind.TEXT)
+            label = declared.help.removesuffix(".") if declared.label is None else declared.label
+            hint = declared.hint or _HINTS.get(kind, "")
             required = field.default is MISSING
             found.append(
-                replace(said, name=field.name, kind=kind, label=label, hint=hint, required=required)
+                replace(
+                    declared, name=field.name, kind=kind, label=label, hint=hint, required=required
+                )
             )
         return tuple(found)
 
