@@ -12,13 +12,15 @@ A project overrides a fixture by defining one of the same name in its conftest.p
 from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypedDict
 
 import pytest
 
 if TYPE_CHECKING:
+    from typing import Unpack
+
     from roundsman import Agent, Workflow
-    from roundsman_testing import Faults, Mishaps, World
+    from roundsman_testing import Capacity, Circuit, Faults, Mishaps, World
     from roundsman_testing.stack import Clock, Services, Stack
 
 INI = "roundsman_template"
@@ -38,19 +40,26 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+class WorldSettings(TypedDict, total=False):
+    """The keyword arguments of `World`, but for its agents."""
+
+    seed: int
+    mishaps: "Mishaps"
+    faults: "Faults | None"
+    supervisors: int
+    interval: timedelta
+    skew: "Mapping[str, timedelta] | None"
+    instances: int | None
+    capacity: "Mapping[str, Capacity] | None"
+    circuits: "Mapping[str, Circuit] | None"
+    order_retention: timedelta | None
+
+
 class MakeWorld(Protocol):
     """The type of the fixture `roundsman_world`."""
 
     def __call__(
-        self,
-        workflow: "Workflow",
-        *agents: "Agent",
-        seed: int = 0,
-        mishaps: "Mishaps | None" = None,
-        faults: "Faults | None" = None,
-        supervisors: int = 1,
-        interval: timedelta = timedelta(minutes=1),
-        skew: "Mapping[str, timedelta] | None" = None,
+        self, workflow: "Workflow", *agents: "Agent", **settings: "Unpack[WorldSettings]"
     ) -> "World":
         """Make a world that runs this workflow, with a stand-in for each agent that is not given.
 
@@ -66,28 +75,12 @@ def roundsman_world() -> MakeWorld:
     """
 
     def make(
-        workflow: "Workflow",
-        *agents: "Agent",
-        seed: int = 0,
-        mishaps: "Mishaps | None" = None,
-        faults: "Faults | None" = None,
-        supervisors: int = 1,
-        interval: timedelta = timedelta(minutes=1),
-        skew: "Mapping[str, timedelta] | None" = None,
+        workflow: "Workflow", *agents: "Agent", **settings: "Unpack[WorldSettings]"
     ) -> "World":
         _check_installed("A world in memory", WORLD, "client")
-        from roundsman_testing import Mishaps, World
+        from roundsman_testing import World
 
-        return World(
-            workflow,
-            agents=agents,
-            seed=seed,
-            mishaps=mishaps or Mishaps(),
-            faults=faults,
-            supervisors=supervisors,
-            interval=interval,
-            skew=skew,
-        )
+        return World(workflow, agents=agents, **settings)
 
     return make
 

@@ -1,11 +1,15 @@
 """The pytest plugin, in projects that have nothing but a template and tests."""
 
+import inspect
 import re
 import shutil
 from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
+
+from roundsman_testing import World
+from roundsman_testing.plugin import WorldSettings
 
 PROJECT = Path(__file__).parents[3]
 PAGE = (PROJECT / "docs" / "how-to" / "test.md").read_text(encoding="utf-8")
@@ -18,7 +22,7 @@ ONE_TEST = "def test_it(roundsman_stack):\n    roundsman_stack.run()\n"
 def project(pytester: pytest.Pytester) -> pytest.Pytester:
     """A copy of this project's template, functions, layers and events, and no tests."""
     for part in ("events", "functions", "layers", "stacks"):
-        ignored = shutil.ignore_patterns("__pycache__", "testing", "requirements.txt")
+        ignored = shutil.ignore_patterns("__pycache__", "requirements.txt")
         shutil.copytree(PROJECT / part, pytester.path / part, ignore=ignored)
     shutil.copy(PROJECT / "template.yaml", pytester.path)
     return pytester
@@ -61,7 +65,7 @@ def test_a_world_in_memory_is_made_of_a_workflow_and_agents(pytester: pytest.Pyt
             return {"text": f"hello {request.input['name']}"}
 
         def test_it(roundsman_world):
-            world = roundsman_world(hello, greeter, seed=3)
+            world = roundsman_world(hello, greeter, seed=3, instances=2)
             order_id = world.submit({"name": "you"})
             world.run()
             assert world.task(order_id).state is TaskState.COMPLETED
@@ -125,3 +129,9 @@ def test_a_package_that_is_missing_is_named_with_what_installs_it(
     result = run(project)
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(["*needs moto*pip install *roundsman?testing?*"])
+
+
+def test_the_fixture_takes_each_setting_of_a_world() -> None:
+    parameters = inspect.signature(World.__init__).parameters.values()
+    settings = {one.name for one in parameters if one.kind is one.KEYWORD_ONLY} - {"agents"}
+    assert WorldSettings.__annotations__.keys() == settings
