@@ -501,3 +501,14 @@ def test_a_call_of_before_a_restore_does_not_bring_its_request_back() -> None:
     world.kill("charge")
     assert [mail.queue for mail in world.queues.waiting if mail.queue == REQUESTS] == []
     world.run()
+
+
+def test_a_request_is_hidden_for_as_long_as_the_test_says() -> None:
+    world = World(a_workflow(slow))
+    world.queues.hidden_requests["charge"] = 9 * MINUTE
+    world.on("charge").hangs()
+    order = world.submit()
+    world.run(for_=8 * A_MINUTE)
+    assert world.standing(order) == []
+    world.run(for_=2 * A_MINUTE)
+    assert world.standing(order) == ["charge"]
