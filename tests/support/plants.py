@@ -20,6 +20,7 @@ from roundsman.engine import (
     bulk_moves,
     decision,
     due,
+    fan_out,
     machine,
     on_failure,
     steps,
@@ -80,6 +81,11 @@ def requests(change: Callable[[AgentRequest], AgentRequest]) -> Callable[[Patch]
     return plant
 
 
+def at_a_repeat(change: Callable[[AgentRequest], AgentRequest]) -> Callable[[Patch], None]:
+    """Let the scheduler change each request but the first under its key."""
+    return requests(lambda request: change(request) if request.attempt > 1 else request)
+
+
 def another_input(request: AgentRequest) -> AgentRequest:
     order = request.input if isinstance(request.input, Mapping) else {}
     return replace(request, input={**order, "attempt": request.attempt})
@@ -91,6 +97,14 @@ def another_item(request: AgentRequest) -> AgentRequest:
 
 def another_result(request: AgentRequest) -> AgentRequest:
     return replace(request, results={**request.results, "attempt": request.attempt})
+
+
+def no_input(request: AgentRequest) -> AgentRequest:
+    return replace(request, input={})
+
+
+def no_results(request: AgentRequest) -> AgentRequest:
+    return replace(request, results={})
 
 
 def agents_with_more_time(patch: Patch) -> None:
@@ -252,9 +266,13 @@ def runs_that_go_on(patch: Patch) -> None:
 
 
 PLANTS = (
-    Plant(Invariant.ONE_INPUT, "another input under the same key", requests(another_input)),
-    Plant(Invariant.ONE_INPUT, "another item under the same key", requests(another_item)),
-    Plant(Invariant.ONE_INPUT, "other results under the same key", requests(another_result)),
+    Plant(Invariant.ONE_INPUT, "another input under the same key", at_a_repeat(another_input)),
+    Plant(Invariant.ONE_INPUT, "another item under the same key", at_a_repeat(another_item)),
+    Plant(Invariant.ONE_INPUT, "other results under the same key", at_a_repeat(another_result)),
+    Plant(Invariant.GIVEN, "agents are not given the order", requests(no_input)),
+    Plant(Invariant.GIVEN, "agents are not given earlier results", requests(no_results)),
+    Plant(Invariant.ALL_ITEMS, "no list has items", returns(fan_out, "_items_that_fit", ())),
+    Plant(Invariant.RESULT, "no result is stored", returns(steps, "canonical_json", "null")),
     Plant(Invariant.ACTS_IN_TIME, "an agent acts after complete-by", agents_with_more_time),
     Plant(Invariant.HELD_BACK, "a held agent is called", nobody_minds_holds),
     Plant(Invariant.COUNTED, "a held reply counts", returns(machine, "counts_as_failure", True)),
@@ -265,6 +283,12 @@ PLANTS = (
         Invariant.FAILED_BY, "the first attempt is the last", returns(attempts, "_is_last", True)
     ),
     Plant(Invariant.FAILED_BY, "tasks end before their time", an_early_end),
+    Plant(Invariant.BOUNDED, "no attempt is the last", returns(attempts, "_is_last", False)),
+    Plant(
+        Invariant.AS_PLANNED,
+        "no task that failed is undone",
+        returns(on_failure, "past_no_return", True),
+    ),
     Plant(Invariant.DISCREET, "alerts have results", results_in_alerts),
     Plant(Invariant.STARTED, "started is never sent", returns(decision, "_has_started", False)),
     Plant(Invariant.RISING, "statuses are owed with seq 1", statuses_with_seq_1),

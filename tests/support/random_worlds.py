@@ -50,7 +50,7 @@ mail = Step(
     agent="post",
     after=(charge, pick),
     complete_within=HALF_A_MINUTE,
-    retry=SOON,
+    retry=Retry(max_attempts=2, first_delay=timedelta(seconds=2)),
     on_failure=Archive(),
 )
 WORKFLOW = Workflow(
@@ -90,6 +90,7 @@ class RandomWorld:
     def run(self) -> None:
         """Run the story to its end. Raises InvariantBroken."""
         world = self.world
+        world.on("mail").fails(times=12)
         world.on("mail").refuses("NoAddress", times=12)
         for step in ("reserve", "charge"):
             world.on(step).fails(times=self.chance.choice((6, 12)))

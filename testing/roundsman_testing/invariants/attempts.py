@@ -7,9 +7,17 @@ from roundsman.engine.attempts import OVERDUE
 from roundsman.engine.on_failure import DEADLINE_PASSED, NOT_COMPLETE
 from roundsman.model.events import Outcome
 from roundsman.model.instants import SECOND
-from roundsman.model.plan import Plan, StepPlan, WaitPlan
-from roundsman.model.states import ProcessState
-from roundsman.model.task import PERFORM, UNDO, UNTOUCHED, StepRecord, Task, operation_of
+from roundsman.model.plan import Plan, StepPlan, UndoPlan, WaitPlan
+from roundsman.model.states import DONE, ProcessState, TaskState
+from roundsman.model.task import (
+    PERFORM,
+    UNDO,
+    UNTOUCHED,
+    StepRecord,
+    Task,
+    idempotency_key,
+    operation_of,
+)
 from roundsman.wire.messages import Reply
 from roundsman_testing.invariants.rules import Broken, Invariant
 
@@ -39,7 +47,9 @@ GOES_ON = frozenset({ProcessState.PENDING, ProcessState.UNDOING})
 
 
 class Attempts:
-    """Follows the attempts of a world and checks COUNTED, WAITS, GIVEN_BACK and FAILED_BY.
+    """Follows the attempts of a world.
+
+    It checks COUNTED, WAITS, BOUNDED, RESULT, GIVEN_BACK, FAILED_BY and AS_PLANNED.
 
     The caller reports each reply before a scheduler handles it (`replied`), and each stored record
     (`of_change`). `apart` is how far the clocks of parts differ, in ms.
@@ -63,6 +73,9 @@ class Attempts:
             counted = record.failure_count > earlier.failure_count
             if counted and record.round == earlier.round:
                 yield from self._of_failure(plan, before, after, name, now)
+                yield from _of_number(plan, before, after, name)
+            if record.process_state is ProcessState.PROCESSED and not asked:
+                yield from self._of_result(before, after, name)
             claimed = record.locked_by is not None and record.locked_by != earlier.locked_by
             same = operation_of(record) == operation_of(earlier)
             if claimed and same and earlier.held_since is None and not asked:
@@ -73,6 +86,20 @@ class Attempts:
             why = self._not_failed_by(plan, before, after, now)
             if why:
                 yield Broken(Invariant.FAILED_BY, after.task_id, why)
+            if not asked:
+                yield from _of_ending(plan, before, after)
+
+    def _of_result(self, before: Task, after: Task, name: str) -> Iterator[Broken]:
+        """Check the result of a step that may have become Processed with this write."""
+        if before.step(name).process_state is ProcessState.PROCESSED:
+            return
+        record = after.step(name)
+        key = idempotency_key(after.task_id, name, PERFORM, record)
+        replies = self._replies.get((after.task_id, name), ())
+        succeeded = (one for one in replies if one.outcome is Outcome.SUCCEEDED)
+        if not any((one.idempotency_key, one.result) == (key, record.result) for one in succeeded):
+            what = f"{name} is Processed, with a result that its agent did not reply"
+            yield Broken(Invariant.RESULT, after.task_id, what)
 
     def _of_failure(
         self, plan: Plan, before: Task, after: Task, name: str, now: int
@@ -180,6 +207,43 @@ class Attempts:
             return f"{step.name} fails by {kind} after {attempts} of {retry.max_attempts} attempts"
         known = outcomes or kind in (OVERDUE, SENT_NOWHERE, CANNOT_WAIT)
         return "" if known else f"{step.name} fails by {kind}, which nobody replied"
+
+
+def _of_number(plan: Plan, before: Task, after: Task, name: str) -> Iterator[Broken]:
+    """Check that a step whose attempt failed goes on only if its plan allows another attempt."""
+    earlier, record = before.step(name), after.step(name)
+    operation = operation_of(earlier)
+    step = plan.expanded(after.fan_outs).steps.get(name)
+    most = None if step is None else step.attempts_of(operation)
+    goes_on = record.process_state in GOES_ON and operation_of(record) == operation
+    if goes_on and most is not None and record.failure_count >= most:
+        what = f"{name} goes on after {record.failure_count} of {most} attempts"
+        yield Broken(Invariant.BOUNDED, after.task_id, what)
+
+
+def _of_ending(plan: Plan, before: Task, after: Task) -> Iterator[Broken]:
+    """Check what follows the failure with which a task ends, if no person ends it.
+
+    After an undo that failed and was not asked for, and after the point of no return, a person
+    decides what follows.
+    """
+    ending, expanded = after.ending, plan.expanded(after.fan_outs)
+    if ending is None:
+        return
+    strategy = plan.on_failure
+    undoes = False
+    if ending.step is not None:
+        strategy = expanded.steps[ending.step].on_failure
+        undoes = operation_of(before.step(ending.step)) == UNDO
+    point = () if plan.point_of_no_return is None else expanded.instances(plan.point_of_no_return)
+    states = {after.step(name).process_state for name in point}
+    past = ProcessState.PROCESSED in states and states <= DONE
+    final = strategy.then if isinstance(strategy, WaitPlan) else strategy
+    undo = isinstance(final, UndoPlan) and not past and not undoes
+    state = TaskState.UNDONE if undo else TaskState.ARCHIVED
+    if (ending.how, ending.undo) != (state, undo):
+        what = f"its plan wants {state}, and it is to become {ending.how}"
+        yield Broken(Invariant.AS_PLANNED, after.task_id, what)
 
 
 def _fails(reply: Reply, record: StepRecord) -> bool:

@@ -18,6 +18,7 @@ from roundsman_testing.invariants.attempts import Attempts
 from roundsman_testing.invariants.bulk import BulkRunRows
 from roundsman_testing.invariants.calls import Calls
 from roundsman_testing.invariants.claims import Claims
+from roundsman_testing.invariants.inputs import Inputs
 from roundsman_testing.invariants.looks import Looks
 from roundsman_testing.invariants.rules import (
     NEVER,
@@ -79,6 +80,7 @@ class InvariantWatch:
         self.claims = Claims()
         self.calls = Calls()
         self._attempts = Attempts(apart)
+        self._inputs = Inputs()
         self._statuses = Statuses()
         self._history = HistoryRows()
         self._settled_rows = SettledRows()
@@ -178,6 +180,7 @@ class InvariantWatch:
             self._history.of_change(before, task)
             if plan is not None:
                 self.broken += self._attempts.of_change(plan, before, task, now)
+                self.broken += self._inputs.of_change(plan, before, task)
 
     def on_stored(self, table: str, old: Item | None, new: Item | None) -> None:
         """Check an item that is stored, changed or removed. A hook of the tables."""
@@ -192,6 +195,7 @@ class InvariantWatch:
             self.broken += self._history.written(old, new)
         elif table == TABLES.orders:
             self._contents.written(old, new)
+            self._inputs.written(old, new)
             self._order_rows.written(old, new)
         elif is_row(item):
             self._settled_rows.of_row(old, new)
@@ -210,6 +214,10 @@ class InvariantWatch:
         """Check a request that a queue accepted, even if it loses it later."""
         self.claims.accepted(request)
         self.broken += self.calls.accepted(request)
+        task = self.tasks.get(request.task_id)
+        plan = self._plan_of(task.plan) if task is not None else None
+        if task is not None and plan is not None:
+            self.broken += self._inputs.accepted(plan, task, request)
 
     def on_call(self, agent: str, request: AgentRequest, at: int) -> None:
         """Check a call of an agent's function at `at` (epoch ms, by the agent's clock)."""
