@@ -262,7 +262,7 @@ def of_agents(kind: str) -> Document:
     return sub(f"{QUEUE_ARN}{STACK}_*{kind}")
 
 
-REASONS = "SaysWhyWithTheDeadLetters"
+REASONS = "SendsDeadLettersWithTheReason"
 
 
 @fails_with(
@@ -386,7 +386,7 @@ OF_A_CREDENTIAL: Json = {
     allow("SubmissionRole", "sns:Publish", ref("AlertTopic")),
     allow(ROLE, "sns:Subscribe", ref("AlertTopic")),
     in_statement(ROLE, "EncryptsItsAlerts", "Action", "kms:Decrypt"),
-    in_statement(ROLE, "TellsOperatorsOfItsCircuit", "Effect", "Deny"),
+    in_statement(ROLE, "AlertsOperatorsToItsCircuit", "Effect", "Deny"),
 )
 def test_all_functions_but_submission_and_the_heartbeat_may_publish_alerts(
     template: Document,

@@ -52,8 +52,8 @@ def end_waits(context: DecisionContext) -> None:
             )
             continue
         decision.end_wait(step.name)
-        said = f"{step.name}: its wait for a callback is ended"
-        decision.record("wait ended", step.name, record.failure_count + 1, said)
+        reason = f"{step.name}: its wait for a callback is ended"
+        decision.record("wait ended", step.name, record.failure_count + 1, reason)
 
 
 def begin_undos(context: DecisionContext) -> None:
@@ -137,12 +137,12 @@ def begin_undo(
     )
     if not_before is not None:
         context.decision.action(InspectAt(not_before))
-    said = f"{step.name}: its undo begins"
+    reason = f"{step.name}: its undo begins"
     if not_before is not None:
-        said += f" at {second(not_before)}, when no request can act"
+        reason += f" at {second(not_before)}, when no request can act"
     if then:
-        said += f"; {then}"
-    context.decision.record("undo", step.name, None, said)
+        reason += f"; {then}"
+    context.decision.record("undo", step.name, None, reason)
 
 
 def undone(

@@ -208,10 +208,10 @@ def tolerance(context: DecisionContext, step: StepPlan) -> str | None:
     failed = sum(_has_failed(context.decision.step(name)) for name in items)
     if failed > may_fail:
         return None
-    said = f"left out ({failed} of {may_fail} that may fail)"
+    left_out = f"left out ({failed} of {may_fail} that may fail)"
     record = context.decision.step(step.name)
     stands = not record.refused and record.started_at is not None and step.compensation is None
-    return f"{said}; its effect may stand" if stands else said
+    return f"{left_out}; its effect may stand" if stands else left_out
 
 
 def leave_out(context: DecisionContext, step: StepPlan) -> None:

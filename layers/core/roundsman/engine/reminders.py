@@ -79,7 +79,7 @@ def _send(context: DecisionContext, step: StepPlan, record: StepRecord, claimant
     )
     context.decision.action(SendRequest(step.name))
     context.decision.action(InspectAt(at))
-    said = f"{step.name}: reminder {number} sent"
+    reason = f"{step.name}: reminder {number} sent"
     if record.complete_by is not None and at < record.complete_by:
-        said = f"{said}; the next at {second(at)}"
-    context.decision.record("reminded", step.name, record.failure_count + 1, said)
+        reason = f"{reason}; the next at {second(at)}"
+    context.decision.record("reminded", step.name, record.failure_count + 1, reason)

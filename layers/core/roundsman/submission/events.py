@@ -179,7 +179,7 @@ class EventReader:
         """The valid input, and the problems of an invalid one.
 
         An order with an unknown workflow is checked too if the application has only one.
-        Text that cannot be stored is a problem of the whole event if the type does not tell.
+        Text that cannot be stored is a problem of the whole event if the type does not define it.
         """
         if workflow is None and len(self.workflows) == 1:
             (workflow,) = self.workflows.values()

@@ -285,7 +285,7 @@ class Supervisor:
         except _PlanUnreadable as unreadable:
             report.deferred += 1  # the entry stays due; a pass after the plan's repair handles it
             report.put_off.add(entry)
-            self._tell_of_plan(entry.task_id, shard, unreadable.problem, report)
+            self._report_plan(entry.task_id, shard, unreadable.problem, report)
             return []
         except Exception as problem:  # noqa: BLE001 - a record may break the machine in any way
             report.troubled += 1
@@ -375,7 +375,7 @@ class Supervisor:
         if decision.task.ended and not before.ended:
             report.archived += 1
 
-    def _tell_of_plan(
+    def _report_plan(
         self, task_id: str, shard: int, problem: UnreadableRecord, report: PassReport
     ) -> None:
         """Report an unreadable plan: log it once a pass, and add the task to its failure group."""

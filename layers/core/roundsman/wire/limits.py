@@ -110,10 +110,10 @@ def rejection_text(queue: str, body: str, problems: Sequence[Problem], limit: in
     left_out = len(problems) - len(kept)
     if left_out:
         kept.append(Problem("", f"and {left_out} more problems"))
-    said = Problem("", f"the message has {len(body)} characters; its end is left out here")
+    cut_off = Problem("", f"the message has {len(body)} characters; its end is left out here")
     if len(text(body, kept).encode()) <= limit:
         return text(body, kept)
-    kept.append(said)
+    kept.append(cut_off)
     room = _longest(len(body), lambda length: len(text(body[:length], kept).encode()) <= limit)
     return text(body[:room], kept)
 

@@ -1,4 +1,4 @@
-"""The store of orders and tasks of a function that traces: it tells the tracer of each order."""
+"""The store of orders and tasks of a function that traces: it notes each order for the tracer."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING

@@ -162,11 +162,11 @@ def reason_of(error: Exception) -> str:
     if isinstance(rejected, InvalidMessage):
         many = len(rejected.problems)
         found = "a problem" if many == 1 else f"{many} problems"
-        return f"the message has {found} and was not sent to the RejectedQueue: {_said(error)}"
-    return _said(error)
+        return f"the message has {found} and was not sent to the RejectedQueue: {_why(error)}"
+    return _why(error)
 
 
-def _said(error: Exception) -> str:
+def _why(error: Exception) -> str:
     if isinstance(error, InvalidMessage) or not isinstance(error, RoundsmanError):
         return f"unexpected {type(error).__name__}"
     return str(error) or type(error).__name__
