@@ -54,7 +54,7 @@ CERTIFICATE_ALERTS = {
 
 
 class Unreachable(OSError):
-    """No connection was made, so no request was sent. The message says why."""
+    """No connection was made, so no request was sent. The message gives the reason."""
 
     def __init__(self, why: str, *, certificate_refused: bool = False) -> None:
         super().__init__(why)

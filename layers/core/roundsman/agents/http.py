@@ -19,7 +19,7 @@ How a response is classified:
   names `Http404` or `Http405`. With an `error`, the service itself has answered.
 - Any other 4xx: PermanentError. Its type is the body's `error`, or for example `Http422` if there
   is none. If the response may be cut off, TransientError.
-- No connection: TransientError. Nothing was sent, and the message says so.
+- No connection: TransientError. Nothing was sent, as the message states.
 - Timeout, an incomplete response, or a response that is not HTTP: TransientError. The call may
   have had its effect.
 - Another 2xx, or a response that is too large, is not a JSON object, has an `error` field or lacks

@@ -156,7 +156,7 @@ class Census:
 
 
 def census_of(found: Iterable["Member"], *, more: bool = False) -> Census:
-    """The census of these members. `more` says that not all members were counted."""
+    """The census of these members. `more`: not all members were counted."""
     members = sorted(found, key=lambda each: (each.failed_at, each.task_id))
     if not members:
         return Census(more=more)

@@ -2,7 +2,7 @@
 
     200 orders of order_fulfilment failed at charge_card and are archived: CardDeclined: declined
 
-The alert says what failed and why, how many orders are affected, what an operator can safely do,
+The alert states what failed and why, how many orders are affected, what an operator can safely do,
 and the commands for it. It never contains order contents.
 """
 

@@ -51,7 +51,7 @@ class Reported:
 
 
 class Reporter:
-    """Reports failures for one instance of a function. `board` says which agents are on hold."""
+    """Reports failures for one instance of a function. `board`: which agents are on hold."""
 
     def __init__(
         self, *, groups: GroupStore, outbox: Outbox, board: AgentBoard, clock: Clock

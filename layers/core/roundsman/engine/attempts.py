@@ -338,7 +338,7 @@ def make_ready_if_due(context: DecisionContext, step: StepPlan) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Patience:
-    """The fields of a step record that say for how long it is retried."""
+    """The fields of a step record that bound how long it is retried."""
 
     until: int | None
     unexpected_since: int | None
@@ -397,7 +397,7 @@ def _exhausted(
 ) -> None:
     """Handle the failure of the last attempt.
 
-    In this order: undo the step to begin it at another agent, wait if the plan says so, or give up.
+    In this order: undo the step to begin it at another agent, wait as the plan allows, or give up.
     `effect` is what is proven of the step's effect.
     """
     record = context.decision.step(step.name)
@@ -584,7 +584,7 @@ def _extend_for_backlog(context: DecisionContext, step: StepPlan, until: int) ->
 
 
 class _Deadlines(TypedDict):
-    """The fields of a step record that say when its attempt is overdue."""
+    """The fields of a step record that define when its attempt is overdue."""
 
     complete_by: int
     heartbeat_by: int | None

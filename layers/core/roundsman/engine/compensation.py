@@ -112,9 +112,9 @@ def begin_undo(
     """Begin the undo of the step.
 
     The undo is ready at once if the remote service fences late performs. Otherwise it waits until
-    no request to perform the step can act any more. `after_undo` says what follows the undo if the
-    task goes on; `error` replaces the record's error; `then` says for the history how
-    the step goes on.
+    no request to perform the step can act any more. `after_undo` is what follows the undo if the
+    task goes on; `error` replaces the record's error; `then` describes for the history how the
+    step goes on.
     """
     record = context.decision.step(step.name)
     acts_until = None if step.fences_late_performs else context.decision.acts_until(step.name)
@@ -153,7 +153,7 @@ def undone(
     If the step goes on, it begins at another agent or under a new key. Otherwise the undo continues
     at the agent that was tried before. When the step is undone at every agent that was tried, it is
     Undone, or left out of its fan-out. The guarantee depends on the remote service: it must honour
-    idempotency keys, and fence late performs where the compensation says so.
+    idempotency keys, and fence late performs where the compensation declares it.
     """
     record = context.decision.step(step.name)
     goes_on = context.decision.goes_on_after_undo(record)

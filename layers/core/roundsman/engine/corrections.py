@@ -45,7 +45,7 @@ def correct(context: DecisionContext, event: Resubmit) -> str:
 
     Raises Refused if the changes cannot be made, if they change nothing, if the task is being
     undone, if the input or the corrections become too large, if a list of items gets another
-    length, or if they change what was used and the event does not say so.
+    length, or if they change what was used and the event does not allow that.
     """
     task, ending = context.decision.task, context.decision.ending
     begins_anew = context.decision.before.state in (TaskState.UNDONE, TaskState.CANCELLED)

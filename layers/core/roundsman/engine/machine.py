@@ -312,8 +312,8 @@ def _counts_for_any_attempt(event: Replied) -> bool:
     Yes and a No to any token of one wait are treated alike. Any other failure is about its own
     attempt only.
     """
-    says_no = event.callback and event.outcome is Outcome.PERMANENT
-    return event.outcome is Outcome.SUCCEEDED or says_no
+    is_refusal = event.callback and event.outcome is Outcome.PERMANENT
+    return event.outcome is Outcome.SUCCEEDED or is_refusal
 
 
 def _handle_other_reply(context: DecisionContext, step: StepPlan, event: Replied) -> None:

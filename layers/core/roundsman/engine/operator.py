@@ -1,6 +1,6 @@
 """Executes the commands of operators on one task.
 
-The transition table says in which states of the task a command is accepted. Each refusal is a
+The transition table defines in which states of the task a command is accepted. Each refusal is a
 sentence for the operator. A command overrides the plan: an operator's ending replaces that of a
 failure, and a resolved step has the outcome that the operator states.
 """

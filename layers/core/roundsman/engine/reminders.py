@@ -1,6 +1,6 @@
 """Reminders: a step that waits for a callback asks its agent from time to time to remind of it.
 
-The agent's `waiting` reply says how often (`Reply.remind_every`). A reminder is a request under the
+The agent's `waiting` reply sets how often (`Reply.remind_every`). A reminder is a request under the
 lock and the key of the attempt that waits, to which the agent sends no reply. So it changes nothing
 about the wait: the deadline, the attempts and the callback token stay as they are, and a reminder
 that fails or is lost is followed by the next one at its time.

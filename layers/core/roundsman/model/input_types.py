@@ -19,7 +19,7 @@ secrets.
 Field types: `str`, `int`, `float`, `bool`, `None`, `Literal`, an Enum (by value), `list`, `tuple`,
 `Sequence`, `dict` and `Mapping` with text keys, `Json`, TypedDicts, dataclasses, and unions of
 these. Every size is bounded: a text has at most LONGEST_TEXT characters, a list or a mapping at
-most MOST_ITEMS items, unless the annotation says otherwise. The limits `Len`, `Ge`, `Gt`, `Le`,
+most MOST_ITEMS items, unless the annotation sets another limit. The limits `Len`, `Ge`, `Gt`, `Le`,
 `Lt` and `Interval` of the package annotated-types are understood too.
 """
 

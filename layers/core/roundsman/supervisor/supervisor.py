@@ -6,7 +6,7 @@ time is over and stores no position, because a handled entry leaves the front of
 Concurrent passes are safe, because every write is conditional on the version that was read; leases
 keep the passes from doing the same work twice.
 
-A call that AWS refuses says nothing about the record it was made for: a permission, a table or a
+A call that AWS refuses proves nothing about the record it was made for: a permission, a table or a
 queue is missing. No record is postponed for it. If a read is refused, it would be refused for every
 task, so the pass visits no more tasks. It still sends look-ahead Inspects, which need no record.
 """

@@ -94,7 +94,7 @@ def rejection_text(queue: str, body: str, problems: Sequence[Problem], limit: in
     """Return the message for the RejectedQueue, in at most `limit` bytes.
 
     If it would be longer, first problems and then the end of the body are left out. An additional
-    problem says so.
+    problem states it.
     """
 
     def text(body: str, problems: Sequence[Problem]) -> str:

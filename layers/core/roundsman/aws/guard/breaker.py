@@ -13,9 +13,9 @@ counts as a failure, except with WrongAddress: a service without the probe's pat
 its work.
 
 If the last call failed with an AccessError (a refused credential, a wrong address), the reason of
-the open circuit says so: only a person can repair that.
+the open circuit states it: only a person can repair that.
 
-Any other exception, and an OSError about a file, is probably a bug in the agent's code. It says
+Any other exception, and an OSError about a file, is probably a bug in the agent's code. It proves
 nothing about the service, so it neither counts as a failure, nor resets the count, nor closes the
 circuit. If it comes from the call that tried the service, the next call of the same instance tries
 again. A call of another instance may try once the lease of the first one is over, which lasts one

@@ -175,7 +175,7 @@ class AgentFunction:
 
     @cached_property
     def _send_buffer(self) -> SendBuffer:
-        return SendBuffer(self.sqs, clock=self.clock, late=self._say_silenced)
+        return SendBuffer(self.sqs, clock=self.clock, late=self._log_late_reply)
 
     @cached_property
     def _dead_letters(self) -> DeadLetters:
@@ -255,7 +255,7 @@ class AgentFunction:
         }
         self.tracer.request(request.task_id, notes)
 
-    def _say_silenced(self, post: OutgoingMessage) -> None:
+    def _log_late_reply(self, post: OutgoingMessage) -> None:
         """Log a reply that was not sent in time. The outcome of its attempt is logged already."""
         reply, now = read_reply(post.body), self.clock()
         of_step = step_keys(reply.step)
