@@ -1,14 +1,11 @@
 """A deployment on moto as CloudFormation would have left it, for the tests of the doctor.
 
-moto makes no TTL, no recovery and no subscription of a template, and does not know the account's
-concurrency; the test kit disables event source mappings so that moto runs no function by itself.
-Here all of that is as on AWS.
+moto makes no TTL, no recovery and no subscription of a template; the test kit disables event source
+mappings so that moto runs no function by itself. Here all of that is as on AWS.
 """
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import SimpleNamespace
-from typing import cast
 
 import boto3
 from typer.testing import Result
@@ -16,8 +13,7 @@ from typer.testing import Result
 from roundsman_testing.stack import Stack
 from tests.console.operators import Operator, document
 
-ACCOUNT = {"ConcurrentExecutions": 1000, "UnreservedConcurrentExecutions": 1000}
-"""The concurrency that the account has."""
+LISTED = "after-call.lambda.ListEventSourceMappings"
 
 
 def put_in_order(world: Stack) -> None:
@@ -58,19 +54,10 @@ def see_mappings_enabled(*but: str) -> Callable[[], None]:
             if not any(f"-{name}-" in mapping["FunctionArn"] for name in but):
                 mapping["State"] = "Enabled"
 
-    def account(**_rest: object) -> tuple[SimpleNamespace, dict[str, dict[str, int]]]:
-        return SimpleNamespace(status_code=200), {"AccountLimit": ACCOUNT}
-
-    handlers: tuple[tuple[str, Callable[..., None]], ...] = (
-        ("after-call.lambda.ListEventSourceMappings", enable),
-        ("before-call.lambda.GetAccountSettings", cast("Callable[..., None]", account)),
-    )
-    for event, handler in handlers:
-        events.register(event, handler)
+    events.register(LISTED, enable)
 
     def undo() -> None:
-        for event, handler in handlers:
-            events.unregister(event, handler)
+        events.unregister(LISTED, enable)
 
     return undo
 

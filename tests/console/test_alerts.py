@@ -38,7 +38,7 @@ GROUP = Group(
     opened_by="ord-1",
     opened_at=1_000,
     since=1_000,
-    told_at=2_000,
+    alerted_at=2_000,
     count=200,
     looked_at=COUNTED,
 )
@@ -53,8 +53,8 @@ def test_a_group_that_was_alerted_stands_until_it_is_closed_or_has_no_members() 
     assert found.look == "roundsman ls --group f-1a2b3c4d"
     assert of_groups([replace(GROUP, closed_at=3_000)], COUNTED) == []
     assert of_groups([replace(GROUP, count=0)], COUNTED) == []
-    [untold] = of_groups([replace(GROUP, told_at=None, count=1)], COUNTED)
-    assert untold.sentence.startswith("1 order archived")
+    [not_alerted] = of_groups([replace(GROUP, alerted_at=None, count=1)], COUNTED)
+    assert not_alerted.sentence.startswith("1 order archived")
     [again] = of_groups([replace(GROUP, clear_since=1)], COUNTED)
     assert again.sentence == found.sentence
     [whole] = of_groups([replace(GROUP, step=NO_STEP)], COUNTED)
@@ -68,7 +68,7 @@ def test_a_number_that_was_not_counted_now_says_when_it_was_counted() -> None:
 
 def test_undone_orders_stand_only_where_they_were_alerted() -> None:
     undone = replace(GROUP, how="undone")
-    assert of_groups([replace(undone, told_at=None)], COUNTED) == []
+    assert of_groups([replace(undone, alerted_at=None)], COUNTED) == []
     assert of_groups([replace(undone, clear_since=1)], COUNTED) == []
     assert [one.severity for one in of_groups([undone], COUNTED)] == ["warning"]
 

@@ -183,7 +183,7 @@ def test_the_reason_of_an_open_circuit_names_a_wrong_credential_or_address(
         call(guard, fails(error))
     assert str(held.value) == f"payment's circuit is open: {why}"
     assert [hold.reason for hold in circuit.holds()] == [why]
-    guard.tell()
+    guard.publish_alerts()
     [opened] = circuit.alerts
     assert json.loads(opened.body)["reason"] == why
     assert why in opened.text
@@ -206,7 +206,7 @@ def test_the_reason_names_the_type_of_any_other_error_and_not_its_message(
             call(guard, fails(error))
     why = f"5 calls in a row failed; the last error: {type(error).__name__}"
     assert [hold.reason for hold in circuit.holds()] == [why]
-    guard.tell()
+    guard.publish_alerts()
     [opened] = circuit.alerts
     assert f"The circuit of agent payment is open: {why};" in opened.text
     assert str(error) not in opened.body
@@ -434,8 +434,8 @@ def test_opening_and_closing_are_alerted_once_each_and_after_the_calls(circuit: 
     guard = circuit.instance()
     circuit.open(guard)
     assert circuit.alerts == []
-    guard.tell()
-    guard.tell()
+    guard.publish_alerts()
+    guard.publish_alerts()
     [opened] = circuit.alerts
     assert opened.attributes["kind"] == "breaker_opened"
     body = json.loads(opened.body)
@@ -448,7 +448,7 @@ def test_opening_and_closing_are_alerted_once_each_and_after_the_calls(circuit: 
     circuit.let_recover()
     other = circuit.instance()
     call(other, answers)
-    other.tell()
+    other.publish_alerts()
     [_, closed] = circuit.alerts
     assert closed.attributes["kind"] == "breaker_closed"
     assert json.loads(closed.body)["since"] == body["since"]
@@ -464,8 +464,8 @@ def test_of_several_instances_that_open_it_at_once_one_alerts(circuit: Circuit) 
 
     with pytest.raises(CallHeld):
         elsewhere(second, fails_with_the_rest_of_its_row)
-    first.tell()
-    second.tell()
+    first.publish_alerts()
+    second.publish_alerts()
     assert [alert.attributes["kind"] for alert in circuit.alerts] == ["breaker_opened"]
 
 
@@ -478,7 +478,7 @@ def test_an_alert_that_cannot_be_published_breaks_nothing(
     circuit.publish = refuse
     guard = circuit.instance()
     circuit.open(guard)
-    guard.tell()
+    guard.publish_alerts()
     assert "alert not published" in capsys.readouterr().out
 
 
@@ -496,5 +496,5 @@ def test_an_alert_that_could_not_be_published_is_sent_with_the_next_request(
     guard = circuit.instance()
     circuit.open(guard)
     for _ in range(3):
-        guard.tell()
+        guard.publish_alerts()
     assert [alert.attributes["kind"] for alert in alerts] == ["breaker_opened"] * 2

@@ -210,7 +210,7 @@ def test_who_comes_second_stores_nothing(world: World) -> None:
     store = world.bulk_runs(clock)
     new = begun(store)
     first = store.save(replace(new, progress=FAR, carrier="u1"))
-    notes = [OrderNote("ord-1", failed=True, said="no")]
+    notes = [OrderNote("ord-1", failed=True, reason="no")]
     assert store.save(replace(new, carrier="u2")) is None
     assert store.save(replace(new, carrier="u2"), notes) is None
     assert store.load(ID, AMY) == first
@@ -230,7 +230,7 @@ def test_of_eight_supervisors_exactly_one_stores_the_progress(
         saved = store.save(record)
         assert saved is not None
         record = saved
-    notes = [OrderNote("ord-1", failed=True, said="no")]
+    notes = [OrderNote("ord-1", failed=True, reason="no")]
     calls: list[Callable[[], BulkRecord | None]] = [
         partial(store.save, replace(record, carrier=f"u{n}"), notes if n % 2 else ())
         for n in range(8)
@@ -242,7 +242,7 @@ def test_of_eight_supervisors_exactly_one_stores_the_progress(
 @pytest.mark.parametrize("with_notes", [False, True])
 def test_a_write_whose_answer_was_lost_finds_itself(dynamo_world: World, with_notes: bool) -> None:
     store = dynamo_world.bulk_runs(clock)
-    notes = [OrderNote("ord-1", failed=True, said="no")] if with_notes else []
+    notes = [OrderNote("ord-1", failed=True, reason="no")] if with_notes else []
     operation = "TransactWriteItems" if with_notes else "PutItem"
     new = begun(store)
     with first_answer_lost(dynamo_world.client, operation) as attempts:
@@ -255,9 +255,9 @@ def test_a_write_whose_answer_was_lost_finds_itself(dynamo_world: World, with_no
 def test_every_order_that_failed_again_or_was_refused_is_listed(dynamo_world: World) -> None:
     store = dynamo_world.bulk_runs(clock)
     notes = [
-        OrderNote("ord-1", failed=True, said="mail: NoAddress: \u00e9"),
-        OrderNote("ord-2", failed=False, said="the task is completed"),
-        OrderNote("ord-3", failed=True, said=""),
+        OrderNote("ord-1", failed=True, reason="mail: NoAddress: \u00e9"),
+        OrderNote("ord-2", failed=False, reason="the task is completed"),
+        OrderNote("ord-3", failed=True, reason=""),
     ]
     first = store.save(begun(store), notes[:2])
     assert first is not None
@@ -425,7 +425,7 @@ def test_a_run_that_an_earlier_release_listed_is_left_out(moto_world: World) -> 
 
 def test_all_that_is_kept_of_a_run_is_removed_in_the_end(moto_world: World) -> None:
     store = moto_world.bulk_runs(clock)
-    store.save(begun(store), [OrderNote("ord-1", failed=True, said="no")])
+    store.save(begun(store), [OrderNote("ord-1", failed=True, reason="no")])
     store.ask(ID, request(), seen=0)
     items = moto_world.client.scan(TableName=moto_world.tables.control)["Items"]
     kept = {item["ControlId"]["S"]: item.get("ExpiresAt", {}).get("N") for item in items}
@@ -473,7 +473,7 @@ def test_a_record_that_is_none_is_named(moto_world: World, row: str, field: str,
 @pytest.mark.parametrize(("row", "field"), [("#0", "Checked"), ("", "Notes")])
 def test_a_part_that_cannot_be_read_is_named(moto_world: World, row: str, field: str) -> None:
     store = moto_world.bulk_runs(clock)
-    saved = store.save(begun(store), [OrderNote("ord-1", failed=True, said="no")])
+    saved = store.save(begun(store), [OrderNote("ord-1", failed=True, reason="no")])
     assert saved is not None
     name = f"bulk-by#{AMY}#{ID}#0" if field == "Checked" else f"bulk#{ID}#0"
     moto_world.client.update_item(
@@ -493,7 +493,7 @@ def test_what_cannot_be_stored_now_is_tried_again(moto_world: World) -> None:
     with unreachable(moto_world.client, "PutItem"), pytest.raises(TryAgain, match=ID):
         store.save(new)
     with unreachable(moto_world.client, "TransactWriteItems"), pytest.raises(TryAgain, match=ID):
-        store.save(new, [OrderNote("ord-1", failed=True, said="no")])
+        store.save(new, [OrderNote("ord-1", failed=True, reason="no")])
     with unreachable(moto_world.client, "GetItem"), pytest.raises(TryAgain, match="bulk runs"):
         store.open_runs()
 

@@ -30,8 +30,8 @@ def group(number: int = 1, *, how: str = "archived", overflow: bool = False) -> 
 FULL = replace(
     group(),
     alerting_until=0,
-    told_at=NOW,
-    told_count=7,
+    alerted_at=NOW,
+    alerted_count=7,
     count=16_000,
     more=True,
     clear_since=NOW + 3,
@@ -71,7 +71,7 @@ def test_a_group_that_is_open_already_stays_as_it_is_and_is_returned(world: Worl
 def test_a_group_is_changed_only_on_the_version_that_was_seen(world: World) -> None:
     groups = world.groups()
     groups.open(group())
-    mine = replace(group(), told_at=NOW, version=2)
+    mine = replace(group(), alerted_at=NOW, version=2)
     theirs = replace(group(), count=5, version=2)
     assert groups.change(mine, seen=1)
     assert not groups.change(theirs, seen=1)
@@ -125,7 +125,7 @@ def test_of_two_that_open_one_group_at_once_both_get_the_group_of_the_first(worl
 
 def test_a_write_whose_answer_was_lost_counts_as_written(dynamo_world: World) -> None:
     groups = dynamo_world.groups()
-    changed = replace(group(), told_at=NOW, version=2)
+    changed = replace(group(), alerted_at=NOW, version=2)
     with first_answer_lost(dynamo_world.client, "UpdateItem") as attempts:
         assert groups.open(group()) == group()
     assert attempts == [1, 2]

@@ -151,7 +151,7 @@ class Stage:
         table = self.stack.stack.outputs["ControlTableName"]
         groups = DynamoGroups(self.stack.dynamodb, control_table=table)
         for _ in range(ROUNDS):
-            if all(group.told_at is not None or group.undone for group in groups.groups()):
+            if all(group.alerted_at is not None or group.undone for group in groups.groups()):
                 return
             self.stack.pass_time(60)
         raise AssertionError("there was no alert of a failure group")

@@ -26,7 +26,7 @@ from roundsman.scheduler.scheduler import Scheduler
 from roundsman.supervisor.supervisor import Supervisor, SupervisorConfig
 from roundsman.wire.alert import Alert
 from roundsman.wire.commands import INSPECT, START, Command, command_of
-from roundsman.wire.messages import SAYS_WHY, AgentRequest, Reply
+from roundsman.wire.messages import NEEDS_ERROR, AgentRequest, Reply
 from roundsman_testing.memory import MemoryGroups, MemoryLeases, MemoryPlans, MemoryStore
 from roundsman_testing.recording import RecordingOutbox
 from tests.exploration.answers import ANSWERS
@@ -482,7 +482,7 @@ def _claims(before: Task, after: Task) -> tuple[tuple[str, str], ...]:
 
 def _reply(job: Mail) -> Reply:
     answer = ANSWERS[job.outcome]
-    failed = answer.outcome in SAYS_WHY
+    failed = answer.outcome in NEEDS_ERROR
     return Reply(
         task_id=TASK_ID,
         step=job.step,

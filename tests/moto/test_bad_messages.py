@@ -59,7 +59,7 @@ def wrong_replies() -> dict[str, str]:
         **NEVER_ANY_MESSAGE,
         reply(outcome="perhaps"): "outcome",
         reply(lock=7): "lock",
-        reply(outcome="transient"): "error: a transient reply says why",
+        reply(outcome="transient"): "error: missing in a transient reply",
         reply(finishedAt="now"): "finishedAt",
         reply(operation="destroy"): "operation",
     }

@@ -61,7 +61,7 @@ def ask(
     function_ends_at: int = NOW + 300_000,
     guard: Guard | None = None,
     report: Report = lambda _: None,
-    say: SendNow = lambda _: None,
+    send_now: SendNow = lambda _: None,
     jitter: float = 0.5,
 ) -> Answer:
     return agent.answer(
@@ -70,7 +70,7 @@ def ask(
         function_ends_at=function_ends_at,
         guard=guard or NoGuard(),
         report=report,
-        say=say,
+        send_now=send_now,
         sleep=clock.sleep,
         jitter=lambda: jitter,
     )

@@ -12,7 +12,7 @@ import pytest
 from moto import mock_aws
 
 from roundsman import Agent, Step
-from roundsman.aws.handlers.agent import AgentFunction, TellingGuard
+from roundsman.aws.handlers.agent import AgentFunction, AlertingGuard
 from roundsman.aws.observability import observed
 from roundsman.aws.sqs.outbox import AwsOutbox
 from roundsman.wire.messages import AgentRequest, Reply, read_reply
@@ -89,7 +89,7 @@ class World:
     agent: Agent
     clock: Clock = field(default_factory=Clock)
     notes: Notes = field(default_factory=Notes)
-    guard: TellingGuard | None = None
+    guard: AlertingGuard | None = None
 
     def function(self) -> AgentFunction:
         outbox = AwsOutbox(

@@ -5,7 +5,6 @@ actions and resources match it, and whose condition holds.
 """
 
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -42,12 +41,9 @@ OF_A_TRANSACTION = {
 }
 OWN_ID = "${aws:userid}"
 """In a policy: the unique id of the principal that calls."""
-NO_RESOURCE = {"ListEventSourceMappings", "GetAccountSettings", "GetMetricData"}
+NO_RESOURCE = {"ListEventSourceMappings", "GetMetricData"}
 """Operations for which IAM has no resource."""
 PARTITION_KEYS = ("ControlId", "TaskId", "OrderID")
-WORDS = {"SET", "REMOVE", "ADD", "DELETE", "AND", "OR", "NOT", "IN", "BETWEEN"}
-FUNCTIONS = {"attribute_exists", "attribute_not_exists", "attribute_type", "begins_with"}
-FUNCTIONS |= {"contains", "size", "if_not_exists", "list_append"}
 
 
 @dataclass(frozen=True)
@@ -58,10 +54,6 @@ class Right:
     resource: str
     keys: frozenset[str] = frozenset()
     """The partition keys of the rows, `dynamodb:LeadingKeys`."""
-    attributes: frozenset[str] = frozenset()
-    """The attributes that a write names, `dynamodb:Attributes`."""
-    returns: str = ""
-    """`dynamodb:ReturnValues`; empty if the call has none."""
 
     def __str__(self) -> str:
         rows = f" of {', '.join(sorted(self.keys))}" if self.keys else ""
@@ -138,20 +130,7 @@ def _of_a_table(operation: str, arguments: Parameters) -> Right:
         f"dynamodb:{operation}",
         f"arn:aws:dynamodb:{ACCOUNT}:table/{arguments['TableName']}{index}",
         frozenset(row[name]["S"] for name in PARTITION_KEYS if name in (row or {})),
-        frozenset(_attributes(arguments, row or {})),
-        str(arguments.get("ReturnValues", "")),
     )
-
-
-def _attributes(arguments: Parameters, row: Parameters) -> Iterator[str]:
-    yield from row
-    names = cast("Mapping[str, str]", arguments.get("ExpressionAttributeNames") or {})
-    for kind in ("UpdateExpression", "ConditionExpression"):
-        for mark, word in re.findall(r"([:#.]?)\b([A-Za-z_]\w*)", str(arguments.get(kind, ""))):
-            if mark == "#":
-                yield names[f"#{word}"]
-            elif not mark and word not in WORDS | FUNCTIONS:
-                yield word
 
 
 @dataclass(frozen=True)
@@ -203,10 +182,6 @@ def _condition_holds(statement: Statement, right: Right) -> bool:
             match operator.rpartition(":")[2], name:
                 case (("StringLike" | "StringEquals"), "dynamodb:LeadingKeys"):
                     found = right.keys
-                case "StringEquals", "dynamodb:Attributes":
-                    found = right.attributes
-                case "StringEqualsIfExists", "dynamodb:ReturnValues":
-                    found = frozenset({right.returns} - {""})
                 case _:
                     return False  # a service that AWS calls for the caller: no recorded call
             like = operator.endswith("Like")

@@ -185,7 +185,7 @@ def test_the_canary_goes_first_and_a_service_that_is_still_down_gets_no_more() -
     assert sorted(one.order for one in notes if one.failed) == sorted(
         one for one in orders if taken(world, one)
     )
-    assert "NoAddress" in notes[0].said
+    assert "NoAddress" in notes[0].reason
 
 
 def test_a_stopped_run_is_resumed_with_a_canary_and_what_failed_again_is_not_tried_again() -> None:
@@ -264,7 +264,7 @@ def test_an_order_that_goes_on_by_itself_meanwhile_is_refused_with_its_sentence(
     assert found.progress.refusals == 1
     [note] = world.processes.bulk_runs.notes(record(world))
     assert (note.order, note.failed) == (orders[1], False)
-    assert note.said == "only a task that ended with a failure can be resubmitted"
+    assert note.reason == "only a task that ended with a failure can be resubmitted"
 
 
 def test_a_task_that_moves_between_the_send_and_the_command_is_assessed_again() -> None:
@@ -279,7 +279,7 @@ def test_a_task_that_moves_between_the_send_and_the_command_is_assessed_again() 
     found = record(world)
     assert (found.state, found.progress.sent) == (RunState.FINISHED, 1)
     [note] = world.processes.bulk_runs.notes(record(world))
-    assert note.said == "only a task that ended with a failure can be resubmitted"
+    assert note.reason == "only a task that ended with a failure can be resubmitted"
 
 
 def test_a_command_that_sqs_loses_is_sent_again() -> None:
@@ -444,7 +444,7 @@ def test_an_order_that_failed_again_while_no_supervisor_ran_counts_as_failed() -
     assert (found.progress.count(OrderResult.FAILED), found.progress.refusals) == (2, 0)
     assert found.progress.count(OrderResult.COMPLETED) == 1
     [group] = found.progress.failed
-    assert (group.orders, group.said) == (2, "mail: NoAddress")
+    assert (group.orders, group.reason) == (2, "mail: NoAddress")
 
 
 def test_what_was_stored_and_never_sent_and_failed_by_another_hand_is_not_lost() -> None:
@@ -459,7 +459,7 @@ def test_what_was_stored_and_never_sent_and_failed_by_another_hand_is_not_lost()
     found = record(world)
     assert found.progress.count(OrderResult.COMPLETED) == 1
     [refused] = found.progress.refused
-    assert (refused.said, refused.samples) == (
+    assert (refused.reason, refused.samples) == (
         "it failed again after the run began",
         (orders[0],),
     )
@@ -477,7 +477,7 @@ def test_an_order_that_cannot_be_read_is_refused_and_holds_up_no_other() -> None
     assert found.state is RunState.FINISHED
     assert found.progress.count(OrderResult.COMPLETED) == 2
     [note] = world.processes.bulk_runs.notes(record(world))
-    assert (note.order, note.said) == (orders[1], str(problem))
+    assert (note.order, note.reason) == (orders[1], str(problem))
 
 
 def test_a_queue_that_is_throttled_delays_the_run_and_nothing_else() -> None:
@@ -518,7 +518,7 @@ def test_orders_that_others_have_repaired_and_that_are_gone_are_not_counted_as_c
     assert found.state is RunState.FINISHED
     assert found.progress.results == 0
     [group] = found.progress.refused
-    assert (group.orders, group.said) == (3, NOT_BY_THIS_RUN)
+    assert (group.orders, group.reason) == (3, NOT_BY_THIS_RUN)
 
 
 def test_two_runs_are_carried_side_by_side() -> None:

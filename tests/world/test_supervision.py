@@ -158,7 +158,7 @@ def test_a_task_that_breaks_the_machine_holds_up_no_other_of_its_shard() -> None
         world.now += 60 * SECOND
     assert [alert.attributes["kind"] for alert in world.post.alerts] == ["task_unreadable"]
     [group] = world.processes.groups.groups()
-    assert (group.opened_by, group.told_at is None) == (broken, False)
+    assert (group.opened_by, group.alerted_at is None) == (broken, False)
     assert world.processes.watch.due[broken] > world.now
     assert {task_id for task_id, _ in world.processes.troubles} == {broken}
     started = {mail.body for mail in waiting(world, "commands")}

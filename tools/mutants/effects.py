@@ -30,7 +30,7 @@ EFFECTS = (
     Mutant(
         name="what-follows-an-answer-in-one-piece-is-seen",
         file=CONNECTION,
-        old="if self._said_more or ",
+        old="if self._has_more_data or ",
         new="if ",
         tests=(
             f"{CALLS}::test_what_follows_an_answer_in_one_piece_is_not_taken_for_the_next_answer",

@@ -19,8 +19,8 @@ GROUPS = (
     Mutant(
         name="a-pass-alerts-of-a-group-without-an-alert",
         file="layers/core/roundsman/alerts/group.py",
-        old="    if group.told_at is None and not group.undone:\n        return _tell(",
-        new="    if False:\n        return _tell(",
+        old="    if group.alerted_at is None and not group.undone:\n        return _alert(",
+        new="    if False:\n        return _alert(",
         tests=(
             f"{TESTS}::test_a_group_whose_opener_dies_is_alerted_by_the_next_pass_once_it_may_be",
         ),

@@ -349,8 +349,8 @@ SENDING = (
     Mutant(
         name="a-redelivery-is-unknown",
         file="layers/core/roundsman/agents/agent.py",
-        old="said = answer(replace(request, read_before=True))",
-        new="said = answer(request)",
+        old="answered = answer(replace(request, read_before=True))",
+        new="answered = answer(request)",
         tests=(
             "tests/unit/aws/handlers/test_agent.py::test_a_perform_that_was_read_before_is_made_as_one_whose_outcome_is_unknown",
         ),

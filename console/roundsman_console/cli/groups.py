@@ -134,9 +134,9 @@ def _lines(group: GroupNow) -> Iterator[tuple[str, str]]:
         yield f"failed from {second(group.first_at)} to {second(group.last_at)}", ""
     if group.complete_by is not None and group.how != UNDONE:
         yield f"complete by {second(group.complete_by)}, the earliest of them", ""
-    if group.row is not None and group.row.told_at is not None:
-        alerted = f"alerted at {second(group.row.told_at)}"
-        yield f"{alerted}; order count then: {group.row.told_count}", ""
+    if group.row is not None and group.row.alerted_at is not None:
+        alerted = f"alerted at {second(group.row.alerted_at)}"
+        yield f"{alerted}; order count then: {group.row.alerted_count}", ""
     if group.row is not None and group.row.overflow:
         yield "it collects the failures beyond the maximum number of separate groups", "yellow"
     yield from _agent_lines(group)

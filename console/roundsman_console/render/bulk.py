@@ -98,7 +98,7 @@ def print_run(record: BulkRecord, is_open: bool, notes: Sequence[OrderNote] | No
             table.add_row(words, str(progress.count(verdict)), "")
     for failed in progress.failed:
         label = failed.key if failed.key.startswith("f-") else ""
-        which = f"{_some(failed.samples, failed.orders)}: {failed.said}"
+        which = f"{_some(failed.samples, failed.orders)}: {failed.reason}"
         table.add_row("failed again", str(failed.orders), plain(f"{label} {which}".strip()))
     for refused in progress.refused:
         _add(table, "refused", refused)
@@ -122,7 +122,7 @@ def _note_table(notes: Sequence[OrderNote]) -> Table:
     table = _table()
     for one in notes:
         table.add_row(
-            plain(one.order), "failed again" if one.failed else "refused", plain(one.said)
+            plain(one.order), "failed again" if one.failed else "refused", plain(one.reason)
         )
     return table
 
@@ -147,7 +147,7 @@ def _table() -> Table:
 
 
 def _add(table: Table, what: str, kind: OrderGroup) -> None:
-    which = f"{_some(kind.samples, kind.orders)}: {option_words(kind.said)}"
+    which = f"{_some(kind.samples, kind.orders)}: {option_words(kind.reason)}"
     table.add_row(what, str(kind.orders), plain(which))
 
 

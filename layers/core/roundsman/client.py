@@ -64,7 +64,7 @@ LONGEST_REASON = 500  # characters of a cancellation's reason
 class InvalidCall(RoundsmanError):
     """A call that cannot be made with these arguments or this configuration. Nothing was sent.
 
-    The message says why.
+    The message gives the reason.
     """
 
 

@@ -15,7 +15,7 @@ class RoundsmanError(Exception):
 class DefinitionError(RoundsmanError):
     """A workflow or an agent is defined in a way that can never run.
 
-    Raised when the module that contains the definition is imported. The message says what to
+    Raised when the module that contains the definition is imported. The message states what to
     change.
     """
 
@@ -50,7 +50,7 @@ class AccessError(TransientError):
 
     The credential or the address is wrong, and a person must repair it. The step is retried as
     after an unexpected error, and nothing is concluded about the order. The circuit breaker counts
-    the call as failed and says the message in its alert, so it must contain no secret.
+    the call as failed and puts the message into its alert, so it must contain no secret.
     """
 
 
@@ -124,7 +124,7 @@ class InvalidInput(InvalidMessage):
 class RejectedOrder(InvalidMessage):
     """An order event that is rejected.
 
-    `order_id`, `reply_to` and `correlation_id` say where to send the `rejected` status. Each is
+    `order_id`, `reply_to` and `correlation_id` are for sending the `rejected` status. Each is
     None if the event has no usable value for it.
     """
 
@@ -149,7 +149,7 @@ class NoTransition(RoundsmanError):
 class Refused(RoundsmanError):
     """A command that does not apply to the task in its current state.
 
-    The message says why. The task is not changed.
+    The message gives the reason. The task is not changed.
     """
 
 

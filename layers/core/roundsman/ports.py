@@ -114,7 +114,7 @@ class Member:
 
 
 class TaskStore(Protocol):
-    """Stores orders and tasks. Reads of a task are consistent unless the method says otherwise."""
+    """Stores orders and tasks. Reads of a task are consistent, but for documented exceptions."""
 
     def create(self, order: OrderRow, task: Task) -> Created | Exists:
         """Store the order and its task in one operation; store neither if the order id exists.
@@ -258,7 +258,7 @@ class AgentBoard(Protocol):
         """
 
     def note_read(self, agent: str, priority: str, sent_at: int, lock: str | None = None) -> None:
-        """Store a read mark, as `roundsman.model.queue_lag.ReadNotes` says."""
+        """Store a read mark, as `roundsman.model.queue_lag.ReadNotes` documents."""
 
 
 class HoldStore(Protocol):

@@ -401,5 +401,5 @@ def of_alert(alert: Alert, failed: Collection[str], standing: Collection[str]) -
 
 def of_open(group: Group) -> Iterator[Broken]:
     """Check a failure group that is open at the end of a run: it must have been alerted."""
-    if group.told_at is None and not group.undone:
+    if group.alerted_at is None and not group.undone:
         yield Broken(Invariant.ALERTED, group.opened_by, f"there was no alert of {group.id}")

@@ -140,7 +140,7 @@ class InvariantWatch:
             self.looks.written(self._plan_of(task.plan), task, now, is_open=is_open)
         groups = self.groups()
         self._open = {group.id for group in groups if group.closed_at is None}
-        self._alerted |= {group.id for group in groups if group.told_at is not None}
+        self._alerted |= {group.id for group in groups if group.alerted_at is not None}
         self._erased = {name for name, task in tasks.items() if task.erased_at is not None}
         self._effects_unknown = frozenset(effects_unknown)
         self._dirty = dict.fromkeys(tasks)
@@ -282,7 +282,7 @@ class InvariantWatch:
             self._alerted.discard(closed)
         self._open = is_open
         for group in groups:
-            if group.id in is_open - self._alerted and group.told_at is not None:
+            if group.id in is_open - self._alerted and group.alerted_at is not None:
                 what = f"{group.id} counts as alerted, and no alert was sent"
                 self.broken.append(Broken(Invariant.ALERTED, group.opened_by, what))
         for task_id in self._dirty:

@@ -133,7 +133,9 @@ class RequestRun:
         """Let time pass for this visit only, between two tries of one attempt."""
         self.spent += round(seconds * SECOND)
 
-    def answer(self, *, redelivered: bool, say: "SendNow", jitter: Callable[[], float]) -> Answer:
+    def answer(
+        self, *, redelivered: bool, send_now: "SendNow", jitter: Callable[[], float]
+    ) -> Answer:
         """The agent's answer to the request.
 
         Raises Crash if its process dies before it replies, and UntypedError if its function raises
@@ -150,7 +152,7 @@ class RequestRun:
                 function_ends_at=self.world_clock() + FUNCTION_LASTS,
                 report=self._report,
                 guard=guard,
-                say=say,
+                send_now=send_now,
                 sleep=self.sleep,
                 jitter=jitter,
                 call_notes=self.call_notes,

@@ -220,10 +220,10 @@ class VisitGuard:
         with self.guards.at(self.visit):
             return self.guard.call(function, ends_at=ends_at, asks=asks)
 
-    def tell(self) -> None:
+    def publish_alerts(self) -> None:
         """Publish the alerts that the calls so far have caused."""
         with self.guards.at(self.visit):
-            self.guard.tell()
+            self.guard.publish_alerts()
 
 
 class SilentLogger:

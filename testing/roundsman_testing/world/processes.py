@@ -450,13 +450,13 @@ class Processes:
             spent=run.spent,
         )
 
-        def say(reply: Reply) -> None:
+        def send_now(reply: Reply) -> None:
             body = reply.body()
             self.faults.around("reply", lambda: post.post(REPLIES, body, visit.spent, agent))
 
         try:
             answer = visit.answer(
-                redelivered=mail.receives > 1, say=say, jitter=self._chance.random
+                redelivered=mail.receives > 1, send_now=send_now, jitter=self._chance.random
             )
         except Crash:
             self.forget(agent)
@@ -475,8 +475,8 @@ class Processes:
         if answer.outcome is Outcome.WAITING and visit.answers_in is not None:
             body = succeeded_reply(token, {"called": "back"}, clock=visit.clock)
             post.post(REPLIES, body, visit.spent + visit.answers_in, agent, ANSWER_SENDER)
-        say(answer)
-        self.guards.of(agent, visit.clock, visit.sleep).tell()
+        send_now(answer)
+        self.guards.of(agent, visit.clock, visit.sleep).publish_alerts()
         why = f" ({answer.error.type}: {answer.error.message})" if answer.error else ""
         if visit.unforeseen is not None:
             why += f"\n{_where(visit.unforeseen)}"
@@ -554,7 +554,7 @@ def effect_of(reply: Reply) -> EffectKey:
 
 def _is_counted(group: Group) -> bool:
     """Whether the only work left for the group is counting its members."""
-    return group.closed_at is None and (group.undone or group.told_at is not None)
+    return group.closed_at is None and (group.undone or group.alerted_at is not None)
 
 
 def _where(error: Exception) -> str:

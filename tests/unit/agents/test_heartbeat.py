@@ -35,7 +35,7 @@ def progress_of(
     """The progress that was reported during the work."""
     agent, replies = Agent("warehouse"), list[Reply]()
     agent.performs(step)(work)
-    ask(agent, clock, asked, say=replies.append)
+    ask(agent, clock, asked, send_now=replies.append)
     return replies
 
 
@@ -89,10 +89,10 @@ def test_progress_that_cannot_be_sent_does_not_stop_the_work(clock: Clock) -> No
     agent.performs(pack)(every_second(clock, 4))
     lost = ConnectionError()
 
-    def say(_: Reply) -> None:
+    def send_now(_: Reply) -> None:
         raise lost
 
-    answer = ask(agent, clock, ASKED, say=say, report=reported.append)
+    answer = ask(agent, clock, ASKED, send_now=send_now, report=reported.append)
     assert isinstance(answer, Reply)
     assert answer.outcome is Outcome.SUCCEEDED
     assert reported == [lost, lost]

@@ -236,7 +236,7 @@ def test_what_fails_into_a_group_that_was_just_closed_opens_it_anew_and_alerts()
     assert shells.alerts() == ["task_archived"] * 2
 
 
-def closed_untold() -> Shells:
+def closed_before_its_all_clear() -> Shells:
     """A group that is over, whose supervisor died before it could say so."""
     shells = archived(Faults())
     [group] = shells.groups.groups()
@@ -252,7 +252,7 @@ def news_of(shells: Shells) -> list[str]:
 
 @pytest.mark.parametrize("at", ["change_group", "publish"])
 def test_of_two_passes_that_see_one_closed_group_one_reports_its_end(at: str) -> None:
-    shells, faults = closed_untold(), Faults()
+    shells, faults = closed_before_its_all_clear(), Faults()
 
     def rival(call: str) -> None:
         if call == at:
@@ -265,7 +265,7 @@ def test_of_two_passes_that_see_one_closed_group_one_reports_its_end(at: str) ->
 
 
 def test_no_all_clear_is_sent_for_a_closed_group_that_is_opened_again_meanwhile() -> None:
-    shells, faults = closed_untold(), Faults()
+    shells, faults = closed_before_its_all_clear(), Faults()
 
     def fails_again(call: str) -> None:
         if call in ("change_group", "publish"):
@@ -328,7 +328,7 @@ def test_a_pass_reads_the_groups_once_and_counts_a_bounded_number_of_them() -> N
     for number in range(30):
         failure = failure_named(f"Kind{number}")
         group = opened(failure, agent="", task_id=ORDER_ID, since=T0, now=T0)
-        shells.groups.open(replace(group, told_at=T0, told_count=1))
+        shells.groups.open(replace(group, alerted_at=T0, alerted_count=1))
     shells.wait(60)
     faults = Faults()
     report = shells.supervisor(faults).make_pass(stop_at=shells.now + MINUTE)

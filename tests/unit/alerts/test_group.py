@@ -64,7 +64,7 @@ def test_a_group_without_an_alert_gets_one_whatever_became_of_its_members(count:
     verdict = evaluate(new(), of(count), T0 + SENDING_LEASE, undone_count=MANY)
     assert verdict.news is AlertKind.FIRST
     assert verdict.group.alerting_until == T0 + 2 * SENDING_LEASE
-    assert verdict.group.told_at is None, "not before the alert was sent"
+    assert verdict.group.alerted_at is None, "not before the alert was sent"
 
 
 def test_a_group_of_one_text_however_long_is_small() -> None:
@@ -114,7 +114,7 @@ def test_growth_counts_from_how_few_there_were_in_between() -> None:
     fewer = evaluate(
         alerted_group(count=200), of(3), T0 + MIN_UPDATE_INTERVAL, undone_count=MANY
     ).group
-    assert fewer.told_count == 3
+    assert fewer.alerted_count == 3
     assert news(fewer, 12, T0 + MIN_UPDATE_INTERVAL) is AlertKind.UPDATE
 
 
@@ -211,7 +211,7 @@ def test_a_census_names_the_oldest_the_newest_and_one_between() -> None:
     census = census_of(reversed(found), more=True)
     assert census.samples == ("ord-0", "ord-4", "ord-8")
     assert (census.first_at, census.last_at, census.complete_by) == (T0, T0 + 8, T0 + 92)
-    assert (census.count, census.said) == (9, "more than 9")
+    assert (census.count, census.count_text) == (9, "more than 9")
 
 
 def test_a_census_of_few_names_each_once() -> None:
@@ -219,4 +219,4 @@ def test_a_census_of_few_names_each_once() -> None:
     assert census_of([one]).samples == ("ord-1",)
     assert census_of([one]).complete_by is None
     assert census_of([]) == Census()
-    assert census_of([one]).said == "1"
+    assert census_of([one]).count_text == "1"

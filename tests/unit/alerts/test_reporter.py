@@ -45,7 +45,7 @@ def test_a_first_alert_waits_for_no_index(fault: Fault) -> None:
     shells.wait(60).supervisor(cannot_count).make_pass(stop_at=shells.now + MINUTE)
     assert shells.alerts() == ["task_archived"]
     [group] = shells.groups.groups()
-    assert group.told_at == shells.now
+    assert group.alerted_at == shells.now
 
 
 @pytest.mark.parametrize("instant", [10**18, -(10**18)])

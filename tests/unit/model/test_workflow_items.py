@@ -60,7 +60,10 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     (lambda: step(for_each=["a"]), r"for_each must be a JMESPath expression, not \['a'\]"),
     (lambda: step(for_each="input.lines["), r"for_each is not valid JMESPath: 'input.lines\['"),
     (lambda: step(for_each="lenght(input)"), r"there is no function lenght\(\)"),
-    (lambda: step(tolerate=0.1), "tolerate needs for_each; it says how many of its items may fail"),
+    (
+        lambda: step(tolerate=0.1),
+        "tolerate needs for_each; it limits how many of its items may fail",
+    ),
     (lambda: step(tolerate=1), "tolerate needs for_each"),
     (
         lambda: step(for_each="input.a", tolerate=1.0),

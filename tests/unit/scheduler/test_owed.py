@@ -30,7 +30,7 @@ def submitted(made: Shells) -> Shells:
 
 
 def archived(faults: Faults) -> Shells:
-    """Its only step was refused for good, with these faults in telling so."""
+    """Its only step was refused for good, with these faults in its status and alert."""
     shells = submitted(Shells(ONE))
     shells.start()
     shells.outbox.sent.clear()
@@ -158,7 +158,7 @@ def test_an_end_that_nobody_redelivers_is_reported_by_the_supervisor(retain_for:
     task = shells.task()
     assert shells.open_entry() is None
     assert task.expires_at is not None
-    assert task.expires_at >= shells.now + retain_for, "retention counts from the last telling"
+    assert task.expires_at >= shells.now + retain_for, "retention counts from the last status"
     assert task.expires_at % 1000 == 0, "the table's TTL has whole seconds"
 
 
@@ -247,12 +247,12 @@ def test_an_alert_survives_a_topic_that_fails(fault: Fault) -> None:
             continue
     assert shells.alerts() == []
     [group] = shells.groups.groups()
-    assert group.told_at is None, "no alert was sent, so each pass comes back to it"
+    assert group.alerted_at is None, "no alert was sent, so each pass comes back to it"
     shells.wait(60).make_pass()
     assert shells.alerts() == ["task_archived"]
     assert shells.open_entry() is None
     [group] = shells.groups.groups()
-    assert group.told_at == shells.now
+    assert group.alerted_at == shells.now
 
 
 def test_an_alert_that_could_not_be_sent_is_tried_again_by_the_very_next_pass() -> None:

@@ -365,8 +365,8 @@ def test_an_order_that_was_found_unfit_when_the_run_was_planned_is_refused_with_
     desk.runs.begin(run, planned)
     desk.carry()
     assert desk.runs.notes(desk.record) == [
-        OrderNote("ord-1", failed=False, said="the corrected input is not valid: no"),
-        OrderNote("ord-2", failed=False, said="its task has changed since the run was planned"),
+        OrderNote("ord-1", failed=False, reason="the corrected input is not valid: no"),
+        OrderNote("ord-2", failed=False, reason="its task has changed since the run was planned"),
     ]
     assert [order for _, order in desk.sent] == ["ord-3"]
 
@@ -498,7 +498,7 @@ def test_an_order_on_which_the_engine_fails_is_refused_and_holds_up_no_other() -
     desk.start(20, Terms(canary=0))
     desk.visit()
     (refused,) = desk.record.progress.refused
-    assert (refused.said, refused.samples) == (
+    assert (refused.reason, refused.samples) == (
         "its record cannot be handled: NoTransition",
         ("ord-3",),
     )
@@ -513,7 +513,7 @@ def test_what_many_orders_failed_with_is_stored_in_several_items_of_a_limited_si
     save = desk.runs.save
 
     def counted(record: BulkRecord, notes: Sequence[OrderNote] = ()) -> BulkRecord | None:
-        stored.append(sum(len(note.said.encode()) for note in notes))
+        stored.append(sum(len(note.reason.encode()) for note in notes))
         assert len(notes) <= 2 * MOST_NOTES
         return save(record, notes)
 

@@ -356,7 +356,7 @@ def test_what_was_sent_and_what_is_still_owed_is_in_the_report() -> None:
     report = passed(shells.wait(31), Faults().on("publish", Fault.NOT_DONE))
     [(_, delivered)] = report.delivered
     assert [owed.name for owed in delivered.sent] == ["task_archived"]
-    assert delivered.untold == ("publish: throttled",)
+    assert delivered.unpublished == ("publish: throttled",)
 
 
 def test_what_is_put_off_is_remembered_until_a_pass_finishes_and_never_without_end() -> None:

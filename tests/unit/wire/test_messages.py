@@ -255,7 +255,7 @@ def test_a_failure_without_its_reason_is_refused() -> None:
     for outcome in ("transient", "permanent"):
         message = {**json.loads(REPLY.body()), "outcome": outcome}
         del message["error"]
-        with pytest.raises(InvalidMessage, match=f"error: a {outcome} reply says why"):
+        with pytest.raises(InvalidMessage, match=f"error: missing in a {outcome} reply"):
             read_reply(json.dumps(message))
 
 

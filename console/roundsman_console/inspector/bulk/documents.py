@@ -84,7 +84,7 @@ def run_document(
         "failures": [
             {
                 "group": kind.key,
-                "failure": kind.said,
+                "failure": kind.reason,
                 "orders": kind.orders,
                 "samples": list(kind.samples),
             }
@@ -109,7 +109,7 @@ def _order_document(note: OrderNote) -> BulkOrderDocument:
     return {
         "orderId": note.order,
         "result": "failedAgain" if note.failed else "refused",
-        "sentence": note.said,
+        "sentence": note.reason,
     }
 
 
@@ -141,6 +141,6 @@ def run_summary(record: BulkRecord) -> BulkRunSummaryDocument:
 
 def _kinds(kinds: Sequence[OrderGroup]) -> list[ReasonDocument]:
     return [
-        {"reason": kind.said, "orders": kind.orders, "samples": list(kind.samples)}
+        {"reason": kind.reason, "orders": kind.orders, "samples": list(kind.samples)}
         for kind in kinds
     ]

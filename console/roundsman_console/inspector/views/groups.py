@@ -55,8 +55,8 @@ def group_document(group: GroupNow) -> GroupDocument:
         "firstSeen": _iso(group.first_at),
         "lastSeen": _iso(group.last_at),
         "oldestCompleteBy": _iso(group.complete_by),
-        "toldAt": _iso(row.told_at if row else None),
-        "toldCount": row.told_count if row and row.told_at is not None else None,
+        "toldAt": _iso(row.alerted_at if row else None),
+        "toldCount": row.alerted_count if row and row.alerted_at is not None else None,
         "overflow": row is not None and row.overflow,
         "agent": agent_document(group.agent) if group.agent else None,
     }

@@ -74,7 +74,7 @@ def of_groups(groups: Iterable[Group], at: int) -> list[StandingAlert]:
     for group in groups:
         if group.closed_at is not None or not group.count:
             continue
-        if group.undone and (group.told_at is None or group.clear_since is not None):
+        if group.undone and (group.alerted_at is None or group.clear_since is not None):
             continue
         place = f" ({group.workflow}, {group.step})" if group.step != NO_STEP else ""
         if not place and group.how != UNREADABLE:

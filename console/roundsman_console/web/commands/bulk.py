@@ -276,7 +276,7 @@ def _items(run: Run, tried: Tried) -> list[Item]:
 
 
 def _item(kind: OrderGroup, verdict: str, *, goes: bool) -> Item:
-    return Item(count_of_orders(kind.orders), ", ".join(kind.samples), verdict, kind.said, goes)
+    return Item(count_of_orders(kind.orders), ", ".join(kind.samples), verdict, kind.reason, goes)
 
 
 def _terms(form: Form) -> Terms:

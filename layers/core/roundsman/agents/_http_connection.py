@@ -54,7 +54,7 @@ CERTIFICATE_ALERTS = {
 
 
 class Unreachable(OSError):
-    """No connection was made, so no request was sent. The message says why."""
+    """No connection was made, so no request was sent. The message gives the reason."""
 
     def __init__(self, why: str, *, certificate_refused: bool = False) -> None:
         super().__init__(why)
@@ -154,7 +154,7 @@ class Connection:
         self._http = http
         self._socket = sock
         self._deadline: Deadline | None = None
-        self._said_more = False
+        self._has_more_data = False
         http.auto_open = 0  # http.client must not reconnect: the caller does, within its deadline
         http.sock = self  # http.client uses only the socket methods that this class has
 
@@ -175,7 +175,9 @@ class Connection:
 
     def has_gone(self) -> bool:
         """Whether an idle connection was closed, or has received unexpected data."""
-        if self._said_more or (isinstance(self._socket, ssl.SSLSocket) and self._socket.pending()):
+        if self._has_more_data or (
+            isinstance(self._socket, ssl.SSLSocket) and self._socket.pending()
+        ):
             return True  # it was read from the socket already, so that select does not see it
         try:
             return bool(select([self._socket], [], [], 0)[0])
@@ -195,9 +197,9 @@ class Connection:
         """Return a file that http.client reads the response from."""
         return _Response(self, _Incoming(self, self._socket))
 
-    def said_more(self) -> None:
+    def note_more_data(self) -> None:
         """Note that data came after the end of a response."""
-        self._said_more = True
+        self._has_more_data = True
 
     def close(self) -> None:
         """Close the socket; the connection ends once an open response is closed too."""
@@ -239,7 +241,7 @@ class _Response(io.BufferedReader):
         if not self.closed:
             self._incoming.over = True  # peek then shows what was read, and waits for nothing
             if self.peek():
-                self._connection.said_more()
+                self._connection.note_more_data()
         super().close()
 
 

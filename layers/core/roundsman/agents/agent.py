@@ -62,7 +62,7 @@ __all__ = [
 REPLY_WITHIN = 2 * SECOND
 """ms that are reserved before the function's timeout, to send the reply and retry it once."""
 
-SAID_BEFORE = SECOND
+REPORT_WITHIN = SECOND
 """The most ms that are reserved before `complete_by`, so that a call that hangs can be reported."""
 
 LEAST_SHARE = 2
@@ -102,10 +102,10 @@ def answer_again(request: AgentRequest, answer: Callable[[AgentRequest], Answer]
     """Answer a redelivered request: an earlier reader may have died after it called the service."""
     if request.operation != PERFORM:
         return answer(request)
-    said = answer(replace(request, read_before=True))
-    if isinstance(said, Reply) and said.outcome is Outcome.HELD and said.effect is None:
-        return replace(said, outcome_unknown=True)
-    return said
+    answered = answer(replace(request, read_before=True))
+    if isinstance(answered, Reply) and answered.outcome is Outcome.HELD and answered.effect is None:
+        return replace(answered, outcome_unknown=True)
+    return answered
 
 
 def attempt_ends_at(
@@ -117,8 +117,8 @@ def attempt_ends_at(
     time is for waiting in its queue. None: the attempt may use all of the request's time.
     """
     by = request.complete_by if within is None else min(request.complete_by, now + within)
-    said_before = min(SAID_BEFORE, (by - now) // 10)
-    return min(by - said_before, function_ends_at - REPLY_WITHIN)
+    report_within = min(REPORT_WITHIN, (by - now) // 10)
+    return min(by - report_within, function_ends_at - REPLY_WITHIN)
 
 
 class LambdaContext(Protocol):
@@ -285,7 +285,7 @@ class Agent:
         function_ends_at: int,
         report: Report = lambda _: None,
         guard: Guard = UNGUARDED,
-        say: SendNow = lambda _: None,
+        send_now: SendNow = lambda _: None,
         sleep: Sleep = time.sleep,
         jitter: Jitter = random.random,
         call_notes: CallNotes = NO_NOTES,
@@ -298,13 +298,13 @@ class Agent:
         - `report`: called with each unexpected exception. Its text may contain order contents, so
           it is not part of the reply.
         - `guard`: every call of an author's function goes through it.
-        - `say`: sends a reply at once, while the attempt continues (progress).
+        - `send_now`: sends a reply at once, while the attempt continues (progress).
         - `sleep`: takes seconds. `jitter`: returns numbers in [0, 1).
         - `call_notes`: used only for performs of steps with several agents.
 
         Exceptions that end the process (SystemExit, KeyboardInterrupt) are not caught.
         """
-        means = _Means(clock, report, guard, say, sleep, jitter, call_notes)
+        means = _Means(clock, report, guard, send_now, sleep, jitter, call_notes)
         if request.reminder is not None:
             return self._reminded(request, function_ends_at, means)
         if late := _late(request, clock()):
@@ -439,7 +439,7 @@ class Agent:
             complete_by=request.complete_by,
             clock=means.clock,
             sign=sign,
-            say=means.say,
+            send_now=means.send_now,
             report=means.report,
         )
 
@@ -475,8 +475,8 @@ def _too_late_to_start(request: AgentRequest, within: int, now: int) -> str | No
     is_patient = whole > PATIENCE * within  # the next request has as much time again
     if left >= (within if is_patient else min(within, whole) // LEAST_SHARE):
         return None
-    said = f"{format_duration(left)} of its {format_duration(whole)} left"
-    return f"the request was read with {said}, because its queue has a backlog"
+    time_left = f"{format_duration(left)} of its {format_duration(whole)} left"
+    return f"the request was read with {time_left}, because its queue has a backlog"
 
 
 def _note(step: Step, request: AgentRequest, ends_at: int, means: "_Means") -> CallNote:
@@ -508,10 +508,10 @@ def _cut_off(ended: AttemptResult) -> AttemptResult:
 
     The call may have had its effect. The step is claimed again, with its whole time.
     """
-    said = ended.error.message if ended.error else ""
+    message = ended.error.message if ended.error else ""
     why = (
-        f"the wait in the queue left too little time: {said}"
-        if said
+        f"the wait in the queue left too little time: {message}"
+        if message
         else "too little time was left"
     )
     return held(why, NO_TIME_RETRY_AFTER, outcome_unknown=True)
@@ -524,7 +524,7 @@ class _Means:
     clock: Clock
     report: Report
     guard: Guard
-    say: SendNow
+    send_now: SendNow
     sleep: Sleep
     jitter: Jitter
     call_notes: CallNotes

@@ -51,7 +51,7 @@ Report: TypeAlias = Callable[[Exception], None]
 Sleep: TypeAlias = Callable[[float], None]
 Jitter: TypeAlias = Callable[[], float]
 
-SAID = (TransientError, PermanentError, CallHeld)  # other exceptions are unexpected
+EXPECTED = (TransientError, PermanentError, CallHeld)  # other exceptions are unexpected
 
 
 class TurnCameTooLate(NotCalled):
@@ -166,7 +166,7 @@ class Attempt:
         try:
             asks = function is not self.function
             return self.guard.call(let_through, ends_at=request.ends_at, asks=asks)
-        except SAID:
+        except EXPECTED:
             raise
         except Exception as error:
             self.report(error)

@@ -10,7 +10,7 @@ them comes first:
 - If the call was noted first, closing the key fails, and nothing is proved.
 - If the key was closed first, no copy of these requests can call any more. That is the proof.
 
-Notes expire, so nothing is proved for a request that says that an earlier attempt may have had its
+Notes expire, so nothing is proved for a request after an earlier attempt that may have had its
 effect.
 
 Requests are ordered by the number of their claim, not by the time they were sent: the request of

@@ -25,11 +25,11 @@ class Heartbeat:
     clock: Clock
     sign: Callable[[int, str], Reply]
     """Creates the progress reply for an instant (epoch ms), with a note for the agent's log."""
-    say: SendNow
+    send_now: SendNow
     """Sends a reply at once."""
     report: Callable[[Exception], None]
     """Called if a reply cannot be sent."""
-    _said_at: int | None = field(default=None, init=False)
+    _sent_at: int | None = field(default=None, init=False)
 
     def show(self, note: str) -> None:
         """Send a progress reply, unless one was sent less than `every` ms ago.
@@ -39,11 +39,11 @@ class Heartbeat:
         now = self.clock()
         if self.every is None or now >= self.complete_by:
             return
-        if self._said_at is not None and now - self._said_at < self.every:
+        if self._sent_at is not None and now - self._sent_at < self.every:
             return
-        self._said_at = now
+        self._sent_at = now
         try:
-            self.say(self.sign(now, note))
+            self.send_now(self.sign(now, note))
         except Exception as error:  # noqa: BLE001  # the next reply may arrive
             self.report(error)
 

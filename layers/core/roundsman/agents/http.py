@@ -19,7 +19,7 @@ How a response is classified:
   names `Http404` or `Http405`. With an `error`, the service itself has answered.
 - Any other 4xx: PermanentError. Its type is the body's `error`, or for example `Http422` if there
   is none. If the response may be cut off, TransientError.
-- No connection: TransientError. Nothing was sent, and the message says so.
+- No connection: TransientError. Nothing was sent, as the message states.
 - Timeout, an incomplete response, or a response that is not HTTP: TransientError. The call may
   have had its effect.
 - Another 2xx, or a response that is too large, is not a JSON object, has an `error` field or lacks
@@ -296,7 +296,7 @@ class RemoteService:
 
     def _is_stale(self, idle: "_IdleConnection") -> bool:
         # A frozen process's clocks may both stand still, or jump in either direction, when it
-        # continues: the one that moved tells.
+        # continues: the larger difference counts.
         by_monotonic = abs(self._monotonic() - idle.monotonic)
         by_wall = abs((self._now() - idle.now).total_seconds())
         return max(by_monotonic, by_wall) > IDLE_FOR
@@ -321,17 +321,21 @@ class RemoteService:
         self, answer: "_Answer", method: str, refusals: Sequence[str]
     ) -> TransientError | PermanentError:
         status, error_type = answer.status, _error_type(answer.content)
-        said = f"{method} answered {status}" + (f" {error_type}" if error_type else "")
+        answered = f"{method} answered {status}" + (f" {error_type}" if error_type else "")
         if status in BUSY_STATUSES or (status == 409 and error_type == "InProgress"):
-            return Busy(said, retry_after=retry_after(answer.retry_after, self._now()))
+            return Busy(answered, retry_after=retry_after(answer.retry_after, self._now()))
         if status >= 500 or status == 408:
-            return TransientError(said, retry_after=retry_after(answer.retry_after, self._now()))
+            return TransientError(
+                answered, retry_after=retry_after(answer.retry_after, self._now())
+            )
         if status >= 400:
             return _refused(answer, method, refusals)
         if status >= 300:
             return TransientError(f"{method} answered {status}, a redirect; it is not followed")
-        says = f"; its error is {error_type}" if error_type else ""
-        return TransientError(f"{method} answered {status}, which is not an expected status{says}")
+        its_error = f"; its error is {error_type}" if error_type else ""
+        return TransientError(
+            f"{method} answered {status}, which is not an expected status{its_error}"
+        )
 
 
 def _is_this_machine(host: str) -> bool:
@@ -375,8 +379,8 @@ def _refused(
     name = error_type or f"Http{status}"
     if status in CREDENTIAL_STATUSES and name not in refusals:
         who = "proxy" if status == 407 else "service"
-        said = f"{status} {error_type}" if error_type else f"{status}"
-        return CredentialRefused(f"the {who} refused the credential ({said})")
+        answered = f"{status} {error_type}" if error_type else f"{status}"
+        return CredentialRefused(f"the {who} refused the credential ({answered})")
     if not (answer.framed or error_type):
         # It may be an `InProgress` whose body was cut off.
         return TransientError(f"{method} answered {status}, and the body was cut off")
@@ -438,19 +442,21 @@ def _segment(part: str) -> str:
 
 
 def _fields(answer: _Answer, method: str, names: Sequence[str]) -> dict[str, Json]:
-    said = f"{method} answered {answer.status}"
+    answered = f"{method} answered {answer.status}"
     if names and len(answer.content) > LARGEST_ANSWER:
-        raise TransientError(f"{said} with a body of more than {LARGEST_ANSWER} bytes")
+        raise TransientError(f"{answered} with a body of more than {LARGEST_ANSWER} bytes")
     found = _object(answer.content)
     if found is None and names:
-        raise TransientError(f"{said} with a body that is not a JSON object")
+        raise TransientError(f"{answered} with a body that is not a JSON object")
     found = found or {}
     if found.get("error"):
         error_type = _error_type(answer.content)
-        raise TransientError(f"{said} with an error" + (f", {error_type}" if error_type else ""))
+        raise TransientError(
+            f"{answered} with an error" + (f", {error_type}" if error_type else "")
+        )
     missing = [name for name in names if found.get(name) is None]
     if missing:
-        raise TransientError(f"{said} without {', '.join(missing)}")
+        raise TransientError(f"{answered} without {', '.join(missing)}")
     return {name: found[name] for name in names}
 
 

@@ -17,11 +17,11 @@ from roundsman.alerts.group import (
     alerted,
     census_of,
     counted_since,
-    end_to_tell,
     evaluate,
     first_of,
     is_due,
     left_to_others,
+    unsent_all_clear,
 )
 from roundsman.alerts.group_alert import group_alert
 from roundsman.alerts.reporter import known_agents
@@ -38,7 +38,7 @@ With 16 shards, that is 128 queries if the groups are small, and at most 512 if 
 of members."""
 
 MOST_A_SHARD = 1_000
-"""The most members that are counted in one shard; alerts then say "more than"."""
+"""The most members that are counted in one shard; alerts then contain "more than"."""
 
 
 @dataclass(slots=True)
@@ -94,7 +94,9 @@ class GroupCensus:
         report.open = len(found)
         now = self._clock()
         waiting = [group for group in found if is_due(group, now)]
-        waiting.sort(key=lambda group: (group.told_at is not None or group.undone, group.look_at))
+        waiting.sort(
+            key=lambda group: (group.alerted_at is not None or group.undone, group.look_at)
+        )
         for group in waiting[:MOST_LOOKS]:
             if not go_on():
                 break
@@ -111,7 +113,7 @@ class GroupCensus:
         """Count the members, store the evaluation, publish the alert, and store that it is sent."""
         now = self._clock()
         if group.closed_at is not None:  # its all-clear was not sent: the sender died or failed
-            census, verdict = Census(), end_to_tell(group, now)
+            census, verdict = Census(), unsent_all_clear(group, now)
         else:
             census = self._counted(group, shards, now)
             verdict = evaluate(group, census, now, undone_count=self._undone_count)
@@ -122,7 +124,7 @@ class GroupCensus:
         group, news = verdict.group, verdict.news
         if news is AlertKind.FIRST and not census.count:
             census = first_of(group)  # its member was resubmitted, or the index lags behind
-        if news is not None and (news is not AlertKind.CLEAR or group.told_at is not None):
+        if news is not None and (news is not AlertKind.CLEAR or group.alerted_at is not None):
             try:
                 self._outbox.publish(self._alert(news, group, census))
             except (TryAgain, CallRefused):
@@ -157,7 +159,7 @@ class GroupCensus:
         try:
             return self._census(group, shards, now)
         except RoundsmanError:
-            if group.told_at is not None or group.undone:
+            if group.alerted_at is not None or group.undone:
                 raise
             return first_of(group)  # the first alert must not wait until the index is readable
 

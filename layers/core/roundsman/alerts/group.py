@@ -3,12 +3,12 @@
 Tasks that failed for the same cause are one group, and the group is alerted, not each task. A
 group is one attribute of the row `groups`. Its life:
 
-    untold --alerted--> told --its members are gone--> calm --for CLEAR_FOR--> closed --> removed
-                         ^                              |
-                         +--------- one more fails -----+
+    opened --> alerted --its members are gone--> calm --for CLEAR_FOR--> closed --> removed
+                  ^                               |
+                  +--------- one more fails ------+
 
 - The process that handles the first failure opens the group and alerts at once. If it dies in
-  between, the group is untold (not alerted), and the supervisor's next pass alerts.
+  between, the group is not alerted, and the supervisor's next pass alerts.
 - Later failures find the group open and send nothing. The supervisor counts the members, less and
   less often while their number stays the same, and sends an update when there are UPDATE_FACTOR
   times as many.
@@ -128,7 +128,7 @@ def rejoined(group: Group, now: int) -> Group | None:
     """The group after another task has failed in it; None if it does not change."""
     if group.clear_since is None:
         return None
-    if group.undone and group.told_at is not None:
+    if group.undone and group.alerted_at is not None:
         return None  # otherwise an occasional undone order would prevent the all-clear for ever
     return replace(group, clear_since=None, look_at=now + MIN_COUNT_INTERVAL).at_next_version()
 
@@ -150,13 +150,13 @@ class Census:
     """Task ids of the oldest member, one in the middle and the newest."""
 
     @property
-    def said(self) -> str:
+    def count_text(self) -> str:
         """The number as text: `200` or `more than 16000`."""
         return f"more than {self.count}" if self.more else str(self.count)
 
 
 def census_of(found: Iterable["Member"], *, more: bool = False) -> Census:
-    """The census of these members. `more` says that not all members were counted."""
+    """The census of these members. `more`: not all members were counted."""
     members = sorted(found, key=lambda each: (each.failed_at, each.task_id))
     if not members:
         return Census(more=more)
@@ -192,8 +192,10 @@ def is_due(group: Group, now: int) -> bool:
     """Whether a supervisor must handle the group now: count its members or send its alert."""
     if group.alerting_until > now:
         return False
-    waits_for_telling = group.closed_at is not None or (group.told_at is None and not group.undone)
-    return waits_for_telling or group.look_at <= now
+    has_unsent_alert = group.closed_at is not None or (
+        group.alerted_at is None and not group.undone
+    )
+    return has_unsent_alert or group.look_at <= now
 
 
 def counted_since(group: Group, now: int) -> int:
@@ -209,22 +211,22 @@ def evaluate(group: Group, census: Census, now: int, *, undone_count: int) -> Ev
     """
     seen = _counted(group, census, now)
     calm = _is_calm(group, census, undone_count)
-    if group.told_at is None and not group.undone:
-        return _tell(seen, AlertKind.FIRST, "no alert was sent yet", now)
+    if group.alerted_at is None and not group.undone:
+        return _alert(seen, AlertKind.FIRST, "no alert was sent yet", now)
     if calm:
         return _while_calm(seen, now)
     seen = replace(seen, clear_since=None)
-    if group.told_at is None:
+    if group.alerted_at is None:
         if undone_count and census.count >= undone_count:
-            said = f"{census.said} orders undone within {format_duration(UNDONE_WITHIN)}"
-            return _tell(seen, AlertKind.FIRST, said, now)
+            reason = f"{census.count_text} orders undone within {format_duration(UNDONE_WITHIN)}"
+            return _alert(seen, AlertKind.FIRST, reason, now)
         return Evaluation(seen, None, "few orders are undone")
     return _perhaps_update(seen, census, now)
 
 
 def _is_calm(group: Group, census: Census, undone_count: int) -> bool:
     """Whether the group has no member, or, once alerted as undone, less than half the threshold."""
-    if group.undone and group.told_at is not None and undone_count:
+    if group.undone and group.alerted_at is not None and undone_count:
         return census.count < max(1, undone_count // 2)
     return census.count == 0
 
@@ -243,7 +245,7 @@ def _counted(group: Group, census: Census, now: int) -> Group:
         group,
         count=census.count,
         more=census.more,
-        told_count=min(group.told_count, max(2, census.count)),  # 1 marks the first alert
+        alerted_count=min(group.alerted_count, max(2, census.count)),  # 1 marks the first alert
         last_at=group.last_at if census.last_at is None else census.last_at,
         looked_at=now,
         changed_at=changed_at,
@@ -260,34 +262,36 @@ def _while_calm(seen: Group, now: int) -> Evaluation:
         waits = replace(seen, look_at=seen.clear_since + CLEAR_FOR)
         return Evaluation(waits, None, f"the group has been calm for {format_duration(quiet)}")
     closed = replace(seen, closed_at=now)
-    if seen.told_at is None:
+    if seen.alerted_at is None:
         return Evaluation(closed, None, "no alert was sent, so no all-clear is sent")
-    return _tell(
+    return _alert(
         closed, AlertKind.CLEAR, f"the group has been calm for {format_duration(quiet)}", now
     )
 
 
 def _perhaps_update(seen: Group, census: Census, now: int) -> Evaluation:
-    told_for = now - (seen.told_at or 0)
-    apart = MIN_COUNT_INTERVAL if seen.told_count <= 1 else MIN_UPDATE_INTERVAL
-    grown = census.count > seen.told_count
-    if census.count >= UPDATE_FACTOR * seen.told_count and told_for >= apart:
-        said = f"{census.said} orders now, {seen.told_count} at the last alert"
-        return _tell(seen, AlertKind.UPDATE, said, now)
-    if grown and told_for >= ANY_GROWTH_AFTER:
-        said = f"{census.said} orders now, {format_duration(told_for)} after the last alert"
-        return _tell(seen, AlertKind.UPDATE, said, now)
+    since_alert = now - (seen.alerted_at or 0)
+    apart = MIN_COUNT_INTERVAL if seen.alerted_count <= 1 else MIN_UPDATE_INTERVAL
+    grown = census.count > seen.alerted_count
+    if census.count >= UPDATE_FACTOR * seen.alerted_count and since_alert >= apart:
+        reason = f"{census.count_text} orders now, {seen.alerted_count} at the last alert"
+        return _alert(seen, AlertKind.UPDATE, reason, now)
+    if grown and since_alert >= ANY_GROWTH_AFTER:
+        reason = (
+            f"{census.count_text} orders now, {format_duration(since_alert)} after the last alert"
+        )
+        return _alert(seen, AlertKind.UPDATE, reason, now)
     reason = "the last alert is too recent" if grown else "no more orders than at the last alert"
     return Evaluation(seen, None, reason)
 
 
-def _tell(group: Group, news: AlertKind, reason: str, now: int) -> Evaluation:
+def _alert(group: Group, news: AlertKind, reason: str, now: int) -> Evaluation:
     return Evaluation(replace(group, alerting_until=now + SENDING_LEASE), news, reason)
 
 
-def end_to_tell(group: Group, now: int) -> Evaluation:
+def unsent_all_clear(group: Group, now: int) -> Evaluation:
     """The evaluation of a closed group whose all-clear was not sent yet."""
-    return _tell(
+    return _alert(
         group.at_next_version(),
         AlertKind.CLEAR,
         "the group was closed, and its all-clear was not sent",
@@ -302,4 +306,6 @@ def left_to_others(group: Group) -> Group:
 
 def alerted(group: Group, count: int, now: int) -> Group:
     """The group after an alert with `count` members was published."""
-    return replace(group, told_at=now, told_count=max(1, count), alerting_until=0).at_next_version()
+    return replace(
+        group, alerted_at=now, alerted_count=max(1, count), alerting_until=0
+    ).at_next_version()

@@ -2,7 +2,7 @@
 
     200 orders of order_fulfilment failed at charge_card and are archived: CardDeclined: declined
 
-The alert says what failed and why, how many orders are affected, what an operator can safely do,
+The alert states what failed and why, how many orders are affected, what an operator can safely do,
 and the commands for it. It never contains order contents.
 """
 
@@ -46,12 +46,12 @@ def group_alert(
     clear = news is AlertKind.CLEAR
     severity = "info" if clear else group.severity
     kind = KINDS.get(group.how, "task_archived")
-    said = summary(news, group, census, samples)
+    sentence = summary(news, group, census, samples)
     document: dict[str, Json] = {
         "alert": kind,
         "news": news.value,
         "severity": severity,
-        "summary": said,
+        "summary": sentence,
         "group": group.id,
         "workflow": group.workflow,
         "step": group.step,
@@ -76,7 +76,7 @@ def group_alert(
         title(news, group, census),
         document,
         text=_words(document, group, census, samples, agents, clear=clear).text(),
-        sms=said,
+        sms=sentence,
         attributes={
             "kind": kind,
             "workflow": group.workflow,
@@ -122,14 +122,14 @@ def _where(group: Group) -> str:
 
 
 def _orders(census: Census) -> str:
-    return "1 order" if (census.count, census.more) == (1, False) else f"{census.said} orders"
+    return "1 order" if (census.count, census.more) == (1, False) else f"{census.count_text} orders"
 
 
 def summary(news: AlertKind, group: Group, census: Census, samples: Sequence[Sample] = ()) -> str:
     """The alert in one sentence; for a single order, with the order's own error message."""
     one = (census.count, census.more) == (1, False)
-    said = _own_words(samples) if one else None
-    why = ": ".join(part for part in (group.error_type, said or group.message) if part)
+    message = _own_words(samples) if one else None
+    why = ": ".join(part for part in (group.error_type, message or group.message) if part)
     at = "" if group.step == NO_STEP else f" at {group.step}"
     hit, of = _orders(census), f" of {group.workflow}"
     if group.overflow:
@@ -232,7 +232,7 @@ def _words(
     """The text for people: the summary, the main facts and the commands."""
     words = AlertText().line(str(document["summary"]))
     words.pair("group", f"{group.id} ({group.severity})")
-    words.pair("orders", census.said)
+    words.pair("orders", census.count_text)
     words.pair("first failure", str(document["firstSeen"]))
     words.pair("last failure", str(document["lastSeen"]))
     if document.get("retriedUntil") is not None:
@@ -241,8 +241,8 @@ def _words(
         words.pair("first complete-by", _when(census.complete_by))
     for agent in _agents_of(group, samples):
         held = None if agents is None else _held(agent, agents)
-        said = "its state is not known" if agents is None else "accepts work"
-        words.pair("agent", f"{agent}: {held[1] if held else said}")
+        state = "its state is not known" if agents is None else "accepts work"
+        words.pair("agent", f"{agent}: {held[1] if held else state}")
     if samples and not clear:
         _add_effects(words, samples)
     commands = document["do"]
@@ -257,23 +257,23 @@ def _words(
         )
     if not clear:
         for sample in samples:
-            words.item(sample.task.task_id, _said(sample))
+            words.item(sample.task.task_id, _what_failed(sample))
     return words
 
 
 def _add_effects(words: AlertText, samples: Sequence[Sample]) -> None:
     of = f"in {len(samples)} sample orders" if len(samples) > 1 else ""
-    for name, said in (
+    for name, label in (
         ("mayHaveHappened", "effect may remain"),
         ("undone", "undone"),
         ("undoFailed", "undo failed"),
     ):
         counts = over(samples)[name]
         each = [f"{step} ({count})" if of else step for step, count in counts.items()]
-        words.pair(said, f"{', '.join(each) or 'none'} {of}".strip())
+        words.pair(label, f"{', '.join(each) or 'none'} {of}".strip())
 
 
-def _said(sample: Sample) -> str:
+def _what_failed(sample: Sample) -> str:
     task = sample.task
     tried = sample.attempts
     times = "" if not tried else f", tried {tried} time{'' if tried == 1 else 's'}"

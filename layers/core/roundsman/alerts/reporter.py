@@ -46,12 +46,12 @@ class Reported:
     """The failure group that a failure was added to."""
 
     group: str
-    untold: str | None = None
+    unpublished: str | None = None
     """Why the group's first alert could not be published; None if there is no such problem."""
 
 
 class Reporter:
-    """Reports failures for one instance of a function. `board` says which agents are on hold."""
+    """Reports failures for one instance of a function. `board`: which agents are on hold."""
 
     def __init__(
         self, *, groups: GroupStore, outbox: Outbox, board: AgentBoard, clock: Clock
@@ -191,7 +191,7 @@ class Reporter:
         try:
             self._publish(group, alert, now)
         except (TryAgain, CallRefused) as problem:
-            return Reported(group.id, untold=str(problem))
+            return Reported(group.id, unpublished=str(problem))
         return Reported(group.id)
 
     def _publish(self, group: Group, alert: Alert, now: int) -> None:

@@ -102,15 +102,15 @@ def aws_errors(doing: str) -> Iterator[None]:
 
 def _meaning(error: ClientError, doing: str) -> Exception:
     codes = _codes(error)
-    said = f"{doing}: {', '.join(codes)}"
+    message = f"{doing}: {', '.join(codes)}"
     if any(code.startswith(CONDITION_FAILED) for code in codes):
-        return ConditionFailed(said)
+        return ConditionFailed(message)
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     if status == TOO_MANY_REQUESTS or _name_any(codes, THROTTLE_WORDS):
-        return Throttled(said)
+        return Throttled(message)
     if status >= 500 or status in TRANSIENT_STATUSES or _name_any(codes, TRANSIENT_WORDS):
-        return TryAgain(said)
-    return CallRefused(said, codes[0])
+        return TryAgain(message)
+    return CallRefused(message, codes[0])
 
 
 def _name_any(codes: Sequence[str], words: Sequence[str]) -> bool:

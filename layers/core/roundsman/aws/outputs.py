@@ -82,7 +82,7 @@ def with_agents(outputs: Mapping[str, str]) -> dict[str, str]:
 
 
 def nested_settings(outputs: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings of the nested stacks that the outputs tell, by name."""
+    """Return the settings of the nested stacks that the outputs contain, by name."""
     pairs = (each.partition("=") for each in outputs.get(_SETTINGS, "").split(",") if "=" in each)
     found = {name: value for name, _, value in pairs}
     for name, value in outputs.items():

@@ -126,7 +126,7 @@ class XRayTracer(Tracer):
             work.parent = first_segment(work.trace)
 
     def request(self, order_id: str, notes: Mapping[str, str | int]) -> None:
-        """Note which order a request is for. An order is traced if the request's header says so."""
+        """Note which order a request is for. The request's header decides if it is traced."""
         work = self._work
         if work is None or work.header is None or not is_trace_of(work.header.trace, order_id):
             return

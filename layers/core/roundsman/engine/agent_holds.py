@@ -143,15 +143,15 @@ def _park_until(
     )
     decision.action(InspectAt(at))
     what = f"{step.name} (undo)" if undoes else step.name
-    said = f"{what}: held: {why}; checked again at {second(at)}, no attempt counted"
+    reason = f"{what}: held: {why}; checked again at {second(at)}, no attempt counted"
     if decision.steps[step.name].effect is not Effect.NONE and _another_agent_available(
         context, step, record
     ):
         here = agent_now(step, record)
-        said += f"; it may have had an effect, so it stays at {here} until that is known"
+        reason += f"; it may have had an effect, so it stays at {here} until that is known"
     if record.held_since is None and not (record.error and record.error.type == HELD):
-        decision.record("held", step.name, record.failure_count + 1, said)
-    decision.note(said)
+        decision.record("held", step.name, record.failure_count + 1, reason)
+    decision.note(reason)
 
 
 def _another_agent_available(context: DecisionContext, step: StepPlan, record: StepRecord) -> bool:

@@ -102,8 +102,8 @@ def claim(context: DecisionContext, step: StepPlan, claimant: Claimant) -> None:
     )
     context.decision.action(SendRequest(step.name))
     _record_reroute(context, step, record, agent)
-    said = _attempt(attempt, step.attempts_of(operation))
-    context.decision.note(f"{_what(step, operation)}: {said} claimed")
+    numbered = _attempt(attempt, step.attempts_of(operation))
+    context.decision.note(f"{_what(step, operation)}: {numbered} claimed")
 
 
 def _record_reroute(
@@ -117,11 +117,11 @@ def _record_reroute(
     if agent == here:
         return
     why = "is on hold" if context.is_held(here) else "has a backlog"
-    said = f"{step.name}: goes to {agent}, because {here} {why}"
+    reason = f"{step.name}: goes to {agent}, because {here} {why}"
     if before.started_at is None:
-        context.decision.note(said)
+        context.decision.note(reason)
     else:
-        context.decision.record("rerouted", step.name, None, said)
+        context.decision.record("rerouted", step.name, None, reason)
 
 
 def send_own_claims_again(context: DecisionContext, claimant: Claimant) -> None:
@@ -141,16 +141,16 @@ def failed(context: DecisionContext, step: StepPlan, reply: Replied) -> None:
     """Handle a reply that the current attempt failed, transiently or permanently."""
     operation = operation_of(context.decision.step(step.name))
     error = (reply.error or StepError("Unknown", "the agent gave no reason")).cut()
-    said = f"{error.type}: {error.message}" if error.message else error.type
+    message = f"{error.type}: {error.message}" if error.message else error.type
     what = _what(step, operation)
     effect = reply.effect if operation == PERFORM else None
     if reply.outcome is Outcome.PERMANENT or error.type in step.retry_of(operation).not_on:
-        why = f"{what}: failed for good: {said}"
+        why = f"{what}: failed for good: {message}"
         give_up(context, step, StepEvent.REFUSED, error, why, effect=effect)
         return
     retry = step.retry_of(operation)
     count = context.decision.step(step.name).failure_count + 1
-    tried = f"{what}: {_attempt(count, step.attempts_of(operation))} failed: {said}"
+    tried = f"{what}: {_attempt(count, step.attempts_of(operation))} failed: {message}"
     if error.unexpected:
         tried += " (an unexpected error)"
     patience = _patience_after(context, step, error)
@@ -272,12 +272,12 @@ def overdue(context: DecisionContext, step: StepPlan, by: int) -> None:
         uncounted_timeouts = _uncounted_timeouts_after(context, step)
         if uncounted_timeouts is not None:
             never_read = _never_read(record, context.agent(step))
-            said = "its request was never read" if never_read else "its agent has a long backlog"
-            _requeue_uncounted(context, step, uncounted_timeouts, said)
+            reason = "its request was never read" if never_read else "its agent has a long backlog"
+            _requeue_uncounted(context, step, uncounted_timeouts, reason)
             return
         if _may_be_unsent(context, step):
-            said = "nothing shows that its request was sent"
-            _requeue_uncounted(context, step, record.uncounted_timeouts + 1, said)
+            reason = "nothing shows that its request was sent"
+            _requeue_uncounted(context, step, record.uncounted_timeouts + 1, reason)
             return
     silence = _missing_signal(context, record)
     tried = (
@@ -338,7 +338,7 @@ def make_ready_if_due(context: DecisionContext, step: StepPlan) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Patience:
-    """The fields of a step record that say for how long it is retried."""
+    """The fields of a step record that bound how long it is retried."""
 
     until: int | None
     unexpected_since: int | None
@@ -397,7 +397,7 @@ def _exhausted(
 ) -> None:
     """Handle the failure of the last attempt.
 
-    In this order: undo the step to begin it at another agent, wait if the plan says so, or give up.
+    In this order: undo the step to begin it at another agent, wait as the plan allows, or give up.
     `effect` is what is proven of the step's effect.
     """
     record = context.decision.step(step.name)
@@ -460,13 +460,13 @@ def _try_again_after(
     context.decision.action(InspectAt(at))
     if at < context.now + wait:
         return f"no attempt fits before the task must be complete at {second(at)}"
-    said = f"retried at {second(at)}"
+    retried = f"retried at {second(at)}"
     if patience.until is None or patience.until <= at:
-        return said
+        return retried
     until = patience.until
     if operation_of(record) == PERFORM:
         until = min(until, context.decision.task.perform_by)
-    return f"{said}, and until {second(until)} at least"
+    return f"{retried}, and until {second(until)} at least"
 
 
 def _unknown_after(record: StepRecord) -> bool:
@@ -561,8 +561,8 @@ def _wait_for_reply(context: DecisionContext, step: StepPlan, since: int) -> Non
     )
     if not replies.is_slow(context.now):
         context.decision.action(InspectAt(until))  # else one more message, for a supervisor's pass
-    said = f"nothing is counted, and it is checked again at {second(until)}"
-    context.decision.note(f"{what}: {why}; {said}")
+    follows = f"nothing is counted, and it is checked again at {second(until)}"
+    context.decision.note(f"{what}: {why}; {follows}")
 
 
 def _extend_for_backlog(context: DecisionContext, step: StepPlan, until: int) -> None:
@@ -584,7 +584,7 @@ def _extend_for_backlog(context: DecisionContext, step: StepPlan, until: int) ->
 
 
 class _Deadlines(TypedDict):
-    """The fields of a step record that say when its attempt is overdue."""
+    """The fields of a step record that define when its attempt is overdue."""
 
     complete_by: int
     heartbeat_by: int | None
@@ -598,9 +598,9 @@ def _deadlines(record: StepRecord, until: int) -> _Deadlines:
 
 
 def _requeue_uncounted(
-    context: DecisionContext, step: StepPlan, uncounted_timeouts: int, said: str
+    context: DecisionContext, step: StepPlan, uncounted_timeouts: int, reason: str
 ) -> None:
-    """Requeue the step for a new request; the attempt is not counted, for the reason `said`.
+    """Requeue the step for a new request; the attempt is not counted, for `reason`.
 
     The next claim allows for the lag of the queue. If the agent reads nothing at all, that is an
     unexpected error from the second time in a row on: a single request may have been lost.
@@ -622,7 +622,7 @@ def _requeue_uncounted(
         unexpected_since=since,
     )
     what, count = _what(step, operation_of(record)), record.failure_count + 1
-    why = f"{what}: {said}; sent again, no attempt counted"
+    why = f"{what}: {reason}; sent again, no attempt counted"
     context.decision.record("requeued", step.name, count, why)
 
 
@@ -699,7 +699,7 @@ def _silent_agent(context: DecisionContext, step: StepPlan) -> StepError | None:
 
     An agent whose module cannot be imported never reads a request. Then the queue has no read mark,
     or one that is out of date and older than the request. Only a step that is retried for a time
-    tells this apart from any other timeout.
+    reports this differently from any other timeout.
     """
     record, view = context.decision.step(step.name), context.agent(step)
     if not step.retry_of(operation_of(record)).keep_trying_for or record.heard_at is not None:

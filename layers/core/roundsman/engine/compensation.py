@@ -52,8 +52,8 @@ def end_waits(context: DecisionContext) -> None:
             )
             continue
         decision.end_wait(step.name)
-        said = f"{step.name}: its wait for a callback is ended"
-        decision.record("wait ended", step.name, record.failure_count + 1, said)
+        reason = f"{step.name}: its wait for a callback is ended"
+        decision.record("wait ended", step.name, record.failure_count + 1, reason)
 
 
 def begin_undos(context: DecisionContext) -> None:
@@ -112,9 +112,9 @@ def begin_undo(
     """Begin the undo of the step.
 
     The undo is ready at once if the remote service fences late performs. Otherwise it waits until
-    no request to perform the step can act any more. `after_undo` says what follows the undo if the
-    task goes on; `error` replaces the record's error; `then` says for the history how
-    the step goes on.
+    no request to perform the step can act any more. `after_undo` is what follows the undo if the
+    task goes on; `error` replaces the record's error; `then` describes for the history how the
+    step goes on.
     """
     record = context.decision.step(step.name)
     acts_until = None if step.fences_late_performs else context.decision.acts_until(step.name)
@@ -137,12 +137,12 @@ def begin_undo(
     )
     if not_before is not None:
         context.decision.action(InspectAt(not_before))
-    said = f"{step.name}: its undo begins"
+    reason = f"{step.name}: its undo begins"
     if not_before is not None:
-        said += f" at {second(not_before)}, when no request can act"
+        reason += f" at {second(not_before)}, when no request can act"
     if then:
-        said += f"; {then}"
-    context.decision.record("undo", step.name, None, said)
+        reason += f"; {then}"
+    context.decision.record("undo", step.name, None, reason)
 
 
 def undone(
@@ -153,7 +153,7 @@ def undone(
     If the step goes on, it begins at another agent or under a new key. Otherwise the undo continues
     at the agent that was tried before. When the step is undone at every agent that was tried, it is
     Undone, or left out of its fan-out. The guarantee depends on the remote service: it must honour
-    idempotency keys, and fence late performs where the compensation says so.
+    idempotency keys, and fence late performs where the compensation declares it.
     """
     record = context.decision.step(step.name)
     goes_on = context.decision.goes_on_after_undo(record)

@@ -45,7 +45,7 @@ def correct(context: DecisionContext, event: Resubmit) -> str:
 
     Raises Refused if the changes cannot be made, if they change nothing, if the task is being
     undone, if the input or the corrections become too large, if a list of items gets another
-    length, or if they change what was used and the event does not say so.
+    length, or if they change what was used and the event does not allow that.
     """
     task, ending = context.decision.task, context.decision.ending
     begins_anew = context.decision.before.state in (TaskState.UNDONE, TaskState.CANCELLED)
@@ -59,13 +59,13 @@ def correct(context: DecisionContext, event: Resubmit) -> str:
     corrections = (*task.corrections, changes)
     _check_size(context, after, corrections)
     users = {} if begins_anew else _used_by(context, changes)
-    said = "; ".join(f"{_named(of)} was used by {', '.join(steps)}" for steps, of in users.items())
+    uses = "; ".join(f"{_named(of)} was used by {', '.join(steps)}" for steps, of in users.items())
     if users and not event.used:
-        raise Refused(f"{said}: set `used` to change it nevertheless")
+        raise Refused(f"{uses}: set `used` to change it nevertheless")
     if not begins_anew:
         _check_item_counts(context, changes, after)
     context.decision.task = replace(task, corrections=corrections)
-    return f"corrected {_named(changes)}" + (f" ({said})" if said else "")
+    return f"corrected {_named(changes)}" + (f" ({uses})" if uses else "")
 
 
 def _named(changes: Correction) -> str:

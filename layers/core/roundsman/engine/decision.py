@@ -226,7 +226,7 @@ class DecisionBuilder:
     def move(self, name: str, event: StepEvent, **changes: Unpack[StepChanges]) -> None:
         """Apply the event to the step. Raises NoTransition if the table does not allow it.
 
-        Raises TypeError if the table says that the event changes nothing.
+        Raises TypeError if, by the table, the event changes nothing.
         """
         record = self.step(name)
         transition = step_transition(record.process_state, event)

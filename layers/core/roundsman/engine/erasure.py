@@ -19,7 +19,7 @@ from roundsman.model.instants import iso
 from roundsman.model.task import ERASED, StepError, StepRecord, Termination
 
 ERASE = COMMAND_KINDS[Erase]
-"""The kind of the history rows whose reasons are not erased: they say who erased the order."""
+"""The kind of the history rows whose reasons are not erased: they name who erased the order."""
 
 
 def erase(decision: DecisionBuilder, event: Erase) -> None:

@@ -29,7 +29,7 @@ FAILED = frozenset({ProcessState.ERROR, ProcessState.UNDO_ERROR, ProcessState.SK
 
 
 class UnusableList(ValueError):
-    """Raised for a list that a step cannot run over; `error` says why."""
+    """Raised for a list that a step cannot run over; `error` gives the reason."""
 
     def __init__(self, kind: str, why: str) -> None:
         super().__init__(why)
@@ -183,7 +183,7 @@ def _skip_former_items(context: DecisionContext, step: str, count: int) -> None:
     """Skip the items that an earlier run of the task had and this one does not.
 
     A task that was begun again may have fewer items. The records of the others are kept, because
-    they say which keys are used.
+    they record which keys are used.
     """
     items = item_names(step, count)
     for name in list(context.decision.steps):
@@ -199,7 +199,7 @@ def _skip_former_items(context: DecisionContext, step: str, count: int) -> None:
 def tolerance(context: DecisionContext, step: StepPlan) -> str | None:
     """Why the task can go on without an item that has failed for good; None if it cannot.
 
-    The reason also says if the item's effect may stand and has no compensation.
+    The reason also states if the item's effect may stand and has no compensation.
     """
     if step.item_of is None or context.decision.ending is not None:
         return None
@@ -208,10 +208,10 @@ def tolerance(context: DecisionContext, step: StepPlan) -> str | None:
     failed = sum(_has_failed(context.decision.step(name)) for name in items)
     if failed > may_fail:
         return None
-    said = f"left out ({failed} of {may_fail} that may fail)"
+    left_out = f"left out ({failed} of {may_fail} that may fail)"
     record = context.decision.step(step.name)
     stands = not record.refused and record.started_at is not None and step.compensation is None
-    return f"{said}; its effect may stand" if stands else said
+    return f"{left_out}; its effect may stand" if stands else left_out
 
 
 def leave_out(context: DecisionContext, step: StepPlan) -> None:

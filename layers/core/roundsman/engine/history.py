@@ -7,7 +7,7 @@ from zlib import crc32
 from roundsman.model.events import CommandSource, HistoryRow
 
 ANSWERED = "answered"
-"""The kind of a row that says who answered a callback."""
+"""The kind of a row that names who answered a callback."""
 
 ROWS_A_DECISION = 98
 """The maximum number of rows that one write stores. A DynamoDB transaction holds 100 writes: one of

@@ -301,8 +301,8 @@ def _answers(record: StepRecord, event: Replied) -> bool:
 def _record_answer(decision: DecisionBuilder, record: StepRecord, event: Replied) -> None:
     """Record who answered the step's callback. The step has no history of its own if it is done."""
     attempt = record.failure_count + 1 if record.under_way else None
-    said = f"{event.step}: its callback was answered: {event.outcome}"
-    decision.record(ANSWERED, event.step, attempt, said, sender=event.sender)
+    reason = f"{event.step}: its callback was answered: {event.outcome}"
+    decision.record(ANSWERED, event.step, attempt, reason, sender=event.sender)
 
 
 def _counts_for_any_attempt(event: Replied) -> bool:
@@ -312,8 +312,8 @@ def _counts_for_any_attempt(event: Replied) -> bool:
     Yes and a No to any token of one wait are treated alike. Any other failure is about its own
     attempt only.
     """
-    says_no = event.callback and event.outcome is Outcome.PERMANENT
-    return event.outcome is Outcome.SUCCEEDED or says_no
+    is_refusal = event.callback and event.outcome is Outcome.PERMANENT
+    return event.outcome is Outcome.SUCCEEDED or is_refusal
 
 
 def _handle_other_reply(context: DecisionContext, step: StepPlan, event: Replied) -> None:

@@ -37,8 +37,8 @@ def give_up(
     undo = operation_of(record) == UNDO
     context.decision.fail(step.name, event, error, effect)
     tolerated = None if undo else tolerance(context, step)
-    said = f"{why}; {tolerated}" if tolerated else why
-    context.decision.record("undo failed" if undo else "failed", step.name, attempt, said)
+    reason = f"{why}; {tolerated}" if tolerated else why
+    context.decision.record("undo failed" if undo else "failed", step.name, attempt, reason)
     if tolerated:
         leave_out(context, step)
         return

@@ -1,6 +1,6 @@
 """Executes the commands of operators on one task.
 
-The transition table says in which states of the task a command is accepted. Each refusal is a
+The transition table defines in which states of the task a command is accepted. Each refusal is a
 sentence for the operator. A command overrides the plan: an operator's ending replaces that of a
 failure, and a resolved step has the outcome that the operator states.
 """
@@ -47,7 +47,7 @@ def operate(context: DecisionContext, event: ChangeAsked) -> DecisionContext:
     """
     decision, asked = context.decision, event.asked
     check_seen_version(decision, asked)
-    said = asked.words
+    by = asked.words
     more = ""
     match event:
         case Resubmit():
@@ -55,10 +55,10 @@ def operate(context: DecisionContext, event: ChangeAsked) -> DecisionContext:
                 more = f"; {correct(context, event)}"
             context = _resubmit(context, event)
         case UndoAsked():
-            _end(context, Termination(TaskState.UNDONE, f"undo requested by {said}", undo=True))
+            _end(context, Termination(TaskState.UNDONE, f"undo requested by {by}", undo=True))
         case Cancel():
             _check_is_not_undone(context, event)
-            _end(context, Termination(TaskState.CANCELLED, f"cancelled by {said}", undo=event.undo))
+            _end(context, Termination(TaskState.CANCELLED, f"cancelled by {by}", undo=event.undo))
         case Resolve():
             _resolve(context, event)
         case Extend():
@@ -70,7 +70,7 @@ def operate(context: DecisionContext, event: ChangeAsked) -> DecisionContext:
     remember(decision, asked)
     step = event.step if isinstance(event, Resolve | Extend) else None
     kind = COMMAND_KINDS[type(event)]
-    decision.record(kind, step, None, f"{kind} by {said}{more}{_plan_words(decision)}", asked)
+    decision.record(kind, step, None, f"{kind} by {by}{more}{_plan_words(decision)}", asked)
     return context
 
 
@@ -342,7 +342,7 @@ def _resolve(context: DecisionContext, event: Resolve) -> None:
             error=None,
             outcome_unknown=False,
             # The operator knows what has happened, but a request may still act: a copy of it until
-            # its end, and a call of it that hangs until the service has been told to reject it.
+            # its end, and a call of it that hangs until the service has stored its refusal.
             effect=None if step.fences_late_performs or acts_until is not None else Effect.NONE,
         )
         if spends_key:

@@ -141,7 +141,7 @@ class _PlanChange:
             if anew or all(map(_is_free, records.values())):
                 self._reset(name, records)
         for name, record in decision.steps.items():
-            # A request that was sent under the old plan ends as the old plan says.
+            # A request that was sent under the old plan ends by the old plan.
             decision.steps[name] = replace(record, acts_until=decision.acts_until(name))
         task, old, new = decision.task, self.old, self.new
         more = new.complete_within - old.complete_within

@@ -1,6 +1,6 @@
 """Reminders: a step that waits for a callback asks its agent from time to time to remind of it.
 
-The agent's `waiting` reply says how often (`Reply.remind_every`). A reminder is a request under the
+The agent's `waiting` reply sets how often (`Reply.remind_every`). A reminder is a request under the
 lock and the key of the attempt that waits, to which the agent sends no reply. So it changes nothing
 about the wait: the deadline, the attempts and the callback token stay as they are, and a reminder
 that fails or is lost is followed by the next one at its time.
@@ -79,7 +79,7 @@ def _send(context: DecisionContext, step: StepPlan, record: StepRecord, claimant
     )
     context.decision.action(SendRequest(step.name))
     context.decision.action(InspectAt(at))
-    said = f"{step.name}: reminder {number} sent"
+    reason = f"{step.name}: reminder {number} sent"
     if record.complete_by is not None and at < record.complete_by:
-        said = f"{said}; the next at {second(at)}"
-    context.decision.record("reminded", step.name, record.failure_count + 1, said)
+        reason = f"{reason}; the next at {second(at)}"
+    context.decision.record("reminded", step.name, record.failure_count + 1, reason)

@@ -57,7 +57,7 @@ def request_for(plan: Plan, task: Task, step: str, order: Json, now: int) -> Age
 
 
 def _fields_read(step: StepPlan, order: Json) -> Json:
-    """The order id and the fields that the step reads; the whole order if it does not say."""
+    """The order id and the fields that the step reads; the whole order if it names none."""
     if step.reads is None or not isinstance(order, Mapping):
         return order
     return {name: order[name] for name in ("orderId", *step.reads) if name in order}

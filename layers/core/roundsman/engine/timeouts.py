@@ -5,7 +5,7 @@ One of these is the evidence:
 - A reply was read that was sent after the attempt's end, by more than UNCERTAINTY, and since then
   every reply that was hidden at that time has come again: HIDDEN_FOR is over.
 - The reply queue was seen empty after the attempt's end: once while the scheduler keeps up, and for
-  CONFIRMED_FOR while it may be behind. SQS may say zero wrongly; that costs one attempt.
+  CONFIRMED_FOR while it may be behind. SQS may wrongly report zero; that costs one attempt.
 - Nothing is known of the queue: no mark exists, and its depth cannot be read, as in a stack whose
   roles lack the right. The timeout then counts as it always did.
 

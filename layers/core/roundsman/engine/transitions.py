@@ -2,11 +2,11 @@
 
 A task is a set of steps, and each step moves through the states of the pattern on its own. For each
 state and each event of a step, STEPS has the next state, or the reason why nothing changes. The
-state of the task is derived from its steps after each decision (`live_state`), and TASKS says which
-states each event may lead to. A pair that is missing, or a derived state that TASKS does not list,
-is a defect and raises NoTransition. So an event that comes twice or too late is an entry with a
-reason here, and not an `if` elsewhere. ERASED_TASKS replaces TASKS for a task whose contents
-were erased. The diagrams in the documentation are drawn from these tables.
+state of the task is derived from its steps after each decision (`live_state`), and TASKS lists the
+states that each event may lead to. A pair that is missing, or a derived state that TASKS does not
+list, is a defect and raises NoTransition. So an event that comes twice or too late is an entry with
+a reason here, and not an `if` elsewhere. ERASED_TASKS replaces TASKS for a task whose contents were
+erased. The diagrams in the documentation are drawn from these tables.
 """
 
 from collections.abc import Iterable, Mapping

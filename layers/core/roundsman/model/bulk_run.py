@@ -210,7 +210,7 @@ class OrderGroup:
 
     key: str
     """Identifies the failure or reason: the id of the failure group, or the normalised reason."""
-    said: str
+    reason: str
     """The reason or failure of the first order, in words."""
     orders: int
     """The number of orders."""
@@ -225,7 +225,7 @@ class OrderNote:
     order: str
     failed: bool
     """True if it failed again; False if it was refused."""
-    said: str
+    reason: str
     """The failure or reason in words."""
 
 
@@ -366,9 +366,9 @@ def taken_up(
     Each order gets the instant of its delivery: the rate is exact whenever `now` (epoch ms) is.
     `refused` contains (order, reason) for each order that is not eligible.
     """
-    told = progress
+    noted = progress
     for order, why in refused:
-        told = replace(told, refused=with_one(told.refused, normalised(why), why, order))
+        noted = replace(noted, refused=with_one(noted.refused, normalised(why), why, order))
     first = max(now, progress.next_send_at)
     dues = [first + round(place * SECOND / terms.rate) for place in range(len(to_send) + 1)]
     with_due = [
@@ -376,7 +376,7 @@ def taken_up(
         for one, due in zip(to_send, dues, strict=False)
     ]
     return replace(
-        told,
+        noted,
         reached=progress.reached + len(to_send) + len(refused),
         sent=progress.sent + len(to_send),
         on_their_way=(*progress.on_their_way, *with_due),
@@ -467,14 +467,14 @@ def resumed(progress: RunProgress, now: int) -> RunProgress:
 
 
 def with_one(
-    kinds: tuple[OrderGroup, ...], key: str, said: str, order: str
+    kinds: tuple[OrderGroup, ...], key: str, reason: str, order: str
 ) -> tuple[OrderGroup, ...]:
     """Add an order to the group with this key, or to THE_REST if there are MOST_KINDS groups."""
     known = {kind.key for kind in kinds}
     if key not in known and len(kinds) >= MOST_KINDS:
-        key = said = THE_REST
+        key = reason = THE_REST
     if key not in known and (key != THE_REST or THE_REST not in known):
-        return (*kinds, OrderGroup(key, said, 1, (order,)))
+        return (*kinds, OrderGroup(key, reason, 1, (order,)))
     return tuple(
         replace(kind, orders=kind.orders + 1, samples=(*kind.samples, order)[:SAMPLES])
         if kind.key == key

@@ -107,14 +107,14 @@ class CommandSource:
     command_id: str
     """Makes the command idempotent: a command with the same id acts once."""
     by: str
-    """Who sent the command, as the command itself says; nothing proves it."""
+    """Who sent the command, as the command itself states; nothing proves it."""
     reason: str = ""
     """The reason in words."""
     seen_version: int | None = None
     """The command is refused if the task has another version; None for any version."""
     forwarded_for: str | None = None
-    """Who sent the event that submission forwards as this command, as the command says; None for a
-    command that came directly. It counts only in a message of submission itself."""
+    """Who sent the event that submission forwards as this command, as the command states; None for
+    a command that came directly. It counts only in a message of submission itself."""
     sender: str | None = None
     """The principal that sent the command, as AWS authenticated it (`roundsman.model.senders`);
     None if it is not known. Never read from the command."""
@@ -307,7 +307,7 @@ class HistoryRow:
     reason: str
     """The reason in words."""
     by: str | None = None
-    """Who sent the command, as it says itself; None if the row is about no command."""
+    """Who sent the command, as it states itself; None if the row is about no command."""
     command_id: str | None = None
     """The id of the command; None if the row is about no command."""
     sender: str | None = None

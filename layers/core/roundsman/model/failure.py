@@ -178,9 +178,9 @@ class Group:
     """Counts the writes of the group; each write is conditional on it."""
     alerting_until: int = 0
     """Until then another process may be sending an alert about the group; 0 if none is."""
-    told_at: int | None = None
+    alerted_at: int | None = None
     """When the last alert about the group was sent; None if none was sent yet."""
-    told_count: int = 0
+    alerted_count: int = 0
     """The number of members in the last alert; lowered when the group shrinks."""
     count: int = 1
     """The number of members at `looked_at`."""

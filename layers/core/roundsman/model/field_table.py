@@ -44,7 +44,7 @@ class Kind(Generic[R_contra, S, T]):
     ) -> None:
         """Define a kind. Without `write`, the value is written as it is.
 
-        `label` says in a few words, for the pages of reference, what the document contains.
+        `label` describes in a few words, for the pages of reference, what the document contains.
         `read` is given the reader and the name of the field.
         """
         self.label = label
@@ -84,7 +84,7 @@ class Field(Generic[R_contra, S]):
         self.always = always or default is REQUIRED
         self.since = since
         self.read = kind.read
-        # A field does not say which type its attribute has, so that a table can hold all kinds.
+        # A field does not declare which type its attribute has, so that a table can hold all kinds.
         self.write = cast("Callable[[object], S] | None", kind.write)
 
 

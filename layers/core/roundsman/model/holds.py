@@ -39,7 +39,7 @@ until somebody replaces or releases it."""
 def unreadable_hold(agent: str, kind: str, problem: str, now: int) -> Hold:
     """Return the hold that replaces a stored hold that cannot be read.
 
-    `problem` says in a few words why it cannot be read. The hold is in force: the only known fact
+    `problem` states in a few words why it cannot be read. The hold is in force: the only known fact
     is that an operator or a circuit breaker wanted no calls to the service.
     """
     reason = f"its hold cannot be read ({problem}); release {agent}, or hold it again"

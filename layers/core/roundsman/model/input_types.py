@@ -19,7 +19,7 @@ secrets.
 Field types: `str`, `int`, `float`, `bool`, `None`, `Literal`, an Enum (by value), `list`, `tuple`,
 `Sequence`, `dict` and `Mapping` with text keys, `Json`, TypedDicts, dataclasses, and unions of
 these. Every size is bounded: a text has at most LONGEST_TEXT characters, a list or a mapping at
-most MOST_ITEMS items, unless the annotation says otherwise. The limits `Len`, `Ge`, `Gt`, `Le`,
+most MOST_ITEMS items, unless the annotation sets another limit. The limits `Len`, `Ge`, `Gt`, `Le`,
 `Lt` and `Interval` of the package annotated-types are understood too.
 """
 
@@ -160,7 +160,7 @@ def check_input(where: str, given: object) -> None:
 
 
 def given_type(given: object) -> type[object] | None:
-    """Return the type of an order as it is sent; None if the workflow's `input` does not tell.
+    """Return the type of an order as it is sent; None if the `input` does not define it.
 
     For a function it is the annotation of its parameter.
     """
@@ -171,7 +171,7 @@ def given_type(given: object) -> type[object] | None:
 
 
 def stored_type(given: object) -> type[object] | None:
-    """Return the type of an order as it is stored; None if the workflow's `input` does not tell.
+    """Return the type of an order as it is stored; None if the `input` does not define it.
 
     For a function it is the annotation of its result.
     """
@@ -223,8 +223,8 @@ def _with_defaults(sent: Json, read: object) -> Json:
     return sent
 
 
-def tells_stored_input(given: object) -> bool:
-    """Whether the `input` of a workflow tells what a stored order must be."""
+def defines_stored_input(given: object) -> bool:
+    """Whether the `input` of a workflow defines what a stored order must be."""
     return _stored_kind(given) is not None
 
 
@@ -232,7 +232,7 @@ def check_stored_input(given: object, content: Mapping[str, Json]) -> None:
     """Check the content of a stored order against the `input` of a workflow.
 
     Like `input_as`, it ignores fields that the type does not have. Nothing is checked if the
-    `input` does not tell the type. Raises InvalidInput with all problems.
+    `input` does not define the type. Raises InvalidInput with all problems.
     """
     kind = _stored_kind(given)
     if kind is not None:
@@ -282,7 +282,7 @@ def masked_paths(kind: type[object]) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class InputShape(Shape):
-    """What an input type tells of a value that an expression reads."""
+    """What an input type defines for a value that an expression reads."""
 
     kind: object
     path: str = "input"
@@ -338,7 +338,7 @@ class InputShape(Shape):
 
 
 def given_shape(given: object) -> Shape:
-    """Return what the workflow's `input` tells of an order as it is sent."""
+    """Return what the workflow's `input` defines for an order as it is sent."""
     kind = given_type(given)
     return ANYTHING if kind is None else InputShape(kind)
 

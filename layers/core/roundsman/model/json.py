@@ -65,7 +65,7 @@ def parse_json(text: str) -> Json:
     - An object in which a key is repeated. The parser of the standard library silently takes the
       last value; in a message that moves money, the intention of the sender is then unknown.
 
-    The message says what to change. It may quote a key of an object, and never a value.
+    The message states what to change. It may quote a key of an object, and never a value.
     """
     if text.startswith("\ufeff"):
         raise ValueError("the text begins with a byte order mark; send it without one")

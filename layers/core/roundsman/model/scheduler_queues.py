@@ -9,7 +9,7 @@ only for a message that waited for longer than PROMPT, and while somebody wants 
 in which nothing waits writes none. The marks are in the same row as those of the agents, with the
 same format (`roundsman.model.queue_lag`), so that every version of the code can read the row.
 
-*Looks.* SQS says how many messages of a queue are visible and in flight. The numbers are
+*Looks.* SQS reports how many messages of a queue are visible and in flight. The numbers are
 approximate: they may be up to a minute old (AWS documentation of GetQueueAttributes).
 
 A queue in which messages are read all the time is rarely seen empty, and it has no mark if nothing
@@ -55,7 +55,7 @@ def wanted_key(agent: str) -> str:
 
 
 def is_read_mark(key: str) -> bool:
-    """Whether the mark with this key says how far the scheduler has read a queue."""
+    """Whether the mark with this key records how far the scheduler has read a queue."""
     return key == COMMANDS or key.endswith(f"/{REPLIES}")
 
 
@@ -66,7 +66,7 @@ def is_of_scheduler(key: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class QueueDepth:
-    """How many messages a queue has, as SQS says."""
+    """How many messages a queue has, as SQS reports."""
 
     visible: int
     """Messages that can be received now."""

@@ -1,6 +1,6 @@
 """Who sent a command: the principal that AWS authenticated, and whether it is an operator's.
 
-A command says itself who sends it (`by`), and nothing proves that. SQS notes with each message the
+A command states who sends it (`by`), and nothing proves that. SQS notes with each message the
 principal that sent it, its `SenderId`: `AROAEXAMPLE:session` for a role with the name of its
 session, `AIDAEXAMPLE` for an IAM user, the number of the account for its root user. See
 https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html#identifiers-unique-ids
@@ -36,7 +36,7 @@ def with_sender(event: OperatorEvent, sender: str | None, senders: Senders) -> O
     """Return the event of a message from `sender` with the principal that asked for it.
 
     That is `sender`, or the principal whose event submission forwards or whose bulk run the
-    supervisor carries out. What a message of anybody else says about its sender is ignored.
+    supervisor carries out. What a message of anybody else states about its sender is ignored.
     """
     believed = _forwards(event, sender, senders) or _carries_out(sender, senders)
     forwarded = believed and event.asked.forwarded_for is not None

@@ -1,7 +1,7 @@
 """Workflow definitions: steps, their retries and compensations, and the strategies on failure.
 
 A definition is data. A definition that can never run raises DefinitionError when its module is
-imported; the message says what to change. `roundsman.model.plan` turns a definition into its
+imported; the message states what to change. `roundsman.model.plan` turns a definition into its
 stored form.
 """
 
@@ -264,7 +264,7 @@ class Step:
             compile_condition(f"{where}: for_each", self.for_each)
         elif tolerated:
             raise DefinitionError(
-                f"{where}: tolerate needs for_each; it says how many of its items may fail"
+                f"{where}: tolerate needs for_each; it limits how many of its items may fail"
             )
 
     def agent_names(self) -> tuple[str, ...]:
@@ -306,7 +306,7 @@ class Workflow:
     """What an order must be: a TypedDict, a dataclass, or a function that returns the valid input
     or raises InvalidInput (see `roundsman.model.input_types`). None: any JSON object."""
     point_of_no_return: Step | None = None
-    """Once this step is Processed, a failure always archives the task, whatever the strategy says.
+    """Once this step is Processed, a failure always archives the task, whatever the strategy is.
     None: the workflow has no such point."""
     deadline: timedelta | None = None
     """The time after which no step is performed, counted from submission. Nothing moves it: no hold
@@ -442,7 +442,7 @@ class Workflow:
             )
 
     def _check_retry(self, where: str, step: Step) -> None:
-        """Check that the workflow leaves the time for which the step says that it is retried."""
+        """Check that the workflow leaves the time for which the step is to be retried."""
         given = step.retry.keep_trying_for
         if given is not None and given >= self.complete_within:
             raise DefinitionError(

@@ -30,7 +30,7 @@ def erase_without_task(
 ) -> str | None:
     """Erase what is left of an order whose task's record is removed, after its retention.
 
-    A row of the history, which says who asked, is stored first. Idempotent. Returns the reason of
+    A row of the history, which names who asked, is stored first. Idempotent. Returns the reason of
     that row; None if nothing is left of the order. Raises TryAgain and CallRefused.
     """
     row, rows = orders.order(order_id), tasks.history(order_id)

@@ -51,7 +51,7 @@ class Fold:
         """Whether the fold takes no further decision.
 
         A decision that ends the task, or owes a status or an alert, is the last one. What is owed
-        is told of the task as that decision has left it.
+        reports the task as that decision has left it.
         """
         return self._closed
 

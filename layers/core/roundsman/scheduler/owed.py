@@ -33,7 +33,7 @@ class OwedResult:
     """Statuses that can never arrive."""
     still_owed: tuple[Owed, ...] = ()
     """Items that could not be sent now."""
-    untold: tuple[str, ...] = ()
+    unpublished: tuple[str, ...] = ()
     """Why the alert of a new failure group could not be published; the supervisor publishes it."""
 
 
@@ -59,7 +59,7 @@ def send_owed(
     sent: list[Owed] = []
     given_up: list[Owed] = []
     still_owed: list[Owed] = []
-    untold: list[str] = []
+    unpublished: list[str] = []
     stands_in: str | None = None
     for owed in sorted(task.owed, key=lambda owed: (owed.kind != "alert", owed.seq)):
         if reporter is None and owed.name != RECEIVED:
@@ -81,9 +81,9 @@ def send_owed(
             continue
         if reported is not None:
             stands_in = reported.group
-            untold += [reported.untold] if reported.untold else []
+            unpublished += [reported.unpublished] if reported.unpublished else []
     _clear(task, frozenset(sent + given_up), stands_in, tasks, clock)
-    return OwedResult(tuple(sent), tuple(given_up), tuple(still_owed), tuple(untold))
+    return OwedResult(tuple(sent), tuple(given_up), tuple(still_owed), tuple(unpublished))
 
 
 def _send_status(task: Task, owed: Owed, outbox: Outbox) -> bool:

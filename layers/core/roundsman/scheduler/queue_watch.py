@@ -46,7 +46,7 @@ class _Look:
 
 
 class QueueWatch:
-    """Tells decisions what is known of the queues that the scheduler reads.
+    """Gives decisions what is known of the queues that the scheduler reads.
 
     With `in_passes`, the looks are kept until `forget` is called, and the SchedulerQueue is looked
     at too. That is for a supervisor, which also acts while the scheduler is behind or down.

@@ -27,7 +27,7 @@ from roundsman.model.workflow import Workflow
 def as_meant(changes: Correction, before: Json, shape: Shape) -> Correction:
     """Return the changes with what a person typed as text where a text is meant.
 
-    A number, `true` or `false` is text where the type has text or, if the type does not tell,
+    A number, `true` or `false` is text where the type has text or, if the type does not define it,
     where the value `before` has text. All else, such as `null`, `"7"` or `[7]`, stays as it is.
     """
     return tuple(
@@ -46,8 +46,8 @@ def _is_text(path: Path, before: Json, shape: Shape) -> bool:
             shape = shape.item() if isinstance(key, int) else shape.field(key)
     except NotThere:  # a problem of the corrected input, which names its path
         shape = ANYTHING
-    told = shape.is_text()
-    return isinstance(value_at(before, path)[1], str) if told is None else told
+    is_text = shape.is_text()
+    return isinstance(value_at(before, path)[1], str) if is_text is None else is_text
 
 
 def checked_changes(workflow: Workflow, before: Json, changes: Correction) -> Correction:

@@ -1,7 +1,7 @@
 """Reads the messages of the SubmissionQueue: order events and cancel events.
 
 In an order event, `orderId` and `processing` belong to the engine. Every other field is the
-workflow's input, and the workflow's input type says what it must be. A cancel event has `orderId`
+workflow's input, and the workflow's input type defines what is valid. A cancel event has `orderId`
 and `cancel`, and no other field.
 
 An event is accepted or rejected as a whole, and a rejection lists every problem. Unknown fields
@@ -179,7 +179,7 @@ class EventReader:
         """The valid input, and the problems of an invalid one.
 
         An order with an unknown workflow is checked too if the application has only one.
-        Text that cannot be stored is a problem of the whole event if the type does not tell.
+        Text that cannot be stored is a problem of the whole event if the type does not define it.
         """
         if workflow is None and len(self.workflows) == 1:
             (workflow,) = self.workflows.values()
@@ -295,7 +295,7 @@ def _too_long(order_id: str) -> list[Problem]:
 
 
 def _shortened(problems: list[Problem]) -> list[Problem]:
-    """The first MOST_PROBLEMS problems, followed by one that says how many are left out."""
+    """The first MOST_PROBLEMS problems, followed by one that states how many are left out."""
     more = len(problems) - MOST_PROBLEMS
     if more <= 0:
         return problems

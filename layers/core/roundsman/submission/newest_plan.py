@@ -7,7 +7,7 @@ continue under a plan that was deployed to repair it, and that no order uses yet
 from collections.abc import Mapping, Sequence
 
 from roundsman.errors import InvalidInput, Problem
-from roundsman.model.input_types import check_stored_input, tells_stored_input
+from roundsman.model.input_types import check_stored_input, defines_stored_input
 from roundsman.model.json import Json
 from roundsman.model.workflow import Workflow
 from roundsman.ports import PlanStore
@@ -30,7 +30,7 @@ def answer_question(
     plans.put_plan(plan)
     found = {order: _problems(workflow, content) for order, content in question.inputs.items()}
     invalid = {order: problems for order, problems in found.items() if problems}
-    return NewestPlanAnswer(plan.hash, tells_stored_input(workflow.input), invalid)
+    return NewestPlanAnswer(plan.hash, defines_stored_input(workflow.input), invalid)
 
 
 def _problems(workflow: Workflow, content: Json) -> Sequence[Problem]:

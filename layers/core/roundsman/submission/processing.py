@@ -61,7 +61,7 @@ class Processing:
     """The result of reading a `processing` object."""
 
     workflow: Workflow | None
-    """None only if the workflow is unknown; `problems` then says so."""
+    """None only if the workflow is unknown; `problems` then states it."""
     options: ProcessingOptions
     """The valid options, also if others are invalid, so that the rejection can be sent to the
     reply queue that the event names."""

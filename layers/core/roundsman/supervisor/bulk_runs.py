@@ -433,15 +433,15 @@ class _Visit:
             else:
                 self._settle(one, latest)
             return []
-        said = refusals(record.run, rows, since=one.due)
+        refused = refusals(record.run, rows, since=one.due)
         silent = one.tries < TRIES and now >= one.due + SENT_AGAIN_AFTER
-        if (one.sent and not said and not silent) or record.state is not RunState.RUNNING:
+        if (one.sent and not refused and not silent) or record.state is not RunState.RUNNING:
             self._set(nothing_new(record.progress, one.order, now))
             return []
         (planned,) = self._ports.runs.orders(record.run, one.place, 1)
         latest, found = self._judge(planned)
-        if isinstance(found, NotFor) or latest is None or (said and one.tries >= TRIES):
-            why = found.why if isinstance(found, NotFor) else said[-1] if said else GONE
+        if isinstance(found, NotFor) or latest is None or (refused and one.tries >= TRIES):
+            why = found.why if isinstance(found, NotFor) else refused[-1] if refused else GONE
             self._refuse(one, why)
             return []
         self._set(
@@ -480,5 +480,5 @@ class _Visit:
         self._record, self._changed, self._notes = stored, False, []
 
 
-def _note(order: str, said: str, *, failed: bool) -> OrderNote:
-    return OrderNote(order, failed, cut(said, LONGEST_NOTE))
+def _note(order: str, reason: str, *, failed: bool) -> OrderNote:
+    return OrderNote(order, failed, cut(reason, LONGEST_NOTE))

@@ -6,7 +6,7 @@ time is over and stores no position, because a handled entry leaves the front of
 Concurrent passes are safe, because every write is conditional on the version that was read; leases
 keep the passes from doing the same work twice.
 
-A call that AWS refuses says nothing about the record it was made for: a permission, a table or a
+A call that AWS refuses proves nothing about the record it was made for: a permission, a table or a
 queue is missing. No record is postponed for it. If a read is refused, it would be refused for every
 task, so the pass visits no more tasks. It still sends look-ahead Inspects, which need no record.
 """
@@ -285,7 +285,7 @@ class Supervisor:
         except _PlanUnreadable as unreadable:
             report.deferred += 1  # the entry stays due; a pass after the plan's repair handles it
             report.put_off.add(entry)
-            self._tell_of_plan(entry.task_id, shard, unreadable.problem, report)
+            self._report_plan(entry.task_id, shard, unreadable.problem, report)
             return []
         except Exception as problem:  # noqa: BLE001 - a record may break the machine in any way
             report.troubled += 1
@@ -375,7 +375,7 @@ class Supervisor:
         if decision.task.ended and not before.ended:
             report.archived += 1
 
-    def _tell_of_plan(
+    def _report_plan(
         self, task_id: str, shard: int, problem: UnreadableRecord, report: PassReport
     ) -> None:
         """Report an unreadable plan: log it once a pass, and add the task to its failure group."""

@@ -1,8 +1,8 @@
 """Commands: messages that ask the scheduler to do something with one task.
 
 The stack itself sends `start` and `inspect`. Operators and applications send the other commands.
-Such a command says who sends it and why. It is idempotent by its id. If it names the version of the
-task that its sender saw, it is refused when the task has another version.
+Such a command states its sender and reason. It is idempotent by its id. If it names the version of
+the task that its sender saw, it is refused when the task has another version.
 """
 
 import re

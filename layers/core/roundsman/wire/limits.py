@@ -94,7 +94,7 @@ def rejection_text(queue: str, body: str, problems: Sequence[Problem], limit: in
     """Return the message for the RejectedQueue, in at most `limit` bytes.
 
     If it would be longer, first problems and then the end of the body are left out. An additional
-    problem says so.
+    problem states it.
     """
 
     def text(body: str, problems: Sequence[Problem]) -> str:
@@ -110,10 +110,10 @@ def rejection_text(queue: str, body: str, problems: Sequence[Problem], limit: in
     left_out = len(problems) - len(kept)
     if left_out:
         kept.append(Problem("", f"and {left_out} more problems"))
-    said = Problem("", f"the message has {len(body)} characters; its end is left out here")
+    cut_off = Problem("", f"the message has {len(body)} characters; its end is left out here")
     if len(text(body, kept).encode()) <= limit:
         return text(body, kept)
-    kept.append(said)
+    kept.append(cut_off)
     room = _longest(len(body), lambda length: len(text(body[:length], kept).encode()) <= limit)
     return text(body[:room], kept)
 

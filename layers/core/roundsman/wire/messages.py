@@ -32,7 +32,7 @@ from roundsman.wire.fields import (
 
 VERSION = 1
 OPERATIONS = ("perform", "undo")
-SAYS_WHY = frozenset({Outcome.TRANSIENT, Outcome.PERMANENT, Outcome.HELD})
+NEEDS_ERROR = frozenset({Outcome.TRANSIENT, Outcome.PERMANENT, Outcome.HELD})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,7 +148,7 @@ class Reply:
     def event(self, claimant: Claimant, sender: str | None = None) -> Replied:
         """Return the reply as an event. `claimant` claims the steps that become ready after it.
 
-        `sender` is the principal that sent the message; the message itself does not say it.
+        `sender` is the principal that sent the message; the message itself does not contain it.
         """
         return Replied(
             claimant=claimant,
@@ -195,10 +195,10 @@ def read_reply(body: str) -> Reply:
             "retry_after": error.retry_after,
         }
     reply = REPLY.make(**values)
-    if reply.outcome in SAYS_WHY and reply.error is None:
-        fields.problem("error", f"a {reply.outcome} reply says why")
+    if reply.outcome in NEEDS_ERROR and reply.error is None:
+        fields.problem("error", f"missing in a {reply.outcome} reply")
     if reply.outcome is Outcome.WAITING and reply.until is None:
-        fields.problem("until", "a waiting reply says how long")
+        fields.problem("until", "missing in a waiting reply")
     fields.done()
     return reply
 

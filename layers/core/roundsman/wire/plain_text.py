@@ -46,9 +46,9 @@ class AlertText:
             self._lines += ["", f"{what_for}:"]
             self._lines += [f"    {sanitize(str(command))}" for command in found]
 
-    def item(self, name: str, said: str) -> None:
+    def item(self, name: str, sentence: str) -> None:
         """Add an order to the list of examples at the end of the text."""
-        self._items.append(f"    {sanitize(name)}  {sanitize(said)}")
+        self._items.append(f"    {sanitize(name)}  {sanitize(sentence)}")
 
     def text(self) -> str:
         """Return the complete text."""

@@ -191,14 +191,14 @@ def test_a_reminder_is_logged_and_counted_and_not_answered(
 
 
 class Closed:
-    """A guard that lets nothing through, and counts how often its `tell` was called."""
+    """A guard that lets nothing through, and counts how often its `publish_alerts` was called."""
 
     calls = 0
 
     def call(self, function: Callable[[], object], *, ends_at: int, asks: bool = False) -> Never:
         raise CallHeld("greeter is on hold by anna", until=NOW + 60_000)
 
-    def tell(self) -> None:
+    def publish_alerts(self) -> None:
         self.calls += 1
 
 

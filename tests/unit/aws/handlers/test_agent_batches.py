@@ -147,7 +147,7 @@ class Alerter:
     def call(self, function: Callable[[], object], *, ends_at: int, asks: bool = False) -> object:
         return function()
 
-    def tell(self) -> None:
+    def publish_alerts(self) -> None:
         self.sent_before.append(len(self.posted.found))
 
 

@@ -130,7 +130,7 @@ def test_a_tick_with_an_open_run_visits_it_until_the_next_tick(
     assert slept == []
     record = runs.load("b-1", "AROA:amy")
     assert record is not None
-    assert [note.said for note in runs.notes(record)] == [
+    assert [note.reason for note in runs.notes(record)] == [
         "its task has ended, and its retention too"
     ]
     assert '"reason":"finished"' in capsys.readouterr().out

@@ -168,7 +168,7 @@ def read_progress(text: str, record: str) -> RunProgress:
 
 def notes_text(notes: Sequence[OrderNote]) -> str:
     """Return orders that failed again or were refused as JSON text."""
-    return canonical_json([[one.order, one.failed, one.said] for one in notes])
+    return canonical_json([[one.order, one.failed, one.reason] for one in notes])
 
 
 def read_notes(text: str, record: str) -> list[OrderNote]:
@@ -180,8 +180,8 @@ def read_notes(text: str, record: str) -> list[OrderNote]:
 
 
 def _note(value: Json) -> OrderNote:
-    order, failed, said = _list(value)
-    return OrderNote(_one(order, str), _one(failed, bool), _one(said, str))
+    order, failed, reason = _list(value)
+    return OrderNote(_one(order, str), _one(failed, bool), _one(reason, str))
 
 
 def _sent(value: Json) -> InFlightOrder:
@@ -198,13 +198,13 @@ def _sent(value: Json) -> InFlightOrder:
 
 
 def _kind_json(kind: OrderGroup) -> Json:
-    return [kind.key, kind.said, kind.orders, list(kind.samples)]
+    return [kind.key, kind.reason, kind.orders, list(kind.samples)]
 
 
 def _kind(value: Json) -> OrderGroup:
-    key, said, orders, samples = _list(value)
+    key, reason, orders, samples = _list(value)
     names = tuple(_one(one, str) for one in _list(samples))
-    return OrderGroup(_one(key, str), _one(said, str), _one(orders, int), names)
+    return OrderGroup(_one(key, str), _one(reason, str), _one(orders, int), names)
 
 
 def _one(value: Json, kind: type[T]) -> T:

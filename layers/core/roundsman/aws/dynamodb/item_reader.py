@@ -163,14 +163,14 @@ cost less than memory that grows as long as the instance lives."""
 class ReportOnce:
     """Reports each unreadable attribute only once, although it is read again every few seconds."""
 
-    def __init__(self, tell: OnUnreadable) -> None:
-        self._tell = tell
-        self._told: set[str] = set()
+    def __init__(self, report: OnUnreadable) -> None:
+        self._report = report
+        self._reported: set[str] = set()
 
     def __call__(self, problem: UnreadableRecord) -> None:
         """Report the problem if it was not reported before."""
-        if str(problem) not in self._told:
-            if len(self._told) >= MOST_REPORTED:
-                self._told.clear()
-            self._told.add(str(problem))
-            self._tell(problem)
+        if str(problem) not in self._reported:
+            if len(self._reported) >= MOST_REPORTED:
+                self._reported.clear()
+            self._reported.add(str(problem))
+            self._report(problem)

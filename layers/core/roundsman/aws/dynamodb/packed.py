@@ -56,7 +56,7 @@ Row: TypeAlias = "dict[str, Packable]"
 
 
 class NotPacked(ValueError):
-    """Raised for bytes that are not packed attributes; the text says why, without the contents."""
+    """Raised for bytes that are not packed attributes; the text quotes no contents."""
 
 
 def packed(attributes: "Mapping[str, Value]") -> bytes:

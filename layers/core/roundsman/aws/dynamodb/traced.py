@@ -1,4 +1,4 @@
-"""The store of orders and tasks of a function that traces: it tells the tracer of each order."""
+"""The store of orders and tasks of a function that traces: it notes each order for the tracer."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 class TracedStore(DynamoStore):
-    """A DynamoStore. The task that a function reads or stores says which order it works for.
+    """A DynamoStore that notes the order of each task that a function reads or stores.
 
-    What is read together for several messages says so once it is stored.
+    A task that is read together with others, for several messages, is noted once it is stored.
     """
 
     def __init__(

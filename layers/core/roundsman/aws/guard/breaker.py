@@ -13,9 +13,9 @@ counts as a failure, except with WrongAddress: a service without the probe's pat
 its work.
 
 If the last call failed with an AccessError (a refused credential, a wrong address), the reason of
-the open circuit says so: only a person can repair that.
+the open circuit states it: only a person can repair that.
 
-Any other exception, and an OSError about a file, is probably a bug in the agent's code. It says
+Any other exception, and an OSError about a file, is probably a bug in the agent's code. It proves
 nothing about the service, so it neither counts as a failure, nor resets the count, nor closes the
 circuit. If it comes from the call that tried the service, the next call of the same instance tries
 again. A call of another instance may try once the lease of the first one is over, which lasts one
@@ -139,18 +139,18 @@ class Breaker:
     ) -> T:
         """Call the function unless the circuit is open. Raises CallHeld as `Guard.call` does."""
         seen: list[CircuitTransition] = []
-        told: list[_Answer[T]] = []
+        answers: list[_Answer[T]] = []
 
         def protected() -> _Answer[T]:
             answer = self._answer_of(function, asks=asks)
             if asks:
-                told.append(answer)
+                answers.append(answer)
                 raise _OnlyAsked
             return answer
 
         def noted(transition: CircuitTransition) -> None:
             seen.append(transition)
-            self._tell(transition)
+            self._note_transition(transition)
 
         guarded = circuit_breaker(
             name=self._circuit,
@@ -164,7 +164,7 @@ class Breaker:
         except _Failed as failure:
             ended = _Answer(error=failure.error)
         except _OnlyAsked:
-            ended = told[0]
+            ended = answers[0]
         except Exception as error:
             circuit = self._circuit_by_now(seen)
             if circuit and circuit.state is CircuitState.OPEN:
@@ -177,7 +177,7 @@ class Breaker:
             return ended.value()
         circuit = None if ended.is_final else self._circuit_by_now(seen)
         # The answer to a probe does not change the circuit; this call may have made it half open.
-        up = (CircuitState.CLOSED, CircuitState.HALF_OPEN) if told else (CircuitState.CLOSED,)
+        up = (CircuitState.CLOSED, CircuitState.HALF_OPEN) if answers else (CircuitState.CLOSED,)
         if circuit and circuit.state not in up:
             raise self._held_back(circuit, called=True) from ended.error
         raise ended.error
@@ -199,7 +199,7 @@ class Breaker:
             logger().warning("the circuit could not be read", extra=where(error))
             return None
 
-    def _tell(self, transition: CircuitTransition) -> None:
+    def _note_transition(self, transition: CircuitTransition) -> None:
         opened_at = (transition.opened_at or 0) * SECOND
         match transition.from_state, transition.to_state:
             case CircuitState.CLOSED, CircuitState.OPEN:
@@ -253,8 +253,8 @@ class Breaker:
         except (TransientError, OSError) as error:
             failure = error
         # Other messages may quote an order.
-        said = f": {failure}" if isinstance(failure, AccessError) else ""
-        self._last_error = f"{type(failure).__name__}{said}"[:LONGEST_REASON]
+        message = f": {failure}" if isinstance(failure, AccessError) else ""
+        self._last_error = f"{type(failure).__name__}{message}"[:LONGEST_REASON]
         raise _Failed(failure)  # outside the except block: without a context, which would be logged
 
 

@@ -89,7 +89,7 @@ class CircuitEvents:
         if self._renewed_at is None or now - self._renewed_at >= RENEWED_EVERY:
             self._renew(until, why)
 
-    def tell(self) -> None:
+    def publish_alerts(self) -> None:
         """Publish the alerts. An alert that fails is logged, and tried again at the next request.
 
         This instance keeps at most the newest KEPT alerts until then.
@@ -100,8 +100,8 @@ class CircuitEvents:
                 self._publish(alert)
             except Exception as error:  # noqa: BLE001  # an alert must not fail the request
                 count("AlertsFailed")
-                told = {"kind": alert.attributes["kind"], "agent": self._agent}
-                logger().error("alert not published", extra={**told, **where(error)})
+                fields = {"kind": alert.attributes["kind"], "agent": self._agent}
+                logger().error("alert not published", extra={**fields, **where(error)})
                 self._alerts.append(alert)
 
     def _renew(self, until: int, why: str) -> None:

@@ -87,9 +87,9 @@ class AgentGuard:
         self._has_asked = asks
         return self._breaker.call(function, ends_at=ends_at, asks=asks)
 
-    def tell(self) -> None:
+    def publish_alerts(self) -> None:
         """Publish the alerts that the calls so far have caused, when no step waits."""
-        self._news.tell()
+        self._news.publish_alerts()
 
 
 def guard_of(

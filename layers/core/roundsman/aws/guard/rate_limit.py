@@ -55,7 +55,7 @@ class RateLimit:
         self._table = control_table
         self._record = f"rate#{agent}"
         self._key: Item = {"ControlId": text(self._record)}
-        self._said = f"{calls_per_second:g}"
+        self._limit_text = f"{calls_per_second:g}"
         self._interval = -int(-SECOND * MICROSECOND // calls_per_second)  # rounded up
         self._clock = clock
         self._sleep = sleep
@@ -96,7 +96,7 @@ class RateLimit:
             if self._next_at > latest:
                 break
         raise RateLimited(
-            f"{self._agent} has reached its limit of {self._said} calls per second",
+            f"{self._agent} has reached its limit of {self._limit_text} calls per second",
             until=self._return_at(),
         )
 

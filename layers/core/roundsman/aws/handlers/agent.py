@@ -114,10 +114,10 @@ def _function_of(agent: Agent, settings: AgentSettings) -> "AgentFunction":
     return made
 
 
-class TellingGuard(Guard, Protocol):
+class AlertingGuard(Guard, Protocol):
     """A guard that publishes alerts."""
 
-    def tell(self) -> None:
+    def publish_alerts(self) -> None:
         """Publish the pending alerts. Call it when no step waits for it. It does not raise."""
 
 
@@ -131,7 +131,7 @@ class AgentFunction:
     outbox: Outbox
     """Only for rejected messages: requests that no agent can ever answer."""
     notes: ReadNotes
-    guard: TellingGuard | None = None
+    guard: AlertingGuard | None = None
     """The guard of the agent's service, for all instances; None lets every call pass."""
     clock: Clock = now
     sleep: Callable[[int], None] = sleep
@@ -175,7 +175,7 @@ class AgentFunction:
 
     @cached_property
     def _send_buffer(self) -> SendBuffer:
-        return SendBuffer(self.sqs, clock=self.clock, late=self._say_silenced)
+        return SendBuffer(self.sqs, clock=self.clock, late=self._log_late_reply)
 
     @cached_property
     def _dead_letters(self) -> DeadLetters:
@@ -193,7 +193,7 @@ class AgentFunction:
                 function_ends_at=function_ends_at,
                 report=_log_unexpected,
                 guard=self.guard or NoGuard(),
-                say=self._show,
+                send_now=self._show,
                 sleep=lambda seconds: self.sleep(round(seconds * SECOND)),
                 jitter=random.random,
                 call_notes=self.call_notes,
@@ -215,7 +215,7 @@ class AgentFunction:
                     self.send_replies()
             finally:
                 if self.guard is not None:
-                    self.guard.tell()
+                    self.guard.publish_alerts()
 
     def _send_what_cannot_wait(self, request: AgentRequest, function_ends_at: int) -> None:
         """Send the buffered replies that must not wait until the attempt of this request ends."""
@@ -255,7 +255,7 @@ class AgentFunction:
         }
         self.tracer.request(request.task_id, notes)
 
-    def _say_silenced(self, post: OutgoingMessage) -> None:
+    def _log_late_reply(self, post: OutgoingMessage) -> None:
         """Log a reply that was not sent in time. The outcome of its attempt is logged already."""
         reply, now = read_reply(post.body), self.clock()
         of_step = step_keys(reply.step)

@@ -160,8 +160,8 @@ def _finish_reply(tracer: Tracer, reply: Reply, result: Handled | Exception) -> 
         raise result
     attempt = attempt_of(reply.lock)
     with log_keys(task_id=reply.task_id, **step_keys(reply.step), attempt=attempt):
-        said = None if reply.outcome is Outcome.SUCCEEDED else f"reply {reply.outcome}"
-        _report(said, result, _times(reply, result, now()))
+        outcome = None if reply.outcome is Outcome.SUCCEEDED else f"reply {reply.outcome}"
+        _report(outcome, result, _times(reply, result, now()))
 
 
 def _times(reply: Reply, handled: Handled, at: int) -> dict[str, int]:

@@ -71,7 +71,7 @@ def batch_handler(
                 else:
                     _cancel(asked, message)
         except RejectedOrder as rejected:
-            _tell_rejected(rejected)
+            _send_rejected_status(rejected)
             raise
 
     def _submit(order: ValidOrder) -> None:
@@ -86,7 +86,7 @@ def batch_handler(
         parts.tracer.note("outcome", "cancellation passed on")
         logger().info("cancellation", extra={"reason": submitted.reason})
 
-    def _tell_rejected(rejected: RejectedOrder) -> None:
+    def _send_rejected_status(rejected: RejectedOrder) -> None:
         if rejected.reply_to is None:
             return
         try:

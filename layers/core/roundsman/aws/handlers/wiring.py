@@ -105,7 +105,7 @@ def _parts(
     history_table: str | None,
     outbox: AwsOutbox,
 ) -> Adapters:
-    client, table, tell = clients.dynamodb, settings.control_table, ReportOnce(log_unreadable)
+    client, table, report = clients.dynamodb, settings.control_table, ReportOnce(log_unreadable)
     return Adapters(
         store=_store(clients, settings, history_table, tracer),
         plans=DynamoPlans(client, control_table=table, clock=now),
@@ -113,11 +113,11 @@ def _parts(
             client,
             control_table=table,
             clock=now,
-            on_unreadable=tell,
+            on_unreadable=report,
             depth_of=partial(_depth_of, clients, settings.scheduler_queue_url),
         ),
-        leases=DynamoLeases(client, control_table=table, on_unreadable=tell),
-        groups=DynamoGroups(client, control_table=table, on_unreadable=tell),
+        leases=DynamoLeases(client, control_table=table, on_unreadable=report),
+        groups=DynamoGroups(client, control_table=table, on_unreadable=report),
         outbox=outbox,
         sqs=clients.sqs,
         dynamodb=client,
@@ -176,7 +176,7 @@ def report_owed(delivered: OwedResult) -> None:
         )
     for owed in delivered.still_owed:
         logger().warning("message not sent yet; still owed", extra={"owed": owed.name})
-    for reason in delivered.untold:
+    for reason in delivered.unpublished:
         count("AlertsFailed")
         logger().error(
             "alert not published; the supervisor will publish it", extra={"reason": reason}

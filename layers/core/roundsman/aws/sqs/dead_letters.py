@@ -10,7 +10,7 @@ The queue's redrive policy defines which delivery is the last. The function read
 because a setting could differ from what SQS does; a function has that permission anyway.
 
 The queues of an order's progress have a policy of three hours, because a table that is throttled,
-or a deployment that fails, says nothing about a message. Their functions give a message up earlier
+or a deployment that fails, proves nothing about a message. Their functions give up a message sooner
 (`DeadLetters.gives_up_after`), but only at a failure of its own: any exception except TryAgain and
 CallRefused. SQS counts deliveries and not failures, so that a message which was throttled before is
 given up at its first failure of its own.
@@ -162,11 +162,11 @@ def reason_of(error: Exception) -> str:
     if isinstance(rejected, InvalidMessage):
         many = len(rejected.problems)
         found = "a problem" if many == 1 else f"{many} problems"
-        return f"the message has {found} and was not sent to the RejectedQueue: {_said(error)}"
-    return _said(error)
+        return f"the message has {found} and was not sent to the RejectedQueue: {_why(error)}"
+    return _why(error)
 
 
-def _said(error: Exception) -> str:
+def _why(error: Exception) -> str:
     if isinstance(error, InvalidMessage) or not isinstance(error, RoundsmanError):
         return f"unexpected {type(error).__name__}"
     return str(error) or type(error).__name__

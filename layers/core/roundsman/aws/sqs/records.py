@@ -31,8 +31,8 @@ class SqsRecord:
 
         That is the `SenderId`: `AROAEXAMPLE:session` for a role, `AIDAEXAMPLE` for an IAM user.
         """
-        said = self.system.get("SenderId")
-        return said if isinstance(said, str) and said else None
+        found = self.system.get("SenderId")
+        return found if isinstance(found, str) and found else None
 
     @property
     def trace(self) -> str | None:
@@ -42,8 +42,8 @@ class SqsRecord:
 
     def number(self, name: str, absent: int) -> int:
         """The attribute `name` of `system` as a number; `absent` if it is not one."""
-        said = str(self.system.get(name, absent))
-        return int(said) if said.isdecimal() else absent
+        found = str(self.system.get(name, absent))
+        return int(found) if found.isdecimal() else absent
 
 
 def entries_of(event: Mapping[str, object]) -> list[object]:
