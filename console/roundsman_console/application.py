@@ -7,10 +7,10 @@ from importlib import import_module
 from pathlib import Path
 from traceback import extract_tb
 
+from roundsman.definition.workflow import Workflow
 from roundsman.errors import RejectedOrder
 from roundsman.model.json import parse_json
 from roundsman.model.task import TASK_ID
-from roundsman.model.workflow import Workflow
 from roundsman.submission.events import ORDER_ID, EventReader
 from roundsman_console.cli_errors import ConsoleError
 from roundsman_console.inspector.clock import now

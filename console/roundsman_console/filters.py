@@ -10,8 +10,8 @@ from typing import Annotated, TypeAlias
 import typer
 
 from roundsman.model.instants import SECOND, format_duration
+from roundsman.model.priority import Priority
 from roundsman.model.states import TaskState
-from roundsman.model.workflow import Priority
 from roundsman_console.cli_errors import USAGE, ConsoleError
 from roundsman_console.inspector.read.selection import TAGS, Selection
 from roundsman_console.inspector.sanitize import inert

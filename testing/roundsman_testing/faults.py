@@ -11,13 +11,13 @@ from functools import partial
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from roundsman.agents.call_notes import Begun
+from roundsman.definition.plan import Plan
 from roundsman.errors import CallRefused, Problem, Throttled, TryAgain
 from roundsman.model.bulk_run import BulkRecord, ListedRun, OrderNote, PlannedOrder, Run, RunRequest
 from roundsman.model.events import Agents, HistoryRow
 from roundsman.model.failure import Group
 from roundsman.model.holds import Hold
 from roundsman.model.leases import Leases
-from roundsman.model.plan import Plan
 from roundsman.model.queue_lag import ReadMark
 from roundsman.model.scheduler_queues import QueueDepth
 from roundsman.model.task import Task

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 
-from roundsman.model.plan import Plan, StepPlan
+from roundsman.definition.plan import Plan, StepPlan
 from roundsman.model.task import StepRecord, Task, item_place
 
 

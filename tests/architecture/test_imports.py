@@ -73,7 +73,7 @@ OF_POWERTOOLS = {
     "aws_lambda_powertools.utilities.data_classes",
     "asyncio",  # by its batch processor
 }
-OF_ORDERS = {"workflows", "roundsman.model.input_types", "roundsman.submission.events"}
+OF_ORDERS = {"workflows", "roundsman.definition.input_types", "roundsman.submission.events"}
 SPARED = {
     "submission": {
         *OF_AGENTS,
@@ -157,7 +157,7 @@ def test_pytest_starts_without_what_only_the_fixtures_need() -> None:
         *STACK_KIT,
         "jmespath",
         "tenacity",
-        "roundsman.model.workflow",
+        "roundsman.definition.workflow",
         "roundsman_testing.world.world",
     }
     code = f"import sys, roundsman_testing.plugin; print(*{heavy} & set(sys.modules))"

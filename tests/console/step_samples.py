@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 
+from roundsman.definition.plan import Plan, plan_of
+from roundsman.definition.workflow import Retry, Step, Workflow
 from roundsman.engine.new_task import ProcessingOptions, new_task
 from roundsman.model.holds import OPERATOR, Hold
-from roundsman.model.plan import Plan, plan_of
 from roundsman.model.task import StepRecord, Task
-from roundsman.model.workflow import Retry, Step, Workflow
 
 AT = 1_800_000_000_000
 """When all is printed: 2027-01-15T08:00:00Z."""

@@ -8,15 +8,15 @@ from typer.testing import CliRunner
 
 from roundsman.agents.callbacks import callback_token
 from roundsman.client import Client, InvalidCall
+from roundsman.definition.plan import plan_of
+from roundsman.definition.workflow import Workflow
 from roundsman.engine.due import with_due_entry
 from roundsman.engine.history import ANSWERED
 from roundsman.engine.new_task import ProcessingOptions, new_task
 from roundsman.errors import PermanentError
 from roundsman.model.events import CommandSource, Outcome
-from roundsman.model.plan import plan_of
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepRecord, Termination
-from roundsman.model.workflow import Workflow
 from roundsman.ports import OrderRow
 from roundsman.wire.messages import Reply, read_request
 from roundsman_console.cli._act import print_result

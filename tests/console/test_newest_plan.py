@@ -8,8 +8,8 @@ from typing import TypedDict
 
 import pytest
 
-from roundsman.model.plan import plan_of
-from roundsman.model.workflow import Retry, Workflow
+from roundsman.definition.plan import plan_of
+from roundsman.definition.workflow import Retry, Workflow
 from tests.console.operators import Operator, document
 from tests.moto.orders import ALL_EFFECTS, order
 from workflows.registry import WORKFLOWS

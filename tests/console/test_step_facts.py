@@ -8,12 +8,12 @@ from datetime import timedelta
 import pytest
 from rich.console import Console
 
+from roundsman.definition.plan import plan_of
+from roundsman.definition.workflow import Retry, Workflow
 from roundsman.engine.agent_holds import HELD
 from roundsman.model.holds import BREAKER, Hold
-from roundsman.model.plan import plan_of
 from roundsman.model.states import ProcessState
 from roundsman.model.task import AfterUndo, Effect, StepError, StepRecord
-from roundsman.model.workflow import Retry, Workflow
 from roundsman_console.cli.show import steps_table
 from roundsman_console.inspector.views.step_text import span, step_facts
 from roundsman_console.inspector.views.step_waits import waits_of

@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
+from roundsman.definition.plan import plan_of
 from roundsman.engine.due import with_due_entry
 from roundsman.engine.new_task import ProcessingOptions, new_task
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.json import Json
-from roundsman.model.plan import plan_of
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Owed, StepRecord, Task
 from roundsman.ports import OrderRow

@@ -6,9 +6,9 @@ from datetime import timedelta
 import pytest
 
 from roundsman.aws.dynamodb.control import STORED_FOR, DynamoPlans
+from roundsman.definition.plan import plan_of
 from roundsman.errors import UnreadableRecord
 from roundsman.model.json import sha256
-from roundsman.model.plan import plan_of
 from roundsman_testing.memory import TABLES, MemoryPlans, tables_in_memory
 from tests.contract.samples import NOW, PLAN
 from tests.contract.worlds import World

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from roundsman import Retry, Step, Undo, Workflow
+from roundsman.definition.workflow import Compensation
 from roundsman.model.events import CommandSource, Resubmit
 from roundsman.model.states import TaskState
-from roundsman.model.workflow import Compensation
 from roundsman.wire.commands import command_of
 from roundsman_testing.stack import Stack
 from tests.moto.orders import ALL_EFFECTS, order

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from roundsman.definition.plan import plan_of
+from roundsman.definition.workflow import Step, Workflow
 from roundsman.engine.requests import request_for
 from roundsman.errors import DefinitionError
-from roundsman.model.plan import plan_of
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.workflow import Step, Workflow
 from tests.support.fan_out_stories import lines
 from tests.support.machine_world import World
 

@@ -17,12 +17,12 @@ from functools import cache
 from hashlib import sha256
 from typing import TypeAlias
 
+from roundsman.definition.plan import Plan, StepPlan
 from roundsman.engine.agent_holds import MAX_VIEW_AGE
 from roundsman.engine.decision import SKEW
 from roundsman.engine.due import BRIEFLY_LATE, START_WITHIN, Lane
 from roundsman.engine.request_deadlines import patience_of
 from roundsman.engine.timeouts import LONGEST_CHECK_AFTER
-from roundsman.model.plan import Plan, StepPlan
 from roundsman.model.states import ProcessState
 from roundsman.model.task import PERFORM, Owed, StepError, StepRecord, Task, step_of
 

@@ -8,6 +8,17 @@ that becomes due.
 from dataclasses import replace
 from datetime import timedelta
 
+from roundsman.definition.plan import Plan, plan_of
+from roundsman.definition.workflow import (
+    Archive,
+    Compensation,
+    Retry,
+    Step,
+    Strategy,
+    Undo,
+    Wait,
+    Workflow,
+)
 from roundsman.model.corrections import Change
 from roundsman.model.events import (
     Cancel,
@@ -22,17 +33,6 @@ from roundsman.model.events import (
     UndoAsked,
 )
 from roundsman.model.instants import MINUTE
-from roundsman.model.plan import Plan, plan_of
-from roundsman.model.workflow import (
-    Archive,
-    Compensation,
-    Retry,
-    Step,
-    Strategy,
-    Undo,
-    Wait,
-    Workflow,
-)
 from tests.exploration.canonical import T0
 from tests.exploration.model import Configuration
 

@@ -26,11 +26,11 @@ from dataclasses import dataclass, field, replace
 from itertools import permutations
 from typing import TypeVar
 
+from roundsman.definition.plan import Plan
 from roundsman.engine.decision import SKEW
 from roundsman.engine.due import Lane
 from roundsman.engine.new_task import ProcessingOptions, new_task
 from roundsman.model.events import OperatorEvent, Resolve
-from roundsman.model.plan import Plan
 from roundsman.model.task import PERFORM, UNDO, Task, idempotency_key, operation_of, step_of
 from roundsman.wire.messages import AgentRequest
 from tests.exploration.answers import ENDINGS

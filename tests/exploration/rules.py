@@ -8,9 +8,9 @@ faults stop is in `course`.
 
 from collections.abc import Iterator
 
+from roundsman.definition.plan import Plan
 from roundsman.engine.decision import SKEW, STATUSES
 from roundsman.engine.due import Lane, start_interval
-from roundsman.model.plan import Plan
 from roundsman.model.states import DONE, ProcessState, TaskState
 from roundsman.model.task import Effect, StepRecord, Task, step_of
 from roundsman_testing.invariants.rules import Invariant, of_effects, of_record

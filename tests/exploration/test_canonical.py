@@ -9,9 +9,9 @@ from dataclasses import fields, replace
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from roundsman.definition.plan import Plan
 from roundsman.engine.decision import SKEW
 from roundsman.engine.new_task import ProcessingOptions, new_task
-from roundsman.model.plan import Plan
 from roundsman.model.task import StepRecord, Task
 from roundsman.wire.messages import AgentRequest
 from tests.exploration.answers import ANSWERS

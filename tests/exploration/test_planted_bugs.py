@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 import pytest
 
+from roundsman.definition.plan import Plan, StepPlan
 from roundsman.engine import (
     attempts,
     compensation,
@@ -30,7 +31,6 @@ from roundsman.engine.due import with_due_entry
 from roundsman.engine.transitions import StepEvent, TaskEvent, task_transition
 from roundsman.model.events import Agents, Claimant, Decision, Event, Replied, Resolve, Resubmit
 from roundsman.model.json import Json
-from roundsman.model.plan import Plan, StepPlan
 from roundsman.model.scheduler_queues import NOTHING_KNOWN, SchedulerQueues
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import AfterUndo, Effect, StepError, StepRecord, Task

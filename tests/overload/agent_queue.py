@@ -16,6 +16,8 @@ from itertools import count
 
 from roundsman.agents.agent import Agent, NoReply
 from roundsman.agents.request import StepRequest
+from roundsman.definition.plan import plan_of
+from roundsman.definition.workflow import Compensation, Retry, Step, Undo, Workflow
 from roundsman.engine.due import due, without_owed
 from roundsman.engine.machine import decide
 from roundsman.engine.new_task import ProcessingOptions, new_task
@@ -23,11 +25,9 @@ from roundsman.engine.requests import request_for
 from roundsman.errors import TransientError
 from roundsman.model.events import Agents, Claimant, Event, Inspect, InspectAt, SendRequest, Start
 from roundsman.model.instants import MINUTE, SECOND
-from roundsman.model.plan import plan_of
 from roundsman.model.queue_lag import ReadMark, ReadMarkWriter, view_of_mark
 from roundsman.model.states import TaskState
 from roundsman.model.task import PERFORM, Task
-from roundsman.model.workflow import Compensation, Retry, Step, Undo, Workflow
 from roundsman.wire.messages import AgentRequest, Reply
 
 T0 = 1_800_000_000_000

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from roundsman.definition.workflow import Compensation, Retry, Step, Undo, Workflow
 from roundsman.model.states import TaskState
-from roundsman.model.workflow import Compensation, Retry, Step, Undo, Workflow
 from roundsman.wire.commands import read_command
 from roundsman_testing import FOR_EVER, Capacity, World
 from roundsman_testing.world.capacity import SCHEDULER

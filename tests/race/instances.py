@@ -23,8 +23,8 @@ from botocore.compat import HTTPHeaders
 from roundsman.aws.dynamodb.control import DynamoPlans
 from roundsman.aws.dynamodb.tasks import DynamoStore
 from roundsman.aws.queue_urls import request_queue_url
+from roundsman.definition.plan import Plan, plan_of
 from roundsman.engine.new_task import ProcessingOptions, new_task
-from roundsman.model.plan import Plan, plan_of
 from roundsman.ports import OrderRow
 from roundsman.wire.commands import Command
 from roundsman.wire.messages import AgentRequest, read_request

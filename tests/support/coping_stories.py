@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from datetime import timedelta
 
+from roundsman.definition.workflow import Compensation, Retry, Undo
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.events import AgentView
 from roundsman.model.instants import SECOND
-from roundsman.model.workflow import Compensation, Retry, Undo
 from tests.support.machine_world import T0, World, plan, step
 
 ONCE = Retry(max_attempts=1)

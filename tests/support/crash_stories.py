@@ -3,10 +3,10 @@
 from datetime import timedelta
 
 from roundsman.agents.callbacks import Callback
+from roundsman.definition.workflow import Archive
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.states import TaskState
 from roundsman.model.task import UNDO
-from roundsman.model.workflow import Archive
 from roundsman_testing.world.queues import REPLIES
 from roundsman_testing.world.services import FOR_EVER
 from tests.support.crash_story import (

@@ -6,13 +6,13 @@ from datetime import timedelta
 
 from roundsman.agents.agent import Agent
 from roundsman.agents.request import StepRequest
+from roundsman.definition.workflow import Archive, Compensation, Retry, Undo, Wait, Workflow
 from roundsman.engine.decision import STATUSES
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.holds import BREAKER
 from roundsman.model.instants import milliseconds
 from roundsman.model.states import TaskState
 from roundsman.model.task import PERFORM
-from roundsman.model.workflow import Archive, Compensation, Retry, Undo, Wait, Workflow
 from roundsman.wire.messages import read_request
 from roundsman_testing import Circuit, World
 from roundsman_testing.world.queues import REQUESTS

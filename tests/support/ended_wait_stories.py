@@ -1,8 +1,8 @@
 """Stories of a step that waits for its callback when its task begins to end."""
 
+from roundsman.definition.workflow import Archive, Compensation, Retry, Strategy, Undo
 from roundsman.model.events import Decision, Outcome
 from roundsman.model.task import PERFORM, StepError
-from roundsman.model.workflow import Archive, Compensation, Retry, Strategy, Undo
 from tests.support.machine_world import World, plan, step
 
 FENCED = Compensation(fences_late_performs=True)

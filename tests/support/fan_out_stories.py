@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
+from roundsman.definition.plan import Plan
+from roundsman.definition.workflow import Archive, Compensation, Retry, Step, Strategy, Undo
 from roundsman.model.json import Json
-from roundsman.model.plan import Plan
-from roundsman.model.workflow import Archive, Compensation, Retry, Step, Strategy, Undo
 from tests.support.machine_world import World, plan, step
 
 ONCE = Retry(max_attempts=1)

@@ -4,6 +4,7 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 
+from roundsman.definition.workflow import MOST_STEPS
 from roundsman.engine.operator import KEPT_COMMANDS
 from roundsman.model.corrections import Change, corrections_size
 from roundsman.model.json import size_in_bytes
@@ -30,7 +31,6 @@ from roundsman.model.task import (
     Task,
     Termination,
 )
-from roundsman.model.workflow import MOST_STEPS
 from roundsman.submission.processing import LONGEST_URL
 from roundsman.wire.commands import LONGEST_COMMAND_ID, LONGEST_REASON
 from tests.contract.samples import NOW, born

@@ -4,9 +4,9 @@ The named invariants are the public ones, which worlds of whole stacks are held 
 here beside them is the machine's own.
 """
 
+from roundsman.definition.plan import Plan
 from roundsman.model.events import Decision, Event, Inspect, Replied, SendRequest
 from roundsman.model.failure import failure_of
-from roundsman.model.plan import Plan
 from roundsman.model.states import DONE, ProcessState, TaskState
 from roundsman.model.task import LATE_ANSWER, PERFORM, Task, operation_of
 from roundsman_testing.invariants.rules import of_change

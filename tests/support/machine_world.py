@@ -6,6 +6,8 @@ from datetime import timedelta
 from itertools import count
 from typing import TypedDict, Unpack
 
+from roundsman.definition.plan import Plan, plan_of
+from roundsman.definition.workflow import Compensation, Retry, Step, Strategy, Workflow
 from roundsman.engine.due import without_owed
 from roundsman.engine.machine import decide
 from roundsman.engine.new_task import ProcessingOptions, new_task
@@ -33,11 +35,10 @@ from roundsman.model.events import (
 )
 from roundsman.model.instants import SECOND
 from roundsman.model.json import Json
-from roundsman.model.plan import Plan, plan_of
+from roundsman.model.priority import Priority
 from roundsman.model.scheduler_queues import NOTHING_KNOWN, SchedulerQueues
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect, StepError, StepRecord, Task, idempotency_key, operation_of
-from roundsman.model.workflow import Compensation, Priority, Retry, Step, Strategy, Workflow
 from tests.support.machine_checks import OPEN, check
 
 T0 = 1_800_000_000_000

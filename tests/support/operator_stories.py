@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
+from roundsman.definition.workflow import Compensation, Retry
 from roundsman.errors import Refused
 from roundsman.model.states import TaskState
-from roundsman.model.workflow import Compensation, Retry
 from tests.support.machine_world import World, plan, step
 
 ONCE = Retry(max_attempts=1)

@@ -14,6 +14,7 @@ from roundsman.alerts import group_alert
 from roundsman.aws.dynamodb import control, settled, tasks
 from roundsman.aws.dynamodb.tasks import DynamoStore
 from roundsman.aws.guard.guard import OperatorsHold
+from roundsman.definition.plan import StepPlan
 from roundsman.engine import (
     agent_holds,
     attempts,
@@ -39,7 +40,6 @@ from roundsman.model.bulk_run import (
 )
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import MINUTE
-from roundsman.model.plan import StepPlan
 from roundsman.model.states import ProcessState
 from roundsman.model.task import Owed, SettledRow, Task
 from roundsman.ports import Saved, Superseded

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from datetime import timedelta
 
+from roundsman.definition.workflow import Retry
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.events import Reconcile
 from roundsman.model.instants import SECOND
 from roundsman.model.states import TaskState
-from roundsman.model.workflow import Retry
 from tests.support.machine_world import T0, World, plan, step
 from tests.support.undo_stories import FENCED, undoing
 

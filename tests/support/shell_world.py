@@ -7,14 +7,14 @@ world's stores and its outbox. Faults are in wrappers around the ports: nothing 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from roundsman.definition.plan import Plan
 from roundsman.engine.due import Lane, due, lane_key
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.events import Agents, AgentView, Outcome
 from roundsman.model.instants import SECOND
 from roundsman.model.json import Json, parse_json
-from roundsman.model.plan import Plan
+from roundsman.model.priority import Priority
 from roundsman.model.task import StepError, Task, idempotency_key
-from roundsman.model.workflow import Priority
 from roundsman.ports import Clock, Outbox
 from roundsman.scheduler.scheduler import Scheduler
 from roundsman.submission.submission import Submission, Submitted, ValidOrder

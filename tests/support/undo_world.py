@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
+from roundsman.definition.plan import Plan
 from roundsman.engine.due import due
 from roundsman.engine.requests import request_for
 from roundsman.errors import Refused
@@ -28,7 +29,6 @@ from roundsman.model.events import (
     UndoAsked,
 )
 from roundsman.model.instants import SECOND
-from roundsman.model.plan import Plan
 from roundsman.model.states import DONE, ProcessState, TaskState
 from roundsman.model.task import PERFORM, UNDO, StepError, idempotency_key, step_of
 from roundsman.wire.messages import AgentRequest

@@ -2,10 +2,10 @@
 
 from datetime import timedelta
 
+from roundsman.definition.workflow import Compensation, Retry, Step, Undo
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.engine.requests import request_for
 from roundsman.model.instants import SECOND
-from roundsman.model.workflow import Compensation, Retry, Step, Undo
 from roundsman.wire.messages import AgentRequest
 from tests.support.machine_world import REPLY_TO, World, plan, step
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from datetime import timedelta
 
-from roundsman.model.workflow import Compensation, Retry, Step, Strategy, Undo, Workflow
+from roundsman.definition.workflow import Compensation, Retry, Step, Strategy, Undo, Workflow
 from roundsman_testing import World
 from roundsman_testing.world.capacity import Invocation, reader_of
 from roundsman_testing.world.queues import A_FUNCTION, REQUESTS, QueuedMessage

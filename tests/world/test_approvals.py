@@ -9,9 +9,9 @@ import pytest
 
 from roundsman import Agent, Callback, Json, PermanentError, StepRequest, TransientError
 from roundsman.agents.callbacks import succeeded_reply, token_of_wait
+from roundsman.definition.workflow import Compensation, Retry, Undo, Workflow
 from roundsman.errors import InvalidToken, NotWaiting
 from roundsman.model.instants import MINUTE, milliseconds
-from roundsman.model.workflow import Compensation, Retry, Undo, Workflow
 from roundsman.wire.messages import read_reply
 from roundsman_testing import FOR_EVER, Fault, Faults, TaskState, World, crash_everywhere
 from roundsman_testing.world.queues import COMMANDS, REPLIES, REQUESTS

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 
+from roundsman.definition.workflow import Archive, Step
 from roundsman.engine.bulk_eligibility import NOT_BY_THIS_RUN
 from roundsman.errors import UnreadableRecord
 from roundsman.model.bulk_run import (
@@ -29,7 +30,6 @@ from roundsman.model.events import (
 )
 from roundsman.model.instants import SECOND
 from roundsman.model.states import TaskState
-from roundsman.model.workflow import Archive, Step
 from roundsman_testing import Fault, Faults, World, crash_everywhere
 from roundsman_testing.world.queues import COMMANDS, OPERATOR_SENDER
 from tests.world.shop import (

@@ -7,9 +7,9 @@ from typing import Annotated, NotRequired, TypedDict
 import pytest
 
 from roundsman import InvalidInput, Masked, Text
+from roundsman.definition.workflow import Archive, Workflow
 from roundsman.model.json import Json, canonical_json
 from roundsman.model.states import TaskState
-from roundsman.model.workflow import Archive, Workflow
 from roundsman.wire.messages import read_request
 from roundsman_testing import World
 from roundsman_testing.world.queues import REQUESTS, QueuedMessage

@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
+from roundsman.definition.workflow import Archive, Undo
 from roundsman.model.instants import iso, milliseconds
-from roundsman.model.workflow import Archive, Undo
 from roundsman_testing import TaskState, World
 from tests.world.shop import FENCED, MINUTE, a_step, a_workflow
 

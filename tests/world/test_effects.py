@@ -9,10 +9,10 @@ from roundsman.agents.agent import Agent
 from roundsman.agents.http import RemoteService
 from roundsman.agents.outcomes import DidNotHappen, Happened
 from roundsman.agents.request import StepRequest
+from roundsman.definition.workflow import Archive, Retry
 from roundsman.errors import CredentialRefused, PermanentError, TransientError
 from roundsman.model.json import Json
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.workflow import Archive, Retry
 from roundsman_testing import Fault, World
 from roundsman_testing.world.queues import REPLIES, REQUESTS
 from roundsman_testing.world.services import CallEnd

@@ -10,13 +10,14 @@ from roundsman.agents import agent as agents
 from roundsman.agents.agent import NO_HANDLER, Agent
 from roundsman.agents.outcomes import permanent
 from roundsman.agents.request import StepRequest
+from roundsman.definition.plan import plan_of
+from roundsman.definition.workflow import Archive, Retry
 from roundsman.errors import DefinitionError
 from roundsman.model.holds import BREAKER
 from roundsman.model.instants import MINUTE, SECOND
-from roundsman.model.plan import plan_of
+from roundsman.model.priority import Priority
 from roundsman.model.scheduler_queues import QueueDepth
 from roundsman.model.states import TaskState
-from roundsman.model.workflow import Archive, Priority, Retry
 from roundsman_testing import (
     FOR_EVER,
     Capacity,

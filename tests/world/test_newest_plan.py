@@ -8,11 +8,11 @@ import pytest
 
 from roundsman.agents.agent import Agent
 from roundsman.agents.request import StepRequest
+from roundsman.definition.plan import plan_of
+from roundsman.definition.workflow import Archive, Retry, Step, Undo, Workflow
 from roundsman.errors import InvalidInput, PermanentError
 from roundsman.model.json import Json
-from roundsman.model.plan import plan_of
 from roundsman.model.states import TaskState
-from roundsman.model.workflow import Archive, Retry, Step, Undo, Workflow
 from roundsman_testing import World
 from tests.world.shop import FENCED, a_step, a_workflow
 

@@ -9,9 +9,9 @@ import pytest
 from roundsman.agents.agent import Agent
 from roundsman.agents.request import StepRequest
 from roundsman.aws.dynamodb.codec import plain_task_item
+from roundsman.definition.workflow import Step
 from roundsman.model.json import Json
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.workflow import Step
 from roundsman_testing import World
 from tests.support.item_size import item_size
 from tests.support.orders_samples import changed

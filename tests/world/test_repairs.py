@@ -4,10 +4,10 @@ from datetime import timedelta
 
 import pytest
 
+from roundsman.definition.workflow import Archive, Compensation, Retry
 from roundsman.errors import PermanentError, TransientError
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect
-from roundsman.model.workflow import Archive, Compensation, Retry
 from roundsman_testing import Fault, World
 from roundsman_testing.world.queues import REQUESTS
 from roundsman_testing.world.services import CallEnd

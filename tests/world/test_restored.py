@@ -4,11 +4,11 @@ from datetime import timedelta
 
 import pytest
 
+from roundsman.definition.workflow import Archive, Step, Undo
 from roundsman.model.bulk_run import RunState, Terms
 from roundsman.model.events import CommandSource, UndoAsked
 from roundsman.model.json import Json
 from roundsman.model.states import TaskState
-from roundsman.model.workflow import Archive, Step, Undo
 from roundsman_testing import Fault, Faults, ProcessingOptions, World
 from roundsman_testing.memory import TABLES
 from tests.world.shop import FENCED, MINUTE, ONCE, THRICE, a_step, a_workflow

@@ -7,9 +7,9 @@ import pytest
 
 from roundsman import PermanentError, TransientError
 from roundsman.agents.callbacks import failed_reply
+from roundsman.definition.workflow import Retry
 from roundsman.model.events import Cancel, CommandSource, HistoryRow
 from roundsman.model.states import TaskState
-from roundsman.model.workflow import Retry
 from roundsman.wire.commands import command_of
 from roundsman.wire.messages import read_reply
 from roundsman_testing import FOR_EVER, Fault, World

@@ -4,11 +4,11 @@ from datetime import timedelta
 
 import pytest
 
+from roundsman.definition.workflow import Archive, Retry, Undo, Wait
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.errors import UnreadableRecord
 from roundsman.model.instants import SECOND
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.workflow import Archive, Retry, Undo, Wait
 from roundsman_testing import Fault, World
 from roundsman_testing.world.queues import REPLIES
 from roundsman_testing.world.world import MORNING

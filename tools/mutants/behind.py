@@ -255,7 +255,7 @@ BEHIND: tuple[Mutant, ...] = (
     Mutant(
         name="a-mark-is-of-an-agent-of-the-plan",
         file=_SCHEDULER,
-        old="any(reply.agent in step.agents for step in plan.steps.values())",
+        old="reply.agent in plan.agents",
         new="bool(reply.agent)",
         tests=(f"{_OF_MARKS}test_a_reply_of_an_agent_that_the_plan_does_not_name_is_no_mark",),
         why="a message with any name grows the one row of marks without an end",

@@ -96,7 +96,7 @@ MODEL = (
     ),
     Mutant(
         name="a-mark-in-a-list-masks",
-        file="layers/core/roundsman/model/input_types.py",
+        file="layers/core/roundsman/definition/input_types.py",
         old='            yield from _masked_in(inner, f"{here}[]", above, again)\n',
         new="            pass\n",
         tests=(
@@ -106,7 +106,7 @@ MODEL = (
     ),
     Mutant(
         name="a-class-is-no-mark",
-        file="layers/core/roundsman/model/input_types.py",
+        file="layers/core/roundsman/definition/input_types.py",
         old="        if isinstance(limit, type) and (known or package in _OTHER_PACKAGES):",
         new="        if False:",
         tests=(
@@ -116,10 +116,12 @@ MODEL = (
     ),
     Mutant(
         name="only-json-numbers-are-amounts",
-        file="layers/core/roundsman/model/expressions.py",
+        file="layers/core/roundsman/definition/expressions.py",
         old="        return Decimal(value) if _AMOUNT.fullmatch(value) else None",
         new="        return Decimal(value)",
-        tests=("tests/unit/model/test_expressions.py::test_other_text_is_text_and_not_an_amount",),
+        tests=(
+            "tests/unit/definition/test_expressions.py::test_other_text_is_text_and_not_an_amount",
+        ),
         why="full-width digits are an amount",
     ),
     Mutant(

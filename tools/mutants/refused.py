@@ -208,11 +208,11 @@ REFUSED = (
     ),
     Mutant(
         name="a-step-fits-the-deadline",
-        file="layers/core/roundsman/model/workflow.py",
+        file="layers/core/roundsman/definition/workflow.py",
         old="if self.deadline is not None and step.complete_within > self.deadline:",
         new="if self.deadline is not None and step.complete_within > self.complete_within:",
         tests=(
-            "tests/unit/model/test_workflow.py::test_a_definition_that_cannot_run_is_refused_with_what_to_change"
+            "tests/unit/definition/test_workflow.py::test_a_definition_that_cannot_run_is_refused_with_what_to_change"
             "[a step longer than the deadline]",
         ),
         why="no attempt of the step ever has its whole time",

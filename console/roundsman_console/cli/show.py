@@ -9,9 +9,9 @@ from rich.table import Table
 from rich.text import Text
 
 from roundsman.command_line import REASON, command_line
+from roundsman.definition.plan import Plan, StepPlan
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import iso, second
-from roundsman.model.plan import Plan, StepPlan
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepRecord, Task, item_place, operation_of
 from roundsman_console.arguments import StackOption

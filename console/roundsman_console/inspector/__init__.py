@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from roundsman.lazy_imports import names_from
 
 if TYPE_CHECKING:
-    from roundsman.model.plan import Plan
+    from roundsman.definition.plan import Plan
     from roundsman.model.states import ProcessState, TaskState
     from roundsman.model.task import Task
     from roundsman_console.inspector.errors import (
@@ -54,7 +54,7 @@ _HOMES = {
     "InvalidArgument": "roundsman_console.inspector.errors",
     "NotFound": "roundsman_console.inspector.errors",
     "Page": "roundsman_console.inspector.read.selection",
-    "Plan": "roundsman.model.plan",
+    "Plan": "roundsman.definition.plan",
     "ProcessState": "roundsman.model.states",
     "Queue": "roundsman_console.inspector.read.queues",
     "Selection": "roundsman_console.inspector.read.selection",

@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from roundsman.definition.plan import Plan
+from roundsman.definition.workflow import Workflow
 from roundsman.model.corrections import changes_of
 from roundsman.model.events import HistoryRow
 from roundsman.model.json import Json
-from roundsman.model.plan import Plan
 from roundsman.model.task import Task
-from roundsman.model.workflow import Workflow
 from roundsman.submission.events import EventReader
 from roundsman_console.inspector.alerts import StandingAlerts, read_standing
 from roundsman_console.inspector.clock import now

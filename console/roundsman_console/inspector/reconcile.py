@@ -20,6 +20,7 @@ from itertools import islice
 from botocore.exceptions import BotoCoreError, ClientError
 
 from roundsman.aws.errors import aws_errors
+from roundsman.definition.plan import Plan
 from roundsman.engine.due import Lane, lane_key
 from roundsman.engine.restored import Assessment, Owes, assess
 from roundsman.errors import CallRefused, TryAgain, UnreadableRecord
@@ -27,7 +28,6 @@ from roundsman.model.events import CommandSource, Reconcile
 from roundsman.model.holds import OPERATOR, Hold
 from roundsman.model.instants import iso
 from roundsman.model.json import sha256
-from roundsman.model.plan import Plan
 from roundsman.model.states import TaskState
 from roundsman.model.task import Task
 from roundsman.wire.commands import INSPECT, Command, command_of

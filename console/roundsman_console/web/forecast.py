@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from roundsman.model.plan import Plan
+from roundsman.definition.plan import Plan
 from roundsman.model.states import DONE, ProcessState
 from roundsman.model.task import StepRecord, Task
 from roundsman_console.inspector.clock import now

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from roundsman.definition.plan import Plan
 from roundsman.model.holds import Hold, hold_words
 from roundsman.model.instants import second
-from roundsman.model.plan import Plan
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Task
 from roundsman_console.inspector.views.step_text import last_error, span

@@ -13,6 +13,16 @@ if TYPE_CHECKING:
     from roundsman.agents.callbacks import Callback
     from roundsman.agents.outcomes import DidNotHappen, Happened
     from roundsman.agents.request import StepRequest
+    from roundsman.definition.input_types import Items, Masked, Pattern, Range, Text, read_input
+    from roundsman.definition.workflow import (
+        Archive,
+        Compensation,
+        Retry,
+        Step,
+        Undo,
+        Wait,
+        Workflow,
+    )
     from roundsman.errors import (
         Busy,
         CredentialRefused,
@@ -24,49 +34,39 @@ if TYPE_CHECKING:
         TransientError,
         WrongAddress,
     )
-    from roundsman.model.input_types import Items, Masked, Pattern, Range, Text, read_input
     from roundsman.model.json import Json
-    from roundsman.model.workflow import (
-        Archive,
-        Compensation,
-        Priority,
-        Retry,
-        Step,
-        Undo,
-        Wait,
-        Workflow,
-    )
+    from roundsman.model.priority import Priority
 
 _HOMES = {
     "Agent": "roundsman.agents.agent",
-    "Archive": "roundsman.model.workflow",
+    "Archive": "roundsman.definition.workflow",
     "Busy": "roundsman.errors",
     "Callback": "roundsman.agents.callbacks",
-    "Compensation": "roundsman.model.workflow",
+    "Compensation": "roundsman.definition.workflow",
     "CredentialRefused": "roundsman.errors",
     "DefinitionError": "roundsman.errors",
     "DidNotHappen": "roundsman.agents.outcomes",
     "Happened": "roundsman.agents.outcomes",
     "InvalidInput": "roundsman.errors",
-    "Items": "roundsman.model.input_types",
+    "Items": "roundsman.definition.input_types",
     "Json": "roundsman.model.json",
-    "Masked": "roundsman.model.input_types",
-    "Pattern": "roundsman.model.input_types",
+    "Masked": "roundsman.definition.input_types",
+    "Pattern": "roundsman.definition.input_types",
     "PermanentError": "roundsman.errors",
-    "Priority": "roundsman.model.workflow",
+    "Priority": "roundsman.model.priority",
     "Problem": "roundsman.errors",
-    "Range": "roundsman.model.input_types",
-    "Retry": "roundsman.model.workflow",
+    "Range": "roundsman.definition.input_types",
+    "Retry": "roundsman.definition.workflow",
     "RoundsmanError": "roundsman.errors",
-    "Step": "roundsman.model.workflow",
+    "Step": "roundsman.definition.workflow",
     "StepRequest": "roundsman.agents.request",
-    "Text": "roundsman.model.input_types",
+    "Text": "roundsman.definition.input_types",
     "TransientError": "roundsman.errors",
-    "Undo": "roundsman.model.workflow",
-    "Wait": "roundsman.model.workflow",
-    "Workflow": "roundsman.model.workflow",
+    "Undo": "roundsman.definition.workflow",
+    "Wait": "roundsman.definition.workflow",
+    "Workflow": "roundsman.definition.workflow",
     "WrongAddress": "roundsman.errors",
-    "read_input": "roundsman.model.input_types",
+    "read_input": "roundsman.definition.input_types",
 }
 
 __all__ = [

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
+from roundsman.definition.plan import Plan
 from roundsman.errors import Problem
 from roundsman.model.events import Agents, HistoryRow
 from roundsman.model.failure import Group
@@ -16,7 +17,6 @@ from roundsman.model.holds import Hold
 from roundsman.model.instants import MINUTE
 from roundsman.model.json import Json
 from roundsman.model.leases import Leases
-from roundsman.model.plan import Plan
 from roundsman.model.queue_lag import ReadMark
 from roundsman.model.scheduler_queues import QueueDepth
 from roundsman.model.task import Task

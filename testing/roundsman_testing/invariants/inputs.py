@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Mapping
 
-from roundsman.model.expressions import evaluate_list
+from roundsman.definition.expressions import evaluate_list
+from roundsman.definition.plan import Plan
 from roundsman.model.json import Json, parse_json
-from roundsman.model.plan import Plan
 from roundsman.model.states import DONE, ProcessState
 from roundsman.model.task import UNDO, Task, item_names, operation_of, step_of
 from roundsman.wire.messages import AgentRequest

@@ -7,8 +7,8 @@ not with `roundsman.engine.due`, because that is the code under test.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from roundsman.definition.plan import Plan
 from roundsman.model.instants import MINUTE, SECOND
-from roundsman.model.plan import Plan
 from roundsman.model.states import DONE, ProcessState, TaskState
 from roundsman.model.task import StepRecord, Task
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from roundsman.alerts.group import AlertKind
+from roundsman.definition.plan import Plan
 from roundsman.engine.decision import STATUSES
 from roundsman.engine.due import Lane, lane_key, settled
 from roundsman.model.failure import Group
-from roundsman.model.plan import Plan
 from roundsman.model.states import DONE, END_STATES, ProcessState, TaskState
 from roundsman.model.task import ERASED, PERFORM, Effect, StepRecord, Task, idempotency_key, step_of
 from roundsman.wire.alert import Alert

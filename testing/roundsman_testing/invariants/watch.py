@@ -6,9 +6,9 @@ from itertools import chain
 from roundsman.alerts.group import AlertKind
 from roundsman.aws.dynamodb.holds import HOLDS
 from roundsman.aws.dynamodb.settled import is_row
+from roundsman.definition.plan import Plan
 from roundsman.engine.due import settled
 from roundsman.model.failure import Group
-from roundsman.model.plan import Plan
 from roundsman.model.states import TaskState
 from roundsman.model.task import Task
 from roundsman.wire.alert import Alert

@@ -26,9 +26,9 @@ from roundsman.aws.dynamodb.codec import Item
 from roundsman.aws.dynamodb.control import DynamoPlans
 from roundsman.aws.dynamodb.settled import row_ids, whole_item
 from roundsman.aws.dynamodb.tasks import DynamoStore
+from roundsman.definition.plan import Plan
 from roundsman.errors import UnreadableRecord
 from roundsman.model.instants import MINUTE, SECOND
-from roundsman.model.plan import Plan
 from roundsman.model.task import Task
 from roundsman_console.template import Template, settings_in
 from roundsman_testing.stack.calls import AwsCall, AwsFault, InjectedFault, Killed

@@ -9,12 +9,12 @@ from roundsman.agents.agent import Agent, Answer, answer_again
 from roundsman.agents.call_notes import CallNotes
 from roundsman.agents.callbacks import Callback
 from roundsman.agents.request import Perform, StepRequest, own_request
+from roundsman.definition.plan import Plan
+from roundsman.definition.workflow import Step, Workflow
 from roundsman.errors import PermanentError
 from roundsman.model.instants import MINUTE, SECOND, milliseconds
 from roundsman.model.json import Json
-from roundsman.model.plan import Plan
 from roundsman.model.task import PERFORM, step_of
-from roundsman.model.workflow import Step, Workflow
 from roundsman.wire.messages import AgentRequest
 from roundsman_testing.faults import Crash
 from roundsman_testing.ledger import EffectKey

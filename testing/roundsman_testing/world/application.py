@@ -9,10 +9,10 @@ from dataclasses import replace
 from functools import partial
 from itertools import count
 
+from roundsman.definition.workflow import Workflow
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.json import Json, canonical_json
 from roundsman.model.task import UNDO, item_place
-from roundsman.model.workflow import Workflow
 from roundsman.ports import Clock
 from roundsman.submission.events import EventReader
 from roundsman.submission.submission import CancelAsked, ValidOrder

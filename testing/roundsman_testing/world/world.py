@@ -21,6 +21,7 @@ from random import Random
 from roundsman.agents.agent import Agent
 from roundsman.agents.callbacks import failed_reply, succeeded_reply
 from roundsman.agents.request import StepRequest
+from roundsman.definition.workflow import Workflow
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.errors import (
     CallRefused,
@@ -37,7 +38,6 @@ from roundsman.model.holds import BREAKER, OPERATOR, Hold
 from roundsman.model.instants import iso, milliseconds
 from roundsman.model.json import Json, canonical_json, parse_json
 from roundsman.model.task import PERFORM, TASK_ID, Task
-from roundsman.model.workflow import Workflow
 from roundsman.submission.corrections import checked_changes
 from roundsman.submission.newest_plan import answer_question
 from roundsman.submission.submission import CancelAsked

@@ -12,7 +12,7 @@ from roundsman.aws.settings import (
     SubmissionSettings,
     SupervisorSettings,
 )
-from roundsman.model.workflow import Priority
+from roundsman.model.priority import Priority
 from roundsman_console.check.interface import OUTPUTS
 from roundsman_console.template import Document
 from roundsman_testing.stack.resources import StackOnMoto

@@ -9,10 +9,10 @@ from decimal import Decimal
 import pytest
 
 from roundsman import Agent, PermanentError, StepRequest, TransientError
+from roundsman.definition.workflow import LARGEST_RESULT
 from roundsman.model.events import Outcome
 from roundsman.model.json import Json
 from roundsman.model.task import Effect
-from roundsman.model.workflow import LARGEST_RESULT
 from roundsman.wire.messages import Reply, read_reply
 from tests.support.agent_samples import (
     NOW,

@@ -8,11 +8,11 @@ import pytest
 from roundsman.alerts.census import MOST_A_SHARD, MOST_LOOKS
 from roundsman.alerts.group import CLEAR_FOR, MOST_OPEN, SENDING_LEASE, opened
 from roundsman.alerts.reporter import KNOWN_FOR, TOO_MANY_KINDS, Reporter
+from roundsman.definition.workflow import Archive, Compensation, Retry, Step, Undo, Workflow
 from roundsman.model.events import Outcome
 from roundsman.model.failure import Failure, Group, failure_of
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.states import TaskState
-from roundsman.model.workflow import Archive, Compensation, Retry, Step, Undo, Workflow
 from roundsman.wire.alert import Alert
 from roundsman_testing import World
 from roundsman_testing.faults import Crash, Fault, Faults

@@ -10,11 +10,11 @@ from roundsman.alerts.group import AlertKind, Census, census_of, opened
 from roundsman.alerts.group_alert import group_alert
 from roundsman.alerts.reporter import agent_of_step, unreadable_failure
 from roundsman.alerts.samples import Sample
+from roundsman.definition.workflow import Archive, Compensation, Retry, Undo, Wait
 from roundsman.model.events import Agents, AgentView
 from roundsman.model.failure import Failure, Group, failure_of
 from roundsman.model.instants import MINUTE
 from roundsman.model.json import Json
-from roundsman.model.workflow import Archive, Compensation, Retry, Undo, Wait
 from roundsman.ports import Member
 from roundsman.wire.alert import Alert, breaker_closed_alert, breaker_opened_alert, subject
 from roundsman.wire.plain_text import sanitize

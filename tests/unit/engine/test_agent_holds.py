@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+from roundsman.definition.workflow import Archive, Retry, Undo
 from roundsman.engine.agent_holds import (
     DEFAULT_RETURN_DELAY,
     MAX_UNCOUNTED_CALLS,
@@ -16,7 +17,6 @@ from roundsman.model.events import AgentView, HistoryRow, InspectAt, Outcome, St
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect, StepError, StepRecord
-from roundsman.model.workflow import Archive, Retry, Undo
 from tests.support.coping_stories import FENCED, TWO, held, held_after_a_step, held_undo
 from tests.support.machine_world import T0, World, plan, requests_in, step
 

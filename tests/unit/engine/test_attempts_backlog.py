@@ -13,6 +13,7 @@ from itertools import count
 
 import pytest
 
+from roundsman.definition.workflow import Compensation, Retry, Undo
 from roundsman.engine.attempts import MAX_UNCOUNTED_TIMEOUTS
 from roundsman.engine.decision import SKEW
 from roundsman.engine.request_deadlines import PATIENCE
@@ -21,7 +22,6 @@ from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.queue_lag import ReadMark, ReadMarkWriter, view_of_mark
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepRecord
-from roundsman.model.workflow import Compensation, Retry, Undo
 from roundsman.wire.messages import AgentRequest
 from tests.support.machine_world import T0, World, plan, step
 from tests.support.undone_samples import request

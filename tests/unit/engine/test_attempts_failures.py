@@ -4,12 +4,12 @@ from datetime import timedelta
 
 import pytest
 
+from roundsman.definition.plan import RetryPlan
+from roundsman.definition.workflow import Archive, Compensation, Retry, Step, Strategy, Undo, Wait
 from roundsman.engine.attempts import retry_delay
 from roundsman.model.events import InspectAt, Outcome, StartTask, attempt_of
-from roundsman.model.plan import RetryPlan
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError
-from roundsman.model.workflow import Archive, Compensation, Retry, Step, Strategy, Undo, Wait
 from tests.support.machine_world import T0, World, plan, requests_in, step
 
 PATIENT = Retry(max_attempts=5, first_delay=timedelta(seconds=2), not_on=("CardDeclined",))

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from roundsman.definition.workflow import Compensation, Retry, Undo
 from roundsman.engine.decision import SKEW
 from roundsman.engine.due import due
 from roundsman.engine.requests import request_for
@@ -11,7 +12,6 @@ from roundsman.model.events import AgentView, Claimant, InspectAt, Outcome
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError
-from roundsman.model.workflow import Compensation, Retry, Undo
 from tests.support.coping_stories import FENCED, SLOW
 from tests.support.machine_world import T0, World, plan, requests_in, step
 

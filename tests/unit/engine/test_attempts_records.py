@@ -6,6 +6,7 @@ from typing import TypedDict, Unpack
 
 import pytest
 
+from roundsman.definition.workflow import Compensation, Retry, Undo, Wait
 from roundsman.engine.attempts import MAX_UNCOUNTED_TIMEOUTS, REDELIVERED_WITHIN
 from roundsman.engine.due import START_WITHIN
 from roundsman.engine.request_deadlines import PATIENCE
@@ -15,7 +16,6 @@ from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.queue_lag import MARK_INTERVAL, UNCERTAINTY
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect, StepError
-from roundsman.model.workflow import Compensation, Retry, Undo, Wait
 from tests.support.coping_stories import FENCED, ONCE, SLOW, UNFENCED, routed
 from tests.support.machine_world import T0, StepOptions, World, plan, step
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from roundsman.definition.plan import plan_of
 from roundsman.engine.bulk_eligibility import (
     AGAIN,
     CHANGED,
@@ -36,7 +37,6 @@ from roundsman.model.events import (
     UndoAsked,
 )
 from roundsman.model.holds import BREAKER, OPERATOR, Hold
-from roundsman.model.plan import plan_of
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect, StepError, StepRecord, Task, Termination
 from tests.support.machine_world import T0, step, workflow

@@ -4,13 +4,13 @@ from datetime import timedelta
 
 import pytest
 
+from roundsman.definition.workflow import Compensation, Retry, Undo
 from roundsman.engine.due import due
 from roundsman.engine.request_deadlines import PATIENCE
 from roundsman.model.events import HistoryRow, Outcome, StartTask
 from roundsman.model.instants import SECOND
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError
-from roundsman.model.workflow import Compensation, Retry, Undo
 from tests.support.machine_checks import DONE_LANE
 from tests.support.machine_world import World, plan, requests_in, step
 from tests.support.undone_samples import (

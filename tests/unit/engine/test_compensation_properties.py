@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from roundsman.definition.plan import Plan
+from roundsman.definition.workflow import Archive, Compensation, Retry, Step, Strategy, Undo, Wait
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.events import Cancel, CommandSource, Start, UndoAsked
-from roundsman.model.plan import Plan
 from roundsman.model.states import END_STATES, TaskState
-from roundsman.model.workflow import Archive, Compensation, Retry, Step, Strategy, Undo, Wait
 from tests.support.machine_world import REPLY_TO, T0, World, plan, step
 from tests.support.undo_world import UndoWorld
 

@@ -1,5 +1,6 @@
 """What an undo leaves behind: the record and the history, when it begins and when it is over."""
 
+from roundsman.definition.workflow import Compensation, Retry, Undo
 from roundsman.engine.decision import SKEW
 from roundsman.engine.due import START_WITHIN
 from roundsman.engine.requests import agent_of, request_for
@@ -7,7 +8,6 @@ from roundsman.model.events import AgentView, Decision
 from roundsman.model.instants import SECOND
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect
-from roundsman.model.workflow import Compensation, Retry, Undo
 from tests.support.coping_stories import FENCED, ONCE, routed
 from tests.support.fan_out_stories import one_is_left_out
 from tests.support.machine_world import T0, World, plan, step

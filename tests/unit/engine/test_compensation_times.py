@@ -4,11 +4,11 @@ from datetime import timedelta
 
 import pytest
 
+from roundsman.definition.workflow import Archive, Compensation, Retry, Undo, Wait
 from roundsman.engine.due import due
 from roundsman.model.events import AgentView, Decision, InspectAt, Outcome, StartTask
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.workflow import Archive, Compensation, Retry, Undo, Wait
 from tests.support.machine_world import T0, World, plan, requests_in, step
 from tests.support.undone_samples import (
     FENCED,

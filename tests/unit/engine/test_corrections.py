@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+from roundsman.definition.workflow import Archive, Compensation, Undo
 from roundsman.engine.corrections import CORRECTIONS_LIMIT
 from roundsman.engine.requests import request_for
 from roundsman.model.corrections import LARGEST_INPUT, Change, changes_json
@@ -12,7 +13,6 @@ from roundsman.model.events import Outcome, Resubmit
 from roundsman.model.json import Json, size_in_bytes
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect, StepError, StepRecord
-from roundsman.model.workflow import Archive, Compensation, Undo
 from roundsman.wire.messages import AgentRequest
 from tests.support.machine_world import T0, World, plan, step
 from tests.support.operator_stories import FENCED, HOUR, ONCE, refusal

@@ -6,6 +6,7 @@ from typing import Unpack
 
 import pytest
 
+from roundsman.definition.workflow import Archive, Retry, Undo
 from roundsman.engine.due import due
 from roundsman.engine.eligibility import decided
 from roundsman.engine.new_task import ProcessingOptions
@@ -15,7 +16,6 @@ from roundsman.model.events import AgentView, Extend, InspectAt
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError
-from roundsman.model.workflow import Archive, Retry, Undo
 from tests.support.machine_world import T0, StepOptions, World, plan, requests_in, step
 from tests.support.operator_stories import FENCED, HOUR, ONCE, refusal
 from tests.support.restored_stories import restored

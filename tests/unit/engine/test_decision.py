@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from roundsman.definition.workflow import Retry, Undo
 from roundsman.engine.decision import DecisionBuilder
 from roundsman.engine.due import START_WITHIN
 from roundsman.engine.request_deadlines import PATIENCE
@@ -13,7 +14,6 @@ from roundsman.model.events import InspectAt
 from roundsman.model.instants import SECOND
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect, StepError, StepRecord, Termination
-from roundsman.model.workflow import Retry, Undo
 from tests.support.coping_stories import FENCED, SLOW, routed
 from tests.support.fan_out_stories import FENCED as FENCED_ITEM
 from tests.support.fan_out_stories import one_is_left_out, picking

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from roundsman.definition.workflow import Compensation
 from roundsman.engine.effects import (
     is_to_undo,
     left_to_undo,
@@ -14,7 +15,6 @@ from roundsman.engine.effects import (
 )
 from roundsman.model.states import ProcessState
 from roundsman.model.task import AfterUndo, StepRecord
-from roundsman.model.workflow import Compensation
 from tests.support.machine_world import T0, plan, step
 
 P = ProcessState

@@ -4,6 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
+from roundsman.definition.plan import Plan
+from roundsman.definition.workflow import Compensation, Retry
 from roundsman.engine.eligibility import decided
 from roundsman.errors import Refused
 from roundsman.model.corrections import Change
@@ -15,10 +17,8 @@ from roundsman.model.events import (
     Resolve,
     Resubmit,
 )
-from roundsman.model.plan import Plan
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect, StepError, Task
-from roundsman.model.workflow import Compensation, Retry
 from tests.support.machine_world import World, plan, step
 from tests.support.operator_stories import FENCED, ONCE, archived, undone
 

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from roundsman.definition.workflow import Archive, Undo
 from roundsman.errors import Refused
 from roundsman.model.events import Outcome, SendRequest
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import LATE_ANSWER, PERFORM
-from roundsman.model.workflow import Archive, Undo
 from tests.support.ended_wait_stories import (
     BANK,
     FENCED,

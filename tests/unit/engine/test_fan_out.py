@@ -3,12 +3,12 @@
 import pytest
 
 from roundsman.aws.dynamodb.codec import read_task, task_item
+from roundsman.definition.plan import read_plan
+from roundsman.definition.workflow import Archive, Retry, Undo
 from roundsman.engine.requests import agent_of, request_for
 from roundsman.model.json import Json
-from roundsman.model.plan import read_plan
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError, step_of
-from roundsman.model.workflow import Archive, Retry, Undo
 from tests.support.fan_out_stories import FENCED, lines, of, pick, picking
 from tests.support.machine_world import World, plan, requests_in, states, step
 

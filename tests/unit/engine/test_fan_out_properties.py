@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from roundsman.definition.plan import Plan
+from roundsman.definition.workflow import Archive, Compensation, Retry, Step, Undo
 from roundsman.engine.new_task import ProcessingOptions
-from roundsman.model.plan import Plan
 from roundsman.model.states import END_STATES, ProcessState, TaskState
 from roundsman.model.task import Task
-from roundsman.model.workflow import Archive, Compensation, Retry, Step, Undo
 from tests.support.fan_out_stories import lines
 from tests.support.machine_world import REPLY_TO, T0, World, plan, step
 from tests.support.undo_world import UndoWorld

@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+from roundsman.definition.workflow import Archive, Compensation, Retry, Undo
 from roundsman.engine.requests import request_for
 from roundsman.model.events import (
     CommandSource,
@@ -17,7 +18,6 @@ from roundsman.model.events import (
 )
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepRecord
-from roundsman.model.workflow import Archive, Compensation, Retry, Undo
 from roundsman.wire.commands import command_of, read_command
 from tests.support.fan_out_stories import FENCED, of, pick, picking
 from tests.support.machine_world import World, plan, requests_in, step

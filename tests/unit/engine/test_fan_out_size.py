@@ -6,12 +6,12 @@ from hashlib import shake_256
 import pytest
 
 from roundsman.aws.dynamodb.codec import plain_task_item, read_task, task_item
+from roundsman.definition.workflow import Undo
 from roundsman.engine.history import ROWS_A_DECISION, fitting
 from roundsman.model.events import Outcome
 from roundsman.model.json import Json
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError
-from roundsman.model.workflow import Undo
 from tests.support.fan_out_stories import FENCED, lines, pick
 from tests.support.item_size import item_size
 from tests.support.machine_world import World, plan

@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from roundsman.alerts.samples import Sample
+from roundsman.definition.workflow import Archive, Compensation, Retry, Undo
 from roundsman.engine.effects import may_have_taken_effect, without_compensation
 from roundsman.engine.requests import request_for
 from roundsman.model.events import Outcome
@@ -12,7 +13,6 @@ from roundsman.model.failure import UNDO_FAILED, failure_of
 from roundsman.model.instants import SECOND
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import AfterUndo, StepError
-from roundsman.model.workflow import Archive, Compensation, Retry, Undo
 from tests.support.fan_out_stories import (
     FENCED,
     UNFENCED,

@@ -2,6 +2,7 @@
 
 import pytest
 
+from roundsman.definition.workflow import Compensation, Undo
 from roundsman.engine.due import LONG_START_INTERVAL, START_WITHIN, start_interval
 from roundsman.engine.machine import SENT_AGAIN_EVERY
 from roundsman.engine.new_task import ProcessingOptions
@@ -9,7 +10,6 @@ from roundsman.model.events import Decision, StartTask
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.scheduler_queues import SchedulerQueues
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.workflow import Compensation, Undo
 from tests.support.machine_world import T0, World, plan, step
 
 a = step("a")

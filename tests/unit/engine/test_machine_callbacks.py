@@ -2,10 +2,10 @@
 
 import pytest
 
+from roundsman.definition.workflow import Retry
 from roundsman.model.events import Decision, Outcome
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError
-from roundsman.model.workflow import Retry
 from tests.support.machine_world import World, plan, step
 
 BANK = "AROABANK:signer"

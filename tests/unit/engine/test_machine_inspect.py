@@ -4,12 +4,13 @@ from datetime import timedelta
 
 import pytest
 
+from roundsman.definition.workflow import Archive, Retry, Undo, Wait
 from roundsman.engine.due import START_WITHIN, due
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.events import AgentView, StartTask, attempt_of
+from roundsman.model.priority import Priority
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError
-from roundsman.model.workflow import Archive, Priority, Retry, Undo, Wait
 from tests.support.machine_world import T0, World, plan, requests_in, step
 
 a = step("a")

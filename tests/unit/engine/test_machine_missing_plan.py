@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from roundsman.definition.workflow import Archive, Compensation, Retry, Undo
 from roundsman.errors import Refused, TryAgain
 from roundsman.model.events import Outcome
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect, StepError
-from roundsman.model.workflow import Archive, Compensation, Retry, Undo
 from tests.support.coping_stories import (
     archived_in_an_undo_that_goes_on,
     cancelled_while_it_is_undone_to_go_on,

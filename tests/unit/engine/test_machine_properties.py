@@ -8,6 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from roundsman.definition.plan import Plan, plan_of
+from roundsman.definition.workflow import (
+    Archive,
+    Compensation,
+    Retry,
+    Step,
+    Strategy,
+    Undo,
+    Wait,
+    Workflow,
+)
 from roundsman.engine.due import due
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.engine.routing import agent_now
@@ -24,7 +35,6 @@ from roundsman.model.events import (
     StartTask,
 )
 from roundsman.model.json import Json
-from roundsman.model.plan import Plan, plan_of
 from roundsman.model.states import DONE, ProcessState, TaskState
 from roundsman.model.task import (
     PERFORM,
@@ -35,16 +45,6 @@ from roundsman.model.task import (
     Task,
     idempotency_key,
     operation_of,
-)
-from roundsman.model.workflow import (
-    Archive,
-    Compensation,
-    Retry,
-    Step,
-    Strategy,
-    Undo,
-    Wait,
-    Workflow,
 )
 from tests.support.machine_world import REPLY_TO, T0, World
 

@@ -1,12 +1,12 @@
 """Replies and events that change less than they might: late, under other keys, without a plan."""
 
+from roundsman.definition.workflow import Compensation, Retry, Undo
 from roundsman.engine.decision import SKEW
 from roundsman.engine.due import START_WITHIN
 from roundsman.model.events import Outcome
 from roundsman.model.instants import SECOND
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError
-from roundsman.model.workflow import Compensation, Retry, Undo
 from tests.support.coping_stories import LATER
 from tests.support.fan_out_stories import picking
 from tests.support.machine_world import World, plan, step

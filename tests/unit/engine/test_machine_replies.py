@@ -2,6 +2,7 @@
 
 import pytest
 
+from roundsman.definition.workflow import Undo
 from roundsman.engine.history import ROWS_A_VERSION
 from roundsman.engine.machine import decide
 from roundsman.errors import TryAgain
@@ -10,7 +11,6 @@ from roundsman.model.json import Json, size_in_bytes
 from roundsman.model.record_limits import RESULTS_LIMIT
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect, StepError
-from roundsman.model.workflow import Undo
 from tests.support.coping_stories import FENCED
 from tests.support.machine_world import World, plan, requests_in, step
 

@@ -4,9 +4,9 @@ from datetime import timedelta
 
 from roundsman.engine.due import START_WITHIN, shard_of
 from roundsman.engine.new_task import ProcessingOptions, new_task
+from roundsman.model.priority import Priority
 from roundsman.model.states import TaskState
 from roundsman.model.task import Owed, Task
-from roundsman.model.workflow import Priority
 from tests.support.machine_world import REPLY_TO, T0, plan, step
 
 orders = plan(

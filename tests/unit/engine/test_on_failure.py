@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
+from roundsman.definition.workflow import Archive, Retry, Undo
 from roundsman.engine.due import due
 from roundsman.model.events import AgentView
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.workflow import Archive, Retry, Undo
 from tests.support.machine_checks import ARCHIVED, DONE_LANE, OPEN
 from tests.support.machine_world import T0, World, plan, requests_in, step
 

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from roundsman.definition.workflow import Archive, Compensation, Undo
 from roundsman.engine.due import START_WITHIN, due
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.engine.operator import KEPT_COMMANDS
@@ -23,7 +24,6 @@ from roundsman.model.events import (
 )
 from roundsman.model.instants import SECOND
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.workflow import Archive, Compensation, Undo
 from tests.support.machine_world import REPLY_TO, T0, World, plan, requests_in, step
 from tests.support.operator_stories import FENCED, HOUR, ONCE, archived, refusal
 

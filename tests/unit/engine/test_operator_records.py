@@ -2,11 +2,11 @@
 
 import pytest
 
+from roundsman.definition.workflow import Retry, Undo
 from roundsman.model.events import AgentView, StartTask
 from roundsman.model.instants import SECOND
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect
-from roundsman.model.workflow import Retry, Undo
 from tests.support.coping_stories import FENCED as FENCED_ONCE
 from tests.support.coping_stories import LATER, routed
 from tests.support.machine_world import T0, World, plan, step

@@ -5,13 +5,13 @@ from datetime import timedelta
 
 import pytest
 
+from roundsman.definition.workflow import Compensation, Undo
 from roundsman.engine.due import START_WITHIN, due
 from roundsman.engine.requests import request_for
 from roundsman.model.events import Outcome, StartTask
 from roundsman.model.instants import SECOND
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect, idempotency_key
-from roundsman.model.workflow import Compensation, Undo
 from tests.support.machine_checks import OPEN
 from tests.support.machine_world import T0, World, plan, requests_in, step
 from tests.support.operator_stories import FENCED, HOUR, ONCE, archived, refusal, undone

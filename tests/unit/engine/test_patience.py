@@ -6,14 +6,14 @@ from statistics import median
 
 import pytest
 
+from roundsman.definition.plan import RetryPlan
+from roundsman.definition.workflow import Archive, Compensation, Retry, Step, Undo, Wait
 from roundsman.engine.attempts import UNEXPECTED_RETRIED_FOR, retry_delay
 from roundsman.model.events import AgentView, Decision, Outcome
 from roundsman.model.failure import RETRIED, failure_of
 from roundsman.model.instants import MINUTE, SECOND
-from roundsman.model.plan import RetryPlan
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect, StepError
-from roundsman.model.workflow import Archive, Compensation, Retry, Step, Undo, Wait
 from tests.support.machine_world import T0, World, plan, step
 
 KEEP = 15 * MINUTE

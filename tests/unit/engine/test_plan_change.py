@@ -5,15 +5,16 @@ from datetime import timedelta
 
 import pytest
 
+from roundsman.definition.plan import Plan, plan_of
+from roundsman.definition.workflow import Compensation, Retry, Step, Undo
 from roundsman.engine.due import due
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.engine.requests import agent_of, request_for
 from roundsman.model.events import Resubmit
 from roundsman.model.instants import MINUTE, SECOND
-from roundsman.model.plan import Plan, plan_of
+from roundsman.model.priority import Priority
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect, StepRecord
-from roundsman.model.workflow import Compensation, Priority, Retry, Step, Undo
 from tests.support.fan_out_stories import lines, pick
 from tests.support.machine_world import World, plan, requests_in, states, step, workflow
 from tests.support.operator_stories import FENCED, HOUR, ONCE, archived, refusal, undone

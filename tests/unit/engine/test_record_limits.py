@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from roundsman.definition.workflow import Archive, Retry, Undo
 from roundsman.engine.decision import DecisionBuilder, DecisionContext
 from roundsman.engine.steps import too_large
 from roundsman.engine.transitions import StepEvent, TaskEvent
@@ -26,7 +27,6 @@ from roundsman.model.record_limits import (
 )
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect, Owed, StepError, StepRecord, Termination
-from roundsman.model.workflow import Archive, Retry, Undo
 from tests.support.fan_out_stories import FENCED, lines, pick
 from tests.support.machine_world import T0, World, plan, step
 

@@ -5,13 +5,13 @@ from datetime import timedelta
 
 import pytest
 
+from roundsman.definition.workflow import Archive, Compensation, Retry, Step, Undo
 from roundsman.engine.due import due
 from roundsman.engine.requests import request_for
 from roundsman.model.events import Claimant, Decision, InspectAt, Outcome, StartTask
 from roundsman.model.instants import MINUTE, SECOND, second
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError, StepRecord
-from roundsman.model.workflow import Archive, Compensation, Retry, Step, Undo
 from roundsman.wire.messages import AgentRequest
 from tests.support.machine_world import T0, World, plan, requests_in, step
 

@@ -4,12 +4,12 @@ from datetime import timedelta
 
 import pytest
 
+from roundsman.definition.plan import StepPlan
+from roundsman.definition.workflow import Compensation, Step
 from roundsman.engine.request_deadlines import PATIENCE, ends_at, patience_behind
 from roundsman.model.instants import SECOND
-from roundsman.model.plan import StepPlan
 from roundsman.model.states import ProcessState
 from roundsman.model.task import PERFORM, UNDO, StepRecord
-from roundsman.model.workflow import Compensation, Step
 from tests.support.machine_world import T0, plan, step
 
 FENCED = Compensation(fences_late_performs=True)

@@ -6,6 +6,7 @@ from typing import Unpack
 
 import pytest
 
+from roundsman.definition.workflow import Archive, Retry, Step, Undo
 from roundsman.engine.requests import request_for
 from roundsman.engine.restored import VERSIONS_SKIPPED, Assessment, Owes, assess, decisions_on
 from roundsman.model.events import Outcome, Reconcile, Resubmit, StartTask, claim_of
@@ -13,7 +14,6 @@ from roundsman.model.instants import SECOND, second
 from roundsman.model.json import Json
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import PERFORM, Effect, Owed, StepRecord, idempotency_key
-from roundsman.model.workflow import Archive, Retry, Step, Undo
 from tests.support.machine_world import T0, StepOptions, World, plan, requests_in, step
 from tests.support.operator_stories import FENCED, archived, refusal, undone
 from tests.support.restored_stories import (

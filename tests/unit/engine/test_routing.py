@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from roundsman.alerts.samples import Sample
+from roundsman.definition.workflow import Archive, Compensation, Retry, Undo, Wait
 from roundsman.engine.decision import SKEW
 from roundsman.engine.requests import agent_of
 from roundsman.engine.routing import MAX_LAG_DIFFERENCE
@@ -12,7 +13,6 @@ from roundsman.model.events import AgentView, Inspect, Outcome
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import AfterUndo, Effect, idempotency_key
-from roundsman.model.workflow import Archive, Compensation, Retry, Undo, Wait
 from tests.support.coping_stories import FENCED, TWO, routed, undone_at_both
 from tests.support.machine_world import T0, World, plan, requests_in, step
 

@@ -2,9 +2,9 @@
 
 import pytest
 
+from roundsman.definition.workflow import Archive, Retry, Strategy, Undo
 from roundsman.engine.requests import agent_of, request_for
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.workflow import Archive, Retry, Strategy, Undo
 from tests.support.coping_stories import FENCED, TWO
 from tests.support.machine_world import World, plan, requests_in, step
 

@@ -1,9 +1,9 @@
 """`when`: evaluated once, when a step first becomes ready, and kept as what the step became."""
 
+from roundsman.definition.workflow import Undo
 from roundsman.model.json import Json
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError
-from roundsman.model.workflow import Undo
 from tests.support.machine_world import World, plan, requests_in, states, step
 
 P = ProcessState

@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
+from roundsman.definition.workflow import Archive, Retry
 from roundsman.model.json import Json, size_in_bytes
 from roundsman.model.record_limits import RESULTS_LIMIT
 from roundsman.model.states import ProcessState
 from roundsman.model.task import Effect, StepRecord
-from roundsman.model.workflow import Archive, Retry
 from tests.support.machine_world import World, plan, requests_in, step
 
 SMALL: Json = {"total": "1.00"}

@@ -1,7 +1,7 @@
 """A graph of steps: what runs side by side, what waits for what."""
 
+from roundsman.definition.workflow import Retry
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.workflow import Retry
 from tests.support.machine_world import World, plan, requests_in, states, step
 
 P = ProcessState

@@ -6,8 +6,8 @@ from datetime import timedelta
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.events import AgentView, Claimant, StartTask
 from roundsman.model.instants import SECOND
+from roundsman.model.priority import Priority
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.workflow import Priority
 from tests.support.machine_world import REPLY_TO, T0, World, plan, requests_in, step, workflow
 
 a = step("a", complete_within=timedelta(seconds=20))

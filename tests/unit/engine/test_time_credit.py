@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 
+from roundsman.definition.workflow import Compensation, Undo
 from roundsman.engine.decision import DecisionBuilder
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.engine.time_credit import credit, credit_holds
@@ -14,7 +15,6 @@ from roundsman.model.queue_lag import PROMPT
 from roundsman.model.scheduler_queues import QueueView, SchedulerQueues
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepRecord, Task, Termination
-from roundsman.model.workflow import Compensation, Undo
 from tests.support.machine_world import T0, World, plan, step
 
 a = step("a")

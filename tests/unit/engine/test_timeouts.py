@@ -6,6 +6,7 @@ from typing import TypedDict, Unpack
 
 import pytest
 
+from roundsman.definition.workflow import Compensation, Retry, Step, Undo
 from roundsman.engine.due import START_WITHIN
 from roundsman.engine.timeouts import (
     CONFIRMED_FOR,
@@ -32,7 +33,6 @@ from roundsman.model.scheduler_queues import (
 )
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepRecord, Task
-from roundsman.model.workflow import Compensation, Retry, Step, Undo
 from tests.support.machine_world import T0, WorkflowOptions, World, plan, step
 
 END = T0 + 30 * SECOND

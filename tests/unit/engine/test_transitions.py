@@ -7,6 +7,7 @@ from itertools import product
 
 import pytest
 
+from roundsman.definition.workflow import Archive, Retry, Undo, Wait
 from roundsman.engine import decision as building
 from roundsman.engine import transitions
 from roundsman.engine.decision import DecisionBuilder
@@ -44,7 +45,6 @@ from roundsman.model.instants import SECOND
 from roundsman.model.json import Json
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepRecord
-from roundsman.model.workflow import Archive, Retry, Undo, Wait
 from tests.support.coping_stories import COPING_STORIES
 from tests.support.ended_wait_stories import ENDED_WAIT_STORIES
 from tests.support.erased_stories import ERASED_STORIES

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from roundsman.definition.workflow import Archive, Compensation, Undo
 from roundsman.model.failure import LONGEST_MESSAGE, Failure, failure_of, normalised, shortened
 from roundsman.model.record_limits import SHORT_MESSAGE
 from roundsman.model.states import TaskState
 from roundsman.model.task import StepError
-from roundsman.model.workflow import Archive, Compensation, Undo
 from tests.support.machine_world import World, plan, step
 
 

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundsman.errors import DefinitionError
-from roundsman.model.input_types import (
+from roundsman.definition.input_types import (
     Items,
     Masked,
     Pattern,
@@ -23,8 +22,9 @@ from roundsman.model.input_types import (
     masked_paths,
     valid_input,
 )
+from roundsman.definition.workflow import Step, Undo, Wait, Workflow
+from roundsman.errors import DefinitionError
 from roundsman.model.json import Json
-from roundsman.model.workflow import Step, Undo, Wait, Workflow
 from roundsman_console.inspector.read.masks import MASK, MaskedPaths
 
 SECRET = "P-1234567"

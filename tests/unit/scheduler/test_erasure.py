@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from roundsman.definition.workflow import Archive
 from roundsman.engine.history import ROWS_A_VERSION
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.errors import InvalidMessage, TryAgain
@@ -22,7 +23,6 @@ from roundsman.model.events import (
 from roundsman.model.instants import DAY, milliseconds
 from roundsman.model.states import TaskState
 from roundsman.model.task import ERASED, StepError
-from roundsman.model.workflow import Archive
 from roundsman.scheduler.erasure import erase_beside
 from roundsman.wire.commands import command_of
 from roundsman_testing.faults import ABLE, CALLS, Crash, Fault, Faults

@@ -6,13 +6,13 @@ from datetime import timedelta
 
 import pytest
 
+from roundsman.definition.plan import Plan
+from roundsman.definition.workflow import Retry
 from roundsman.engine.history import ROWS_A_DECISION
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.errors import TryAgain, UnreadableRecord
 from roundsman.model.events import Outcome
-from roundsman.model.plan import Plan
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.workflow import Retry
 from roundsman.scheduler.fold import ArrivedReply
 from roundsman.scheduler.scheduler import MAX_WRITE_ATTEMPTS, Handled
 from roundsman_testing import Fault, Faults

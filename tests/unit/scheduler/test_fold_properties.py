@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from roundsman.definition.plan import Plan
 from roundsman.model.events import Outcome
 from roundsman.model.holds import OPERATOR, Hold
 from roundsman.model.instants import SECOND
-from roundsman.model.plan import Plan
 from roundsman.model.task import Effect, StepError, Task, idempotency_key, operation_of
 from roundsman.scheduler.fold import ArrivedReply
 from roundsman.scheduler.scheduler import Handled

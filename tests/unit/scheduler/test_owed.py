@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
+from roundsman.definition.workflow import Archive
 from roundsman.engine.due import START_WITHIN
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.errors import TryAgain
 from roundsman.model.events import Outcome
 from roundsman.model.states import TaskState
-from roundsman.model.workflow import Archive
 from roundsman.scheduler.owed import CLEARING_RACES
 from roundsman.wire.commands import Command
 from roundsman_testing.faults import Crash, Fault, Faults

@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from roundsman.definition.plan import Plan
+from roundsman.definition.workflow import Retry
 from roundsman.engine.timeouts import CONFIRMED_FOR
 from roundsman.errors import CallRefused, TryAgain
 from roundsman.model.instants import MINUTE, SECOND
-from roundsman.model.plan import Plan
 from roundsman.model.queue_lag import ReadMark
 from roundsman.model.scheduler_queues import (
     COMMANDS,
@@ -20,7 +21,6 @@ from roundsman.model.scheduler_queues import (
     SchedulerQueues,
 )
 from roundsman.model.task import Task
-from roundsman.model.workflow import Retry
 from roundsman.scheduler.queue_watch import LOOK_KEPT_FOR, WANTED_AGAIN_AFTER, QueueWatch
 from roundsman_testing.memory import MemoryAgentBoard
 from tests.support.machine_world import T0, World, plan, step

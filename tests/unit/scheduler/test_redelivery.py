@@ -5,11 +5,11 @@ from datetime import timedelta
 
 import pytest
 
+from roundsman.definition.workflow import Archive, Retry
 from roundsman.errors import TryAgain
 from roundsman.model.events import CommandSource, OperatorEvent, Outcome, Resolve, Resubmit, RunNow
 from roundsman.model.instants import SECOND
 from roundsman.model.states import ProcessState
-from roundsman.model.workflow import Archive, Retry
 from roundsman.wire.commands import Command, command_of
 from roundsman_testing.faults import Crash, Fault, Faults
 from tests.support.machine_world import plan, step

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
+from roundsman.definition.workflow import Archive, Retry
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.errors import CallRefused, SchemaTooNew, TryAgain
 from roundsman.model.events import Outcome
 from roundsman.model.json import Json
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError
-from roundsman.model.workflow import Archive, Retry
 from roundsman.scheduler.owed import OwedResult
 from roundsman.scheduler.scheduler import MAX_WRITE_ATTEMPTS
 from roundsman.wire.commands import Command

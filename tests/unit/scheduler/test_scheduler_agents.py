@@ -3,13 +3,13 @@
 from dataclasses import replace
 from datetime import timedelta
 
+from roundsman.definition.plan import Plan, plan_of
+from roundsman.definition.workflow import Retry, Step, Workflow
 from roundsman.engine.new_task import ProcessingOptions, new_task
 from roundsman.model.events import Agents, AgentView
 from roundsman.model.instants import MINUTE
-from roundsman.model.plan import Plan, plan_of
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepRecord
-from roundsman.model.workflow import Retry, Step, Workflow
 from roundsman.ports import OrderRow
 from roundsman.scheduler.scheduler import Handled, Scheduler, newly_held, outcome_of
 from roundsman.wire.commands import START, Command

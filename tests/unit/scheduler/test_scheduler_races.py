@@ -5,8 +5,8 @@ from threading import Condition, Thread
 
 import pytest
 
+from roundsman.definition.plan import Plan
 from roundsman.model.events import Outcome
-from roundsman.model.plan import Plan
 from roundsman.model.states import ProcessState
 from roundsman.scheduler.fold import ArrivedReply
 from roundsman.wire.commands import Command

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import timedelta
 
+from roundsman.definition.workflow import Archive
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.events import (
     Cancel,
@@ -15,7 +16,6 @@ from roundsman.model.events import (
 )
 from roundsman.model.instants import SECOND
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.workflow import Archive
 from roundsman.ports import LONGEST_DELAY
 from roundsman.scheduler.lookahead import RATHER_LATE
 from roundsman.wire.commands import command_of

@@ -6,11 +6,11 @@ from datetime import timedelta
 
 import pytest
 
+from roundsman.definition.workflow import Archive, Retry, Wait
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.events import Outcome
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.states import TaskState
-from roundsman.model.workflow import Archive, Retry, Wait
 from roundsman.ports import LONGEST_DELAY
 from roundsman.supervisor.supervisor import Supervisor
 from roundsman.wire.commands import Command

@@ -8,9 +8,9 @@ from typing import TypeAlias, TypedDict, cast
 
 import pytest
 
+from roundsman.definition.workflow import Workflow
 from roundsman.model.corrections import changes_of, corrected
 from roundsman.model.json import Json, copied
-from roundsman.model.workflow import Workflow
 from roundsman.submission.corrections import checked_changes
 from roundsman.submission.events import EventReader
 from roundsman.submission.submission import ValidOrder

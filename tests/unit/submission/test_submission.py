@@ -5,12 +5,12 @@ from datetime import timedelta
 
 import pytest
 
+from roundsman.definition.workflow import Archive
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.errors import RejectedOrder, TryAgain
 from roundsman.model.events import Cancel, CommandSource, Outcome
 from roundsman.model.instants import DAY, MINUTE, SECOND
 from roundsman.model.states import TaskState
-from roundsman.model.workflow import Archive
 from roundsman.ports import LONGEST_DELAY
 from roundsman.scheduler.lookahead import RATHER_LATE
 from roundsman.submission.submission import CancelAsked

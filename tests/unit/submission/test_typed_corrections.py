@@ -7,10 +7,10 @@ from typing import Annotated, Literal, NotRequired, TypedDict
 
 import pytest
 
+from roundsman.definition.input_types import Pattern, Text, given_shape
+from roundsman.definition.workflow import Step, Workflow
 from roundsman.model.corrections import Change, corrected, typed_change, value_at
-from roundsman.model.input_types import Pattern, Text, given_shape
 from roundsman.model.json import Json
-from roundsman.model.workflow import Step, Workflow
 from roundsman.submission.corrections import as_meant, checked_changes
 from roundsman.submission.events import EventReader
 

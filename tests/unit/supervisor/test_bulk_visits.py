@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import pytest
 
+from roundsman.definition.workflow import Archive
 from roundsman.errors import CallRefused, NoTransition, TryAgain, UnreadableRecord
 from roundsman.model.bulk_run import (
     BulkRecord,
@@ -26,7 +27,6 @@ from roundsman.model.events import CommandSource, HistoryRow, Resubmit
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Task
-from roundsman.model.workflow import Archive
 from roundsman.supervisor.bulk_runs import (
     CARRIED_FOR,
     LONGEST_NOTE,

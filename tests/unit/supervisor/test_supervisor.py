@@ -7,13 +7,13 @@ from functools import partial
 
 import pytest
 
+from roundsman.definition.workflow import Archive, Retry
 from roundsman.engine.due import START_WITHIN, shard_of
 from roundsman.errors import RoundsmanError, SchemaTooNew, UnreadableRecord
 from roundsman.model.events import Outcome
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepRecord
-from roundsman.model.workflow import Archive, Retry
 from roundsman.ports import DueEntry
 from roundsman.supervisor.supervisor import (
     LONGEST_POSTPONEMENT,

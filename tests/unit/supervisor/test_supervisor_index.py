@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 
+from roundsman.definition.workflow import Undo
 from roundsman.engine.due import Lane, lane_key
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.instants import MINUTE
 from roundsman.model.states import TaskState
-from roundsman.model.workflow import Undo
 from roundsman.ports import DueEntry
 from roundsman.supervisor.supervisor import Supervisor, SupervisorConfig
 from roundsman_testing.faults import Faults, FaultyStore

@@ -5,10 +5,10 @@ from datetime import timedelta
 
 import pytest
 
+from roundsman.definition.plan import Plan
 from roundsman.engine.due import LONG_START_INTERVAL
 from roundsman.errors import UnreadableRecord
 from roundsman.model.instants import MINUTE, SECOND
-from roundsman.model.plan import Plan
 from roundsman.ports import AgentBoard, PlanStore
 from roundsman.supervisor.supervisor import PassReport, Supervisor, SupervisorConfig
 from roundsman.wire.commands import Command

@@ -8,12 +8,12 @@ from datetime import timedelta
 import pytest
 
 from roundsman import Archive, Retry, Step, Workflow
+from roundsman.definition.plan import StepPlan, plan_of
 from roundsman.engine import operator
 from roundsman.engine.decision import DecisionContext
 from roundsman.errors import CallRefused, TryAgain
 from roundsman.model.events import Claimant, Resubmit
 from roundsman.model.instants import MINUTE, SECOND
-from roundsman.model.plan import StepPlan, plan_of
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect, Owed, StepError, StepRecord, Task, Termination
 from roundsman.supervisor.supervisor import Supervisor

@@ -7,13 +7,13 @@ from datetime import timedelta
 import pytest
 
 from roundsman.alerts.group import opened
+from roundsman.definition.plan import StepPlan
 from roundsman.engine import attempts, compensation, due, machine
 from roundsman.engine import steps as ready_steps
 from roundsman.engine.decision import DecisionContext
 from roundsman.model.events import Claimant, HistoryRow
 from roundsman.model.failure import Failure
 from roundsman.model.instants import MINUTE
-from roundsman.model.plan import StepPlan
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Task
 from roundsman.ports import Saved, Superseded

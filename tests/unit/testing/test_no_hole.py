@@ -6,13 +6,13 @@ from datetime import timedelta
 
 import pytest
 
+from roundsman.definition.plan import Plan, plan_of
+from roundsman.definition.workflow import Archive, Workflow
 from roundsman.engine.decision import DecisionBuilder
 from roundsman.errors import InvalidMessage
 from roundsman.model.failure import Group
-from roundsman.model.plan import Plan, plan_of
 from roundsman.model.states import ProcessState
 from roundsman.model.task import StepRecord, Task
-from roundsman.model.workflow import Archive, Workflow
 from roundsman.wire.alert import Alert
 from roundsman.wire.messages import Reply, read_reply
 from roundsman_testing import Invariant, InvariantBroken, TaskState, World

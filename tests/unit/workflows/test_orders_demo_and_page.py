@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from roundsman.model.input_types import field_names
+from roundsman.definition.input_types import field_names
 from roundsman.model.json import parse_json
 from roundsman.submission.events import CancelEvent, CancelFields
 from roundsman.submission.processing import ProcessingFields

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from roundsman.aws.clock import now
+from roundsman.definition.plan import Plan
 from roundsman.engine.bulk_eligibility import (
     WOULD_WAIT,
     Eligible,
@@ -18,7 +19,6 @@ from roundsman.model.bulk_run import SAMPLES, OrderGroup, PlannedOrder, Run, wit
 from roundsman.model.events import Resubmit
 from roundsman.model.failure import normalised
 from roundsman.model.json import Json
-from roundsman.model.plan import Plan
 from roundsman.model.states import TaskState
 from roundsman.model.task import Task
 from roundsman_console.inspector.errors import (

@@ -5,8 +5,8 @@ The syntax of a path is that of the problems of a rejected message: `lines[0].qu
 
 from collections.abc import Sequence
 
+from roundsman.definition.expressions import ANYTHING
 from roundsman.model import corrections
-from roundsman.model.expressions import ANYTHING
 from roundsman.model.json import Json, canonical_json, parse_json
 from roundsman.submission.corrections import as_meant
 from roundsman.submission.events import EventReader

@@ -7,19 +7,19 @@ import heapq
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from itertools import islice
 
 import boto3
 
 from roundsman.aws.dynamodb.holds import HOLDS
 from roundsman.command_line import command_line
+from roundsman.definition.plan import Plan
 from roundsman.engine.due import Lane, due, lane_key, settled
 from roundsman.errors import UnreadableRecord
 from roundsman.model.failure import Group
 from roundsman.model.holds import BREAKER, OPERATOR
 from roundsman.model.instants import DAY, MINUTE, SECOND, clock_time, format_duration, iso
 from roundsman.model.leases import Leases
-from roundsman.model.plan import Plan
 from roundsman.model.states import DONE, ProcessState, TaskState
 from roundsman.model.task import Task
 from roundsman.ports import DueEntry
@@ -140,8 +140,7 @@ def _plans(stack: DeployedStack, names: set[str], looking: Looking) -> dict[str,
 
 def _named(plans: Mapping[str, Plan | str]) -> set[str]:
     """Return the names of the agents in these plans."""
-    found = (plan.steps.values() for plan in plans.values() if isinstance(plan, Plan))
-    return {agent for step in chain.from_iterable(found) for agent in step.agents}
+    return {agent for plan in plans.values() if isinstance(plan, Plan) for agent in plan.agents}
 
 
 # --- Checks --------------------------------------------------------------------------------------

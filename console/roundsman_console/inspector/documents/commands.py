@@ -2,8 +2,8 @@
 
 from typing import Literal, NotRequired, TypeAlias, TypedDict
 
+from roundsman.definition.plan_differences import Change
 from roundsman.model.events import CommandKind
-from roundsman.model.plan_differences import Change
 from roundsman.model.states import ProcessState, TaskState
 from roundsman_console.inspector.documents.constraints import Count
 

@@ -14,6 +14,7 @@ from botocore.exceptions import HTTPClientError
 
 from roundsman.aws.clock import now
 from roundsman.command_line import command_line
+from roundsman.definition.plan import Plan
 from roundsman.engine.eligibility import REFUSED_ROW, decided
 from roundsman.errors import CallRefused, InvalidMessage, Refused, RoundsmanError, TryAgain
 from roundsman.model.events import (
@@ -24,7 +25,6 @@ from roundsman.model.events import (
     OperatorEvent,
 )
 from roundsman.model.json import Json
-from roundsman.model.plan import Plan
 from roundsman.model.task import Task
 from roundsman.wire.commands import command_of, read_command
 from roundsman.wire.limits import MESSAGE_LIMIT, wire_text

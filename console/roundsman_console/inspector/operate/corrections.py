@@ -3,12 +3,12 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from roundsman.definition.workflow import Workflow
 from roundsman.errors import InvalidInput, Problem, Refused
 from roundsman.model.corrections import Change, Correction, corrected, path_text, value_at
 from roundsman.model.events import OperatorEvent, Resubmit
 from roundsman.model.json import Json, canonical_json
 from roundsman.model.task import Task
-from roundsman.model.workflow import Workflow
 from roundsman.submission.corrections import changes_to, checked_changes
 from roundsman_console.inspector.documents.commands import InputChangeDocument
 from roundsman_console.inspector.errors import InspectorError

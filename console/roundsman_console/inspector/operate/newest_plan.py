@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 
 from roundsman.aws.errors import aws_errors
 from roundsman.aws.outputs import LIVE
+from roundsman.definition.plan import Plan
+from roundsman.definition.plan_differences import PlanDifference, differences
 from roundsman.errors import InvalidMessage, Problem
 from roundsman.model.corrections import corrected
 from roundsman.model.events import OperatorEvent, Resubmit
 from roundsman.model.json import Json
-from roundsman.model.plan import Plan
-from roundsman.model.plan_differences import PlanDifference, differences
 from roundsman.model.task import Task
 from roundsman.wire.newest_plan import NewestPlanAnswer, NewestPlanQuestion, read_answer
 from roundsman_console.inspector.documents.commands import PlanMoveDocument

@@ -12,11 +12,11 @@ from itertools import islice
 
 from roundsman.aws.clock import now
 from roundsman.aws.sqs.outbox import AwsOutbox
+from roundsman.definition.plan import Plan
 from roundsman.engine.agent_holds import MAX_VIEW_AGE, RECHECK_INTERVAL
 from roundsman.engine.due import Lane, lane_key
 from roundsman.errors import RoundsmanError
 from roundsman.model.instants import SECOND
-from roundsman.model.plan import Plan
 from roundsman.model.task import Task
 from roundsman_console.inspector.read.lookup import plan_of
 from roundsman_console.inspector.read.stack import DeployedStack

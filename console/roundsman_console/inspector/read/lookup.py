@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 
 from roundsman.aws.clock import now
+from roundsman.definition.plan import Plan
 from roundsman.errors import SchemaTooNew, UnreadableRecord
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import iso
-from roundsman.model.plan import Plan
 from roundsman.model.task import TASK_ID, Task
 from roundsman_console.inspector.errors import NotFound, UnknownOrder
 from roundsman_console.inspector.read.masks import NO_MASK, UNKNOWN_MASK, Mask, mask_of, shown

@@ -9,11 +9,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from roundsman.definition.plan import Plan
 from roundsman.engine.erasure import keeps_reason
 from roundsman.model.corrections import Change, Path, path_text
 from roundsman.model.events import HistoryRow
 from roundsman.model.json import Json, canonical_json
-from roundsman.model.plan import Plan
 from roundsman.model.task import ERASED, StepError, StepRecord, Task, Termination, step_of
 from roundsman_console.inspector.read.stack import DeployedStack
 

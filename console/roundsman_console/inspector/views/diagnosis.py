@@ -12,12 +12,12 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from roundsman.command_line import REASON, command_line
+from roundsman.definition.plan import Plan
 from roundsman.engine.due import START_WITHIN
 from roundsman.engine.effects import may_have_taken_effect
 from roundsman.model.events import Agents
 from roundsman.model.holds import Hold
 from roundsman.model.instants import MINUTE, format_duration, iso, second
-from roundsman.model.plan import Plan
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Task
 from roundsman.ports import OrderRow

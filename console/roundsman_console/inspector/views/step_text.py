@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from roundsman.definition.plan import Plan, StepPlan
 from roundsman.engine.agent_holds import HELD
 from roundsman.model.holds import Hold, hold_words
 from roundsman.model.instants import format_duration, second
-from roundsman.model.plan import Plan, StepPlan
 from roundsman.model.states import ProcessState
 from roundsman.model.task import (
     PERFORM,

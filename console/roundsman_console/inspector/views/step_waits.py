@@ -5,10 +5,10 @@ from dataclasses import dataclass, field, replace
 from typing import get_args
 
 from roundsman.command_line import REASON, command_line
+from roundsman.definition.plan import Plan, StepPlan
 from roundsman.model.events import Agents
 from roundsman.model.holds import OPERATOR, Hold, hold_words
 from roundsman.model.instants import format_duration, second
-from roundsman.model.plan import Plan, StepPlan
 from roundsman.model.queue_lag import PROMPT, ReadMark
 from roundsman.model.scheduler_queues import COMMANDS, QueueView, replies_key
 from roundsman.model.states import ProcessState

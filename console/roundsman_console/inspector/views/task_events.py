@@ -7,10 +7,10 @@ commands.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from roundsman.definition.plan import Plan
 from roundsman.engine.history import ANSWERED
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import iso
-from roundsman.model.plan import Plan
 from roundsman.model.states import ProcessState
 from roundsman.model.task import UNDO, StepRecord, Task, operation_of
 from roundsman_console.inspector.documents.tasks import TimelineDocument

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from roundsman.command_line import REASON, command_line
+from roundsman.definition.plan import Plan
 from roundsman.engine.effects import may_have_taken_effect, without_compensation
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import iso
-from roundsman.model.plan import Plan
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepRecord, Task, operation_of, step_of
 from roundsman_console.inspector.documents.tasks import (

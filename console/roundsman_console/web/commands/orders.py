@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from urllib.parse import quote
 
+from roundsman.definition.plan import Plan
 from roundsman.model.events import CommandSource
-from roundsman.model.plan import Plan
 from roundsman.model.task import Task
 from roundsman_console.arguments import read_name, read_reason
 from roundsman_console.inspector import Inspector

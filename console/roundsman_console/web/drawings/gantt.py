@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from roundsman.definition.plan import Plan
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import format_duration
-from roundsman.model.plan import Plan
 from roundsman.model.task import StepRecord, Task, step_of
 from roundsman_console.inspector.views.task_view import step_names
 from roundsman_console.web.drawings.graph import LEAST_ADVANCED

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from fast_sugiyama import from_edges
 
-from roundsman.model.plan import Plan
+from roundsman.definition.plan import Plan
 from roundsman.model.task import Task, step_of
 
 WIDTH, HEIGHT = 172, 46

@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from roundsman.definition.plan import Plan
 from roundsman.model.json import Json, canonical_json
-from roundsman.model.plan import Plan
 from roundsman.model.states import DONE, ProcessState
 from roundsman.model.task import (
     UNTOUCHED,

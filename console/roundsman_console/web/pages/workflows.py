@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import Generic, TypeVar
 
+from roundsman.definition.plan import Plan
 from roundsman.model.instants import DAY, MINUTE, iso
-from roundsman.model.plan import Plan
 from roundsman.model.states import END_STATES, TaskState
 from roundsman.model.task import Task, step_of
 from roundsman_console.inspector import Inspector

@@ -37,13 +37,13 @@ from roundsman.agents.guard import Guard, NoGuard
 from roundsman.agents.heartbeat import Heartbeat, SendNow, interval_of
 from roundsman.agents.outcomes import AttemptResult, held, permanent, progress, unexpected
 from roundsman.agents.request import Perform, StepRequest, step_request
+from roundsman.definition.workflow import Step, Workflow
 from roundsman.engine.request_deadlines import PATIENCE
 from roundsman.errors import DefinitionError
 from roundsman.model.checks import check_name, check_type
 from roundsman.model.events import Outcome
 from roundsman.model.instants import SECOND, format_duration, milliseconds
 from roundsman.model.task import PERFORM, StepError, step_of
-from roundsman.model.workflow import Step, Workflow
 from roundsman.ports import Clock
 from roundsman.wire.messages import AgentRequest, Reply
 

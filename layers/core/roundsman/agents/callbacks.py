@@ -34,6 +34,7 @@ from roundsman.agents.outcomes import (
     transient,
     wait_of,
 )
+from roundsman.definition.plan import Plan
 from roundsman.errors import (
     InvalidMessage,
     InvalidToken,
@@ -42,7 +43,6 @@ from roundsman.errors import (
     TransientError,
 )
 from roundsman.model.json import canonical_json
-from roundsman.model.plan import Plan
 from roundsman.model.task import PERFORM, Task, idempotency_key
 from roundsman.ports import Clock
 from roundsman.wire.fields import Fields

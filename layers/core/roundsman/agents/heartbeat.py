@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from roundsman.definition.workflow import Step
 from roundsman.model.instants import milliseconds
-from roundsman.model.workflow import Step
 from roundsman.ports import Clock
 from roundsman.wire.messages import AgentRequest, Reply
 

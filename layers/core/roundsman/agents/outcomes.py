@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from math import isfinite
 
+from roundsman.definition.workflow import LARGEST_RESULT
 from roundsman.errors import UNTYPED
 from roundsman.model.events import Outcome
 from roundsman.model.instants import milliseconds
 from roundsman.model.json import Json, canonical_json, levels, parse_json
 from roundsman.model.task import Effect, StepError
-from roundsman.model.workflow import LARGEST_RESULT
 
 LONGEST_WAIT = timedelta(days=365)  # keeps instants representable as dates
 LONGEST_TYPE, LONGEST_MESSAGE = 100, 1_000  # characters; a record has 400 KB

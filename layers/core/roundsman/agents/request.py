@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TypeAlias, TypeVar, cast
 
-from roundsman.model.input_types import read_input
+from roundsman.definition.input_types import read_input
 from roundsman.model.json import Json, copied
 from roundsman.model.task import item_place
 from roundsman.ports import Clock

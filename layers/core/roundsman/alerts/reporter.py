@@ -19,11 +19,11 @@ from roundsman.alerts.group import (
 )
 from roundsman.alerts.group_alert import group_alert
 from roundsman.alerts.samples import Sample
+from roundsman.definition.plan import Plan
 from roundsman.errors import CallRefused, TryAgain, UnreadableRecord
 from roundsman.model.events import Agents
 from roundsman.model.failure import ARCHIVED, NO_STEP, UNREADABLE, Failure, Group, failure_of
 from roundsman.model.instants import SECOND
-from roundsman.model.plan import Plan
 from roundsman.model.states import TaskState
 from roundsman.model.task import Task
 from roundsman.ports import AgentBoard, Clock, GroupStore, Member, Outbox

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from roundsman.definition.plan import Plan
 from roundsman.engine.effects import may_have_taken_effect
 from roundsman.model.failure import retried_step
 from roundsman.model.instants import iso
 from roundsman.model.json import Json
-from roundsman.model.plan import Plan
 from roundsman.model.states import ProcessState
 from roundsman.model.task import StepError, StepRecord, Task
 

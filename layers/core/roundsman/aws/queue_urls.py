@@ -6,7 +6,7 @@ The queues of the stack `shop` are `shop-SchedulerQueue` and, for the agent `pay
 never begin alike, and a role's right to `shop_*RequestQueue` is for this stack alone.
 """
 
-from roundsman.model.workflow import Priority
+from roundsman.model.priority import Priority
 
 SCHEDULER_QUEUE = "-SchedulerQueue"
 

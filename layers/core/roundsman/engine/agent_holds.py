@@ -7,13 +7,13 @@ without a lock, and its agent is checked again at least every RECHECK_INTERVAL. 
 counted, and the task's complete-by moves by the time in which any of its steps was parked.
 """
 
+from roundsman.definition.plan import StepPlan
 from roundsman.engine.decision import DecisionContext
 from roundsman.engine.routing import agent_now, candidates, untried
 from roundsman.engine.time_credit import credit
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.events import InspectAt, Replied
 from roundsman.model.instants import MINUTE, SECOND, second
-from roundsman.model.plan import StepPlan
 from roundsman.model.task import PERFORM, UNDO, Effect, StepError, StepRecord, operation_of
 
 RECHECK_INTERVAL = 5 * MINUTE

@@ -7,6 +7,7 @@ claim, a complete-by, a failure count and a limit. The operation follows from th
 from dataclasses import dataclass, replace
 from typing import TypedDict
 
+from roundsman.definition.plan import RetryPlan, StepPlan, WaitPlan
 from roundsman.engine import timeouts
 from roundsman.engine.agent_holds import can_resume, park
 from roundsman.engine.compensation import begin_undo
@@ -27,7 +28,6 @@ from roundsman.engine.time_credit import credit
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.events import AgentView, Claimant, InspectAt, Outcome, Replied, SendRequest
 from roundsman.model.instants import MINUTE, SECOND, format_duration, second
-from roundsman.model.plan import RetryPlan, StepPlan, WaitPlan
 from roundsman.model.queue_lag import MARK_INTERVAL, PROMPT, UNCERTAINTY
 from roundsman.model.scheduler_queues import UNKNOWN, QueueView
 from roundsman.model.states import ProcessState

@@ -7,6 +7,7 @@ when it handles the command.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from roundsman.definition.plan import Plan
 from roundsman.engine.eligibility import REFUSED_ROW, decided
 from roundsman.engine.routing import agent_now
 from roundsman.errors import Refused
@@ -25,7 +26,6 @@ from roundsman.model.events import (
 from roundsman.model.failure import failure_of
 from roundsman.model.holds import Hold, hold_words
 from roundsman.model.json import Json
-from roundsman.model.plan import Plan
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import UNDO, Task, operation_of
 

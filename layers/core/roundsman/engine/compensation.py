@@ -10,13 +10,13 @@ for clocks that differ.
 from collections import Counter
 from dataclasses import replace
 
+from roundsman.definition.plan import StepPlan
 from roundsman.engine.decision import SKEW, DecisionContext
 from roundsman.engine.effects import is_to_undo, may_have_been_performed
 from roundsman.engine.routing import agent_now, stored_agent_name, untried
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.events import InspectAt
 from roundsman.model.instants import second
-from roundsman.model.plan import StepPlan
 from roundsman.model.states import DONE, ProcessState
 from roundsman.model.task import (
     AfterUndo,

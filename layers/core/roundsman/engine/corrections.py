@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from operator import eq
 
+from roundsman.definition.expressions import paths_read
+from roundsman.definition.plan import Plan, StepPlan
 from roundsman.engine.decision import DecisionContext
 from roundsman.engine.effects import may_have_taken_effect
 from roundsman.engine.fan_out import count_items
@@ -26,9 +28,7 @@ from roundsman.model.corrections import (
     path_text,
 )
 from roundsman.model.events import Resubmit
-from roundsman.model.expressions import paths_read
 from roundsman.model.json import Json, levels, size_in_bytes
-from roundsman.model.plan import Plan, StepPlan
 from roundsman.model.record_limits import RESULTS_LIMIT
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepRecord

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TypedDict, Unpack
 
+from roundsman.definition.plan import Plan, StepPlan
 from roundsman.engine.due import START_WITHIN, with_due_entry
 from roundsman.engine.effects import (
     left_to_undo,
@@ -39,7 +40,6 @@ from roundsman.model.events import (
 from roundsman.model.failure import failure_of, shortened
 from roundsman.model.instants import SECOND
 from roundsman.model.json import Json
-from roundsman.model.plan import Plan, StepPlan
 from roundsman.model.record_limits import (
     ERRORS_LIMIT,
     LONGEST_DETAIL,

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from roundsman.model.plan import Plan
+from roundsman.definition.plan import Plan
 from roundsman.model.states import ProcessState
 from roundsman.model.task import AfterUndo, StepRecord
 

@@ -1,10 +1,10 @@
 """Whether the engine would accept an operator's command for a task. Pure."""
 
+from roundsman.definition.plan import Plan
 from roundsman.engine.machine import decide
 from roundsman.errors import Refused
 from roundsman.model.events import OperatorEvent, Resolve, Resubmit
 from roundsman.model.json import Json
-from roundsman.model.plan import Plan
 from roundsman.model.states import TaskState
 from roundsman.model.task import UNDO, Task, operation_of
 

@@ -8,17 +8,17 @@ item again from the order and from the results of the preceding steps; neither c
 from collections.abc import Mapping
 from dataclasses import replace
 
+from roundsman.definition.expressions import NotAList, evaluate_list, paths_read
+from roundsman.definition.plan import Plan, StepPlan
+from roundsman.definition.workflow import MOST_STEPS
 from roundsman.engine.compensation import begin_undo
 from roundsman.engine.decision import DecisionContext
 from roundsman.engine.effects import may_have_been_performed
 from roundsman.engine.transitions import StepEvent
-from roundsman.model.expressions import NotAList, evaluate_list, paths_read
 from roundsman.model.json import Json, size_in_bytes
-from roundsman.model.plan import Plan, StepPlan
 from roundsman.model.record_limits import MOST_RECORDS
 from roundsman.model.states import DONE, ProcessState
 from roundsman.model.task import AfterUndo, StepError, StepRecord, Task, item_names, step_of
-from roundsman.model.workflow import MOST_STEPS
 
 LARGEST_ITEM = 200 * 1024
 """The maximum size of an item in bytes. A request carries the item, the order and the results, and

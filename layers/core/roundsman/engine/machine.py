@@ -10,6 +10,7 @@ that removes the contents).
 
 from collections.abc import Sequence
 
+from roundsman.definition.plan import Plan, StepPlan
 from roundsman.engine.agent_holds import counts_as_failure, returned_by_agent
 from roundsman.engine.attempts import (
     claim,
@@ -56,7 +57,6 @@ from roundsman.model.events import (
 )
 from roundsman.model.instants import MINUTE, second
 from roundsman.model.json import Json
-from roundsman.model.plan import Plan, StepPlan
 from roundsman.model.queue_lag import PROMPT
 from roundsman.model.scheduler_queues import NOTHING_KNOWN, SchedulerQueues
 from roundsman.model.states import ProcessState, TaskState

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from roundsman.definition.plan import Plan
 from roundsman.engine.due import shard_of, with_due_entry
-from roundsman.model.plan import Plan
 from roundsman.model.states import TaskState
 from roundsman.model.task import Owed, Task
 

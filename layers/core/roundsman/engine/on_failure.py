@@ -6,11 +6,11 @@ its deadline. After the point of no return the task is always archived. An opera
 overrides the strategy.
 """
 
+from roundsman.definition.plan import StepPlan, StrategyPlan, UndoPlan, WaitPlan
 from roundsman.engine.decision import DecisionContext
 from roundsman.engine.fan_out import leave_out, tolerance
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.instants import format_duration, second
-from roundsman.model.plan import StepPlan, StrategyPlan, UndoPlan, WaitPlan
 from roundsman.model.states import DONE, ProcessState, TaskState
 from roundsman.model.task import UNDO, Effect, StepError, Termination, operation_of
 

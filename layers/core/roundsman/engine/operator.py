@@ -7,6 +7,7 @@ failure, and a resolved step has the outcome that the operator states.
 
 from dataclasses import replace
 
+from roundsman.definition.plan import StepPlan
 from roundsman.engine.compensation import begin_undo, undone
 from roundsman.engine.corrections import affects, correct
 from roundsman.engine.decision import SKEW, DecisionBuilder, DecisionContext
@@ -29,7 +30,6 @@ from roundsman.model.events import (
     UndoAsked,
 )
 from roundsman.model.instants import SECOND, format_duration, iso, second
-from roundsman.model.plan import StepPlan
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import AfterUndo, Effect, Task, Termination
 

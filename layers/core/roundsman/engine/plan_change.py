@@ -10,11 +10,12 @@ requests contain their results.
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from roundsman.definition.plan import Plan, StepPlan
+from roundsman.definition.workflow import MOST_STEPS
 from roundsman.engine.decision import DecisionContext
 from roundsman.engine.effects import may_have_been_performed
 from roundsman.engine.on_failure import past_no_return
 from roundsman.errors import Refused
-from roundsman.model.plan import Plan, StepPlan
 from roundsman.model.record_limits import MOST_RECORDS, MOST_USED_ROUNDS
 from roundsman.model.states import DONE, ProcessState
 from roundsman.model.task import (
@@ -23,7 +24,6 @@ from roundsman.model.task import (
     item_place,
     step_of,
 )
-from roundsman.model.workflow import MOST_STEPS
 
 SHOWN = 12
 """How many digits of a plan's hash are shown to people."""

@@ -9,13 +9,13 @@ The Start or reply that finds a reminder due stores it before it is sent. If the
 between, a redelivery of its message sends the reminder again: at least once, with the same number.
 """
 
+from roundsman.definition.plan import StepPlan
 from roundsman.engine.agent_holds import RECHECK_INTERVAL, RESUME_SPREAD
 from roundsman.engine.decision import DecisionContext
 from roundsman.engine.routing import agent_now
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.events import Claimant, InspectAt, Replied, SendRequest
 from roundsman.model.instants import SECOND, second
-from roundsman.model.plan import StepPlan
 from roundsman.model.task import StepRecord
 
 SHORTEST_INTERVAL = SECOND

@@ -14,7 +14,7 @@ the record stores the end (`acts_until`), so that an undo that is not fenced wai
 step with several agents or with heartbeats never has patience.
 """
 
-from roundsman.model.plan import StepPlan
+from roundsman.definition.plan import StepPlan
 from roundsman.model.task import UNDO, StepRecord, operation_of
 
 PATIENCE = 10

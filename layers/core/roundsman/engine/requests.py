@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping
 
+from roundsman.definition.plan import Plan, StepPlan
 from roundsman.engine.fan_out import item_of
 from roundsman.engine.request_deadlines import ends_at, time_of
 from roundsman.model.json import Json
-from roundsman.model.plan import Plan, StepPlan
 from roundsman.model.task import (
     PERFORM,
     UNDO,

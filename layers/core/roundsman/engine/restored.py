@@ -20,13 +20,13 @@ The command `reconcile` (`reconcile`) makes one decision on each open task:
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from roundsman.definition.plan import Plan, StepPlan
 from roundsman.engine.decision import DecisionBuilder, DecisionContext
 from roundsman.engine.fan_out import items_before_it_begins, list_is_known, mark_items
 from roundsman.engine.transitions import StepEvent
 from roundsman.errors import Refused
 from roundsman.model.events import Reconcile
 from roundsman.model.instants import second
-from roundsman.model.plan import Plan, StepPlan
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import PERFORM, StepRecord, Task, operation_of
 

@@ -6,9 +6,9 @@ first: either it is proven that no request there had an effect or can still have
 there was undone. A step does not return to an agent that it left.
 """
 
+from roundsman.definition.plan import StepPlan
 from roundsman.engine.decision import DecisionContext
 from roundsman.model.instants import SECOND
-from roundsman.model.plan import StepPlan
 from roundsman.model.task import UNDO, Effect, StepRecord, operation_of
 
 MAX_LAG_DIFFERENCE = 10 * SECOND

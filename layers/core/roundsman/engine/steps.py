@@ -1,5 +1,7 @@
 """Starts and completes steps: which are ready, their conditions, and their results."""
 
+from roundsman.definition.expressions import is_true
+from roundsman.definition.plan import StepPlan
 from roundsman.engine.attempts import claim
 from roundsman.engine.decision import DecisionContext
 from roundsman.engine.fan_out import UnusableList, fan_out, forget_marked_items
@@ -7,9 +9,7 @@ from roundsman.engine.on_failure import give_up
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.corrections import corrections_size
 from roundsman.model.events import Claimant
-from roundsman.model.expressions import is_true
 from roundsman.model.json import Json, canonical_json, parse_json, size_in_bytes
-from roundsman.model.plan import StepPlan
 from roundsman.model.record_limits import RESULTS_LIMIT
 from roundsman.model.states import ProcessState
 from roundsman.model.task import Effect, StepError

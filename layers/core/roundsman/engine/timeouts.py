@@ -15,9 +15,9 @@ a scheduler that is behind is given little to do. A dead agent sends nothing, so
 empty. The replies of an agent of which one instance is dead go on, and so do their marks.
 """
 
+from roundsman.definition.plan import Plan
 from roundsman.engine.due import START_WITHIN
 from roundsman.model.instants import MINUTE, SECOND
-from roundsman.model.plan import Plan
 from roundsman.model.scheduler_queues import HIDDEN_FOR, UNCERTAINTY, QueueView
 from roundsman.model.states import ProcessState
 from roundsman.model.task import StepRecord, Task

@@ -1,1 +1,1 @@
-"""The domain model: workflows, plans, tasks and events. It performs no I/O."""
+"""What the engine decides on: tasks, their steps, events, holds and marks. No I/O."""

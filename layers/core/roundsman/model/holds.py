@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 
 from roundsman.model.events import AgentView
 from roundsman.model.instants import MINUTE, second
+from roundsman.model.priority import Priority
 from roundsman.model.queue_lag import UNREAD, queue_key
-from roundsman.model.workflow import Priority
 
 
 @dataclass(frozen=True, slots=True)

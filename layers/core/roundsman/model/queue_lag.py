@@ -35,14 +35,12 @@ the next mark then follows after MARK_INTERVAL; else it is PROMPT_UNCERTAINTY. A
 as long as its uncertainty.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from roundsman.model.events import Agents, AgentView
 from roundsman.model.instants import MINUTE, SECOND
-
-if TYPE_CHECKING:
-    from roundsman.model.plan import Plan
 
 PROMPT = SECOND
 """The longest wait in a queue, in ms, that is not a backlog. A message is usually received within
@@ -101,9 +99,9 @@ def view_of_mark(mark: ReadMark, now: int) -> AgentView:
     return AgentView(lag=lag, reads=mark.sent_at, read_up_to=read_up_to, read_lock=mark.lock)
 
 
-def with_unread(agents: Agents, plan: "Plan", priority: str) -> Agents:
-    """The views, plus one for each queue of the plan's agents that was never read."""
-    queues = (queue_key(agent, priority) for step in plan.steps.values() for agent in step.agents)
+def with_unread(agents: Agents, named: Iterable[str], priority: str) -> Agents:
+    """The views, plus one for each queue of these agents that was never read."""
+    queues = (queue_key(agent, priority) for agent in named)
     unread = {queue: UNREAD for queue in queues if queue not in agents}
     return {**agents, **unread} if unread else agents
 

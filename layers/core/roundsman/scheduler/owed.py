@@ -11,10 +11,10 @@ something is never more than 30 s ahead.
 from dataclasses import dataclass, replace
 
 from roundsman.alerts.reporter import Reporter
+from roundsman.definition.plan import Plan
 from roundsman.engine.due import START_WITHIN, without_owed
 from roundsman.engine.new_task import RECEIVED
 from roundsman.errors import CallRefused, TryAgain
-from roundsman.model.plan import Plan
 from roundsman.model.task import LATE_ANSWER, Owed, Task
 from roundsman.ports import Clock, Outbox, Saved, TaskStore
 from roundsman.wire.alert import late_answer_alert

@@ -8,10 +8,10 @@ a whole pass.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from roundsman.definition.plan import Plan
 from roundsman.engine.timeouts import CONFIRMED_FOR, late_agents, starts_late
 from roundsman.errors import CallRefused, TryAgain
 from roundsman.model.instants import MINUTE, SECOND
-from roundsman.model.plan import Plan
 from roundsman.model.queue_lag import ReadMark
 from roundsman.model.scheduler_queues import (
     COMMANDS,

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from roundsman.alerts.reporter import Reporter
+from roundsman.definition.plan import Plan
 from roundsman.engine.history import refusal
 from roundsman.engine.machine import decide
 from roundsman.engine.requests import agent_of, request_for
@@ -40,7 +41,6 @@ from roundsman.model.events import (
 )
 from roundsman.model.instants import MINUTE
 from roundsman.model.json import Json, sha256
-from roundsman.model.plan import Plan
 from roundsman.model.queue_lag import with_unread
 from roundsman.model.scheduler_queues import (
     COMMANDS,
@@ -232,7 +232,7 @@ class Scheduler:
         if sent_at is None or handled.task is None:
             return
         plan = self._plans.plan(handled.task.plan)
-        if plan is not None and any(reply.agent in step.agents for step in plan.steps.values()):
+        if plan is not None and reply.agent in plan.agents:
             self._note_read(replies_key(reply.agent), sent_at, wanted_key(reply.agent))
 
     def _note_read(self, key: str, sent_at: int, wanted: str | None = None) -> None:
@@ -478,7 +478,7 @@ class Scheduler:
                 order=self._orders.content_of(task)
                 if plan and _needs_order(plan, task, event)
                 else None,
-                agents=known if plan is None else with_unread(known, plan, task.priority),
+                agents=known if plan is None else with_unread(known, plan.agents, task.priority),
                 jitter=jitter,
                 next_plan=self._next_plan(event),
                 queues=queues,

@@ -9,19 +9,19 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import cast
 
-from roundsman.errors import InvalidInput, Problem
-from roundsman.model.checks import ENGINE_FIELDS
-from roundsman.model.corrections import Correction, Path, corrected, differences, value_at
-from roundsman.model.expressions import ANYTHING, NotThere, Shape
-from roundsman.model.input_types import (
+from roundsman.definition.expressions import ANYTHING, NotThere, Shape
+from roundsman.definition.input_types import (
     field_names,
     given_shape,
     given_type,
     is_input_type,
     valid_input,
 )
+from roundsman.definition.workflow import Workflow
+from roundsman.errors import InvalidInput, Problem
+from roundsman.model.checks import ENGINE_FIELDS
+from roundsman.model.corrections import Correction, Path, corrected, differences, value_at
 from roundsman.model.json import Json, copied
-from roundsman.model.workflow import Workflow
 
 
 def as_meant(changes: Correction, before: Json, shape: Shape) -> Correction:

@@ -14,10 +14,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Never, TypedDict, cast
 
-from roundsman.errors import InvalidInput, Problem, RejectedOrder
-from roundsman.model.corrections import DEEPEST_INPUT, LARGEST_INPUT
-from roundsman.model.expressions import ANYTHING, Shape
-from roundsman.model.input_types import (
+from roundsman.definition.expressions import ANYTHING, Shape
+from roundsman.definition.input_types import (
     InputShape,
     Pattern,
     Text,
@@ -27,6 +25,9 @@ from roundsman.model.input_types import (
     read_fields,
     valid_input,
 )
+from roundsman.definition.workflow import Workflow
+from roundsman.errors import InvalidInput, Problem, RejectedOrder
+from roundsman.model.corrections import DEEPEST_INPUT, LARGEST_INPUT
 from roundsman.model.json import (
     Json,
     canonical_json,
@@ -37,7 +38,6 @@ from roundsman.model.json import (
     sha256,
     size_in_bytes,
 )
-from roundsman.model.workflow import Workflow
 from roundsman.submission.processing import Processing, ProcessingFields, read_processing
 from roundsman.submission.submission import CancelAsked, ValidOrder
 

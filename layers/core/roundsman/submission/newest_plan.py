@@ -6,10 +6,10 @@ continue under a plan that was deployed to repair it, and that no order uses yet
 
 from collections.abc import Mapping, Sequence
 
+from roundsman.definition.input_types import check_stored_input, defines_stored_input
+from roundsman.definition.workflow import Workflow
 from roundsman.errors import InvalidInput, Problem
-from roundsman.model.input_types import check_stored_input, defines_stored_input
 from roundsman.model.json import Json
-from roundsman.model.workflow import Workflow
 from roundsman.ports import PlanStore
 from roundsman.wire.newest_plan import NewestPlanAnswer, NewestPlanQuestion
 

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, TypedDict, TypeVar
 
+from roundsman.definition.input_types import Pattern, Range, Text, read_fields
+from roundsman.definition.workflow import Workflow
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.errors import Problem
-from roundsman.model.input_types import Pattern, Range, Text, read_fields
 from roundsman.model.instants import SECOND, format_duration, milliseconds
 from roundsman.model.json import Json
-from roundsman.model.workflow import Priority, Workflow
+from roundsman.model.priority import Priority
 
 DAY = 86_400
 FARTHEST_AHEAD = 366 * DAY  # a later start is more likely a wrong unit than intended

@@ -5,11 +5,11 @@ It also passes an application's cancellation of an order on to the scheduler.
 
 from dataclasses import dataclass, field, replace
 
+from roundsman.definition.plan import Plan
 from roundsman.engine.new_task import RECEIVED, ProcessingOptions, new_task
 from roundsman.errors import Problem, RejectedOrder, TryAgain
 from roundsman.model.events import Cancel, CommandSource
 from roundsman.model.json import Json
-from roundsman.model.plan import Plan
 from roundsman.model.task import Owed, Task
 from roundsman.ports import Clock, Created, OrderRow, Outbox, PlanStore, TaskStore
 from roundsman.scheduler.lookahead import delay_until

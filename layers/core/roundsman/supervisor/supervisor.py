@@ -16,13 +16,13 @@ from dataclasses import dataclass, field, replace
 
 from roundsman.alerts.census import GroupCensus, GroupsReport
 from roundsman.alerts.reporter import Reporter
+from roundsman.definition.plan import Plan
 from roundsman.engine.due import Lane, due, lane_key, settled
 from roundsman.engine.machine import decide
 from roundsman.engine.timeouts import late_for, late_since, starts_late
 from roundsman.errors import CallRefused, SchemaTooNew, TryAgain, UnreadableRecord
 from roundsman.model.events import Decision, Inspect, InspectAt, StartTask
 from roundsman.model.instants import MINUTE, SECOND
-from roundsman.model.plan import Plan
 from roundsman.model.queue_lag import with_unread
 from roundsman.model.task import Task
 from roundsman.ports import (
@@ -306,7 +306,7 @@ class Supervisor:
             report.blind = True
             raise
         if plan is not None:
-            agents = with_unread(agents, plan, task.priority)
+            agents = with_unread(agents, plan.agents, task.priority)
         queues, now, jitter = self._queues.known(plan, task), self._clock(), self._jitter()
         decision = decide(
             plan, task, Inspect(), now, order=None, agents=agents, jitter=jitter, queues=queues

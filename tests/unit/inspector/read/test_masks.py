@@ -6,14 +6,14 @@ from datetime import timedelta
 
 import pytest
 
+from roundsman.definition.plan import Plan, plan_of
+from roundsman.definition.workflow import Step, Workflow
 from roundsman.engine.new_task import ProcessingOptions, new_task
 from roundsman.model.corrections import Change, parse_path
 from roundsman.model.events import HistoryRow
 from roundsman.model.json import Json
-from roundsman.model.plan import Plan, plan_of
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Owed, StepError, StepRecord, Task, Termination
-from roundsman.model.workflow import Step, Workflow
 from roundsman.ports import OrderRow
 from roundsman_console.inspector.read.masks import MASK, NO_MASK, Mask, MaskedPaths, mask_of, shown
 from roundsman_console.inspector.read.stack import DeployedStack

@@ -20,13 +20,13 @@ from roundsman.aws.dynamodb.codec import NUMBER, TEXT, Item, RecordTable, number
 from roundsman.aws.dynamodb.holds import DynamoHolds
 from roundsman.aws.dynamodb.item_reader import ItemReader, OnUnreadable, ignore_unreadable
 from roundsman.aws.errors import ConditionFailed, aws_errors
+from roundsman.definition.plan import Plan, read_plan
 from roundsman.errors import TryAgain, UnreadableRecord
 from roundsman.model.events import Agents
 from roundsman.model.field_table import Field, FieldTable
 from roundsman.model.holds import Hold, with_holds
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.leases import Lease, Leases
-from roundsman.model.plan import Plan, read_plan
 from roundsman.model.queue_lag import (
     LAG_VALID_FOR,
     ReadMark,

@@ -48,9 +48,9 @@ from roundsman.aws.sqs.send_buffer import SendBuffer, why_sent_first
 from roundsman.aws.tracing import OFF, Tracer
 from roundsman.model.events import Outcome, attempt_of
 from roundsman.model.instants import SECOND
+from roundsman.model.priority import Priority
 from roundsman.model.queue_lag import ReadNotes
 from roundsman.model.task import PERFORM
-from roundsman.model.workflow import Priority
 from roundsman.ports import Clock, Outbox
 from roundsman.wire.alert import Alert
 from roundsman.wire.limits import wire_text

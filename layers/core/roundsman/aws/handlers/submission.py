@@ -14,9 +14,9 @@ from roundsman.aws.settings import SubmissionSettings
 from roundsman.aws.sqs.batch import Message, handle_batch
 from roundsman.aws.sqs.dead_letters import DeadLetters
 from roundsman.aws.sqs.throttled import ThrottledMessages
+from roundsman.definition.workflow import Workflow
 from roundsman.errors import RejectedOrder, TryAgain
 from roundsman.model.json import Json
-from roundsman.model.workflow import Workflow
 from roundsman.ports import PlanStore
 from roundsman.submission.events import EventReader
 from roundsman.submission.reply_queues import usable_reply_queue

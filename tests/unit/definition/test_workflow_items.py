@@ -9,10 +9,10 @@ from typing import Any, TypedDict
 
 import pytest
 
+from roundsman.definition.expressions import steps_read
+from roundsman.definition.plan import plan_of, read_plan
+from roundsman.definition.workflow import Step, Workflow
 from roundsman.errors import DefinitionError
-from roundsman.model.expressions import steps_read
-from roundsman.model.plan import plan_of, read_plan
-from roundsman.model.workflow import Step, Workflow
 
 MINUTE = timedelta(minutes=1)
 

@@ -8,9 +8,8 @@ from typing import Annotated, Any, TypedDict
 
 import pytest
 
-from roundsman.model.input_types import Masked
-from roundsman.model.json import canonical_json, sha256
-from roundsman.model.plan import (
+from roundsman.definition.input_types import Masked
+from roundsman.definition.plan import (
     ArchivePlan,
     CompensationPlan,
     RetryPlan,
@@ -20,17 +19,10 @@ from roundsman.model.plan import (
     plan_of,
     read_plan,
 )
+from roundsman.definition.workflow import Archive, Compensation, Retry, Step, Undo, Wait, Workflow
+from roundsman.model.json import canonical_json, sha256
+from roundsman.model.priority import Priority
 from roundsman.model.task import PERFORM, UNDO
-from roundsman.model.workflow import (
-    Archive,
-    Compensation,
-    Priority,
-    Retry,
-    Step,
-    Undo,
-    Wait,
-    Workflow,
-)
 
 SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
 

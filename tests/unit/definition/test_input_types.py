@@ -10,9 +10,8 @@ from typing import Annotated, ClassVar, Literal, NotRequired, Required, TypedDic
 
 import pytest
 
-from roundsman.errors import DefinitionError, InvalidInput, Problem
-from roundsman.model.expressions import NotThere, Shape, shape_of
-from roundsman.model.input_types import (
+from roundsman.definition.expressions import NotThere, Shape, shape_of
+from roundsman.definition.input_types import (
     LONGEST_TEXT,
     MOST_ITEMS,
     InputShape,
@@ -30,6 +29,7 @@ from roundsman.model.input_types import (
     stored_type,
     valid_input,
 )
+from roundsman.errors import DefinitionError, InvalidInput, Problem
 from roundsman.model.json import Json
 
 

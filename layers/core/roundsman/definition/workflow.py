@@ -1,7 +1,7 @@
 """Workflow definitions: steps, their retries and compensations, and the strategies on failure.
 
 A definition is data. A definition that can never run raises DefinitionError when its module is
-imported; the message states what to change. `roundsman.model.plan` turns a definition into its
+imported; the message states what to change. `roundsman.definition.plan` turns a definition into its
 stored form.
 """
 
@@ -9,11 +9,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from enum import StrEnum
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from typing import TYPE_CHECKING, TypeAlias
 
+from roundsman.definition.expressions import NotThere, compile_condition, shape_of, steps_read
 from roundsman.errors import DefinitionError
 from roundsman.model.checks import (
     LONGEST_ERROR_TYPE,
@@ -24,13 +24,13 @@ from roundsman.model.checks import (
     check_tuple,
     check_type,
 )
-from roundsman.model.expressions import NotThere, compile_condition, shape_of, steps_read
 from roundsman.model.instants import format_duration, milliseconds
+from roundsman.model.priority import Priority
 from roundsman.model.record_limits import MOST_AGENTS
 
 if TYPE_CHECKING:
-    from roundsman.model.input_types import InputFunction
-    from roundsman.model.plan import Plan
+    from roundsman.definition.input_types import InputFunction
+    from roundsman.definition.plan import Plan
 
 MOST_STEPS = 100  # a task is one item of at most 400 KB, and each decision reads all of it
 DEFAULT_RESULT_LIMIT = 4 * 1024
@@ -43,13 +43,6 @@ COMPENSATION_ATTEMPTS = 8
 
 
 _MASKED_PATH = re.compile(r"[^.\[\]*=]+(?:\[\])*(?:\.(?:\*|[^.\[\]*=]+)(?:\[\])*)*")
-
-
-class Priority(StrEnum):
-    """The priority of a task. An agent has one request queue for each priority."""
-
-    NORMAL = "normal"
-    URGENT = "urgent"
 
 
 @dataclass(frozen=True)
@@ -304,7 +297,7 @@ class Workflow:
     priority: Priority = Priority.NORMAL
     input: "type[object] | InputFunction | None" = field(default=None, repr=False)
     """What an order must be: a TypedDict, a dataclass, or a function that returns the valid input
-    or raises InvalidInput (see `roundsman.model.input_types`). None: any JSON object."""
+    or raises InvalidInput (see `roundsman.definition.input_types`). None: any JSON object."""
     point_of_no_return: Step | None = None
     """Once this step is Processed, a failure always archives the task, whatever the strategy is.
     None: the workflow has no such point."""
@@ -347,7 +340,7 @@ class Workflow:
     @cached_property
     def plan(self) -> "Plan":
         """The plan that a task of this workflow gets."""
-        from roundsman.model.plan import plan_of  # it reads workflows
+        from roundsman.definition.plan import plan_of  # it reads workflows
 
         return plan_of(self)
 
@@ -355,14 +348,14 @@ class Workflow:
         """Return the paths of the masked fields: those in `masked` and those of the input type."""
         if self.input is None:
             return frozenset(self.masked)
-        from roundsman.model.input_types import given_type, masked_paths, stored_type
+        from roundsman.definition.input_types import given_type, masked_paths, stored_type
 
         kinds = (given_type(self.input), stored_type(self.input))
         return frozenset(self.masked).union(*(masked_paths(kind) for kind in kinds if kind))
 
     def _check_input(self, where: str) -> None:
         # Only an application with typed input loads the module.
-        from roundsman.model.input_types import (
+        from roundsman.definition.input_types import (
             InputShape,
             check_input,
             field_names,

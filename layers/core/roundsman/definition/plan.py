@@ -13,21 +13,21 @@ from graphlib import TopologicalSorter
 from itertools import chain
 from typing import TypeAlias, TypeVar
 
-from roundsman.model.instants import milliseconds
-from roundsman.model.json import Json, canonical_json, parse_json, sha256
-from roundsman.model.task import UNDO, Operation, item_names
-from roundsman.model.workflow import (
+from roundsman.definition.workflow import (
     KEEP_TRYING_FOR,
     MIN_ATTEMPTS,
     Archive,
     Compensation,
-    Priority,
     Retry,
     Step,
     Undo,
     Wait,
     Workflow,
 )
+from roundsman.model.instants import milliseconds
+from roundsman.model.json import Json, canonical_json, parse_json, sha256
+from roundsman.model.priority import Priority
+from roundsman.model.task import UNDO, Operation, item_names
 
 KEPT_EXPANSIONS = 64
 """How many expansions of one plan are cached. Orders with the same number of items share one."""
@@ -195,6 +195,11 @@ class Plan:
     def hash(self) -> str:
         """The SHA-256 of the plan's text, as 64 hexadecimal digits."""
         return sha256(self.text)
+
+    @cached_property
+    def agents(self) -> frozenset[str]:
+        """The names of all agents that its steps may use."""
+        return frozenset(agent for step in self.steps.values() for agent in step.agents)
 
     def before(self, step: str) -> frozenset[str]:
         """Return all direct and indirect predecessors of the step."""

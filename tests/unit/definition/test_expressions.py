@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from roundsman.definition.expressions import compile_condition, evaluate_list, is_true, paths_read
 from roundsman.errors import DefinitionError
-from roundsman.model.expressions import compile_condition, evaluate_list, is_true, paths_read
 from roundsman.model.json import Json
 
 ORDER: Json = {

@@ -7,12 +7,10 @@ from typing import Any, cast
 
 import pytest
 
-from roundsman.errors import DefinitionError, RoundsmanError
-from roundsman.model.plan import plan_of
-from roundsman.model.workflow import (
+from roundsman.definition.plan import plan_of
+from roundsman.definition.workflow import (
     Archive,
     Compensation,
-    Priority,
     Retry,
     Step,
     Strategy,
@@ -20,6 +18,8 @@ from roundsman.model.workflow import (
     Wait,
     Workflow,
 )
+from roundsman.errors import DefinitionError, RoundsmanError
+from roundsman.model.priority import Priority
 
 SECOND, MINUTE, HOUR = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1)
 ANY = cast(Any, None)

@@ -47,9 +47,9 @@ from typing import (
     is_typeddict,
 )
 
+from roundsman.definition.expressions import ANYTHING, NotThere, Shape
 from roundsman.errors import DefinitionError, InvalidInput, Problem
 from roundsman.model.checks import ENGINE_FIELDS, quoted_name
-from roundsman.model.expressions import ANYTHING, NotThere, Shape
 from roundsman.model.json import Json, canonical_json, parse_json
 
 LONGEST_TEXT = 10_000  # characters of a text without a limit of its own

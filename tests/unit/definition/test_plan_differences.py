@@ -3,14 +3,15 @@
 from dataclasses import fields, replace
 from datetime import timedelta
 
-from roundsman.model.plan import Plan, StepPlan
-from roundsman.model.plan_differences import (
+from roundsman.definition.plan import Plan, StepPlan
+from roundsman.definition.plan_differences import (
     PlanDifference,
     differences,
     step_fields,
     workflow_fields,
 )
-from roundsman.model.workflow import Archive, Compensation, Priority, Retry, Undo, Wait
+from roundsman.definition.workflow import Archive, Compensation, Retry, Undo, Wait
+from roundsman.model.priority import Priority
 from tests.support.machine_world import plan, step
 
 

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from roundsman.model.instants import SECOND
-from roundsman.model.plan import (
+from roundsman.definition.plan import (
     CompensationPlan,
     Plan,
     RetryPlan,
@@ -17,6 +16,7 @@ from roundsman.model.plan import (
     UndoPlan,
     WaitPlan,
 )
+from roundsman.model.instants import SECOND
 
 Change: TypeAlias = Literal["added", "removed", "changed"]
 
