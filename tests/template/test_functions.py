@@ -325,6 +325,23 @@ def test_a_deployment_deletes_no_version_of_a_function(template: Document) -> No
             assert at(template, "Resources", name, policy) == "Retain", name
 
 
+@fails_with(
+    put("GiftWrapFunction/EphemeralStorage", {"Size": 1024}),
+    put("GiftWrapFunction/FileSystemConfigs", [{"LocalMountPath": "/mnt/gifts"}]),
+    put(
+        "SchedulerFunctionAliaslive/ProvisionedConcurrencyConfig",
+        {"ProvisionedConcurrentExecutions": 1},
+    ),
+)
+def test_no_function_has_what_lambda_refuses_together_with_snapstart(template: Document) -> None:
+    """Each may have SnapStart, by a parameter (AWS Lambda Developer Guide, "Improving startup
+    performance with Lambda SnapStart")."""
+    for name, function in functions(template).items():
+        assert not {"EphemeralStorage", "FileSystemConfigs"} & set(function), name
+    for name, alias in of_type(template, "AWS::Lambda::Alias").items():
+        assert "ProvisionedConcurrencyConfig" not in alias, name
+
+
 NEWS: Document = {
     "Type": "AWS::Events::Rule",
     "Properties": {"Targets": [{"Arn": arn("LettersFunction"), "Id": "news"}]},

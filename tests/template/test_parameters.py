@@ -332,6 +332,8 @@ def _longest(template: Document, value: Json) -> int:
         case {"Fn::Select": [int(place), {"Fn::Split": [",", {"Ref": "Engine"}]}]}:
             engine, parts = _for_agents()
             return _longest(engine, parts[place])
+        case {"Fn::If": [str(), str(yes), str(no)]}:
+            return max(len(yes), len(no))
         case {"Ref": str(name)}:
             parameter = parameters(template)[name]
             listed = items(parameter.get("AllowedValues")) or [parameter.get("MaxValue")]

@@ -1,19 +1,21 @@
-"""What the values of some parameters make of our stacks: principals, and protection of tables."""
+"""What some parameters make of our stacks: principals, protection of tables, SnapStart."""
 
 import json
 import re
+from collections.abc import Mapping
 
 import pytest
 
 from roundsman_console.check.reading import (
     at,
     chosen,
+    functions,
     items,
     of_type,
     parameters,
 )
 from roundsman_console.template import Template
-from tests.project import SERVICE_URLS, TEMPLATE
+from tests.project import AGENTS, SERVICE_URLS, TEMPLATE
 from tests.support.template_reading import THIS_ACCOUNT, excepted, statements
 from tests.template.conftest import nested_template
 
@@ -80,6 +82,50 @@ def test_tables_are_protected_only_when_the_parameter_is_true(value: str, protec
     document = Template.read(TEMPLATE, {"Engine.DeletionProtection": value}).translate(SERVICE_URLS)
     for table in of_type(document, "AWS::DynamoDB::Table").values():
         assert chosen(document, at(table, "DeletionProtectionEnabled")) is protected
+
+
+ENGINE = {"SubmissionFunction", "SchedulerFunction"}
+"""Of the engine's functions those whose start an order waits for: not the supervisor."""
+OF_AGENTS = {f"{agent}Function" for agent in AGENTS}
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, set()),
+        ({"Engine.SnapStart": "true"}, ENGINE | OF_AGENTS),
+        (
+            {"Engine.SnapStart": "true", "Mail.SnapStart": "false"},
+            ENGINE | OF_AGENTS - {"MailFunction"},
+        ),
+        ({"Mail.SnapStart": "true"}, {"MailFunction"}),
+        ({"Engine.SnapStart": "false", "Mail.SnapStart": "true"}, {"MailFunction"}),
+    ],
+)
+def test_snapstart_is_off_until_the_engine_or_an_agent_turns_it_on(
+    settings: Mapping[str, str], expected: set[str]
+) -> None:
+    document = Template.read(TEMPLATE, settings).translate(SERVICE_URLS)
+    applied = {
+        name: chosen(document, at(function, "SnapStart", "ApplyOn"))
+        for name, function in functions(document).items()
+    }
+    assert {name for name, value in applied.items() if value == "PublishedVersions"} == expected
+    assert {value for name, value in applied.items() if name not in expected} <= {"None", None}
+
+
+@pytest.mark.parametrize("stack", ["engine.yaml", "agent.yaml"])
+def test_snapstart_with_a_python_that_has_none_is_refused_with_a_sentence(stack: str) -> None:
+    """SnapStart knows Python from 3.12 on."""
+    template = nested_template(stack)
+    rule = at(template, "Rules", "SnapStartHasARuntime")
+    assert at(rule, "RuleCondition") == {"Fn::Equals": [{"Ref": "SnapStart"}, "true"]}
+    [assertion] = items(at(rule, "Assertions"))
+    refused = {"Fn::Equals": [{"Ref": "PythonRuntime"}, "python3.11"]}
+    assert at(assertion, "Assert") == {"Fn::Not": [refused]}
+    assert str(at(assertion, "AssertDescription")).startswith("SnapStart needs python3.12 or newer")
+    runtimes = items(at(parameters(template)["PythonRuntime"], "AllowedValues"))
+    assert [one for one in runtimes if int(str(one).rpartition(".")[2]) < 12] == ["python3.11"]
 
 
 def test_without_submitters_nobody_is_allowed_by_a_queue_itself() -> None:

@@ -606,4 +606,14 @@ SENDING = (
         ),
         why="a newer record in a batch keeps nine tasks from being read ahead",
     ),
+    Mutant(
+        name="instances-of-one-snapshot-wait-differently",
+        file="layers/core/roundsman/aws/__init__.py",
+        old="\nseed_after_restore()",
+        new="\n",
+        tests=(
+            "tests/architecture/test_snap_start.py::test_instances_of_one_snapshot_draw_and_are_named_differently[scheduler]",
+        ),
+        why="instances that Lambda restores together try again at the same instants",
+    ),
 )

@@ -60,6 +60,7 @@ ENGINE_OPTIONS: Mapping[str, str] = {
     "AlertEndpoint": "https://pager.example.com",
     "TracingSamplePercent": "5",
     "LogLevel": "DEBUG",
+    "SnapStart": "true",
 }
 AGENT_OPTIONS: Mapping[str, str] = {
     "Credential": f"arn:aws:secretsmanager:{REGION}:{ACCOUNT}:secret:service-AbCdEf",
@@ -69,6 +70,7 @@ AGENT_OPTIONS: Mapping[str, str] = {
     "SecurityGroups": "sg-0a1b2c3d",
     "AnswerPrincipals": OPERATOR,
     "OldestMessageAlarmSeconds": "2400",
+    "SnapStart": "true",
 }
 AGENTS = ("Inventory", "Payment", "Shipping", "Mail")
 

@@ -151,7 +151,7 @@ def default_of(template: Document, value: Json) -> Json:
 def chosen(template: Document, value: Json) -> Json:
     """The branch of a Fn::If that its condition chooses; any other value itself.
 
-    The condition compares two values, or is the opposite of such a comparison.
+    The condition compares two values, or joins such comparisons by Fn::Not, Fn::And and Fn::Or.
     """
     match value:
         case {"Fn::If": [str(name), yes, no]}:
@@ -164,6 +164,10 @@ def _holds(condition: Json) -> bool:
     match condition:
         case {"Fn::Not": [inner]}:
             return not _holds(inner)
+        case {"Fn::And": [*inner]}:
+            return all(map(_holds, inner))
+        case {"Fn::Or": [*inner]}:
+            return any(map(_holds, inner))
         case {"Fn::Equals": [one, other]}:
             return str(one) == str(other)
         case _:
