@@ -20,13 +20,16 @@ from roundsman.engine import (
     bulk_moves,
     decision,
     due,
+    erasure,
     machine,
     on_failure,
+    operator,
     steps,
 )
 from roundsman.engine.decision import DecisionBuilder, DecisionContext
 from roundsman.engine.due import order_expiry, with_order_expiry
 from roundsman.engine.requests import request_for
+from roundsman.engine.transitions import TaskEvent
 from roundsman.model.bulk_run import (
     FASTEST,
     BulkRecord,
@@ -36,11 +39,11 @@ from roundsman.model.bulk_run import (
     Terms,
     taken_up,
 )
-from roundsman.model.events import HistoryRow
+from roundsman.model.events import COMMAND_KINDS, Decision, Erase, HistoryRow
 from roundsman.model.instants import MINUTE
-from roundsman.model.plan import StepPlan
-from roundsman.model.states import ProcessState
-from roundsman.model.task import Owed, SettledRow, Task
+from roundsman.model.plan import Plan, StepPlan
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import Owed, SettledRow, Task, Termination
 from roundsman.ports import Saved, Superseded
 from roundsman.scheduler import owed as owed_items
 from roundsman.scheduler import scheduler
@@ -173,6 +176,59 @@ def no_history(patch: Patch) -> None:
     patch.setattr(MemoryStore, "save", saves)
 
 
+def ends(change: Callable[[Termination], Termination | None]) -> Callable[[Patch], None]:
+    """Let the commands that end a task set a changed end; None: no end."""
+    end = operator._end
+
+    def plant(patch: Patch) -> None:
+        def changed(context: DecisionContext, ending: Termination) -> None:
+            found = change(ending)
+            if found is not None:
+                end(context, found)
+
+        patch.setattr(operator, "_end", changed)
+
+    return plant
+
+
+def cancels_that_undo_nothing(ending: Termination) -> Termination:
+    return replace(ending, undo=False) if ending.how is TaskState.CANCELLED else ending
+
+
+def no_end_by(how: TaskState) -> Callable[[Termination], Termination | None]:
+    return lambda ending: None if ending.how is how else ending
+
+
+def ends_that_are_forgotten(patch: Patch) -> None:
+    """Let a task that a person cancels end otherwise once its undo goes on."""
+    build = DecisionBuilder.build
+
+    def forgetful(self: DecisionBuilder, plan: Plan | None, event: TaskEvent) -> Decision:
+        ending = self.before.ending
+        if event is TaskEvent.REPLIED and ending is not None and not self.before.ended:
+            self.ending = replace(ending, how=TaskState.UNDONE)
+        return build(self, plan, event)
+
+    patch.setattr(DecisionBuilder, "build", forgetful)
+
+
+def erasures_that_erase_nothing(patch: Patch) -> None:
+    def recorded(decision: DecisionBuilder, event: Erase) -> None:
+        operator.remember(decision, event.asked)
+        decision.record(COMMAND_KINDS[Erase], None, None, "erased", event.asked)
+
+    patch.setattr(machine, "erase", recorded)
+
+
+def commands_that_no_record_remembers(patch: Patch) -> None:
+    for module in (operator, erasure):
+        patch.setattr(module, "remember", lambda *_: None)
+
+
+def resubmissions_that_change_nothing(patch: Patch) -> None:
+    patch.setattr(operator, "_resubmit", lambda context, _: context)
+
+
 def rows_without(kind: str) -> Callable[[Patch], None]:
     """Let no write of a task put, update or delete rows of settled steps."""
     made = DynamoStore._row_writes
@@ -271,6 +327,22 @@ PLANTS = (
     Plant(Invariant.RISING, "statuses are sent with seq 1", statuses_sent_with_seq_1),
     Plant(
         Invariant.ACTS_ONCE, "commands act twice", returns(DecisionBuilder, "done_before", False)
+    ),
+    Plant(Invariant.CARRIED_OUT, "a cancel undoes nothing", ends(cancels_that_undo_nothing)),
+    Plant(Invariant.CARRIED_OUT, "a cancel does nothing", ends(no_end_by(TaskState.CANCELLED))),
+    Plant(
+        Invariant.CARRIED_OUT, "a request to undo does nothing", ends(no_end_by(TaskState.UNDONE))
+    ),
+    Plant(Invariant.CARRIED_OUT, "the end of a cancelled order changes", ends_that_are_forgotten),
+    Plant(Invariant.CARRIED_OUT, "an extension adds no time", returns(operator, "_extend", None)),
+    Plant(Invariant.CARRIED_OUT, "resubmit changes nothing", resubmissions_that_change_nothing),
+    Plant(Invariant.CARRIED_OUT, "resolve changes nothing", returns(operator, "_resolve", None)),
+    Plant(Invariant.CARRIED_OUT, "a wait is not ended", returns(operator, "_run_now", None)),
+    Plant(Invariant.CARRIED_OUT, "an erasure erases nothing", erasures_that_erase_nothing),
+    Plant(
+        Invariant.CARRIED_OUT,
+        "no record remembers a command",
+        commands_that_no_record_remembers,
     ),
     Plant(Invariant.HISTORY, "history rows are not stored", no_history),
     Plant(Invariant.ROWS, "rows of settled steps are not stored", rows_without("Put")),

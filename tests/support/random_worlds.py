@@ -96,6 +96,8 @@ class RandomWorld:
         for number in range(9):
             self._submit(number)
         world.run(for_=timedelta(seconds=self.chance.choice((1, 3, 20))))
+        for order in self._that_are(TaskState.RETRY):
+            world.operator.run_now(order)
         world.hold("payment", timedelta(minutes=4), "by chance")
         world.run(for_=timedelta(minutes=6))
         self._commands()
@@ -141,6 +143,8 @@ class RandomWorld:
         taken = [order for order in self.orders if order in world.processes.watch.tasks]
         for order in taken[:2]:
             operator.cancel(order)
+        for order in taken[2:3]:
+            operator.undo(order)
         for order in self.chance.sample(taken, 3):
             operator.extend(order, timedelta(minutes=5))
 
@@ -160,6 +164,8 @@ class RandomWorld:
         world.on("mail").is_up()
         if orders and self.chance.random() < 0.5:
             world.on("mail").refuses("NoAddress", times=2)
+        for order in [one for one in orders if "mail" in world.task(one).steps][-1:]:
+            world.operator.resolve(order, "mail", did=False)
         terms = Terms(canary=2, rate=0.5, at_once=4)
         event = Resubmit(ON_REQUEST)
         run = Run(BULK_RUN, event, "amy", STARTER, "", "", world.now, len(orders), terms)

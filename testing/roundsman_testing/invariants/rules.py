@@ -57,6 +57,9 @@ class Invariant(StrEnum):
     NOT_LOST = "no version of a record is overwritten by another of its number, or an older one"
     HANDLED = "no message breaks its handler"
     ACTS_ONCE = "a command is carried out once, however often it is delivered"
+    CARRIED_OUT = (
+        "a command that is carried out shows in its task's record, and only a command takes it back"
+    )
     HISTORY = "each failed attempt and each command has its row in the history"
     ROWS = "the rows of settled steps are those that the record lists, and expire with it"
     KEPT = "a task that has ended is kept for its retention"

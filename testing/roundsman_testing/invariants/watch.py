@@ -12,12 +12,14 @@ from roundsman.model.plan import Plan
 from roundsman.model.states import TaskState
 from roundsman.model.task import Task
 from roundsman.wire.alert import Alert
+from roundsman.wire.commands import Command
 from roundsman.wire.messages import AgentRequest, Reply
 from roundsman_testing.dynamodb.expressions import Item
 from roundsman_testing.invariants.attempts import Attempts
 from roundsman_testing.invariants.bulk import BulkRunRows
 from roundsman_testing.invariants.calls import Calls
 from roundsman_testing.invariants.claims import Claims
+from roundsman_testing.invariants.commands import Commands
 from roundsman_testing.invariants.looks import Looks
 from roundsman_testing.invariants.rules import (
     NEVER,
@@ -79,6 +81,7 @@ class InvariantWatch:
         self.claims = Claims()
         self.calls = Calls()
         self._attempts = Attempts(apart)
+        self._commands = Commands(apart)
         self._statuses = Statuses()
         self._history = HistoryRows()
         self._settled_rows = SettledRows()
@@ -122,6 +125,7 @@ class InvariantWatch:
         for table, items in after.items():
             for item in items:
                 self.on_stored(table, None, item)
+        list(self._history.missing())
         self.broken[:] = broken  # these records were checked when they were stored
         self.calls.forget_results()
         self.claims.begin_anew(tasks.values())
@@ -176,6 +180,7 @@ class InvariantWatch:
             self._erased.add(task.task_id)
         if before is not None and before.version < task.version:
             self._history.of_change(before, task)
+            self.broken += self._commands.of_change(before, task, now)
             if plan is not None:
                 self.broken += self._attempts.of_change(plan, before, task, now)
 
@@ -214,6 +219,10 @@ class InvariantWatch:
     def on_call(self, agent: str, request: AgentRequest, at: int) -> None:
         """Check a call of an agent's function at `at` (epoch ms, by the agent's clock)."""
         self.broken += self.calls.called(agent, request, at)
+
+    def on_command(self, command: Command) -> None:
+        """Note a command that a scheduler is about to handle."""
+        self._commands.arrived(command)
 
     def on_reply(self, reply: Reply) -> None:
         """Note a reply that a scheduler is about to handle."""

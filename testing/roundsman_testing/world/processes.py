@@ -230,6 +230,7 @@ class Processes:
                     outbox = FaultyOutbox(post, self.faults)
                     check = SenderCheck(SENDERS, outbox=outbox, clock=self._clock_of("scheduler"))
                     command, _ = check.checked(read_command(mail.body), mail.sender)
+                    self.watch.on_command(command)
                     return _result_text(self._schedule(post, lambda s: _command(s, command, mail)))
                 case queues.REPLIES:
                     reply = read_reply(mail.body)
