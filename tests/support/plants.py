@@ -34,10 +34,13 @@ from roundsman.model.bulk_run import (
     FASTEST,
     BulkRecord,
     InFlightOrder,
+    PlannedOrder,
+    Run,
     RunProgress,
     RunState,
     Terms,
     taken_up,
+    were_sent,
 )
 from roundsman.model.events import COMMAND_KINDS, Decision, Erase, HistoryRow
 from roundsman.model.instants import MINUTE
@@ -50,7 +53,7 @@ from roundsman.scheduler import scheduler
 from roundsman.supervisor import bulk_runs
 from roundsman.wire.messages import AgentRequest, status_body
 from roundsman_testing import Invariant
-from roundsman_testing.memory import MemoryStore
+from roundsman_testing.memory import MemoryBulkRuns, MemoryStore
 
 Patch = pytest.MonkeyPatch
 
@@ -307,6 +310,50 @@ def runs_that_go_on(patch: Patch) -> None:
     patch.setattr(bulk_runs, "next_move", going)
 
 
+def runs_that_pass_over_an_order(patch: Patch) -> None:
+    taken = taken_up
+
+    def passing(
+        progress: RunProgress,
+        to_send: Sequence[InFlightOrder],
+        refused: Sequence[tuple[str, str]],
+        terms: Terms,
+        now: int,
+    ) -> RunProgress:
+        found = taken(progress, to_send, refused, terms, now)
+        return replace(found, reached=found.reached + 1)
+
+    patch.setattr(bulk_runs, "taken_up", passing)
+
+
+def runs_that_take_an_order_twice(patch: Patch) -> None:
+    """Let each part of the orders but the first begin one order too early."""
+    orders = MemoryBulkRuns.orders
+
+    def early(self: MemoryBulkRuns, run: Run, first: int, most: int) -> list[PlannedOrder]:
+        return orders(self, run, max(0, first - 1), most)
+
+    patch.setattr(MemoryBulkRuns, "orders", early)
+
+
+def runs_that_finish_early(patch: Patch) -> None:
+    move = bulk_moves.next_move
+
+    def early(record: BulkRecord, now: int, until: int) -> bulk_moves.NextMove:
+        found = move(record, now, until)
+        over = isinstance(found, bulk_moves.Send) and record.progress.results > 0
+        return bulk_moves.Finish() if over else found
+
+    patch.setattr(bulk_runs, "next_move", early)
+
+
+def runs_that_send_nothing(patch: Patch) -> None:
+    def post(self: bulk_runs._Visit, tasks: Sequence[tuple[PlannedOrder, Task]]) -> None:
+        self._set(were_sent(self._record.progress, [task.task_id for _, task in tasks]))
+
+    patch.setattr(bulk_runs._Visit, "_post", post)
+
+
 PLANTS = (
     Plant(Invariant.ONE_INPUT, "another input under the same key", requests(another_input)),
     Plant(Invariant.ONE_INPUT, "another item under the same key", requests(another_item)),
@@ -380,4 +427,8 @@ PLANTS = (
     Plant(Invariant.CANARY, "a bulk run has no canary", returns(bulk_moves, "in_canary", False)),
     Plant(Invariant.STOPS, "failures stop no bulk run", returns(bulk_moves, "too_many_failed", "")),
     Plant(Invariant.STOPS, "a paused bulk run goes on", runs_that_go_on),
+    Plant(Invariant.NONE_SKIPPED, "a bulk run passes over an order", runs_that_pass_over_an_order),
+    Plant(Invariant.NONE_SKIPPED, "a bulk run takes an order twice", runs_that_take_an_order_twice),
+    Plant(Invariant.NONE_SKIPPED, "a bulk run finishes early", runs_that_finish_early),
+    Plant(Invariant.NONE_SKIPPED, "a bulk run sends nothing", runs_that_send_nothing),
 )

@@ -69,6 +69,7 @@ class Invariant(StrEnum):
     RATE = "a bulk run sends no faster than its rate"
     CANARY = "a bulk run has the results of its canary before it sends more"
     STOPS = "a bulk run sends nothing if it is paused, is stopped or fails too often"
+    NONE_SKIPPED = "a bulk run sends to each of its orders, or refuses it"
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,7 +121,7 @@ class InvariantWatch:
         for table, items in before.items():
             for item in items:
                 self.on_stored(table, item, None)
-        self._history, self._bulk_runs = HistoryRows(), BulkRunRows()
+        self._history, self._bulk_runs = HistoryRows(), BulkRunRows(self._bulk_runs.all_sent)
         for table, items in after.items():
             for item in items:
                 self.on_stored(table, None, item)
@@ -224,6 +224,10 @@ class InvariantWatch:
         """Note a command that a scheduler is about to handle."""
         self._commands.arrived(command)
 
+    def on_bulk_command(self, command: Command) -> None:
+        """Note a command of a bulk run that a queue accepted, even if it loses it later."""
+        self._bulk_runs.sent(command)
+
     def on_reply(self, reply: Reply) -> None:
         """Note a reply that a scheduler is about to handle."""
         self._attempts.replied(reply)
@@ -275,6 +279,7 @@ class InvariantWatch:
             self._history.missing(),
             self._settled_rows.disagree(),
             self._order_rows.disagree(self.tasks),
+            self._bulk_runs.skipped(),
         )
         groups = self.groups()
         is_open = {group.id for group in groups if group.closed_at is None}

@@ -348,7 +348,8 @@ class Processes:
     def _supervisor(self, post: WorldOutbox) -> tuple[Supervisor, BulkRuns]:
         leases = FaultyLeases(self._leases, self.faults)
         instance = f"u{next(self._instances):04x}"
-        clock, outbox = self._clock_of("supervisor"), FaultyOutbox(post, self.faults)
+        clock = self._clock_of("supervisor")
+        outbox = FaultyOutbox(post, self.faults, on_command=self.watch.on_bulk_command)
         supervisor = Supervisor(
             tasks=self._looked_at,
             plans=self._faulty_plans,
