@@ -14,6 +14,7 @@ from roundsman.alerts import group_alert
 from roundsman.aws.dynamodb import control, settled, tasks
 from roundsman.aws.dynamodb.tasks import DynamoStore
 from roundsman.aws.guard.guard import OperatorsHold
+from roundsman.aws.guard.rate_limit import RateLimit
 from roundsman.engine import (
     agent_holds,
     attempts,
@@ -360,6 +361,7 @@ PLANTS = (
     Plant(Invariant.ONE_INPUT, "other results under the same key", requests(another_result)),
     Plant(Invariant.ACTS_IN_TIME, "an agent acts after complete-by", agents_with_more_time),
     Plant(Invariant.HELD_BACK, "a held agent is called", nobody_minds_holds),
+    Plant(Invariant.PACED, "a rate limit limits nothing", returns(RateLimit, "wait", None)),
     Plant(Invariant.COUNTED, "a held reply counts", returns(machine, "counts_as_failure", True)),
     Plant(Invariant.WAITS, "no backoff between attempts", returns(attempts, "retry_delay", 0)),
     Plant(Invariant.WAITS, "steps are claimed before their time", waits_that_are_ignored),

@@ -1,8 +1,9 @@
 """Random worlds in which everything happens that a planted fault may need to be noticed.
 
-Orders with and without many lines, a scheduler that is behind, an agent on hold, commands, an order
-that is begun again, orders that are erased, orders that are archived, and a bulk run over those. In
-every second world orders are kept for a month, else for ever. All of it is drawn from the seed.
+Orders with and without many lines, a scheduler that is behind, an agent with a rate limit, one on
+hold, commands, an order that is begun again, orders that are erased, orders that are archived, and
+a bulk run over those. In every second world orders are kept for a month, else for ever. All of it
+is drawn from the seed.
 """
 
 from collections.abc import Mapping
@@ -15,7 +16,7 @@ from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.bulk_run import PlannedOrder, RequestAction, Run, RunRequest, Terms
 from roundsman.model.events import CommandSource, Resubmit
 from roundsman.model.states import TaskState
-from roundsman_testing import Capacity, Mishaps, World
+from roundsman_testing import Capacity, Circuit, Mishaps, World
 from roundsman_testing.world.capacity import SCHEDULER
 
 SOON = Retry(max_attempts=3, first_delay=timedelta(seconds=2))
@@ -82,6 +83,7 @@ class RandomWorld:
             agents=[self._stock()],
             seed=seed,
             mishaps=MISHAPS,
+            circuits={"stock": Circuit(calls_per_second=5)},
             capacity={SCHEDULER: FEW} if seed % 5 == 4 else {},
             order_retention=timedelta(days=30) if seed % 2 else None,
         )

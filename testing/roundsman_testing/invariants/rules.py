@@ -39,6 +39,7 @@ class Invariant(StrEnum):
     ONE_INPUT = "all requests under one key have the same input, item and results"
     ACTS_IN_TIME = "no agent calls its service after the complete-by of its request"
     HELD_BACK = "no agent that an operator holds calls its service"
+    PACED = "no agent calls its service more often than its rate limit allows"
     COUNTED = "an attempt counts as failed only if its agent says so or its time is over"
     WAITS = "after a failed attempt, the next one waits as the plan or the service says"
     GIVEN_BACK = "a task has the time back for which an agent on hold keeps its steps waiting"

@@ -188,8 +188,18 @@ class Processes:
         self.holds = MemoryHolds(clock, tables=self.tables)
         self.watch.calls.holds = self._holds_in_force
         self._read_notes: dict[str, DynamoReadNotes] = {}
+        self.watch.calls.limits = {
+            agent: circuit.calls_per_second
+            for agent, circuit in circuits.items()
+            if circuit.calls_per_second is not None
+        }
         self.guards = WorldGuards(
-            circuits, self.holds, faults, publish, on_unread=self.watch.calls.unread
+            circuits,
+            self.holds,
+            faults,
+            publish,
+            on_unread=self.watch.calls.unread,
+            on_unlimited=self.watch.calls.unlimited,
         )
         self.tokens: dict[tuple[str, str], list[CallbackRequest]] = {}
         self.troubles: list[tuple[str, Exception]] = []
