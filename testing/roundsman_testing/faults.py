@@ -459,7 +459,8 @@ class FaultyBulkRuns(_Faulty[MemoryBulkRuns]):
 class FaultyOutbox:
     """Outbox that injects faults into another Outbox.
 
-    `on_accepted` is called with each request that a queue accepted, even if it is lost later.
+    `on_accepted` is called with each request that a queue accepted, even if it is lost later, and
+    `on_command` with each command of a bulk run.
     """
 
     def __init__(
@@ -467,10 +468,12 @@ class FaultyOutbox:
         inner: Outbox,
         faults: Faults,
         on_accepted: Callable[[AgentRequest], None] = lambda _: None,
+        on_command: Callable[[Command], None] = lambda _: None,
     ) -> None:
         self._inner = inner
         self._faults = faults
         self._on_accepted = on_accepted
+        self._on_command = on_command
 
     def send_requests(self, requests: Sequence[tuple[str, str, AgentRequest]]) -> None:
         def accepted() -> None:
@@ -498,7 +501,15 @@ class FaultyOutbox:
         self._faults.around("send_inspects", lambda: self._inner.send_inspects(inspects))
 
     def send_commands(self, commands: Sequence[tuple[Command, int]]) -> None:
-        self._faults.around("send_commands", lambda: self._inner.send_commands(commands))
+        def accepted() -> None:
+            for command, _ in commands:
+                self._on_command(command)
+
+        def send() -> None:
+            accepted()
+            self._inner.send_commands(commands)
+
+        self._faults.around("send_commands", send, swallowed=accepted)
 
     def send_status(self, queue_url: str, body: str) -> bool:
         return self._faults.around("send_status", lambda: self._inner.send_status(queue_url, body))

@@ -14,41 +14,48 @@ from roundsman.alerts import group_alert
 from roundsman.aws.dynamodb import control, settled, tasks
 from roundsman.aws.dynamodb.tasks import DynamoStore
 from roundsman.aws.guard.guard import OperatorsHold
-from roundsman.definition.plan import StepPlan
+from roundsman.aws.guard.rate_limit import RateLimit
+from roundsman.definition.plan import Plan, StepPlan
 from roundsman.engine import (
     agent_holds,
     attempts,
     bulk_moves,
     decision,
     due,
+    erasure,
     fan_out,
     machine,
     on_failure,
+    operator,
     steps,
 )
 from roundsman.engine.decision import DecisionBuilder, DecisionContext
 from roundsman.engine.due import order_expiry, with_order_expiry
 from roundsman.engine.requests import request_for
+from roundsman.engine.transitions import TaskEvent
 from roundsman.model.bulk_run import (
     FASTEST,
     BulkRecord,
     InFlightOrder,
+    PlannedOrder,
+    Run,
     RunProgress,
     RunState,
     Terms,
     taken_up,
+    were_sent,
 )
-from roundsman.model.events import HistoryRow
+from roundsman.model.events import COMMAND_KINDS, Decision, Erase, HistoryRow
 from roundsman.model.instants import MINUTE
-from roundsman.model.states import ProcessState
-from roundsman.model.task import Owed, SettledRow, Task
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import Owed, SettledRow, Task, Termination
 from roundsman.ports import Saved, Superseded
 from roundsman.scheduler import owed as owed_items
 from roundsman.scheduler import scheduler
 from roundsman.supervisor import bulk_runs
 from roundsman.wire.messages import AgentRequest, status_body
 from roundsman_testing import Invariant
-from roundsman_testing.memory import MemoryStore
+from roundsman_testing.memory import MemoryBulkRuns, MemoryStore
 
 Patch = pytest.MonkeyPatch
 
@@ -187,6 +194,59 @@ def no_history(patch: Patch) -> None:
     patch.setattr(MemoryStore, "save", saves)
 
 
+def ends(change: Callable[[Termination], Termination | None]) -> Callable[[Patch], None]:
+    """Let the commands that end a task set a changed end; None: no end."""
+    end = operator._end
+
+    def plant(patch: Patch) -> None:
+        def changed(context: DecisionContext, ending: Termination) -> None:
+            found = change(ending)
+            if found is not None:
+                end(context, found)
+
+        patch.setattr(operator, "_end", changed)
+
+    return plant
+
+
+def cancels_that_undo_nothing(ending: Termination) -> Termination:
+    return replace(ending, undo=False) if ending.how is TaskState.CANCELLED else ending
+
+
+def no_end_by(how: TaskState) -> Callable[[Termination], Termination | None]:
+    return lambda ending: None if ending.how is how else ending
+
+
+def ends_that_are_forgotten(patch: Patch) -> None:
+    """Let a task that a person cancels end otherwise once its undo goes on."""
+    build = DecisionBuilder.build
+
+    def forgetful(self: DecisionBuilder, plan: Plan | None, event: TaskEvent) -> Decision:
+        ending = self.before.ending
+        if event is TaskEvent.REPLIED and ending is not None and not self.before.ended:
+            self.ending = replace(ending, how=TaskState.UNDONE)
+        return build(self, plan, event)
+
+    patch.setattr(DecisionBuilder, "build", forgetful)
+
+
+def erasures_that_erase_nothing(patch: Patch) -> None:
+    def recorded(decision: DecisionBuilder, event: Erase) -> None:
+        operator.remember(decision, event.asked)
+        decision.record(COMMAND_KINDS[Erase], None, None, "erased", event.asked)
+
+    patch.setattr(machine, "erase", recorded)
+
+
+def commands_that_no_record_remembers(patch: Patch) -> None:
+    for module in (operator, erasure):
+        patch.setattr(module, "remember", lambda *_: None)
+
+
+def resubmissions_that_change_nothing(patch: Patch) -> None:
+    patch.setattr(operator, "_resubmit", lambda context, _: context)
+
+
 def rows_without(kind: str) -> Callable[[Patch], None]:
     """Let no write of a task put, update or delete rows of settled steps."""
     made = DynamoStore._row_writes
@@ -265,6 +325,50 @@ def runs_that_go_on(patch: Patch) -> None:
     patch.setattr(bulk_runs, "next_move", going)
 
 
+def runs_that_pass_over_an_order(patch: Patch) -> None:
+    taken = taken_up
+
+    def passing(
+        progress: RunProgress,
+        to_send: Sequence[InFlightOrder],
+        refused: Sequence[tuple[str, str]],
+        terms: Terms,
+        now: int,
+    ) -> RunProgress:
+        found = taken(progress, to_send, refused, terms, now)
+        return replace(found, reached=found.reached + 1)
+
+    patch.setattr(bulk_runs, "taken_up", passing)
+
+
+def runs_that_take_an_order_twice(patch: Patch) -> None:
+    """Let each part of the orders but the first begin one order too early."""
+    orders = MemoryBulkRuns.orders
+
+    def early(self: MemoryBulkRuns, run: Run, first: int, most: int) -> list[PlannedOrder]:
+        return orders(self, run, max(0, first - 1), most)
+
+    patch.setattr(MemoryBulkRuns, "orders", early)
+
+
+def runs_that_finish_early(patch: Patch) -> None:
+    move = bulk_moves.next_move
+
+    def early(record: BulkRecord, now: int, until: int) -> bulk_moves.NextMove:
+        found = move(record, now, until)
+        over = isinstance(found, bulk_moves.Send) and record.progress.results > 0
+        return bulk_moves.Finish() if over else found
+
+    patch.setattr(bulk_runs, "next_move", early)
+
+
+def runs_that_send_nothing(patch: Patch) -> None:
+    def post(self: bulk_runs._Visit, tasks: Sequence[tuple[PlannedOrder, Task]]) -> None:
+        self._set(were_sent(self._record.progress, [task.task_id for _, task in tasks]))
+
+    patch.setattr(bulk_runs._Visit, "_post", post)
+
+
 PLANTS = (
     Plant(Invariant.ONE_INPUT, "another input under the same key", at_a_repeat(another_input)),
     Plant(Invariant.ONE_INPUT, "another item under the same key", at_a_repeat(another_item)),
@@ -275,6 +379,7 @@ PLANTS = (
     Plant(Invariant.RESULT, "no result is stored", returns(steps, "canonical_json", "null")),
     Plant(Invariant.ACTS_IN_TIME, "an agent acts after complete-by", agents_with_more_time),
     Plant(Invariant.HELD_BACK, "a held agent is called", nobody_minds_holds),
+    Plant(Invariant.PACED, "a rate limit limits nothing", returns(RateLimit, "wait", None)),
     Plant(Invariant.COUNTED, "a held reply counts", returns(machine, "counts_as_failure", True)),
     Plant(Invariant.WAITS, "no backoff between attempts", returns(attempts, "retry_delay", 0)),
     Plant(Invariant.WAITS, "steps are claimed before their time", waits_that_are_ignored),
@@ -295,6 +400,22 @@ PLANTS = (
     Plant(Invariant.RISING, "statuses are sent with seq 1", statuses_sent_with_seq_1),
     Plant(
         Invariant.ACTS_ONCE, "commands act twice", returns(DecisionBuilder, "done_before", False)
+    ),
+    Plant(Invariant.CARRIED_OUT, "a cancel undoes nothing", ends(cancels_that_undo_nothing)),
+    Plant(Invariant.CARRIED_OUT, "a cancel does nothing", ends(no_end_by(TaskState.CANCELLED))),
+    Plant(
+        Invariant.CARRIED_OUT, "a request to undo does nothing", ends(no_end_by(TaskState.UNDONE))
+    ),
+    Plant(Invariant.CARRIED_OUT, "the end of a cancelled order changes", ends_that_are_forgotten),
+    Plant(Invariant.CARRIED_OUT, "an extension adds no time", returns(operator, "_extend", None)),
+    Plant(Invariant.CARRIED_OUT, "resubmit changes nothing", resubmissions_that_change_nothing),
+    Plant(Invariant.CARRIED_OUT, "resolve changes nothing", returns(operator, "_resolve", None)),
+    Plant(Invariant.CARRIED_OUT, "a wait is not ended", returns(operator, "_run_now", None)),
+    Plant(Invariant.CARRIED_OUT, "an erasure erases nothing", erasures_that_erase_nothing),
+    Plant(
+        Invariant.CARRIED_OUT,
+        "no record remembers a command",
+        commands_that_no_record_remembers,
     ),
     Plant(Invariant.HISTORY, "history rows are not stored", no_history),
     Plant(Invariant.ROWS, "rows of settled steps are not stored", rows_without("Put")),
@@ -332,4 +453,8 @@ PLANTS = (
     Plant(Invariant.CANARY, "a bulk run has no canary", returns(bulk_moves, "in_canary", False)),
     Plant(Invariant.STOPS, "failures stop no bulk run", returns(bulk_moves, "too_many_failed", "")),
     Plant(Invariant.STOPS, "a paused bulk run goes on", runs_that_go_on),
+    Plant(Invariant.NONE_SKIPPED, "a bulk run passes over an order", runs_that_pass_over_an_order),
+    Plant(Invariant.NONE_SKIPPED, "a bulk run takes an order twice", runs_that_take_an_order_twice),
+    Plant(Invariant.NONE_SKIPPED, "a bulk run finishes early", runs_that_finish_early),
+    Plant(Invariant.NONE_SKIPPED, "a bulk run sends nothing", runs_that_send_nothing),
 )

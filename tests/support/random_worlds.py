@@ -1,8 +1,9 @@
 """Random worlds in which everything happens that a planted fault may need to be noticed.
 
-Orders with and without many lines, a scheduler that is behind, an agent on hold, commands, an order
-that is begun again, orders that are erased, orders that are archived, and a bulk run over those. In
-every second world orders are kept for a month, else for ever. All of it is drawn from the seed.
+Orders with and without many lines, a scheduler that is behind, an agent with a rate limit, one on
+hold, commands, an order that is begun again, orders that are erased, orders that are archived, and
+a bulk run over those. In every second world orders are kept for a month, else for ever. All of it
+is drawn from the seed.
 """
 
 from collections.abc import Mapping
@@ -15,7 +16,7 @@ from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.bulk_run import PlannedOrder, RequestAction, Run, RunRequest, Terms
 from roundsman.model.events import CommandSource, Resubmit
 from roundsman.model.states import TaskState
-from roundsman_testing import Capacity, Mishaps, World
+from roundsman_testing import Capacity, Circuit, Mishaps, World
 from roundsman_testing.world.capacity import SCHEDULER
 
 SOON = Retry(max_attempts=3, first_delay=timedelta(seconds=2))
@@ -82,6 +83,7 @@ class RandomWorld:
             agents=[self._stock()],
             seed=seed,
             mishaps=MISHAPS,
+            circuits={"stock": Circuit(calls_per_second=5)},
             capacity={SCHEDULER: FEW} if seed % 5 == 4 else {},
             order_retention=timedelta(days=30) if seed % 2 else None,
         )
@@ -97,6 +99,8 @@ class RandomWorld:
         for number in range(9):
             self._submit(number)
         world.run(for_=timedelta(seconds=self.chance.choice((1, 3, 20))))
+        for order in self._that_are(TaskState.RETRY):
+            world.operator.run_now(order)
         world.hold("payment", timedelta(minutes=4), "by chance")
         world.run(for_=timedelta(minutes=6))
         self._commands()
@@ -142,6 +146,8 @@ class RandomWorld:
         taken = [order for order in self.orders if order in world.processes.watch.tasks]
         for order in taken[:2]:
             operator.cancel(order)
+        for order in taken[2:3]:
+            operator.undo(order)
         for order in self.chance.sample(taken, 3):
             operator.extend(order, timedelta(minutes=5))
 
@@ -161,6 +167,8 @@ class RandomWorld:
         world.on("mail").is_up()
         if orders and self.chance.random() < 0.5:
             world.on("mail").refuses("NoAddress", times=2)
+        for order in [one for one in orders if "mail" in world.task(one).steps][-1:]:
+            world.operator.resolve(order, "mail", did=False)
         terms = Terms(canary=2, rate=0.5, at_once=4)
         event = Resubmit(ON_REQUEST)
         run = Run(BULK_RUN, event, "amy", STARTER, "", "", world.now, len(orders), terms)

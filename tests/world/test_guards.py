@@ -5,8 +5,10 @@ from datetime import timedelta
 import pytest
 
 from roundsman import Retry
+from roundsman.aws.guard.rate_limit import RateLimit
+from roundsman.errors import TryAgain
 from roundsman.model.holds import BREAKER
-from roundsman_testing import Circuit, TaskState, World
+from roundsman_testing import Circuit, InvariantBroken, TaskState, World
 from tests.world.shop import a_step, a_workflow, since_morning
 
 MINUTE = timedelta(minutes=1)
@@ -19,6 +21,10 @@ def kinds(world: World) -> list[str]:
 def a_shop(circuit: Circuit) -> World:
     charge = a_step("charge", retry=Retry(max_attempts=3))
     return World(a_workflow(charge), circuits={"charge": circuit})
+
+
+def unwritable(*_: object) -> int:
+    raise TryAgain("the tables are down")
 
 
 def test_an_outage_of_an_hour_fails_no_order() -> None:
@@ -102,3 +108,24 @@ def test_an_order_is_kept_as_long_as_the_stack_says() -> None:
     world.now += 2 * 60 * 60 * 1000
     world.processes.tables.expire()
     assert world.processes.store.order(order) is None
+
+
+def test_a_rate_limit_that_limits_nothing_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RateLimit, "wait", lambda *_, **__: None)
+    world = a_shop(Circuit(calls_per_second=0.5))
+    for _ in range(2):
+        world.submit()
+    with pytest.raises(InvariantBroken, match="PACED"):
+        world.run()
+
+
+def test_calls_that_are_allowed_without_a_rate_limit_are_not_taken_for_a_fault(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The row of the limit cannot be written: the limit must not cause an outage."""
+    monkeypatch.setattr(RateLimit, "_place", unwritable)
+    world = a_shop(Circuit(calls_per_second=0.5))
+    orders = [world.submit() for _ in range(5)]
+    world.run()
+    assert {world.task(one).state for one in orders} == {TaskState.COMPLETED}
+    assert since_morning(world) < timedelta(seconds=8)

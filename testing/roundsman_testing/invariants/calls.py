@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from roundsman.model.holds import OPERATOR, Hold
+from roundsman.model.instants import SECOND
 from roundsman.model.json import Json
 from roundsman.wire.messages import AgentRequest
 from roundsman_testing.invariants.rules import Broken, Invariant
@@ -10,20 +11,27 @@ from roundsman_testing.invariants.rules import Broken, Invariant
 KNOWN_WITHIN = 10_000
 """How long (ms) an agent may call its service before it knows of a hold."""
 
+ROUNDED = 1
+"""The instants of calls are in whole ms."""
+
 
 class Calls:
-    """Follows the requests of a world and checks ONE_INPUT, ACTS_IN_TIME and HELD_BACK.
+    """Follows the requests of a world and checks ONE_INPUT, ACTS_IN_TIME, HELD_BACK and PACED.
 
     The caller reports each request that a queue accepted (`accepted`), each call of an agent's
-    function (`called`), and when an agent could not read the holds (`unread`).
-    `holds` returns the holds in force.
+    function (`called`), when an agent could not read the holds (`unread`), and that the rate limit
+    could not be applied to the next call (`unlimited`). `holds` returns the holds in force, and
+    `limits` has the most calls a second of each agent that has a rate limit.
     """
 
     def __init__(self) -> None:
         self.holds: Callable[[], Sequence[Hold]] = tuple
+        self.limits: Mapping[str, float] = {}
         self.holds_may_have_changed = True
         self._known: Sequence[Hold] = ()
         self._blind_until = 0
+        self._is_unlimited = False
+        self._called_at: dict[str, int] = {}
         self._asked: dict[str, tuple[Json, Json]] = {}
         self._results: dict[str, Mapping[str, Json]] = {}
 
@@ -43,16 +51,22 @@ class Calls:
             yield Broken(Invariant.ONE_INPUT, request.task_id, what)
 
     def forget_results(self) -> None:
-        """Forget with which results each request was sent.
+        """Forget with which results each request was sent, and when agents were called.
 
         After a restore a step may be performed again, and an outside system may answer otherwise.
+        The row of a rate limit is restored as well.
         """
         self._results.clear()
+        self._called_at.clear()
         self.holds_may_have_changed = True
 
     def unread(self, at: int) -> None:
         """Note that an agent could not read the holds at `at` (epoch ms), and reads them later."""
         self._blind_until = at + KNOWN_WITHIN
+
+    def unlimited(self) -> None:
+        """Note that the rate limit could not be applied, so that the next call is allowed."""
+        self._is_unlimited = True
 
     def called(self, agent: str, request: AgentRequest, at: int) -> Iterator[Broken]:
         """Check a call that the agent's function makes at `at` (epoch ms, by its own clock)."""
@@ -60,6 +74,8 @@ class Calls:
         if late >= 0:
             what = f"{agent} acts on {request.step} {late} ms after the end of its request"
             yield Broken(Invariant.ACTS_IN_TIME, request.task_id, what)
+        if agent in self.limits:
+            yield from self._of_pace(agent, request, at)
         if self.holds_may_have_changed:
             self.holds_may_have_changed = False
             self._known = self.holds()
@@ -69,3 +85,15 @@ class Calls:
             if is_held and known and at >= self._blind_until:
                 what = f"{agent} is held by an operator, and acts on {request.step}"
                 yield Broken(Invariant.HELD_BACK, request.task_id, what)
+
+    def _of_pace(self, agent: str, request: AgentRequest, at: int) -> Iterator[Broken]:
+        """Check that the call comes after the one before, at the agent's rate."""
+        if self._is_unlimited:
+            self._is_unlimited = False
+            return
+        gap = SECOND / self.limits[agent] - ROUNDED
+        after = at - self._called_at.get(agent, 0)
+        self._called_at[agent] = at
+        if after < gap:
+            what = f"{agent} acts on {request.step} {after} ms after its last call, and not {gap:g}"
+            yield Broken(Invariant.PACED, request.task_id, what)

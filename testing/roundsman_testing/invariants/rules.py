@@ -42,6 +42,7 @@ class Invariant(StrEnum):
     RESULT = "a Processed step has the result that its agent replied"
     ACTS_IN_TIME = "no agent calls its service after the complete-by of its request"
     HELD_BACK = "no agent that an operator holds calls its service"
+    PACED = "no agent calls its service more often than its rate limit allows"
     COUNTED = "an attempt counts as failed only if its agent says so or its time is over"
     WAITS = "after a failed attempt, the next one waits as the plan or the service says"
     GIVEN_BACK = "a task has the time back for which an agent on hold keeps its steps waiting"
@@ -62,6 +63,9 @@ class Invariant(StrEnum):
     NOT_LOST = "no version of a record is overwritten by another of its number, or an older one"
     HANDLED = "no message breaks its handler"
     ACTS_ONCE = "a command is carried out once, however often it is delivered"
+    CARRIED_OUT = (
+        "a command that is carried out shows in its task's record, and only a command takes it back"
+    )
     HISTORY = "each failed attempt and each command has its row in the history"
     ROWS = "the rows of settled steps are those that the record lists, and expire with it"
     KEPT = "a task that has ended is kept for its retention"
@@ -71,6 +75,7 @@ class Invariant(StrEnum):
     RATE = "a bulk run sends no faster than its rate"
     CANARY = "a bulk run has the results of its canary before it sends more"
     STOPS = "a bulk run sends nothing if it is paused, is stopped or fails too often"
+    NONE_SKIPPED = "a bulk run sends to each of its orders, or refuses it"
 
 
 @dataclass(frozen=True, slots=True)

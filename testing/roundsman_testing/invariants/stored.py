@@ -31,7 +31,7 @@ NO_CONTENTS = re.compile(r"[A-Za-z]*|[0-9TZ:.+-]*")
 
 
 class HistoryRows:
-    """Follows the history of a world's tasks and checks HISTORY and ACTS_ONCE.
+    """Follows the history of a world's tasks and checks HISTORY, ACTS_ONCE and CARRIED_OUT.
 
     The caller reports each row that is stored (`written`) and each stored record (`of_change`), and
     asks after each event for what is missing (`missing`).
@@ -41,6 +41,8 @@ class HistoryRows:
         self._rows: dict[str, set[int]] = {}
         self._acted: dict[str, dict[str, int]] = {}
         self._wanted: list[tuple[str, int, int, str]] = []
+        self._known: set[tuple[str, str]] = set()
+        self._new: list[tuple[str, str]] = []
 
     def written(self, old: Item | None, new: Item | None) -> Iterator[Broken]:
         """Check a new row: a command has one row that says that it was carried out."""
@@ -56,12 +58,15 @@ class HistoryRows:
             what = f"{new['Kind'].get('S')} {command} is carried out a second time"
             yield Broken(Invariant.ACTS_ONCE, task_id, what)
         acted[command] = seq
+        if new["Kind"].get("S") != ERASE:  # an order is erased also without its task
+            self._new.append((task_id, command))
 
     def of_change(self, before: Task, after: Task) -> None:
         """Note what must be in the history because of this write, which is stored with it."""
         what = None
         if before.command_ids != after.command_ids:
             what = f"the command {after.command_ids[-1]}"
+            self._known.add((after.task_id, after.command_ids[-1]))
         else:
             for name, record in after.steps.items():
                 earlier = before.steps.get(name)
@@ -73,11 +78,16 @@ class HistoryRows:
             self._wanted.append((after.task_id, first, last, what))
 
     def missing(self) -> Iterator[Broken]:
-        """Check that all that was noted so far has its row."""
+        """Check that all that was noted so far has its row, and the record knows each command."""
         for task_id, first, last, what in self._wanted:
             if not any(first <= seq < last for seq in self._rows.get(task_id, ())):
                 yield Broken(Invariant.HISTORY, task_id, f"{what} has no row")
-        self._wanted.clear()
+        for task_id, command in self._new:
+            if (task_id, command) not in self._known:
+                what = f"{command} is carried out, and the record does not know it"
+                yield Broken(Invariant.CARRIED_OUT, task_id, what)
+        for noted in (self._wanted, self._known, self._new):
+            noted.clear()
 
     def of_erased(self, items: Iterable[Item], task: Task) -> Iterator[Broken]:
         """Check the history of an erased task: no row that is older than that has its reason."""

@@ -12,12 +12,14 @@ from roundsman.model.failure import Group
 from roundsman.model.states import TaskState
 from roundsman.model.task import Task
 from roundsman.wire.alert import Alert
+from roundsman.wire.commands import Command
 from roundsman.wire.messages import AgentRequest, Reply
 from roundsman_testing.dynamodb.expressions import Item
 from roundsman_testing.invariants.attempts import Attempts
 from roundsman_testing.invariants.bulk import BulkRunRows
 from roundsman_testing.invariants.calls import Calls
 from roundsman_testing.invariants.claims import Claims
+from roundsman_testing.invariants.commands import Commands
 from roundsman_testing.invariants.inputs import Inputs
 from roundsman_testing.invariants.looks import Looks
 from roundsman_testing.invariants.rules import (
@@ -81,6 +83,7 @@ class InvariantWatch:
         self.calls = Calls()
         self._attempts = Attempts(apart)
         self._inputs = Inputs()
+        self._commands = Commands(apart)
         self._statuses = Statuses()
         self._history = HistoryRows()
         self._settled_rows = SettledRows()
@@ -120,10 +123,11 @@ class InvariantWatch:
         for table, items in before.items():
             for item in items:
                 self.on_stored(table, item, None)
-        self._history, self._bulk_runs = HistoryRows(), BulkRunRows()
+        self._history, self._bulk_runs = HistoryRows(), BulkRunRows(self._bulk_runs.all_sent)
         for table, items in after.items():
             for item in items:
                 self.on_stored(table, None, item)
+        list(self._history.missing())
         self.broken[:] = broken  # these records were checked when they were stored
         self.calls.forget_results()
         self.claims.begin_anew(tasks.values())
@@ -178,6 +182,7 @@ class InvariantWatch:
             self._erased.add(task.task_id)
         if before is not None and before.version < task.version:
             self._history.of_change(before, task)
+            self.broken += self._commands.of_change(before, task, now)
             if plan is not None:
                 self.broken += self._attempts.of_change(plan, before, task, now)
                 self.broken += self._inputs.of_change(plan, before, task)
@@ -222,6 +227,14 @@ class InvariantWatch:
     def on_call(self, agent: str, request: AgentRequest, at: int) -> None:
         """Check a call of an agent's function at `at` (epoch ms, by the agent's clock)."""
         self.broken += self.calls.called(agent, request, at)
+
+    def on_command(self, command: Command) -> None:
+        """Note a command that a scheduler is about to handle."""
+        self._commands.arrived(command)
+
+    def on_bulk_command(self, command: Command) -> None:
+        """Note a command of a bulk run that a queue accepted, even if it loses it later."""
+        self._bulk_runs.sent(command)
 
     def on_reply(self, reply: Reply) -> None:
         """Note a reply that a scheduler is about to handle."""
@@ -274,6 +287,7 @@ class InvariantWatch:
             self._history.missing(),
             self._settled_rows.disagree(),
             self._order_rows.disagree(self.tasks),
+            self._bulk_runs.skipped(),
         )
         groups = self.groups()
         is_open = {group.id for group in groups if group.closed_at is None}

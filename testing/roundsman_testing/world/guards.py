@@ -32,6 +32,9 @@ T = TypeVar("T")
 LOGGED = (breaker, call_notes, circuit_events, guard, rate_limit)
 """The modules that log and count metrics, which a world does not: its trace says what happened."""
 
+NOT_LIMITED = "RateFailed"
+"""The metric of calls that are allowed because the row of the rate limit cannot be written."""
+
 
 @dataclass(frozen=True, slots=True)
 class Circuit:
@@ -90,8 +93,9 @@ class AgentsHolds(DynamoHolds):
 class WorldGuards:
     """The guard of each agent.
 
-    `publish` is called with the alerts of circuits, and `on_unread` with the instant (epoch ms) at
-    which an agent could not read the holds.
+    `publish` is called with the alerts of circuits, `on_unread` with the instant (epoch ms) at
+    which an agent could not read the holds, and `on_unlimited` before a call to which a rate limit
+    could not be applied.
     """
 
     def __init__(
@@ -102,8 +106,10 @@ class WorldGuards:
         publish: Callable[[Alert], None],
         *,
         on_unread: Callable[[int], None],
+        on_unlimited: Callable[[], None],
     ) -> None:
         self._on_unread = on_unread
+        self._on_unlimited = on_unlimited
         self._circuits = circuits
         self._holds = holds
         self._faults = faults
@@ -152,7 +158,8 @@ class WorldGuards:
         set_counts(_copies(self._counts))
         self._counts = counts()
         try:
-            with replaced(CLOCKED, dt=Datetime(self._clock)), replaced(LOGGED, **SILENT):
+            silent = {"logger": SilentLogger, "count": self._note_metric}
+            with replaced(CLOCKED, dt=Datetime(self._clock)), replaced(LOGGED, **silent):
                 yield
         finally:
             self._counts = _copies(counts())
@@ -172,6 +179,10 @@ class WorldGuards:
 
     def _sleep(self, milliseconds_: int) -> None:
         self._visits[-1].sleep(milliseconds_ / SECOND)
+
+    def _note_metric(self, name: str, *_: object) -> None:
+        if name == NOT_LIMITED:
+            self._on_unlimited()
 
     def _made(self, agent: str) -> AgentGuard:
         circuit = self._circuits.get(agent, Circuit())
@@ -233,6 +244,3 @@ class SilentLogger:
         """Log nothing."""
 
     info = warning
-
-
-SILENT: Mapping[str, object] = {"logger": SilentLogger, "count": lambda *_: None}

@@ -188,8 +188,18 @@ class Processes:
         self.holds = MemoryHolds(clock, tables=self.tables)
         self.watch.calls.holds = self._holds_in_force
         self._read_notes: dict[str, DynamoReadNotes] = {}
+        self.watch.calls.limits = {
+            agent: circuit.calls_per_second
+            for agent, circuit in circuits.items()
+            if circuit.calls_per_second is not None
+        }
         self.guards = WorldGuards(
-            circuits, self.holds, faults, publish, on_unread=self.watch.calls.unread
+            circuits,
+            self.holds,
+            faults,
+            publish,
+            on_unread=self.watch.calls.unread,
+            on_unlimited=self.watch.calls.unlimited,
         )
         self.tokens: dict[tuple[str, str], list[CallbackRequest]] = {}
         self.troubles: list[tuple[str, Exception]] = []
@@ -230,6 +240,7 @@ class Processes:
                     outbox = FaultyOutbox(post, self.faults)
                     check = SenderCheck(SENDERS, outbox=outbox, clock=self._clock_of("scheduler"))
                     command, _ = check.checked(read_command(mail.body), mail.sender)
+                    self.watch.on_command(command)
                     return _result_text(self._schedule(post, lambda s: _command(s, command, mail)))
                 case queues.REPLIES:
                     reply = read_reply(mail.body)
@@ -347,7 +358,8 @@ class Processes:
     def _supervisor(self, post: WorldOutbox) -> tuple[Supervisor, BulkRuns]:
         leases = FaultyLeases(self._leases, self.faults)
         instance = f"u{next(self._instances):04x}"
-        clock, outbox = self._clock_of("supervisor"), FaultyOutbox(post, self.faults)
+        clock = self._clock_of("supervisor")
+        outbox = FaultyOutbox(post, self.faults, on_command=self.watch.on_bulk_command)
         supervisor = Supervisor(
             tasks=self._looked_at,
             plans=self._faulty_plans,
