@@ -55,7 +55,7 @@ def answer_command(
         deployed = announced_stack(stack)
         token = wait_of if step is None else token_of_step(deployed, wait_of, step)
         try:
-            told = send_answer(
+            answered = send_answer(
                 deployed,
                 token,
                 result=answer,
@@ -63,19 +63,19 @@ def answer_command(
                 wait=0 if no_wait else wait,
             )
         except Interrupted as interrupted:
-            told = interrupted.result
+            answered = interrupted.result
         if as_json:
-            print(hinted_json(told.document()))
-        code = CODES.get(told.outcome, 0)
+            print(hinted_json(answered.document()))
+        code = CODES.get(answered.outcome, 0)
         if code:
-            complain(told.sentence)
+            complain(answered.sentence)
             raise typer.Exit(code)
         if as_json:
             return
         console = Console(highlight=False, soft_wrap=True)
-        console.print(hint(told.sentence), markup=False)
-        if told.outcome is CommandOutcome.DONE and told.task is not None:
-            console.print(f"{told.task.task_id} is {told.task.state}.")
+        console.print(hint(answered.sentence), markup=False)
+        if answered.outcome is CommandOutcome.DONE and answered.task is not None:
+            console.print(f"{answered.task.task_id} is {answered.task.state}.")
 
 
 def _failure(result: str | None, failed: str | None, message: str) -> PermanentError | None:

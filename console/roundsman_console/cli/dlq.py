@@ -123,13 +123,13 @@ def dlq_show_command(
         ]
         if as_json:
             messages = [
-                dead_letter_document(dead, said, found.name, body)
-                for (dead, said), body in zip(judged, bodies, strict=True)
+                dead_letter_document(dead, effect, found.name, body)
+                for (dead, effect), body in zip(judged, bodies, strict=True)
             ]
             print(json.dumps(DeadLetterDetailsDocument(messages=messages, more=more)))
             return
-        for (dead, said), body in zip(judged, bodies, strict=True):
-            say(*_lines(dead, said, found.name, body))
+        for (dead, effect), body in zip(judged, bodies, strict=True):
+            say(*_lines(dead, effect, found.name, body))
         if not shown:
             say("No dead letters.")
         if more:
@@ -142,7 +142,7 @@ def _lines(dead: Dead, judged: Judged, stack: str, body: str) -> list[str]:
         f"{dead.letter.message_id}  {judged.what}",
         f"sent to {dead.source.name} {iso(dead.sent_at)}, received {dead.receives} times",
         f"Reason: {dead.reason}",
-        *((f"  {line}" for line in dead.said.error_at) if dead.said else ()),
+        *((f"  {line}" for line in dead.attached.error_at) if dead.attached else ()),
         *((before,) if dead.sent_back else ()),
         f"If sent back now: {judged.verdict.words}, {judged.why}.",
         f"Log: {dead.log_query(stack)}",
@@ -183,7 +183,7 @@ def dlq_redrive_command(
                 found,
                 wanted,
                 working=partial(working, quiet=as_json),
-                on_judged=(lambda _: None) if as_json else partial(_tell, source),
+                on_judged=(lambda _: None) if as_json else partial(_show_candidates, source),
             )
         except Interrupted as interrupted:
             result = interrupted.result
@@ -251,7 +251,7 @@ def _table(dead: list[Dead], at: int) -> Table:
     return table
 
 
-def _tell(source: Source, candidates: Sequence[Candidate]) -> None:
+def _show_candidates(source: Source, candidates: Sequence[Candidate]) -> None:
     if not candidates:
         say(f"No dead letters of {source.name}.")
     for one in candidates:

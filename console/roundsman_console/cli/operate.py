@@ -66,10 +66,10 @@ def _words(step: Argument | None) -> inspect.Parameter:
     if step is None:
         return parameter("orders", Orders, None)
     if step.required:
-        said = typer.Argument(metavar="[ORDER]... STEP", help=step.help)
-        return parameter("orders", Annotated[list[str], said], inspect.Parameter.empty)
-    said = typer.Argument(metavar="[ORDER] [STEP]", help=step.help)
-    return parameter("orders", Annotated[list[str] | None, said], None)
+        argument = typer.Argument(metavar="[ORDER]... STEP", help=step.help)
+        return parameter("orders", Annotated[list[str], argument], inspect.Parameter.empty)
+    argument = typer.Argument(metavar="[ORDER] [STEP]", help=step.help)
+    return parameter("orders", Annotated[list[str] | None, argument], None)
 
 
 def _split(
@@ -94,8 +94,8 @@ def _split(
 
 def _dry_run(verb: type[OrderVerb]) -> Iterator[inspect.Parameter]:
     if verb.dry_run:
-        said = Annotated[bool, typer.Option("--dry-run", help=verb.dry_run)]
-        yield parameter("dry_run", said, False)
+        option = Annotated[bool, typer.Option("--dry-run", help=verb.dry_run)]
+        yield parameter("dry_run", option, False)
 
 
 resubmit_command = _command(ResubmitVerb)

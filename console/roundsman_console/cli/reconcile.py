@@ -71,7 +71,7 @@ def reconcile_command(
         found = announced_stack(stack)
         with Console(stderr=True, quiet=as_json).status("Reading the orders") as status:
             result = look_at_restored(
-                found, at, by=who, reason=why, tell=lambda n: status.update(f"{n} orders read")
+                found, at, by=who, reason=why, progress=lambda n: status.update(f"{n} orders read")
             )
         if not as_json:
             _show(result)
@@ -93,7 +93,7 @@ def reconcile_command(
 def _send(found: DeployedStack, result: Reconciliation, rate: float, *, as_json: bool) -> None:
     with Console(stderr=True, quiet=as_json).status("Sending") as status:
         try:
-            send_all(found, result, rate=rate, tell=lambda n: status.update(f"{n} orders sent"))
+            send_all(found, result, rate=rate, progress=lambda n: status.update(f"{n} orders sent"))
         except Interrupted as interrupted:
             result.error = interrupted
 

@@ -88,11 +88,11 @@ def smoke_command(
 def _progress(*, quiet: bool) -> Callable[[str], None]:
     console = Console(highlight=False)
 
-    def tell(change: str) -> None:
+    def show(change: str) -> None:
         if not quiet:
             console.print(inert(f"  {change}"), markup=False)
 
-    return tell
+    return show
 
 
 def _print(result: SmokeResult) -> None:

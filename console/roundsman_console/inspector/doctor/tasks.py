@@ -95,7 +95,7 @@ def read_tasks(stack: DeployedStack, limit: int, looking: Looking) -> TasksRead:
                 unreadable |= loaded.unreadable
                 troubled |= loaded.troubled
                 entries[lane] += len(part)
-                looking.tell(f"{entries[lane]} {lane} tasks read")
+                looking.progress(f"{entries[lane]} {lane} tasks read")
     with looking.at("failure groups"):
         groups = stack.groups.groups()
     with looking.at("holds and marks"):  # adds what cannot be read to `stack.unreadable`

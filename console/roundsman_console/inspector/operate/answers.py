@@ -113,8 +113,8 @@ def _body(token: str, result: Json, failure: PermanentError | None) -> str:
             return failed_reply(token, failure, clock=now)
         return succeeded_reply(token, result, clock=now)
     except (InvalidToken, ValueError) as error:
-        said = str(error)
-        raise InvalidArgument(f"{said[:1].upper()}{said[1:]}.") from error
+        problem = str(error)
+        raise InvalidArgument(f"{problem[:1].upper()}{problem[1:]}.") from error
 
 
 def _refused(task: Task, reply: Reply) -> AnswerResult | None:

@@ -136,7 +136,7 @@ def _smoke(inspector: Inspector, given: Form, session: Session) -> CommandPage:
 
     def do(work: Work) -> WorkResult:
         work.counts(f"{spec.order_id} must end {spec.expect} within {spec.within:g} s")
-        found = run_smoke_test(stack, spec, work.tell)
+        found = run_smoke_test(stack, spec, work.add_line)
         evidence = found.diagnosis.evidence if found.diagnosis else ()
         left = [f"Left behind: {line}." for line in found.left]
         address = f"/orders/{spec.order_id}" if found.task else ""
@@ -213,7 +213,7 @@ def _reconcile(inspector: Inspector, given: Form, session: Session) -> CommandPa
     def look(work: Work) -> CommandPage:
         work.counts("reading the orders")
         found = look_at_restored(
-            stack, at, by=by, reason=reason, tell=lambda n: work.counts(f"{n} orders read")
+            stack, at, by=by, reason=reason, progress=lambda n: work.counts(f"{n} orders read")
         )
         shown = ""
         if found.does_something and found.supervisor_stopped:
@@ -236,14 +236,14 @@ def _reconcile(inspector: Inspector, given: Form, session: Session) -> CommandPa
 
 def _send(stack: DeployedStack, found: Reconciliation, rate: float, work: Work) -> WorkResult:
     send_all(
-        stack, found, rate=rate, tell=lambda n: work.counts(f"{n} of {found.going} orders sent")
+        stack, found, rate=rate, progress=lambda n: work.counts(f"{n} of {found.going} orders sent")
     )
-    said = " ".join(
+    sentence = " ".join(
         [f"{count_of_orders(len(found.sent))} sent to the scheduler.", *how_to_resume(found)]
     )
     if found.error is not None:
-        return WorkResult(f"{said} {found.error}", good=False)
-    return WorkResult(said, good=True)
+        return WorkResult(f"{sentence} {found.error}", good=False)
+    return WorkResult(sentence, good=True)
 
 
 def _version(found: Reconciliation) -> str:

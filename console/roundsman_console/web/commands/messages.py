@@ -200,11 +200,11 @@ def _would_be_accepted(stack: DeployedStack) -> list[Item]:
     for one in found:
         source = known.get(one.queue)
         if source is None:
-            said = Verdict.REJECTED, "it came from no queue of the stack"
+            verdict, why = Verdict.REJECTED, "it came from no queue of the stack"
         else:
             judged = judge(stack, source, one.body, now())
-            said = judged.verdict, judged.why
-        items.append(_item(one.letter.message_id, order_of(one.body), *said))
+            verdict, why = judged.verdict, judged.why
+        items.append(_item(one.letter.message_id, order_of(one.body), verdict, why))
     return items
 
 

@@ -103,21 +103,21 @@ def _answer(inspector: Inspector, given: Form, session: Session) -> CommandPage:
         raise ConsoleError("Give either a result or a failure.", USAGE)
     failure = read_failure(failed or None, given.get("message", "").strip())
     result, stack = read_json(text) if text else None, inspector.stack
-    told = send_answer(stack, token, result=result, failure=failure, wait=0, dry_run=True)
-    if told.outcome is CommandOutcome.DRY_RUN:
-        version = str(told.task.version) if told.task else ""
+    answered = send_answer(stack, token, result=result, failure=failure, wait=0, dry_run=True)
+    if answered.outcome is CommandOutcome.DRY_RUN:
+        version = str(answered.task.version) if answered.task else ""
         if not (go := GO in given and session.take(given, version)):
-            words = not_sent(given, go) + told.sentence
+            words = not_sent(given, go) + answered.sentence
             return replace(page, sentence=words, asks=True, shown=session.sign(given, version))
-        told = send_answer(stack, token, result=result, failure=failure, wait=WAIT)
-    refused = told.outcome is CommandOutcome.REFUSED
-    back = f"/orders/{told.reply.task_id}"
+        answered = send_answer(stack, token, result=result, failure=failure, wait=WAIT)
+    refused = answered.outcome is CommandOutcome.REFUSED
+    back = f"/orders/{answered.reply.task_id}"
     return replace(
         page,
-        sentence=told.sentence,
+        sentence=answered.sentence,
         refused=refused,
         done=not refused,
-        about=told.reply.task_id,
+        about=answered.reply.task_id,
         back=back,
     )
 
