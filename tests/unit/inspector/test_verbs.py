@@ -9,6 +9,7 @@ from roundsman_console.inspector.errors import InvalidArgument
 from roundsman_console.inspector.verbs import VERBS
 from roundsman_console.inspector.verbs.agents import HoldVerb
 from roundsman_console.inspector.verbs.bulk_runs import PauseVerb, ResumeVerb
+from roundsman_console.inspector.verbs.callbacks import AnswerVerb, GivenResult
 from roundsman_console.inspector.verbs.orders import (
     CancelVerb,
     ExtendVerb,
@@ -61,6 +62,16 @@ from tests.console.verbs import options_of
             ResumeVerb(run="b-1", anyway=True),
         ),
         ({"run": "b-1"}, {"run": "b-1", "anyway": "yes"}, PauseVerb(run="b-1")),
+        (
+            {"callback": "ord-1", "step": "approve", "result": "null"},
+            {"callback": " ord-1 ", "step": "approve", "result": "null", "failed": ""},
+            AnswerVerb(callback="ord-1", step="approve", result=GivenResult(None)),
+        ),
+        (
+            {"callback": "eyJ", "failed": "Refused", "message": "no budget"},
+            {"callback": "eyJ", "failed": "Refused", "message": "no budget"},
+            AnswerVerb(callback="eyJ", failed="Refused", message="no budget"),
+        ),
     ],
 )
 def test_what_is_typed_and_what_a_form_gives_mean_the_same(
@@ -90,6 +101,12 @@ def test_what_is_typed_and_what_a_form_gives_mean_the_same(
         (ResubmitVerb, {"not_done": "a"}, "--not-done requires"),
         (ResubmitVerb, {"newest_plan": "yes", "steps": "a"}, "--step cannot be combined"),
         (ResubmitVerb, {"sets": "a=(masked)"}, "was left out of the printed command"),
+        (AnswerVerb, {"result": "1"}, "Give the callback token, or the id of the order"),
+        (AnswerVerb, {"callback": "eyJ"}, "Give either --result or --failed."),
+        (AnswerVerb, {"callback": "eyJ", "result": "1", "failed": "No"}, "Give either --result or"),
+        (AnswerVerb, {"callback": "eyJ", "result": "1", "message": "no"}, "requires --failed"),
+        (AnswerVerb, {"callback": "eyJ", "failed": "not now"}, "takes the type of the error"),
+        (AnswerVerb, {"callback": "eyJ", "result": "@/etc/x"}, "reads no files"),
     ],
 )
 def test_a_form_that_makes_no_sense_is_refused(verb: type[Verb], form: Form, words: str) -> None:
