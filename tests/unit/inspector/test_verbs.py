@@ -10,6 +10,7 @@ from roundsman_console.inspector.verbs import VERBS
 from roundsman_console.inspector.verbs.agents import HoldVerb
 from roundsman_console.inspector.verbs.bulk_runs import PauseVerb, ResumeVerb
 from roundsman_console.inspector.verbs.callbacks import AnswerVerb, GivenResult
+from roundsman_console.inspector.verbs.messages import RedriveVerb
 from roundsman_console.inspector.verbs.orders import (
     CancelVerb,
     ExtendVerb,
@@ -71,6 +72,16 @@ from tests.console.verbs import options_of
             {"callback": "eyJ", "failed": "Refused", "message": "no budget"},
             {"callback": "eyJ", "failed": "Refused", "message": "no budget"},
             AnswerVerb(callback="eyJ", failed="Refused", message="no budget"),
+        ),
+        (
+            {"queue": "SchedulerQueue", "only": "5fea", "anyway": True},
+            {"queue": "SchedulerQueue", "only": " 5fea ", "anyway": "yes"},
+            RedriveVerb(queue="SchedulerQueue", only="5fea", anyway=True),
+        ),
+        (
+            {"queue": "SchedulerQueue", "anyway": False},
+            {"queue": "SchedulerQueue", "only": " "},
+            RedriveVerb(queue="SchedulerQueue"),
         ),
     ],
 )
