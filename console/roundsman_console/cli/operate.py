@@ -42,7 +42,7 @@ def _command(verb: type[OrderVerb]) -> Callable[..., None]:
     step = next((one for one in verb.arguments() if one.kind is FieldKind.STEP), None)
     takes_by = any(one.option == "--by" for one in verb.arguments())
 
-    def run(**typed: object) -> None:
+    def command(**typed: object) -> None:
         with sentences():
             act = _read_common(**{name: typed[name] for name in _COMMON})
             words = typed.get("orders")
@@ -57,7 +57,7 @@ def _command(verb: type[OrderVerb]) -> Callable[..., None]:
     if takes_by:
         common["by"] = common["by"].replace(annotation=As)
     return command_with(
-        run, verb, [_words(step), *parameters_of(verb), *_dry_run(verb), *common.values()]
+        command, verb, [_words(step), *parameters_of(verb), *_dry_run(verb), *common.values()]
     )
 
 

@@ -156,11 +156,11 @@ def rejected_resend_command(
 
     Example: roundsman rejected resend 5fea7756 --set currency=EUR
     """
-    corrections = bool(sets or removes or body is not None)
+    corrects = bool(sets or removes or body is not None)
     with sentences():
         if everything == (message is not None):
             raise ConsoleError("Give either a message id or --all.", USAGE)
-        if everything and (corrections or anyway):
+        if everything and (corrects or anyway):
             raise ConsoleError(
                 "--all sends messages unchanged. To correct one, give its id.", USAGE
             )

@@ -1,6 +1,6 @@
 """A smoke test: sends one order through a deployed stack, and follows it to its end.
 
-The order is an ordinary one, so a run that is not undone has the effects of an order. With `undo`,
+The order is an ordinary one, so a test that is not undone has the effects of an order. With `undo`,
 it is cancelled as soon as one of its steps has begun, and every effect is undone: the scheduler
 waits for the step that is under way first. An order that is Completed cannot be undone.
 """
@@ -118,20 +118,20 @@ def run_smoke_test(
     cannot be sent, the errors of `Client.submit`, and Interrupted on Ctrl-C after the order was
     sent: its `result` is a SmokeResult.
     """
-    run = _Run(stack, spec, progress)
+    test = _Test(stack, spec, progress)
     Client(stack.outputs, sqs=stack.sqs).submit(spec.event)
     try:
-        run.note(f"sent {spec.order_id} to {stack.name}")
-        wait_for(run.look, spec.within)
-        return run.result()
+        test.note(f"sent {spec.order_id} to {stack.name}")
+        wait_for(test.look, spec.within)
+        return test.result()
     except KeyboardInterrupt as interrupt:
         result = SmokeResult(
             spec=spec,
             outcome="notEnded",
             sentence=f"Interrupted: {spec.order_id} was sent, and continues.",
-            seconds=run.seconds,
-            task=run.task,
-            changes=run.changes,
+            seconds=test.seconds,
+            task=test.task,
+            changes=test.changes,
             left=(f"the order {spec.order_id} goes on by itself",),
             next=command_line("why", spec.order_id),
         )
@@ -139,7 +139,7 @@ def run_smoke_test(
 
 
 @dataclass
-class _Run:
+class _Test:
     """A smoke test under way."""
 
     stack: DeployedStack

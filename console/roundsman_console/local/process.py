@@ -141,10 +141,10 @@ def on_stderr(text: str) -> None:
 
 
 ProgramRunner: TypeAlias = Callable[[Sequence[str], Mapping[str, str], Path], int]
-"""Runs a program, given its command, its environment variables and its log, as `run` does."""
+"""Runs a program, given its command, its environment variables and its log (`run_program`)."""
 
 
-def run(command: Sequence[str], environment: Mapping[str, str], log: Path) -> int:
+def run_program(command: Sequence[str], environment: Mapping[str, str], log: Path) -> int:
     """Run a program in the folder of its log to its end, and return its exit code.
 
     Its output is appended to `log`. The program has its own process group, so an interrupt here

@@ -40,4 +40,4 @@ def print_report(report: PreflightReport, console: Console) -> None:
     counts = ", ".join(f"{number} {_WORDS.get(status, status)}" for status, number in count.items())
     ready = "Ready to deploy" if report.ready else "Not ready to deploy"
     style = "green" if report.ready else "bold red"
-    console.print(plain(f"{ready} {report.plan.stack}: {counts}.", style))
+    console.print(plain(f"{ready} {report.planned.stack}: {counts}.", style))

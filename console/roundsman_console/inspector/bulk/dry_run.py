@@ -48,8 +48,8 @@ MOST_LOOKED_AT = 1_000_000
 PAGE, PAGE_BUDGET = 1_000, 5_000
 
 TRIED_OUT = 1_000
-"""The maximum number of orders that a dry run assesses, the first of the plan. Reading them takes
-a few seconds."""
+"""The maximum number of orders that a dry run assesses, the first ones of the run. Reading them
+takes a few seconds."""
 
 AT_ONCE = 100  # the maximum number of records in one BatchGetItem
 
@@ -171,9 +171,9 @@ class Tried:
     """The result of a dry run."""
 
     selected: int
-    """The number of orders in the plan."""
+    """The number of orders in the run."""
     looked_at: int = 0
-    """The number of orders that were assessed, the first of the plan."""
+    """The number of orders that were assessed, the first ones of the run."""
     eligible: int = 0
     """The number of assessed orders that are eligible for the command."""
     samples: tuple[str, ...] = ()
@@ -189,7 +189,7 @@ class Tried:
 
 
 def try_out(stack: DeployedStack, run: Run, orders: Sequence[str], progress: Progress) -> Tried:
-    """Assess the first TRIED_OUT orders of a plan, and send nothing."""
+    """Assess the first TRIED_OUT orders of a run, and send nothing."""
     holds = stack.holds.holds()
     looked = orders[:TRIED_OUT]
     plans: Counter[str] = Counter()
@@ -241,7 +241,7 @@ class AssessedOrder:
     """One selected order, assessed now."""
 
     planned: PlannedOrder
-    """The order as it is stored in the run's plan."""
+    """The order as it is stored with the run."""
     found: Eligible | NotFor
     changes: tuple[InputChange, ...] = ()
     """The changes of the order's input."""
@@ -320,7 +320,7 @@ def _assess(
 def planned_orders(
     stack: DeployedStack, run: Run, orders: Sequence[str], progress: Progress
 ) -> list[PlannedOrder]:
-    """Return the orders as they are stored in the run's plan.
+    """Return the orders as they are stored with the run.
 
     What only the application can check is checked here, for all orders: corrected inputs, and
     inputs under another plan. It holds for the version of the task that was read. All else is
