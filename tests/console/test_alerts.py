@@ -53,8 +53,8 @@ def test_a_group_that_was_alerted_stands_until_it_is_closed_or_has_no_members() 
     assert found.look == "roundsman ls --group f-1a2b3c4d"
     assert of_groups([replace(GROUP, closed_at=3_000)], COUNTED) == []
     assert of_groups([replace(GROUP, count=0)], COUNTED) == []
-    [untold] = of_groups([replace(GROUP, told_at=None, count=1)], COUNTED)
-    assert untold.sentence.startswith("1 order archived")
+    [not_alerted] = of_groups([replace(GROUP, told_at=None, count=1)], COUNTED)
+    assert not_alerted.sentence.startswith("1 order archived")
     [again] = of_groups([replace(GROUP, clear_since=1)], COUNTED)
     assert again.sentence == found.sentence
     [whole] = of_groups([replace(GROUP, step=NO_STEP)], COUNTED)
