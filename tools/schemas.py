@@ -84,7 +84,6 @@ DOCUMENTS: Mapping[str, object] = {
     "timeline": tasks.TimelineDocument,
     "watch": stats.WatchDocument,
     "why": tasks.DiagnosisDocument,
-    "reconcile": recovery.ReconcileDocument,
     **{verb.name: verb.document for verb in VERBS},
 }
 """The type of what each command prints with --json: a TypedDict, or a union of several."""

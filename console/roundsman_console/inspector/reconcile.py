@@ -50,11 +50,10 @@ from roundsman_console.inspector.errors import (
 from roundsman_console.inspector.operate.commands import check_sender
 from roundsman_console.inspector.read.stack import DeployedStack
 from roundsman_console.inspector.read.task_records import END_OF_TIME
+from roundsman_console.inspector.verbs.stacks import check_rate
 from roundsman_console.inspector.views.agents import hold_document
 
 AT_ONCE = 100  # the number of records in one read
-SLOWEST, FASTEST = 0.5, 100.0
-"""Commands per second."""
 
 
 class Does(StrEnum):
@@ -234,12 +233,12 @@ def send_all(
     If a run cannot be paused, nothing is sent: look at the tables again (`look_at_restored`).
 
     At most `rate` messages are sent per second. `progress` is called with the number of messages
-    so far. Raises InvalidArgument if the rate is not from SLOWEST to FASTEST, InspectorError if
-    the supervisor is not stopped, and Interrupted on Ctrl-C: its `result` is `found`. Then, and
-    after an error of AWS (`found.error`), the same call goes on where this one ended.
+    so far. Raises InvalidArgument if the rate is not from LOWEST_RATE to HIGHEST_RATE,
+    InspectorError if the supervisor is not stopped, and Interrupted on Ctrl-C: its `result` is
+    `found`. Then, and after an error of AWS (`found.error`), the same call goes on where this one
+    ended.
     """
-    if not SLOWEST <= rate <= FASTEST:
-        raise InvalidArgument(f"The rate is {SLOWEST} to {FASTEST:g} per second, not {rate:g}.")
+    check_rate(rate)
     _require_stopped(stack, found)
     found.dry = False
     try:

@@ -17,6 +17,7 @@ from roundsman_console.inspector.verbs.orders import (
     ResolveVerb,
     ResubmitVerb,
 )
+from roundsman_console.inspector.verbs.stacks import ReconcileVerb
 from roundsman_console.inspector.verbs.verb import FieldKind, Form, Verb
 from tests.console.verbs import VERBS as COMMANDS
 from tests.console.verbs import options_of
@@ -83,6 +84,16 @@ from tests.console.verbs import options_of
             {"queue": "SchedulerQueue", "only": " "},
             RedriveVerb(queue="SchedulerQueue"),
         ),
+        (
+            {"restored_to": "1970-01-01T00:00:01Z", "rate": "5"},
+            {"restored_to": "1970-01-01T00:00:01Z", "rate": " 5 "},
+            ReconcileVerb(restored_to=1_000, rate=5.0),
+        ),
+        (
+            {"restored_to": "1970-01-01T00:00:01Z"},
+            {"restored_to": "1970-01-01T00:00:01Z", "rate": ""},
+            ReconcileVerb(restored_to=1_000, rate=20.0),
+        ),
     ],
 )
 def test_what_is_typed_and_what_a_form_gives_mean_the_same(
@@ -112,6 +123,8 @@ def test_what_is_typed_and_what_a_form_gives_mean_the_same(
         (ResubmitVerb, {"not_done": "a"}, "--not-done requires"),
         (ResubmitVerb, {"newest_plan": "yes", "steps": "a"}, "--step cannot be combined"),
         (ResubmitVerb, {"sets": "a=(masked)"}, "was left out of the printed command"),
+        (ReconcileVerb, {}, "'' is not an instant with a time zone"),
+        (ReconcileVerb, {"restored_to": "1970-01-01T00:00:01Z", "rate": "101"}, "0.5 to 100 per"),
         (AnswerVerb, {"result": "1"}, "Give the callback token, or the id of the order"),
         (AnswerVerb, {"callback": "eyJ"}, "Give either --result or --failed."),
         (AnswerVerb, {"callback": "eyJ", "result": "1", "failed": "No"}, "Give either --result or"),

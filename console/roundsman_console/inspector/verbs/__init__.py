@@ -11,6 +11,7 @@ from roundsman_console.inspector.verbs.messages import (
     RedriveVerb,
 )
 from roundsman_console.inspector.verbs.orders import OF_ORDERS
+from roundsman_console.inspector.verbs.stacks import ReconcileVerb
 from roundsman_console.inspector.verbs.verb import Verb
 
 VERBS: Sequence[type[Verb]] = (
@@ -22,5 +23,6 @@ VERBS: Sequence[type[Verb]] = (
     RedriveVerb,
     DropDeadLetterVerb,
     DropRejectedVerb,
+    ReconcileVerb,
 )
 """Those that are declared."""
