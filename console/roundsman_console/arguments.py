@@ -26,7 +26,7 @@ def read_reason(text: str) -> str:
 
     Raises ConsoleError if it is empty or longer than LONGEST_REASON characters.
     """
-    return _said("--reason", text, LONGEST_REASON)
+    return _checked("--reason", text, LONGEST_REASON)
 
 
 def read_name(text: str | None) -> str:
@@ -36,7 +36,7 @@ def read_name(text: str | None) -> str:
     the user has no name.
     """
     if text is not None:
-        return _said("The name of the operator", text, LONGEST_NAME)
+        return _checked("The name of the operator", text, LONGEST_NAME)
     try:
         return getpass.getuser()
     except (OSError, KeyError, ImportError) as error:
@@ -45,10 +45,10 @@ def read_name(text: str | None) -> str:
         ) from error
 
 
-def _said(what: str, text: str, most: int) -> str:
-    said = text.strip()
-    if not said:
+def _checked(what: str, text: str, most: int) -> str:
+    stripped = text.strip()
+    if not stripped:
         raise ConsoleError(f"{what} is empty.", USAGE)
-    if len(said) > most:
-        raise ConsoleError(f"{what} has {len(said)} characters; at most {most}.", USAGE)
-    return said
+    if len(stripped) > most:
+        raise ConsoleError(f"{what} has {len(stripped)} characters; at most {most}.", USAGE)
+    return stripped

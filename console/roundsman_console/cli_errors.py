@@ -90,5 +90,5 @@ def sentences() -> Iterator[None]:
 
 def complain(sentence: str) -> None:
     """Print a message on standard error. `hint` is applied: it may quote text from outside."""
-    said = "\n".join(hint(line) for line in sentence.splitlines())
-    Console(stderr=True, highlight=False, soft_wrap=True).print(said, style="red", markup=False)
+    text = "\n".join(hint(line) for line in sentence.splitlines())
+    Console(stderr=True, highlight=False, soft_wrap=True).print(text, style="red", markup=False)

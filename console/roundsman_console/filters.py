@@ -124,10 +124,10 @@ def _check(selection: Selection) -> None:
 def _word(option: str, text: str | None) -> str | None:
     if text is None:
         return None
-    said = text.strip()
-    if not said or len(said) > LONGEST_WORD:
+    word = text.strip()
+    if not word or len(word) > LONGEST_WORD:
         raise ConsoleError(f"{option} requires a name of 1 to {LONGEST_WORD} characters.", USAGE)
-    return said
+    return word
 
 
 def _age(text: str | None) -> int | None:
@@ -147,8 +147,8 @@ def _group(text: str | None) -> str | None:
 def _tags(texts: Sequence[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for text in texts:
-        name, is_said, value = text.partition("=")
-        if not is_said or not value:
+        name, separator, value = text.partition("=")
+        if not separator or not value:
             raise ConsoleError(
                 f"--tag {inert(text[:50])!r} requires a name and a value: tenant=shop-1.", USAGE
             )

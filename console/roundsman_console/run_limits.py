@@ -42,11 +42,11 @@ def read_terms(
 
 def _share(text: str) -> float:
     """Return `20%` as 0.2. Raises ConsoleError if it is not a percentage from 0% to 100%."""
-    said = text.strip()
+    percentage = text.strip()
     try:
-        share = float(said.removesuffix("%")) / 100
+        share = float(percentage.removesuffix("%")) / 100
     except ValueError:
         share = -1.0
-    if not said.endswith("%") or not 0 <= share <= 1:
+    if not percentage.endswith("%") or not 0 <= share <= 1:
         raise ConsoleError(f"--stop-at must be a share from 0% to 100%, not {text!r}.", USAGE)
     return share

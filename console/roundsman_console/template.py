@@ -293,7 +293,7 @@ def _translated(text: str, values: tuple[tuple[str, str], ...]) -> Document:
         for place in ("CodeUri", "ContentUri"):  # `sam package` sets these to URLs in S3
             if place in properties:
                 properties[place] = f"s3://{CODE_BUCKET}/{CODE_KEY}"
-    # samtranslator asks boto3 for a region, which neither the user's settings nor AWS need tell.
+    # samtranslator asks boto3 for a region, and the user need not have set one.
     region = os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
     with patch.dict(os.environ, {"AWS_DEFAULT_REGION": region}):
         os.environ.pop("AWS_PROFILE", None)

@@ -28,11 +28,11 @@ def progress(*, quiet: bool) -> Callable[[str], None]:
     """Return a function that prints progress on standard error, if that is a terminal."""
     console = Console(stderr=True, highlight=False)
 
-    def tell(doing: str) -> None:
+    def show(doing: str) -> None:
         if not quiet and sys.stderr.isatty():
             console.print(inert(f"{doing} ..."), style="dim", markup=False)
 
-    return tell
+    return show
 
 
 def short_instant(instant: int, now: int) -> str:

@@ -70,7 +70,7 @@ def a_work(desk: Desk) -> str:
     """The id of a work that has ended with something to know and to do."""
 
     def do(work: Work) -> WorkResult:
-        work.tell("0.0 s  sent smoke-1 to roundsman")
+        work.add_line("0.0 s  sent smoke-1 to roundsman")
         notes = ("Left behind: the effects of reserve_stock of smoke-1.",)
         return WorkResult("smoke-1 is Undone.", False, notes, "roundsman why smoke-1", "/orders/x")
 

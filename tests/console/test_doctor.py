@@ -1,4 +1,4 @@
-"""`roundsman doctor` at a deployed stack: what it finds there, what it mends, and how it tells."""
+"""`roundsman doctor` at a deployed stack: what it finds there, what it mends and what it prints."""
 
 import json
 from collections.abc import Iterator
@@ -97,12 +97,12 @@ def test_of_a_stack_at_its_ordinary_work_nothing_is_found(operator: Operator) ->
     world.pass_time(200)
     assert world.task("ord-held").step("charge_card").held_since is not None
     result = visit(operator, "--deep")
-    told = document(result)
-    assert_schema("doctor", told)
-    assert told["findings"] == []
+    printed = document(result)
+    assert_schema("doctor", printed)
+    assert printed["findings"] == []
     assert find_stack("roundsman").groups.groups()
-    assert (result.exit_code, told["well"]) == (0, True)
-    assert told["looked"] == {"open": 2, "archived": 1, "cut": [], "deepRows": 10}
+    assert (result.exit_code, printed["well"]) == (0, True)
+    assert printed["looked"] == {"open": 2, "archived": 1, "cut": [], "deepRows": 10}
     with mappings_enabled():
         shown = operator.types("doctor")
     assert shown.exit_code == 0
@@ -118,8 +118,8 @@ def test_after_a_supervisor_died_what_stands_still_is_found_and_moved_on(
     found = findings(visit(operator))
     assert found == {"supervisor-late": "shard 0-1", "task-stuck": "ord-1"}
     result = visit(operator, "--fix", "--yes")
-    told = document(result)
-    assert told["repairs"] == [
+    printed = document(result)
+    assert printed["repairs"] == [
         {
             "kind": "task-stuck",
             "where": "ord-1",

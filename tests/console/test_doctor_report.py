@@ -1,4 +1,4 @@
-"""How the doctor tells what it found: the worst first, bounded, harmless, within 80 columns."""
+"""How the doctor prints what it found: the worst first, bounded, harmless, within 80 columns."""
 
 import io
 
@@ -58,7 +58,7 @@ def test_what_could_not_be_looked_at_is_no_clean_bill_of_health() -> None:
     assert lacking.well
 
 
-def test_a_plan_and_its_outcome_are_told_of_each_task() -> None:
+def test_a_plan_and_its_outcome_are_printed_for_each_task() -> None:
     stuck = Finding(FindingKind.TASK_STUCK, "ord-1", "", fixable=True)
     late = Finding(FindingKind.OWED_UNSENT, "ord-2", "", fixable=True)
     out = io.StringIO()

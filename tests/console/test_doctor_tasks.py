@@ -50,10 +50,10 @@ def test_a_step_that_is_overdue_by_more_than_two_rounds_is_stuck() -> None:
 def test_an_instant_of_another_day_has_its_date() -> None:
     task = claimed(born())
     facts = replace(with_tasks(task, now=NOW + 48 * HOUR), leases=visited(NOW + 24 * HOUR))
-    said = of(facts)["task-stuck"].evidence
+    evidence = of(facts)["task-stuck"].evidence
     date, overdue = iso(NOW + 24 * HOUR), iso(NOW + 30 * SECOND)
-    assert said.startswith(f"reserve_stock overdue since {overdue} (47 h 59 min)")
-    assert said.endswith(f"shard {task.shard} last visited {date}")
+    assert evidence.startswith(f"reserve_stock overdue since {overdue} (47 h 59 min)")
+    assert evidence.endswith(f"shard {task.shard} last visited {date}")
 
 
 def test_a_task_whose_start_was_lost_is_stuck_by_its_stored_entry() -> None:
@@ -71,7 +71,7 @@ def test_an_entry_that_is_merely_early_sticks_nowhere() -> None:
     assert of(with_tasks(task, now=NOW + 10 * MINUTE)) == {}
 
 
-def test_who_holds_the_shard_is_said_of_what_is_stuck() -> None:
+def test_the_finding_of_a_stuck_task_names_who_holds_the_shard() -> None:
     task = claimed(born())
     now = NOW + HOUR
     leases = visited(now).taken("7f3a", [task.shard], now + 10 * SECOND)
@@ -97,7 +97,7 @@ def test_an_entry_that_was_put_off_for_its_trouble_is_found() -> None:
     assert found["record-troubled"].evidence.startswith("failed 2 times; next tried at 2026")
 
 
-def test_what_is_owed_for_minutes_is_said_to_be_unsent() -> None:
+def test_what_is_owed_for_minutes_is_reported_as_unsent() -> None:
     task = owing(born(), "received")
     assert "owed-unsent" not in of(with_tasks(task, now=NOW + 5 * MINUTE))
     found = of(with_tasks(task, now=NOW + 6 * MINUTE))["owed-unsent"]
@@ -213,5 +213,5 @@ def test_shards_that_were_used_before_their_number_was_lowered_are_looked_for() 
     assert of(replace(WELL, leases=leases))["supervisor-late"].where == "shard 16-17"
 
 
-def test_shards_are_told_in_runs() -> None:
+def test_shards_are_printed_in_ranges() -> None:
     assert spans([0, 1, 2, 7, 9]) == "0-2, 7, 9"

@@ -121,8 +121,8 @@ def test_a_deployment_that_fails_says_that_the_stack_runs_as_before(project: Pat
     with up(project) as local:
         instance = instance_of(local, project)
         failing = Tools(failing={"deploy": "Error: TooLong"})
-        said = r"^sam deploy failed: Error: TooLong .*\. The stack runs as before\.$"
-        with pytest.raises(ConsoleError, match=said):
+        sentence = r"^sam deploy failed: Error: TooLong .*\. The stack runs as before\.$"
+        with pytest.raises(ConsoleError, match=sentence):
             deploy(project, instance, parameters={"Name": "two"}, runner=failing)
         assert instance.read() == local.record
 

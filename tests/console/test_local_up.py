@@ -32,7 +32,7 @@ def assert_nothing_is_left(project: Path) -> None:
     assert list(Instances(project)) == []
 
 
-def test_up_builds_deploys_and_tells_the_outputs(project: Path) -> None:
+def test_up_builds_deploys_and_prints_the_outputs(project: Path) -> None:
     tools = Tools()
     with up(project, tools, stack="mine") as local:
         assert local.outputs == {"QueueUrl": "the queue"}
@@ -132,14 +132,14 @@ def test_an_interrupt_at_any_stage_leaves_nothing_running(project: Path, program
 
 def test_a_failed_build_says_sams_error_and_where_the_log_is(project: Path) -> None:
     port = free_port()
-    said = "Building\nError: PythonPipBuilder - no such package\n"
+    output = "Building\nError: PythonPipBuilder - no such package\n"
     with pytest.raises(ConsoleError) as caught:
-        up(project, Tools(failing={"build": said}), port=port)
+        up(project, Tools(failing={"build": output}), port=port)
     log = project / ".cache" / "logs" / f"local-{port}" / "sam-build.log"
     assert str(caught.value) == (
         f"sam build failed: Error: PythonPipBuilder - no such package (full log: {log})"
     )
-    assert log.read_text() == said
+    assert log.read_text() == output
     assert_nothing_is_left(project)
     check_port(port)
 
@@ -153,18 +153,18 @@ def test_a_failed_deployment_without_a_stack_says_sams_error(project: Path) -> N
 
 
 def test_a_failed_installation_says_pips_last_line_and_is_tried_again(project: Path) -> None:
-    said = "Collecting x\nERROR: No matching distribution found for x\n"
+    output = "Collecting x\nERROR: No matching distribution found for x\n"
     with pytest.raises(
         ConsoleError, match="a package index: ERROR: No matching distribution found for x"
     ):
-        up(project, Tools(failing={"pip": said}))
+        up(project, Tools(failing={"pip": output}))
     assert_nothing_is_left(project)
     tools = Tools()
     up(project, tools).down()
     assert tools.named("pip")
 
 
-def test_an_emulator_that_dies_as_it_starts_is_told_with_its_last_line(project: Path) -> None:
+def test_an_emulator_that_dies_as_it_starts_is_reported_with_its_last_line(project: Path) -> None:
     tools = Tools(emulator_start="sys.exit('no room left')")
     with pytest.raises(ConsoleError, match="The emulator did not start: no room left"):
         up(project, tools)

@@ -105,7 +105,7 @@ def test_the_age_of_a_queue_is_known_by_its_mark_before_by_cloudwatch() -> None:
 
     def ages(lags: dict[str, int]) -> list[tuple[int | None, str | None]]:
         found = with_ages(queues, measured, agents, lags)
-        return [(queue.oldest, queue.told_by) for queue in found]
+        return [(queue.oldest, queue.age_source) for queue in found]
 
     assert ages(lags) == [
         (90_000, MARKS),

@@ -239,7 +239,7 @@ class TestChecks:
         assert "is not a stack of Roundsman" in str(checked()[1]["stack"]["sentence"])
 
     @pytest.mark.parametrize(
-        ("subscriptions", "status", "said"),
+        ("subscriptions", "status", "sentence"),
         [
             ([], "warning", "Nobody is subscribed to the alerts."),
             (
@@ -257,13 +257,13 @@ class TestChecks:
         ],
     )
     def test_the_subscriptions_of_a_deployed_stack_must_be_confirmed(
-        self, account: Account, subscriptions: list[object], status: str, said: str
+        self, account: Account, subscriptions: list[object], status: str, sentence: str
     ) -> None:
         account.answers["DescribeStacks"] = deployed()
         account.answers["ListSubscriptionsByTopic"] = {"Subscriptions": subscriptions}
         found = checked()[1]["alerts"]
         assert found["status"] == status
-        assert str(found["sentence"]).startswith(said)
+        assert str(found["sentence"]).startswith(sentence)
 
     def test_an_address_for_alerts_is_asked_to_confirm(self, account: Account) -> None:
         found = checked("--param", "AlertEmail=ops@shop.test")[1]["alerts"]
@@ -275,11 +275,11 @@ class TestChecks:
         result = types("--param", "LogLevel=LOUD", "--param", "Colour=red", "--json")
         found = {one["check"]: one for one in json.loads(result.stdout)["checks"]}["parameters"]
         assert (result.exit_code, found["status"]) == (1, "fault")
-        said = " ".join(found["details"])
-        assert "InventoryUrl has no default and no value." in said
-        assert "template.yaml has no parameter Colour; it has: AlertEmail, " in said
-        assert "LogLevel cannot be 'LOUD': it must be one of " in said
-        assert "(Engine.LogLevel)" in said
+        details = " ".join(found["details"])
+        assert "InventoryUrl has no default and no value." in details
+        assert "template.yaml has no parameter Colour; it has: AlertEmail, " in details
+        assert "LogLevel cannot be 'LOUD': it must be one of " in details
+        assert "(Engine.LogLevel)" in details
 
     def test_a_deployed_stack_keeps_the_values_that_it_is_not_given(self, account: Account) -> None:
         names = ("InventoryUrl", "PaymentUrl", "ShippingUrl", "MailUrl")
@@ -377,7 +377,7 @@ def test_an_environment_has_its_stack_region_role_and_parameters(
 
 @pytest.mark.usefixtures("quick_reads")
 @pytest.mark.parametrize(
-    ("environment", "said"),
+    ("environment", "sentence"),
     [
         ("none", "samconfig.toml has no environment none; it has: default, prod, bare."),
         ("bare", "samconfig.toml sets no stack_name in the environment bare."),
@@ -385,11 +385,11 @@ def test_an_environment_has_its_stack_region_role_and_parameters(
     ],
 )
 def test_a_configuration_that_names_no_stack_is_one_sentence(
-    project: Path, environment: str, said: str
+    project: Path, environment: str, sentence: str
 ) -> None:
     result = types("--config-env", environment)
     assert result.exit_code == 1
-    assert said in " ".join(result.stderr.split())
+    assert sentence in " ".join(result.stderr.split())
 
 
 @pytest.mark.usefixtures("quick_reads")

@@ -13,7 +13,10 @@ from roundsman.model.instants import iso
 from roundsman.model.states import TaskState
 from roundsman.model.task import Owed
 from roundsman.wire.commands import command_of
+from roundsman_console.inspector import reconcile
+from roundsman_console.inspector.errors import InvalidArgument
 from roundsman_console.inspector.reconcile import command_id_of
+from roundsman_console.target import find_stack
 from roundsman_testing.stack import MORNING, Stack
 from tests.console.operators import Operator, at_each_call, document
 from tests.console.schemas import assert_schema
@@ -230,6 +233,26 @@ def test_each_order_is_counted_by_what_is_done_about_it(operator: Operator) -> N
     assert sent["sent"] == 1
     world.run()
     assert counts(reconciles(operator, at)) == {"unreadable": 1}  # the other is archived
+
+
+def test_the_commands_are_sent_at_the_rate_that_is_asked(
+    operator: Operator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr(reconcile, "pause", pauses.append)
+    names, at = restored(operator.world, not_at_all)
+    reconciles(operator, at, "--go", "--rate", "5")
+    assert pauses == [1 / 5] * (len(names) - 1)
+
+
+@pytest.mark.parametrize("rate", [0.4, 101.0, float("nan")])
+def test_a_rate_that_is_too_low_or_too_high_sends_nothing(operator: Operator, rate: float) -> None:
+    _, at = restored(operator.world, not_at_all)
+    stack = find_stack(None)
+    found = reconcile.look_at_restored(stack, at, by="ops", reason="a test")
+    with pytest.raises(InvalidArgument, match=r"The rate is 0\.5 to 100 per second"):
+        reconcile.send_all(stack, found, rate=rate)
+    assert operator.world.waiting("SchedulerQueue") == 0
 
 
 @pytest.mark.exhaustive

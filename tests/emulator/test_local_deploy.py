@@ -102,12 +102,12 @@ def instance_of(project: Path, local: LocalAws) -> LocalFiles:
     return Instances(project).at(local.record.port)
 
 
-def said_by(local: LocalAws) -> str:
+def result_of(local: LocalAws) -> str:
     client = emulator_session(local.record).client("lambda", endpoint_url=local.endpoint)
     [function] = client.list_functions()["Functions"]
     answer = client.invoke(FunctionName=function["FunctionName"], Qualifier="live")
-    said: str = json.loads(answer["Payload"].read())
-    return said
+    result: str = json.loads(answer["Payload"].read())
+    return result
 
 
 def change(project: Path, file: Path, old: str, new: str) -> None:
@@ -121,14 +121,14 @@ def test_a_stack_is_updated_in_place(project: Path, running: LocalAws) -> None:
     database = emulator_session(running.record).client("dynamodb", endpoint_url=running.endpoint)
     table = running.outputs["TableName"]
     database.put_item(TableName=table, Item={"Id": {"S": "kept"}})
-    assert said_by(running) == "first one"
+    assert result_of(running) == "first one"
 
     # code alone, without a deployment
     putter = CodePutter(project, instance)
     change(project, APP, "one", "two")
     change(project, WORDS, "first", "second")
     assert putter.put([APP, WORDS]) == ("ChildFunction",)
-    assert said_by(running) == "second two"
+    assert result_of(running) == "second two"
 
     # a template that is not valid, and code as it was at the beginning
     change(project, APP, "two", "one")
@@ -136,7 +136,7 @@ def test_a_stack_is_updated_in_place(project: Path, running: LocalAws) -> None:
     (project / "template.yaml").write_text(ROOT.replace("Outputs:", f"{WRONG}Outputs:"))
     with pytest.raises(ConsoleError, match=r"TooLong \(AWS::SQS::Queue\).*runs as before\.$"):
         deploy(project, instance)
-    assert said_by(running) == "first one"  # the newest code; what was put in by hand is not lost
+    assert result_of(running) == "first one"  # the newest code; what was put in by hand is not lost
 
     # and a valid one, with another resource
     more = "  More: {Type: AWS::SNS::Topic}\nOutputs:\n  Topic: {Value: !Ref More}"
@@ -145,10 +145,10 @@ def test_a_stack_is_updated_in_place(project: Path, running: LocalAws) -> None:
     done = deploy(project, instance)
     assert "Topic" in done.outputs
     assert done.changed == []
-    assert said_by(running) == "third one"
+    assert result_of(running) == "third one"
 
     # a nested stack that is gone from the template goes from the emulator
     change(project, Path("template.yaml"), "  Child:\n", "  Other:\n")
     deploy(project, instance)
-    assert said_by(running) == "third one"  # of the only function
+    assert result_of(running) == "third one"  # of the only function
     assert "Item" in database.get_item(TableName=table, Key={"Id": {"S": "kept"}})

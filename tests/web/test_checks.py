@@ -131,6 +131,16 @@ def test_restored_orders_are_shown_and_then_go_on(browser: Browser) -> None:
     assert "0 orders would go on" in browser.sends("reconcile", restored_to=iso(at))
 
 
+def test_restored_orders_go_on_at_the_rate_of_the_form(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr("roundsman_console.inspector.reconcile.pause", pauses.append)
+    names, at = restored(browser.operator.world, not_at_all)
+    browser.work("reconcile", restored_to=iso(at), rate="4")
+    assert pauses == [1 / 4] * (len(names) - 1)
+
+
 def test_the_supervisor_is_stopped_first_with_the_sentence_of_the_command_line(
     browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -175,6 +185,7 @@ def test_the_dry_run_of_reconcile_counts_the_orders(
         ({"restored_to": "2099-01-01T00:00:00Z"}, "is not over yet."),
         ({"restored_to": "2026-01-01T00:00:00Z", "rate": "0"}, "The rate is 0.5 to 100"),
         ({"restored_to": "2026-01-01T00:00:00Z", "rate": "nan"}, "The rate is 0.5 to 100"),
+        ({"restored_to": "2026-01-01T00:00:00Z", "rate": "fast"}, "The rate is a number"),
     ],
 )
 def test_a_wrong_field_of_reconcile_is_refused(

@@ -103,12 +103,25 @@ def test_a_dead_letter_is_assessed_before_it_is_sent_back(browser: Browser) -> N
 
 
 def test_one_dead_letter_is_only_shown_until_it_is_sent(browser: Browser) -> None:
-    spoiled(browser.operator, "ord-1")
+    spoiled(browser.operator, "ord-1", "ord-2")
     mend(browser.operator.world, "ord-1")
-    [message] = dead_ids(browser.operator)
+    mend(browser.operator.world, "ord-2")
+    message, other = dead_ids(browser.operator)
     fields = {"queue": "SchedulerQueue", "only": message[:8]}
     assert "1 message would be sent back, 0 would stay." in browser.sends("redrive", **fields)
     assert browser.operator.world.waiting("SchedulerQueue") == 0
+    assert "1 sent back" in browser.carries_out("redrive", **fields)
+    assert dead_ids(browser.operator) == [other]
+
+
+def test_a_dead_letter_that_would_fail_again_is_sent_only_if_that_is_asked(
+    browser: Browser,
+) -> None:
+    spoiled(browser.operator, "ord-1")
+    fields = {"queue": "SchedulerQueue"}
+    assert "0 messages would be sent back, 1 would stay." in browser.sends("redrive", **fields)
+    fields["anyway"] = "yes"
+    assert "1 message would be sent back, 0 would stay." in browser.sends("redrive", **fields)
     assert "1 sent back" in browser.carries_out("redrive", **fields)
 
 

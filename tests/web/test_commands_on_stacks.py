@@ -41,14 +41,14 @@ def test_an_answer_is_checked_and_refused_with_the_sentence_of_the_command_line(
     browser.operator.world.submit(order("ord-1001"))
     browser.operator.world.run()
     token = typed_example("answer")[1]
-    both = {"token": token, "result": "1", "failed": "Rejected"}
-    assert "Give either a result or a failure" in browser.sends("answer", 400, **both)
-    assert "reads no files" in browser.sends("answer", 400, token=token, result="@/etc/hosts")
-    assert "token" in browser.sends("answer", 400, token="none", result="1")
-    for wrong in ({}, {"order": "ord-1"}, {"order": "ord-1", "token": token}):
-        page = browser.sends("answer", 400, result="1", **wrong)
-        assert "Give either the order and its step" in page
-    page = browser.sends("answer", token=token, result="null")
+    for wrong in ({}, {"result": "1", "failed": "Rejected"}):
+        page = browser.sends("answer", 400, callback=token, **wrong)
+        assert "Give either --result or --failed" in page
+    assert "reads no files" in browser.sends("answer", 400, callback=token, result="@/etc/hosts")
+    page = browser.sends("answer", 400, callback="ord-1001", result="1")
+    assert "This is not a callback token" in page
+    assert "Give the callback token, or the id" in browser.sends("answer", 400, result="1")
+    page = browser.sends("answer", callback=token, result="null")
     typed = browser.operator.types("answer", token, "--result", "null")
     assert typed.exit_code == 1
     assert " ".join(typed.stderr.split()) in page
@@ -57,12 +57,12 @@ def test_an_answer_is_checked_and_refused_with_the_sentence_of_the_command_line(
 def test_a_step_that_waits_is_answered_from_the_page_of_its_order(browser: Browser) -> None:
     waits_for_approval(browser.operator)
     page = browser.html("/orders/ord-1")
-    link = "/commands/answer?order=ord-1&amp;step=charge_card"
+    link = "/commands/answer?callback=ord-1&amp;step=charge_card"
     assert f'href="{link}">Answer charge_card<' in page
     form = browser.html(link.replace("&amp;", "&"))
-    assert 'name="order" value="ord-1"' in form
+    assert 'name="callback" value="ord-1"' in form
     assert 'name="step" value="charge_card"' in form
-    fields = {"order": "ord-1", "step": "charge_card", "result": '{"chargeId": "ch_7"}'}
+    fields = {"callback": "ord-1", "step": "charge_card", "result": '{"chargeId": "ch_7"}'}
     assert "charge_card of ord-1 would succeed. Nothing was" in browser.sends("answer", **fields)
     browser.carries_out("answer", **fields)
     browser.operator.world.run()
@@ -73,7 +73,7 @@ def test_a_step_that_waits_is_answered_from_the_page_of_its_order(browser: Brows
 
 def test_a_step_that_waits_fails_by_a_type_of_one_word(browser: Browser) -> None:
     waits_for_approval(browser.operator)
-    fields = {"order": "ord-1", "step": "charge_card"}
+    fields = {"callback": "ord-1", "step": "charge_card"}
     typed = browser.operator.types("answer", *fields.values(), "--failed", "not this time")
     page = browser.sends("answer", 400, **fields, failed="not this time")
     assert " ".join(typed.stderr.split()) in page
@@ -86,7 +86,7 @@ def test_a_step_that_waits_fails_by_a_type_of_one_word(browser: Browser) -> None
 
 def test_an_answer_that_was_shown_for_one_wait_is_not_sent_to_another(browser: Browser) -> None:
     waits_for_approval(browser.operator)
-    fields = {"order": "ord-1", "step": "charge_card"}
+    fields = {"callback": "ord-1", "step": "charge_card", "result": "null"}
     shown = re.search(r'name="shown" value="([^"]+)"', browser.posts("answer", **fields).text)
     assert shown is not None
     world = browser.operator.world

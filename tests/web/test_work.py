@@ -28,7 +28,7 @@ def test_a_page_shows_the_progress_and_is_live_until_the_end(browser: Browser) -
     began, goes_on = threading.Event(), threading.Event()
 
     def do(work: Work) -> WorkResult:
-        work.tell("0.1 s  sent <b>ord-1</b>\x1b")
+        work.add_line("0.1 s  sent <b>ord-1</b>\x1b")
         work.counts("1 of 2 orders sent")
         began.set()
         goes_on.wait()
@@ -103,5 +103,5 @@ def test_lines_are_kept_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(works, "MOST_LINES", 2)
     work = Work("x", "/")
     for line in "abc":
-        work.tell(line)
+        work.add_line(line)
     assert work.lines == ["a", "b"]

@@ -96,8 +96,8 @@ LOOKING = (
     Mutant(
         name="a-stopped-export-reports-how-far-it-came",
         file="console/roundsman_console/inspector/export.py",
-        old="replace(told, stopped=str(error))",
-        new="replace(told, cursor=after, stopped=str(error))",
+        old="replace(progress, stopped=str(error))",
+        new="replace(progress, cursor=after, stopped=str(error))",
         tests=(
             "tests/console/test_exporting.py::test_what_stops_it_loses_no_line_and_repeats_none",
         ),

@@ -36,14 +36,14 @@ def outputs(application: Application) -> list[str]:
 
 
 def agent_outputs(application: Application) -> list[str]:
-    """Each agent has an output such as `GiftWrapAgent`, which tells its name, function and queues.
+    """Each agent has an output such as `GiftWrapAgent`, with its name, function and queues.
 
     Operators' tools and the client find an agent by it (`roundsman.aws.outputs`).
     """
     template, problems = application.template, list[str]()
     for agent in agents(template):
-        told = at(template, "Outputs", f"{agent.prefix}Agent", "Value", "Fn::Join")
-        parts = told[1] if isinstance(told, list) and len(told) == 2 else None
+        joined = at(template, "Outputs", f"{agent.prefix}Agent", "Value", "Fn::Join")
+        parts = joined[1] if isinstance(joined, list) and len(joined) == 2 else None
         wanted = [agent.function, *agent.request_queues, agent.reply_queue]
         found = [reference(part) for part in parts[1:5]] if isinstance(parts, list) else []
         if found != wanted or not isinstance(parts, list) or parts[:1] != [agent.name]:
@@ -54,9 +54,9 @@ def agent_outputs(application: Application) -> list[str]:
 
 
 def engine_settings(application: Application) -> list[str]:
-    """The output EngineSettings tells operators' tools the settings of the engine."""
-    told = at(application.template, "Outputs", "EngineSettings", "Value", "Fn::Join")
-    if not isinstance(told, list) or len(told) != 2 or told[0] != ",":
+    """The output EngineSettings has the settings of the engine, for operators' tools."""
+    joined = at(application.template, "Outputs", "EngineSettings", "Value", "Fn::Join")
+    if not isinstance(joined, list) or len(joined) != 2 or joined[0] != ",":
         return ["the output EngineSettings must be the Settings of the block Engine"]
     return []
 

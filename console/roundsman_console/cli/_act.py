@@ -137,8 +137,8 @@ def _carry_out(verb: OrderVerb, order: str, act: ParsedOptions, *, dry_run: bool
             )
         except Interrupted as interrupted:
             result = interrupted.result
-        said = _in_options(result, without_masked(act.typed, stack))
-        print_result(replace(result, sentence=said), as_json=manner.as_json)
+        sentence = _in_options(result, without_masked(act.typed, stack))
+        print_result(replace(result, sentence=sentence), as_json=manner.as_json)
 
 
 def without_masked(typed: TypedCommand, stack: DeployedStack) -> TypedCommand:
@@ -155,39 +155,39 @@ def without_masked(typed: TypedCommand, stack: DeployedStack) -> TypedCommand:
     return replace(typed, options=tuple(words))
 
 
-def _in_options(told: CommandResult, typed: TypedCommand) -> str:
+def _in_options(result: CommandResult, typed: TypedCommand) -> str:
     """Return the result in words, with the options and the whole command that are missing."""
-    said, missing = option_words(told.sentence), told.missing
+    sentence, missing = option_words(result.sentence), result.missing
     if missing is None or not (missing.used or missing.not_done):
-        return said
+        return sentence
     options = [word for step in missing.not_done for word in ("--not-done", step)]
     if missing.used and "--used" not in typed.options:
         options.insert(0, "--used")
     if not options:
-        return said
+        return sentence
     names = span(list(missing.not_done))
     sure = f" if the service shows that {names} did not happen" if names else ""
-    return f"{said}\nNext{sure}: {typed.with_options(*options)}"
+    return f"{sentence}\nNext{sure}: {typed.with_options(*options)}"
 
 
-def print_result(told: CommandResult, *, as_json: bool) -> None:
-    code = CODES.get(told.outcome, 0)
+def print_result(result: CommandResult, *, as_json: bool) -> None:
+    code = CODES.get(result.outcome, 0)
     if as_json:
-        print(hinted_json(told.document()))
+        print(hinted_json(result.document()))
     if code:
-        complain(told.sentence)
+        complain(result.sentence)
         raise typer.Exit(code)
     if as_json:
         return
     console = Console(highlight=False, soft_wrap=True)
-    lead = "Done: " if told.outcome is CommandOutcome.DONE else ""
-    console.print(hint(f"{lead}{told.sentence}"), markup=False)
-    if told.outcome is CommandOutcome.DONE:
-        state = f"is {told.task.state}" if told.task else "has ended, or cannot be read now"
-        goes_on = told.task is not None and not told.task.ended
-        follow = hint(f" Follow it with: {command_line('show', told.order)}") if goes_on else ""
-        console.print(f"{told.order} {state}.{follow}", markup=False)
-        for line in _what_ending_waits_for(told.task):
+    lead = "Done: " if result.outcome is CommandOutcome.DONE else ""
+    console.print(hint(f"{lead}{result.sentence}"), markup=False)
+    if result.outcome is CommandOutcome.DONE:
+        state = f"is {result.task.state}" if result.task else "has ended, or cannot be read now"
+        goes_on = result.task is not None and not result.task.ended
+        follow = hint(f" Follow it with: {command_line('show', result.order)}") if goes_on else ""
+        console.print(f"{result.order} {state}.{follow}", markup=False)
+        for line in _what_ending_waits_for(result.task):
             console.print(hint(line), markup=False)
 
 
@@ -230,7 +230,7 @@ def follow(stack: DeployedStack, run_id: str, *, as_json: bool) -> None:
     try:
         with Console(stderr=True, quiet=as_json).status(f"{run_id} is started") as status:
             record, is_open = watch_run(
-                stack, run_id, lambda told: status.update(progress_words(told))
+                stack, run_id, lambda stored: status.update(progress_words(stored))
             )
     except KeyboardInterrupt:
         watch = command_line("bulk watch", run_id)

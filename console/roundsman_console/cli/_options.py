@@ -43,6 +43,9 @@ As: TypeAlias = Annotated[
     str | None, typer.Option("--as", help="Who asks; this user of the operating system by default.")
 ]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Dropped: TypeAlias = Annotated[
+    bool, typer.Option("--json", help="Print the deleted message as one JSON object.")
+]
 Yes: TypeAlias = Annotated[
     bool, typer.Option("--yes", "-y", help="Do not ask to confirm; required in scripts.")
 ]

@@ -28,25 +28,25 @@ def command_of(verb: type[V]) -> Callable[[Callable[Concatenate[V, P], None]], C
         others = [reason_of(verb) if one.name == "reason" else one for one in others]
         call: Callable[..., None] = function
 
-        def run(**typed: object) -> None:
+        def command(**typed: object) -> None:
             with sentences():
                 asked = verb.read(as_typed(verb, typed))
             call(asked, **{name: typed[name] for name in names})
 
-        return command_with(run, verb, [*parameters_of(verb), *others])
+        return command_with(command, verb, [*parameters_of(verb), *others])
 
     return decorate
 
 
 def command_with(
-    run: Callable[..., None], verb: type[Verb], parameters: Sequence[inspect.Parameter]
+    command: Callable[..., None], verb: type[Verb], parameters: Sequence[inspect.Parameter]
 ) -> Callable[..., None]:
     """Give a function the help of the verb and these parameters, as typer reads them."""
     keywords = [one.replace(kind=KEYWORD) for one in parameters]
-    run.__doc__ = verb.help()
-    run.__dict__["__signature__"] = inspect.Signature(keywords)
-    run.__annotations__ = {one.name: one.annotation for one in keywords}
-    return run
+    command.__doc__ = verb.help()
+    command.__dict__["__signature__"] = inspect.Signature(keywords)
+    command.__annotations__ = {one.name: one.annotation for one in keywords}
+    return command
 
 
 def reason_of(verb: type[Verb]) -> inspect.Parameter:

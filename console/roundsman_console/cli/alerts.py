@@ -43,8 +43,8 @@ def alerts_command(
             print(hinted_json(alerts_document(found[:limit], read, more=len(found) > limit)))
         else:
             _show(found, limit, read)
-        for said in read.unread:
-            complain(f"Some sources could not be read. {said}")
+        for problem in read.unread:
+            complain(f"Some sources could not be read. {problem}")
         if read.unread:
             raise typer.Exit(FAILED)
 

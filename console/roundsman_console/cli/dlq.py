@@ -11,7 +11,8 @@ from rich.table import Table
 from roundsman.model.instants import iso
 from roundsman_console.application import application_events
 from roundsman_console.arguments import StackOption
-from roundsman_console.cli._options import AsJson, Yes
+from roundsman_console.cli._options import AsJson, Dropped, Yes
+from roundsman_console.cli._verbs import command_of
 from roundsman_console.cli_errors import FAILED, sentences
 from roundsman_console.confirm import confirm
 from roundsman_console.inspector.clock import now
@@ -43,6 +44,7 @@ from roundsman_console.inspector.documents.dead_letters import (
     DroppedDeadLetterDocument,
 )
 from roundsman_console.inspector.errors import Interrupted
+from roundsman_console.inspector.verbs.messages import DropDeadLetterVerb, RedriveVerb
 from roundsman_console.render.dead_letters import (
     SHORT_ID,
     age,
@@ -59,7 +61,6 @@ dlq_app = typer.Typer(
     help="Dead letters, messages that failed every delivery: list, read, send back.",
     no_args_is_help=True,
 )
-MessageId = Annotated[str, typer.Argument(help="The message id, or the beginning of it.")]
 
 
 @dlq_app.command("ls")
@@ -123,13 +124,13 @@ def dlq_show_command(
         ]
         if as_json:
             messages = [
-                dead_letter_document(dead, said, found.name, body)
-                for (dead, said), body in zip(judged, bodies, strict=True)
+                dead_letter_document(dead, effect, found.name, body)
+                for (dead, effect), body in zip(judged, bodies, strict=True)
             ]
             print(json.dumps(DeadLetterDetailsDocument(messages=messages, more=more)))
             return
-        for (dead, said), body in zip(judged, bodies, strict=True):
-            say(*_lines(dead, said, found.name, body))
+        for (dead, effect), body in zip(judged, bodies, strict=True):
+            say(*_lines(dead, effect, found.name, body))
         if not shown:
             say("No dead letters.")
         if more:
@@ -142,7 +143,7 @@ def _lines(dead: Dead, judged: Judged, stack: str, body: str) -> list[str]:
         f"{dead.letter.message_id}  {judged.what}",
         f"sent to {dead.source.name} {iso(dead.sent_at)}, received {dead.receives} times",
         f"Reason: {dead.reason}",
-        *((f"  {line}" for line in dead.said.error_at) if dead.said else ()),
+        *((f"  {line}" for line in dead.attached.error_at) if dead.attached else ()),
         *((before,) if dead.sent_back else ()),
         f"If sent back now: {judged.verdict.words}, {judged.why}.",
         f"Log: {dead.log_query(stack)}",
@@ -152,38 +153,28 @@ def _lines(dead: Dead, judged: Judged, stack: str, body: str) -> list[str]:
 
 
 @dlq_app.command("redrive")
+@command_of(RedriveVerb)
 def dlq_redrive_command(
-    queue: Annotated[str, typer.Argument(help="The queue to send the dead letters back to.")],
-    only: Annotated[
-        str | None,
-        typer.Option("--only", help="Only this message: its id, or the beginning of it."),
-    ] = None,
+    verb: RedriveVerb,
     limit: Annotated[int, typer.Option(min=1, max=MOST, help="Maximum number of messages.")] = 100,
     rate: Annotated[float, typer.Option(min=0.5, max=100, help="Messages per second.")] = 10.0,
-    anyway: Annotated[
-        bool, typer.Option("--anyway", help="Also send messages that would fail again.")
-    ] = False,
     stack: StackOption = None,
     as_json: AsJson = False,
-    yes: Yes = False,
+    yes: Annotated[
+        bool,
+        typer.Option("--yes", "-y", help="Send them. Without it, more than one are only listed."),
+    ] = False,
 ) -> None:
-    """Send dead letters back to their queue. Without --yes, more than one are only listed.
-
-    Each message is assessed first: it would take effect, be ignored, or fail again. Messages
-    that would fail again stay.
-
-    Example: roundsman dlq redrive SchedulerQueue --limit 20 --yes
-    """
     with sentences():
         found = announced_stack(stack, application_events())
-        source = find_source(found, queue)
-        wanted = Redrive(source, only, limit, rate, anyway, dry=not yes)
+        source = find_source(found, verb.queue)
+        wanted = Redrive(source, verb.only, limit, rate, verb.anyway, dry=not yes)
         try:
             result = redrive(
                 found,
                 wanted,
                 working=partial(working, quiet=as_json),
-                on_judged=(lambda _: None) if as_json else partial(_tell, source),
+                on_judged=(lambda _: None) if as_json else partial(_show_candidates, source),
             )
         except Interrupted as interrupted:
             result = interrupted.result
@@ -198,16 +189,16 @@ def dlq_redrive_command(
 
 
 @dlq_app.command("drop")
+@command_of(DropDeadLetterVerb)
 def dlq_drop_command(
-    message: MessageId, stack: StackOption = None, as_json: AsJson = False, yes: Yes = False
+    verb: DropDeadLetterVerb,
+    stack: StackOption = None,
+    as_json: Dropped = False,
+    yes: Yes = False,
 ) -> None:
-    """Delete one dead letter for good. With --json, print the deleted message.
-
-    Example: roundsman dlq drop 5fea7756 --yes
-    """
     with sentences():
         found = announced_stack(stack, application_events())
-        dead = find_dead_letter(found, message)
+        dead = find_dead_letter(found, verb.message)
         which, order = dead.letter.message_id, order_of(dead.letter.body)
         confirm(
             f"Delete the dead letter {which} of {order or 'an unknown order'} for good?", yes=yes
@@ -251,7 +242,7 @@ def _table(dead: list[Dead], at: int) -> Table:
     return table
 
 
-def _tell(source: Source, candidates: Sequence[Candidate]) -> None:
+def _show_candidates(source: Source, candidates: Sequence[Candidate]) -> None:
     if not candidates:
         say(f"No dead letters of {source.name}.")
     for one in candidates:

@@ -86,22 +86,22 @@ def export_command(
         found = find_stack(stack)
         lines = Lines(found, with_orders=with_orders)
         with _opened(to, on=after is not None) as file:
-            told = _export(lines, selection, file, after, limit)
+            progress = _export(lines, selection, file, after, limit)
         if as_json:
-            print(json.dumps(_document(told, to or "")))
-        _say(told)
+            print(json.dumps(_document(progress, to or "")))
+        _say(progress)
 
 
-def _document(told: Exported, to: str) -> ExportDocument:
+def _document(progress: Exported, to: str) -> ExportDocument:
     """Return the JSON object that --json prints; `to` is the name of the file."""
     return {
         "to": to,
-        "exported": told.exported,
-        "lookedAt": told.looked_at,
-        "unreadable": told.unreadable,
-        "cursor": told.cursor,
-        "whole": told.whole,
-        "stopped": told.stopped,
+        "exported": progress.exported,
+        "lookedAt": progress.looked_at,
+        "unreadable": progress.unreadable,
+        "cursor": progress.cursor,
+        "whole": progress.whole,
+        "stopped": progress.stopped,
     }
 
 
@@ -114,22 +114,22 @@ def _export(
     continue from. Raises CallRefused only if no task was read yet, and BrokenPipeError if the
     reader of the output has closed the pipe.
     """
-    told = Exported(cursor=after)
+    progress = Exported(cursor=after)
     with Console(stderr=True).status("Reading tasks") as status:
         try:
             for page in export_pages(lines, selection, after=after, limit=limit):
                 # Write a page in one piece, so that its cursor matches the content of the file.
                 file.write(page.text)
                 file.flush()
-                told = page.progress
-                status.update(f"{told.exported} tasks written, {told.looked_at} examined")
+                progress = page.progress
+                status.update(f"{progress.exported} tasks written, {progress.looked_at} examined")
         except KeyboardInterrupt:
-            return replace(told, stopped="interrupted")
+            return replace(progress, stopped="interrupted")
         except BrokenPipeError:
             raise  # the reader of the pipe has closed it; not an error of the file
         except OSError as error:
-            return replace(told, stopped=f"the file cannot be written: {error.strerror}")
-    return told
+            return replace(progress, stopped=f"the file cannot be written: {error.strerror}")
+    return progress
 
 
 @contextmanager
@@ -150,9 +150,9 @@ def _opened(to: str | None, *, on: bool) -> Iterator[IO[str]]:
                 f"{to} already exists. Name another file, or continue with --after CURSOR.", USAGE
             ) from error
         except (OSError, ValueError) as error:
-            said = error.strerror if isinstance(error, OSError) else error
+            why = error.strerror if isinstance(error, OSError) else error
             hint = " With --after, name the file that the export began." if on else ""
-            raise ConsoleError(f"{to} cannot be written: {said}.{hint}", USAGE) from error
+            raise ConsoleError(f"{to} cannot be written: {why}.{hint}", USAGE) from error
         yield file
 
 
@@ -170,15 +170,15 @@ def _existing(name: str) -> IO[str]:
     return open(name, "a", encoding="utf-8", opener=without_creation)
 
 
-def _say(told: Exported) -> None:
+def _say(progress: Exported) -> None:
     """Print the outcome on standard error, because standard output may contain the tasks.
 
     Raises typer.Exit if the export stopped early.
     """
-    said = told.sentence
-    if not told.whole:
-        going_on = f"--after {told.cursor}" if told.cursor else "the same command"
-        said = f"{said} Continue with the same filter and {going_on}"
-    Console(stderr=True, highlight=False, soft_wrap=True).print(said, markup=False)
-    if told.stopped is not None:
-        raise typer.Exit(130 if told.stopped == "interrupted" else FAILED)
+    sentence = progress.sentence
+    if not progress.whole:
+        going_on = f"--after {progress.cursor}" if progress.cursor else "the same command"
+        sentence = f"{sentence} Continue with the same filter and {going_on}"
+    Console(stderr=True, highlight=False, soft_wrap=True).print(sentence, markup=False)
+    if progress.stopped is not None:
+        raise typer.Exit(130 if progress.stopped == "interrupted" else FAILED)

@@ -131,10 +131,10 @@ def _held_lines(hold: Hold, before: AgentNow, lasts: str) -> list[str]:
 
 
 def _released_lines(release: HoldRelease) -> list[str]:
-    said = f"{release.by}: {release.reason}" if release.reason else release.by
+    who = f"{release.by}: {release.reason}" if release.reason else release.by
     circuit = release.agent.hold(BREAKER)
     return [
-        f"{release.agent.name} is released by {said}.",
+        f"{release.agent.name} is released by {who}.",
         *([circuit_sentence(circuit)] if circuit else []),
     ]
 

@@ -97,10 +97,10 @@ def _print(page: Page, limit: int) -> None:
     # Not wrapped at the width of the terminal, so that the whole cursor can be copied.
     going_on = f"continue with --after {page.cursor}"
     if len(page.tasks) == limit:
-        said = f"More than {limit} exist; raise --limit, or {going_on}"
+        sentence = f"More than {limit} exist; raise --limit, or {going_on}"
     else:
-        said = f"Only {page.looked_at} tasks were examined; raise --look, or {going_on}"
-    console.print(inert(said), markup=False, soft_wrap=True)
+        sentence = f"Only {page.looked_at} tasks were examined; raise --look, or {going_on}"
+    console.print(inert(sentence), markup=False, soft_wrap=True)
 
 
 def _table(tasks: Sequence[Task]) -> Table:

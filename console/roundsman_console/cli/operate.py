@@ -42,7 +42,7 @@ def _command(verb: type[OrderVerb]) -> Callable[..., None]:
     step = next((one for one in verb.arguments() if one.kind is FieldKind.STEP), None)
     takes_by = any(one.option == "--by" for one in verb.arguments())
 
-    def run(**typed: object) -> None:
+    def command(**typed: object) -> None:
         with sentences():
             act = _read_common(**{name: typed[name] for name in _COMMON})
             words = typed.get("orders")
@@ -57,7 +57,7 @@ def _command(verb: type[OrderVerb]) -> Callable[..., None]:
     if takes_by:
         common["by"] = common["by"].replace(annotation=As)
     return command_with(
-        run, verb, [_words(step), *parameters_of(verb), *_dry_run(verb), *common.values()]
+        command, verb, [_words(step), *parameters_of(verb), *_dry_run(verb), *common.values()]
     )
 
 
@@ -66,10 +66,10 @@ def _words(step: Argument | None) -> inspect.Parameter:
     if step is None:
         return parameter("orders", Orders, None)
     if step.required:
-        said = typer.Argument(metavar="[ORDER]... STEP", help=step.help)
-        return parameter("orders", Annotated[list[str], said], inspect.Parameter.empty)
-    said = typer.Argument(metavar="[ORDER] [STEP]", help=step.help)
-    return parameter("orders", Annotated[list[str] | None, said], None)
+        argument = typer.Argument(metavar="[ORDER]... STEP", help=step.help)
+        return parameter("orders", Annotated[list[str], argument], inspect.Parameter.empty)
+    argument = typer.Argument(metavar="[ORDER] [STEP]", help=step.help)
+    return parameter("orders", Annotated[list[str] | None, argument], None)
 
 
 def _split(
@@ -94,8 +94,8 @@ def _split(
 
 def _dry_run(verb: type[OrderVerb]) -> Iterator[inspect.Parameter]:
     if verb.dry_run:
-        said = Annotated[bool, typer.Option("--dry-run", help=verb.dry_run)]
-        yield parameter("dry_run", said, False)
+        option = Annotated[bool, typer.Option("--dry-run", help=verb.dry_run)]
+        yield parameter("dry_run", option, False)
 
 
 resubmit_command = _command(ResubmitVerb)

@@ -38,8 +38,8 @@ def preflight_command(
     with sentences():
         project = find_project(Path.cwd())
         given = parse_assignments(param or ())
-        plan = planned_stack(project, config_env, given)
-        report = run_preflight(plan, strict=strict, progress=progress(quiet=as_json))
+        planned = planned_stack(project, config_env, given)
+        report = run_preflight(planned, strict=strict, progress=progress(quiet=as_json))
         if as_json:
             print(hinted_json(report.document()))
         else:

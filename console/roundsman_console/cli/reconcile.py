@@ -10,20 +10,19 @@ from roundsman.command_line import command_line
 from roundsman.model.instants import iso
 from roundsman_console.arguments import StackOption, read_name, read_reason
 from roundsman_console.cli._options import AsJson, By, Yes
+from roundsman_console.cli._verbs import command_of
 from roundsman_console.cli_errors import sentences
 from roundsman_console.confirm import confirm
 from roundsman_console.hints import hint
 from roundsman_console.inspector.errors import Interrupted
 from roundsman_console.inspector.read.stack import DeployedStack
 from roundsman_console.inspector.reconcile import (
-    FASTEST,
-    SLOWEST,
     Reconciliation,
     look_at_restored,
     send_all,
     stop_command,
 )
-from roundsman_console.inspector.verbs.reading import read_instant
+from roundsman_console.inspector.verbs.stacks import ReconcileVerb
 from roundsman_console.render.counts import count_of_orders
 from roundsman_console.render.reconcile import (
     for_people,
@@ -38,47 +37,33 @@ from roundsman_console.terminal import results
 MOST_SHOWN = 50
 
 
+@command_of(ReconcileVerb)
 def reconcile_command(
-    restored_to: Annotated[
-        str,
-        typer.Option(
-            "--restored-to", metavar="INSTANT", help="As restored, in UTC: 2027-01-15T08:00:00Z."
-        ),
-    ],
+    verb: ReconcileVerb,
+    reason: str,
     go: Annotated[
         bool, typer.Option("--go", help="Send the commands; without it, only show them.")
     ] = False,
-    rate: Annotated[
-        float, typer.Option(min=SLOWEST, max=FASTEST, help="Orders per second.")
-    ] = 20.0,
-    reason: Annotated[str, typer.Option(help="Reason, stored in each task's history.")] = "",
     by: By = None,
     stack: StackOption = None,
     as_json: AsJson = False,
     yes: Yes = False,
 ) -> None:
-    """Let the orders go on after the tables were restored to an instant.
-
-    Stop the supervisor first. Bulk runs that were under way are paused. Running the command again
-    sends only what was not reached.
-
-    Example: roundsman reconcile --restored-to 2027-01-15T08:00:00Z
-    """
     with sentences():
-        at = read_instant(restored_to)
+        at = verb.restored_to
         why = read_reason(reason or f"the tables were restored to {iso(at)}")
         who = read_name(by)
         found = announced_stack(stack)
         with Console(stderr=True, quiet=as_json).status("Reading the orders") as status:
             result = look_at_restored(
-                found, at, by=who, reason=why, tell=lambda n: status.update(f"{n} orders read")
+                found, at, by=who, reason=why, progress=lambda n: status.update(f"{n} orders read")
             )
         if not as_json:
             _show(result)
         if go:
             if result.does_something:
                 confirm(f"{what_it_does(result)}?", yes=yes)
-            _send(found, result, rate, as_json=as_json)
+            _send(found, result, verb.rate, as_json=as_json)
         elif not as_json and result.does_something:
             _say(*_how_to_go_on(found, result))
         if as_json:
@@ -93,7 +78,7 @@ def reconcile_command(
 def _send(found: DeployedStack, result: Reconciliation, rate: float, *, as_json: bool) -> None:
     with Console(stderr=True, quiet=as_json).status("Sending") as status:
         try:
-            send_all(found, result, rate=rate, tell=lambda n: status.update(f"{n} orders sent"))
+            send_all(found, result, rate=rate, progress=lambda n: status.update(f"{n} orders sent"))
         except Interrupted as interrupted:
             result.error = interrupted
 

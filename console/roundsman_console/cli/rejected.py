@@ -11,7 +11,8 @@ from roundsman.command_line import command_line
 from roundsman.model.instants import iso
 from roundsman_console.application import application_events
 from roundsman_console.arguments import StackOption
-from roundsman_console.cli._options import AsJson, Yes
+from roundsman_console.cli._options import AsJson, Dropped, Yes
+from roundsman_console.cli._verbs import command_of
 from roundsman_console.cli_errors import FAILED, USAGE, ConsoleError, complain, sentences
 from roundsman_console.confirm import confirm
 from roundsman_console.hints import hint
@@ -42,6 +43,7 @@ from roundsman_console.inspector.dead_letters.resend import (
 from roundsman_console.inspector.documents.dead_letters import RejectionDocument
 from roundsman_console.inspector.errors import Interrupted
 from roundsman_console.inspector.read.stack import DeployedStack
+from roundsman_console.inspector.verbs.messages import DropRejectedVerb
 from roundsman_console.inspector.verbs.reading import read_body
 from roundsman_console.render.dead_letters import (
     SHORT_ID,
@@ -154,11 +156,11 @@ def rejected_resend_command(
 
     Example: roundsman rejected resend 5fea7756 --set currency=EUR
     """
-    corrections = bool(sets or removes or body is not None)
+    corrects = bool(sets or removes or body is not None)
     with sentences():
         if everything == (message is not None):
             raise ConsoleError("Give either a message id or --all.", USAGE)
-        if everything and (corrections or anyway):
+        if everything and (corrects or anyway):
             raise ConsoleError(
                 "--all sends messages unchanged. To correct one, give its id.", USAGE
             )
@@ -218,17 +220,17 @@ def _resent_lines(result: Resent) -> list[str]:
 
 
 @rejected_app.command("drop")
+@command_of(DropRejectedVerb)
 def rejected_drop_command(
-    message: MessageId, stack: StackOption = None, as_json: AsJson = False, yes: Yes = False
+    verb: DropRejectedVerb,
+    stack: StackOption = None,
+    as_json: Dropped = False,
+    yes: Yes = False,
 ) -> None:
-    """Delete one rejected message for good. With --json, print the deleted message.
-
-    Example: roundsman rejected drop 5fea7756 --yes
-    """
     with sentences():
         found = announced_stack(stack, application_events())
         with look_at_rejected(found, WHILE_ASKED) as look:
-            rejection = read_rejection(find_letter(look, message, WHERE))
+            rejection = read_rejection(find_letter(look, verb.message, WHERE))
             which, order = rejection.letter.message_id, order_of(rejection.body)
             about = f" of {order}" if order else ""
             confirm(f"Delete the message {which}{about} for good?", yes=yes)

@@ -211,10 +211,10 @@ def _together(heading: str, cell: _Cell, rows: Sequence[_Row]) -> str:
     """Return one cell for several items: the common value, a range, or the number of locks."""
     instant = _INSTANTS.get(heading)
     ordered = sorted(rows, key=lambda row: instant(row) or 0) if instant else rows
-    said = list(dict.fromkeys(text for text in map(cell, ordered) if text))
-    if len(said) < 2:
-        return "".join(said)
-    return f"{len(said)} locks" if heading == "Locked by" else f"{said[0]} - {said[-1]}"
+    texts = list(dict.fromkeys(text for text in map(cell, ordered) if text))
+    if len(texts) < 2:
+        return "".join(texts)
+    return f"{len(texts)} locks" if heading == "Locked by" else f"{texts[0]} - {texts[-1]}"
 
 
 def _failures(row: _Row) -> str:

@@ -55,7 +55,7 @@ def smoke_command(
 ) -> None:
     """Send one order through the deployed stack, and follow it to its end.
 
-    The order is real: it has the effects of any order. Each run gives it an id of its own. Exits 0
+    The order is real: it has the effects of any order. Each test gives it an id of its own. Exits 0
     if it ends as expected, 1 if it ends otherwise or is rejected, and 4 if it has not ended within
     the time; the message says where it is, and what is left behind.
 
@@ -88,11 +88,11 @@ def smoke_command(
 def _progress(*, quiet: bool) -> Callable[[str], None]:
     console = Console(highlight=False)
 
-    def tell(change: str) -> None:
+    def show(change: str) -> None:
         if not quiet:
             console.print(inert(f"  {change}"), markup=False)
 
-    return tell
+    return show
 
 
 def _print(result: SmokeResult) -> None:

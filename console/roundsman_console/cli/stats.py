@@ -46,7 +46,7 @@ def stats_view(stats: Stats, queues: Sequence[Queue]) -> Iterator[RenderableType
     if queues:
         yield Text()
         yield _queues(queues)
-        yield from _ages_told_by(queues)
+        yield from _notes_on_ages(queues)
     if stats.agents:
         yield Text()
         yield agents_table(list(stats.agents), now())
@@ -54,15 +54,15 @@ def stats_view(stats: Stats, queues: Sequence[Queue]) -> Iterator[RenderableType
 
 def _states(tasks: TaskCounts) -> Text:
     """Return the number of tasks in each state, as one text. States without tasks are dimmed."""
-    said = Text()
+    line = Text()
     for state in TaskState:
         count = tasks.states[state]
-        if said:
-            said.append("  ")
-        said.append(f"{state} {count}", STATE_STYLES.get(state, "") if count.count else "dim")
+        if line:
+            line.append("  ")
+        line.append(f"{state} {count}", STATE_STYLES.get(state, "") if count.count else "dim")
         if state is TaskState.COMPLETED and tasks.left_out.count:
-            said.append(f" ({tasks.left_out} with items left out)", "yellow")
-    return said
+            line.append(f" ({tasks.left_out} with items left out)", "yellow")
+    return line
 
 
 def _recovery(stats: Stats) -> Text:
@@ -94,14 +94,14 @@ def _queues(queues: Sequence[Queue]) -> Table:
 def _age(queue: Queue) -> str:
     if queue.oldest is None:
         return "?" if queue.waiting else ""
-    return f"{format_duration(queue.oldest)}{'*' if queue.told_by == MARKS else ''}"
+    return f"{format_duration(queue.oldest)}{'*' if queue.age_source == MARKS else ''}"
 
 
-def _ages_told_by(queues: Sequence[Queue]) -> Iterator[Text]:
-    said = []
-    if any(queue.told_by == MARKS for queue in queues):
-        said.append("* estimated from the message that was read last")
+def _notes_on_ages(queues: Sequence[Queue]) -> Iterator[Text]:
+    notes = []
+    if any(queue.age_source == MARKS for queue in queues):
+        notes.append("* estimated from the message that was read last")
     if any(queue.waiting and queue.oldest is None for queue in queues):
-        said.append("? not yet in CloudWatch, which is a minute or two late")
-    if said:
-        yield plain("; ".join(said), "dim")
+        notes.append("? not yet in CloudWatch, which is a minute or two late")
+    if notes:
+        yield plain("; ".join(notes), "dim")

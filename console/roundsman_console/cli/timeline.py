@@ -39,17 +39,17 @@ def timeline_command(
     with sentences():
         found = find_stack(stack)
         task, plan, history = find_shown(found, order)
-        told, gaps = happenings(task, plan, history, now()), not_known(task, history)
+        happened, gaps = happenings(task, plan, history, now()), not_known(task, history)
         if as_json:
-            print(json.dumps(timeline_document(task, told, gaps)))
+            print(json.dumps(timeline_document(task, happened, gaps)))
         else:
-            _print(task, told, gaps)
+            _print(task, happened, gaps)
 
 
-def _print(task: Task, told: Sequence[Happening], gaps: Sequence[str]) -> None:
+def _print(task: Task, happened: Sequence[Happening], gaps: Sequence[str]) -> None:
     console = results()
     console.print(task_line(task))
-    people, senders = any(one.by for one in told), any(one.sender for one in told)
+    people, senders = any(one.by for one in happened), any(one.sender for one in happened)
     table = Table(box=None, pad_edge=False)
     for heading in ("At", "After", "What"):
         table.add_column(heading, no_wrap=True)
@@ -59,7 +59,7 @@ def _print(task: Task, told: Sequence[Happening], gaps: Sequence[str]) -> None:
         "Why",
     ):
         table.add_column(heading, overflow="fold")
-    for one in told:
+    for one in happened:
         by = [plain(one.by or "")] if people else []
         by += [plain(one.sender or "")] if senders else []
         after = format_duration(max(0, one.at - task.created_at))

@@ -134,35 +134,35 @@ def aws_sentence(error: ClientError | BotoCoreError) -> str:
     """Return an error of an AWS call as a sentence, with what to do about it if that is known."""
     match error:
         case SSOError() | TokenRetrievalError() | CredentialRetrievalError():
-            said = (
+            sentence = (
                 f"The AWS credentials are not available or have expired. Sign in again ({error})."
             )
         case NoCredentialsError() | PartialCredentialsError():
-            said = "No AWS credentials are set. Sign in, or set AWS_PROFILE."
+            sentence = "No AWS credentials are set. Sign in, or set AWS_PROFILE."
         case NoRegionError():
-            said = "No AWS region is set. Set AWS_DEFAULT_REGION, or region in the profile."
+            sentence = "No AWS region is set. Set AWS_DEFAULT_REGION, or region in the profile."
         case ProfileNotFound():
-            said = f"{error}. Set AWS_PROFILE to a profile that exists."
+            sentence = f"{error}. Set AWS_PROFILE to a profile that exists."
         case EndpointConnectionError() | ConnectTimeoutError() | ConnectionClosedError():
-            said = f"{error} Check the network and AWS_ENDPOINT_URL."
+            sentence = f"{error} Check the network and AWS_ENDPOINT_URL."
         case ClientError():
-            said = _client_sentence(error)
+            sentence = _client_sentence(error)
         case _:
-            said = f"Cannot call AWS: {error}"
-    return said
+            sentence = f"Cannot call AWS: {error}"
+    return sentence
 
 
 def _client_sentence(error: ClientError) -> str:
     detail = error.response.get("Error", {})
-    code, said = detail.get("Code", "unknown"), detail.get("Message", "")
+    code, message = detail.get("Code", "unknown"), detail.get("Message", "")
     action = error.operation_name
     if code in _EXPIRED:
         return "The AWS credentials have expired. Sign in again."
     if code in _REFUSED:
-        return f"AWS refused {action} with these credentials: {said or code}"
+        return f"AWS refused {action} with these credentials: {message or code}"
     if is_throttled(code):
         return f"AWS is throttling {action}. Try again in a moment."
-    return f"AWS answered {action} with {code}: {said}"
+    return f"AWS answered {action} with {code}: {message}"
 
 
 def is_throttled(code: str) -> bool:

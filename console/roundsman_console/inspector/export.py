@@ -34,14 +34,14 @@ class Exported:
     def sentence(self) -> str:
         """The progress in words, for people."""
         tasks = "1 task" if self.exported == 1 else f"{self.exported} tasks"
-        said = [f"{tasks} written, {self.looked_at} examined."]
+        sentences = [f"{tasks} written, {self.looked_at} examined."]
         if self.unreadable:
-            said.append(f"{self.unreadable} could not be read.")
+            sentences.append(f"{self.unreadable} could not be read.")
         if self.stopped is not None:
-            said.append(f"Stopped: {self.stopped}.")
+            sentences.append(f"Stopped: {self.stopped}.")
         if not self.whole:
-            said.append("More tasks may exist.")
-        return " ".join(said)
+            sentences.append("More tasks may exist.")
+        return " ".join(sentences)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,26 +92,26 @@ def export_pages(
     last page is empty, and its progress has the reason and the cursor to continue from. Raises
     CallRefused only if no task was read yet, and InvalidCursor.
     """
-    told = Exported(cursor=after)
+    progress = Exported(cursor=after)
     try:
-        while not told.whole and (limit is None or told.exported < limit):
-            most = AT_ONCE if limit is None else min(AT_ONCE, limit - told.exported)
-            page = find(lines.stack, selection, after=told.cursor, limit=most, budget=AT_ONCE)
+        while not progress.whole and (limit is None or progress.exported < limit):
+            most = AT_ONCE if limit is None else min(AT_ONCE, limit - progress.exported)
+            page = find(lines.stack, selection, after=progress.cursor, limit=most, budget=AT_ONCE)
             written = lines.of(page)
-            told = _further(told, page, len(written))
-            yield ExportedPage("".join(written), told)
+            progress = _further(progress, page, len(written))
+            yield ExportedPage("".join(written), progress)
     except (TryAgain, CallRefused) as error:
-        if isinstance(error, CallRefused) and not told.looked_at:
+        if isinstance(error, CallRefused) and not progress.looked_at:
             raise  # nothing was read: the error of the call says what to do about it
-        yield ExportedPage("", replace(told, stopped=str(error)))
+        yield ExportedPage("", replace(progress, stopped=str(error)))
 
 
-def _further(told: Exported, page: Page, written: int) -> Exported:
+def _further(progress: Exported, page: Page, written: int) -> Exported:
     unreadable = len(page.unreadable) + len(page.tasks) - written
     return Exported(
-        exported=told.exported + written,
-        looked_at=told.looked_at + page.looked_at,
-        unreadable=told.unreadable + unreadable,
+        exported=progress.exported + written,
+        looked_at=progress.looked_at + page.looked_at,
+        unreadable=progress.unreadable + unreadable,
         cursor=page.cursor,
         whole=page.whole,
     )

@@ -16,3 +16,6 @@ SHORTEST_HOLD = 10
 
 LONGEST_HOLD = 7 * 24 * 3600
 """Seconds."""
+
+LOWEST_RATE, HIGHEST_RATE = 0.5, 100.0
+"""Orders per second that `reconcile` sends."""

@@ -100,7 +100,7 @@ class CheckOutcome:
 class PreflightReport:
     """All checks before a deployment."""
 
-    plan: PlannedStack
+    planned: PlannedStack
     region: str | None
     account: str | None
     outcomes: Sequence[CheckOutcome]
@@ -116,8 +116,8 @@ class PreflightReport:
     def document(self) -> PreflightDocument:
         """Return the report as JSON for scripts."""
         return {
-            "stack": self.plan.stack,
-            "environment": self.plan.environment,
+            "stack": self.planned.stack,
+            "environment": self.planned.environment,
             "region": self.region,
             "account": self.account,
             "ready": self.ready,
@@ -126,7 +126,7 @@ class PreflightReport:
 
 
 def run_preflight(
-    plan: PlannedStack,
+    planned: PlannedStack,
     *,
     strict: bool = False,
     progress: Callable[[str], None] = lambda _: None,
@@ -136,12 +136,12 @@ def run_preflight(
     Without a region, or if AWS does not know the caller, the account is not read. `progress` is
     called with what is being read.
     """
-    named = check_name(plan)
-    region = plan.region or boto3.Session().region_name
+    named = check_name(planned)
+    region = planned.region or boto3.Session().region_name
     if not region:  # None, whatever the types of boto3 say
         do = "Set AWS_DEFAULT_REGION, or region in samconfig.toml."
         nowhere = CheckOutcome(PreflightCheck.ACCOUNT, _FAULT, "No region is set.", (), do)
-        return PreflightReport(plan, None, None, [named, nowhere], strict)
+        return PreflightReport(planned, None, None, [named, nowhere], strict)
     client = partial(boto3.client, region_name=region, config=CONFIG)
     progress("Reading the account")
     sts: STSClient = client("sts")
@@ -152,14 +152,14 @@ def run_preflight(
         unknown = CheckOutcome(
             PreflightCheck.ACCOUNT, _FAULT, sentence, why, "Sign in, and try again."
         )
-        return PreflightReport(plan, region, None, [named, unknown], strict)
+        return PreflightReport(planned, region, None, [named, unknown], strict)
 
     cloudformation: CloudFormationClient = client("cloudformation")
     found: StackDescription | None = None
     unread: str | None = None
     progress("Reading the stack")
     try:
-        found = describe_stack(cloudformation, plan.stack)
+        found = describe_stack(cloudformation, planned.stack)
     except (ClientError, BotoCoreError) as error:
         unread = aws_sentence(error)
 
@@ -168,34 +168,34 @@ def run_preflight(
         limits = functions.get_account_settings()["AccountLimit"]
         limit = limits["ConcurrentExecutions"]
         free = limits.get("UnreservedConcurrentExecutions", limit)
-        return check_concurrency(plan, limit, free)
+        return check_concurrency(planned, limit, free)
 
     def alerts() -> CheckOutcome:
         arn = found.outputs.get("AlertTopicArn") if found else None
         sns: SNSClient = client("sns")
-        return check_alerts(plan, read_subscriptions(sns, arn) if arn else None)
+        return check_alerts(planned, read_subscriptions(sns, arn) if arn else None)
 
     def keys() -> CheckOutcome:
         kms = client("kms")
         policies = {
             key: json.loads(kms.get_key_policy(KeyId=key, PolicyName="default")["Policy"])
-            for key in plan.topic_keys
+            for key in planned.topic_keys
         }
         return check_keys(policies)
 
     progress("Reading the concurrency, the subscriptions and the keys")
     outcomes = [
         named,
-        check_parameters(plan, found.parameters if found else {}),
+        check_parameters(planned, found.parameters if found else {}),
         CheckOutcome(PreflightCheck.ACCOUNT, _OK, f"You are {caller['Arn']} in {region}."),
-        check_stack(plan, found) if unread is None else _unchecked(PreflightCheck.STACK, unread),
+        check_stack(planned, found) if unread is None else _unchecked(PreflightCheck.STACK, unread),
         _read(PreflightCheck.CONCURRENCY, concurrency),
         _read(PreflightCheck.ALERTS, alerts)
         if unread is None
         else _unchecked(PreflightCheck.ALERTS, unread),
         _read(PreflightCheck.KEYS, keys),
     ]
-    return PreflightReport(plan, region, caller["Account"], outcomes, strict)
+    return PreflightReport(planned, region, caller["Account"], outcomes, strict)
 
 
 def _read(check: PreflightCheck, read: Callable[[], CheckOutcome]) -> CheckOutcome:
@@ -213,41 +213,43 @@ def _unchecked(check: PreflightCheck, why: str) -> CheckOutcome:
     return CheckOutcome(check, CheckStatus.UNCHECKED, "Not checked.", (why,), do)
 
 
-def check_name(plan: PlannedStack) -> CheckOutcome:
+def check_name(planned: PlannedStack) -> CheckOutcome:
     """Each nested stack accepts the name of the stack."""
     check = PreflightCheck.NAME
-    if plan.name_problems:
-        sentence = f"{plan.stack} cannot be the name of the stack."
+    if planned.name_problems:
+        sentence = f"{planned.stack} cannot be the name of the stack."
         return CheckOutcome(
-            check, _FAULT, sentence, plan.name_problems, "Correct stack_name in samconfig.toml."
+            check, _FAULT, sentence, planned.name_problems, "Correct stack_name in samconfig.toml."
         )
-    return CheckOutcome(check, _OK, f"samconfig.toml names the stack {plan.stack}.")
+    return CheckOutcome(check, _OK, f"samconfig.toml names the stack {planned.stack}.")
 
 
-def check_parameters(plan: PlannedStack, kept: Mapping[str, str]) -> CheckOutcome:
+def check_parameters(planned: PlannedStack, kept: Mapping[str, str]) -> CheckOutcome:
     """Each parameter has a value that the templates accept.
 
     A deployment of an existing stack keeps the values that it is not given: `kept`.
     """
     check = PreflightCheck.PARAMETERS
-    missing = [name for name in plan.required if name not in plan.parameters and name not in kept]
+    missing = [
+        name for name in planned.required if name not in planned.parameters and name not in kept
+    ]
     problems = [
-        *plan.parameter_problems,
+        *planned.parameter_problems,
         *(f"{name} has no default and no value." for name in missing),
     ]
     if problems:
         sentence = f"{_counted(problems, 'parameter')} cannot be deployed."
         do = "Correct parameter_overrides of samconfig.toml, or the file that it names."
         return CheckOutcome(check, _FAULT, sentence, problems, do)
-    if plan.placeholders:
+    if planned.placeholders:
         sentence = "Parameters still name a domain that is reserved for documentation."
-        details = [f"{name} is {plan.parameters[name]}." for name in plan.placeholders]
+        details = [f"{name} is {planned.parameters[name]}." for name in planned.placeholders]
         return CheckOutcome(check, _WARNING, sentence, details, "Write your own address.")
-    sentence = f"{_counted(plan.parameters, 'value')} given, each as the template accepts it."
+    sentence = f"{_counted(planned.parameters, 'value')} given, each as the template accepts it."
     return CheckOutcome(check, _OK, sentence)
 
 
-def check_stack(plan: PlannedStack, found: StackDescription | None) -> CheckOutcome:
+def check_stack(planned: PlannedStack, found: StackDescription | None) -> CheckOutcome:
     """The stack is no other of this name, and its tables are protected, but not too early.
 
     A creation that fails cannot remove protected tables; later, tables should be protected.
@@ -255,12 +257,12 @@ def check_stack(plan: PlannedStack, found: StackDescription | None) -> CheckOutc
     check = PreflightCheck.STACK
     new = found is None or found.status == _NEW
     if found is not None and not new and "TasksTableName" not in found.outputs:
-        sentence = f"{plan.stack} is not a stack of Roundsman: it has no output TasksTableName."
+        sentence = f"{planned.stack} is not a stack of Roundsman: it has no output TasksTableName."
         do = "Choose another stack_name in samconfig.toml."
         return CheckOutcome(check, _FAULT, sentence, (), do)
-    it = f"{plan.stack} will be {'created' if new else 'updated'}."
-    kept = plan.defaults if found is None else found.parameters
-    given = plan.parameters.get(_PROTECTION, kept.get(_PROTECTION))
+    it = f"{planned.stack} will be {'created' if new else 'updated'}."
+    kept = planned.defaults if found is None else found.parameters
+    given = planned.parameters.get(_PROTECTION, kept.get(_PROTECTION))
     if new and given == "true":
         sentence = f"{it} If that fails, its tables cannot be removed, because they are protected."
         do = f"Set {_PROTECTION} to later for the first deployment, and to true for the next."
@@ -272,16 +274,16 @@ def check_stack(plan: PlannedStack, found: StackDescription | None) -> CheckOutc
     return CheckOutcome(check, _OK, it)
 
 
-def check_concurrency(plan: PlannedStack, limit: int, free: int) -> CheckOutcome:
+def check_concurrency(planned: PlannedStack, limit: int, free: int) -> CheckOutcome:
     """The account's concurrency that is not reserved, `free`, is larger than the sum of all caps.
 
     Lambda refuses calls beyond it; a message that is refused too often becomes a dead letter.
     """
     check = PreflightCheck.CONCURRENCY
-    needed = sum(plan.caps.values()) + plan.others
+    needed = sum(planned.caps.values()) + planned.others
     sentence = f"The stack runs at most {needed} instances at once; {free} of the account's {limit}"
     if needed > free:
-        largest = sorted(plan.caps.items(), key=lambda each: -each[1])[:5]
+        largest = sorted(planned.caps.items(), key=lambda each: -each[1])[:5]
         details = [f"{queue}: {cap}" for queue, cap in largest]
         return CheckOutcome(check, _FAULT, f"{sentence} are not reserved.", details, _ASK)
     if needed > CROWDED * free:
@@ -290,10 +292,12 @@ def check_concurrency(plan: PlannedStack, limit: int, free: int) -> CheckOutcome
     return CheckOutcome(check, _OK, f"{sentence} are not reserved.")
 
 
-def check_alerts(plan: PlannedStack, found: Subscriptions | None) -> CheckOutcome:
+def check_alerts(planned: PlannedStack, found: Subscriptions | None) -> CheckOutcome:
     """Somebody receives the alerts; None are the subscriptions of a stack that does not exist."""
     check = PreflightCheck.ALERTS
-    if found is None and plan.parameters.get("AlertEmail", plan.defaults.get("AlertEmail", "")):
+    if found is None and planned.parameters.get(
+        "AlertEmail", planned.defaults.get("AlertEmail", "")
+    ):
         sentence = "AWS will send the address of AlertEmail a message to confirm."
         return CheckOutcome(check, _OK, sentence)
     if found is None:

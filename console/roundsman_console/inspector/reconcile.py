@@ -50,11 +50,10 @@ from roundsman_console.inspector.errors import (
 from roundsman_console.inspector.operate.commands import check_sender
 from roundsman_console.inspector.read.stack import DeployedStack
 from roundsman_console.inspector.read.task_records import END_OF_TIME
+from roundsman_console.inspector.verbs.stacks import check_rate
 from roundsman_console.inspector.views.agents import hold_document
 
 AT_ONCE = 100  # the number of records in one read
-SLOWEST, FASTEST = 0.5, 100.0
-"""Commands per second."""
 
 
 class Does(StrEnum):
@@ -186,14 +185,14 @@ def look_at_restored(
     *,
     by: str,
     reason: str,
-    tell: Callable[[int], None] = lambda _: None,
+    progress: Callable[[int], None] = lambda _: None,
 ) -> Reconciliation:
     """Assess every open order and bulk run; nothing is sent.
 
-    `tell` is called with the number of orders so far.
-    `restored_to` is the instant (epoch ms) to which the four tables were restored. Raises
-    InvalidArgument if it is ahead, or if the name or the reason is empty or too long; TryAgain or
-    CallRefused if the tables cannot be read.
+    `restored_to` is the instant (epoch ms) to which the four tables were restored. `progress` is
+    called with the number of orders so far. Raises InvalidArgument if the instant is ahead, or if
+    the name or the reason is empty or too long; TryAgain or CallRefused if the tables cannot be
+    read.
     """
     if restored_to > now():
         raise InvalidArgument(f"{iso(restored_to)} is not over yet.")
@@ -209,7 +208,7 @@ def look_at_restored(
             elif name in loaded.unreadable:
                 problem = loaded.unreadable[name]
                 found.append(RestoredOrder(name, Does.UNREADABLE, problem=problem))
-        tell(len(found))
+        progress(len(found))
     return Reconciliation(
         restored_to,
         by,
@@ -227,20 +226,19 @@ def send_all(
     found: Reconciliation,
     *,
     rate: float,
-    tell: Callable[[int], None] = lambda _: None,
+    progress: Callable[[int], None] = lambda _: None,
 ) -> None:
     """Pause the bulk runs, and send what the orders need; `found` has the result.
 
     If a run cannot be paused, nothing is sent: look at the tables again (`look_at_restored`).
 
-    At most `rate` messages are sent per second.
-    `tell` is called with the number of messages so far. Raises InvalidArgument if the rate is not
-    from SLOWEST to FASTEST, InspectorError if the supervisor is not stopped, and Interrupted on
-    Ctrl-C: its `result` is `found`. Then, and after an error of AWS (`found.error`), the same call
-    goes on where this one ended.
+    At most `rate` messages are sent per second. `progress` is called with the number of messages
+    so far. Raises InvalidArgument if the rate is not from LOWEST_RATE to HIGHEST_RATE,
+    InspectorError if the supervisor is not stopped, and Interrupted on Ctrl-C: its `result` is
+    `found`. Then, and after an error of AWS (`found.error`), the same call goes on where this one
+    ended.
     """
-    if not SLOWEST <= rate <= FASTEST:
-        raise InvalidArgument(f"The rate is {SLOWEST} to {FASTEST:g} per second, not {rate:g}.")
+    check_rate(rate)
     _require_stopped(stack, found)
     found.dry = False
     try:
@@ -253,7 +251,7 @@ def send_all(
             body = wire_text(_command(found, one).body())
             stack.sqs.send_message(QueueUrl=stack.output("SchedulerQueueUrl"), MessageBody=body)
             found.sent.add(one.order)
-            tell(len(found.sent))
+            progress(len(found.sent))
     except (ClientError, BotoCoreError) as error:
         found.error = InspectorError(f"{aws_sentence(error)} Stopped {_how_far(found)}")
     except (InspectorError, TryAgain, CallRefused) as error:

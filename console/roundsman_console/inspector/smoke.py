@@ -1,6 +1,6 @@
 """A smoke test: sends one order through a deployed stack, and follows it to its end.
 
-The order is an ordinary one, so a run that is not undone has the effects of an order. With `undo`,
+The order is an ordinary one, so a test that is not undone has the effects of an order. With `undo`,
 it is cancelled as soon as one of its steps has begun, and every effect is undone: the scheduler
 waits for the step that is under way first. An order that is Completed cannot be undone.
 """
@@ -118,20 +118,20 @@ def run_smoke_test(
     cannot be sent, the errors of `Client.submit`, and Interrupted on Ctrl-C after the order was
     sent: its `result` is a SmokeResult.
     """
-    run = _Run(stack, spec, progress)
+    test = _Test(stack, spec, progress)
     Client(stack.outputs, sqs=stack.sqs).submit(spec.event)
     try:
-        run.note(f"sent {spec.order_id} to {stack.name}")
-        wait_for(run.look, spec.within)
-        return run.result()
+        test.note(f"sent {spec.order_id} to {stack.name}")
+        wait_for(test.look, spec.within)
+        return test.result()
     except KeyboardInterrupt as interrupt:
         result = SmokeResult(
             spec=spec,
             outcome="notEnded",
             sentence=f"Interrupted: {spec.order_id} was sent, and continues.",
-            seconds=run.seconds,
-            task=run.task,
-            changes=run.changes,
+            seconds=test.seconds,
+            task=test.task,
+            changes=test.changes,
             left=(f"the order {spec.order_id} goes on by itself",),
             next=command_line("why", spec.order_id),
         )
@@ -139,7 +139,7 @@ def run_smoke_test(
 
 
 @dataclass
-class _Run:
+class _Test:
     """A smoke test under way."""
 
     stack: DeployedStack
@@ -164,9 +164,9 @@ class _Run:
         return moment() - self.began
 
     def note(self, change: str) -> None:
-        said = f"{self.seconds:.1f} s  {change}"
-        self.changes.append(said)
-        self.progress(said)
+        line = f"{self.seconds:.1f} s  {change}"
+        self.changes.append(line)
+        self.progress(line)
 
     def look(self) -> bool | None:
         """Read the task once; True if there is nothing more to wait for."""
@@ -179,7 +179,7 @@ class _Run:
         if task is None:
             return True if self._is_rejected() else None
         if self.task is None or task.version != self.task.version:
-            self._tell(task)
+            self._note_changes(task)
             self.task = task
         if self.spec.undo and not self.asked:
             self._undo(task)
@@ -192,7 +192,7 @@ class _Run:
             self.rejected = _rejected(self.stack, self.spec.order_id)
         return bool(self.rejected)
 
-    def _tell(self, task: Task) -> None:
+    def _note_changes(self, task: Task) -> None:
         before = self.task
         for name, step in task.steps.items():
             if before is None or before.step(name).process_state is not step.process_state:
@@ -283,7 +283,7 @@ class _Run:
             f"{found.sentence}"
         )
         if queues:
-            sentence += f" Messages wait in {', '.join(map(_said, queues))}."
+            sentence += f" Messages wait in {', '.join(map(_queue_words, queues))}."
         left = [f"the order {task.task_id}, which goes on by itself"]
         if self.asked and not self.refused:
             left.append(f"its {self.asked}, which takes effect when the scheduler handles it")
@@ -316,19 +316,19 @@ class _Run:
                 next="roundsman rejected ls",
             )
         queues = _busy(self.stack)
-        waits = f"Messages wait in {', '.join(map(_said, queues))}." if queues else ""
+        waits = f"Messages wait in {', '.join(map(_queue_words, queues))}." if queues else ""
         try:
             _, found = why(self.stack, order_id)
-            said, diagnosis = found.sentence, found
+            reason, diagnosis = found.sentence, found
         except NotFound as error:
-            said, diagnosis = str(error), None
+            reason, diagnosis = str(error), None
         return SmokeResult(
             spec=self.spec,
             outcome="noTask",
             sentence=(
                 f"{order_id} has no readable task {self.spec.within:g} s after it was sent. "
                 f"{waits or 'No queue has messages: read the log of the submission function.'} "
-                f"{said}"
+                f"{reason}"
             ),
             seconds=self.seconds,
             changes=self.changes,
@@ -356,7 +356,7 @@ def _busy(stack: DeployedStack) -> list[Queue]:
     return [queue for queue in found if not queue.empty and queue.name != "RejectedQueue"]
 
 
-def _said(queue: Queue) -> str:
+def _queue_words(queue: Queue) -> str:
     count = queue.waiting + queue.in_flight + queue.delayed
     oldest = "" if queue.oldest is None else f", the oldest for {queue.oldest // SECOND} s"
     return f"{queue.name} ({count}{oldest})"

@@ -19,7 +19,7 @@ from roundsman_console.local.process import (
     ProgramRunner,
     Progress,
     end_group,
-    run,
+    run_program,
     silent,
     uninterrupted,
 )
@@ -60,7 +60,7 @@ class LocalAws:
         emulator_environment: Mapping[str, str] | None = None,
         enforce_iam: bool = False,
         progress: Progress = silent,
-        runner: ProgramRunner = run,
+        runner: ProgramRunner = run_program,
     ) -> Self:
         """Start a local AWS and deploy the project's template to it.
 

@@ -27,7 +27,7 @@ from roundsman_console.local.process import (
     Progress,
     last_error,
     plain_environment,
-    run,
+    run_program,
 )
 from roundsman_console.local.state import LocalFiles, LocalRecord
 
@@ -63,7 +63,7 @@ class SamProject:
     record: LocalRecord
     parameters: Mapping[str, str]
     progress: Progress
-    runner: ProgramRunner = run
+    runner: ProgramRunner = run_program
 
     def build(self) -> None:
         """Build `template.yaml` in the instance's folder. After a failure the last build is there.

@@ -17,7 +17,7 @@ from roundsman_console.local.process import (
     Progress,
     last_error,
     plain_environment,
-    run,
+    run_program,
     silent,
 )
 from roundsman_console.local.project import cache_folder, exclusive
@@ -43,7 +43,7 @@ class EmulatorEnvironment:
 
 
 def ensure_environment(
-    project: Path, progress: Progress = silent, runner: ProgramRunner = run
+    project: Path, progress: Progress = silent, runner: ProgramRunner = run_program
 ) -> EmulatorEnvironment:
     """Return the project's emulator environment; create it if it does not exist.
 

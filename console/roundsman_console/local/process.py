@@ -141,10 +141,10 @@ def on_stderr(text: str) -> None:
 
 
 ProgramRunner: TypeAlias = Callable[[Sequence[str], Mapping[str, str], Path], int]
-"""Runs a program, given its command, its environment variables and its log, as `run` does."""
+"""Runs a program, given its command, its environment variables and its log (`run_program`)."""
 
 
-def run(command: Sequence[str], environment: Mapping[str, str], log: Path) -> int:
+def run_program(command: Sequence[str], environment: Mapping[str, str], log: Path) -> int:
     """Run a program in the folder of its log to its end, and return its exit code.
 
     Its output is appended to `log`. The program has its own process group, so an interrupt here
@@ -182,9 +182,9 @@ def last_error(log: Path) -> str:
         text = log.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return "no output"
-    said = [line.strip() for line in text.splitlines() if line.strip()]
-    errors = [number for number, line in enumerate(said) if line.lower().startswith("error")]
-    reason = " ".join(said[errors[-1] :] if errors else said[-1:])
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    errors = [number for number, line in enumerate(lines) if line.lower().startswith("error")]
+    reason = " ".join(lines[errors[-1] :] if errors else lines[-1:])
     if len(reason) > LONGEST_REASON:
         return f"{reason[:LONGEST_REASON]}..."
     return reason or "no output"
@@ -229,10 +229,10 @@ NOTHING_IS_LEFT = "Stopped; nothing is left running."
 
 
 @contextmanager
-def stopped_by_signals(said: str = NOTHING_IS_LEFT) -> Iterator[None]:
+def stopped_by_signals(notice: str = NOTHING_IS_LEFT) -> Iterator[None]:
     """Handle SIGTERM and SIGHUP like Ctrl-C, so that everything is removed before the exit.
 
-    Print `said` on stderr then. The KeyboardInterrupt leaves the context.
+    Print `notice` on stderr then. The KeyboardInterrupt leaves the context.
     """
     # SIGINT is set too, because a shell starts background jobs with SIGINT ignored. An ignored
     # SIGHUP stays ignored, because nohup relies on it.
@@ -243,5 +243,5 @@ def stopped_by_signals(said: str = NOTHING_IS_LEFT) -> Iterator[None]:
         try:
             yield
         except KeyboardInterrupt:
-            print(said, file=sys.stderr)
+            print(notice, file=sys.stderr)
             raise

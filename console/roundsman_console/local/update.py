@@ -23,7 +23,7 @@ from roundsman_console.local.deploy import (
 )
 from roundsman_console.local.environment import RUNTIME, ensure_environment
 from roundsman_console.local.parameters import choose_parameters, declared_parameters, service_urls
-from roundsman_console.local.process import ProgramRunner, Progress, run, silent
+from roundsman_console.local.process import ProgramRunner, Progress, run_program, silent
 from roundsman_console.local.rights import allow_batches
 from roundsman_console.local.state import Instances, LocalFiles, LocalRecord, none_here
 
@@ -59,7 +59,7 @@ def deploy(
     services: str | None = None,
     parameters: Mapping[str, str] | None = None,
     progress: Progress = silent,
-    runner: ProgramRunner = run,
+    runner: ProgramRunner = run_program,
 ) -> LocalRecord:
     """Build the project, update the instance's stack with it, and return its new record.
 

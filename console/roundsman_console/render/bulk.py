@@ -87,8 +87,8 @@ def print_run(record: BulkRecord, is_open: bool, notes: Sequence[OrderNote] | No
         saved = f"progress of {second(record.saved_at)}" if record.version else "not begun yet"
         why = f" ({saved})"
     console.print(inert(f"Bulk run {run.id} is {record.state.value}{why}."), markup=False)
-    said = f"{kind} of {count_of_orders(run.selected)}, by {run.by} ({run.starter}): {run.reason}"
-    console.print(inert(said), markup=False)
+    line = f"{kind} of {count_of_orders(run.selected)}, by {run.by} ({run.starter}): {run.reason}"
+    console.print(inert(line), markup=False)
     for one in record.requests:
         console.print(inert(f"{one[:1].upper()}{one[1:]}"), markup=False)
     table = _table()

@@ -14,7 +14,7 @@ from roundsman.model.json import parse_json
 from roundsman_console.inspector.dead_letters.queues import Counts
 from roundsman_console.inspector.sanitize import inert
 
-SHORT_ID = 8  # characters of a message id; enough to tell a thousand messages apart
+SHORT_ID = 8  # characters of a message id; enough to distinguish a thousand messages
 
 
 def age(since: int, now: int) -> str:

@@ -58,11 +58,11 @@ def _print_kind(findings: Sequence[Finding], console: Console) -> None:
 
 def _print_repairs(repairs: Sequence[Repair], console: Console) -> None:
     for repair in sorted(repairs, key=lambda one: one.mended)[: 4 * SHOWN]:
-        said = repair.problem or (
+        outcome = repair.problem or (
             "repaired" if repair.mended else "not yet fixed; run doctor again in a minute"
         )
         style = "green" if repair.mended else "yellow"
-        console.print(plain(f"{repair.finding.kind}  {repair.finding.where}: {said}", style))
+        console.print(plain(f"{repair.finding.kind}  {repair.finding.where}: {outcome}", style))
     console.print(plain(f"Repaired {sum(one.mended for one in repairs)} of {len(repairs)}."))
     console.print()
 

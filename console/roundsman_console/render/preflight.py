@@ -37,7 +37,7 @@ def print_report(report: PreflightReport, console: Console) -> None:
     count = dict.fromkeys(CheckStatus, 0)
     for one in report.outcomes:
         count[one.status] += 1
-    said = ", ".join(f"{number} {_WORDS.get(status, status)}" for status, number in count.items())
+    counts = ", ".join(f"{number} {_WORDS.get(status, status)}" for status, number in count.items())
     ready = "Ready to deploy" if report.ready else "Not ready to deploy"
     style = "green" if report.ready else "bold red"
-    console.print(plain(f"{ready} {report.plan.stack}: {said}.", style))
+    console.print(plain(f"{ready} {report.planned.stack}: {counts}.", style))

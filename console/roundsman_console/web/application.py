@@ -57,7 +57,7 @@ HEADINGS = {
     HTTPStatus.BAD_REQUEST: "Not a valid request",
     HTTPStatus.BAD_GATEWAY: "Cannot be read",
 }
-"""The headings of error pages, where the phrase of HTTP would tell a person nothing."""
+"""The headings of error pages whose phrase of HTTP would not help a person."""
 
 Values: TypeAlias = Mapping[str, object]
 ReadPage: TypeAlias = Callable[[Inspector, Mapping[str, str]], Values]
@@ -133,7 +133,7 @@ class Console:
 
 
 def status_of(error: Exception) -> HTTPStatus:
-    """Return the status of the page that tells of an error."""
+    """Return the status of the page that shows an error."""
     if isinstance(error, NotFound):
         return HTTPStatus.NOT_FOUND
     if isinstance(error, InvalidArgument):

@@ -63,18 +63,18 @@ class Work:
         """Whether it has not ended yet."""
         return self.result is None
 
-    def tell(self, line: str) -> None:
+    def add_line(self, line: str) -> None:
         """Add a line of progress."""
         if len(self.lines) < MOST_LINES:
             self.lines.append(line)
 
     def counts(self, words: str) -> None:
-        """Say how far it is, in place of what was said before."""
+        """Replace the words for how far it is."""
         self.count = words
 
 
 Do: TypeAlias = Callable[[Work], WorkResult]
-"""Does a work, and tells it the progress."""
+"""Does a work, and reports the progress to it."""
 
 BROKEN = WorkResult(
     "It ended with an error of the console itself, which is in the terminal of `roundsman ui`.",

@@ -41,10 +41,10 @@ def test_the_alerts_of_a_hold_are_as_their_schema_says(monkeypatch: pytest.Monke
     def send(_: DeployedStack, alert: Alert) -> None:
         alerts.append(alert)
 
-    monkeypatch.setattr(hold_alerts, "_tell", send)
+    monkeypatch.setattr(hold_alerts, "_publish", send)
     hold = Hold("payment", "operator", T0, T0 + 60_000, "routine", "ops")
-    hold_alerts.tell_held(NOWHERE, hold)
-    hold_alerts.tell_released(NOWHERE, "payment", "ops", "", T0)
+    hold_alerts.alert_held(NOWHERE, hold)
+    hold_alerts.alert_released(NOWHERE, "payment", "ops", "", T0)
     assert len(alerts) == 2
     for alert in alerts:
         assert_schema("alert-message", json.loads(alert.body))

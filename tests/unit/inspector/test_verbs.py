@@ -9,12 +9,15 @@ from roundsman_console.inspector.errors import InvalidArgument
 from roundsman_console.inspector.verbs import VERBS
 from roundsman_console.inspector.verbs.agents import HoldVerb
 from roundsman_console.inspector.verbs.bulk_runs import PauseVerb, ResumeVerb
+from roundsman_console.inspector.verbs.callbacks import AnswerVerb, GivenResult
+from roundsman_console.inspector.verbs.messages import RedriveVerb
 from roundsman_console.inspector.verbs.orders import (
     CancelVerb,
     ExtendVerb,
     ResolveVerb,
     ResubmitVerb,
 )
+from roundsman_console.inspector.verbs.stacks import ReconcileVerb
 from roundsman_console.inspector.verbs.verb import FieldKind, Form, Verb
 from tests.console.verbs import VERBS as COMMANDS
 from tests.console.verbs import options_of
@@ -61,6 +64,36 @@ from tests.console.verbs import options_of
             ResumeVerb(run="b-1", anyway=True),
         ),
         ({"run": "b-1"}, {"run": "b-1", "anyway": "yes"}, PauseVerb(run="b-1")),
+        (
+            {"callback": "ord-1", "step": "approve", "result": "null"},
+            {"callback": " ord-1 ", "step": "approve", "result": "null", "failed": ""},
+            AnswerVerb(callback="ord-1", step="approve", result=GivenResult(None)),
+        ),
+        (
+            {"callback": "eyJ", "failed": "Refused", "message": "no budget"},
+            {"callback": "eyJ", "failed": "Refused", "message": "no budget"},
+            AnswerVerb(callback="eyJ", failed="Refused", message="no budget"),
+        ),
+        (
+            {"queue": "SchedulerQueue", "only": "5fea", "anyway": True},
+            {"queue": "SchedulerQueue", "only": " 5fea ", "anyway": "yes"},
+            RedriveVerb(queue="SchedulerQueue", only="5fea", anyway=True),
+        ),
+        (
+            {"queue": "SchedulerQueue", "anyway": False},
+            {"queue": "SchedulerQueue", "only": " "},
+            RedriveVerb(queue="SchedulerQueue"),
+        ),
+        (
+            {"restored_to": "1970-01-01T00:00:01Z", "rate": "5"},
+            {"restored_to": "1970-01-01T00:00:01Z", "rate": " 5 "},
+            ReconcileVerb(restored_to=1_000, rate=5.0),
+        ),
+        (
+            {"restored_to": "1970-01-01T00:00:01Z"},
+            {"restored_to": "1970-01-01T00:00:01Z", "rate": ""},
+            ReconcileVerb(restored_to=1_000, rate=20.0),
+        ),
     ],
 )
 def test_what_is_typed_and_what_a_form_gives_mean_the_same(
@@ -90,6 +123,14 @@ def test_what_is_typed_and_what_a_form_gives_mean_the_same(
         (ResubmitVerb, {"not_done": "a"}, "--not-done requires"),
         (ResubmitVerb, {"newest_plan": "yes", "steps": "a"}, "--step cannot be combined"),
         (ResubmitVerb, {"sets": "a=(masked)"}, "was left out of the printed command"),
+        (ReconcileVerb, {}, "'' is not an instant with a time zone"),
+        (ReconcileVerb, {"restored_to": "1970-01-01T00:00:01Z", "rate": "101"}, "0.5 to 100 per"),
+        (AnswerVerb, {"result": "1"}, "Give the callback token, or the id of the order"),
+        (AnswerVerb, {"callback": "eyJ"}, "Give either --result or --failed."),
+        (AnswerVerb, {"callback": "eyJ", "result": "1", "failed": "No"}, "Give either --result or"),
+        (AnswerVerb, {"callback": "eyJ", "result": "1", "message": "no"}, "requires --failed"),
+        (AnswerVerb, {"callback": "eyJ", "failed": "not now"}, "takes the type of the error"),
+        (AnswerVerb, {"callback": "eyJ", "result": "@/etc/x"}, "reads no files"),
     ],
 )
 def test_a_form_that_makes_no_sense_is_refused(verb: type[Verb], form: Form, words: str) -> None:

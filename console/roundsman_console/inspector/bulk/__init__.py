@@ -1,1 +1,1 @@
-"""Bulk runs: one command for many orders, with a plan, a canary, a rate and stored progress."""
+"""Bulk runs: one command for many orders, with a dry run, a canary, a rate and stored progress."""

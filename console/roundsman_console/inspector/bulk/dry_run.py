@@ -48,25 +48,26 @@ MOST_LOOKED_AT = 1_000_000
 PAGE, PAGE_BUDGET = 1_000, 5_000
 
 TRIED_OUT = 1_000
-"""The maximum number of orders that a dry run assesses, the first of the plan. Reading them takes
-a few seconds."""
+"""The maximum number of orders that a dry run assesses, the first ones of the run. Reading them
+takes a few seconds."""
 
 AT_ONCE = 100  # the maximum number of records in one BatchGetItem
 
-Tell = Callable[[str], None]
+Progress = Callable[[str], None]
 
 
 def choose(
-    stack: DeployedStack, selection: Selection, named: Sequence[str], tell: Tell
+    stack: DeployedStack, selection: Selection, named: Sequence[str], progress: Progress
 ) -> list[str]:
     """Return the ids of the selected orders, sorted by complete-by, the earliest first.
 
     The selected orders are those in `named`, or, if it is empty, those that match the selection.
-    For members of a failure group, the complete-by is in the index, and no task is read. `tell` is
-    called with the progress of the search, in words. Raises NotFound if no order is selected, and
-    InspectorError if more than MOST orders are, or if more than MOST_LOOKED_AT tasks were examined.
+    For members of a failure group, the complete-by is in the index, and no task is read.
+    `progress` is called during the search with the orders found so far, in words. Raises NotFound
+    if no order is selected, and InspectorError if more than MOST orders are, or if more than
+    MOST_LOOKED_AT tasks were examined.
     """
-    found = dict(_named(stack, named, tell) if named else _found(stack, selection, tell))
+    found = dict(_named(stack, named, progress) if named else _found(stack, selection, progress))
     if not found:
         if _is_group(selection):
             raise NotFound(
@@ -82,7 +83,7 @@ def choose_for(  # each says which orders, or how they are chosen
     run: Run,
     selection: Selection,
     named: Sequence[str],
-    tell: Tell,
+    progress: Progress,
     *,
     newest_plan_asked: bool = False,
 ) -> tuple[Run, list[str]]:
@@ -92,7 +93,7 @@ def choose_for(  # each says which orders, or how they are chosen
     Raises what `choose` raises, and InspectorError if the submission function does not know a
     newest plan.
     """
-    orders = choose(stack, selection, named, tell)
+    orders = choose(stack, selection, named, progress)
     run = replace(run, selected=len(orders))
     if newest_plan_asked:
         workflow = find_task(stack, orders[0])[0].workflow
@@ -101,22 +102,24 @@ def choose_for(  # each says which orders, or how they are chosen
     return run, orders
 
 
-def _named(stack: DeployedStack, orders: Sequence[str], tell: Tell) -> list[tuple[str, int]]:
+def _named(
+    stack: DeployedStack, orders: Sequence[str], progress: Progress
+) -> list[tuple[str, int]]:
     found: list[tuple[str, int]] = []
     named = list(dict.fromkeys(orders))
     for order in named:
         found.append((order, find_task(stack, order)[0].complete_by))
-        tell(f"{len(found)} of {len(named)} orders found")
+        progress(f"{len(found)} of {len(named)} orders found")
     return found
 
 
-def _found(stack: DeployedStack, selection: Selection, tell: Tell) -> list[tuple[str, int]]:
+def _found(stack: DeployedStack, selection: Selection, progress: Progress) -> list[tuple[str, int]]:
     found: list[tuple[str, int]] = []
     if _is_group(selection) and selection.group:
         for member in stack.members(selection.group):
             found.append((member.task_id, member.complete_by))
             _check_size(len(found))
-            tell(f"{len(found)} orders found")
+            progress(f"{len(found)} orders found")
         return found
     looked, cursor = 0, None
     while True:
@@ -130,7 +133,7 @@ def _found(stack: DeployedStack, selection: Selection, tell: Tell) -> list[tuple
             raise InspectorError(
                 f"More than {MOST_LOOKED_AT} tasks were examined. Narrow the filter."
             )
-        tell(f"{looked} tasks examined, {len(found)} orders found")
+        progress(f"{looked} tasks examined, {len(found)} orders found")
 
 
 def _is_group(selection: Selection) -> bool:
@@ -168,9 +171,9 @@ class Tried:
     """The result of a dry run."""
 
     selected: int
-    """The number of orders in the plan."""
+    """The number of orders in the run."""
     looked_at: int = 0
-    """The number of orders that were assessed, the first of the plan."""
+    """The number of orders that were assessed, the first ones of the run."""
     eligible: int = 0
     """The number of assessed orders that are eligible for the command."""
     samples: tuple[str, ...] = ()
@@ -185,8 +188,8 @@ class Tried:
     """The changes of the inputs of `samples`; None if the command does not correct inputs."""
 
 
-def try_out(stack: DeployedStack, run: Run, orders: Sequence[str], tell: Tell) -> Tried:
-    """Assess the first TRIED_OUT orders of a plan, and send nothing."""
+def try_out(stack: DeployedStack, run: Run, orders: Sequence[str], progress: Progress) -> Tried:
+    """Assess the first TRIED_OUT orders of a run, and send nothing."""
     holds = stack.holds.holds()
     looked = orders[:TRIED_OUT]
     plans: Counter[str] = Counter()
@@ -207,9 +210,9 @@ def try_out(stack: DeployedStack, run: Run, orders: Sequence[str], tell: Tell) -
             inputs = [*inputs, (order, one.changes)][:SAMPLES]
             hold = held_for(found, holds)
             if hold is not None:
-                said = hold_sentence(hold)
-                held = with_one(held, said, said, order)
-        tell(f"{first + len(part)} of {len(looked)} orders checked")
+                sentence = hold_sentence(hold)
+                held = with_one(held, sentence, sentence, order)
+        progress(f"{first + len(part)} of {len(looked)} orders checked")
     moves = _tried_plans(stack, run, plans)
     fixes = tuple(inputs) if corrects(run.event) else None
     return Tried(len(orders), len(looked), eligible, tuple(samples), refused, held, moves, fixes)
@@ -238,7 +241,7 @@ class AssessedOrder:
     """One selected order, assessed now."""
 
     planned: PlannedOrder
-    """The order as it is stored in the run's plan."""
+    """The order as it is stored with the run."""
     found: Eligible | NotFor
     changes: tuple[InputChange, ...] = ()
     """The changes of the order's input."""
@@ -315,9 +318,9 @@ def _assess(
 
 
 def planned_orders(
-    stack: DeployedStack, run: Run, orders: Sequence[str], tell: Tell
+    stack: DeployedStack, run: Run, orders: Sequence[str], progress: Progress
 ) -> list[PlannedOrder]:
-    """Return the orders as they are stored in the run's plan.
+    """Return the orders as they are stored with the run.
 
     What only the application can check is checked here, for all orders: corrected inputs, and
     inputs under another plan. It holds for the version of the task that was read. All else is
@@ -329,7 +332,7 @@ def planned_orders(
     for first in range(0, len(orders), AT_ONCE):
         part = orders[first : first + AT_ONCE]
         found += [one.planned for one in assess_all(stack, run, part)]
-        tell(f"{len(found)} of {len(orders)} orders checked")
+        progress(f"{len(found)} of {len(orders)} orders checked")
     return found
 
 

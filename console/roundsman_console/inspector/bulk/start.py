@@ -23,7 +23,7 @@ from roundsman.model.bulk_run import (
 )
 from roundsman.model.events import CommandSource, OperatorEvent
 from roundsman.wire.limits import wire_text
-from roundsman_console.inspector.bulk.dry_run import Tell, must_pin, planned_orders
+from roundsman_console.inspector.bulk.dry_run import Progress, must_pin, planned_orders
 from roundsman_console.inspector.clock import pause
 from roundsman_console.inspector.errors import InspectorError, NotFound
 from roundsman_console.inspector.operate.commands import check_sender
@@ -86,14 +86,14 @@ def own_principal() -> str:
         return boto3.client("sts").get_caller_identity()["UserId"]
 
 
-def start_run(stack: DeployedStack, run: Run, orders: Sequence[str], tell: Tell) -> Run:
+def start_run(stack: DeployedStack, run: Run, orders: Sequence[str], progress: Progress) -> Run:
     """Store a run over these orders; the supervisor begins it within a minute. Returns the run.
 
-    `tell` is called with the progress of checks that only the application can make, in words.
+    `progress` is called with how far the checks are that only the application can make, in words.
     """
     run = replace(run, starter=own_principal(), selected=len(orders))
     run = replace(run, pins_versions=must_pin(stack, run))
-    bulk_runs_of(stack).begin(run, planned_orders(stack, run, orders, tell))
+    bulk_runs_of(stack).begin(run, planned_orders(stack, run, orders, progress))
     return run
 
 
@@ -118,21 +118,21 @@ def _found(runs: DynamoBulkRuns, run_id: str) -> tuple[BulkRecord, bool]:
 
 
 def watch_run(
-    stack: DeployedStack, run_id: str, tell: Callable[[BulkRecord], None]
+    stack: DeployedStack, run_id: str, progress: Callable[[BulkRecord], None]
 ) -> tuple[BulkRecord, bool]:
     """Read the run every BETWEEN_READS seconds until the stack no longer works on it.
 
-    `tell` is called with each record. A run that is paused or stopped ends the watch when its
+    `progress` is called with each record. A run that is paused or stopped ends the watch when its
     orders in flight have ended, and no request waits. Returns what `find_run` returns, and raises
     what it raises.
     """
     runs = bulk_runs_of(stack)
     record, is_open = find_run(stack, run_id)
-    tell(record)
+    progress(record)
     while is_open:
         pause(BETWEEN_READS)
         record, is_open = _found(runs, run_id)
-        tell(record)
+        progress(record)
     return record, is_open
 
 

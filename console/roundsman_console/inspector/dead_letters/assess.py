@@ -131,7 +131,9 @@ def _judge_event(stack: DeployedStack, body: str, now: int) -> Judged:
     if stack.events is None:
         read_object(body)
         return Judged(
-            _subject(body), Verdict.ACTS, "this command cannot tell whether it would be accepted"
+            _subject(body),
+            Verdict.ACTS,
+            "this command cannot find out whether it would be accepted",
         )
     event = stack.events.read(body, now, problem_of)
     if isinstance(event, CancelAsked):

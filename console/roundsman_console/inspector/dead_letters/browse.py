@@ -47,7 +47,7 @@ def dead_letter_document(dead: Dead, judged: Judged, stack: str, body: str) -> D
     """Return one dead letter in full as JSON for scripts; `body` is its body as it is shown."""
     return {
         **dead.document(),
-        "errorAt": list(dead.said.error_at) if dead.said else [],
+        "errorAt": list(dead.attached.error_at) if dead.attached else [],
         "what": judged.what,
         "verdict": judged.verdict.value,
         "why": judged.why,

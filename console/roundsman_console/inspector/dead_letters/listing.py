@@ -1,7 +1,7 @@
 """Reads the dead letters of a queue, with the reason of each as far as it is known."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from roundsman.model.instants import iso
 from roundsman.wire.dead_letters import ATTRIBUTE, DeadLetter, read_dead_letter
@@ -28,7 +28,7 @@ class Dead:
     source: Source
     """The queue whose function failed."""
     letter: Letter
-    said: DeadLetter | None
+    attached: DeadLetter | None
     """The reason that the function attached; None if SQS moved the message."""
     copies: tuple[Letter, ...] = ()
     """Further letters of the same message. The function can end after it has sent the first letter
@@ -37,12 +37,12 @@ class Dead:
     @property
     def reason(self) -> str:
         """Why the message is a dead letter, in words."""
-        return self.said.reason if self.said else NO_REASON
+        return self.attached.reason if self.attached else NO_REASON
 
     @property
     def sent_at(self) -> int:
         """When the message was first sent, in epoch ms."""
-        return self.said.sent_at if self.said else self.letter.sent_at
+        return self.attached.sent_at if self.attached else self.letter.sent_at
 
     @property
     def receives(self) -> int:
@@ -50,7 +50,7 @@ class Dead:
 
         The receive count of SQS is not used: it also counts each look into the dead-letter queue.
         """
-        return self.said.receives if self.said else self.source.policy.most_receives
+        return self.attached.receives if self.attached else self.source.policy.most_receives
 
     @property
     def sent_back(self) -> int:
@@ -63,9 +63,9 @@ class Dead:
         `stack` is the name of the stack.
         """
         group = f"/aws/lambda/{stack}/{self.source.function}"
-        found = f"'\"{self.said.message_id}\"'" if self.said else f"'{CRASHES}'"
-        if self.said and self.said.log_group:
-            group = self.said.log_group
+        found = f"'\"{self.attached.message_id}\"'" if self.attached else f"'{CRASHES}'"
+        if self.attached and self.attached.log_group:
+            group = self.attached.log_group
         return (
             f"aws logs filter-log-events --log-group-name {group} "
             f"--start-time {self.sent_at} --filter-pattern {found}"
@@ -73,16 +73,16 @@ class Dead:
 
     def document(self) -> DeadLetterSummaryDocument:
         """Return the dead letter as JSON for scripts, without its body."""
-        said = self.said
+        attached = self.attached
         return {
             "messageId": self.letter.message_id,
             "queue": self.source.name,
             "orderId": order_of(self.letter.body),
             "reason": self.reason,
-            "reasonKnown": said is not None,
-            "errorType": said.error_type if said else None,
+            "reasonKnown": attached is not None,
+            "errorType": attached.error_type if attached else None,
             "sentAt": iso(self.sent_at),
-            "diedAt": iso(said.died_at) if said else None,
+            "diedAt": iso(attached.died_at) if attached else None,
             "receives": self.receives,
             "sentBack": self.sent_back,
             "copies": len(self.copies),
@@ -99,18 +99,21 @@ def dead_letters(source: Source, letters: Sequence[Letter]) -> list[Dead]:
     by_sqs: dict[str, Letter] = {}
     found: dict[str, Dead] = {}
     for letter in letters:
-        said = None if letter.moved else read_dead_letter(letter.attribute(ATTRIBUTE))
-        if said is None:
+        attached = None if letter.moved else read_dead_letter(letter.attribute(ATTRIBUTE))
+        if attached is None:
             by_sqs[letter.message_id] = letter
-        elif said.message_id in found:
-            first = found[said.message_id]
-            found[said.message_id] = Dead(source, first.letter, said, (*first.copies, letter))
+        elif attached.message_id in found:
+            first = found[attached.message_id]
+            found[attached.message_id] = replace(
+                first, attached=attached, copies=(*first.copies, letter)
+            )
         else:
-            found[said.message_id] = Dead(source, letter, said)
+            found[attached.message_id] = Dead(source, letter, attached)
     for message_id, letter in by_sqs.items():
-        told = found.get(message_id)
-        copies = (*told.copies, letter) if told else ()
+        earlier = found.get(message_id)
         found[message_id] = (
-            Dead(source, told.letter, told.said, copies) if told else Dead(source, letter, None)
+            replace(earlier, copies=(*earlier.copies, letter))
+            if earlier
+            else Dead(source, letter, None)
         )
     return sorted(found.values(), key=lambda dead: dead.sent_at)

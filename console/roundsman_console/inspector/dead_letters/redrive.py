@@ -166,8 +166,8 @@ def _candidates(
         found = [_only(found, wanted.only, wanted.source.name)]
     judged = [(dead, judge(stack, wanted.source, dead.letter.body, now())) for dead in found]
     candidates = [
-        Candidate(dead, said, wanted.anyway or said.verdict is not Verdict.FAILS)
-        for dead, said in judged
+        Candidate(dead, effect, wanted.anyway or effect.verdict is not Verdict.FAILS)
+        for dead, effect in judged
     ]
     return candidates, wanted.only is None and len(letters) > most
 

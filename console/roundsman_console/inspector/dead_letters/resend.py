@@ -208,7 +208,7 @@ def resend_all(
                 for one in map(read_rejection, letters[:limit])
                 if one.queue in known and _is_readable(stack, known[one.queue])
             ]
-        takeable = [one for one, said in judged if said.verdict is not Verdict.REJECTED]
+        takeable = [one for one, effect in judged if effect.verdict is not Verdict.REJECTED]
         result = ResendResult(looked=len(letters[:limit]), more=len(letters) > limit)
         if takeable:
             many = "1 message" if len(takeable) == 1 else f"{len(takeable)} messages"

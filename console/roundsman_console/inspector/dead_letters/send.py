@@ -55,8 +55,8 @@ def send_back(sqs: "SQSClient", url: str, letter: Letter) -> str:
 
 def times_sent_back(attributes: Mapping[str, "MessageAttributeValueOutputTypeDef"]) -> int:
     """Return how often an operator has redriven the message with these attributes."""
-    said = attributes[REDRIVEN].get("StringValue", "") if REDRIVEN in attributes else ""
-    return int(said) if said.isdecimal() else 0
+    count = attributes[REDRIVEN].get("StringValue", "") if REDRIVEN in attributes else ""
+    return int(count) if count.isdecimal() else 0
 
 
 def _as_sent(value: "MessageAttributeValueOutputTypeDef") -> "MessageAttributeValueTypeDef":

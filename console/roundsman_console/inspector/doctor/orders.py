@@ -49,7 +49,7 @@ def look_deep(stack: DeployedStack, rate: int, looking: Looking) -> tuple[list[F
                 if task_id not in ordered
             ]
             rows += len(page)
-            looking.tell(f"{rows} rows read")
+            looking.progress(f"{rows} rows read")
     with looking.at("the rows of the orders table"):
         for page in _pages(client, orders, ("OrderID", "CreatedAt"), rate):
             stored = {row["OrderID"]["S"]: _number(row, "CreatedAt") for row in page}
@@ -58,7 +58,7 @@ def look_deep(stack: DeployedStack, rate: int, looking: Looking) -> tuple[list[F
                 if order_id not in there:
                     found += order_without_task(order_id, created_at, shortest, now())
             rows += len(page)
-            looking.tell(f"{rows} rows read")
+            looking.progress(f"{rows} rows read")
     return found, rows
 
 

@@ -81,7 +81,7 @@ class Looking:
 
     def __init__(self, progress: Callable[[str], None] = lambda _: None) -> None:
         self._missed: list[Unseen] = []
-        self.tell = progress
+        self.progress = progress
 
     def at(self, what: str) -> "Reading":
         """Return a context manager for one read, which notes an error under the name `what`."""

@@ -28,7 +28,7 @@ THIS_MACHINE = frozenset({"127.0.0.1", "localhost", "::1"})
 def look_at_stack(stack: DeployedStack, looking: Looking) -> list[Finding]:
     """Read the functions, schedules, tables, alarms and subscriptions of the stack."""
     found = list[Finding]()
-    looking.tell("reading the stack")
+    looking.progress("reading the stack")
     for output, physical in sorted(stack.outputs.items()):
         name = output.removesuffix("Name")
         with looking.at(name):

@@ -95,7 +95,7 @@ def read_tasks(stack: DeployedStack, limit: int, looking: Looking) -> TasksRead:
                 unreadable |= loaded.unreadable
                 troubled |= loaded.troubled
                 entries[lane] += len(part)
-                looking.tell(f"{entries[lane]} {lane} tasks read")
+                looking.progress(f"{entries[lane]} {lane} tasks read")
     with looking.at("failure groups"):
         groups = stack.groups.groups()
     with looking.at("holds and marks"):  # adds what cannot be read to `stack.unreadable`
@@ -184,13 +184,13 @@ def _supervisors(facts: TasksRead) -> Iterator[Finding]:
 
 def spans(numbers: Sequence[int]) -> str:
     """Format ascending numbers as ranges: `0-3, 7`."""
-    runs: list[list[int]] = []
+    ranges: list[list[int]] = []
     for number in numbers:
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1].append(number)
+        if ranges and number == ranges[-1][-1] + 1:
+            ranges[-1].append(number)
         else:
-            runs.append([number])
-    return ", ".join(str(r[0]) if len(r) == 1 else f"{r[0]}-{r[-1]}" for r in runs)
+            ranges.append([number])
+    return ", ".join(str(r[0]) if len(r) == 1 else f"{r[0]}-{r[-1]}" for r in ranges)
 
 
 def _control_rows(facts: TasksRead) -> Iterator[Finding]:

@@ -41,7 +41,7 @@ class SmokeDocument(TypedDict):
     queues: list[SmokeQueueDocument]
     """The queues that had messages; empty if the order ended."""
     left: list[str]
-    """What the run leaves behind, in words; never empty unless every effect was undone."""
+    """What the test leaves behind, in words; never empty unless every effect was undone."""
     next: str | None
     """The command to run next; null if there is nothing to do."""
     seconds: float

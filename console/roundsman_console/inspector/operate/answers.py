@@ -12,9 +12,8 @@ from roundsman.agents.callbacks import failed_reply, succeeded_reply, token_of_w
 from roundsman.aws.clock import now
 from roundsman.aws.outputs import reply_queue_of
 from roundsman.command_line import command_line
-from roundsman.errors import InvalidToken, NotWaiting, PermanentError, RoundsmanError
+from roundsman.errors import InvalidToken, NotWaiting, RoundsmanError
 from roundsman.model.events import Outcome
-from roundsman.model.json import Json
 from roundsman.model.states import ProcessState
 from roundsman.model.task import StepRecord, Task, idempotency_key, operation_of
 from roundsman.wire.messages import Reply, read_reply
@@ -30,6 +29,7 @@ from roundsman_console.inspector.operate.commands import CommandOutcome
 from roundsman_console.inspector.read.lookup import find_task
 from roundsman_console.inspector.read.stack import DeployedStack
 from roundsman_console.inspector.sanitize import inert
+from roundsman_console.inspector.verbs.callbacks import AnswerVerb
 
 _OPEN = (ProcessState.PENDING, ProcessState.PROCESSING, ProcessState.UNDOING)
 
@@ -60,61 +60,58 @@ class AnswerResult:
 
 
 def send_answer(
-    stack: DeployedStack,
-    token: str,
-    *,
-    result: Json = None,
-    failure: PermanentError | None = None,
-    wait: float,
-    dry_run: bool = False,
+    stack: DeployedStack, verb: AnswerVerb, *, wait: float, dry_run: bool = False
 ) -> AnswerResult:
-    """Answer the callback `token`: with `result`, or with `failure` if the step has failed.
+    """Answer a callback with the result of its step, or with the failure.
 
     With `dry_run`, only says what would become of the step. Waits at most `wait` seconds until the
     scheduler has handled the answer. Raises InvalidArgument if the token or the answer is invalid,
-    NotFound if its task does not exist, InspectorError if the stack does not have the agent's reply
-    queue, and Interrupted on Ctrl-C during the wait: its `result` is an AnswerResult with the
-    outcome UNCONFIRMED.
+    if the step does not wait, or if the order's plan is not stored; NotFound if there is no such
+    order; InspectorError if the stack does not have the agent's reply queue; and Interrupted on
+    Ctrl-C during the wait: its `result` is an AnswerResult with the outcome UNCONFIRMED.
     """
-    body = _body(token, result, failure)
+    body = _body(_token(stack, verb), verb)
     reply = read_reply(body)
     task, _ = find_task(stack, reply.task_id)
     refused = _refused(task, reply)
     if refused is not None or not dry_run:
         return refused or _send(stack, task, reply, body, wait)
-    how = "succeed" if result is not None else "succeed without a result"
-    if failure is not None:
-        how = f"fail for good: {inert(failure.error_type)}"
+    has_result = verb.result is not None and verb.result.value is not None
+    how = "succeed" if has_result else "succeed without a result"
+    if verb.failure is not None:
+        how = f"fail for good: {inert(verb.failure.error_type)}"
     sentence = f"{reply.step} of {task.task_id} would {how}. Nothing was sent."
     return AnswerResult(CommandOutcome.DRY_RUN, sentence, reply, task)
 
 
-def token_of_step(stack: DeployedStack, order_id: str, step: str) -> str:
-    """Return a token that answers the callback for which the step of the order waits.
+def check_answer(verb: AnswerVerb) -> None:
+    """Raise InvalidArgument if the token or the answer is invalid. Makes no call to AWS.
 
-    Raises NotFound if there is no such order, and InvalidArgument if the step does not wait or the
-    order's plan is not stored.
+    An answer by the order is not checked, because it has no token yet.
     """
-    task, plan = find_task(stack, order_id)
+    if verb.step is None:
+        _body(verb.callback, verb)
+
+
+def _token(stack: DeployedStack, verb: AnswerVerb) -> str:
+    """Return the token of the callback; of an order, that for which its step waits."""
+    if verb.step is None:
+        return verb.callback
+    task, plan = find_task(stack, verb.callback)
     try:
-        return token_of_wait(task, plan, step)
+        return token_of_wait(task, plan, verb.step)
     except NotWaiting as error:
         raise InvalidArgument(f"{inert(str(error))}.") from error
 
 
-def check_answer(token: str, *, result: Json = None, failure: PermanentError | None = None) -> None:
-    """Raise InvalidArgument if the token or the answer is invalid. Makes no call to AWS."""
-    _body(token, result, failure)
-
-
-def _body(token: str, result: Json, failure: PermanentError | None) -> str:
+def _body(token: str, verb: AnswerVerb) -> str:
     try:
-        if failure is not None:
-            return failed_reply(token, failure, clock=now)
-        return succeeded_reply(token, result, clock=now)
+        if verb.failure is not None:
+            return failed_reply(token, verb.failure, clock=now)
+        return succeeded_reply(token, verb.result.value if verb.result else None, clock=now)
     except (InvalidToken, ValueError) as error:
-        said = str(error)
-        raise InvalidArgument(f"{said[:1].upper()}{said[1:]}.") from error
+        problem = str(error)
+        raise InvalidArgument(f"{problem[:1].upper()}{problem[1:]}.") from error
 
 
 def _refused(task: Task, reply: Reply) -> AnswerResult | None:

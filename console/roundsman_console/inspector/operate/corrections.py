@@ -116,9 +116,9 @@ def _workflow(stack: DeployedStack, task: Task) -> Workflow:
 
 
 def _words(problems: Collection[Problem]) -> str:
-    said = [str(one) for one in problems]
-    more = f"; and {len(said) - MOST_PROBLEMS} more" if len(said) > MOST_PROBLEMS else ""
-    return "; ".join(said[:MOST_PROBLEMS]) + more
+    texts = [str(one) for one in problems]
+    more = f"; and {len(texts) - MOST_PROBLEMS} more" if len(texts) > MOST_PROBLEMS else ""
+    return "; ".join(texts[:MOST_PROBLEMS]) + more
 
 
 def shown_changes(workflow: Workflow, before: Json, changes: Correction) -> tuple[InputChange, ...]:

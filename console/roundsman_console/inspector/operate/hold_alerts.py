@@ -9,10 +9,10 @@ from roundsman.wire.alert import Alert, agent_alert
 from roundsman_console.inspector.read.stack import DeployedStack
 
 
-def tell_held(stack: DeployedStack, hold: Hold) -> str | None:
+def alert_held(stack: DeployedStack, hold: Hold) -> str | None:
     """Send the alert that an operator holds the agent. Returns the error if it cannot be sent."""
     until = f"{iso(hold.until)[:16]}Z"
-    return _tell(
+    return _publish(
         stack,
         agent_alert(
             "agent_held",
@@ -34,13 +34,13 @@ def tell_held(stack: DeployedStack, hold: Hold) -> str | None:
     )
 
 
-def tell_released(stack: DeployedStack, agent: str, by: str, reason: str, at: int) -> str | None:
+def alert_released(stack: DeployedStack, agent: str, by: str, reason: str, at: int) -> str | None:
     """Send the alert that an operator released the agent at `at` (epoch ms).
 
     Returns the error if it cannot be sent.
     """
     why = f": {reason}" if reason else ""
-    return _tell(
+    return _publish(
         stack,
         agent_alert(
             "agent_released",
@@ -54,7 +54,7 @@ def tell_released(stack: DeployedStack, agent: str, by: str, reason: str, at: in
     )
 
 
-def _tell(stack: DeployedStack, alert: Alert) -> str | None:
+def _publish(stack: DeployedStack, alert: Alert) -> str | None:
     """Publish the alert. Its failure is no error: the hold or release is already done."""
     outbox = AwsOutbox(
         stack.sqs,

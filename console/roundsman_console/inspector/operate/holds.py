@@ -20,7 +20,7 @@ from roundsman_console.inspector.documents.agents import (
 from roundsman_console.inspector.errors import InspectorError, Interrupted, InvalidArgument
 from roundsman_console.inspector.limits import LONGEST_HOLD, SHORTEST_HOLD
 from roundsman_console.inspector.operate.commands import check_sender
-from roundsman_console.inspector.operate.hold_alerts import tell_held, tell_released
+from roundsman_console.inspector.operate.hold_alerts import alert_held, alert_released
 from roundsman_console.inspector.operate.wake_waiting import HOLDS_ARE_KNOWN_AFTER, Woken, wake
 from roundsman_console.inspector.read.agents import AgentNow, find_agent
 from roundsman_console.inspector.read.stack import DeployedStack
@@ -103,7 +103,7 @@ def hold_agent(
     at = now()
     hold = Hold(agent.name, OPERATOR, at, at + seconds * SECOND, wire_text(reason), wire_text(by))
     stack.holds.hold(hold)
-    return HoldResult(hold, agent, tell_held(stack, hold))
+    return HoldResult(hold, agent, alert_held(stack, hold))
 
 
 def release_agent(stack: DeployedStack, name: str, *, by: str, reason: str = "") -> HoldRelease:
@@ -124,7 +124,7 @@ def release_agent(stack: DeployedStack, name: str, *, by: str, reason: str = "")
         also = f" {circuit_sentence(circuit)}" if circuit else ""
         raise InspectorError(f"{held.name} is not held by an operator.{also}")
     held = _without_unreadable_circuit(held)
-    return HoldRelease(held, by, reason, tell_released(stack, held.name, by, reason, now()))
+    return HoldRelease(held, by, reason, alert_released(stack, held.name, by, reason, now()))
 
 
 def wake_after(
@@ -138,13 +138,13 @@ def wake_after(
     """
     reached = Woken()
 
-    def tell(woken: Woken) -> None:
+    def note(woken: Woken) -> None:
         nonlocal reached
         reached = woken
         progress(woken)
 
     try:
-        return wake(stack, release.agent.name, first, tell), None
+        return wake(stack, release.agent.name, first, note), None
     except InspectorError:
         raise
     except RoundsmanError as error:

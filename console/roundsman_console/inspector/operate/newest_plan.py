@@ -112,9 +112,9 @@ def invalid_inputs(
 
 
 def _words(problems: Sequence[Problem]) -> str:
-    said = "; ".join(map(str, problems[:MOST_PROBLEMS]))
+    shown = "; ".join(map(str, problems[:MOST_PROBLEMS]))
     more = len(problems) - MOST_PROBLEMS
-    return f"{said}; and {more} more" if more > 0 else said
+    return f"{shown}; and {more} more" if more > 0 else shown
 
 
 def _ask(stack: DeployedStack, question: NewestPlanQuestion) -> NewestPlanAnswer:

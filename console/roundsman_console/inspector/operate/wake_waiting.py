@@ -50,12 +50,12 @@ class Woken:
     """Every open task was examined."""
 
 
-def wake(stack: DeployedStack, agent: str, first: int, tell: Callable[[Woken], None]) -> Woken:
+def wake(stack: DeployedStack, agent: str, first: int, progress: Callable[[Woken], None]) -> Woken:
     """Send an `inspect` to each task with a step parked for the agent, from `first` (epoch ms) on.
 
-    `tell` is called with the progress after each batch. Ends early after RECHECK_INTERVAL, because
-    by then the engine has checked every parked step. Raises TryAgain or CallRefused if the due
-    index or the scheduler's queue cannot be used.
+    `progress` is called after each batch, with the steps woken so far. Ends early after
+    RECHECK_INTERVAL, because by then the engine has checked every parked step. Raises TryAgain or
+    CallRefused if the due index or the scheduler's queue cannot be used.
     """
     end, found = now() + RECHECK_INTERVAL, Woken()
     outbox = AwsOutbox(
@@ -77,7 +77,7 @@ def wake(stack: DeployedStack, agent: str, first: int, tell: Callable[[Woken], N
                 woken=found.woken + len(fitting),
                 unread=found.unread + looks.count(None),
             )
-            tell(found)
+            progress(found)
             if len(fitting) < len(waiting) or now() >= end:
                 return found
     return replace(found, whole=True)

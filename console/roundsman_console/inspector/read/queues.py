@@ -44,7 +44,7 @@ class Queue:
     delayed: int = 0
     oldest: int | None = None
     """The age of the oldest message in ms; None if it is not known."""
-    told_by: AgeSource | None = None
+    age_source: AgeSource | None = None
     """The source of `oldest`: CLOUDWATCH or MARKS; None if it is not known."""
 
     @property
@@ -115,9 +115,9 @@ def _aged(queue: Queue, by_mark: Mapping[str, int], measured: Mapping[str, int])
         return queue
     mark = by_mark.get(queue.name.lower())
     if mark is not None:
-        return replace(queue, oldest=mark, told_by=MARKS)
+        return replace(queue, oldest=mark, age_source=MARKS)
     if queue.name in measured:
-        return replace(queue, oldest=measured[queue.name], told_by=CLOUDWATCH)
+        return replace(queue, oldest=measured[queue.name], age_source=CLOUDWATCH)
     return queue
 
 

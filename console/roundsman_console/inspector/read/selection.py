@@ -90,7 +90,7 @@ class Selection:
         For example `Archived, at charge_card, CardDeclined, older than 2 h`; `all tasks` for the
         empty filter.
         """
-        said = [
+        parts = [
             self.state,
             self.workflow and f"of {self.workflow}",
             self.step and f"at {self.step}",
@@ -101,7 +101,7 @@ class Selection:
             *(f"{name} {value}" for name, value in sorted(self.tags.items())),
             self.left_out and "with items left out",
         ]
-        return ", ".join(part for part in said if part) or "all tasks"
+        return ", ".join(part for part in parts if part) or "all tasks"
 
 
 @dataclass(frozen=True, slots=True)

@@ -435,5 +435,5 @@ OF_ORDERS: Sequence[type[OrderVerb]] = (*OF_ONE_OR_MANY, EraseVerb)
 
 def _standing(task: Task) -> str:
     names = may_stand(task)
-    said = f"this may have happened: {span(names)}" if names else "nothing has happened yet"
-    return f"{task.task_id} is {task.state}; {said}"
+    effects = f"this may have happened: {span(names)}" if names else "nothing has happened yet"
+    return f"{task.task_id} is {task.state}; {effects}"

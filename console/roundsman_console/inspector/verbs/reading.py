@@ -174,5 +174,5 @@ def _content(file: str, *, stdin: bool = False) -> str:
     except UnicodeDecodeError as error:
         raise InvalidArgument(f"{name} is not UTF-8 text.") from error
     except (OSError, ValueError) as error:
-        said = error.strerror if isinstance(error, OSError) else error
-        raise InvalidArgument(f"{name} cannot be read: {said}.") from error
+        why = error.strerror if isinstance(error, OSError) else error
+        raise InvalidArgument(f"{name} cannot be read: {why}.") from error

@@ -85,9 +85,9 @@ class Verb:
     title: ClassVar[str]
     """The heading of its form."""
     reason: ClassVar[str]
-    """The help of the option for the reason."""
+    """The help of the option for the reason; empty if the verb stores none."""
     reason_options: ClassVar[tuple[str, ...]] = ("--reason",)
-    needs_reason: ClassVar[Literal["required", "optional"]] = "required"
+    needs_reason: ClassVar[Literal["required", "optional", "none"]] = "required"
     document: ClassVar[object]
     """The type of what it prints with --json."""
 

@@ -180,8 +180,8 @@ def _archived(task: Task, plan: Plan | None, facts: TaskFacts) -> Diagnosis:
     why = task.ending.why if task.ending else "no reason is stored"
     if failed:
         errors = {name: task.step(name).error for name in failed}
-        said = "; ".join(f"{e.type}: {e.message}" for e in errors.values() if e) or why
-        why = f"the undo of {span(failed)} failed ({said})"
+        messages = "; ".join(f"{e.type}: {e.message}" for e in errors.values() if e) or why
+        why = f"the undo of {span(failed)} failed ({messages})"
     step = failed[0] if failed else (task.ending.step if task.ending else None)
     since = task.ended_at if task.ended_at is not None else facts.at
     return Diagnosis(
@@ -195,13 +195,13 @@ def _archived(task: Task, plan: Plan | None, facts: TaskFacts) -> Diagnosis:
 
 def _undo_ledger(task: Task, plan: Plan | None) -> Iterator[str]:
     stands = [name for name in step_names(task, plan) if may_have_taken_effect(task.step(name))]
-    said: Mapping[str, Sequence[str]] = {
+    ledger: Mapping[str, Sequence[str]] = {
         "may have happened": [] if task.state is TaskState.COMPLETED else stands,
         "undone": in_state(task, plan, ProcessState.UNDONE),
         "left out": task.left_out(),
         "cannot be undone": nothing_undoes(task, plan),
     }
-    yield from (f"{what}: {span(names)}" for what, names in said.items() if names)
+    yield from (f"{what}: {span(names)}" for what, names in ledger.items() if names)
 
 
 def _without_plan(task: Task, facts: TaskFacts) -> Diagnosis:
@@ -293,13 +293,13 @@ def _late(
     """Diagnose a task that is overdue since `since`: a supervisor handles it, or is itself late."""
     by = since + facts.late
     if facts.at <= by and facts.supervised():
-        said = f"a supervisor handles it in its next pass, by {second(by)}"
-        return Diagnosis(case, f"{sentence}; {said}.", tuple(_about(task, facts)))
+        then = f"a supervisor handles it in its next pass, by {second(by)}"
+        return Diagnosis(case, f"{sentence}; {then}.", tuple(_about(task, facts)))
     if facts.supervised():
-        said = "a supervisor pass since then has not handled it"
+        then = "a supervisor pass since then has not handled it"
     else:
-        said = "no supervisor has handled it: none is running"
-    return Diagnosis(case, f"{sentence}; {said}.", tuple(_about(task, facts)), "roundsman doctor")
+        then = "no supervisor has handled it: none is running"
+    return Diagnosis(case, f"{sentence}; {then}.", tuple(_about(task, facts)), "roundsman doctor")
 
 
 def _about(task: Task, facts: TaskFacts) -> Iterator[str]:

@@ -152,7 +152,7 @@ def of_alarms(alarms: Iterable[Alarm]) -> list[StandingAlert]:
     """Return the alarms in the state ALARM."""
     found = []
     for alarm in alarms:
-        known = (said for end, said in _ALARMS.items() if alarm.name.endswith(end))
+        known = (entry for end, entry in _ALARMS.items() if alarm.name.endswith(end))
         severity, look = next(known, ("error", "roundsman doctor"))
         if alarm.name.endswith("DeadLettersAlarm"):
             queue = f"{alarm.name.removesuffix('DeadLettersAlarm')}Queue"

@@ -94,5 +94,5 @@ def _queue(queue: Queue) -> QueueDocument:
         "inFlight": queue.in_flight,
         "delayed": queue.delayed,
         "oldest": None if queue.oldest is None else queue.oldest / 1000,
-        "oldestToldBy": queue.told_by,
+        "oldestToldBy": queue.age_source,
     }

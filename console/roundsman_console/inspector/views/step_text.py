@@ -122,10 +122,10 @@ def reminder_words(task: Task, record: StepRecord) -> str:
     if record.remind_at is None or record.complete_by is None:
         return ""
     times = "once" if record.reminders == 1 else f"{record.reminders} times"
-    said = f"reminded {times}" if record.reminders else "not reminded yet"
+    reminded = f"reminded {times}" if record.reminders else "not reminded yet"
     if task.ending is not None or record.remind_at >= record.complete_by:
-        return f"; {said}"
-    return f"; {said}, next at {second(record.remind_at)}"
+        return f"; {reminded}"
+    return f"; {reminded}, next at {second(record.remind_at)}"
 
 
 def agent_words(record: StepRecord, step: StepPlan | None) -> str:
@@ -151,19 +151,19 @@ def span(names: Sequence[str]) -> str:
 def _places(step: str, places: list[int]) -> str:
     if not places:
         return step
-    said = f"{step}[{','.join(_runs(sorted(places)))}]"
-    return said if len(said) <= _LONGEST_SPAN else f"{step} ({len(places)} items)"
+    text = f"{step}[{','.join(_ranges(sorted(places)))}]"
+    return text if len(text) <= _LONGEST_SPAN else f"{step} ({len(places)} items)"
 
 
-def _runs(places: Iterable[int]) -> list[str]:
+def _ranges(places: Iterable[int]) -> list[str]:
     """Return ascending integers as ranges: `0-4`, `7`."""
-    runs: list[tuple[int, int]] = []
+    ranges: list[tuple[int, int]] = []
     for place in places:
-        if runs and runs[-1][1] == place - 1:
-            runs[-1] = (runs[-1][0], place)
+        if ranges and ranges[-1][1] == place - 1:
+            ranges[-1] = (ranges[-1][0], place)
         else:
-            runs.append((place, place))
-    return [str(first) if first == last else f"{first}-{last}" for first, last in runs]
+            ranges.append((place, place))
+    return [str(first) if first == last else f"{first}-{last}" for first, last in ranges]
 
 
 def last_error(record: StepRecord) -> str:

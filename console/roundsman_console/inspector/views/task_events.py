@@ -69,7 +69,7 @@ def happenings(
 
     Of two entries at the same ms, the cause comes before its effect.
     """
-    told = [
+    happened = [
         *_beginnings(task),
         *(
             happening
@@ -80,7 +80,7 @@ def happenings(
         *_end(task),
     ]
     # The sort is stable: entries at the same ms keep the order above.
-    return sorted((one for one in told if one.at <= at), key=lambda one: one.at)
+    return sorted((one for one in happened if one.at <= at), key=lambda one: one.at)
 
 
 def not_known(task: Task, history: Sequence[HistoryRow]) -> list[str]:
@@ -111,15 +111,15 @@ def _of_step(
         step = plan.steps.get(name) if plan else None
         agent = agent_words(record, step) or record.agent or (step.agent if step else "its agent")
         what = "undo request sent to" if undoes else "request sent to"
-        said = f"{name}: {what} {agent}"
-        yield Happening(record.started_at, STARTED, said, name, _attempt(record))
+        why = f"{name}: {what} {agent}"
+        yield Happening(record.started_at, STARTED, why, name, _attempt(record))
     if record.under_way and record.heard_at is not None:
         waits = f"waits for a callback{reminder_words(task, record)}"
-        said = f"{name}: {waits if record.waiting else 'the agent reported progress'}"
-        yield Happening(record.heard_at, HEARD, said, name, _attempt(record))
-    if record.finished_at is not None and not _is_told(name, record.finished_at, history):
-        what, said = _finish(record)
-        yield Happening(record.finished_at, what, f"{name}: {said}", name)
+        why = f"{name}: {waits if record.waiting else 'the agent reported progress'}"
+        yield Happening(record.heard_at, HEARD, why, name, _attempt(record))
+    if record.finished_at is not None and not _is_in_history(name, record.finished_at, history):
+        what, why = _finish(record)
+        yield Happening(record.finished_at, what, f"{name}: {why}", name)
 
 
 def _attempt(record: StepRecord) -> int | None:
@@ -135,7 +135,7 @@ def _finish(record: StepRecord) -> tuple[str, str]:
     return FINISHED, f"{record.process_state}{error}"
 
 
-def _is_told(name: str, at: int, history: Sequence[HistoryRow]) -> bool:
+def _is_in_history(name: str, at: int, history: Sequence[HistoryRow]) -> bool:
     """Whether the history has a row for this end of the step; the row has more detail."""
     return any(
         row.step == name and row.at == at and row.by is None and row.kind != ANSWERED
@@ -156,7 +156,7 @@ def _end(task: Task) -> Iterator[Happening]:
 
 
 def timeline_document(
-    task: Task, told: Sequence[Happening], gaps: Sequence[str]
+    task: Task, happened: Sequence[Happening], gaps: Sequence[str]
 ) -> TimelineDocument:
     """Return the events of the task and the gaps in them as JSON for scripts."""
     return {
@@ -173,7 +173,7 @@ def timeline_document(
                 "sender": one.sender,
                 "why": one.why,
             }
-            for one in told
+            for one in happened
         ],
         "notKnown": list(gaps),
     }

@@ -248,11 +248,13 @@ HELD = f"To send to these orders nevertheless, choose: {ANYWAY.label}."
 
 def _words(run: Run, tried: Tried) -> str:
     looked = "" if tried.looked_at == tried.selected else f" of the first {tried.looked_at}"
-    said = f"{tried.eligible}{looked} of {tried.selected} orders are eligible; nothing was sent."
+    eligible = (
+        f"{tried.eligible}{looked} of {tried.selected} orders are eligible; nothing was sent."
+    )
     if not tried.eligible:
-        return said
+        return eligible
     return (
-        f"{said} {order_of_going(run.terms, tried.eligible)} The run stops if more than "
+        f"{eligible} {order_of_going(run.terms, tried.eligible)} The run stops if more than "
         f"{100 * run.terms.stop_at:g}% fail again."
     )
 
@@ -315,7 +317,7 @@ def _asks(kind: type[BulkRunVerb]) -> FormCommand:
         if not (go := GO in given and session.take(given, state)):
             words = f"{not_sent(given, go)}{page.about} is {state}. It would be {kind.then}."
             return replace(page, sentence=words, asks=True, shown=session.sign(given, state))
-        said = ask(
+        sentence = ask(
             inspector.stack,
             page.about,
             kind.action,
@@ -323,7 +325,7 @@ def _asks(kind: type[BulkRunVerb]) -> FormCommand:
             reason=reason,
             anyway=kind.read_form(given).anyway,
         )
-        return replace(page, sentence=said, done=True)
+        return replace(page, sentence=sentence, done=True)
 
     return FormCommand(kind.name, show, carry_out)
 

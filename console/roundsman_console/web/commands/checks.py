@@ -20,8 +20,6 @@ from roundsman_console.inspector.dead_letters.masked import masked_body
 from roundsman_console.inspector.errors import InspectorError, InvalidArgument
 from roundsman_console.inspector.read.stack import DeployedStack
 from roundsman_console.inspector.reconcile import (
-    FASTEST,
-    SLOWEST,
     Does,
     Reconciliation,
     RestoredOrder,
@@ -31,7 +29,7 @@ from roundsman_console.inspector.reconcile import (
     stop_command,
 )
 from roundsman_console.inspector.smoke import SmokeSpec, run_smoke_test
-from roundsman_console.inspector.verbs.reading import read_instant
+from roundsman_console.inspector.verbs.stacks import RATE, ReconcileVerb
 from roundsman_console.inspector.verbs.verb import Form
 from roundsman_console.render.counts import count_of_orders
 from roundsman_console.render.reconcile import WORDS, for_people, how_to_resume, note_of, summary
@@ -52,14 +50,20 @@ from roundsman_console.smoke_events import (
 from roundsman_console.web.commands.dry_runs import shown_or_followed
 from roundsman_console.web.commands.edits import laid_out
 from roundsman_console.web.commands.kept import Kept
-from roundsman_console.web.commands.page import CommandPage, FormCommand, FormField, Item, not_sent
+from roundsman_console.web.commands.page import (
+    CommandPage,
+    FormCommand,
+    FormField,
+    Item,
+    not_sent,
+    page_of,
+)
 from roundsman_console.web.session import GO, Session
 from roundsman_console.web.work import Work, WorkResult, works_of
 
 MOST_SHOWN = 50
 """The number of orders with a note that the dry run of `reconcile` lists."""
 SAMPLES = 3
-RATE = "20"
 
 
 def commands_that_check() -> Mapping[str, FormCommand]:
@@ -136,7 +140,7 @@ def _smoke(inspector: Inspector, given: Form, session: Session) -> CommandPage:
 
     def do(work: Work) -> WorkResult:
         work.counts(f"{spec.order_id} must end {spec.expect} within {spec.within:g} s")
-        found = run_smoke_test(stack, spec, work.tell)
+        found = run_smoke_test(stack, spec, work.add_line)
         evidence = found.diagnosis.evidence if found.diagnosis else ()
         left = [f"Left behind: {line}." for line in found.left]
         address = f"/orders/{spec.order_id}" if found.task else ""
@@ -175,30 +179,17 @@ RESTORED: Kept[Reconciliation] = Kept()
 
 
 def _show_reconcile(inspector: Inspector, given: Form) -> CommandPage:
-    return CommandPage(
-        "reconcile",
-        "Reconcile",
-        "Lets the orders go on after the tables were restored to an instant. Stop the supervisor "
-        "first. Sending again sends only what was not reached.",
-        inspector.stack.name,
-        "stack",
-        "/doctor",
-        (
-            FormField("restored_to", "Restored to, in UTC", hint="2027-01-15T08:00:00Z"),
-            FormField("rate", "Orders a second", hint=f"{SLOWEST:g} to {FASTEST:g}."),
-        ),
-        form={"rate": RATE, **given},
-        reason="optional",
-    )
+    form = {"rate": f"{RATE:g}", **given}
+    return page_of(ReconcileVerb, inspector.stack.name, "stack", "/doctor", form)
 
 
 def _reconcile(inspector: Inspector, given: Form, session: Session) -> CommandPage:
     stack, page = inspector.stack, _show_reconcile(inspector, given)
-    at, by = read_instant(given.get("restored_to", "")), read_name(None)
+    verb, by = ReconcileVerb.read_form(given), read_name(None)
+    at = verb.restored_to
     reason = read_reason(
         given.get("reason", "").strip() or f"the tables were restored to {iso(at)}"
     )
-    rate = _rate(given)
     kept = RESTORED.of(given) if GO in given else None
     if kept is not None and session.take(given, _version(kept)):
         try:
@@ -206,14 +197,14 @@ def _reconcile(inspector: Inspector, given: Form, session: Session) -> CommandPa
         except InspectorError as error:
             return replace(page, sentence=str(error), refused=True)
         work = works_of(inspector).start(
-            f"Reconcile {stack.name}", "/doctor", lambda work: _send(stack, kept, rate, work)
+            f"Reconcile {stack.name}", "/doctor", lambda work: _send(stack, kept, verb.rate, work)
         )
         return replace(page, goes_to=f"/progress/{work.id}")
 
     def look(work: Work) -> CommandPage:
         work.counts("reading the orders")
         found = look_at_restored(
-            stack, at, by=by, reason=reason, tell=lambda n: work.counts(f"{n} orders read")
+            stack, at, by=by, reason=reason, progress=lambda n: work.counts(f"{n} orders read")
         )
         shown = ""
         if found.does_something and found.supervisor_stopped:
@@ -236,14 +227,14 @@ def _reconcile(inspector: Inspector, given: Form, session: Session) -> CommandPa
 
 def _send(stack: DeployedStack, found: Reconciliation, rate: float, work: Work) -> WorkResult:
     send_all(
-        stack, found, rate=rate, tell=lambda n: work.counts(f"{n} of {found.going} orders sent")
+        stack, found, rate=rate, progress=lambda n: work.counts(f"{n} of {found.going} orders sent")
     )
-    said = " ".join(
+    sentence = " ".join(
         [f"{count_of_orders(len(found.sent))} sent to the scheduler.", *how_to_resume(found)]
     )
     if found.error is not None:
-        return WorkResult(f"{said} {found.error}", good=False)
-    return WorkResult(said, good=True)
+        return WorkResult(f"{sentence} {found.error}", good=False)
+    return WorkResult(sentence, good=True)
 
 
 def _version(found: Reconciliation) -> str:
@@ -283,13 +274,3 @@ def _items(found: Reconciliation) -> list[Item]:
 
 def _some(orders: Sequence[RestoredOrder]) -> str:
     return ", ".join(one.order for one in orders[:SAMPLES])
-
-
-def _rate(given: Form) -> float:
-    try:
-        rate = float(given.get("rate", "").strip() or RATE)
-    except ValueError:
-        rate = 0.0
-    if not SLOWEST <= rate <= FASTEST:
-        raise InvalidArgument(f"The rate is {SLOWEST} to {FASTEST:g} per second, not {rate:g}.")
-    return rate

@@ -25,9 +25,21 @@ from roundsman_console.inspector.dead_letters.rejections import (
 from roundsman_console.inspector.dead_letters.resend import resend, resend_all, send_corrected
 from roundsman_console.inspector.errors import InspectorError
 from roundsman_console.inspector.read.stack import DeployedStack
+from roundsman_console.inspector.verbs.messages import (
+    DropDeadLetterVerb,
+    DropRejectedVerb,
+    RedriveVerb,
+)
 from roundsman_console.inspector.verbs.verb import Form
 from roundsman_console.web.commands.edits import difference, edited_body, laid_out, masked_changes
-from roundsman_console.web.commands.page import CommandPage, FormCommand, FormField, Item, not_sent
+from roundsman_console.web.commands.page import (
+    CommandPage,
+    FormCommand,
+    FormField,
+    Item,
+    not_sent,
+    page_of,
+)
 from roundsman_console.web.session import GO, Session
 
 AT_ONCE = 100
@@ -44,10 +56,10 @@ def commands_on_messages() -> dict[str, FormCommand]:
     return {
         "resend": FormCommand("rejected resend", _show_resend, _resend),
         "resend-all": FormCommand("rejected resend", _show_resend_all, _resend_all),
-        "drop-rejected": FormCommand("rejected drop", _show_drop_rejected, _drop_rejected),
-        "redrive": FormCommand("dlq redrive", _show_redrive, _redrive),
+        "drop-rejected": FormCommand(DropRejectedVerb.name, _show_drop_rejected, _drop_rejected),
+        "redrive": FormCommand(RedriveVerb.name, _show_redrive, _redrive),
         "correct": FormCommand("dlq redrive", _show_correct, _correct),
-        "drop-dead": FormCommand("dlq drop", _show_drop_dead, _drop_dead),
+        "drop-dead": FormCommand(DropDeadLetterVerb.name, _show_drop_dead, _drop_dead),
     }
 
 
@@ -200,11 +212,11 @@ def _would_be_accepted(stack: DeployedStack) -> list[Item]:
     for one in found:
         source = known.get(one.queue)
         if source is None:
-            said = Verdict.REJECTED, "it came from no queue of the stack"
+            verdict, why = Verdict.REJECTED, "it came from no queue of the stack"
         else:
             judged = judge(stack, source, one.body, now())
-            said = judged.verdict, judged.why
-        items.append(_item(one.letter.message_id, order_of(one.body), *said))
+            verdict, why = judged.verdict, judged.why
+        items.append(_item(one.letter.message_id, order_of(one.body), verdict, why))
     return items
 
 
@@ -214,17 +226,11 @@ def _show_drop_rejected(inspector: Inspector, given: Form) -> CommandPage:
 
 
 def _drop_page(stack: DeployedStack, one: Rejection, given: Form) -> CommandPage:
-    return CommandPage(
-        "drop-rejected",
-        "Delete",
-        "Deletes the rejected message for good.",
-        one.letter.message_id,
-        "message",
-        "/rejected",
-        form=given,
+    message = one.letter.message_id
+    return replace(
+        page_of(DropRejectedVerb, message, "message", "/rejected", given, "drop-rejected"),
         text=laid_out(masked_body(stack, one.body)),
         problems=[str(problem) for problem in one.problems],
-        reason="none",
     )
 
 
@@ -246,30 +252,16 @@ def _show_redrive(inspector: Inspector, given: Form) -> CommandPage:
 
 
 def _redrive_page(source: Source, given: Form) -> CommandPage:
-    return CommandPage(
-        "redrive",
-        "Send back",
-        f"Sends dead letters back to {source.name}, at most {AT_ONCE} at once. Each is assessed "
-        "first; those that would fail again stay.",
-        source.name,
-        "queue",
-        "/dead-letters",
-        (
-            FormField("only", "Only this message", hint="Its id, or the beginning of it."),
-            FormField("anyway", "Also send those that would fail again", "check"),
-        ),
-        form=given,
-        reason="none",
-    )
+    page = page_of(RedriveVerb, source.name, "queue", "/dead-letters", given, "redrive")
+    return replace(page, does=f"{page.does} At most {AT_ONCE} are sent at once.")
 
 
 def _redrive(inspector: Inspector, given: Form, session: Session) -> CommandPage:
     stack = inspector.stack
-    source = find_source(stack, given.get("queue", ""))
-    page, anyway = _redrive_page(source, given), given.get("anyway") == "yes"
-    only = given.get("only", "").strip()
-    letters = _letters(stack, source, only)
-    items = [_dead_item(stack, dead, anyway) for dead in letters]
+    verb = RedriveVerb.read_form(given)
+    source = find_source(stack, verb.queue)
+    page, letters = _redrive_page(source, given), _letters(stack, source, verb.only or "")
+    items = [_dead_item(stack, dead, verb.anyway) for dead in letters]
     version = _version(*(one.name for one in items if one.goes))
     going = sum(one.goes for one in items)
     if not (go := GO in given and session.take(given, version)):
@@ -278,11 +270,11 @@ def _redrive(inspector: Inspector, given: Form, session: Session) -> CommandPage
             page,
             sentence=not_sent(given, go) + words,
             items=items,
-            text=laid_out(masked_body(stack, letters[0].letter.body)) if only and letters else "",
+            text=laid_out(masked_body(stack, letters[0].letter.body)) if verb.only else "",
             asks=going > 0,
             shown=session.sign(given, version) if going else "",
         )
-    result = redrive(stack, Redrive(source, only or None, AT_ONCE, RATE, anyway, dry=False))
+    result = redrive(stack, Redrive(source, verb.only, AT_ONCE, RATE, verb.anyway, dry=False))
     left = len(result.candidates) - len(result.sent)
     words = f"{len(result.sent)} sent back to {source.name}, {left} left."
     if result.error is not None:
@@ -363,17 +355,11 @@ def _show_drop_dead(inspector: Inspector, given: Form) -> CommandPage:
 
 
 def _drop_dead_page(stack: DeployedStack, dead: Dead, given: Form) -> CommandPage:
-    return CommandPage(
-        "drop-dead",
-        "Delete",
-        f"Deletes the dead letter of {dead.source.name} for good.",
-        dead.letter.message_id,
-        "message",
-        "/dead-letters",
-        form=given,
+    message = dead.letter.message_id
+    return replace(
+        page_of(DropDeadLetterVerb, message, "message", "/dead-letters", given, "drop-dead"),
         text=laid_out(masked_body(stack, dead.letter.body)),
         problems=[dead.reason],
-        reason="none",
     )
 
 

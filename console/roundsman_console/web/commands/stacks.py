@@ -4,18 +4,24 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from roundsman.client import Client
-from roundsman_console.cli_errors import USAGE, ConsoleError
 from roundsman_console.inspector import Inspector
 from roundsman_console.inspector.clock import now
 from roundsman_console.inspector.dead_letters.assess import Verdict, judge, order_of
 from roundsman_console.inspector.dead_letters.queues import find_source
 from roundsman_console.inspector.inspector import WAIT
-from roundsman_console.inspector.operate.answers import send_answer, token_of_step
+from roundsman_console.inspector.operate.answers import send_answer
 from roundsman_console.inspector.operate.commands import CommandOutcome
 from roundsman_console.inspector.operate.rollback import AFTERWARDS, find_changes, go_back
-from roundsman_console.inspector.verbs.reading import read_failure, read_json
+from roundsman_console.inspector.verbs.callbacks import AnswerVerb
 from roundsman_console.inspector.verbs.verb import Form
-from roundsman_console.web.commands.page import CommandPage, FormCommand, FormField, Item, not_sent
+from roundsman_console.web.commands.page import (
+    CommandPage,
+    FormCommand,
+    FormField,
+    Item,
+    not_sent,
+    page_of,
+)
 from roundsman_console.web.session import GO, Session
 
 
@@ -65,60 +71,26 @@ def _submit(inspector: Inspector, given: Form, session: Session) -> CommandPage:
 
 
 def _show_answer(inspector: Inspector, given: Form) -> CommandPage:
-    return CommandPage(
-        "answer",
-        "Answer a callback",
-        "Sends the reply that a step waits for from an external system. The history "
-        "names the principal that sent it; Resolve also records a name and a reason.",
-        inspector.stack.name,
-        "stack",
-        "/orders",
-        (
-            FormField("order", "The order that waits"),
-            FormField("step", "Its step"),
-            FormField("token", "Or the token that the agent handed out"),
-            FormField(
-                "result", "The step succeeded: its result, as JSON", "lines", "May be empty."
-            ),
-            FormField("failed", "Or it failed for good: the type of the error", hint="One word."),
-            FormField("message", "With a failure: the error message"),
-        ),
-        form=given,
-        reason="none",
-    )
-
-
-def _token(inspector: Inspector, given: Form) -> str:
-    """Return the token of the wait that the form names."""
-    token, order, step = (given.get(name, "").strip() for name in ("token", "order", "step"))
-    if bool(token) == bool(order or step) or bool(order) != bool(step):
-        raise ConsoleError("Give either the order and its step, or a token.", USAGE)
-    return token or token_of_step(inspector.stack, order, step)
+    return page_of(AnswerVerb, inspector.stack.name, "stack", "/orders", given)
 
 
 def _answer(inspector: Inspector, given: Form, session: Session) -> CommandPage:
-    page, token = _show_answer(inspector, given), _token(inspector, given)
-    text, failed = given.get("result", "").strip(), given.get("failed", "").strip()
-    if text and failed:
-        raise ConsoleError("Give either a result or a failure.", USAGE)
-    failure = read_failure(failed or None, given.get("message", "").strip())
-    result, stack = read_json(text) if text else None, inspector.stack
-    told = send_answer(stack, token, result=result, failure=failure, wait=0, dry_run=True)
-    if told.outcome is CommandOutcome.DRY_RUN:
-        version = str(told.task.version) if told.task else ""
+    page, verb = _show_answer(inspector, given), AnswerVerb.read_form(given)
+    answered = send_answer(inspector.stack, verb, wait=0, dry_run=True)
+    if answered.outcome is CommandOutcome.DRY_RUN:
+        version = str(answered.task.version) if answered.task else ""
         if not (go := GO in given and session.take(given, version)):
-            words = not_sent(given, go) + told.sentence
+            words = not_sent(given, go) + answered.sentence
             return replace(page, sentence=words, asks=True, shown=session.sign(given, version))
-        told = send_answer(stack, token, result=result, failure=failure, wait=WAIT)
-    refused = told.outcome is CommandOutcome.REFUSED
-    back = f"/orders/{told.reply.task_id}"
+        answered = send_answer(inspector.stack, verb, wait=WAIT)
+    refused = answered.outcome is CommandOutcome.REFUSED
     return replace(
         page,
-        sentence=told.sentence,
+        sentence=answered.sentence,
         refused=refused,
         done=not refused,
-        about=told.reply.task_id,
-        back=back,
+        about=answered.reply.task_id,
+        back=f"/orders/{answered.reply.task_id}",
     )
 
 
