@@ -11,7 +11,7 @@ from roundsman.errors import SchemaTooNew
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import DAY, MINUTE, SECOND
 from roundsman.model.states import TaskState
-from roundsman.model.task import PACKED_SCHEMA, StepRecord, Task
+from roundsman.model.task import PACKED_SCHEMA, Owed, StepRecord, Task
 from roundsman.ports import Saved, Superseded
 from tests.contract.samples import NOW, born, claimed, completed, order_row
 from tests.contract.test_races import together
@@ -110,6 +110,18 @@ def test_a_task_that_is_begun_again_has_its_order_for_as_long_as_it_takes(kept: 
     later = replace(loaded(kept), version=4, state=TaskState.UNDONE, ended_at=NOW + MINUTE)
     assert kept.store.save(with_due_entry(later, NOW + MINUTE), seen=3) == Saved()
     assert expiry(kept) == whole_second(NOW + MINUTE + 30 * DAY)
+
+
+def test_a_task_that_owes_something_again_has_its_order_until_that_was_sent(kept: World) -> None:
+    """So it is if a callback is answered after its undo; what is owed is sent without a read."""
+    kept.store.save(completed(born()), seen=1)
+    owed = (Owed("alert", "late_answer", 3, NOW, "charge"),)
+    late = with_due_entry(replace(loaded(kept), version=3, owed=owed), NOW + MINUTE)
+    assert kept.store.save(late, seen=2) == Saved()
+    assert expiry(kept) is None
+    assert kept.store.clear_owed(without_owed(late, NOW + MINUTE)) == Saved()
+    assert expiry(kept) == whole_second(NOW + MINUTE + 30 * DAY)
+    assert loaded(kept).order_expires
 
 
 def test_it_is_begun_again_with_its_order_after_orders_are_kept_for_ever(kept: World) -> None:

@@ -36,6 +36,7 @@ write of the record changes about them is in one transaction with it.
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from roundsman.aws.dynamodb.codec import (
@@ -471,6 +472,8 @@ class DynamoStore:
         The failure group of a failed task is stored as well. As with `save`, Superseded may also
         mean that this write succeeded and its answer was lost.
         """
+        # While something is owed, the order has no expiry: a `save` has taken it back.
+        task = replace(task, order_expires=False)
         of_order = self._order_write(task)
         task = with_order_expiry(task, self._retention)
         rows = [] if _is_open(task.lane) else self._row_writes(task, Division({}, task.settled))
