@@ -1,7 +1,7 @@
 """Generates the JSON schemas of the documents that commands print with --json, from their types.
 
-The types are in `roundsman_console.inspector.documents` and `roundsman_console.documents`. The
-schemas are files of the site (`tools.docs_site`): `schemas/bulk-ls.json` is that of
+The types are in the modules `documents` of `roundsman_console` and its packages. The schemas are
+files of the site (`tools.docs_site`): `schemas/bulk-ls.json` is that of
 `roundsman bulk ls`.
 """
 
@@ -28,22 +28,20 @@ from typing import (
 
 from roundsman.model.events import CommandKind
 from roundsman_console import documents as console
-from roundsman_console.inspector.documents import (
-    agents,
-    alert_messages,
-    alerts,
-    bulk,
-    dead_letters,
-    doctor,
-    groups,
-    preflight,
-    recovery,
-    smoke,
-    stats,
-    tasks,
-)
-from roundsman_console.inspector.documents.constraints import Instant, Keyword
-from roundsman_console.inspector.verbs import VERBS
+from roundsman_console.agent import documents as agents
+from roundsman_console.alert import documents as alerts
+from roundsman_console.alert import messages as alert_messages
+from roundsman_console.bulk import documents as bulk
+from roundsman_console.constraints import Instant, Keyword
+from roundsman_console.dead_letter import documents as dead_letters
+from roundsman_console.doctor import documents as doctor
+from roundsman_console.group import documents as groups
+from roundsman_console.order import documents as tasks
+from roundsman_console.preflight import documents as preflight
+from roundsman_console.reconcile import documents as recovery
+from roundsman_console.smoke import documents as smoke
+from roundsman_console.stack import documents as stats
+from roundsman_console.verbs.declared import VERBS
 from tools.field_pages import docstrings
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"

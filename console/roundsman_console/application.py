@@ -13,8 +13,8 @@ from roundsman.model.json import parse_json
 from roundsman.model.task import TASK_ID
 from roundsman.submission.events import ORDER_ID, EventReader
 from roundsman_console.cli_errors import ConsoleError
-from roundsman_console.inspector.clock import now
-from roundsman_console.inspector.errors import InspectorError
+from roundsman_console.clock import now
+from roundsman_console.errors import InspectorError
 
 REGISTRY = Path("layers") / "workflows" / "workflows" / "registry.py"
 SMOKE_EVENTS = Path("events") / "smoke"

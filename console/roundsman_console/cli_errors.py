@@ -12,8 +12,7 @@ from botocore.parsers import ResponseParserError
 from rich.console import Console
 
 from roundsman.errors import RoundsmanError
-from roundsman_console.hints import hint
-from roundsman_console.inspector.errors import (
+from roundsman_console.errors import (
     AgentOnHold,
     InspectorError,
     Interrupted,
@@ -26,6 +25,7 @@ from roundsman_console.inspector.errors import (
     UnknownOrder,
     sentence_of,
 )
+from roundsman_console.hints import hint
 
 FAILED, USAGE, NOT_FOUND, UNCONFIRMED, INTERRUPTED = 1, 2, 3, 4, 130
 

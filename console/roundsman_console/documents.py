@@ -1,11 +1,11 @@
 """The types of the JSON documents that only the command line makes.
 
-The other types are in `roundsman_console.inspector.documents`.
+The other types are in the module `documents` of each package.
 """
 
 from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
 
-from roundsman_console.inspector.documents.constraints import Count, Date, Duration, Keyword
+from roundsman_console.constraints import Count, Date, Duration, Keyword
 
 # --- submit and export -------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Mapping
 from contextvars import ContextVar
 
-from roundsman_console.inspector.sanitize import inert
+from roundsman_console.sanitize import inert
 
 _stack: ContextVar[str | None] = ContextVar("stack", default=None)
 

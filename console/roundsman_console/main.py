@@ -53,9 +53,9 @@ def _fast_import(module: str) -> Iterator[None]:
 class LazyCommand(TyperCommand):
     """A command, or a group of commands, that is listed without its module.
 
-    `target` is `module:attribute` in `roundsman_console.cli`: a function or a typer.Typer.
-    `summary` is the first paragraph of its help. `heading` is the group that lists it in
-    `roundsman --help`.
+    `target` is `module:attribute` in `roundsman_console`: a function or a typer.Typer. Without an
+    attribute it is the function `name_command`. `summary` is the first paragraph of its help.
+    `heading` is the group that lists it in `roundsman --help`.
     """
 
     def __init__(self, heading: str, name: str, target: str, summary: str) -> None:
@@ -65,8 +65,10 @@ class LazyCommand(TyperCommand):
     def load(self) -> TyperCommand | TyperGroup:
         """Import the command."""
         module, _, attribute = self.target.partition(":")
-        with _fast_import(f"roundsman_console.cli.{module}"):
-            found = getattr(import_module(f"roundsman_console.cli.{module}"), attribute)
+        with _fast_import(f"roundsman_console.{module}"):
+            found = getattr(
+                import_module(f"roundsman_console.{module}"), attribute or f"{self.name}_command"
+            )
         if isinstance(found, typer.Typer):
             return get_group(found)
         single = typer.Typer(add_completion=False)
@@ -133,22 +135,49 @@ _LISTED: Final = {
     },
 }
 """The commands in the order of the help, each with the first paragraph of its own help."""
-_TARGETS: Final = {
-    "add": "add:add_app",
-    "local": "local:local_app",
-    "groups": "groups:groups_app",
-    "bulk": "bulk:bulk_app",
-    "rejected": "rejected:rejected_app",
-    "dlq": "dlq:dlq_app",
-    "release": "hold:release_command",
-    **{
-        name: f"operate:{name}_command"
-        for name in ("resubmit", "undo", "cancel", "resolve", "extend", "run")
-    },
+_MODULES: Final = {
+    "init": "project.init_command",
+    "add": "project.add_command:add_app",
+    "check": "check.command",
+    "upgrade": "project.upgrade_command",
+    "local": "local.command:local_app",
+    "services": "cli.services",
+    "submit": "order.submit_command",
+    "preflight": "preflight.command",
+    "smoke": "smoke.command",
+    "show": "order.show_command",
+    "ls": "orders.ls_command",
+    "timeline": "order.timeline_command",
+    "why": "order.why_command",
+    "stats": "stack.stats_command",
+    "watch": "stack.watch_command",
+    "export": "orders.export_command",
+    "alerts": "alert.command",
+    "groups": "group.command:groups_app",
+    "agents": "agent.command",
+    "doctor": "doctor.command",
+    "cost": "cost.command",
+    "ui": "web.command",
+    "resubmit": "order.verb_commands",
+    "undo": "order.verb_commands",
+    "cancel": "order.verb_commands",
+    "resolve": "order.verb_commands",
+    "extend": "order.verb_commands",
+    "run": "order.verb_commands",
+    "answer": "callback.command",
+    "erase": "order.erase_command",
+    "bulk": "bulk.command:bulk_app",
+    "rejected": "dead_letter.rejected_command:rejected_app",
+    "dlq": "dead_letter.dlq_command:dlq_app",
+    "hold": "agent.hold_command",
+    "release": "agent.hold_command",
+    "reconcile": "reconcile.command",
+    "rollback": "stack.rollback_command",
 }
-"""Where a command is that is not `name_command` in a module of its name."""
+"""The module of each command in `roundsman_console`, and its attribute if that is not
+`name_command`."""
 COMMANDS: Final = tuple(
-    LazyCommand(heading, name, _TARGETS.get(name, f"{name}:{name}_command"), summary)
+    LazyCommand(heading, name, _MODULES[name], summary)
     for heading, listed in _LISTED.items()
     for name, summary in listed.items()
 )

@@ -1,10 +1,13 @@
-"""Text from outside as cells of tables, which are never parsed as markup."""
+"""Text from outside, made safe to print: no terminal escapes and no invisible characters."""
 
-from rich.text import Text
+import unicodedata
 
-from roundsman_console.inspector.sanitize import inert
+_INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
 
 
-def plain(text: object, style: str = "") -> Text:
-    """Return the result of `inert` as a table cell."""
-    return Text(inert(text), style=style)
+def inert(text: object) -> str:
+    """Replace control characters and invisible characters by `?`.
+
+    Without them, the text cannot send escape sequences to a terminal or hide a part of itself.
+    """
+    return "".join("?" if unicodedata.category(c) in _INVISIBLE else c for c in str(text))

@@ -8,7 +8,7 @@ from datetime import timedelta
 from rich.console import Console
 
 from roundsman.model.instants import EPOCH, clock_time
-from roundsman_console.inspector.sanitize import inert
+from roundsman_console.sanitize import inert
 
 UNLIMITED = 10_000  # columns; a table takes no more than its content needs
 

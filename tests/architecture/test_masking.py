@@ -21,7 +21,7 @@ def sources() -> dict[str, str]:
 
 def test_a_view_of_a_task_is_made_from_the_task_as_it_is_shown() -> None:
     makers = {name: text for name, text in sources().items() if MAKES_A_VIEW.search(text)}
-    assert "console/roundsman_console/cli/show.py" in makers
+    assert "console/roundsman_console/order/show_command.py" in makers
     forgotten = [
         name
         for name, text in makers.items()

@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from roundsman_console.application import application_events
 from roundsman_console.inspector import Inspector
-from roundsman_console.inspector.read.stack import find_stack
+from roundsman_console.stack.stack import find_stack
 from roundsman_console.web.application import Console, Values
 from roundsman_testing.stack import Clock, Services, Stack
 from tests.browser.desk import Desk, served, started_chromium
@@ -32,7 +32,7 @@ FAST = dict.fromkeys(
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A dry run of a few orders is shown at once, however slow the machine is."""
-    monkeypatch.setattr("roundsman_console.web.commands.dry_runs.PATIENCE", 600)
+    monkeypatch.setattr("roundsman_console.bulk.dry_run_pages.PATIENCE", 600)
 
 
 @pytest.fixture(scope="package")

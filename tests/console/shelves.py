@@ -10,8 +10,8 @@ from roundsman.model.failure import failure_of
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError, StepRecord, Task, Termination
 from roundsman.ports import DueEntry, Member
-from roundsman_console.inspector.read.stack import DeployedStack
-from roundsman_console.inspector.read.task_records import Loaded
+from roundsman_console.orders.task_records import Loaded
+from roundsman_console.stack.stack import DeployedStack
 from tests.console.step_samples import AT, plan
 
 DECLINED = StepError("CardDeclined", "POST answered 402")

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from roundsman_console.arguments import read_name
 from roundsman_console.cli_errors import USAGE, ConsoleError, exit_code
-from roundsman_console.inspector.errors import InvalidArgument
-from roundsman_console.inspector.verbs.reading import read_duration, read_result
+from roundsman_console.errors import InvalidArgument
+from roundsman_console.verbs.actor import read_name
+from roundsman_console.verbs.reading import read_duration, read_result
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import pytest
 
+from roundsman_console.dead_letter.correct import corrected
+from roundsman_console.errors import UncorrectableMessage
 from roundsman_console.inspector import InvalidArgument
-from roundsman_console.inspector.dead_letters.correct import corrected
-from roundsman_console.inspector.errors import UncorrectableMessage
 
 BODY = json.dumps({"a": 1, "lines": [{"quantity": 2}, {"quantity": 3}], "name": "x"})
 

@@ -4,18 +4,18 @@ from collections.abc import Callable, Iterable
 
 import pytest
 
-from roundsman_console.inspector.doctor.catalog import CATALOG
-from roundsman_console.inspector.doctor.queues import MappingFact, dead_letters, rejected, unread
-from roundsman_console.inspector.doctor.report import Finding
-from roundsman_console.inspector.doctor.stack import (
+from roundsman_console.alert.subscriptions import Subscriptions
+from roundsman_console.doctor.catalog import CATALOG
+from roundsman_console.doctor.documents import FindingKind, Severity
+from roundsman_console.doctor.queues import MappingFact, dead_letters, rejected, unread
+from roundsman_console.doctor.report import Finding
+from roundsman_console.doctor.stack import (
     function_findings,
     schedule_findings,
     silent_alarm,
     table_findings,
     topic_findings,
 )
-from roundsman_console.inspector.documents.doctor import FindingKind, Severity
-from roundsman_console.inspector.read.subscriptions import Subscriptions
 
 Found = Iterable[Finding]
 

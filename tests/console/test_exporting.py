@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from roundsman.errors import CallRefused, TryAgain, UnreadableRecord
-from roundsman_console.cli.export import _export
-from roundsman_console.inspector import export
-from roundsman_console.inspector.export import Lines
-from roundsman_console.inspector.read.selection import Page, Selection, find
+from roundsman_console.orders import export
+from roundsman_console.orders.export import Lines
+from roundsman_console.orders.export_command import _export
+from roundsman_console.orders.selection import Page, Selection, find
 from tests.console.operators import Operator
 from tests.console.schemas import assert_schema
 from tests.console.shelves import Shelves, archived

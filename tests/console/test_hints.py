@@ -11,7 +11,7 @@ import typer
 from typer.testing import CliRunner
 
 from roundsman_console import hints
-from roundsman_console.arguments import StackOption
+from roundsman_console.cli.stack_option import StackOption
 from roundsman_console.cli_errors import complain
 from roundsman_console.hints import COMMANDS, hint, hinted_json, remember_stack
 from tests.console.verbs import VERBS, options_of

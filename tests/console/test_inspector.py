@@ -11,6 +11,9 @@ from botocore.exceptions import NoCredentialsError
 
 import roundsman_console.inspector as inspector_package
 from roundsman.errors import TryAgain
+from roundsman_console.agent.holds import wake_after
+from roundsman_console.agent.wake_waiting import Woken
+from roundsman_console.dead_letter.resend import ResendResult, resend_all
 from roundsman_console.inspector import (
     CommandOutcome,
     CommandResult,
@@ -23,9 +26,6 @@ from roundsman_console.inspector import (
     TaskState,
     sentence_of,
 )
-from roundsman_console.inspector.dead_letters.resend import ResendResult, resend_all
-from roundsman_console.inspector.operate.holds import wake_after
-from roundsman_console.inspector.operate.wake_waiting import Woken
 from tests.console.operators import (
     DECLINED,
     Operator,

@@ -12,10 +12,10 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from roundsman.aws.outputs import with_agents
-from roundsman_console.cli import local as cli_local
-from roundsman_console.cli.local import local_app, up_lines
 from roundsman_console.cli_errors import ConsoleError
 from roundsman_console.local import LocalAws
+from roundsman_console.local import command as cli_local
+from roundsman_console.local.command import local_app, up_lines
 from roundsman_console.local.emulator import is_healthy
 from roundsman_console.local.process import ProcessIdentity
 from roundsman_console.local.state import Instances

@@ -11,8 +11,8 @@ from roundsman.errors import Refused
 from roundsman.model.events import CommandSource, Resubmit
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError, StepRecord, Task, Termination
-from roundsman_console.cli.ls import list_reason
-from roundsman_console.cli.show import next_lines, steps_table
+from roundsman_console.order.show_command import next_lines, steps_table
+from roundsman_console.orders.ls_command import list_reason
 from tests.console.step_samples import AT, plan, task
 
 REFUSED = StepRecord(

@@ -20,11 +20,11 @@ from roundsman.aws.outputs import nested_settings
 from roundsman.client import Client
 from roundsman.model.instants import iso
 from roundsman.wire.commands import START, Command
+from roundsman_console import clock as polling
 from roundsman_console.application import application_events
+from roundsman_console.dead_letter import peek
 from roundsman_console.inspector import Inspector
-from roundsman_console.inspector import clock as polling
-from roundsman_console.inspector.dead_letters import peek
-from roundsman_console.inspector.read.stack import find_stack
+from roundsman_console.stack.stack import find_stack
 from roundsman_console.web.application import PAGES, application
 from roundsman_console.web.session import Session
 from roundsman_testing.stack import Clock, Services, Stack

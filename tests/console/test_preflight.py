@@ -16,9 +16,9 @@ import boto3
 import pytest
 from typer.testing import CliRunner, Result
 
-from roundsman_console.inspector.preflight import check_keys
 from roundsman_console.local.parameters import read_template
 from roundsman_console.main import app
+from roundsman_console.preflight.preflight import check_keys
 from roundsman_console.project import planned
 from tests.console.schemas import assert_schema
 

@@ -18,7 +18,7 @@ import roundsman
 import roundsman_console
 from roundsman import command_line as module
 from roundsman.command_line import REASON, command_line
-from roundsman_console.cli._options import TypedCommand, _typed
+from roundsman_console.cli.options import TypedCommand, _typed
 from roundsman_console.hints import hint, remember_stack
 from roundsman_console.main import loaded
 from tests.console.verbs import VERBS
@@ -36,7 +36,7 @@ IDS = (
 )
 """Those that submission accepts, and others: names come from outside too."""
 
-REMADE = {"console/roundsman_console/cli/_options.py"}
+REMADE = {"console/roundsman_console/cli/options.py"}
 """Where a command line that was typed is printed again: its own test is below."""
 
 

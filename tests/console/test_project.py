@@ -15,8 +15,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from roundsman.aws.queue_urls import agent_title
-from roundsman_console import confirm
 from roundsman_console.check.code import undefined_names
+from roundsman_console.cli import confirm
 from roundsman_console.main import app
 from roundsman_console.project import release, upgrade
 from roundsman_console.project.agents import BLOCKS_END, OUTPUTS_END

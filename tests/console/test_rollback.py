@@ -7,8 +7,8 @@ import pytest
 from botocore.exceptions import ClientError
 
 from roundsman.aws.outputs import LIVE
-from roundsman_console.inspector.operate import rollback
-from roundsman_console.inspector.read.stack import find_stack
+from roundsman_console.stack import rollback
+from roundsman_console.stack.stack import find_stack
 from tests.console.operators import Operator
 
 FUNCTIONS = ("Submission", "Scheduler", "Supervisor", "Inventory", "Payment", "Shipping", "Mail")

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError, StepRecord, Task, Termination
 from roundsman_console.cli_errors import USAGE, ConsoleError, exit_code
-from roundsman_console.filters import read_selection
 from roundsman_console.inspector import InvalidArgument
-from roundsman_console.inspector.read import selection
-from roundsman_console.inspector.read.selection import Page, Selection, find, matches
+from roundsman_console.orders import selection
+from roundsman_console.orders.filters import read_selection
+from roundsman_console.orders.selection import Page, Selection, find, matches
 from tests.console.shelves import DECLINED, Shelves, archived, open_task
 from tests.console.step_samples import AT
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from roundsman_console.inspector import smoke
+from roundsman_console.smoke import smoke
 from roundsman_testing.stack import Clock, Services, Stack
 from tests.console.operators import CHARGED_LATER, DECLINED, Operator, document, operator_of
 from tests.console.schemas import assert_schema

@@ -14,10 +14,10 @@ from roundsman.engine.agent_holds import HELD
 from roundsman.model.holds import BREAKER, Hold
 from roundsman.model.states import ProcessState
 from roundsman.model.task import AfterUndo, Effect, StepError, StepRecord
-from roundsman_console.cli.show import steps_table
-from roundsman_console.inspector.views.step_text import span, step_facts
-from roundsman_console.inspector.views.step_waits import waits_of
-from roundsman_console.inspector.views.task_view import task_document
+from roundsman_console.order.show_command import steps_table
+from roundsman_console.order.step_text import span, step_facts
+from roundsman_console.order.step_waits import waits_of
+from roundsman_console.order.view import task_document
 from tests.console.step_samples import AT, CHARGE, HOLD, plan, task
 
 PROCESSED = StepRecord(process_state=ProcessState.PROCESSED)

@@ -9,9 +9,9 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from roundsman.model.holds import BREAKER, OPERATOR, Hold
-from roundsman_console.inspector.read.agents import AgentNow
+from roundsman_console.agent.reading import AgentNow
+from roundsman_console.agent.text import agents_table
 from roundsman_console.main import app
-from roundsman_console.render.agents import agents_table
 from roundsman_console.terminal import UNLIMITED, results, short_instant
 from tests.console.operators import Operator
 from tests.moto.orders import order

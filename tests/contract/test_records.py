@@ -11,8 +11,8 @@ from roundsman.engine.due import Lane, lane_key
 from roundsman.errors import TryAgain
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepRecord, Task
-from roundsman_console.inspector.read import task_records
-from roundsman_console.inspector.read.task_records import Loaded, Records
+from roundsman_console.orders import task_records
+from roundsman_console.orders.task_records import Loaded, Records
 from tests.contract.samples import NOW, born, completed, order_row
 from tests.contract.test_reads import calls_of
 from tests.contract.worlds import World

@@ -25,7 +25,7 @@ def roundsman_local(*arguments: str, folder: Path = PROJECT) -> subprocess.Compl
     command = [
         sys.executable,
         "-c",
-        "from roundsman_console.cli.local import local_app as run; run()",
+        "from roundsman_console.local.command import local_app as run; run()",
     ]
     return subprocess.run(
         [*command, *arguments], cwd=folder, capture_output=True, text=True, check=False

@@ -7,8 +7,8 @@ import pytest
 from botocore.exceptions import ClientError
 from typer.testing import CliRunner, Result
 
-from roundsman_console.inspector import clock as polling
-from roundsman_console.inspector.errors import aws_sentence
+from roundsman_console import clock as polling
+from roundsman_console.errors import aws_sentence
 from roundsman_console.main import app
 from roundsman_testing.stack import Stack
 from tests.console.operators import Patience, without_place

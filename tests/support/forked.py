@@ -22,7 +22,7 @@ SERVER = """
 import json, os, sys, traceback
 import moto.core.models, roundsman.aws.handlers.agent, roundsman.client, roundsman_console.check
 import roundsman_console.check.project, roundsman_console.template
-import roundsman_console.cli.check, roundsman_console.local, roundsman_console.main
+import roundsman_console.check.command, roundsman_console.local, roundsman_console.main
 from samtranslator.translator.transform import transform
 
 of_an_application = {"functions", "workflows", "tests"} & set(sys.modules)

@@ -8,12 +8,12 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from roundsman.model.bulk_run import RunState
-from roundsman_console.inspector.dead_letters.assess import Verdict
-from roundsman_console.inspector.documents.bulk import BulkState
-from roundsman_console.inspector.documents.commands import Outcome
-from roundsman_console.inspector.documents.constraints import Instant, Keyword
-from roundsman_console.inspector.documents.dead_letters import MessageVerdict
-from roundsman_console.inspector.operate.commands import CommandOutcome
+from roundsman_console.bulk.documents import BulkState
+from roundsman_console.constraints import Instant, Keyword
+from roundsman_console.dead_letter.assess import Verdict
+from roundsman_console.dead_letter.documents import MessageVerdict
+from roundsman_console.order.command_documents import Outcome
+from roundsman_console.order.commands import CommandOutcome
 from tools import schemas
 from tools.schemas import DOCUMENTS, files, schema_of
 

@@ -7,7 +7,7 @@ from starlette.testclient import TestClient
 
 from roundsman_console.application import application_events
 from roundsman_console.inspector import Inspector
-from roundsman_console.inspector.read.stack import find_stack
+from roundsman_console.stack.stack import find_stack
 from roundsman_console.web.application import application
 from roundsman_console.web.session import Session
 from roundsman_testing.stack import Clock, Services, Stack
@@ -19,7 +19,7 @@ from tests.web.browsers import PORT, Browser
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A dry run of a few orders is shown at once, however slow the machine is."""
-    monkeypatch.setattr("roundsman_console.web.commands.dry_runs.PATIENCE", 600)
+    monkeypatch.setattr("roundsman_console.bulk.dry_run_pages.PATIENCE", 600)
 
 
 @pytest.fixture(scope="module")

@@ -4,15 +4,15 @@ import json
 
 import pytest
 
-from roundsman_console.inspector.errors import InvalidArgument
-from roundsman_console.inspector.read.masks import MASK
-from roundsman_console.web.commands.edits import (
+from roundsman_console.dead_letter.edits import (
     DiffLine,
     difference,
     edited_body,
     laid_out,
     masked_changes,
 )
+from roundsman_console.errors import InvalidArgument
+from roundsman_console.order.masks import MASK
 
 REAL = {"orderId": "o-1", "token": "tok_1", "lines": [{"sku": "A", "card": "c1"}, {"sku": "B"}]}
 SHOWN = {**REAL, "token": MASK, "lines": [{"sku": "A", "card": MASK}, {"sku": "B"}]}

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from roundsman_console.web.application import PAGES
-from roundsman_console.web.commands.registry import COMMANDS
+from roundsman_console.web.registry import COMMANDS
 from tests.console.verbs import VERBS
 
 SHOWN: Mapping[str, str] = {

@@ -6,7 +6,7 @@ from datetime import timedelta
 from roundsman.model.instants import SECOND
 from roundsman.model.states import ProcessState
 from roundsman.model.task import StepRecord, Task
-from roundsman_console.web.forecast import forecast
+from roundsman_console.orders.forecast import forecast
 from tests.support.machine_world import T0, World, plan, step
 
 PLAN = plan(step("a"), step("b", "a"), complete_within=timedelta(seconds=40))

@@ -122,7 +122,7 @@ def test_orders_are_filtered_as_on_the_command_line(declined: Browser) -> None:
 def test_a_list_goes_on_with_its_next_page(
     browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("roundsman_console.web.pages.orders.ON_A_PAGE", 2)
+    monkeypatch.setattr("roundsman_console.orders.page.ON_A_PAGE", 2)
     browser.operator.world.submit(*(order(f"ord-{n}") for n in range(3)))
     browser.operator.world.run()
     first = browser.html("/orders?state=Completed")

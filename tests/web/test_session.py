@@ -7,7 +7,7 @@ from httpx2 import Response
 from starlette.testclient import TestClient
 
 from roundsman_console.inspector import Inspector
-from roundsman_console.inspector.read.stack import DeployedStack
+from roundsman_console.stack.stack import DeployedStack
 from roundsman_console.web.application import application
 from roundsman_console.web.session import FORM_TOKEN, SECURITY_HEADERS, Session
 from tests.web.browsers import PORT, text_of

@@ -9,14 +9,14 @@ from roundsman.model.holds import OPERATOR, Hold
 from roundsman.model.instants import MINUTE, SECOND, second
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError, StepRecord, Task, Termination
+from roundsman_console.alert.standing import StandingAlert
 from roundsman_console.inspector import Inspector
-from roundsman_console.inspector.read.stack import DeployedStack
-from roundsman_console.inspector.views.standing_alerts import StandingAlert
+from roundsman_console.order.page import StepRow, fold
+from roundsman_console.orders.reasons import reason_of
+from roundsman_console.stack.overview_page import worst_first
+from roundsman_console.stack.stack import DeployedStack
 from roundsman_console.web import remembered
 from roundsman_console.web.drawings.gantt import bars
-from roundsman_console.web.pages.order import StepRow, fold
-from roundsman_console.web.pages.overview import worst_first
-from roundsman_console.web.reasons import reason_of
 from roundsman_console.web.remembered import Remembered
 from tests.support.machine_world import T0, World, plan, step
 

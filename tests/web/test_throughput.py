@@ -8,8 +8,9 @@ import pytest
 
 from roundsman.model.instants import MINUTE
 from roundsman.model.states import TaskState
-from roundsman_console.inspector.read.stack import DeployedStack
-from roundsman_console.inspector.read.throughput import (
+from roundsman_console.agent import page as agents
+from roundsman_console.stack.stack import DeployedStack
+from roundsman_console.stack.throughput import (
     ENDS,
     HOUR,
     PERIOD,
@@ -19,7 +20,6 @@ from roundsman_console.inspector.read.throughput import (
     read_attempt_times,
 )
 from roundsman_console.web.drawings.chart import HEIGHT, WIDTH, chart
-from roundsman_console.web.pages import agents
 from tests.web.browsers import Browser
 from tests.web.test_requests_to_aws import requests_counted
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
+from roundsman_console.errors import InspectorError
 from roundsman_console.inspector import Inspector
-from roundsman_console.inspector.errors import InspectorError
 from roundsman_console.web import server
 from roundsman_console.web.session import Session
 from tests.console.operators import Operator

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from roundsman.errors import TryAgain
-from roundsman_console.inspector.errors import InspectorError, NotFound
+from roundsman_console.errors import InspectorError, NotFound
 from roundsman_console.web import work as works
 from roundsman_console.web.work import BROKEN, Work, WorkResult, Works, works_of
 from tests.web.browsers import Browser

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from roundsman.errors import RoundsmanError
 from roundsman_console.cli_errors import FAILED, sentences
-from roundsman_console.inspector.errors import sentence_of
+from roundsman_console.errors import sentence_of
 from roundsman_console.local.process import stopped_by_signals
 from tools.demo.report import as_json as report_json
 from tools.demo.report import print_summary

@@ -2,12 +2,12 @@
 
 from tools.mutants.mutant import Mutant
 
-RESENDING = "console/roundsman_console/inspector/dead_letters/resend.py"
+RESENDING = "console/roundsman_console/dead_letter/resend.py"
 
 LETTERS = (
     Mutant(
         name="looking-moves-nothing",
-        file="console/roundsman_console/inspector/dead_letters/queues.py",
+        file="console/roundsman_console/dead_letter/queues.py",
         old='if "RedrivePolicy" in found:',
         new='if "RedrivePolicy" not in _ASKED:',
         tests=(
@@ -17,7 +17,7 @@ LETTERS = (
     ),
     Mutant(
         name="what-was-looked-at-is-let-go",
-        file="console/roundsman_console/inspector/dead_letters/peek.py",
+        file="console/roundsman_console/dead_letter/peek.py",
         old="held = list(self._held.values())",
         new="held: list[str] = []",
         tests=(
@@ -45,7 +45,7 @@ LETTERS = (
     ),
     Mutant(
         name="a-dead-letter-is-sent-before-it-is-deleted",
-        file="console/roundsman_console/inspector/dead_letters/redrive.py",
+        file="console/roundsman_console/dead_letter/redrive.py",
         old="send_back(stack.sqs, source.url, letter)\n    look.delete(letter)\n",
         new="look.delete(letter)\n    send_back(stack.sqs, source.url, letter)\n",
         tests=("tests/console/test_dlq.py::test_what_is_interrupted_loses_nothing",),
@@ -53,7 +53,7 @@ LETTERS = (
     ),
     Mutant(
         name="more-than-one-dead-letter-is-only-listed",
-        file="console/roundsman_console/inspector/dead_letters/redrive.py",
+        file="console/roundsman_console/dead_letter/redrive.py",
         old="wanted.dry and len(candidates) > 1",
         new="wanted.dry and not candidates",
         tests=(

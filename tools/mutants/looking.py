@@ -5,7 +5,7 @@ from tools.mutants.mutant import Mutant
 LOOKING = (
     Mutant(
         name="a-start-waits-only-where-messages-wait",
-        file="console/roundsman_console/inspector/views/step_waits.py",
+        file="console/roundsman_console/order/step_waits.py",
         old='        if not behind and self.waiting == 0:\n            return ""\n',
         new="",
         tests=(
@@ -15,7 +15,7 @@ LOOKING = (
     ),
     Mutant(
         name="only-performs-get-time-back",
-        file="console/roundsman_console/inspector/views/step_waits.py",
+        file="console/roundsman_console/order/step_waits.py",
         old="moves = operation_of(record) == PERFORM and self.task.ending is None",
         new="moves = True",
         tests=(
@@ -25,7 +25,7 @@ LOOKING = (
     ),
     Mutant(
         name="a-wish-is-no-read-mark",
-        file="console/roundsman_console/inspector/read/queues.py",
+        file="console/roundsman_console/stack/queues.py",
         old="for key, mark in marks.items() if is_read_mark(key)}",
         new="for key, mark in marks.items()}",
         tests=(
@@ -35,7 +35,7 @@ LOOKING = (
     ),
     Mutant(
         name="a-backlog-is-listed-once",
-        file="console/roundsman_console/inspector/views/standing_alerts.py",
+        file="console/roundsman_console/alert/standing.py",
         old="if not (behind and one.about in _ALARMS_OF_A_BACKLOG)",
         new="if one",
         tests=(
@@ -45,7 +45,7 @@ LOOKING = (
     ),
     Mutant(
         name="cursor-of-its-own-filter",
-        file="console/roundsman_console/inspector/read/cursors.py",
+        file="console/roundsman_console/orders/cursors.py",
         old="    if of != mark:",
         new="    if False:",
         tests=(
@@ -55,7 +55,7 @@ LOOKING = (
     ),
     Mutant(
         name="entries-of-one-instant-in-order",
-        file="console/roundsman_console/inspector/read/selection.py",
+        file="console/roundsman_console/orders/selection.py",
         old="sorted(task_id for _, task_id in alike)",
         new="[task_id for _, task_id in alike]",
         tests=(
@@ -65,7 +65,7 @@ LOOKING = (
     ),
     Mutant(
         name="a-page-has-a-budget",
-        file="console/roundsman_console/inspector/read/selection.py",
+        file="console/roundsman_console/orders/selection.py",
         old="min(many, AT_ONCE, budget - looked)",
         new="min(many, AT_ONCE)",
         tests=(
@@ -75,7 +75,7 @@ LOOKING = (
     ),
     Mutant(
         name="the-record-not-the-index",
-        file="console/roundsman_console/inspector/read/selection.py",
+        file="console/roundsman_console/orders/selection.py",
         old="        and selection.group in (None, task.failure)\n",
         new="",
         tests=(
@@ -85,7 +85,7 @@ LOOKING = (
     ),
     Mutant(
         name="unprocessed-keys",
-        file="console/roundsman_console/inspector/read/task_records.py",
+        file="console/roundsman_console/orders/task_records.py",
         old='wanted = page.get("UnprocessedKeys") or {}',
         new="wanted = {}",
         tests=(
@@ -95,7 +95,7 @@ LOOKING = (
     ),
     Mutant(
         name="a-stopped-export-reports-how-far-it-came",
-        file="console/roundsman_console/inspector/export.py",
+        file="console/roundsman_console/orders/export.py",
         old="replace(progress, stopped=str(error))",
         new="replace(progress, cursor=after, stopped=str(error))",
         tests=(
@@ -105,7 +105,7 @@ LOOKING = (
     ),
     Mutant(
         name="results-are-not-exported",
-        file="console/roundsman_console/inspector/export.py",
+        file="console/roundsman_console/orders/export.py",
         old='_without("result", step)',
         new='_without("no such", step)',
         tests=(

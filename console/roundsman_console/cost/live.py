@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 import boto3
 
+from roundsman_console.clock import now
 from roundsman_console.cost.prices import Prices
 from roundsman_console.cost.usage import Spent, sizes_of, spent_of
-from roundsman_console.inspector.clock import now
-from roundsman_console.inspector.read.stack import DeployedStack
-from roundsman_console.inspector.stack_resources import stack_resources
-from roundsman_console.inspector.verbs.reading import read_duration
+from roundsman_console.stack.resources import stack_resources
+from roundsman_console.stack.stack import DeployedStack
+from roundsman_console.verbs.reading import read_duration
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient

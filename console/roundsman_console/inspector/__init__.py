@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from roundsman.definition.plan import Plan
     from roundsman.model.states import ProcessState, TaskState
     from roundsman.model.task import Task
-    from roundsman_console.inspector.errors import (
+    from roundsman_console.agent.reading import AgentNow
+    from roundsman_console.errors import (
         InspectorError,
         Interrupted,
         InvalidArgument,
@@ -26,43 +27,42 @@ if TYPE_CHECKING:
         Unconfirmed,
         sentence_of,
     )
+    from roundsman_console.group.reading import GroupNow
     from roundsman_console.inspector.inspector import Inspector
-    from roundsman_console.inspector.operate.commands import CommandOutcome, CommandResult
-    from roundsman_console.inspector.operate.corrections import InputChange, InputCorrection
-    from roundsman_console.inspector.read.agents import AgentNow
-    from roundsman_console.inspector.read.groups import GroupNow
-    from roundsman_console.inspector.read.queues import Queue
-    from roundsman_console.inspector.read.selection import Page, Selection
-    from roundsman_console.inspector.read.stack import DeployedStack
-    from roundsman_console.inspector.views.diagnosis import Diagnosis
-    from roundsman_console.inspector.views.stats import Stats
-    from roundsman_console.inspector.views.task_events import Happening
+    from roundsman_console.order.commands import CommandOutcome, CommandResult
+    from roundsman_console.order.corrections import InputChange, InputCorrection
+    from roundsman_console.order.diagnosis import Diagnosis
+    from roundsman_console.order.timeline import Happening
+    from roundsman_console.orders.selection import Page, Selection
+    from roundsman_console.stack.queues import Queue
+    from roundsman_console.stack.stack import DeployedStack
+    from roundsman_console.stack.stats import Stats
 
 _HOMES = {
-    "AgentNow": "roundsman_console.inspector.read.agents",
-    "CommandOutcome": "roundsman_console.inspector.operate.commands",
-    "CommandResult": "roundsman_console.inspector.operate.commands",
-    "DeployedStack": "roundsman_console.inspector.read.stack",
-    "Diagnosis": "roundsman_console.inspector.views.diagnosis",
-    "GroupNow": "roundsman_console.inspector.read.groups",
-    "Happening": "roundsman_console.inspector.views.task_events",
-    "InputChange": "roundsman_console.inspector.operate.corrections",
-    "InputCorrection": "roundsman_console.inspector.operate.corrections",
+    "AgentNow": "roundsman_console.agent.reading",
+    "CommandOutcome": "roundsman_console.order.commands",
+    "CommandResult": "roundsman_console.order.commands",
+    "DeployedStack": "roundsman_console.stack.stack",
+    "Diagnosis": "roundsman_console.order.diagnosis",
+    "GroupNow": "roundsman_console.group.reading",
+    "Happening": "roundsman_console.order.timeline",
+    "InputChange": "roundsman_console.order.corrections",
+    "InputCorrection": "roundsman_console.order.corrections",
     "Inspector": "roundsman_console.inspector.inspector",
-    "InspectorError": "roundsman_console.inspector.errors",
-    "Interrupted": "roundsman_console.inspector.errors",
-    "InvalidArgument": "roundsman_console.inspector.errors",
-    "NotFound": "roundsman_console.inspector.errors",
-    "Page": "roundsman_console.inspector.read.selection",
+    "InspectorError": "roundsman_console.errors",
+    "Interrupted": "roundsman_console.errors",
+    "InvalidArgument": "roundsman_console.errors",
+    "NotFound": "roundsman_console.errors",
+    "Page": "roundsman_console.orders.selection",
     "Plan": "roundsman.definition.plan",
     "ProcessState": "roundsman.model.states",
-    "Queue": "roundsman_console.inspector.read.queues",
-    "Selection": "roundsman_console.inspector.read.selection",
-    "Stats": "roundsman_console.inspector.views.stats",
+    "Queue": "roundsman_console.stack.queues",
+    "Selection": "roundsman_console.orders.selection",
+    "Stats": "roundsman_console.stack.stats",
     "Task": "roundsman.model.task",
     "TaskState": "roundsman.model.states",
-    "Unconfirmed": "roundsman_console.inspector.errors",
-    "sentence_of": "roundsman_console.inspector.errors",
+    "Unconfirmed": "roundsman_console.errors",
+    "sentence_of": "roundsman_console.errors",
 }
 
 __all__ = [

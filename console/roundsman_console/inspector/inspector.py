@@ -10,27 +10,26 @@ from roundsman.model.events import HistoryRow
 from roundsman.model.json import Json
 from roundsman.model.task import Task
 from roundsman.submission.events import EventReader
-from roundsman_console.inspector.alerts import StandingAlerts, read_standing
-from roundsman_console.inspector.clock import now
-from roundsman_console.inspector.dead_letters.browse import DeadQueue, look_at
-from roundsman_console.inspector.doctor.doctor import Doctor
-from roundsman_console.inspector.doctor.report import Report
-from roundsman_console.inspector.operate.commands import CommandResult, send_command
-from roundsman_console.inspector.operate.corrections import InputCorrection
-from roundsman_console.inspector.operate.erasure import erase_order
-from roundsman_console.inspector.operate.holds import (
+from roundsman_console.agent.holds import (
     HoldRelease,
     HoldResult,
     hold_agent,
     release_agent,
 )
-from roundsman_console.inspector.read.agents import AgentNow, find_agent, find_agents
-from roundsman_console.inspector.read.groups import GroupNow, find_group, list_groups
-from roundsman_console.inspector.read.lookup import find_shown, shown_tasks
-from roundsman_console.inspector.read.queues import Queue, find_queues
-from roundsman_console.inspector.read.selection import BUDGET, Page, Selection, find
-from roundsman_console.inspector.read.stack import DeployedStack, find_stack
-from roundsman_console.inspector.verbs.orders import (
+from roundsman_console.agent.reading import AgentNow, find_agent, find_agents
+from roundsman_console.alert.reading import StandingAlerts, read_standing
+from roundsman_console.clock import now
+from roundsman_console.dead_letter.browse import DeadQueue, look_at
+from roundsman_console.doctor.doctor import Doctor
+from roundsman_console.doctor.report import Report
+from roundsman_console.group.reading import GroupNow, find_group, list_groups
+from roundsman_console.order.commands import CommandResult, send_command
+from roundsman_console.order.corrections import InputCorrection
+from roundsman_console.order.diagnosis import Diagnosis
+from roundsman_console.order.erasure import erase_order
+from roundsman_console.order.lookup import find_shown, shown_tasks
+from roundsman_console.order.timeline import Happening, happenings
+from roundsman_console.order.verbs import (
     CancelVerb,
     ExtendVerb,
     OrderVerb,
@@ -39,11 +38,12 @@ from roundsman_console.inspector.verbs.orders import (
     RunVerb,
     UndoVerb,
 )
-from roundsman_console.inspector.verbs.verb import once
-from roundsman_console.inspector.views.diagnosis import Diagnosis
-from roundsman_console.inspector.views.stats import Stats, read_stats
-from roundsman_console.inspector.views.task_events import Happening, happenings
-from roundsman_console.inspector.views.why import why
+from roundsman_console.order.why import why
+from roundsman_console.orders.selection import BUDGET, Page, Selection, find
+from roundsman_console.stack.queues import Queue, find_queues
+from roundsman_console.stack.stack import DeployedStack, find_stack
+from roundsman_console.stack.stats import Stats, read_stats
+from roundsman_console.verbs.verb import once
 
 WAIT = 15.0
 """The default for the number of seconds to wait for the outcome of a command."""

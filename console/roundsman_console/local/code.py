@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from roundsman.aws.outputs import LIVE
 from roundsman_console.cli_errors import ConsoleError
-from roundsman_console.inspector.stack_resources import ENGINE, stack_resources
 from roundsman_console.local.deploy import emulator_session
 from roundsman_console.local.parameters import blocks_of, read_template
 from roundsman_console.local.state import LocalRecord
+from roundsman_console.stack.resources import ENGINE, stack_resources
 
 if TYPE_CHECKING:
     from mypy_boto3_lambda.type_defs import LayerVersionContentInputTypeDef

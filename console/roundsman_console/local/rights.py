@@ -14,9 +14,9 @@ from dataclasses import replace
 from json import dumps
 from typing import TYPE_CHECKING, cast
 
-from roundsman_console.inspector.stack_resources import stack_resources
 from roundsman_console.local.deploy import emulator_errors, emulator_session
 from roundsman_console.local.state import LocalFiles, LocalRecord
+from roundsman_console.stack.resources import stack_resources
 
 if TYPE_CHECKING:
     from mypy_boto3_iam import IAMClient

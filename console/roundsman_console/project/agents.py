@@ -6,7 +6,7 @@ from pathlib import Path
 
 from roundsman.aws.queue_urls import agent_title
 from roundsman_console.cli_errors import ConsoleError
-from roundsman_console.inspector.errors import InvalidArgument
+from roundsman_console.errors import InvalidArgument
 from roundsman_console.project.files import fill, part
 from roundsman_console.project.names import check_agent
 from roundsman_console.project.template import read_names

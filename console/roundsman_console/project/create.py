@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from roundsman_console.inspector.errors import InvalidArgument
+from roundsman_console.errors import InvalidArgument
 from roundsman_console.project.agents import TEMPLATE, agent_files, code_of, with_agent
 from roundsman_console.project.files import (
     fill,

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable
 
 from roundsman.aws.queue_urls import agent_title
-from roundsman_console.inspector.errors import InvalidArgument
+from roundsman_console.errors import InvalidArgument
 
 LONGEST_STACK = 32  # what the templates accept: with an agent's queue, SQS's 80 characters
 PRODUCTION = "-prod"

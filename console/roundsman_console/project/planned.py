@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from roundsman_console.application import application_workflows
 from roundsman_console.cli_errors import ConsoleError
-from roundsman_console.inspector.preflight import PlannedStack
 from roundsman_console.local.parameters import Declared, blocks_of, read_template
+from roundsman_console.preflight.preflight import PlannedStack
 
 if TYPE_CHECKING:  # it needs the packages of the extra `testing`
     from roundsman_console.template import Document

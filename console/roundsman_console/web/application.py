@@ -20,25 +20,24 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from roundsman_console.agent import page as agents
+from roundsman_console.bulk import dry_run_pages as dry_runs
+from roundsman_console.bulk import page as bulk
 from roundsman_console.cli_errors import USAGE, ConsoleError
+from roundsman_console.cost import page as cost
+from roundsman_console.dead_letter import page as dead_letters
+from roundsman_console.doctor import page as doctor
+from roundsman_console.errors import InvalidArgument, NotFound, sentence_of
+from roundsman_console.group import page as groups
 from roundsman_console.inspector import Inspector
-from roundsman_console.inspector.errors import InvalidArgument, NotFound, sentence_of
-from roundsman_console.web.commands import dry_runs, registry
+from roundsman_console.order import page as order
+from roundsman_console.orders import export_page as export
+from roundsman_console.orders import page as orders
+from roundsman_console.stack import overview_page as overview
+from roundsman_console.web import registry
+from roundsman_console.web import work_page as work
+from roundsman_console.web import workflows_page as workflows
 from roundsman_console.web.live import LIVE_SECONDS, live_events
-from roundsman_console.web.pages import (
-    agents,
-    bulk,
-    cost,
-    dead_letters,
-    doctor,
-    export,
-    groups,
-    order,
-    orders,
-    overview,
-    work,
-    workflows,
-)
 from roundsman_console.web.parts import AWS_ERRORS
 from roundsman_console.web.session import (
     FORM_TOKEN,

@@ -8,7 +8,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
 
 from roundsman.errors import RoundsmanError
-from roundsman_console.inspector.errors import sentence_of
+from roundsman_console.errors import sentence_of
 
 T = TypeVar("T")
 

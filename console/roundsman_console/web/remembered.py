@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Generic, TypeVar
 from weakref import WeakKeyDictionary
 
+from roundsman_console.clock import now
 from roundsman_console.inspector import Inspector
-from roundsman_console.inspector.clock import now
 
 T = TypeVar("T")
 

@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import uvicorn
 
+from roundsman_console.errors import InspectorError
 from roundsman_console.inspector import Inspector
-from roundsman_console.inspector.errors import InspectorError
 from roundsman_console.web.application import application
 from roundsman_console.web.session import Session
 

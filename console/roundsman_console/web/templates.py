@@ -8,8 +8,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from roundsman.model.instants import format_duration, iso
-from roundsman_console.inspector.clock import now
-from roundsman_console.inspector.sanitize import inert
+from roundsman_console.clock import now
+from roundsman_console.sanitize import inert
 from roundsman_console.web.drawings.shapes import shape, state_mark
 from roundsman_console.web.session import FORM_TOKEN, Session
 from roundsman_console.web.times import ago, elapsed, left, sentence, until

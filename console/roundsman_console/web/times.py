@@ -10,8 +10,8 @@ from datetime import datetime
 from markupsafe import Markup, escape
 
 from roundsman.model.instants import EPOCH, MINUTE, SECOND, format_duration, iso, milliseconds
-from roundsman_console.inspector.clock import now
-from roundsman_console.inspector.sanitize import inert
+from roundsman_console.clock import now
+from roundsman_console.sanitize import inert
 
 HOUR = 60 * MINUTE
 HOURS_WITH_MINUTES = 10 * HOUR

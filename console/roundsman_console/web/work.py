@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 from weakref import WeakKeyDictionary
 
+from roundsman_console.clock import now
+from roundsman_console.errors import InspectorError, NotFound, sentence_of
 from roundsman_console.inspector import Inspector
-from roundsman_console.inspector.clock import now
-from roundsman_console.inspector.errors import InspectorError, NotFound, sentence_of
 from roundsman_console.web.parts import AWS_ERRORS
 
 MOST_AT_ONCE = 3

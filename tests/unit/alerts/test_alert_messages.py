@@ -13,8 +13,8 @@ from roundsman.wire.alert import (
     foreign_command_alert,
     late_answer_alert,
 )
-from roundsman_console.inspector.operate import hold_alerts
-from roundsman_console.inspector.read.stack import DeployedStack
+from roundsman_console.agent import hold_alerts
+from roundsman_console.stack.stack import DeployedStack
 from tests.console.schemas import assert_schema
 
 T0 = 1_795_000_000_000

@@ -1,7 +1,7 @@
 """What a view says of a task."""
 
 from roundsman.model.instants import iso
-from roundsman_console.inspector.views.task_view import erased_words
+from roundsman_console.order.view import erased_words
 from tests.support.erased_stories import completed, erased
 
 

@@ -5,20 +5,20 @@ from collections.abc import Mapping
 import pytest
 
 from roundsman.model.corrections import Change
-from roundsman_console.inspector.errors import InvalidArgument
-from roundsman_console.inspector.verbs import VERBS
-from roundsman_console.inspector.verbs.agents import HoldVerb
-from roundsman_console.inspector.verbs.bulk_runs import PauseVerb, ResumeVerb
-from roundsman_console.inspector.verbs.callbacks import AnswerVerb, GivenResult
-from roundsman_console.inspector.verbs.messages import RedriveVerb
-from roundsman_console.inspector.verbs.orders import (
+from roundsman_console.agent.verbs import HoldVerb
+from roundsman_console.bulk.verbs import PauseVerb, ResumeVerb
+from roundsman_console.callback.verbs import AnswerVerb, GivenResult
+from roundsman_console.dead_letter.verbs import RedriveVerb
+from roundsman_console.errors import InvalidArgument
+from roundsman_console.order.verbs import (
     CancelVerb,
     ExtendVerb,
     ResolveVerb,
     ResubmitVerb,
 )
-from roundsman_console.inspector.verbs.stacks import ReconcileVerb
-from roundsman_console.inspector.verbs.verb import FieldKind, Form, Verb
+from roundsman_console.reconcile.verbs import ReconcileVerb
+from roundsman_console.verbs.declared import VERBS
+from roundsman_console.verbs.verb import FieldKind, Form, Verb
 from tests.console.verbs import VERBS as COMMANDS
 from tests.console.verbs import options_of
 

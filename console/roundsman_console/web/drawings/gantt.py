@@ -7,7 +7,7 @@ from roundsman.definition.plan import Plan
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import format_duration
 from roundsman.model.task import StepRecord, Task, step_of
-from roundsman_console.inspector.views.task_view import step_names
+from roundsman_console.order.view import step_names
 from roundsman_console.web.drawings.graph import LEAST_ADVANCED
 
 TICKS = 4

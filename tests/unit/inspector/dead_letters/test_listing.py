@@ -6,9 +6,9 @@ import boto3
 from botocore.stub import Stubber
 
 from roundsman.wire.dead_letters import ATTRIBUTE, DeadLetter
-from roundsman_console.inspector.dead_letters.listing import NO_REASON, dead_letters
-from roundsman_console.inspector.dead_letters.peek import QueuePeek
-from roundsman_console.inspector.dead_letters.queues import Source
+from roundsman_console.dead_letter.listing import NO_REASON, dead_letters
+from roundsman_console.dead_letter.peek import QueuePeek
+from roundsman_console.dead_letter.queues import Source
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient

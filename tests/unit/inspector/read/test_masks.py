@@ -15,8 +15,8 @@ from roundsman.model.json import Json
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Owed, StepError, StepRecord, Task, Termination
 from roundsman.ports import OrderRow
-from roundsman_console.inspector.read.masks import MASK, NO_MASK, Mask, MaskedPaths, mask_of, shown
-from roundsman_console.inspector.read.stack import DeployedStack
+from roundsman_console.order.masks import MASK, NO_MASK, Mask, MaskedPaths, mask_of, shown
+from roundsman_console.stack.stack import DeployedStack
 
 AT = 1_800_000_000_000
 CHARGE = Step(name="charge", agent="payment", complete_within=timedelta(seconds=30))

@@ -1,0 +1,1 @@
+"""Agents: whether they take work, and the holds of operators."""

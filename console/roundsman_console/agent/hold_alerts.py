@@ -1,0 +1,70 @@
+"""Alerts to the operators that an agent was held or released."""
+
+from roundsman.aws.sqs.outbox import AwsOutbox
+from roundsman.command_line import command_line
+from roundsman.errors import RoundsmanError
+from roundsman.model.holds import Hold
+from roundsman.model.instants import iso
+from roundsman.wire.alert import Alert, agent_alert
+from roundsman_console.stack.stack import DeployedStack
+
+
+def alert_held(stack: DeployedStack, hold: Hold) -> str | None:
+    """Send the alert that an operator holds the agent. Returns the error if it cannot be sent."""
+    until = f"{iso(hold.until)[:16]}Z"
+    return _publish(
+        stack,
+        agent_alert(
+            "agent_held",
+            hold.agent,
+            severity="info",
+            title=f"Roundsman: {hold.agent} is held by {hold.by} until {until}",
+            summary=f"{hold.agent} is held by {hold.by} until {until}: {hold.reason}",
+            fields={
+                "reason": hold.reason,
+                "by": hold.by,
+                "since": iso(hold.since),
+                "until": iso(hold.until),
+            },
+            commands={
+                "look": "roundsman agents",
+                "release": command_line("release", hold.agent),
+            },
+        ),
+    )
+
+
+def alert_released(stack: DeployedStack, agent: str, by: str, reason: str, at: int) -> str | None:
+    """Send the alert that an operator released the agent at `at` (epoch ms).
+
+    Returns the error if it cannot be sent.
+    """
+    why = f": {reason}" if reason else ""
+    return _publish(
+        stack,
+        agent_alert(
+            "agent_released",
+            agent,
+            severity="info",
+            title=f"Roundsman: {agent} is released by {by}",
+            summary=f"{agent} is released by {by}, and takes work again{why}",
+            fields={"reason": reason or None, "by": by, "at": iso(at)},
+            commands={"look": "roundsman agents"},
+        ),
+    )
+
+
+def _publish(stack: DeployedStack, alert: Alert) -> str | None:
+    """Publish the alert. Its failure is no error: the hold or release is already done."""
+    outbox = AwsOutbox(
+        stack.sqs,
+        lambda: stack.sns,
+        scheduler_queue=stack.output("SchedulerQueueUrl"),
+        reply_prefix=stack.output("ReplyQueuePrefix"),
+        alert_topic=stack.output("AlertTopicArn"),
+    )
+    try:
+        outbox.publish(alert)
+    except RoundsmanError as error:
+        return str(error)
+    return None

@@ -1,0 +1,30 @@
+"""The agents: their holds, circuits and queues."""
+
+from collections.abc import Mapping
+
+from roundsman.model.holds import OPERATOR
+from roundsman.model.instants import MINUTE
+from roundsman_console.clock import now
+from roundsman_console.inspector import Inspector
+from roundsman_console.stack.throughput import AttemptTimes, read_attempt_times
+from roundsman_console.web.parts import part
+from roundsman_console.web.remembered import Remembered
+
+TIMES: Remembered[Mapping[str, AttemptTimes]] = Remembered(
+    keep=5 * MINUTE  # reading a metric costs money
+)
+"""How long the attempts of each agent took in the last day."""
+
+
+def read(inspector: Inspector, _given: Mapping[str, str]) -> Mapping[str, object]:
+    """Read the agents, how long their attempts took, and all queues."""
+    agents = inspector.agents()
+    names = [agent.name for agent in agents]
+    return {
+        "agents": agents,
+        "times": part(
+            lambda: TIMES.get(inspector, lambda: read_attempt_times(inspector.stack, names, now()))
+        ),
+        "queues": part(inspector.queues),
+        "OPERATOR": OPERATOR,
+    }

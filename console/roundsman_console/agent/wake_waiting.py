@@ -1,0 +1,118 @@
+"""Waking the tasks with parked steps after their agent was released, at a limited rate.
+
+The engine checks the agent of each parked step every few minutes (RECHECK_INTERVAL), so a failure
+here loses nothing: waking only makes the tasks continue sooner. The tasks are found in the open
+lanes of the due index.
+"""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from roundsman.aws.clock import now
+from roundsman.aws.sqs.outbox import AwsOutbox
+from roundsman.definition.plan import Plan
+from roundsman.engine.agent_holds import MAX_VIEW_AGE, RECHECK_INTERVAL
+from roundsman.engine.due import Lane, lane_key
+from roundsman.errors import RoundsmanError
+from roundsman.model.instants import SECOND
+from roundsman.model.task import Task
+from roundsman_console.order.lookup import plan_of
+from roundsman_console.orders.task_records import END_OF_TIME
+from roundsman_console.stack.stack import DeployedStack
+
+HOLDS_ARE_KNOWN_AFTER = MAX_VIEW_AGE + SECOND
+"""The time in ms from the release of an agent to the first wake-up. A scheduler's view of the holds
+is up to MAX_VIEW_AGE old, so it does not resume a step that was parked more recently than that."""
+
+GOES_ON_WITHIN = RECHECK_INTERVAL
+"""The time in ms after which a parked step goes on by itself, without being woken."""
+
+A_SECOND = 10
+"""The number of tasks that are woken per second, so that the released agent is not overloaded."""
+
+AT_ONCE = 50  # the number of tasks in a batch; a batch is read before its messages are sent
+READERS = 8  # concurrent reads, so that reading many open tasks is no slower than waking them
+
+
+@dataclass(frozen=True, slots=True)
+class Woken:
+    """How many tasks were examined and woken."""
+
+    looked: int = 0
+    """The number of open tasks that were examined."""
+    woken: int = 0
+    """The number of tasks with a step parked for the agent, to which an `inspect` was sent."""
+    unread: int = 0
+    """The number of tasks that could not be read."""
+    whole: bool = False
+    """Every open task was examined."""
+
+
+def wake(stack: DeployedStack, agent: str, first: int, progress: Callable[[Woken], None]) -> Woken:
+    """Send an `inspect` to each task with a step parked for the agent, from `first` (epoch ms) on.
+
+    `progress` is called after each batch, with the steps woken so far. Ends early after
+    RECHECK_INTERVAL, because by then the engine has checked every parked step. Raises TryAgain or
+    CallRefused if the due index or the scheduler's queue cannot be used.
+    """
+    end, found = now() + RECHECK_INTERVAL, Woken()
+    outbox = AwsOutbox(
+        stack.sqs,
+        scheduler_queue=stack.output("SchedulerQueueUrl"),
+        reply_prefix=stack.output("ReplyQueuePrefix"),
+    )
+    ids = _open(stack)
+    with ThreadPoolExecutor(READERS) as readers:
+        while part := list(islice(ids, AT_ONCE)):
+            looks = list(readers.map(lambda one: _looks(stack, one, agent), part))
+            waiting = [one for one, waits in zip(part, looks, strict=True) if waits]
+            fitting = ramp(waiting, first, found.woken, end)
+            at_once = now()
+            outbox.send_inspects([(one, at - at_once) for one, at in fitting])
+            found = replace(
+                found,
+                looked=found.looked + len(part),
+                woken=found.woken + len(fitting),
+                unread=found.unread + looks.count(None),
+            )
+            progress(found)
+            if len(fitting) < len(waiting) or now() >= end:
+                return found
+    return replace(found, whole=True)
+
+
+def ramp(waiting: list[str], first: int, before: int, end: int) -> list[tuple[str, int]]:
+    """Return the tasks with the instants (epoch ms) to wake them, A_SECOND tasks per second.
+
+    `before` tasks were woken already. Tasks that would be woken after `end` are left out.
+    """
+    moments = (first + (before + place) * SECOND // A_SECOND for place in range(len(waiting)))
+    return [(one, at) for one, at in zip(waiting, moments, strict=True) if at <= end]
+
+
+def waits_for(task: Task, plan: Plan | None, agent: str) -> bool:
+    """Whether the task has a parked step that is at the agent or may go to it."""
+    steps = plan.steps if plan else {}
+    return any(
+        record.agent == agent or (name in steps and agent in steps[name].agents)
+        for name, record in task.steps.items()
+        if record.held_since is not None
+    )
+
+
+def _looks(stack: DeployedStack, task_id: str, agent: str) -> bool | None:
+    """Whether the task has a step parked for the agent; None if it cannot be read."""
+    try:
+        task = stack.tasks.load(task_id, now())
+        return task is not None and waits_for(task, plan_of(stack, task), agent)
+    except RoundsmanError:
+        return None
+
+
+def _open(stack: DeployedStack) -> Iterator[str]:
+    """The ids of all open tasks."""
+    for shard in stack.every_shard:
+        for entry in stack.tasks.due(lane_key(Lane.OPEN, shard), END_OF_TIME):
+            yield entry.task_id

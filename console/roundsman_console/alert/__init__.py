@@ -1,0 +1,1 @@
+"""Alerts: those whose cause still exists, and the messages of the AlertTopic."""

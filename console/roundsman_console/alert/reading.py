@@ -1,0 +1,115 @@
+"""The standing alerts of a stack, read from all their sources."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from roundsman.errors import RoundsmanError
+from roundsman.model.failure import Group
+from roundsman.model.instants import SECOND
+from roundsman_console.alert.documents import AlertListDocument
+from roundsman_console.alert.standing import (
+    Alarm,
+    StandingAlert,
+    each_once,
+    of_alarms,
+    of_dead_letters,
+    of_groups,
+    of_holds,
+    of_rejected,
+    of_scheduler,
+)
+from roundsman_console.clock import now
+from roundsman_console.dead_letter.queues import Source, counts, sources
+from roundsman_console.errors import aws_sentence
+from roundsman_console.group.reading import list_groups
+from roundsman_console.stack.queues import lags_of
+from roundsman_console.stack.stack import DeployedStack
+
+
+@dataclass
+class StandingAlerts:
+    """The standing alerts, as far as they could be read."""
+
+    standing: list[StandingAlert] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
+    """The sources that could not be read, each with its error as a sentence."""
+
+    def add(self, what: str, read: Callable[[], list[StandingAlert]]) -> None:
+        """Add the alerts that `read` returns.
+
+        If that fails, add the error to `unread`, with the name `what` of the source: one unreadable
+        source does not hide the others.
+        """
+        try:
+            self.standing += read()
+        except (ClientError, BotoCoreError) as error:
+            self.unread.append(f"{what}: {aws_sentence(error)}")
+        except RoundsmanError as error:
+            self.unread.append(f"{what}: {error}")
+
+
+def read_standing(stack: DeployedStack) -> StandingAlerts:
+    """Read the standing alerts of all sources, one source after another."""
+    read, at = StandingAlerts(), now()
+    read.add("Failure groups", lambda: of_groups(_counted(stack, at), at))
+    read.add("Circuits and holds", lambda: of_holds(stack.holds.holds()))
+    read.add("Alarms", lambda: of_alarms(alarms_of(stack)))
+    read.add("Read marks", lambda: of_scheduler(lags_of(stack.board.marks(), at)))
+    rejected = stack.output("RejectedQueueUrl")
+    read.add("RejectedQueue", lambda: of_rejected(counts(stack.sqs, rejected).all))
+    for source in sources(stack):
+        read.add(f"Dead letters of {source.name}", partial(_dead_letters_of, source))
+    return replace(read, standing=each_once(read.standing))
+
+
+def _counted(stack: DeployedStack, at: int) -> list[Group]:
+    """Return the open groups, the largest with their number of members now."""
+    return [
+        replace(
+            group.row,
+            count=group.count.count,
+            more=group.count.more,
+            looked_at=group.counted_at,
+        )
+        for group in list_groups(stack, (), at)
+        if group.row is not None
+    ]
+
+
+def _dead_letters_of(source: Source) -> list[StandingAlert]:
+    return of_dead_letters({source.name: counts(source.sqs, source.dead_url).all})
+
+
+def alarms_of(stack: DeployedStack) -> Iterator[Alarm]:
+    """Yield the stack's alarms that are in state ALARM.
+
+    CloudFormation names an alarm `<stack>-<logical id>-<suffix>`. The name of another stack may
+    begin with the same prefix, so the alarm must also notify this stack's alert topic.
+    """
+    prefix, topic = f"{stack.name}-", stack.output("AlertTopicArn")
+    pages = stack.cloudwatch.get_paginator("describe_alarms").paginate(
+        AlarmNamePrefix=prefix, StateValue="ALARM", AlarmTypes=["MetricAlarm"]
+    )
+    for page in pages:
+        for alarm in page["MetricAlarms"]:
+            # The state is checked again because emulators apply only one filter.
+            if topic in alarm.get("AlarmActions", []) and alarm["StateValue"] == "ALARM":
+                yield Alarm(
+                    alarm["AlarmName"].removeprefix(prefix).partition("-")[0],
+                    alarm.get("AlarmDescription", ""),
+                    round(alarm["StateUpdatedTimestamp"].timestamp() * SECOND),
+                )
+
+
+def alerts_document(
+    found: list[StandingAlert], read: StandingAlerts, *, more: bool
+) -> AlertListDocument:
+    """Return the alerts `found` as JSON for scripts; `more` says that others were left out."""
+    return {
+        "alerts": [one.document() for one in found],
+        "more": more,
+        "unread": list(read.unread),
+    }

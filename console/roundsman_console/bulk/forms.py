@@ -1,0 +1,334 @@
+"""Bulk runs: one command for the orders of a filter or for those that are named, and the pause, end
+and resumption of a run.
+
+The supervisor carries a run out, so the browser may close as soon as the run is stored. A run is
+over exactly the orders that its dry run was about, whatever the filter matches by then; the
+supervisor decides on each before it sends.
+"""
+
+import hashlib
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from urllib.parse import urlencode
+
+from roundsman.model.bulk_run import OrderGroup, Run, Terms
+from roundsman.model.states import TaskState
+from roundsman_console.bulk.dry_run import (
+    Tried,
+    check_bounded,
+    check_holds,
+    choose_for,
+    try_out,
+)
+from roundsman_console.bulk.dry_run_pages import shown_or_followed
+from roundsman_console.bulk.limits import (
+    AT_ONCE,
+    CANARY,
+    CANARY_WAIT,
+    LONGEST_SELECTION,
+    RATE,
+    STOP_AT,
+    read_terms,
+)
+from roundsman_console.bulk.start import POSSIBLE, ask, find_run, new_run, start_run
+from roundsman_console.bulk.text import order_of_going
+from roundsman_console.bulk.verbs import OF_RUNS, BulkRunVerb
+from roundsman_console.cli_errors import USAGE, ConsoleError
+from roundsman_console.clock import now
+from roundsman_console.errors import AgentOnHold, InvalidArgument
+from roundsman_console.inspector import Inspector
+from roundsman_console.order.corrections import corrects, known_workflows
+from roundsman_console.order.plan_text import plan_lines
+from roundsman_console.order.verbs import OF_ONE_OR_MANY, OrderVerb
+from roundsman_console.orders.counts_text import count_of_orders
+from roundsman_console.orders.selection import Selection
+from roundsman_console.orders.selection_fields import (
+    asked_of_command,
+    for_command,
+    option_text,
+    selection_of,
+)
+from roundsman_console.verbs.actor import read_name, read_reason
+from roundsman_console.verbs.verb import Form
+from roundsman_console.web.command_page import (
+    CommandPage,
+    FormCommand,
+    FormField,
+    Item,
+    fields_of,
+    not_sent,
+    page_of,
+)
+from roundsman_console.web.kept import Kept
+from roundsman_console.web.session import GO, Session
+from roundsman_console.web.work import Work
+
+MOST_NAMED = 1_000
+"""The number of orders that can be named in a form. Each is read on its own."""
+ORDERS = FormField("orders", "The orders, by their ids", "lines", "With spaces or lines between.")
+ANYWAY = FormField("anyway", "Also send to orders that would wait for a held agent", "check")
+LIMITS_OF_RUN = "Limits of the run"
+LIMITS = (
+    FormField("canary", "Orders that are sent first", hint="0 to 100; the rest wait for them."),
+    FormField("rate", "Orders a second", hint="0.001 to 25."),
+    FormField("at_once", "Orders in flight at most", hint="1 to 1000.", folded=LIMITS_OF_RUN),
+    FormField(
+        "stop_at", "The run stops if more fail again", hint="0% to 100%.", folded=LIMITS_OF_RUN
+    ),
+    FormField(
+        "canary_wait", "Longest wait for the next result", hint="30s, 5m", folded=LIMITS_OF_RUN
+    ),
+    ANYWAY,
+)
+DEFAULTS = {
+    "canary": str(CANARY),
+    "rate": f"{RATE:g}",
+    "at_once": str(AT_ONCE),
+    "stop_at": STOP_AT,
+    "canary_wait": CANARY_WAIT,
+}
+
+
+MANY: Mapping[str, type[OrderVerb]] = {f"{verb.name}-all": verb for verb in OF_ONE_OR_MANY}
+"""The verbs that are offered for all orders of a filter. The engine decides for each order."""
+IN_GROUPS = frozenset({TaskState.ARCHIVED, TaskState.UNDONE})
+"""The states of the members of failure groups."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The run of a dry run, and its orders."""
+
+    run: Run
+    orders: list[str]
+
+    @property
+    def version(self) -> str:
+        """Which orders they are, for the signature of the form."""
+        return hashlib.sha256("\n".join(self.orders).encode()).hexdigest()
+
+
+CHOSEN: Kept[Chosen] = Kept()
+
+
+def commands_on_many() -> dict[str, FormCommand]:
+    """Return the commands on many orders and on bulk runs, by their names in the browser."""
+    started = {name: _starts(name, verb) for name, verb in MANY.items()}
+    return {**started, **{verb.name.replace(" ", "-"): _asks(verb) for verb in OF_RUNS}}
+
+
+def commands_for(selection: Selection) -> list[tuple[str, str]]:
+    """Return the names and titles of the commands that are offered for all that a filter selects.
+
+    None for a filter that selects too much: it names neither a state nor a failure group.
+    """
+    if selection.state is None and selection.group is None:
+        return []
+    states = IN_GROUPS if selection.state is None else {selection.state}
+    return [(name, _title(verb)) for name, verb in MANY.items() if verb.states & states]
+
+
+def _title(verb: type[OrderVerb]) -> str:
+    first, *rest = verb.title.split()
+    return " ".join((first, "all", *rest))
+
+
+def _starts(name: str, verb: type[OrderVerb]) -> FormCommand:
+    def show(_inspector: Inspector, given: Form) -> CommandPage:
+        asked, named = asked_of_command(given), _named(given)
+        hidden = for_command(asked)
+        about, back = _about(asked, named)
+        fields = (*(() if hidden else (ORDERS,)), *_fields(verb), *LIMITS)
+        page = page_of(verb, about, "", back, {**DEFAULTS, **given}, name)
+        return replace(page, title=_title(verb), fields=fields, hidden=hidden)
+
+    def carry_out(inspector: Inspector, given: Form, session: Session) -> CommandPage:
+        return _start(inspector, show(inspector, given), verb, given, session)
+
+    return FormCommand(verb.name, show, carry_out)
+
+
+def _named(given: Form) -> list[str]:
+    """The orders that are named, once each. Raises InvalidArgument if there are too many."""
+    named = list(dict.fromkeys(given.get(ORDERS.name, "").replace(",", " ").split()))
+    if len(named) > MOST_NAMED:
+        raise InvalidArgument(f"At most {MOST_NAMED} orders can be named. Use a filter.")
+    return named
+
+
+def _about(asked: Mapping[str, str], named: Sequence[str]) -> tuple[str, str]:
+    """Which orders the run is about, in words, and the address of their page.
+
+    Raises ConsoleError or InvalidArgument for a filter that is wrong, selects too much, or is given
+    together with orders.
+    """
+    selection = selection_of(asked)
+    if selection.everything:
+        return (count_of_orders(len(named)) if named else "the orders that you name"), "/bulk"
+    if named:
+        raise ConsoleError("Give order ids or a filter, not both.", USAGE)
+    check_bounded(selection)
+    if selection == Selection(group=selection.group):
+        return asked["group"], f"/groups/{asked['group']}"
+    return selection.words(), f"/orders?{urlencode(asked)}"
+
+
+def _fields(verb: type[OrderVerb]) -> list[FormField]:
+    """The fields of the command for one order, without those for one order only."""
+    alone = {one.name for one in verb.arguments() if one.alone}
+    return [
+        replace(field, kind="text" if field.kind == "steps" else field.kind)
+        for field in fields_of(verb)
+        if field.name not in alone
+    ]
+
+
+def _start(
+    inspector: Inspector, page: CommandPage, kind: type[OrderVerb], given: Form, session: Session
+) -> CommandPage:
+    stack, by = inspector.stack, read_name(None)
+    reason, terms = read_reason(given.get("reason", "")), _terms(given)
+    verb = kind.read_form(given, many=True)
+    asked, named = asked_of_command(given), _named(given)
+    if not page.hidden and not named:
+        raise ConsoleError("Give an order id, or a filter: --group or --state.", USAGE)
+    kept = CHOSEN.of(given) if GO in given else None
+    if kept is not None and session.take(given, kept.version):
+        return _begun(inspector, page, kept)
+    selected = shlex.join(named)[:LONGEST_SELECTION] if named else option_text(asked)
+    run = new_run(verb.event, by, reason, selected, terms, now())
+    if corrects(run.event):
+        known_workflows(stack)
+
+    def try_run(work: Work) -> CommandPage:
+        work.counts("finding the orders")
+        chosen = Chosen(
+            *choose_for(
+                stack,
+                run,
+                selection_of(asked),
+                named,
+                work.counts,
+                newest_plan_asked=verb.newest_plan,
+            )
+        )
+        tried = try_out(stack, chosen.run, chosen.orders, work.counts)
+        shown = ""
+        if tried.eligible:
+            shown = session.sign(given, chosen.version)
+            CHOSEN.keep(shown, chosen)
+        return replace(
+            page,
+            sentence=not_sent(given, False) + _words(chosen.run, tried),
+            problems=_notes(chosen.run, tried),
+            items=_items(chosen.run, tried),
+            inputs=tried.inputs or (),
+            asks=tried.eligible > 0,
+            shown=shown,
+        )
+
+    return shown_or_followed(inspector, page, try_run)
+
+
+def _begun(inspector: Inspector, page: CommandPage, chosen: Chosen) -> CommandPage:
+    """Store the run that was shown."""
+    run = replace(chosen.run, started_at=now())
+    try:
+        check_holds(inspector.stack, run, chosen.orders)
+    except AgentOnHold as held:
+        return replace(page, sentence=f"{held} {HELD}", refused=True)
+    run = start_run(inspector.stack, run, chosen.orders, _unheard)
+    words = f"{run.id} is stored: the supervisor begins within a minute."
+    return replace(page, sentence=words, done=True, about=run.id, back=f"/bulk/{run.id}")
+
+
+HELD = f"To send to these orders nevertheless, choose: {ANYWAY.label}."
+
+
+def _words(run: Run, tried: Tried) -> str:
+    looked = "" if tried.looked_at == tried.selected else f" of the first {tried.looked_at}"
+    eligible = (
+        f"{tried.eligible}{looked} of {tried.selected} orders are eligible; nothing was sent."
+    )
+    if not tried.eligible:
+        return eligible
+    return (
+        f"{eligible} {order_of_going(run.terms, tried.eligible)} The run stops if more than "
+        f"{100 * run.terms.stop_at:g}% fail again."
+    )
+
+
+def _notes(run: Run, tried: Tried) -> list[str]:
+    """What else is to be known of the dry run: holds, and the changes of plans."""
+    notes = [HELD] if tried.held and not run.terms.anyway else []
+    for one in tried.plans or ():
+        notes += plan_lines(one.move, f"{count_of_orders(one.orders)}: the plan")
+    return notes
+
+
+def _items(run: Run, tried: Tried) -> list[Item]:
+    """The orders of the dry run, eligible and not, by reason."""
+    eligible = OrderGroup("", "the command is possible", tried.eligible, tried.samples)
+    return [
+        *([_item(eligible, "eligible", goes=True)] if tried.eligible else []),
+        *(_item(kind, "would wait", goes=run.terms.anyway) for kind in tried.held),
+        *(_item(kind, "not eligible", goes=False) for kind in tried.refused),
+    ]
+
+
+def _item(kind: OrderGroup, verdict: str, *, goes: bool) -> Item:
+    return Item(count_of_orders(kind.orders), ", ".join(kind.samples), verdict, kind.reason, goes)
+
+
+def _terms(form: Form) -> Terms:
+    """Read the limits of a run. Raises InvalidArgument or ConsoleError if one is not possible."""
+    given = {**DEFAULTS, **{name: text for name, text in form.items() if text.strip()}}
+    try:
+        canary, at_once, rate = int(given["canary"]), int(given["at_once"]), float(given["rate"])
+    except ValueError as error:
+        raise InvalidArgument(
+            "The canary and the orders in flight are whole numbers, and the rate is a number of "
+            "orders a second."
+        ) from error
+    return read_terms(
+        canary,
+        given["canary_wait"],
+        rate,
+        at_once,
+        given["stop_at"],
+        anyway=form.get("anyway") == "yes",
+    )
+
+
+def _asks(kind: type[BulkRunVerb]) -> FormCommand:
+    def show(inspector: Inspector, given: Form) -> CommandPage:
+        run = find_run(inspector.stack, given.get("run", ""))[0].run.id
+        return page_of(kind, run, "run", f"/bulk/{run}", given, kind.name.replace(" ", "-"))
+
+    def carry_out(inspector: Inspector, given: Form, session: Session) -> CommandPage:
+        page, reason = show(inspector, given), read_reason(given.get("reason", ""))
+        found = find_run(inspector.stack, page.about)[0].state
+        state = found.value
+        if found not in POSSIBLE[kind.action]:
+            return replace(
+                page, sentence=f"{page.about} cannot be {kind.then}: it is {state}.", refused=True
+            )
+        if not (go := GO in given and session.take(given, state)):
+            words = f"{not_sent(given, go)}{page.about} is {state}. It would be {kind.then}."
+            return replace(page, sentence=words, asks=True, shown=session.sign(given, state))
+        sentence = ask(
+            inspector.stack,
+            page.about,
+            kind.action,
+            by=read_name(None),
+            reason=reason,
+            anyway=kind.read_form(given).anyway,
+        )
+        return replace(page, sentence=sentence, done=True)
+
+    return FormCommand(kind.name, show, carry_out)
+
+
+def _unheard(_progress: str) -> None:
+    """The progress of storing a run is not shown: the page appears when it is stored."""

@@ -1,0 +1,159 @@
+"""Dry runs and bulk runs as text."""
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+from roundsman.command_line import command_line
+from roundsman.model.bulk_run import (
+    BulkRecord,
+    OrderGroup,
+    OrderNote,
+    OrderResult,
+    Run,
+    RunState,
+    Terms,
+)
+from roundsman.model.events import COMMAND_KINDS
+from roundsman.model.instants import second
+from roundsman_console.bulk.dry_run import Tried
+from roundsman_console.bulk.view import resume_command
+from roundsman_console.cells import plain
+from roundsman_console.hints import hint, option_words
+from roundsman_console.order.corrections_text import print_changes
+from roundsman_console.order.plan_text import plan_lines
+from roundsman_console.orders.counts_text import count_of_orders
+from roundsman_console.sanitize import inert
+from roundsman_console.terminal import results
+
+_WORDS = {
+    OrderResult.COMPLETED: "Completed",
+    OrderResult.UNDONE: "Undone",
+    OrderResult.CANCELLED: "Cancelled",
+    OrderResult.TAKEN: "Done",
+}
+
+
+def print_tried(run: Run, tried: Tried, go_ahead: str) -> None:
+    """Print a dry run for people; `go_ahead` is the command line of the real run."""
+    console = Console(highlight=False, soft_wrap=True)
+    of = "" if tried.looked_at == tried.selected else f", the first {tried.looked_at} checked"
+    kind = COMMAND_KINDS[type(run.event)]
+    console.print(f"{kind} of {count_of_orders(tried.selected)}{of}. Nothing was sent.")
+    table = _table()
+    table.add_row("eligible", str(tried.eligible), plain(_some(tried.samples, tried.eligible)))
+    for kind_refused in tried.refused:
+        _add(table, "refused", kind_refused)
+    for kind_held in tried.held:
+        _add(table, "would wait", kind_held)
+    results().print(table)
+    for one in tried.plans or ():
+        for line in plan_lines(one.move, f"{count_of_orders(one.orders)}: the plan"):
+            console.print(inert(line), markup=False)
+    for order, changes in tried.inputs or ():
+        print_changes(changes, f"{order}: the input")
+    if not tried.eligible:
+        return
+    if tried.held and not run.terms.anyway:
+        console.print("Orders that would wait are not sent without --anyway.")
+    console.print(order_of_going(run.terms, tried.eligible))
+    console.print(f"The run stops if more than {100 * run.terms.stop_at:g}% fail again. To run it:")
+    console.print(f"  {hint(go_ahead)}", markup=False)
+
+
+def order_of_going(terms: Terms, eligible: int) -> str:
+    """Return how the commands of a run are sent, in words."""
+    rate = f"at most {terms.rate:g} per second"
+    if not terms.canary:
+        return f"Commands are sent {rate}."
+    if terms.canary >= eligible:
+        return "All are sent at once; the run then waits for their results."
+    return (
+        f"The first {terms.canary} are sent; the rest follow when their results are known, {rate}."
+    )
+
+
+def print_run(record: BulkRecord, is_open: bool, notes: Sequence[OrderNote] | None = None) -> None:
+    """Print a run for people. `is_open` says whether the stack still works on it.
+
+    `notes` are all orders that failed again or were refused; None to print only groups of them.
+    """
+    run, progress = record.run, record.progress
+    console = Console(highlight=False, soft_wrap=True)
+    kind = COMMAND_KINDS[type(run.event)]
+    why = f" ({record.why})" if record.why else ""
+    if record.state is RunState.RUNNING:
+        saved = f"progress of {second(record.saved_at)}" if record.version else "not begun yet"
+        why = f" ({saved})"
+    console.print(inert(f"Bulk run {run.id} is {record.state.value}{why}."), markup=False)
+    line = f"{kind} of {count_of_orders(run.selected)}, by {run.by} ({run.starter}): {run.reason}"
+    console.print(inert(line), markup=False)
+    for one in record.requests:
+        console.print(inert(f"{one[:1].upper()}{one[1:]}"), markup=False)
+    table = _table()
+    table.add_row("sent", str(progress.sent), "")
+    for verdict, words in _WORDS.items():
+        if progress.count(verdict):
+            table.add_row(words, str(progress.count(verdict)), "")
+    for failed in progress.failed:
+        label = failed.key if failed.key.startswith("f-") else ""
+        which = f"{_some(failed.samples, failed.orders)}: {failed.reason}"
+        table.add_row("failed again", str(failed.orders), plain(f"{label} {which}".strip()))
+    for refused in progress.refused:
+        _add(table, "refused", refused)
+    on_their_way = [one.order for one in progress.on_their_way]
+    if on_their_way:
+        table.add_row("in flight", str(len(on_their_way)), plain(_first(on_their_way)))
+    if record.left:
+        table.add_row("not reached", str(record.left), "")
+    results().print(table)
+    if notes is not None:
+        results().print(_note_table(notes))
+    if is_open and record.state is RunState.RUNNING:
+        watch = command_line("bulk watch", run.id)
+        console.print(hint(f"The stack carries it out. Watch it with: {watch}"))
+    resume = resume_command(record)
+    if resume:
+        console.print(hint(f"Resume it with: {resume}"))
+
+
+def _note_table(notes: Sequence[OrderNote]) -> Table:
+    table = _table()
+    for one in notes:
+        table.add_row(
+            plain(one.order), "failed again" if one.failed else "refused", plain(one.reason)
+        )
+    return table
+
+
+def progress_words(record: BulkRecord) -> str:
+    """Return the progress of a run in one line."""
+    progress = record.progress
+    failed = progress.count(OrderResult.FAILED)
+    return (
+        f"{record.run.id}: {progress.reached} of {record.run.selected} reached, "
+        f"{progress.sent} sent, {progress.results - failed} succeeded, {failed} failed again, "
+        f"{progress.refusals} refused, {len(progress.on_their_way)} in flight"
+    )
+
+
+def _table() -> Table:
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(overflow="fold")
+    return table
+
+
+def _add(table: Table, what: str, kind: OrderGroup) -> None:
+    which = f"{_some(kind.samples, kind.orders)}: {option_words(kind.reason)}"
+    table.add_row(what, str(kind.orders), plain(which))
+
+
+def _first(orders: Sequence[str]) -> str:
+    return _some(orders[:3], len(orders))
+
+
+def _some(samples: Sequence[str], orders: int) -> str:
+    return ", ".join(samples) + (" ..." if orders > len(samples) else "")

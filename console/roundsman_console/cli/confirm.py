@@ -1,0 +1,28 @@
+"""Confirmation before an irreversible operation."""
+
+import sys
+
+from roundsman_console.cli_errors import USAGE, ConsoleError
+from roundsman_console.sanitize import inert
+
+
+def confirm(question: str, *, yes: bool) -> None:
+    """Return if `yes` is true or the user answers `y` or `yes` at the terminal.
+
+    Raises ConsoleError on any other answer, or if there is no terminal: scripts use --yes.
+    """
+    if yes:
+        return
+    if not at_a_terminal():
+        raise ConsoleError(
+            f"{question} There is no terminal to confirm at: add --yes. Nothing was sent.", USAGE
+        )
+    # On standard error, so that the output of --json is one object.
+    print(f"{inert(question)} [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise ConsoleError("Nothing was sent.")
+
+
+def at_a_terminal() -> bool:
+    """Return whether standard input and standard error are both terminals."""
+    return sys.stdin.isatty() and sys.stderr.isatty()

@@ -1,0 +1,210 @@
+"""Describes a message, and predicts the effect of sending it again now.
+
+The message is parsed and checked with the code of the functions, so that the prediction agrees with
+what they will do.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from roundsman.engine.transitions import MayBecome, TaskEvent, task_transition
+from roundsman.errors import InvalidMessage, Problem, RoundsmanError, UnreadableRecord
+from roundsman.model.events import Outcome
+from roundsman.model.json import parse_json
+from roundsman.model.states import ProcessState
+from roundsman.model.task import TASK_ID, Task, idempotency_key, operation_of
+from roundsman.submission.reply_queues import usable_reply_queue
+from roundsman.submission.submission import NO_TASK, TAKEN, CancelAsked, ValidOrder
+from roundsman.wire.commands import INSPECT, START, read_command
+from roundsman.wire.messages import (
+    AgentRequest,
+    Reply,
+    read_object,
+    read_reply,
+    read_request,
+)
+from roundsman_console.dead_letter.queues import MessageKind, Source
+from roundsman_console.errors import InspectorError
+from roundsman_console.stack.stack import DeployedStack
+
+_OPEN = (ProcessState.PENDING, ProcessState.PROCESSING, ProcessState.UNDOING)
+
+
+class Verdict(StrEnum):
+    """The predicted effect of a message that is sent again. Scripts read the values."""
+
+    ACTS = "acts"
+    """The message has an effect."""
+    PASSED_OVER = "passed_over"
+    """The message is ignored: its task does not need it any more, or does not exist."""
+    REJECTED = "rejected"
+    """The message is invalid, and is put in the RejectedQueue."""
+    FAILS = "fails"
+    """The function fails, for example because a record cannot be read."""
+
+    @property
+    def words(self) -> str:
+        """The verdict as text for people: `it would act`."""
+        return _WORDS[self]
+
+
+_WORDS = {
+    Verdict.ACTS: "it would take effect",
+    Verdict.PASSED_OVER: "it would be ignored",
+    Verdict.REJECTED: "it would be rejected",
+    Verdict.FAILS: "it would fail again",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A message, and the predicted effect of sending it again."""
+
+    what: str
+    """The kind and the subject of the message: `start of ord-1`."""
+    verdict: Verdict
+    why: str
+    """The reason of the verdict, in words."""
+    problems: tuple[Problem, ...] = ()
+    """Why the message is invalid; empty unless the verdict is REJECTED."""
+
+
+def order_of(body: str) -> str | None:
+    """Return the id of the message's order; None if the body does not contain a valid one."""
+    try:
+        value = parse_json(body)
+    except ValueError:
+        return None
+    if not isinstance(value, dict):
+        return None
+    found = value.get("orderId", value.get("taskId"))
+    return found if isinstance(found, str) and TASK_ID.fullmatch(found) else None
+
+
+def judge(stack: DeployedStack, source: Source, body: str, now: int) -> Judged:
+    """Predict what the function that reads `source` would do with the message.
+
+    `now` is epoch ms. If the workflows are not known (`DeployedStack.events`), an event is taken to
+    be acceptable if it is a JSON object. A RoundsmanError becomes the verdict FAILS, also one of
+    the reads made here.
+    """
+    try:
+        return _judge(stack, source.kind, body, now)
+    except InvalidMessage as invalid:
+        first, *more = invalid.problems
+        also = f" (and {len(more)} more)" if more else ""
+        return Judged(f"no {source.kind}", Verdict.REJECTED, f"{first}{also}", invalid.problems)
+    except UnreadableRecord as error:
+        return Judged(f"{source.kind} of {error.record}", Verdict.FAILS, str(error))
+    except InspectorError:  # the stack lacks an output
+        raise
+    except RoundsmanError as error:
+        return Judged(f"{source.kind}", Verdict.FAILS, str(error))
+
+
+def _judge(stack: DeployedStack, kind: MessageKind, body: str, now: int) -> Judged:
+    match kind:
+        case MessageKind.ORDER:
+            return _judge_event(stack, body, now)
+        case MessageKind.COMMAND:
+            return _judge_command(stack, body, now)
+        case MessageKind.REPLY:
+            reply = read_reply(body)
+            what = f"{reply.outcome} of {reply.step} of {reply.task_id}"
+            task = stack.tasks.load(reply.task_id, now)
+            return Judged(what, *reply_matters(task, reply))
+        case MessageKind.REQUEST:
+            request = read_request(body)
+            what = f"{request.operation} {request.step} of {request.task_id}"
+            task = stack.tasks.load(request.task_id, now)
+            return Judged(what, *request_matters(task, request, now))
+
+
+def _judge_event(stack: DeployedStack, body: str, now: int) -> Judged:
+    """Predict the effect of an event. Raises InvalidMessage if submission would reject it."""
+
+    def problem_of(url: str) -> str | None:
+        return usable_reply_queue(
+            url, stack.output("SchedulerQueueUrl"), stack.output("ReplyQueuePrefix")
+        )
+
+    if stack.events is None:
+        read_object(body)
+        return Judged(
+            _subject(body),
+            Verdict.ACTS,
+            "this command cannot find out whether it would be accepted",
+        )
+    event = stack.events.read(body, now, problem_of)
+    if isinstance(event, CancelAsked):
+        task = stack.tasks.load(event.order_id, now)
+        if task is None:
+            raise InvalidMessage([NO_TASK])
+        heard = isinstance(task_transition(task.state, TaskEvent.CANCEL), MayBecome)
+        verdict = Verdict.ACTS if heard else Verdict.PASSED_OVER
+        return Judged(f"cancellation of {event.order_id}", verdict, f"the task is {task.state}")
+    return _judge_order(stack, event)
+
+
+def _subject(body: str) -> str:
+    order = order_of(body)
+    return f"event of {order}" if order else "event"
+
+
+def _judge_order(stack: DeployedStack, event: ValidOrder) -> Judged:
+    stored = stack.tasks.order(event.order_id)
+    what = f"order {event.order_id}"
+    if stored is None:
+        return Judged(what, Verdict.ACTS, "it would be accepted")
+    if stored.content_hash != event.content_hash:
+        raise InvalidMessage([TAKEN])
+    return Judged(what, Verdict.PASSED_OVER, "the same order is already stored")
+
+
+def _judge_command(stack: DeployedStack, body: str, now: int) -> Judged:
+    command = read_command(body)
+    task = stack.tasks.load(command.task_id, now)
+    what = f"{command.kind} of {command.task_id}"
+    if task is None:
+        return Judged(what, Verdict.PASSED_OVER, _GONE)
+    over = task.ended and command.kind in (START, INSPECT)
+    verdict = Verdict.PASSED_OVER if over else Verdict.ACTS
+    return Judged(what, verdict, f"the task is {task.state}")
+
+
+_GONE = "its task does not exist, or no longer exists"
+
+
+def reply_matters(task: Task | None, reply: Reply) -> tuple[Verdict, str]:
+    """Return whether a step still waits for this reply (ACTS or PASSED_OVER), and why.
+
+    `task` is None if the task does not exist.
+    """
+    if task is None:
+        return Verdict.PASSED_OVER, _GONE
+    if reply.step not in task.steps:
+        return Verdict.PASSED_OVER, f"nothing waits for it: the task has not tried {reply.step}"
+    record = task.step(reply.step)
+    operation = operation_of(record)
+    if record.process_state not in _OPEN or operation != reply.operation:
+        return Verdict.PASSED_OVER, f"nothing waits for it: the step is {record.process_state}"
+    if idempotency_key(task.task_id, reply.step, operation, record) != reply.idempotency_key:
+        return Verdict.PASSED_OVER, "the step has begun again since, under another key"
+    if record.locked_by != reply.lock and reply.outcome is not Outcome.SUCCEEDED:
+        return Verdict.PASSED_OVER, "its attempt has ended"
+    return Verdict.ACTS, f"the step is {record.process_state}"
+
+
+def request_matters(task: Task | None, request: AgentRequest, now: int) -> tuple[Verdict, str]:
+    """Return whether the agent would act on this request and its task accept the reply, and why.
+
+    The verdict is ACTS or PASSED_OVER. `task` is None if it does not exist; `now` is epoch ms.
+    """
+    if request.complete_by <= now:
+        return Verdict.PASSED_OVER, "its complete-by has passed: the agent ignores it"
+    if task is None or request.step not in task.steps:
+        return Verdict.PASSED_OVER, _GONE
+    record = task.step(request.step)
+    if record.locked_by != request.lock:
+        return Verdict.PASSED_OVER, f"its attempt has ended: the step is {record.process_state}"
+    return Verdict.ACTS, f"the step is {record.process_state}"

@@ -1,0 +1,24 @@
+"""Dead letters and rejected messages. Reading a queue hides its messages for some seconds."""
+
+from collections.abc import Mapping
+
+from roundsman_console.dead_letter.assess import order_of
+from roundsman_console.dead_letter.queues import counts
+from roundsman_console.dead_letter.rejections import look_at_rejected, read_rejection
+from roundsman_console.inspector import Inspector
+
+MOST = 50
+
+
+def read_all(inspector: Inspector, _given: Mapping[str, str]) -> Mapping[str, object]:
+    """Read the dead letters by the queue that they come from."""
+    return {"queues": inspector.dead_letters(limit=MOST), "order_of": order_of}
+
+
+def read_rejected(inspector: Inspector, _given: Mapping[str, str]) -> Mapping[str, object]:
+    """Read the rejected messages, with why each was rejected."""
+    stack = inspector.stack
+    held = counts(stack.sqs, stack.output("RejectedQueueUrl"))
+    with look_at_rejected(stack) as look:
+        letters = [read_rejection(letter) for letter in look.letters(MOST)]
+    return {"held": held, "rejections": letters, "order_of": order_of}

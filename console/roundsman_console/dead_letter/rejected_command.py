@@ -1,0 +1,285 @@
+"""`roundsman rejected`: lists, shows, corrects, resends and deletes rejected messages."""
+
+import json
+from functools import partial
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from roundsman.command_line import command_line
+from roundsman.model.instants import iso
+from roundsman_console.application import application_events
+from roundsman_console.cells import plain
+from roundsman_console.cli.confirm import confirm
+from roundsman_console.cli.options import AsJson, Dropped, Yes
+from roundsman_console.cli.stack_option import StackOption
+from roundsman_console.cli.target import announced_stack, find_stack
+from roundsman_console.cli_errors import FAILED, USAGE, ConsoleError, complain, sentences
+from roundsman_console.clock import now
+from roundsman_console.dead_letter.assess import order_of
+from roundsman_console.dead_letter.documents import RejectionDocument
+from roundsman_console.dead_letter.masked import masked_body
+from roundsman_console.dead_letter.peek import (
+    MOST,
+    WHILE_ASKED,
+    Letter,
+    QueuePeek,
+    find_letter,
+)
+from roundsman_console.dead_letter.queues import Counts, counts
+from roundsman_console.dead_letter.rejections import (
+    Rejection,
+    look_at_rejected,
+    read_rejection,
+    rejected_document,
+    rejection_document,
+)
+from roundsman_console.dead_letter.resend import (
+    Resent,
+    resend,
+    resend_all,
+    resent_document,
+)
+from roundsman_console.dead_letter.text import (
+    SHORT_ID,
+    age,
+    first_problem,
+    hidden_words,
+    pretty,
+    say,
+    size_words,
+    working,
+)
+from roundsman_console.dead_letter.verbs import DropRejectedVerb
+from roundsman_console.errors import Interrupted
+from roundsman_console.hints import hint
+from roundsman_console.stack.stack import DeployedStack
+from roundsman_console.terminal import results
+from roundsman_console.verbs.commands import command_of
+from roundsman_console.verbs.reading import read_body
+
+WHERE = "the RejectedQueue"
+MessageId = Annotated[str, typer.Argument(help="The message id, or the beginning of it.")]
+
+rejected_app = typer.Typer(
+    help="Rejected messages, which can never be handled: list, read, correct, send again.",
+    no_args_is_help=True,
+)
+
+
+@rejected_app.command("ls")
+def rejected_ls_command(
+    limit: Annotated[
+        int, typer.Option(min=1, max=MOST, help="Maximum number of messages to show.")
+    ] = 50,
+    stack: StackOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the rejected messages, oldest first, each with its first problem.
+
+    While the command reads, for some seconds, the listed messages are hidden from others.
+
+    Example: roundsman rejected ls
+    """
+    with sentences():
+        found = find_stack(stack, application_events())
+        url = found.output("RejectedQueueUrl")
+        held = counts(found.sqs, url)
+        with QueuePeek(found.sqs, url) as look:
+            letters = list(look.letters(limit + 1))
+        more = len(letters) > limit
+        listed = sorted(map(read_rejection, letters[:limit]), key=lambda one: one.letter.sent_at)
+        if as_json:
+            print(json.dumps(rejected_document(listed, held, more)))
+            return
+        _show_list(listed, held, more)
+
+
+@rejected_app.command("show")
+def rejected_show_command(
+    message: MessageId,
+    reveal: Annotated[
+        bool, typer.Option("--reveal", help="Show masked values of the body too.")
+    ] = False,
+    stack: StackOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show one rejected message: every problem with its path, and the body.
+
+    Example: roundsman rejected show 5fea7756
+    """
+    with sentences():
+        found = find_stack(stack, application_events())
+        with look_at_rejected(found) as look:
+            rejection = read_rejection(find_letter(look, message, WHERE))
+        body = rejection.body if reveal else masked_body(found, rejection.body)
+        if as_json:
+            print(json.dumps({**_whole_document(rejection), "body": body}))
+            return
+        say(*_lines(rejection, body))
+
+
+@rejected_app.command("resend")
+def rejected_resend_command(
+    message: Annotated[
+        str | None, typer.Argument(help="The message id, or the beginning of it.")
+    ] = None,
+    body: Annotated[
+        str | None, typer.Option(help="The new body: @file, @- for stdin, or the text itself.")
+    ] = None,
+    sets: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="path=value: a path as in the problems; JSON or plain text."),
+    ] = None,
+    removes: Annotated[
+        list[str] | None, typer.Option("--remove", help="The path of a field to remove.")
+    ] = None,
+    anyway: Annotated[
+        bool, typer.Option("--anyway", help="Send it even if it would be rejected again.")
+    ] = False,
+    everything: Annotated[
+        bool,
+        typer.Option("--all", help="Send, unchanged, all messages that would be accepted now."),
+    ] = False,
+    limit: Annotated[
+        int, typer.Option(min=1, max=MOST, help="With --all: maximum number of messages to read.")
+    ] = 100,
+    stack: StackOption = None,
+    as_json: AsJson = False,
+    yes: Yes = False,
+) -> None:
+    """Send a rejected message, corrected, to its queue again, and delete the rejected one.
+
+    The code that handles the message checks it first. A message that would be rejected again is
+    not sent, and every problem is printed. --all first shows what it would send.
+
+    Example: roundsman rejected resend 5fea7756 --set currency=EUR
+    """
+    corrects = bool(sets or removes or body is not None)
+    with sentences():
+        if everything == (message is not None):
+            raise ConsoleError("Give either a message id or --all.", USAGE)
+        if everything and (corrects or anyway):
+            raise ConsoleError(
+                "--all sends messages unchanged. To correct one, give its id.", USAGE
+            )
+        if body is not None and (sets or removes):
+            raise ConsoleError("Give either --body, or --set and --remove.", USAGE)
+        whole = read_body(body)
+        found = announced_stack(stack, application_events())
+        if message is None:
+            _resend_all(found, limit, yes=yes, as_json=as_json)
+            return
+        with look_at_rejected(found) as look:
+            rejection = read_rejection(find_letter(look, message, WHERE))
+            result = resend(
+                found, look, rejection, whole=whole, sets=sets, removes=removes, anyway=anyway
+            )
+        if as_json:
+            print(json.dumps(resent_document([result], left=int(not result.sent))))
+        if not result.sent:
+            complain("\n".join(_resent_lines(result)))
+            raise typer.Exit(FAILED)
+        if not as_json:
+            say(*_resent_lines(result))
+
+
+def _resend_all(stack: DeployedStack, limit: int, *, yes: bool, as_json: bool) -> None:
+    try:
+        result = resend_all(
+            stack,
+            limit,
+            confirm=lambda question: confirm(question, yes=yes),
+            working=partial(working, quiet=as_json),
+        )
+    except Interrupted as interrupted:
+        result = interrupted.result
+    if as_json:
+        print(json.dumps(result.document()))
+    else:
+        stays = "" if result.error else ": they would be rejected again"
+        say(f"{len(result.sent)} sent, {result.left} left{stays}.")
+        if result.more:
+            say(f"More than {limit} exist; raise --limit, or repeat the command.")
+    if result.error is not None:
+        raise result.error
+
+
+def _resent_lines(result: Resent) -> list[str]:
+    """Return the result as lines of text for people."""
+    which = result.rejection.letter.message_id[:SHORT_ID]
+    if not result.sent:
+        return [
+            f"{which} would be rejected again, so it was not sent:",
+            *(f"- {problem}" for problem in result.judged.problems),
+        ]
+    order = order_of(result.body)
+    follow = hint(f" See: {command_line('show', order)}") if order else ""
+    return [f"Sent {which} to {result.source.name} ({result.judged.why}).{follow}"]
+
+
+@rejected_app.command("drop")
+@command_of(DropRejectedVerb)
+def rejected_drop_command(
+    verb: DropRejectedVerb,
+    stack: StackOption = None,
+    as_json: Dropped = False,
+    yes: Yes = False,
+) -> None:
+    with sentences():
+        found = announced_stack(stack, application_events())
+        with look_at_rejected(found, WHILE_ASKED) as look:
+            rejection = read_rejection(find_letter(look, verb.message, WHERE))
+            which, order = rejection.letter.message_id, order_of(rejection.body)
+            about = f" of {order}" if order else ""
+            confirm(f"Delete the message {which}{about} for good?", yes=yes)
+            look.delete(rejection.letter)
+        if as_json:
+            print(json.dumps(_whole_document(rejection)))
+            return
+        say(f"Deleted {which}.")
+
+
+def _whole_document(one: Rejection) -> RejectionDocument:
+    return {**rejection_document(one), "body": one.body}
+
+
+def _show_list(listed: list[Rejection], held: Counts, more: bool) -> None:
+    if listed:
+        results().print(_table(listed, now()))
+    else:
+        say("No rejected messages.")
+    say(hidden_words(held))
+    if more:
+        say(f"More than {len(listed)} exist; raise --limit.")
+    if listed:
+        say(hint("Show one with: roundsman rejected show ID"))
+
+
+def _table(listed: list[Rejection], at: int) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for heading in ("ID", "Age", "Size"):
+        table.add_column(heading, no_wrap=True)
+    table.add_column("Order", overflow="fold")
+    table.add_column("First problem", overflow="fold")
+    for one in listed:
+        table.add_row(
+            plain(one.letter.message_id[:SHORT_ID]),
+            plain(age(one.letter.sent_at, at)),
+            plain(size_words(len(one.body.encode("utf-8", "surrogatepass")))),
+            plain(order_of(one.body) or "?"),
+            plain(first_problem(one.problems)),
+        )
+    return table
+
+
+def _lines(one: Rejection, body: str) -> list[str]:
+    letter: Letter = one.letter
+    return [
+        f"{letter.message_id}  {order_of(one.body) or 'of an unknown order'}",
+        f"sent to {one.queue or 'no queue of the stack'}, rejected {iso(letter.sent_at)}",
+        *(f"- {problem}" for problem in one.problems),
+        "",
+        *pretty(body),
+    ]

@@ -1,0 +1,93 @@
+"""Do the queues move? Finds messages that were put aside, and queues that no function reads."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from roundsman.aws.outputs import LIVE
+from roundsman.command_line import command_line
+from roundsman_console.dead_letter.queues import counts, sources
+from roundsman_console.doctor.documents import FindingKind
+from roundsman_console.doctor.report import Finding, Looking
+from roundsman_console.stack.stack import DeployedStack
+
+_READS = frozenset({"Enabled", "Enabling", "Updating", "Creating"})
+"""The states of an event source mapping in which its function reads the queue, or soon will."""
+
+
+@dataclass(frozen=True, slots=True)
+class MappingFact:
+    """One event source mapping, which connects a queue to a function."""
+
+    uuid: str
+    queue: str
+    """The name of the queue in SQS."""
+    state: str
+
+
+def look_at_queues(stack: DeployedStack, looking: Looking) -> list[Finding]:
+    """Read the queues that functions read, their dead-letter queues, and the RejectedQueue."""
+    found = list[Finding]()
+    mappings = _mappings(stack, looking)
+    for source in sources(stack):
+        with looking.at(source.name):
+            found += dead_letters(source.name, counts(stack.sqs, source.dead_url).all)
+            if mappings is not None:
+                its = [each for each in mappings if each.queue == source.physical]
+                found += unread(source.name, its)
+    with looking.at("RejectedQueue"):
+        found += rejected(counts(stack.sqs, stack.output("RejectedQueueUrl")).all)
+    return found
+
+
+def _mappings(stack: DeployedStack, looking: Looking) -> list[MappingFact] | None:
+    """Read the mappings of all functions.
+
+    None if those of a function could not be read: a mapping that was not read must not count as
+    missing.
+    """
+    with looking.at("the mappings of functions"):
+        pages = stack.lambda_client.get_paginator("list_event_source_mappings")
+        return [
+            MappingFact(
+                one.get("UUID", ""),
+                one.get("EventSourceArn", "").rpartition(":")[2],
+                one.get("State", ""),
+            )
+            for output, physical in sorted(stack.outputs.items())
+            if output.endswith("FunctionName")
+            # Lambda lists the mappings to an alias only where they are asked for by it.
+            for page in pages.paginate(FunctionName=f"{physical}:{LIVE}")
+            for one in page["EventSourceMappings"]
+        ]
+    return None
+
+
+def dead_letters(queue: str, number: int) -> Iterator[Finding]:
+    """Find the dead letters of a queue."""
+    if number:
+        lost = ": orders that were never accepted" if queue == "SubmissionQueue" else ""
+        command = command_line("dlq ls", queue)
+        yield Finding(FindingKind.DEAD_LETTERS, queue, f"{_messages(number)}{lost}", command)
+
+
+def rejected(number: int) -> Iterator[Finding]:
+    """Find the messages in the RejectedQueue."""
+    if number:
+        evidence = _messages(number)
+        yield Finding(FindingKind.REJECTED, "RejectedQueue", evidence, "roundsman rejected ls")
+
+
+def unread(queue: str, mappings: Sequence[MappingFact]) -> Iterator[Finding]:
+    """Find that no function reads the queue that has these mappings."""
+    if any(mapping.state in _READS for mapping in mappings):
+        return
+    if not mappings:
+        yield Finding(FindingKind.QUEUE_UNREAD, queue, "it has no mapping")
+        return
+    first = mappings[0]
+    command = f"aws lambda update-event-source-mapping --uuid {first.uuid} --enabled"
+    yield Finding(FindingKind.QUEUE_UNREAD, queue, f"its mapping is {first.state}", command)
+
+
+def _messages(number: int) -> str:
+    return "1 message" if number == 1 else f"{number} messages"

@@ -1,0 +1,1 @@
+"""Failure groups: tasks that failed for the same cause."""

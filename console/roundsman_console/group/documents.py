@@ -1,0 +1,79 @@
+"""Documents about failure groups."""
+
+from typing import Annotated, Literal, TypeAlias, TypedDict
+
+from roundsman.model.failure import GroupSeverity
+from roundsman_console.agent.documents import AgentDocument
+from roundsman_console.constraints import Count, GroupId, Instant, Keyword
+from roundsman_console.order.documents import TaskSummaryDocument
+
+Standing: TypeAlias = Literal["open", "calm", "over"]
+"""The state of a group."""
+
+
+class CauseDocument(TypedDict):
+    """The error that the members of a group have in common."""
+
+    type: str
+    message: str
+    """The error message, without the parts that differ between orders."""
+
+
+class GroupDocument(TypedDict):
+    """One failure group: tasks that failed for the same cause."""
+
+    group: GroupId
+    standing: Standing
+    """`calm`: the group has no members at present; `over`: no further alert will be sent about
+    it."""
+    severity: GroupSeverity
+    workflow: str
+    step: str
+    """The failed step; `none` if the tasks failed as a whole."""
+    how: Annotated[
+        str, Keyword("enum", ("archived", "undo_failed", "undone", "retried", "unreadable"))
+    ]
+    error: CauseDocument
+    count: Count
+    """The number of members at `countedAt`."""
+    more: bool
+    """Whether there are more members than `count`."""
+    countedAt: Instant
+    firstSeen: Instant | None
+    """When the oldest member failed."""
+    lastSeen: Instant | None
+    """When the newest member failed."""
+    oldestCompleteBy: Instant | None
+    """The earliest complete-by of the oldest members; null in a list."""
+    toldAt: Instant | None
+    """When the last alert about the group was sent."""
+    toldCount: Count | None
+    """The number of members in the last alert."""
+    overflow: bool
+    """Whether the group collects the failures for which no further group may be opened."""
+    agent: AgentDocument | None
+    """The agent of the failed step."""
+
+
+class GroupListDocument(TypedDict):
+    """The open failure groups, those that need a person first."""
+
+    groups: list[GroupDocument]
+
+
+class GroupSampleDocument(TaskSummaryDocument):
+    """A sample task of a failure group."""
+
+    mayHaveHappened: list[str]
+    """The steps whose effect may have happened and is not undone."""
+    undone: list[str]
+    undoFailed: list[str]
+
+
+class GroupDetailsDocument(GroupDocument):
+    """One failure group, with sample tasks and the commands to run next."""
+
+    samples: list[GroupSampleDocument]
+    """The tasks of the oldest, a middle and the newest member."""
+    do: list[str]
+    """The commands to run next."""

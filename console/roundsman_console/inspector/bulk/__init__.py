@@ -1,1 +1,0 @@
-"""Bulk runs: one command for many orders, with a dry run, a canary, a rate and stored progress."""

@@ -1,1 +1,0 @@
-"""Reading a deployed stack: its outputs, tasks, failure groups, queues and counts."""

@@ -1,1 +1,0 @@
-"""Presenting tasks, agents and alerts to people and scripts: pure functions of the data read."""

@@ -1,0 +1,206 @@
+"""The commands on an order: what the engine would decide, and the command that is sent."""
+
+import json
+from dataclasses import dataclass, replace
+from functools import partial
+from urllib.parse import quote
+
+from roundsman.definition.plan import Plan
+from roundsman.model.events import CommandSource
+from roundsman.model.task import Task
+from roundsman_console.dead_letter.edits import edited_body, laid_out
+from roundsman_console.inspector import Inspector
+from roundsman_console.inspector.inspector import WAIT
+from roundsman_console.order.commands import (
+    CommandOutcome,
+    CommandResult,
+    send_command,
+    task_after,
+)
+from roundsman_console.order.erasure import erase_order
+from roundsman_console.order.masks import mask_of
+from roundsman_console.order.plan_text import plan_lines
+from roundsman_console.order.verbs import (
+    OF_ONE_OR_MANY,
+    OF_ORDERS,
+    EraseVerb,
+    OrderVerb,
+    ResubmitVerb,
+)
+from roundsman_console.order.view import may_stand, step_names
+from roundsman_console.verbs.actor import read_name, read_reason
+from roundsman_console.verbs.verb import Form
+from roundsman_console.web.command_page import (
+    CommandPage,
+    FormCommand,
+    FormField,
+    StepChange,
+    not_sent,
+    page_of,
+)
+from roundsman_console.web.session import GO, Session
+
+INPUT = "input"
+"""The field of the whole input, which is shown with masked values."""
+CONFIRM = FormField("confirm", "The order's id, to confirm", hint="It cannot be brought back.")
+
+
+def commands_on_orders() -> dict[str, FormCommand]:
+    """Return the commands on an order, by their names in the browser."""
+    found = {
+        verb.name: FormCommand(verb.name, partial(_show, verb), partial(_order_command, verb))
+        for verb in OF_ONE_OR_MANY
+    }
+    return {**found, "erase": FormCommand("erase", _show_erase, _erase)}
+
+
+def links_of(task: Task) -> list[type[OrderVerb]]:
+    """Return the verbs that are offered for the task; none for one that is erased."""
+    return [] if task.erased_at is not None else [verb for verb in OF_ORDERS if verb.fits(task)]
+
+
+def _show(verb: type[OrderVerb], inspector: Inspector, given: Form) -> CommandPage:
+    page, task, plan = _of_order(inspector, verb, given)
+    return _with_input(page, _input_of(inspector, verb, task, plan), given)
+
+
+def _with_input(page: CommandPage, found: "_Input | None", given: Form) -> CommandPage:
+    """Fill the field of the whole input; leave it out if there is no input to correct."""
+    if found is None:
+        fields = [field for field in page.fields if field.name != INPUT]
+        return replace(page, fields=fields)
+    return replace(page, form={INPUT: laid_out(found.shown), **given})
+
+
+def _of_order(
+    inspector: Inspector, verb: type[OrderVerb], given: Form
+) -> tuple[CommandPage, Task, Plan | None]:
+    task, plan, _ = inspector.task(given.get("order", ""))
+    page = page_of(verb, task.task_id, "order", f"/orders/{task.task_id}", given)
+    names, stands = step_names(task, plan), may_stand(task, plan)
+    return replace(page, steps=names, stands=stands), task, plan
+
+
+@dataclass(frozen=True, slots=True)
+class _Input:
+    """The input of an order, as JSON."""
+
+    shown: str
+    """With masked values masked."""
+    real: str
+
+
+def _input_of(
+    inspector: Inspector, verb: type[OrderVerb], task: Task, plan: Plan | None
+) -> _Input | None:
+    """Read the input of an order; None if its order row is missing or was erased, or the verb does
+    not correct it.
+    """
+    if verb is not ResubmitVerb:
+        return None
+    row = inspector.stack.tasks.order(task.task_id)
+    if row is None or row.erased_at is not None:
+        return None
+    content = task.input(row.content)
+    masked = mask_of(inspector.stack, task, plan).input(content)
+    return _Input(json.dumps(masked), json.dumps(content))
+
+
+def _as_meant(given: Form, found: _Input | None) -> Form:
+    """Return the form with the real input that a person means who edited the masked one.
+
+    It is left out if it is as it was. Raises InvalidArgument if a masked value was moved.
+    """
+    text = given.get(INPUT, "")
+    edited = edited_body(text, found.shown, found.real) if found and text.strip() else ""
+    changed = found is not None and edited != found.real
+    return {**given, INPUT: edited if changed else ""}
+
+
+def _order_command(
+    kind: type[OrderVerb], inspector: Inspector, given: Form, session: Session
+) -> CommandPage:
+    page, task, plan = _of_order(inspector, kind, given)
+    version = str(task.version)
+    reason, by = read_reason(given.get("reason", "")), read_name(None)
+    original = _input_of(inspector, kind, task, plan)
+    page = _with_input(page, original, given)
+    verb = kind.read_form(_as_meant(given, original))
+    go = GO in given and session.take(given, version)
+    result = send_command(
+        inspector.stack, page.about, verb, by=by, reason=reason, wait=WAIT, dry_run=not go
+    )
+    asks = result.outcome is CommandOutcome.DRY_RUN
+    return replace(
+        page,
+        sentence=not_sent(given, go) + _sentence(result),
+        refused=result.outcome is CommandOutcome.REFUSED,
+        asks=asks,
+        done=go and result.outcome is not CommandOutcome.REFUSED,
+        changes=_changes(plan, verb, by, reason, result) if asks else (),
+        inputs=[(page.about, result.input)] if result.input else (),
+        problems=plan_lines(result.plan) if asks and result.plan else (),
+        stands=() if go else page.stands,
+        shown=session.sign(given, version) if asks else "",
+    )
+
+
+def _sentence(result: CommandResult) -> str:
+    if result.plan is not None and result.outcome is CommandOutcome.DRY_RUN:
+        return f"{result.sentence} The order would continue under the newest plan."
+    return result.sentence
+
+
+def _changes(
+    plan: Plan | None, verb: OrderVerb, by: str, reason: str, result: CommandResult
+) -> list[StepChange]:
+    """What the engine would decide, step by step; empty if the plan or the input changes too."""
+    before = result.task
+    if before is None or verb.newest_plan or result.input:
+        return []
+    event = verb.event(CommandSource("c-0", by, reason, before.version))
+    after = task_after(plan, before, event)
+    if after is None:
+        return []
+    names = step_names(after, plan)
+    return [found for name in names if (found := _change(name, before, after)) is not None]
+
+
+def _change(name: str, before: Task, after: Task) -> StepChange | None:
+    old, new = before.step(name), after.step(name)
+    if old == new:
+        return None
+    key = "a new key" if new.round != old.round else "the same key"
+    return StepChange(name, old.process_state, new.process_state, key)
+
+
+def _show_erase(_inspector: Inspector, given: Form) -> CommandPage:
+    # The order may have no task any more: its retention is over, or its record was lost.
+    order = given.get("order", "")
+    page = page_of(EraseVerb, order, "order", f"/orders/{quote(order, safe='')}", given)
+    does = f"{page.does} The reason is kept: do not write personal data in it."
+    return replace(page, does=does, fields=(CONFIRM,))
+
+
+def _erase(inspector: Inspector, given: Form, session: Session) -> CommandPage:
+    page, by = _show_erase(inspector, given), read_name(None)
+    reason, order = read_reason(given.get("reason", "")), page.about
+    confirmed = given.get("confirm", "").strip() == order
+    stack = inspector.stack
+    result = erase_order(stack, order, by=by, reason=reason, wait=WAIT, dry_run=True)
+    version = str(result.task.version) if result.task else "no task"
+    go = GO in given and confirmed and session.take(given, version)
+    if go:
+        result = erase_order(stack, order, by=by, reason=reason, wait=WAIT)
+    possible = result.outcome is CommandOutcome.DRY_RUN
+    sentence = not_sent(given, go) + result.sentence
+    if possible and not confirmed:
+        sentence += " Give the order's id to confirm that its contents are removed for ever."
+    return replace(
+        page,
+        sentence=sentence,
+        refused=result.outcome is CommandOutcome.REFUSED,
+        asks=possible and confirmed,
+        done=go and result.outcome is not CommandOutcome.REFUSED,
+        shown=session.sign(given, version) if possible and confirmed else "",
+    )

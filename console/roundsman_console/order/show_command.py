@@ -1,0 +1,273 @@
+"""`roundsman show`: shows the task of an order, its steps and its history."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, TypeAlias
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from roundsman.command_line import REASON, command_line
+from roundsman.definition.plan import Plan, StepPlan
+from roundsman.model.events import HistoryRow
+from roundsman.model.instants import iso, second
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import StepRecord, Task, item_place, operation_of
+from roundsman_console.cells import plain
+from roundsman_console.cli.stack_option import StackOption
+from roundsman_console.cli.target import find_stack
+from roundsman_console.cli_errors import sentences
+from roundsman_console.clock import now
+from roundsman_console.hints import hint, hinted_json
+from roundsman_console.order.lookup import find_shown
+from roundsman_console.order.states_text import STEP_STYLES, task_line
+from roundsman_console.order.step_text import agent_words, last_error, span, step_facts
+from roundsman_console.order.view import (
+    in_state,
+    may_stand,
+    next_command,
+    nothing_undoes,
+    step_names,
+    task_document,
+)
+from roundsman_console.terminal import results, short_instant
+
+
+def show_command(
+    order: Annotated[str, typer.Argument(help="The order's id.")],
+    reveal: Annotated[
+        bool, typer.Option("--reveal", help="Show masked values too, in errors and results.")
+    ] = False,
+    stack: StackOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Show the state of an order, its steps and its history. Example: roundsman show ord-1001"""
+    with sentences():
+        found = find_stack(stack)
+        task, plan, history = find_shown(found, order, reveal=reveal)
+        trace = found.trace_of(task)
+        if as_json:
+            print(hinted_json(task_document(task, plan, history, trace)))
+        else:
+            held = any(record.held_since is not None for record in task.steps.values())
+            holds = found.holds.holds() if held else ()
+            facts = step_facts(task, plan, holds, now())
+            _print(task, plan, history, [*facts, *([f"Trace: {trace}"] if trace else [])])
+
+
+def _print(
+    task: Task, plan: Plan | None, history: Sequence[HistoryRow], facts: Sequence[str]
+) -> None:
+    console = results()
+    console.print(task_line(task))
+    console.print(plain(f"submitted {iso(task.created_at)}, complete by {iso(task.complete_by)}"))
+    if task.deadline is not None:
+        console.print(plain(f"deadline {iso(task.deadline)}: no step is performed after it"))
+    if task.ending:
+        console.print(plain(task.ending.why, "red"))
+    if plan is None:
+        console.print(plain(f"Its plan {task.plan} is not stored.", "red"))
+    if task.failure is not None:
+        console.print(plain(f"Failure group: {task.failure}"))
+    for line in _undo_lines(task, plan):
+        console.print(line)
+    if left_out := task.left_out():
+        console.print(plain(f"Left out: {span(left_out)}", "yellow"))
+    for fact in facts:
+        console.print(plain(fact))
+    console.print(steps_table(task, plan, now()))
+    if history:
+        console.print()
+        console.print(history_table(history))
+    for command in next_lines(task):
+        console.print(hint(command), markup=False, soft_wrap=True)
+
+
+def next_lines(task: Task) -> list[str]:
+    """Return the next commands, each with what it does if that is not evident."""
+    command = next_command(task)
+    if command is None:
+        return []
+    if task.state is not TaskState.ARCHIVED:
+        return [f"Next: {command}"]
+    if task.ending is not None and task.ending.undo:
+        return [f"Next, to continue the undo: {command}"]
+    options = ("--set", "PATH=VALUE", "--dry-run", *REASON)
+    correct = hint(command_line("resubmit", task.task_id, options=options))
+    return [
+        f"Next, to try the failed steps again: {command}",
+        f"With a corrected input, shown first: {correct}",
+    ]
+
+
+def _undo_lines(task: Task, plan: Plan | None) -> list[Text]:
+    """Return the state of the undo by step: may stand, undone and when, failed, cannot be undone.
+
+    Empty for a task without an ending: one that goes on or has completed.
+    """
+    if task.ending is None:
+        return []
+    stands = [name for name in step_names(task, plan) if name in may_stand(task)]
+    found = [
+        ("May stand", stands, ""),
+        *_undone(task, plan),
+        ("Undo failed", in_state(task, plan, ProcessState.UNDO_ERROR), "red"),
+        ("Cannot be undone", nothing_undoes(task, plan), "yellow"),
+    ]
+    return [plain(f"{what}: {span(names)}", style) for what, names, style in found if names]
+
+
+def _undone(task: Task, plan: Plan | None) -> list[tuple[str, list[str], str]]:
+    """Return the undone steps, grouped by the second of their undo: label, step names, style."""
+    by_second: dict[str, list[str]] = {}
+    for name in in_state(task, plan, ProcessState.UNDONE):
+        finished = task.step(name).finished_at
+        by_second.setdefault("" if finished is None else second(finished), []).append(name)
+    return [(f"Undone {at}".strip(), names, "") for at, names in sorted(by_second.items())]
+
+
+def history_table(history: Sequence[HistoryRow]) -> Table:
+    """Return a table of failed attempts, recoveries, undos and operator commands, newest last."""
+    table = Table(box=None, pad_edge=False)
+    people, senders = any(row.by for row in history), any(row.sender for row in history)
+    table.add_column("At", no_wrap=True)
+    table.add_column("What", no_wrap=True)
+    if people:
+        table.add_column("By", overflow="fold")
+    if senders:
+        table.add_column("Sender", overflow="fold")
+    table.add_column("Why", overflow="fold")
+    for row in history:
+        by = [plain(row.by or "")] if people else []
+        by += [plain(row.sender or "")] if senders else []
+        table.add_row(
+            plain(second(row.at)), plain(row.kind, _kind_style(row)), *by, plain(row.reason)
+        )
+    return table
+
+
+def _kind_style(row: HistoryRow) -> str:
+    if row.kind in ("failed", "undo failed", "refused"):
+        return "red"
+    return "bold" if row.by else ""
+
+
+def steps_table(task: Task, plan: Plan | None, at: int) -> Table:
+    """Return the steps as a table at `at` (epoch ms), one row per step.
+
+    Columns without a value are left out. Equal items of a fan-out share a row (`_alike`).
+    """
+    table = Table(box=None, pad_edge=False)
+    rows = [
+        _Row(name, task.step(name), plan.steps.get(name) if plan else None, at)
+        for name in step_names(task, plan)
+    ]
+    extra = [(heading, cell) for heading, cell in _SOMETIMES if any(cell(row) for row in rows)]
+    for heading in ("Step", "State", "Failures", *(heading for heading, _ in extra)):
+        table.add_column(heading, overflow="fold", no_wrap=heading in _KEPT_WHOLE)
+    for alike in _alike(rows):
+        record = alike[0].record
+        table.add_row(
+            plain(span([row.name for row in alike])),
+            plain(record.process_state, STEP_STYLES.get(record.process_state, "")),
+            plain(_failures(alike[0])),
+            *(plain(_together(heading, cell, alike)) for heading, cell in extra),
+        )
+    return table
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    name: str
+    record: StepRecord
+    step: StepPlan | None
+    shown_at: int
+    """Now, in epoch ms: an instant of another day is shown with its date."""
+
+
+_Cell: TypeAlias = Callable[[_Row], str]
+
+
+def _alike(rows: Sequence[_Row]) -> list[list[_Row]]:
+    """Group the rows of a fan-out's items that differ only in locks and times.
+
+    A group has at least _MANY rows; each other row is a list of its own.
+    """
+    found: dict[object, list[_Row]] = {}
+    for row in rows:
+        item, record = item_place(row.name), row.record
+        shown = [cell(row) for heading, cell in _SOMETIMES if heading not in _KEPT_WHOLE]
+        like = (record.process_state, record.failure_count, *shown)
+        found.setdefault((item[0], like) if item else row.name, []).append(row)
+    return [
+        part
+        for alike in found.values()
+        for part in ([alike] if len(alike) >= _MANY else [[row] for row in alike])
+    ]
+
+
+def _together(heading: str, cell: _Cell, rows: Sequence[_Row]) -> str:
+    """Return one cell for several items: the common value, a range, or the number of locks."""
+    instant = _INSTANTS.get(heading)
+    ordered = sorted(rows, key=lambda row: instant(row) or 0) if instant else rows
+    texts = list(dict.fromkeys(text for text in map(cell, ordered) if text))
+    if len(texts) < 2:
+        return "".join(texts)
+    return f"{len(texts)} locks" if heading == "Locked by" else f"{texts[0]} - {texts[-1]}"
+
+
+def _failures(row: _Row) -> str:
+    """Return the number of failures, with the maximum number of attempts if it is not 0.
+
+    `for good` for a step that was not retried: its agent refused it, or it was too late.
+    """
+    count = row.record.failure_count
+    over = row.record.process_state in (ProcessState.ERROR, ProcessState.UNDO_ERROR)
+    if over and not count and row.record.error is not None:
+        return "for good"
+    most = row.step.attempts_of(operation_of(row.record)) if row.step else None
+    return f"{count} of {most}" if count and most else str(count)
+
+
+def _lock(row: _Row) -> str:
+    return row.record.locked_by or "" if row.record.under_way else ""
+
+
+def _not_before(row: _Row) -> int | None:
+    return row.record.not_before
+
+
+def _complete_by(row: _Row) -> int | None:
+    """Return when the step must be complete or started; None if it is over."""
+    return row.record.complete_by if row.record.process_state in _NOT_OVER else None
+
+
+def _error(row: _Row) -> str:
+    return last_error(row.record)
+
+
+def _time(instant_of: Callable[[_Row], int | None]) -> _Cell:
+    """Return the cell of a column of instants."""
+
+    def cell(row: _Row) -> str:
+        instant = instant_of(row)
+        return "" if instant is None else short_instant(instant, row.shown_at)
+
+    return cell
+
+
+_MANY = 3
+_NOT_OVER = (ProcessState.PENDING, ProcessState.PROCESSING, ProcessState.UNDOING)
+_INSTANTS: Mapping[str, Callable[[_Row], int | None]] = {
+    "Not before": _not_before,
+    "Complete by": _complete_by,
+}
+_KEPT_WHOLE = ("Locked by", *_INSTANTS)
+_SOMETIMES: Sequence[tuple[str, _Cell]] = (
+    ("Agent", lambda row: agent_words(row.record, row.step)),
+    ("Locked by", _lock),
+    *((heading, _time(instant_of)) for heading, instant_of in _INSTANTS.items()),
+    ("Round", lambda row: "" if row.record.round == 1 else str(row.record.round)),
+    ("Last error", _error),
+)

@@ -1,0 +1,177 @@
+"""Sentences about a step's state for `roundsman show`; fan-out items are shown as ranges."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from roundsman.definition.plan import Plan, StepPlan
+from roundsman.engine.agent_holds import HELD
+from roundsman.model.holds import Hold, hold_words
+from roundsman.model.instants import format_duration, second
+from roundsman.model.states import ProcessState
+from roundsman.model.task import (
+    PERFORM,
+    AfterUndo,
+    Effect,
+    StepRecord,
+    Task,
+    item_place,
+    operation_of,
+)
+from roundsman_console.order.view import step_names
+
+_LONGEST_SPAN = 40  # characters; a longer span shows the number of items instead
+
+_RETRIED = frozenset({ProcessState.PENDING, ProcessState.PROCESSING, ProcessState.UNDOING})
+
+_NEXT = {
+    AfterUndo.SKIPPED: "then skipped, as one of the items that may fail",
+    AfterUndo.NEXT_AGENT: "then sent to the next agent",
+    AfterUndo.NEW_KEY: "then begun under a new key",
+}
+
+
+def step_facts(task: Task, plan: Plan | None, holds: Sequence[Hold], at: int) -> list[str]:
+    """Return sentences about facts at `at` (epoch ms) that are no column of the steps table.
+
+    Steps with the same fact share a sentence.
+    """
+    names: dict[str, list[str]] = {}
+    for name in step_names(task, plan):
+        step = plan.steps.get(name) if plan else None
+        record = task.step(name)
+        for fact in (*_facts(task, record, step, holds, at), *retry_words(task, record)):
+            names.setdefault(fact, []).append(name)
+    return [f"{span(found)}: {fact}" for fact, found in names.items()]
+
+
+def _facts(
+    task: Task, record: StepRecord, step: StepPlan | None, holds: Sequence[Hold], at: int
+) -> Iterator[str]:
+    if record.held_since is not None:
+        yield _held(record, step, holds, at)
+    if record.waiting and record.complete_by is not None:
+        until = second(record.complete_by)
+        yield f"waits for a callback until {until}{reminder_words(task, record)}"
+    elif record.under_way and record.heard_at is not None:
+        yield f"last heartbeat {format_duration(max(0, at - record.heard_at))} ago{_again(record)}"
+    elif record.under_way and record.heartbeat_by is not None:
+        yield f"no heartbeat yet{_again(record)}"
+    if record.late_since is not None and (record.under_way or task.ending is None):
+        waits = "its reply may wait in its queue" if record.under_way else "its start waits"
+        yield f"late since {second(record.late_since)}: {waits}; nothing is counted"
+    if record.uncounted_timeouts:
+        times = (
+            "1 time-out"
+            if record.uncounted_timeouts == 1
+            else f"{record.uncounted_timeouts} time-outs"
+        )
+        yield f"{times} not counted: its request may not have been read"
+    if record.effect is Effect.STANDS:
+        yield "failed, but its effect stands"
+    if record.refused:
+        yield "failed, and it is proven that it had no effect"
+    if record.extra:
+        yield f"{format_duration(record.extra)} more time, from its next attempt on"
+    if record.uncounted_calls:
+        calls = "1 call" if record.uncounted_calls == 1 else f"{record.uncounted_calls} calls"
+        yield f"{calls} in a row found its service down, not counted"
+    if record.after_undo is not None and record.process_state is ProcessState.UNDOING:
+        yield f"undone first, {_NEXT[record.after_undo]}"
+
+
+def retry_words(task: Task, record: StepRecord) -> Iterator[str]:
+    """Yield why and until when a step is retried, if it is retried for a time."""
+    until = record.retry_until
+    waits = record.process_state in _RETRIED and not task.ended
+    if until is None or record.error is None or not waits:
+        return
+    if operation_of(record) == PERFORM:
+        until = min(until, task.perform_by)
+    error = record.error
+    why = f"an unexpected error ({error.type}) in the agent's code; " if error.unexpected else ""
+    yield f"{why}retried until {second(until)}"
+
+
+def _held(record: StepRecord, step: StepPlan | None, holds: Sequence[Hold], at: int) -> str:
+    since = f"held since {second(record.held_since or at)}"
+    agents = {record.agent, *(step.agents if step else ())}
+    found = [
+        f"{hold.agent} {hold_words(hold)}, until {second(hold.until)}"
+        for hold in holds
+        if hold.agent in agents
+    ]
+    if found:
+        return f"{since}: {'; '.join(found)}"
+    why = f" ({record.error.message})" if record.error else ""
+    if record.not_before is None or record.not_before <= at:
+        return f"{since}{why}"
+    return f"{since}{why}; the next check is at {second(record.not_before)}"
+
+
+def _again(record: StepRecord) -> str:
+    if record.heartbeat_by is None:
+        return ""
+    return f"; overdue without a heartbeat by {second(record.heartbeat_by)}"
+
+
+def reminder_words(task: Task, record: StepRecord) -> str:
+    """Return how often a step that waits was reminded of, and when the next reminder is due.
+
+    The text follows a sentence; it is empty if the step has no reminders. None is sent at or after
+    the end of the wait, or for a task that is to end.
+    """
+    if record.remind_at is None or record.complete_by is None:
+        return ""
+    times = "once" if record.reminders == 1 else f"{record.reminders} times"
+    reminded = f"reminded {times}" if record.reminders else "not reminded yet"
+    if task.ending is not None or record.remind_at >= record.complete_by:
+        return f"; {reminded}"
+    return f"; {reminded}, next at {second(record.remind_at)}"
+
+
+def agent_words(record: StepRecord, step: StepPlan | None) -> str:
+    """Return the current and the tried agents; empty if it is the step's first agent."""
+    if record.tried:
+        now_at = f"{record.agent}, " if record.agent and record.agent not in record.tried else ""
+        return f"{now_at}after {', '.join(record.tried)}"
+    if record.agent is None or step is None or record.agent == step.agent:
+        return ""
+    return record.agent
+
+
+def span(names: Sequence[str]) -> str:
+    """Return the steps' names, with the items of a fan-out together: `pick[0-4,7], mail`."""
+    found: dict[str, list[int]] = {}
+    for name in names:
+        item = item_place(name)
+        step, place = item if item else (name, None)
+        found.setdefault(step, []).extend([] if place is None else [place])
+    return ", ".join(_places(step, places) for step, places in found.items())
+
+
+def _places(step: str, places: list[int]) -> str:
+    if not places:
+        return step
+    text = f"{step}[{','.join(_ranges(sorted(places)))}]"
+    return text if len(text) <= _LONGEST_SPAN else f"{step} ({len(places)} items)"
+
+
+def _ranges(places: Iterable[int]) -> list[str]:
+    """Return ascending integers as ranges: `0-4`, `7`."""
+    ranges: list[tuple[int, int]] = []
+    for place in places:
+        if ranges and ranges[-1][1] == place - 1:
+            ranges[-1] = (ranges[-1][0], place)
+        else:
+            ranges.append((place, place))
+    return [str(first) if first == last else f"{first}-{last}" for first, last in ranges]
+
+
+def last_error(record: StepRecord) -> str:
+    """Return the last error of the step; empty if there is none.
+
+    The hold of a parked step is left out, because `step_facts` describes it.
+    """
+    error = record.error
+    if error is None or (error.type == HELD and record.held_since is not None):
+        return ""
+    return f"{error.type}: {error.message}"

@@ -1,0 +1,112 @@
+"""The verbs on orders as commands: resubmit, undo, cancel, resolve, extend and run.
+
+Each is for one order or, as a bulk run, for several.
+"""
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from typing import Annotated
+
+import typer
+
+from roundsman_console.cli.act import execute
+from roundsman_console.cli.options import As, ParsedOptions, read_common
+from roundsman_console.cli_errors import USAGE, ConsoleError, sentences
+from roundsman_console.order.verbs import (
+    CancelVerb,
+    ExtendVerb,
+    OrderVerb,
+    ResolveVerb,
+    ResubmitVerb,
+    RunVerb,
+    UndoVerb,
+)
+from roundsman_console.orders.selection import Selection
+from roundsman_console.verbs.commands import (
+    as_typed,
+    command_with,
+    parameter,
+    parameters_of,
+    reason_of,
+)
+from roundsman_console.verbs.verb import Argument, FieldKind
+
+Orders = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[ORDER]...",
+        help="The order's id. For several orders, or a filter, the command first shows what "
+        "it would do.",
+    ),
+]
+
+_read_common: Callable[..., ParsedOptions] = read_common
+_COMMON = inspect.signature(read_common, eval_str=True).parameters
+
+
+def _command(verb: type[OrderVerb]) -> Callable[..., None]:
+    step = next((one for one in verb.arguments() if one.kind is FieldKind.STEP), None)
+    takes_by = any(one.option == "--by" for one in verb.arguments())
+
+    def command(**typed: object) -> None:
+        with sentences():
+            act = _read_common(**{name: typed[name] for name in _COMMON})
+            words = typed.get("orders")
+            orders, named = _split(
+                verb, step, list(words) if isinstance(words, list) else [], act.selection
+            )
+            many = len(orders) != 1 or act.selection is not None
+            asked = verb.read({**as_typed(verb, typed), **named}, many=many)
+        execute(asked, orders, act, dry_run=typed.get("dry_run") is True)
+
+    common = {**_COMMON, "reason": reason_of(verb)}
+    if takes_by:
+        common["by"] = common["by"].replace(annotation=As)
+    return command_with(
+        command, verb, [_words(step), *parameters_of(verb), *_dry_run(verb), *common.values()]
+    )
+
+
+def _words(step: Argument | None) -> inspect.Parameter:
+    """The orders, with the step that follows them if the verb is about one."""
+    if step is None:
+        return parameter("orders", Orders, None)
+    if step.required:
+        argument = typer.Argument(metavar="[ORDER]... STEP", help=step.help)
+        return parameter("orders", Annotated[list[str], argument], inspect.Parameter.empty)
+    argument = typer.Argument(metavar="[ORDER] [STEP]", help=step.help)
+    return parameter("orders", Annotated[list[str] | None, argument], None)
+
+
+def _split(
+    verb: type[OrderVerb], step: Argument | None, words: list[str], selection: Selection | None
+) -> tuple[list[str], Mapping[str, str]]:
+    """Return the orders that are typed, and the step after them."""
+    if step is None:
+        return words, {}
+    if step.required:
+        if len(words) == 1 and selection is None:
+            raise ConsoleError(f"Give an order and its step: {verb.name} ORDER STEP.", USAGE)
+        return words[:-1], {step.name: words[-1]}
+    orders = words[:1] if selection is None else []
+    steps = words[len(orders) :]
+    if len(steps) > 1:
+        raise ConsoleError(
+            f"{verb.name} takes one order and one of its steps. For many orders, give a filter.",
+            USAGE,
+        )
+    return orders, {step.name: steps[0]} if steps else {}
+
+
+def _dry_run(verb: type[OrderVerb]) -> Iterator[inspect.Parameter]:
+    if verb.dry_run:
+        option = Annotated[bool, typer.Option("--dry-run", help=verb.dry_run)]
+        yield parameter("dry_run", option, False)
+
+
+resubmit_command = _command(ResubmitVerb)
+undo_command = _command(UndoVerb)
+cancel_command = _command(CancelVerb)
+resolve_command = _command(ResolveVerb)
+extend_command = _command(ExtendVerb)
+run_command = _command(RunVerb)

@@ -1,0 +1,216 @@
+"""Presenting a task as one JSON document, with instants in ISO 8601."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from roundsman.command_line import REASON, command_line
+from roundsman.definition.plan import Plan
+from roundsman.engine.effects import may_have_taken_effect, without_compensation
+from roundsman.model.events import HistoryRow
+from roundsman.model.instants import iso
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import StepRecord, Task, operation_of, step_of
+from roundsman_console.order.documents import (
+    EndingDocument,
+    ErrorDocument,
+    HistoryRowDocument,
+    StepDocument,
+    TaskDocument,
+    TaskPageDocument,
+    TaskSummaryDocument,
+)
+
+if TYPE_CHECKING:
+    from roundsman_console.orders.selection import Page
+
+
+def step_names(task: Task, plan: Plan | None) -> list[str]:
+    """Return the steps in the plan's order; without a plan, those in the record, sorted by name."""
+    return list(plan.steps) if plan else sorted(task.steps)
+
+
+def task_document(
+    task: Task, plan: Plan | None, history: Sequence[HistoryRow], trace: str | None = None
+) -> TaskDocument:
+    """Return the task with its steps and its history, in the order of `history`.
+
+    `trace` is the id of its trace; None if it is not traced.
+    """
+    return {
+        **task_summary(task),
+        "plan": task.plan,
+        "version": task.version,
+        "priority": task.priority,
+        "startAt": iso(task.start_at),
+        "completeBy": iso(task.complete_by),
+        "deadline": _iso(task.deadline),
+        "dueAt": iso(task.due_at),
+        "lane": task.lane,
+        "ending": _ending(task),
+        "mayHaveHappened": [
+            n for n in step_names(task, plan) if may_have_taken_effect(task.step(n))
+        ],
+        "undone": in_state(task, plan, ProcessState.UNDONE),
+        "undoFailed": in_state(task, plan, ProcessState.UNDO_ERROR),
+        "withoutCompensation": [*nothing_undoes(task, plan)],
+        "owed": [{"kind": owed.kind, "name": owed.name} for owed in task.owed],
+        "fanOuts": dict(task.fan_outs),
+        "steps": [_step_document(name, task, plan) for name in step_names(task, plan)],
+        "history": [_history_document(row) for row in history],
+        "traceId": trace,
+        "next": next_command(task),
+    }
+
+
+def next_command(task: Task) -> str | None:
+    """Return the command to run next; None if the task is Completed or erased."""
+    if task.state is TaskState.COMPLETED or task.erased_at is not None:
+        return None
+    if not task.ended:
+        return command_line("why", task.task_id)
+    again = () if task.state is TaskState.ARCHIVED else ("--again",)
+    return command_line("resubmit", task.task_id, options=(*again, *REASON))
+
+
+def erased_words(task: Task) -> str:
+    """Return when, by whom and why the contents were erased; empty if they were not."""
+    if task.erased_at is None:
+        return ""
+    return f"erased on {iso(task.erased_at)} by {task.erased_by}"
+
+
+def left_out_words(task: Task) -> str:
+    """Return how many items were left out: `1 of 5 items left out`; empty if none was.
+
+    The whole is the number of items of the fan-outs that have left one out.
+    """
+    items = task.left_out()
+    steps = {step_of(item) for item in items}
+    whole = sum(task.fan_outs[step] for step in steps)
+    return f"{len(items)} of {whole} items left out" if items else ""
+
+
+def in_state(task: Task, plan: Plan | None, state: ProcessState) -> list[str]:
+    """Return the names of the steps in this state."""
+    return [name for name in step_names(task, plan) if task.step(name).process_state is state]
+
+
+def nothing_undoes(task: Task, plan: Plan | None) -> list[str]:
+    """Return the steps that have no compensation and whose effects may stand.
+
+    Empty unless the task ends in undo.
+    """
+    if plan is None or task.ending is None or not task.ending.undo:
+        return []
+    return without_compensation(plan, task.steps)
+
+
+def task_summary(task: Task) -> TaskSummaryDocument:
+    """Return the task's main fields, as a list of tasks shows them."""
+    return {
+        "orderId": task.task_id,
+        "workflow": task.workflow,
+        "state": task.state,
+        "submittedAt": iso(task.created_at),
+        "endedAt": _iso(task.ended_at),
+        "reason": task.ending.why if task.ending else None,
+        "erasedAt": _iso(task.erased_at),
+        "erasedBy": task.erased_by,
+        "failedStep": task.ending.step if task.ending else None,
+        "group": task.failure,
+        "leftOut": list(task.left_out()),
+    }
+
+
+def _ending(task: Task) -> EndingDocument | None:
+    if task.ending is None:
+        return None
+    return {
+        "how": task.ending.how,
+        "why": task.ending.why,
+        "step": task.ending.step,
+        "undo": task.ending.undo,
+    }
+
+
+def _step_document(name: str, task: Task, plan: Plan | None) -> StepDocument:
+    record = task.step(name)
+    step = plan.steps.get(name) if plan else None
+    return {
+        "name": name,
+        "agent": record.agent or (step.agent if step else None),
+        "processState": record.process_state,
+        "operation": operation_of(record),
+        "lockedBy": record.locked_by,
+        "completeBy": _iso(record.complete_by),
+        "failureCount": record.failure_count,
+        "maxAttempts": step.attempts_of(operation_of(record)) if step else None,
+        "retryUntil": _iso(record.retry_until),
+        "unexpectedSince": _iso(record.unexpected_since),
+        "notBefore": _iso(record.not_before),
+        "startedAt": _iso(record.started_at),
+        "finishedAt": _iso(record.finished_at),
+        "round": record.round,
+        "outcomeUnknown": record.outcome_unknown,
+        "heldSince": _iso(record.held_since),
+        "lateSince": _iso(record.late_since),
+        "heartbeatBy": _iso(record.heartbeat_by),
+        "heardAt": _iso(record.heard_at),
+        "waiting": record.waiting,
+        "reminders": record.reminders,
+        "remindAt": _iso(record.remind_at),
+        "spared": record.uncounted_timeouts,
+        "inVain": record.uncounted_calls,
+        "tried": list(record.tried),
+        "afterUndo": record.after_undo,
+        "effect": record.effect,
+        "result": record.result,
+        "error": _error(record),
+    }
+
+
+def _history_document(row: HistoryRow) -> HistoryRowDocument:
+    return {
+        "seq": row.seq,
+        "at": iso(row.at),
+        "kind": row.kind,
+        "step": row.step,
+        "attempt": row.attempt,
+        "by": row.by,
+        "sender": row.sender,
+        "commandId": row.command_id,
+        "reason": row.reason,
+    }
+
+
+def _error(record: StepRecord) -> ErrorDocument | None:
+    if record.error is None:
+        return None
+    error = record.error
+    return {"type": error.type, "message": error.message, "unexpected": error.unexpected}
+
+
+def _iso(instant: int | None) -> str | None:
+    return None if instant is None else iso(instant)
+
+
+def page_document(page: "Page") -> TaskPageDocument:
+    """Return a page of tasks as JSON for scripts."""
+    return {
+        "tasks": [task_summary(task) for task in page.tasks],
+        "more": not page.whole,
+        "cursor": page.cursor,
+        "lookedAt": page.looked_at,
+        "unreadable": [
+            {"orderId": order, "problem": problem} for order, problem in page.unreadable.items()
+        ],
+    }
+
+
+def may_stand(task: Task, plan: Plan | None = None) -> list[str]:
+    """Return the names of the steps whose effect may have happened and was not undone.
+
+    With the plan, the names are in its order.
+    """
+    names = step_names(task, plan) if plan is not None else list(task.steps)
+    return [name for name in names if may_have_taken_effect(task.step(name))]

@@ -1,0 +1,1 @@
+"""Many orders: filters, lists, counts, and the export."""

@@ -1,0 +1,62 @@
+"""Why an order is in its state, in a few words for a list of orders. Pure."""
+
+from collections.abc import Sequence
+
+from roundsman.definition.plan import Plan
+from roundsman.model.holds import Hold, hold_words
+from roundsman.model.instants import second
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import Task
+from roundsman_console.order.step_text import last_error, span
+from roundsman_console.order.view import in_state, left_out_words
+
+
+def reason_of(task: Task, plan: Plan | None = None, holds: Sequence[Hold] = ()) -> str:
+    """Return why the order ended or what it waits for.
+
+    Of an order that completed, how many items it has left out; empty if none.
+
+    The plan and the holds on agents are needed only if a step is held. The page of the order has
+    the whole explanation.
+    """
+    failed = in_state(task, None, ProcessState.UNDO_ERROR)
+    if task.state is TaskState.ARCHIVED and failed:
+        error = last_error(task.step(failed[0]))
+        return f"the undo of {span(failed)} failed" + (f": {error}" if error else "")
+    if task.ending is not None:
+        return task.ending.why
+    if task.ended:
+        return left_out_words(task)
+    if task.state is TaskState.SCHEDULED:
+        return f"starts at {second(task.start_at)}, as it asked"
+    return _waits(task, plan, holds) or "waits for the scheduler"
+
+
+def held_steps(task: Task) -> list[str]:
+    """Return the steps that wait only because their agent is on hold."""
+    return [name for name, record in task.steps.items() if record.held_since is not None]
+
+
+def _waits(task: Task, plan: Plan | None, holds: Sequence[Hold]) -> str:
+    if held := held_steps(task):
+        return f"{span(held)}: waits{_hold_of(task, held[0], plan, holds)}"
+    for name, record in task.steps.items():
+        if not record.under_way and record.finished_at is None and last_error(record):
+            when = f", at {second(record.not_before)}" if record.not_before is not None else ""
+            return f"{name}: tried again after {last_error(record)}{when}"
+    busy = [name for name, record in task.steps.items() if record.under_way]
+    if not busy:
+        return ""
+    agent = task.step(busy[0]).agent
+    return f"{span(busy)}: at {agent}" if agent and len(busy) == 1 else f"{span(busy)}: under way"
+
+
+def _hold_of(task: Task, step: str, plan: Plan | None, holds: Sequence[Hold]) -> str:
+    """Which agent a held step waits for, to follow `waits`."""
+    record = task.step(step)
+    planned = plan.expanded(task.fan_outs).steps.get(step) if plan else None
+    agents = {record.agent} if record.agent else set(planned.agents if planned else ())
+    found = next((hold for hold in holds if hold.agent in agents), None)
+    if found is not None:
+        return f" for {found.agent}, which {hold_words(found)}, until {second(found.until)}"
+    return f": {record.error.message}" if record.error else " for its agent"

@@ -1,0 +1,1 @@
+"""Checks of a project and an AWS account before a deployment."""

@@ -1,1 +1,0 @@
-"""Results of the inspector as text and tables for a terminal."""

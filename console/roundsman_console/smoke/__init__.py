@@ -1,0 +1,1 @@
+"""A smoke test: one order that is sent through a deployed stack."""

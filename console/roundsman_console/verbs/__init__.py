@@ -1,0 +1,1 @@
+"""How a verb is declared once, and the list of all verbs."""

@@ -1,0 +1,141 @@
+"""The page of a command: what it is about, its form, what it would do, and its outcome."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from roundsman_console.dead_letter.edits import DiffLine
+from roundsman_console.inspector import Inspector
+from roundsman_console.order.corrections import InputChange
+from roundsman_console.verbs.verb import Form, Verb
+from roundsman_console.web.session import GO, Session
+
+
+@dataclass(frozen=True, slots=True)
+class FormField:
+    """A field of a form."""
+
+    name: str
+    label: str
+    kind: str = "text"
+    """A `FieldKind` of argument."""
+    hint: str = ""
+    folded: str = ""
+    """The heading under which the field is folded away; empty if it is not."""
+    options: Sequence[str] = ()
+    """What may be chosen in a field of the kind `steps`; empty for the order's steps."""
+
+
+def fields_of(verb: type[Verb]) -> list[FormField]:
+    """Return the fields that ask for the arguments of a verb."""
+    return [
+        FormField(one.name, one.label, one.kind or "", one.hint, one.folded)
+        for one in verb.arguments()
+        if one.label
+    ]
+
+
+CHANGED = "Nothing was sent: the form, or what it is about, has changed since it was shown. "
+
+
+@dataclass(frozen=True, slots=True)
+class StepChange:
+    """What a command changes of one step."""
+
+    step: str
+    before: str
+    after: str
+    key: str
+    """Under which key the step is tried: `the same key`, or `a new key`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One of several things that a command would act on, and what would come of it."""
+
+    name: str
+    what: str
+    verdict: str
+    why: str
+    goes: bool
+    """Whether the command acts on it."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommandPage:
+    """A page about a command: its form, what it would do, or what it did."""
+
+    name: str
+    title: str
+    does: str
+    about: str
+    """The id of the order or message, or the name of the agent or queue; empty for the stack."""
+    key: str
+    """The name of the field that says what the command is about: `order`, `agent`. Empty if
+    `hidden` says it."""
+    back: str
+    """The address of the page of the order, agent or messages."""
+    fields: Sequence[FormField] = ()
+    steps: Sequence[str] = ()
+    """The order's steps, for fields that take one."""
+    form: Form = field(default_factory=dict)
+    """The fields as they were sent."""
+    sentence: str = ""
+    """What was found or done; empty before the form was sent."""
+    refused: bool = False
+    asks: bool = False
+    """Whether the decision is shown, and the same form is to be sent again."""
+    done: bool = False
+    changes: Sequence[StepChange] = ()
+    inputs: Sequence[tuple[str, Sequence[InputChange]]] = ()
+    """The corrections of inputs, each with its order."""
+    items: Sequence[Item] = ()
+    diff: Sequence[DiffLine] = ()
+    """What changes in the text of a message."""
+    text: str = ""
+    """A message that is shown as it is."""
+    problems: Sequence[str] = ()
+    """Sentences below the first: what is wrong, or what else is to be known."""
+    stands: Sequence[str] = ()
+    """The steps whose effect may stand now."""
+    reason: str = "required"
+    """`required`, `optional`, or `none` for a command that stores no reason."""
+    shown: str = ""
+    """The value of the form's field SHOWN, if a decision is shown."""
+    hidden: Mapping[str, str] = field(default_factory=dict)
+    """The fields that say what the command is about, if `key` does not."""
+    goes_to: str = ""
+    """The address of the page that shows the command being carried out; empty if this one does."""
+
+
+@dataclass(frozen=True, slots=True)
+class FormCommand:
+    """A command in the browser."""
+
+    verb: str
+    """The command on the command line, with which it shares its decision: `rejected resend`."""
+    show: Callable[[Inspector, Form], CommandPage]
+    """Reads an empty form. Raises NotFound if what it is about does not exist."""
+    carry_out: Callable[[Inspector, Form, Session], CommandPage]
+    """Shows what the command would do; with the field GO, carries it out."""
+
+
+def page_of(
+    verb: type[Verb], about: str, key: str, back: str, given: Form, name: str = ""
+) -> CommandPage:
+    """Return the page with the form of a verb; `name` is its name in the browser, if another."""
+    return CommandPage(
+        name or verb.name,
+        verb.title,
+        verb.does(),
+        about,
+        key,
+        back,
+        fields_of(verb),
+        form=given,
+        reason=verb.needs_reason,
+    )
+
+
+def not_sent(given: Form, go: bool) -> str:
+    """Return CHANGED if the form was to be carried out and is not what was shown, or nothing."""
+    return CHANGED if GO in given and not go else ""

@@ -1,0 +1,53 @@
+"""What a decision was shown for, kept for the same form to be sent again.
+
+A filter may match other orders a moment later. What is carried out is what was shown, so it is kept
+in the console: the browser never names the orders.
+"""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from threading import Lock
+from typing import Generic, TypeVar
+
+from roundsman.model.instants import MINUTE
+from roundsman_console.clock import now
+from roundsman_console.verbs.verb import Form
+from roundsman_console.web.session import SHOWN
+
+T = TypeVar("T")
+
+LONGEST = 30 * MINUTE
+"""How long a decision can be carried out after it was shown, in ms."""
+MOST = 8
+"""The number of decisions that are kept; one may be about 100,000 orders."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry(Generic[T]):
+    at: int
+    value: T
+
+
+class Kept(Generic[T]):
+    """The newest MOST values by name, such as the form's field SHOWN, each for LONGEST."""
+
+    def __init__(self) -> None:
+        self._entries: OrderedDict[str, _Entry[T]] = OrderedDict()
+        self._lock = Lock()
+
+    def keep(self, shown: str, value: T) -> None:
+        """Keep the value under this name: of a decision, the value of SHOWN in its form."""
+        with self._lock:
+            self._entries[shown] = _Entry(now(), value)
+            while len(self._entries) > MOST:
+                self._entries.popitem(last=False)
+
+    def of(self, form: Form) -> T | None:
+        """Return the value of the decision that the form carries out; None if it is not kept."""
+        return self.get(form.get(SHOWN, ""))
+
+    def get(self, shown: str) -> T | None:
+        """Return the value that is kept under this name; None if it is not kept any more."""
+        with self._lock:
+            found = self._entries.get(shown)
+        return None if found is None or now() - found.at > LONGEST else found.value
