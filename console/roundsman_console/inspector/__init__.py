@@ -5,9 +5,8 @@
         print(task.task_id, inspector.why(task.task_id).sentence)
         inspector.resubmit(task.task_id, by="amy", reason="the carrier is back")
 
-The package `read` finds the records, `views` explains them to people (text) and scripts (JSON),
-`operate` sends commands, `bulk` sends one command to many orders, `dead_letters` reads and returns
-messages, and `doctor` checks a stack. It is not part of the layer that the Lambda functions use.
+The packages beside this one do it, one for each noun. It is not part of the layer that the Lambda
+functions use.
 """
 
 from typing import TYPE_CHECKING
