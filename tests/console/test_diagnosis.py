@@ -10,14 +10,14 @@ from roundsman.model.queue_lag import ReadMark
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Owed, StepError, StepRecord, Task, Termination
 from roundsman.ports import OrderRow
-from roundsman_console.order.diagnosis import (
+from roundsman_console.order.step_waits import SchedulerNow
+from roundsman_console.order.why import (
     Diagnosis,
     TaskFacts,
     diagnose,
     missing,
     unreadable,
 )
-from roundsman_console.order.step_waits import SchedulerNow
 from tests.console.shelves import DECLINED, archived, open_task
 from tests.console.step_samples import AT, HOLD, plan
 

@@ -13,9 +13,9 @@ from roundsman.aws.dynamodb.codec import steps_map
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError, StepRecord, Task, item_names
 from roundsman_console.cli.options import SELECTS
-from roundsman_console.order.diagnosis import TaskFacts, diagnose
 from roundsman_console.order.states_text import task_line
 from roundsman_console.order.view import left_out_words, task_summary
+from roundsman_console.order.why import TaskFacts, diagnose
 from roundsman_console.orders.filters import read_selection
 from roundsman_console.orders.ls_command import list_reason
 from roundsman_console.orders.reasons import reason_of

@@ -15,8 +15,8 @@ from roundsman_console.group.reading import GroupNow
 from roundsman_console.order import show_command as show
 from roundsman_console.order import timeline_command as timeline
 from roundsman_console.order import why_command as why
-from roundsman_console.order.diagnosis import TaskFacts, diagnose
 from roundsman_console.order.timeline import happenings
+from roundsman_console.order.why import TaskFacts, diagnose
 from roundsman_console.orders import ls_command as ls
 from roundsman_console.orders.counts import Count
 from roundsman_console.orders.selection import Page

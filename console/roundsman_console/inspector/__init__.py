@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from roundsman_console.inspector.inspector import Inspector
     from roundsman_console.order.commands import CommandOutcome, CommandResult
     from roundsman_console.order.corrections import InputChange, InputCorrection
-    from roundsman_console.order.diagnosis import Diagnosis
     from roundsman_console.order.timeline import Happening
+    from roundsman_console.order.why import Diagnosis
     from roundsman_console.orders.selection import Page, Selection
     from roundsman_console.stack.queues import Queue
     from roundsman_console.stack.stack import DeployedStack
@@ -42,7 +42,7 @@ _HOMES = {
     "CommandOutcome": "roundsman_console.order.commands",
     "CommandResult": "roundsman_console.order.commands",
     "DeployedStack": "roundsman_console.stack.stack",
-    "Diagnosis": "roundsman_console.order.diagnosis",
+    "Diagnosis": "roundsman_console.order.why",
     "GroupNow": "roundsman_console.group.reading",
     "Happening": "roundsman_console.order.timeline",
     "InputChange": "roundsman_console.order.corrections",

@@ -25,7 +25,6 @@ from roundsman_console.doctor.report import Report
 from roundsman_console.group.reading import GroupNow, find_group, list_groups
 from roundsman_console.order.commands import CommandResult, send_command
 from roundsman_console.order.corrections import InputCorrection
-from roundsman_console.order.diagnosis import Diagnosis
 from roundsman_console.order.erasure import erase_order
 from roundsman_console.order.lookup import find_shown, shown_tasks
 from roundsman_console.order.timeline import Happening, happenings
@@ -38,7 +37,8 @@ from roundsman_console.order.verbs import (
     RunVerb,
     UndoVerb,
 )
-from roundsman_console.order.why import why
+from roundsman_console.order.why import Diagnosis
+from roundsman_console.order.why_facts import why
 from roundsman_console.orders.selection import BUDGET, Page, Selection, find
 from roundsman_console.stack.queues import Queue, find_queues
 from roundsman_console.stack.stack import DeployedStack, find_stack

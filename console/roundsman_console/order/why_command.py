@@ -10,9 +10,9 @@ from roundsman_console.cli.stack_option import StackOption
 from roundsman_console.cli.target import find_stack
 from roundsman_console.cli_errors import sentences
 from roundsman_console.hints import hint, hinted_json
-from roundsman_console.order.diagnosis import Diagnosis
 from roundsman_console.order.states_text import task_line
-from roundsman_console.order.why import why, why_document
+from roundsman_console.order.why import Diagnosis
+from roundsman_console.order.why_facts import why, why_document
 from roundsman_console.terminal import results
 
 

@@ -24,9 +24,9 @@ from roundsman_console.dead_letter.assess import order_of
 from roundsman_console.dead_letter.rejections import look_at_rejected, read_rejection
 from roundsman_console.errors import Interrupted, NotFound
 from roundsman_console.order.commands import CommandOutcome, send_command
-from roundsman_console.order.diagnosis import Diagnosis
 from roundsman_console.order.verbs import CancelVerb, OrderVerb, UndoVerb
-from roundsman_console.order.why import why, why_document
+from roundsman_console.order.why import Diagnosis
+from roundsman_console.order.why_facts import why, why_document
 from roundsman_console.smoke.documents import SmokeDocument, SmokeOutcome
 from roundsman_console.stack.queues import Queue, find_queues
 from roundsman_console.stack.stack import DeployedStack
