@@ -1,19 +1,11 @@
 """The console has one folder a noun, and in each the same order: what reads and acts, texts, forms
 and pages, commands. Imports point only from the later to the earlier ones."""
 
-from pathlib import Path
-
 import pytest
 
 from tests.architecture.test_imports import imported
+from tests.support.console_rooms import BROWSER, LIBRARY, MODULES, TERMINAL, TEXT, kind_of
 
-ROOT = Path(__file__).parents[2] / "console"
-MODULES = {
-    ".".join(path.relative_to(ROOT).with_suffix("").parts): path
-    for path in sorted((ROOT / "roundsman_console").rglob("*.py"))
-    if "skeleton" not in path.parts and path.name != "__init__.py"
-}
-LIBRARY, TEXT, BROWSER, TERMINAL = range(4)
 USED = (
     frozenset[str](),
     frozenset({"rich"}),
@@ -24,22 +16,6 @@ USED = (
 OF_PEOPLE = frozenset().union(*USED)
 ENDS_COMMANDS = "roundsman_console.cli_errors"
 """The one module that ends a command with a sentence, and so knows the terminal."""
-
-
-def kind_of(module: str) -> int:
-    """The kind of a module, by its name."""
-    _, *folders, name = module.split(".")
-    if folders == ["cli"] or name in {"main", "command", "commands", "filter_options"}:
-        return LIBRARY if module == "roundsman_console.order.commands" else TERMINAL
-    if name.endswith(("_command", "verb_commands")):
-        return TERMINAL
-    if folders[:1] == ["web"] or name in {"forms", "page"}:
-        return BROWSER
-    if name.endswith(("_forms", "_fields", "_page", "_pages")):
-        return BROWSER
-    if name in {"cells", "terminal", "text"} or (name.endswith("_text") and name != "step_text"):
-        return TEXT
-    return LIBRARY
 
 
 @pytest.mark.parametrize("module", MODULES)

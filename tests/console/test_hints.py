@@ -15,6 +15,7 @@ from roundsman_console.cli.stack_option import StackOption
 from roundsman_console.cli_errors import complain
 from roundsman_console.hints import COMMANDS, hint, hinted_json, remember_stack
 from tests.console.verbs import VERBS, options_of
+from tests.support.console_rooms import MODULES, TERMINAL, TEXT, kind_of
 
 CONSOLE = Path(hints.__file__).parent
 
@@ -121,11 +122,10 @@ def commands_printed_bare(source: str) -> list[str]:
 
 @pytest.mark.parametrize(
     "module",
-    [*(CONSOLE / "cli").glob("*.py"), *(CONSOLE / "render").glob("*.py")],
-    ids=lambda path: path.name,
+    [module for module in MODULES if kind_of(module) in {TEXT, TERMINAL}],
 )
-def test_no_module_prints_a_command_without_the_stack(module: Path) -> None:
-    assert commands_printed_bare(module.read_text()) == []
+def test_no_module_prints_a_command_without_the_stack(module: str) -> None:
+    assert commands_printed_bare(MODULES[module].read_text(encoding="utf-8")) == []
 
 
 def test_a_command_printed_bare_is_found() -> None:
