@@ -119,6 +119,7 @@ class Person:
         """Look at what a form would do, and carry it out. Returns the sentence that was shown."""
         self.button("Show what it would do")
         shown = self.text
+        assert self.page.get_by_role("button", name=f"{title} now", exact=True).count(), shown
         self.button(f"{title} now")
         return shown
 

@@ -9,7 +9,10 @@ from pathlib import Path
 PROJECT = Path(__file__).parents[2]
 
 
-PARTS = ("pyproject.toml", "PACKAGE.md", "LICENSE", "stacks", "requirements", "console", "layers")
+PARTS = (
+    *("pyproject.toml", "PACKAGE.md", "LICENSE", "stacks", "requirements"),
+    *("console", "layers", "testing"),
+)
 """All that the wheel is built from."""
 
 
