@@ -235,15 +235,22 @@ def _of_ending(plan: Plan, before: Task, after: Task) -> Iterator[Broken]:
     if ending.step is not None:
         strategy = expanded.steps[ending.step].on_failure
         undoes = operation_of(before.step(ending.step)) == UNDO
-    point = () if plan.point_of_no_return is None else expanded.instances(plan.point_of_no_return)
-    states = {after.step(name).process_state for name in point}
-    past = ProcessState.PROCESSED in states and states <= DONE
     final = strategy.then if isinstance(strategy, WaitPlan) else strategy
-    undo = isinstance(final, UndoPlan) and not past and not undoes
-    state = TaskState.UNDONE if undo else TaskState.ARCHIVED
-    if (ending.how, ending.undo) != (state, undo):
-        what = f"its plan wants {state}, and it is to become {ending.how}"
+    may_undo = isinstance(final, UndoPlan) and not undoes
+    # A write may store several decisions, and the failure may be decided before the point is done.
+    past = {_is_past_no_return(expanded, before), _is_past_no_return(expanded, after)}
+    if ending.undo not in {may_undo and not each for each in past}:
+        what = f"its plan wants {'no' if ending.undo else 'an'} undo of it"
         yield Broken(Invariant.AS_PLANNED, after.task_id, what)
+    elif ending.how is not (TaskState.UNDONE if ending.undo else TaskState.ARCHIVED):
+        yield Broken(Invariant.AS_PLANNED, after.task_id, f"it is to become {ending.how}")
+
+
+def _is_past_no_return(plan: Plan, task: Task) -> bool:
+    """Whether the point of no return of the expanded plan is done."""
+    point = () if plan.point_of_no_return is None else plan.instances(plan.point_of_no_return)
+    states = {task.step(name).process_state for name in point}
+    return ProcessState.PROCESSED in states and states <= DONE
 
 
 def _fails(reply: Reply, record: StepRecord) -> bool:
