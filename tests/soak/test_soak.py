@@ -99,6 +99,17 @@ def believes_every_outcome(patch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
+    "seed",
+    [
+        pytest.param(2471, id="a failure and the point of no return in one write"),
+        pytest.param(3691, id="two attempts in a row that no queue took, the first extended"),
+    ],
+)
+def test_a_story_that_an_invariant_took_for_broken_is_quiet(seed: int) -> None:
+    Story(seed).run()
+
+
+@pytest.mark.parametrize(
     "planted",
     [no_version_condition, pytest.param(believes_every_outcome, marks=pytest.mark.exhaustive)],
 )
