@@ -1,14 +1,13 @@
 """Checks of what agents are given: the order, the items and the results of earlier steps."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from roundsman.definition.expressions import evaluate_list
 from roundsman.definition.plan import Plan
-from roundsman.model.json import Json, parse_json
+from roundsman.model.json import Json
 from roundsman.model.states import DONE, ProcessState
 from roundsman.model.task import UNDO, Task, item_names, operation_of, step_of
 from roundsman.wire.messages import AgentRequest
-from roundsman_testing.dynamodb.expressions import Item
 from roundsman_testing.invariants.rules import Broken, Invariant
 
 ALWAYS_READ = "orderId"
@@ -16,22 +15,15 @@ ALWAYS_READ = "orderId"
 
 
 class Inputs:
-    """Follows the contents of orders and checks GIVEN and ALL_ITEMS.
+    """Checks GIVEN and ALL_ITEMS.
 
-    The caller reports each write of an order row (`written`), each request that a queue accepted
-    (`accepted`) and each stored record (`of_change`).
+    The caller reports each request that a queue accepted (`accepted`) and each stored record
+    (`of_change`). `order_of` returns the content of an order row by the order's id; None if there
+    is none.
     """
 
-    def __init__(self) -> None:
-        self._orders: dict[str, str] = {}
-
-    def written(self, old: Item | None, new: Item | None) -> None:
-        """Note the content of an order row."""
-        order_id = str((new or old or {})["OrderID"].get("S"))
-        if new is None:
-            self._orders.pop(order_id, None)
-        elif "Content" in new:
-            self._orders[order_id] = str(new["Content"].get("S"))
+    def __init__(self, order_of: Callable[[str], Json]) -> None:
+        self._order_of = order_of
 
     def accepted(self, plan: Plan, task: Task, request: AgentRequest) -> Iterator[Broken]:
         """Check a request against the last record of its task and the plan of that record.
@@ -39,9 +31,10 @@ class Inputs:
         A request of an earlier claim than that of the record is not checked.
         """
         record = task.step(request.step)
-        if record.locked_by != request.lock or task.task_id not in self._orders:
+        content = self._order_of(task.task_id)
+        if record.locked_by != request.lock or content is None:
             return
-        order = task.input(parse_json(self._orders[task.task_id]), record.corrections)
+        order = task.input(content, record.corrections)
         step = plan.expanded(task.fan_outs).steps[request.step]
         wanted: dict[str, Json] = {"input": order, "item": None}
         if step.reads is not None and isinstance(order, Mapping):
@@ -49,12 +42,10 @@ class Inputs:
             wanted["input"] = {name: value for name, value in order.items() if name in read}
         if step.item_of is not None:
             wanted["item"] = _items(plan, task, step.item_of, order)[step.index]
-        wanted["results"] = _results(plan, task, step_of(request.step))
+        results = _results(plan, task, step_of(request.step))
         if operation_of(record) == UNDO and not record.outcome_unknown:
-            wanted["results"] = {
-                **_results(plan, task, step_of(request.step)),
-                request.step: record.result,
-            }
+            results[request.step] = record.result
+        wanted["results"] = results
         given = {"input": request.input, "item": request.item, "results": dict(request.results)}
         other = [name for name, value in wanted.items() if given[name] != value]
         if other:
@@ -63,13 +54,13 @@ class Inputs:
 
     def of_change(self, plan: Plan, before: Task, after: Task) -> Iterator[Broken]:
         """Check the number of items of each fan-out that begins with this write."""
-        if before.fan_outs == after.fan_outs or after.task_id not in self._orders:
+        content = None if before.fan_outs == after.fan_outs else self._order_of(after.task_id)
+        if content is None:
             return
         for name, count in after.fan_outs.items():
             if name in before.fan_outs or name not in plan.steps:
                 continue
-            order = after.input(parse_json(self._orders[after.task_id]))
-            items = _items(plan, after, name, order)
+            items = _items(plan, after, name, after.input(content))
             if len(items) != count:
                 what = f"{name} has {count} steps for a list of {len(items)} items"
                 yield Broken(Invariant.ALL_ITEMS, after.task_id, what)

@@ -216,6 +216,10 @@ class Contents:
         else:
             self._stored[order_id] = str(new.get("Content", {}).get("S", NULL))
 
+    def of(self, order_id: str) -> Json:
+        """The content of a stored order row; None if there is none or it was erased."""
+        return parse_json(self._stored.get(order_id, NULL))
+
     def replied(self, message: str) -> None:
         """Note the message of an error: its author is responsible for what is in it."""
         self._messages.add(message)
@@ -237,7 +241,7 @@ class Contents:
         named = " ".join(_names(plan) for plan in plans)
         for task in tasks:
             results = [record.result for record in task.steps.values()]
-            contents = [parse_json(self._stored.get(task.task_id, NULL)), results]
+            contents = [self.of(task.task_id), results]
             found = [text for text in _texts(contents) if text in shown and _is_of_its_own(text)]
             allowed = [task.task_id, named, *self._messages] if found else []
             if any(all(step_of(text) not in one for one in allowed) for text in found):

@@ -82,13 +82,13 @@ class InvariantWatch:
         self.claims = Claims()
         self.calls = Calls()
         self._attempts = Attempts(apart)
-        self._inputs = Inputs()
         self._commands = Commands(apart)
         self._statuses = Statuses()
         self._history = HistoryRows()
         self._settled_rows = SettledRows()
         self._order_rows = OrderRows(order_retention)
         self._contents = Contents()
+        self._inputs = Inputs(self._contents.of)
         self._bulk_runs = BulkRunRows()
         self._erased: set[str] = set()
         self.looks = Looks(interval)
@@ -200,7 +200,6 @@ class InvariantWatch:
             self.broken += self._history.written(old, new)
         elif table == TABLES.orders:
             self._contents.written(old, new)
-            self._inputs.written(old, new)
             self._order_rows.written(old, new)
         elif is_row(item):
             self._settled_rows.of_row(old, new)
