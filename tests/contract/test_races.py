@@ -10,7 +10,7 @@ from threading import Barrier
 
 import pytest
 
-from roundsman.engine.due import Lane, due, lane_key, settled, without_owed
+from roundsman.engine.due import Lane, due, is_closed, lane_key, without_owed
 from roundsman.errors import TryAgain
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import MINUTE, SECOND
@@ -134,7 +134,7 @@ def test_clearing_and_rearming_at_once_never_leave_an_ended_task_in_its_open_lan
         assert results[0] == Saved()
         found = store.load(task.task_id, NOW)
         assert found is not None
-        assert settled(found)
+        assert is_closed(found)
         assert (found.lane, found.due_at) == (cleared.lane, cleared.due_at)
 
 

@@ -18,7 +18,7 @@ from roundsman_testing.ledger import EffectKey
 from tests.exploration.canonical import T0, Records
 from tests.exploration.state import State
 
-UNDO_IN_ORDER = "an undo begins once what came after it is settled"
+UNDO_IN_ORDER = "an undo begins once what came after it is finished"
 FINAL = "no perform lands after its undo"
 ONE_STANDS = "at most one effect of a step stands, whichever agent or round it is of"
 KNOWN = "no effect stands of a step of which it is known that nothing happened"

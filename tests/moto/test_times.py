@@ -2,7 +2,7 @@
 
 import pytest
 
-from roundsman.engine.due import settled
+from roundsman.engine.due import is_closed
 from roundsman.model.instants import iso
 from roundsman_testing.stack import MORNING, Stack
 from tests.moto.orders import ALL_EFFECTS, order
@@ -97,7 +97,7 @@ def test_a_short_retention_counts_from_the_end_and_late_messages_find_nothing(
     assert ended is not None
     assert world.item("ord-1")["ExpiresAt"] == ended // 1000 + 60
     world.clock.now = ended + 59_000
-    assert settled(world.task("ord-1"))
+    assert is_closed(world.task("ord-1"))
     world.clock.now = ended + 60_000
     assert world.store.load("ord-1", world.clock()) is None
     world.resend(list(world.calls))

@@ -103,9 +103,10 @@ def believes_every_outcome(patch: pytest.MonkeyPatch) -> None:
     [
         pytest.param(2471, id="a failure and the point of no return in one write"),
         pytest.param(3691, id="two attempts in a row that no queue took, the first extended"),
+        pytest.param(5939, id="a claim whose message was throttled and hidden for longer"),
     ],
 )
-def test_a_story_that_an_invariant_took_for_broken_is_quiet(seed: int) -> None:
+def test_a_story_that_a_long_soak_found_is_quiet(seed: int) -> None:
     Story(seed).run()
 
 

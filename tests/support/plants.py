@@ -28,6 +28,7 @@ from roundsman.engine import (
     on_failure,
     operator,
     steps,
+    task_deadline,
 )
 from roundsman.engine.decision import DecisionBuilder, DecisionContext
 from roundsman.engine.due import order_expiry, with_order_expiry
@@ -132,7 +133,7 @@ def no_time_for_holds(patch: Patch) -> None:
 
 def an_early_end(patch: Patch) -> None:
     """End each task 58 minutes before its time."""
-    end = on_failure.end_if_overdue
+    end = task_deadline.end_if_overdue
 
     def early(context: DecisionContext) -> None:
         now = context.decision.now

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from roundsman.engine.due import settled as task_settled
+from roundsman.engine.due import is_closed
 from roundsman.model.instants import clock_time
 from roundsman.model.states import ProcessState
 from roundsman.model.task import StepRecord, Task
@@ -52,7 +52,7 @@ def is_settled(one: SentOrder, seen: Snapshot) -> bool:
         return True
     if one.case.makes_a_task:
         task = seen.tasks.get(one.case.order_id)
-        return task is not None and task_settled(task)
+        return task is not None and is_closed(task)
     return state not in (NOT_SENT, WAITING)
 
 
@@ -63,9 +63,7 @@ def may_follow(sent: Sequence[SentOrder], seen: Snapshot) -> bool:
 
 def all_settled(sent: Sequence[SentOrder], seen: Snapshot) -> bool:
     """Whether all messages and all tasks are settled, including unexpected tasks."""
-    return all(is_settled(one, seen) for one in sent) and all(
-        map(task_settled, seen.tasks.values())
-    )
+    return all(is_settled(one, seen) for one in sent) and all(map(is_closed, seen.tasks.values()))
 
 
 def still_open(sent: Sequence[SentOrder], seen: Snapshot) -> list[str]:

@@ -6,7 +6,7 @@ AGENTS = (
     Mutant(
         name="only-an-open-tasks-due-instant-is-raised",
         file="layers/core/roundsman/supervisor/supervisor.py",
-        old="        if not settled(moved_on):\n            moved_on",
+        old="        if not is_closed(moved_on):\n            moved_on",
         new="        if True:\n            moved_on",
         tests=(
             "tests/unit/supervisor/test_supervisor_index.py::test_a_task_that_a_pass_ends_stands_in_its_lane_at_the_instant_of_its_end",
@@ -16,7 +16,7 @@ AGENTS = (
     Mutant(
         name="the-supervisor-leaves-what-is-settled",
         file="layers/core/roundsman/supervisor/supervisor.py",
-        old="if task is None or settled(task):",
+        old="if task is None or is_closed(task):",
         new="if task is None:",
         tests=(
             "tests/unit/supervisor/test_supervisor_index.py::test_an_entry_that_lags_behind_the_end_of_its_task_costs_one_read",

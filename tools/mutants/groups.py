@@ -102,7 +102,7 @@ GROUPS = (
     ),
     Mutant(
         name="words-are-inert",
-        file="layers/core/roundsman/wire/plain_text.py",
+        file="layers/core/roundsman/wire/alert_email.py",
         old='c if c.isprintable() else "?" for c in text',
         new="c for c in text",
         tests=(

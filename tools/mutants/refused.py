@@ -303,7 +303,7 @@ REFUSED = (
     Mutant(
         name="an-unclear-answer-strands-no-undo",
         file=TRIES,
-        old="        if settled is not None and settled.error is not None and self._undoes",
+        old="        if result is not None and result.error is not None and self._undoes",
         new="        if False and self._undoes",
         tests=(
             f"{PROBES}::test_a_probe_that_cannot_be_asked_strands_no_undo_of_a_service_that_fences",

@@ -67,8 +67,8 @@ SENDING = (
     Mutant(
         name="acknowledge-after-send",
         file="layers/core/roundsman/aws/sqs/batch.py",
-        old="            self._settle_one(record, problem or unsent)",
-        new="            self._settle_one(record, problem)",
+        old="            self._finish_one(record, problem or unsent)",
+        new="            self._finish_one(record, problem)",
         tests=(
             "tests/unit/aws/sqs/test_batch_sending.py::test_of_a_request_accepted_in_part_only_what_was_not_comes_again",
         ),
@@ -77,8 +77,8 @@ SENDING = (
     Mutant(
         name="a-message-that-failed-comes-again",
         file="layers/core/roundsman/aws/sqs/batch.py",
-        old="            self._unsettled.append((record, problem))",
-        new="            self._unsettled.append((record, None))",
+        old="            self._handled.append((record, problem))",
+        new="            self._handled.append((record, None))",
         tests=(
             "tests/unit/aws/sqs/test_batch.py::test_what_may_succeed_later_comes_again_and_alone",
         ),
@@ -87,8 +87,8 @@ SENDING = (
     Mutant(
         name="sent-before-it-is-deleted",
         file="layers/core/roundsman/aws/sqs/batch.py",
-        old="        self._send_buffer.flush()\n        for record, problem in self._unsettled:",
-        new="        for record, problem in self._unsettled:",
+        old="        self._send_buffer.flush()\n        for record, problem in self._handled:",
+        new="        for record, problem in self._handled:",
         tests=(
             "tests/unit/aws/sqs/test_batch_sending.py::test_in_a_batch_that_came_back_each_is_deleted_after_its_own_was_sent",
         ),

@@ -25,7 +25,7 @@ STEPS = (
     ),
     Mutant(
         name="task-complete-by",
-        file="layers/core/roundsman/engine/on_failure.py",
+        file="layers/core/roundsman/engine/task_deadline.py",
         old="if context.decision.ending or task.perform_by > context.now or context.all_done():",
         new="if context.decision.ending or task.perform_by or context.all_done():",
         tests=(

@@ -14,7 +14,7 @@ import boto3
 from roundsman.aws.dynamodb.holds import HOLDS
 from roundsman.command_line import command_line
 from roundsman.definition.plan import Plan
-from roundsman.engine.due import Lane, due, lane_key, settled
+from roundsman.engine.due import Lane, due, is_closed, lane_key
 from roundsman.errors import UnreadableRecord
 from roundsman.model.failure import Group
 from roundsman.model.holds import BREAKER, OPERATOR
@@ -325,7 +325,7 @@ def _groups_not_open(facts: TasksRead) -> Iterator[Finding]:
     overflowing = {group.workflow for group in facts.groups if group.overflow}
     lost: dict[str, list[Task]] = defaultdict(list)
     for task in facts.tasks:
-        if task.state is not TaskState.ARCHIVED or not settled(task):
+        if task.state is not TaskState.ARCHIVED or not is_closed(task):
             continue  # a task that still owes its alert opens the group with it
         if task.failure and task.failure not in known and task.workflow not in overflowing:
             lost[task.failure].append(task)
@@ -336,7 +336,7 @@ def _groups_not_open(facts: TasksRead) -> Iterator[Finding]:
 
 
 def _open(facts: TasksRead) -> Iterator[Task]:
-    return (task for task in facts.tasks if not settled(task))
+    return (task for task in facts.tasks if not is_closed(task))
 
 
 def _count(number: int, what: str) -> str:

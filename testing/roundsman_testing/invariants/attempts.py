@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from roundsman.definition.plan import Plan, StepPlan, UndoPlan, WaitPlan
 from roundsman.engine.agent_holds import MAX_UNCOUNTED_CALLS
 from roundsman.engine.attempts import OVERDUE
-from roundsman.engine.on_failure import DEADLINE_PASSED, NOT_COMPLETE
+from roundsman.engine.task_deadline import DEADLINE_PASSED, NOT_COMPLETE
 from roundsman.model.events import Outcome
 from roundsman.model.instants import SECOND
 from roundsman.model.states import DONE, ProcessState, TaskState

@@ -14,7 +14,7 @@ from enum import StrEnum
 from roundsman.alerts.group import AlertKind
 from roundsman.definition.plan import Plan
 from roundsman.engine.decision import STATUSES
-from roundsman.engine.due import Lane, lane_key, settled
+from roundsman.engine.due import Lane, is_closed, lane_key
 from roundsman.model.failure import Group
 from roundsman.model.states import DONE, END_STATES, ProcessState, TaskState
 from roundsman.model.task import ERASED, PERFORM, Effect, StepRecord, Task, idempotency_key, step_of
@@ -33,7 +33,7 @@ class Invariant(StrEnum):
     ONE_LOCK = "a step has one current lock, and a lock is given once"
     IN_TIME = "no step goes forward beyond its task's complete-by"
     IN_ORDER = "a step starts only after its predecessors"
-    UNDO_IN_ORDER = "an undo begins once what came after it is settled"
+    UNDO_IN_ORDER = "an undo begins once what came after it is finished"
     EXPLAINED = "every effect has a record that explains it"
     ONCE = "each effect comes about at most once for its key, and stands once for its step"
     ONE_INPUT = "all requests under one key have the same input, item and results"
@@ -120,7 +120,7 @@ def of_record(task: Task, now: int, *, slack: int = 0) -> Iterator[Broken]:
 
 
 def _of_erased(task: Task) -> Iterator[Broken]:
-    if not settled(task) or task.state is TaskState.ARCHIVED:
+    if not is_closed(task) or task.state is TaskState.ARCHIVED:
         yield Broken(Invariant.ERASED, task.task_id, f"it is {task.state} and owes {task.owed}")
     errors = [task.ending and task.ending.error, *(one.error for one in task.steps.values())]
     texts = [task.ending and task.ending.why, *(error and error.message for error in errors)]
@@ -138,7 +138,7 @@ def _contents(task: Task) -> tuple[object, ...]:
 
 
 def _of_index(task: Task, now: int, slack: int) -> Iterator[Broken]:
-    if settled(task):
+    if is_closed(task):
         lane = Lane.ARCHIVED if task.state is TaskState.ARCHIVED else Lane.DONE
         if task.lane != lane_key(lane, task.shard):
             yield Broken(Invariant.AGREES, task.task_id, f"{task.state} in lane {task.lane}")
@@ -153,7 +153,7 @@ def _of_index(task: Task, now: int, slack: int) -> Iterator[Broken]:
 
 def _of_ready(plan: Plan, task: Task, now: int, slack: int) -> Iterator[Broken]:
     """Check that the due entry covers each ready step, because its Start message may be lost."""
-    if settled(task):
+    if is_closed(task):
         return
     for need in needs(task, now, plan, slack=slack):
         if need.ready and task.due_at > need.at + slack:
@@ -359,7 +359,7 @@ def of_ended(task: Task, sent: Collection[str], groups: Collection[str]) -> Iter
     statuses that were sent since the task was last reopened. `groups` are the open failure groups.
     The part that opened a group sends its alert, or else the supervisor's next pass does.
     """
-    if not settled(task):
+    if not is_closed(task):
         return
     if task.state is TaskState.ARCHIVED and task.failure not in groups:
         yield Broken(Invariant.ALERTED, task.task_id, f"its group {task.failure} is not open")
@@ -374,7 +374,7 @@ def of_retention(before: Task | None, after: Task, now: int, apart: int = 0) -> 
 
     The retention begins when the task has ended and owes nothing.
     """
-    if not settled(after) or after.state is TaskState.ARCHIVED:
+    if not is_closed(after) or after.state is TaskState.ARCHIVED:
         if after.expires_at is not None:
             what = f"it is {after.state}, owes {len(after.owed)}, and expires"
             yield Broken(Invariant.KEPT, after.task_id, what)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from roundsman.engine.due import settled
+from roundsman.engine.due import is_closed
 from roundsman.model.task import Task
 from roundsman_testing.invariants.rules import Broken, Invariant
 
@@ -52,7 +52,7 @@ class Statuses:
 
     def of_ended(self, task: Task) -> Iterator[Broken]:
         """Check that `started` was sent of a task that ended and owes nothing."""
-        if task.reply_to is None or task.task_id in self._started or not settled(task):
+        if task.reply_to is None or task.task_id in self._started or not is_closed(task):
             return
         begun = [name for name, one in task.steps.items() if one.started_at is not None]
         if begun:

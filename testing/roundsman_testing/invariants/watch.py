@@ -7,7 +7,7 @@ from roundsman.alerts.group import AlertKind
 from roundsman.aws.dynamodb.holds import HOLDS
 from roundsman.aws.dynamodb.settled import is_row
 from roundsman.definition.plan import Plan
-from roundsman.engine.due import settled
+from roundsman.engine.due import is_closed
 from roundsman.model.failure import Group
 from roundsman.model.states import TaskState
 from roundsman.model.task import Task
@@ -326,7 +326,7 @@ class InvariantWatch:
         return [
             task.task_id
             for task in (self.tasks.get(task_id) for task_id in self._failed.get(group, ()))
-            if task is not None and task.failure == group and settled(task)
+            if task is not None and task.failure == group and is_closed(task)
             if task.state is TaskState.ARCHIVED
         ]
 

@@ -17,7 +17,7 @@ from roundsman.model.instants import MINUTE
 from roundsman.model.json import Json
 from roundsman.ports import Member
 from roundsman.wire.alert import Alert, breaker_closed_alert, breaker_opened_alert, subject
-from roundsman.wire.plain_text import sanitize
+from roundsman.wire.alert_email import sanitize
 from tests.console.schemas import assert_schema
 from tests.support.machine_world import T0, World, plan, step
 

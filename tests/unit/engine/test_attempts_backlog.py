@@ -392,7 +392,7 @@ def test_an_attempt_that_was_given_more_time_may_still_never_have_been_sent() ->
 
 @pytest.mark.parametrize(
     ("seconds", "lock"),
-    [(30, "its own"), (30, None), (80, "another")],
+    [(30, "its own"), (30, None), (120, "another")],
     ids=["it was read", "marks do not say", "its message has come again"],
 )
 def test_an_attempt_that_was_sent_for_all_that_is_known_is_counted(

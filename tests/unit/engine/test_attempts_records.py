@@ -7,13 +7,14 @@ from typing import TypedDict, Unpack
 import pytest
 
 from roundsman.definition.workflow import Compensation, Retry, Undo, Wait
-from roundsman.engine.attempts import MAX_UNCOUNTED_TIMEOUTS, REDELIVERED_WITHIN
+from roundsman.engine.attempts import MAX_UNCOUNTED_TIMEOUTS
 from roundsman.engine.due import START_WITHIN
 from roundsman.engine.request_deadlines import PATIENCE
 from roundsman.engine.requests import request_for
 from roundsman.model.events import AgentView, Decision, Outcome
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.queue_lag import MARK_INTERVAL, UNCERTAINTY
+from roundsman.model.scheduler_queues import HIDDEN_FOR
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect, StepError
 from tests.support.coping_stories import FENCED, ONCE, SLOW, UNFENCED, routed
@@ -389,7 +390,7 @@ def test_an_undo_with_its_own_time_is_not_taken_for_an_extended_one() -> None:
 
 
 def brief() -> World:
-    within = timedelta(milliseconds=REDELIVERED_WITHIN - 1)
+    within = timedelta(milliseconds=HIDDEN_FOR - 1)
     made = step("a", complete_within=within, retry=ONCE)
     world = World(plan(made))
     world.start()
@@ -402,7 +403,7 @@ def test_an_attempt_is_excused_until_its_message_would_have_come_again(
 ) -> None:
     world = brief()
     world.agents = {"worker/normal": AgentView(read_up_to=T0 + 10**9, read_lock="another")}
-    world.now = T0 + REDELIVERED_WITHIN - 1 + late
+    world.now = T0 + HIDDEN_FOR - 1 + late
     world.inspect()
     assert (world.record("a").failure_count == 1) is counted
     if not counted:

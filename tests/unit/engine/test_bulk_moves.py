@@ -38,12 +38,12 @@ from roundsman.model.bulk_run import (
     Terms,
     nothing_new,
     resumed,
-    settled,
     taken_up,
     to_send_again,
     turned_down,
     were_sent,
     with_one,
+    with_result,
 )
 from roundsman.model.events import CommandSource, Resubmit
 
@@ -77,7 +77,7 @@ def ended(progress: RunProgress, outcomes: str, now: int = NOW) -> RunProgress:
     """Of the first on their way, one for each `+` or `-`, this became."""
     for one, mark in zip(progress.on_their_way, outcomes, strict=False):
         verdict = OrderResult.COMPLETED if mark == "+" else OrderResult.FAILED
-        progress = settled(progress, one.order, verdict, ONE_BY_ONE, now)
+        progress = with_result(progress, one.order, verdict, ONE_BY_ONE, now)
     return progress
 
 
@@ -356,7 +356,7 @@ class Fate:
             self.progress = turned_down(before, order, "no", now)
         else:
             verdict = OrderResult.FAILED if lot < 0.6 else OrderResult.COMPLETED
-            self.progress = settled(before, order, verdict, ONE_BY_ONE, now)
+            self.progress = with_result(before, order, verdict, ONE_BY_ONE, now)
 
     def to_its_end(self) -> Stop | Finish | GiveUp:
         now = NOW

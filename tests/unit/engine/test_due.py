@@ -9,10 +9,10 @@ from roundsman.engine.due import (
     START_WITHIN,
     Lane,
     due,
+    is_closed,
     lane_key,
     order_expiry,
     removed_at_once,
-    settled,
     shard_of,
     with_due_entry,
     with_order_expiry,
@@ -136,7 +136,7 @@ def test_a_task_that_returns_to_the_open_lane_gets_a_new_entry() -> None:
 
 def test_an_ended_task_that_owes_something_stays_in_its_open_lane() -> None:
     ended = replace(task(), state=TaskState.COMPLETED, ended_at=T0, owed=OWED)
-    assert not settled(ended)
+    assert not is_closed(ended)
     assert with_due_entry(ended, T0).lane == "open#7"
     assert with_due_entry(ended, T0).due_at <= T0 + START_WITHIN
     assert with_due_entry(ended, T0).expires_at is None

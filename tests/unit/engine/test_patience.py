@@ -395,13 +395,13 @@ def test_a_timeout_that_counts_uses_up_the_time() -> None:
     world = patient()
     read = AgentView(read_up_to=T0 + KEEP, reads=T0 + KEEP, read_lock="another")
     world.agents = {"worker/normal": read}
-    world.wait(100).inspect()
+    world.wait(120).inspect()
     first = world.now
     assert world.record("a").failure_count == 1
     assert world.record("a").retry_until == first + KEEP
     assert world.record("a").not_before == first + 750, "an attempt that was short waits too"
     again(world)
-    world.wait(100).inspect()
+    world.wait(120).inspect()
     assert world.record("a").retry_until == first + KEEP
     assert world.record("a").not_before == world.now + 1_500
 
@@ -560,7 +560,7 @@ def test_a_timeout_that_counts_begins_the_calls_that_are_not_counted_anew() -> N
     world.gives_back("a", called=True)
     again(world)
     assert world.record("a").uncounted_calls == 1
-    world.wait(100).inspect()
+    world.wait(120).inspect()
     assert (world.record("a").failure_count, world.record("a").uncounted_calls) == (1, 0)
 
 

@@ -117,7 +117,7 @@ def starts_everything(patch: Patch, _: World) -> None:
 
 
 def undoes_in_any_order(patch: Patch, world: World) -> None:
-    patch.setattr(compensation, "_successors_settled", lambda context, step: True)
+    patch.setattr(compensation, "_successors_finished", lambda context, step: True)
     world.on("charge").refuses()
 
 

@@ -117,9 +117,9 @@ class Attempt:
     def _try(self) -> AttemptResult:
         self._tries += 1
         if self.probe is not None and self.request.outcome_unknown and not self._probed:
-            settled = self._ask(self.probe)
-            if settled is not None:
-                return settled
+            result = self._ask(self.probe)
+            if result is not None:
+                return result
         try:
             return self._returned(self._call(self.function))
         except (Busy, CallHeld):
@@ -184,7 +184,7 @@ class Attempt:
             if isinstance(answer, _NotServed):
                 self.report(answer.error)
                 return None
-            settled = self._settled(answer)
+            result = self._result_of_probe(answer)
         except CallHeld:
             raise
         except Exception as error:
@@ -194,10 +194,10 @@ class Attempt:
                 self.report(error)  # unexpected errors were reported by _call
             self._probing, self._probed = False, True
             return None
-        if settled is not None and settled.error is not None and self._undoes_whatever_happened:
-            self.report(PermanentError(settled.error.type, settled.error.message))
+        if result is not None and result.error is not None and self._undoes_whatever_happened:
+            self.report(PermanentError(result.error.type, result.error.message))
             return None
-        return settled
+        return result
 
     @property
     def _undoes_whatever_happened(self) -> bool:
@@ -220,7 +220,7 @@ class Attempt:
         self._probed = True
         return answer
 
-    def _settled(self, answer: object) -> AttemptResult | None:
+    def _result_of_probe(self, answer: object) -> AttemptResult | None:
         """Return how the probe's answer ends the attempt, or None if the function must be called.
 
         An invalid answer proves nothing, so it is a transient failure.

@@ -16,7 +16,7 @@ from roundsman.model.failure import NO_STEP, RETRIED, UNDO_FAILED, UNDONE, UNREA
 from roundsman.model.instants import format_duration, iso
 from roundsman.model.json import Json
 from roundsman.wire.alert import Alert, alert_of
-from roundsman.wire.plain_text import AlertText
+from roundsman.wire.alert_email import AlertText
 
 KINDS = {
     UNDO_FAILED: "task_archived",

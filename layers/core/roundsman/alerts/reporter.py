@@ -1,6 +1,6 @@
 """Reports failures to their failure groups; the process that opens a group alerts at once.
 
-The alert that a decision owes is settled once the failure group is open. From then on the
+The alert that a decision owes is done once the failure group is open. From then on the
 supervisor's passes handle the group: if this process dies before it has alerted, they find a group
 that was not alerted. So 10,000 orders that fail for the same cause cost one alert, and one read of
 the groups every 5 s (KNOWN_FOR) by each instance that handles them.

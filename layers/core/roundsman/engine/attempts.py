@@ -27,9 +27,9 @@ from roundsman.engine.routing import (
 from roundsman.engine.time_credit import credit
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.events import AgentView, Claimant, InspectAt, Outcome, Replied, SendRequest
-from roundsman.model.instants import MINUTE, SECOND, format_duration, second
+from roundsman.model.instants import MINUTE, format_duration, second
 from roundsman.model.queue_lag import MARK_INTERVAL, PROMPT, UNCERTAINTY
-from roundsman.model.scheduler_queues import UNKNOWN, QueueView
+from roundsman.model.scheduler_queues import HIDDEN_FOR, UNKNOWN, QueueView
 from roundsman.model.states import ProcessState
 from roundsman.model.task import (
     PERFORM,
@@ -40,10 +40,6 @@ from roundsman.model.task import (
     StepRecord,
     operation_of,
 )
-
-REDELIVERED_WITHIN = 75 * SECOND
-"""The time in ms within which a scheduler's message that was not fully handled is redelivered: its
-queue's visibility timeout of 60 s, and the run time of a function."""
 
 UNEXPECTED_RETRIED_FOR = 60 * MINUTE
 """How long, in ms, a step is retried at least after its first unexpected error. A person gets the
@@ -656,9 +652,9 @@ def _uncounted_timeouts_after(context: DecisionContext, step: StepPlan) -> int |
 def _may_be_unsent(context: DecisionContext, step: StepPlan) -> bool:
     """Whether the request of the attempt may never have been sent.
 
-    The process that claims a step may die before it sends the request. Its message is redelivered a
-    minute later and sends it. An attempt that is overdue before that is not counted the first time
-    in a row, unless its agent has reported on it, or the queue's read mark may be that of its
+    The process that claims a step may die before it sends the request. Its message is redelivered
+    within HIDDEN_FOR and sends it. An attempt that is overdue before that is not counted the first
+    time in a row, unless its agent has reported on it, or the queue's read mark may be that of its
     request. An extension because of a backlog may raise `uncounted_timeouts` too, but it sends
     nothing. So an extended attempt is not counted while that number is below
     MAX_UNCOUNTED_TIMEOUTS.
@@ -671,7 +667,7 @@ def _may_be_unsent(context: DecisionContext, step: StepPlan) -> bool:
     shown = view.read_lock is None or view.read_lock == record.locked_by
     if shown and not view.unread:
         return False
-    return context.now - record.started_at < REDELIVERED_WITHIN
+    return context.now - record.started_at < HIDDEN_FOR
 
 
 def _was_extended(step: StepPlan, record: StepRecord) -> bool:
@@ -698,8 +694,8 @@ def _silent_agent(context: DecisionContext, step: StepPlan) -> StepError | None:
     """The error if the agent reads no requests at all; None if it does, or may do so.
 
     An agent whose module cannot be imported never reads a request. Then the queue has no read mark,
-    or one that is out of date and older than the request. Only a step that is retried for a time
-    reports this differently from any other timeout.
+    or one that is out of date and older than the request. Only for a step
+    that is retried for a time is this an error of its own; for others it is a timeout.
     """
     record, view = context.decision.step(step.name), context.agent(step)
     if not step.retry_of(operation_of(record)).keep_trying_for or record.heard_at is not None:

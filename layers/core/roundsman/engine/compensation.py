@@ -2,9 +2,9 @@
 
 Every step that was ever claimed and has a compensation is undone. Its last outcome does not matter:
 a timeout, an error or a refusal does not prove that the step had no effect. The undo of a step
-begins when its successors are settled. No perform may take effect after its undo: either the remote
-service fences late performs, or the undo waits until no request can act any more, and SKEW longer
-for clocks that differ.
+begins when its successors are finished. No perform may take effect after its undo: either the
+remote service fences late performs, or the undo waits until no request can act any more, and SKEW
+longer for clocks that differ.
 """
 
 from collections import Counter
@@ -57,7 +57,7 @@ def end_waits(context: DecisionContext) -> None:
 
 
 def begin_undos(context: DecisionContext) -> None:
-    """Begin each undo whose successors are settled, if the task ends in undo."""
+    """Begin each undo whose successors are finished, if the task ends in undo."""
     ending = context.decision.ending
     if ending is None or not ending.undo:
         return
@@ -70,7 +70,7 @@ def begin_undos(context: DecisionContext) -> None:
             step.compensation is not None
             and record.process_state in TO_UNDO
             and record.started_at is not None
-            and _successors_settled(context, step)
+            and _successors_finished(context, step)
         ):
             begin_undo(context, step)
 
@@ -193,7 +193,7 @@ def _perform_elsewhere(context: DecisionContext, step: StepPlan, record: StepRec
     agent = rest[0]
     context.decision.requeue(
         step.name,
-        StepEvent.SETTLED,
+        StepEvent.BEGINS_ANEW,
         agent=stored_agent_name(step, agent),
         tried=(*record.tried, here),
         failure_count=0,
@@ -212,7 +212,7 @@ def _perform_under_new_key(context: DecisionContext, step: StepPlan) -> None:
     """Begin the step under a new key, because the undo has used up the old one."""
     context.decision.requeue(
         step.name,
-        StepEvent.SETTLED,
+        StepEvent.BEGINS_ANEW,
         failure_count=0,
         outcome_unknown=False,
         effect=Effect.NONE,
@@ -248,16 +248,16 @@ def _undo_elsewhere(context: DecisionContext, step: StepPlan, record: StepRecord
     context.decision.record("undone", step.name, None, why)
 
 
-def _successors_settled(context: DecisionContext, step: StepPlan) -> bool:
+def _successors_finished(context: DecisionContext, step: StepPlan) -> bool:
     """Whether no direct or indirect successor is in progress or still to be undone."""
     return all(
-        _is_settled(context, other)
+        _is_finished(context, other)
         for other in context.plan.steps.values()
         if step.name in context.plan.before(other.name)
     )
 
 
-def _is_settled(context: DecisionContext, step: StepPlan) -> bool:
+def _is_finished(context: DecisionContext, step: StepPlan) -> bool:
     record = context.decision.step(step.name)
     if record.process_state in (ProcessState.PROCESSING, ProcessState.UNDOING):
         return False
@@ -270,4 +270,4 @@ def _is_ready(context: DecisionContext, step: StepPlan) -> bool:
         return False
     # Failed undos are resubmitted together, so their order is checked again.
     due = record.not_before is None or record.not_before <= context.now
-    return due and _successors_settled(context, step)
+    return due and _successors_finished(context, step)

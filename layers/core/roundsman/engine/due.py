@@ -87,7 +87,7 @@ def _waiting(record: StepRecord, now: int) -> int | None:
     return record.not_before if waits else record.complete_by
 
 
-def settled(task: Task) -> bool:
+def is_closed(task: Task) -> bool:
     """Whether a task may leave its open lane: it has ended and owes no status or alert."""
     return task.ended and not task.owed
 
@@ -97,7 +97,7 @@ def removed_at_once(task: Task) -> bool:
 
     Always False for an Archived task. `task` must be a result of `with_due_entry`.
     """
-    return settled(task) and task.expires_at is not None and task.retain_for == 0
+    return is_closed(task) and task.expires_at is not None and task.retain_for == 0
 
 
 def order_expiry(task: Task, retention: int) -> int | None:
@@ -123,7 +123,7 @@ def with_due_entry(task: Task, now: int) -> Task:
 
     In the open lane the stored due time can only decrease. An Archived task never expires.
     """
-    if not settled(task):
+    if not is_closed(task):
         lane = lane_key(Lane.OPEN, task.shard)
         at = due(task, now)
         due_at = min(task.due_at, at) if task.lane == lane else at

@@ -28,7 +28,6 @@ from roundsman.engine.decision import DecisionBuilder, DecisionContext
 from roundsman.engine.due import LONG_START_INTERVAL, START_WITHIN, start_interval
 from roundsman.engine.erasure import erase
 from roundsman.engine.history import ANSWERED
-from roundsman.engine.on_failure import end_if_overdue
 from roundsman.engine.operator import operate
 from roundsman.engine.reminders import due_reminders, send_due_reminders
 from roundsman.engine.steps import (
@@ -38,6 +37,7 @@ from roundsman.engine.steps import (
     set_start_deadlines,
     succeeded,
 )
+from roundsman.engine.task_deadline import end_if_overdue
 from roundsman.engine.time_credit import credit, credit_holds
 from roundsman.engine.timeouts import late_since
 from roundsman.engine.transitions import Refusal, Stay, StepEvent, TaskEvent, task_transition

@@ -10,12 +10,8 @@ from roundsman.definition.plan import StepPlan, StrategyPlan, UndoPlan, WaitPlan
 from roundsman.engine.decision import DecisionContext
 from roundsman.engine.fan_out import leave_out, tolerance
 from roundsman.engine.transitions import StepEvent
-from roundsman.model.instants import format_duration, second
 from roundsman.model.states import DONE, ProcessState, TaskState
 from roundsman.model.task import UNDO, Effect, StepError, Termination, operation_of
-
-NOT_COMPLETE = "NotComplete"
-DEADLINE_PASSED = "DeadlinePassed"
 
 
 def give_up(
@@ -43,35 +39,17 @@ def give_up(
         leave_out(context, step)
         return
     if not undo:
-        context.decision.end(_ending(context, step.on_failure, why, step.name, error))
+        context.decision.end(ending_by(context, step.on_failure, why, step.name, error))
     elif context.decision.ending is None:
         # The step was to go on after this undo. An operator must find out which effects stand.
         context.decision.end(Termination(TaskState.ARCHIVED, why, step.name, error=error))
     # Otherwise the other compensations go on, and the task ends Archived after them.
 
 
-def end_if_overdue(context: DecisionContext) -> None:
-    """End the task as failed if its complete-by or its deadline has passed.
-
-    Not if every step is done.
-    """
-    task = context.decision.task
-    if context.decision.ending or task.perform_by > context.now or context.all_done():
-        return
-    by, late = second(task.perform_by), format_duration(context.now - task.perform_by)
-    if task.perform_by == task.deadline:
-        why = f"the task's deadline was {by} ({late} ago)"
-        error = StepError(DEADLINE_PASSED, "the task was not complete by its deadline")
-    else:
-        why = f"the task was not complete by {by} ({late} ago)"
-        error = StepError(NOT_COMPLETE, "the task was not complete in time")
-    if context.decision.end(_ending(context, context.plan.on_failure, why, None, error)):
-        context.decision.record("failed", None, None, why)
-
-
-def _ending(
+def ending_by(
     context: DecisionContext, strategy: StrategyPlan, why: str, step: str | None, error: StepError
 ) -> Termination:
+    """How the task ends by this strategy; `step` is the step that failed, or None."""
     final = strategy.then if isinstance(strategy, WaitPlan) else strategy
     if isinstance(final, UndoPlan) and not past_no_return(context):
         return Termination(TaskState.UNDONE, why, step, undo=True, error=error)

@@ -1,7 +1,7 @@
 """Chooses the agent of a step that names several.
 
 The choice is the first agent in the plan's order that is not on hold and whose queue is not behind
-the others. A step that was claimed at one agent may act at another only when it is settled at the
+the others. A step that was claimed at one agent may act at another only when it is finished at the
 first: either it is proven that no request there had an effect or can still have one, or its effect
 there was undone. A step does not return to an agent that it left.
 """

@@ -41,7 +41,7 @@ class StepEvent(StrEnum):
     REFUSED = "failed for good"
     UNDO_BEGUN = "undo begun"
     SETTLING = "undo begun, to go on at another agent"
-    SETTLED = "undone, goes on at another agent"
+    BEGINS_ANEW = "undone, goes on at another agent"
     UNDONE_HERE = "undone at one agent of several"
     EXTENDED = "given more time"
     RESUBMITTED = "resubmitted"
@@ -122,10 +122,10 @@ STEPS: Mapping[tuple[P, StepEvent], Move | Stay] = {
     (P.UNDOING, StepEvent.STALE): Stay("the step is being undone"),
     (P.UNDONE, StepEvent.STALE): Stay("the step is undone"),
     (P.UNDO_ERROR, StepEvent.STALE): Stay("the step's undo has failed already"),
-    # Several agents: a step is settled at one before another may act, and undone at each.
+    # Several agents: a step is finished at one before another may act, and undone at each.
     (P.PROCESSING, StepEvent.SETTLING): Move(P.UNDOING),
-    (P.UNDOING, StepEvent.SETTLED): Move(P.PENDING),
-    (P.UNDO_ERROR, StepEvent.SETTLED): Move(P.PENDING),
+    (P.UNDOING, StepEvent.BEGINS_ANEW): Move(P.PENDING),
+    (P.UNDO_ERROR, StepEvent.BEGINS_ANEW): Move(P.PENDING),
     (P.UNDOING, StepEvent.UNDONE_HERE): Move(P.UNDOING),
     (P.UNDO_ERROR, StepEvent.UNDONE_HERE): Move(P.UNDOING),
     # A tolerated item of a fan-out: its effect is undone, or there is no undo to make.

@@ -427,7 +427,7 @@ def to_send_again(
     return replace(changed, next_send_at=due + round(SECOND / terms.rate))
 
 
-def settled(
+def with_result(
     progress: RunProgress, order: str, result: OrderResult, failure: tuple[str, str], now: int
 ) -> RunProgress:
     """Record the result of an order.

@@ -36,8 +36,8 @@ WANTED_FOR = 10 * MINUTE
 attempt."""
 
 HIDDEN_FOR = 2 * MINUTE
-"""The longest time in ms for which a reply that was read and not handled is hidden: twice the
-visibility timeout of its queue, which a throttled scheduler may use."""
+"""The longest time in ms for which a message of the scheduler that was read and not handled is
+hidden: twice the visibility timeout of its queue, which a throttled scheduler may use."""
 
 UNCERTAINTY = MINUTE // 2
 """How much later than another reply, in ms, a reply must have been sent to be surely read after it:

@@ -1,6 +1,6 @@
 """Sends the owed items of a task: alerts first, then statuses; then removes them from its record.
 
-An owed alert is settled once the failure group of the task is open: the group is alerted, not the
+An owed alert is done once the failure group of the task is open: the group is alerted, not the
 task (`roundsman.alerts.reporter`). The alert about a late answer belongs to no group and is sent.
 
 Owed items are stored with the decision that causes them. If a send fails, or the function dies
@@ -21,7 +21,7 @@ from roundsman.wire.alert import late_answer_alert
 from roundsman.wire.messages import status_body
 
 CLEARING_RACES = 5
-"""Attempts to remove the settled items from the record when other writes come first."""
+"""Attempts to remove the items that are done from the record when other writes come first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +91,9 @@ def _send_status(task: Task, owed: Owed, outbox: Outbox) -> bool:
 
 
 def _clear(
-    task: Task, settled: frozenset[Owed], stands_in: str | None, tasks: TaskStore, clock: Clock
+    task: Task, done: frozenset[Owed], stands_in: str | None, tasks: TaskStore, clock: Clock
 ) -> None:
-    """Remove the settled items from the record.
+    """Remove these items from the record.
 
     A newer decision keeps the owed items, so a lost race is repeated on the newer record. If all
     CLEARING_RACES are lost, the items are sent again; none is lost. If too many groups were open
@@ -102,7 +102,7 @@ def _clear(
     """
     own = task.failure
     for _ in range(CLEARING_RACES):
-        left = tuple(owed for owed in task.owed if owed not in settled)
+        left = tuple(owed for owed in task.owed if owed not in done)
         if left == task.owed:
             return
         if stands_in is not None and task.failure is not None and task.failure == own:

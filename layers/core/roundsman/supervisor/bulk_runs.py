@@ -53,11 +53,11 @@ from roundsman.model.bulk_run import (
     RunState,
     nothing_new,
     requested,
-    settled,
     taken_up,
     to_send_again,
     turned_down,
     were_sent,
+    with_result,
 )
 from roundsman.model.events import Resubmit
 from roundsman.model.instants import MINUTE, SECOND
@@ -411,7 +411,7 @@ class _Visit:
         if result is OrderResult.FAILED:
             self._notes.append(_note(one.order, failure[1], failed=True))
         now = self._ports.clock()
-        self._set(settled(self._record.progress, one.order, result, failure, now))
+        self._set(with_result(self._record.progress, one.order, result, failure, now))
 
     def _refuse(self, one: InFlightOrder, why: str) -> None:
         self._notes.append(_note(one.order, why, failed=False))

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from roundsman.alerts.census import GroupCensus, GroupsReport
 from roundsman.alerts.reporter import Reporter
 from roundsman.definition.plan import Plan
-from roundsman.engine.due import Lane, due, lane_key, settled
+from roundsman.engine.due import Lane, due, is_closed, lane_key
 from roundsman.engine.machine import decide
 from roundsman.engine.timeouts import late_for, late_since, starts_late
 from roundsman.errors import CallRefused, SchemaTooNew, TryAgain, UnreadableRecord
@@ -299,7 +299,7 @@ class Supervisor:
         task_id = entry.task_id
         try:
             task = self._tasks.load(task_id, self._clock())
-            if task is None or settled(task):
+            if task is None or is_closed(task):
                 return None  # the index lags behind the record
             plan, agents = self._plan_of(task), self._board.agents()
         except CallRefused:
@@ -343,7 +343,7 @@ class Supervisor:
         Only the supervisor may move `due_at` to a later instant, because its read is consistent.
         """
         moved_on = decision.task
-        if not settled(moved_on):
+        if not is_closed(moved_on):
             moved_on = replace(moved_on, due_at=due(moved_on, now))
         saved = self._tasks.save(moved_on, seen=task.version, history=decision.history)
         return not isinstance(saved, Superseded)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from roundsman.command_line import REASON, command_line
 from roundsman.model.instants import format_duration, iso, second
 from roundsman.model.json import Json
-from roundsman.wire.plain_text import AlertText, sanitize
+from roundsman.wire.alert_email import AlertText, sanitize
 
 UNKNOWN = "a principal that is not known"
 SUBJECT_LIMIT = 99  # SNS accepts fewer than 100 ASCII characters, without control characters

@@ -135,8 +135,8 @@ def handle_batch(
             for record in records:
                 batch.handle_one(record)
                 if crashed:
-                    batch.settle()
-        batch.settle()
+                    batch.finish()
+        batch.finish()
     if throttled is not None and batch.throttled:
         queue = batch.throttled[0].queue  # all messages of an event are of one queue
         throttled.hide(batch.throttled, f"{batch.beside}/{queue}")
@@ -157,9 +157,9 @@ def _read_ahead(together: Together[T], records: Sequence[SqsRecord]) -> None:
 class _Batch:
     """The state of a batch while it is handled.
 
-    `_unsettled` contains the messages that were handled but whose outgoing messages are not yet
+    `_handled` contains the messages that were handled but whose outgoing messages are not yet
     sent, each with its exception or None. `delete` is set if each message must be deleted as soon
-    as it is settled.
+    as it is handled.
     """
 
     def __init__(
@@ -182,7 +182,7 @@ class _Batch:
         self._dead_letters = dead_letters
         self._delete = delete
         self._tracer = tracer
-        self._unsettled: list[tuple[SqsRecord, Exception | None]] = []
+        self._handled: list[tuple[SqsRecord, Exception | None]] = []
 
     def handle_one(self, record: SqsRecord) -> None:
         """Handle one message. Raises no Exception; it records the failure instead."""
@@ -223,7 +223,7 @@ class _Batch:
             raise problem or TryAgain("the messages that came with it were not handled")
 
         self._handle_by(records[0], handle_all)
-        problem = self._unsettled[-1][1]
+        problem = self._handled[-1][1]
         for record in records[1:]:
             self._handle_by(record, ends.popleft() if ends else not_handled)
 
@@ -233,19 +233,19 @@ class _Batch:
             self._handle_or_reject(record, handle)
         except Exception as problem:  # noqa: BLE001  # it must not affect the other messages
             _log_failure(record, problem)
-            self._unsettled.append((record, problem))
+            self._handled.append((record, problem))
         else:
-            self._unsettled.append((record, None))
+            self._handled.append((record, None))
 
-    def settle(self) -> None:
+    def finish(self) -> None:
         """Send all buffered messages; every handled message is then done or has failed."""
         self._send_buffer.flush()
-        for record, problem in self._unsettled:
+        for record, problem in self._handled:
             unsent = self._send_buffer.problem_of(record.message_id)
             if problem is None and unsent is not None:
                 _log_failure(record, unsent)
-            self._settle_one(record, problem or unsent)
-        self._unsettled.clear()
+            self._finish_one(record, problem or unsent)
+        self._handled.clear()
 
     def _handle_or_reject(self, record: SqsRecord, handle: Callable[[], None]) -> None:
         try:
@@ -258,7 +258,7 @@ class _Batch:
             extra = {**_which(record), "problems": len(problem.problems)}
             logger().warning("message rejected", extra=extra)
 
-    def _settle_one(self, record: SqsRecord, problem: Exception | None) -> None:
+    def _finish_one(self, record: SqsRecord, problem: Exception | None) -> None:
         url = f"{self.beside}/{record.queue}"
         if problem is not None and not self._is_put_aside(record, url, problem):
             self.failed.append(record.message_id)

@@ -1,0 +1,28 @@
+"""The end of a task that is not complete in time: by its complete-by, or by its deadline."""
+
+from roundsman.engine.decision import DecisionContext
+from roundsman.engine.on_failure import ending_by
+from roundsman.model.instants import format_duration, second
+from roundsman.model.task import StepError
+
+NOT_COMPLETE = "NotComplete"
+DEADLINE_PASSED = "DeadlinePassed"
+
+
+def end_if_overdue(context: DecisionContext) -> None:
+    """End the task as failed if its complete-by or its deadline has passed.
+
+    Not if every step is done.
+    """
+    task = context.decision.task
+    if context.decision.ending or task.perform_by > context.now or context.all_done():
+        return
+    by, late = second(task.perform_by), format_duration(context.now - task.perform_by)
+    if task.perform_by == task.deadline:
+        why = f"the task's deadline was {by} ({late} ago)"
+        error = StepError(DEADLINE_PASSED, "the task was not complete by its deadline")
+    else:
+        why = f"the task was not complete by {by} ({late} ago)"
+        error = StepError(NOT_COMPLETE, "the task was not complete in time")
+    if context.decision.end(ending_by(context, context.plan.on_failure, why, None, error)):
+        context.decision.record("failed", None, None, why)
