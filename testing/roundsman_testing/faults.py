@@ -76,20 +76,20 @@ MESSAGES = (
     "reply",
 )
 READS = (
-    *("load", "load_eventually", "load_with_orders", "order", "plan", "due", "members", "history"),
+    *("load", "load_eventually", "order", "plan", "due", "members", "history"),
     *("read_board", "read_depth", "read_holds", "read_leases", "read_groups"),
     *("read_bulk_list", "read_bulk", "read_bulk_plan", "read_bulk_request"),
 )
-STALE_READS = ("load_eventually", "load_with_orders")
+STALE_READS = ("load_eventually",)
 INDEX_READS = ("due", "members")
-BATCH_READS = ("load", "load_eventually", "load_with_orders")
+BATCH_READS = ("load", "load_eventually")
 """A load reads a batch only if the task has rows of settled steps."""
 
 CONDITIONAL_WRITES = ("create", "save", "clear_owed", "rearm", "write_leases", "note_call")
 TASK_WRITES = ("create", "save", "clear_owed", "rearm", "trouble", "postpone")
 TABLE_CALLS = (
     *TASK_WRITES,
-    *("load", "load_eventually", "load_with_orders", "order", "due", "members", "history"),
+    *("load", "load_eventually", "order", "due", "members", "history"),
     *("read_board", "read_holds", "read_leases", "read_groups"),
     *("read_bulk_list", "read_bulk", "read_bulk_plan", "read_bulk_request"),
     *("add_history", "erase_order", "erase_history"),
@@ -299,14 +299,6 @@ class FaultyStore(_Faulty[MemoryStore]):
         name = "load" if latest else "load_eventually"
         found = self._around(name, lambda: self._inner.load(task_id, now, latest=latest))
         self._on_load(task_id)
-        return found
-
-    def load_with_orders(self, task_ids: Sequence[str], now: int) -> list[tuple[Task, OrderRow]]:
-        found = self._around(
-            "load_with_orders", lambda: self._inner.load_with_orders(task_ids, now)
-        )
-        for task, _ in found:
-            self._on_load(task.task_id)
         return found
 
     def save(

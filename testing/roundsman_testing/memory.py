@@ -21,7 +21,7 @@ from roundsman.errors import RoundsmanError, SchemaTooNew, UnreadableRecord
 from roundsman.model.events import HistoryRow
 from roundsman.model.scheduler_queues import QueueDepth
 from roundsman.model.task import Task
-from roundsman.ports import Clock, OrderRow, Saved, Superseded
+from roundsman.ports import Clock, Saved, Superseded
 from roundsman_testing.dynamodb.expressions import Item
 from roundsman_testing.dynamodb.schemas import Tables, create_tables
 from roundsman_testing.dynamodb.tables import MemoryDynamoDB
@@ -88,10 +88,6 @@ class MemoryStore(DynamoStore):
         if task_id in self._unreadable:
             raise self._unreadable[task_id]
         return super().load(task_id, now, latest=latest)
-
-    def load_with_orders(self, task_ids: Sequence[str], now: int) -> list[tuple[Task, OrderRow]]:
-        """These tasks with their orders, without those that cannot be read."""
-        return super().load_with_orders([i for i in task_ids if i not in self._unreadable], now)
 
     def tasks(self) -> list[Task]:
         """Every stored record, including those whose retention is over, ordered by id."""

@@ -8,12 +8,9 @@ import pytest
 from roundsman.aws.dynamodb import settled
 from roundsman.model.instants import SECOND
 from roundsman.model.queue_lag import PROMPT_MARK_INTERVAL
-from roundsman.scheduler.task_cache import MAX_BYTES, MAX_STEPS
 from roundsman_console.cost import records
 from roundsman_console.cost.figures import ShapeUse, load_figures, save_figures
 from roundsman_console.cost.model import (
-    KEPT_RESULTS,
-    KEPT_STEPS,
     MARKED_EVERY,
     Bill,
     Wanted,
@@ -57,18 +54,6 @@ def test_statuses_cost_what_was_counted() -> None:
     assert 0 <= units.write_units - counted.write_units < REFRESHED
     assert 0 <= units.read_units - counted.read_units < REFRESHED
     assert units.sqs_requests == pytest.approx(counted.sqs_requests + counted.statuses)
-
-
-def test_what_an_instance_does_not_keep_is_read_for_each_reply() -> None:
-    assert (KEPT_STEPS, KEPT_RESULTS) == (MAX_STEPS, MAX_BYTES)
-    four, kept, forty, longer = (
-        units_of(replace(MANY, steps=steps), FIGURES, PRICES).read_units
-        for steps in (4, 24, 40, 41)
-    )
-    assert kept < four + 0.5
-    assert longer - forty == pytest.approx(1, abs=0.02), "half a unit each for record and row"
-    large = units_of(replace(MANY, result_bytes=4_097), FIGURES, PRICES)
-    assert large.read_units > four + 0.5
 
 
 def test_an_order_that_comes_alone_finds_nothing_kept_in_mind() -> None:

@@ -107,7 +107,7 @@ class Life:
         assert found is not None
         assert (found.steps, found.version) == (after.steps, after.version)
         self.former = before
-        keep = not saved.moved and not after.ended and self.dice.random() < 0.5
+        keep = not after.settled and not after.ended and self.dice.random() < 0.5
         self.in_hand = after if keep and not after.order_expires else None
 
     def go_on(self) -> None:

@@ -6,10 +6,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-import pytest
-
 from roundsman.aws.dynamodb.control import DynamoAgentBoard
-from roundsman.aws.dynamodb.tasks import PARSED_TOGETHER
 from roundsman.aws.guard.guard import OperatorsHold
 from roundsman.ports import DueEntry, Exists
 from tests.contract.samples import NOW, born, order_row
@@ -17,7 +14,6 @@ from tests.contract.worlds import World
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
-    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
 
 
 @contextmanager
@@ -100,47 +96,3 @@ def test_a_lane_is_read_page_by_page_as_far_as_it_is_asked_for(dynamo_world: Wor
         assert len(calls) == 1
         assert [entry.task_id for entry in entries] == ["t-2", "t-3", "t-4"]
         assert len(calls) == 3
-
-
-@pytest.mark.parametrize(
-    "settled", [{"L": [{"S": "2"}]}, {"L": []}, {"L": [{"S": "x"}]}, {"S": "odd"}], ids=str
-)
-def test_a_record_with_rows_keeps_no_other_from_being_read_ahead(
-    dynamo_world: World, settled: "AttributeValueTypeDef"
-) -> None:
-    for name in ("ord-1", "ord-2"):
-        dynamo_world.store.create(order_row(name), born(name))
-    dynamo_world.update("ord-1", "SET #n = :v", "Settled", settled)
-    dynamo_world.update("ord-1", "SET #n = :v", "Schema", {"N": "99"})
-    [(task, _)] = dynamo_world.store.load_with_orders(["ord-1", "ord-2"], NOW)
-    assert task.task_id == "ord-2"
-
-
-def test_tasks_are_read_with_their_orders_by_one_cheap_call(dynamo_world: World) -> None:
-    for name in ("ord-1", "ord-2"):
-        dynamo_world.store.create(order_row(name), born(name))
-    calls = list[Mapping[str, Mapping[str, object]]]()
-
-    def keep(params: dict[str, Mapping[str, Mapping[str, object]]], **_: object) -> None:
-        calls.append(params["RequestItems"])
-
-    events = dynamo_world.client.meta.events
-    events.register("provide-client-params.dynamodb.*", keep)
-    try:
-        assert len(dynamo_world.store.load_with_orders(["ord-1", "ord-2"], NOW)) == 2
-    finally:
-        events.unregister("provide-client-params.dynamodb.*", keep)
-    [tables] = calls
-    assert len(tables) == 2
-    for wanted in tables.values():
-        assert "ConsistentRead" not in wanted
-
-
-def test_no_more_orders_are_parsed_together_than_an_instance_has_memory_for(
-    dynamo_world: World,
-) -> None:
-    names = [f"ord-{place}" for place in range(10)]
-    content = {"text": "x" * (PARSED_TOGETHER // 4 - 20)}
-    for name in names:
-        dynamo_world.store.create(order_row(name, content), born(name))
-    assert len(dynamo_world.store.load_with_orders(names, NOW)) == 4

@@ -100,16 +100,10 @@ def test_each_settled_step_has_a_row_and_the_record_lists_it(dynamo_world: World
     assert dynamo_world.item("ord-1001")["Settled"] == {"L": [{"S": "2"}, {"S": "3"}]}
 
 
-def test_the_store_says_when_it_has_moved_steps(dynamo_world: World) -> None:
-    task = with_steps(dynamo_world, "a")
-    store = dynamo_world.store
-    begun = settling(task, "b", ProcessState.PROCESSING)
-    assert store.save(begun, seen=task.version) == Saved(moved=False)
-    task = loaded(dynamo_world)
-    assert store.save(settling(task, "b"), seen=task.version) == Saved(moved=True)
-    task = loaded(dynamo_world)
+def test_a_step_that_goes_on_is_removed_from_its_row(dynamo_world: World) -> None:
+    task = with_steps(dynamo_world, "a", "b")
     again = settling(task, "b", ProcessState.PROCESSING)
-    assert store.save(again, seen=task.version) == Saved(moved=True)
+    assert dynamo_world.store.save(again, seen=task.version) == Saved()
     assert set(rows(dynamo_world)) == {"ord-1001#settled#2"}
 
 
@@ -130,8 +124,7 @@ def test_rows_expire_with_the_task_and_stay_while_it_goes_on(dynamo_world: World
     assert [row["ExpiresAt"] for row in rows(dynamo_world).values()] == [expiry] * 2
     again = replace(ended, state=TaskState.ACTIVE, ended_at=None, expires_at=None)
     again = with_due_entry(replace(again, version=again.version + 1), NOW)
-    # A kept copy would have the former expiry of the rows, and write them with each decision.
-    assert dynamo_world.store.save(again, seen=ended.version) == Saved(moved=True)
+    assert dynamo_world.store.save(again, seen=ended.version) == Saved()
     assert not any("ExpiresAt" in row for row in rows(dynamo_world).values())
 
 
@@ -147,7 +140,7 @@ def test_rows_expire_when_what_the_task_owes_was_sent(dynamo_world: World) -> No
 
 def test_rows_are_removed_with_a_task_that_is_not_retained(dynamo_world: World) -> None:
     task = with_steps(dynamo_world, "a", "b")
-    assert dynamo_world.store.save(over(task, retain_for=0), seen=task.version) == Saved(moved=True)
+    assert dynamo_world.store.save(over(task, retain_for=0), seen=task.version) == Saved()
     assert rows(dynamo_world) == {}
     assert dynamo_world.store.load("ord-1001", NOW) is None
 
@@ -183,7 +176,7 @@ def test_rows_and_history_share_a_transaction(dynamo_world: World) -> None:
         for number in range(ROWS_A_DECISION)
     ]
     dynamo_world.keep_orders(MINUTE)
-    assert dynamo_world.store.save(over(task), seen=task.version, history=many) == Saved(moved=True)
+    assert dynamo_world.store.save(over(task), seen=task.version, history=many) == Saved()
     found = dynamo_world.store.history("ord-1001")
     assert len(found) == ROWS_A_DECISION - 1
     assert found[-1].reason == f"reason {ROWS_A_DECISION - 2}; reason {ROWS_A_DECISION - 1}"

@@ -473,39 +473,3 @@ def test_what_utf8_cannot_say_is_stored_all_the_same(world: World) -> None:
     row = world.store.order("ord-1001")
     assert row is not None
     assert row.content == content
-
-
-# --- tasks with their orders -------------------------------------------------------------
-
-
-def test_tasks_are_read_together_with_their_orders(world: World) -> None:
-    tasks = {name: stored(world, born(name)) for name in ("ord-1", "ord-2", "ord-3")}
-    found = world.store.load_with_orders(["ord-2", "ord-1", "ord-2", "ord-9"], NOW)
-    assert sorted(order.order_id for _, order in found) == ["ord-1", "ord-2"]
-    for task, order in found:
-        assert (task, order) == (tasks[task.task_id], order_row(task.task_id))
-    assert world.store.load_with_orders([], NOW) == []
-
-
-def test_a_task_whose_order_row_is_missing_is_left_out(world: World) -> None:
-    for name in ("ord-1", "ord-2"):
-        stored(world, born(name))
-    world.remove_order("ord-1")
-    [(task, _)] = world.store.load_with_orders(["ord-1", "ord-2"], NOW)
-    assert task.task_id == "ord-2"
-
-
-def test_a_task_past_its_retention_is_left_out(world: World) -> None:
-    task = saved(world, completed(stored(world)))
-    assert task.expires_at is not None
-    assert len(world.store.load_with_orders(["ord-1001"], task.expires_at - 1)) == 1
-    assert world.store.load_with_orders(["ord-1001"], task.expires_at) == []
-
-
-def test_a_record_that_cannot_be_read_keeps_no_other_from_being_read(world: World) -> None:
-    for name in ("ord-1", "ord-2", "ord-3"):
-        stored(world, born(name))
-    world.make_newer("ord-1")
-    world.spoil("ord-2")
-    [(task, _)] = world.store.load_with_orders(["ord-1", "ord-2", "ord-3"], NOW)
-    assert task.task_id == "ord-3"

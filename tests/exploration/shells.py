@@ -21,8 +21,7 @@ from roundsman.model.queue_lag import ReadMark
 from roundsman.model.scheduler_queues import COMMANDS, QueueDepth
 from roundsman.model.task import StepError, StepRecord, Task
 from roundsman.ports import DueEntry, OrderRow, Saved, Superseded
-from roundsman.scheduler.fold import ArrivedReply
-from roundsman.scheduler.scheduler import Scheduler
+from roundsman.scheduler.arrived import Arrived
 from roundsman.supervisor.supervisor import Supervisor, SupervisorConfig
 from roundsman.wire.alert import Alert
 from roundsman.wire.commands import INSPECT, START, Command, command_of
@@ -32,6 +31,7 @@ from roundsman_testing.recording import RecordingOutbox
 from tests.exploration.answers import ANSWERS
 from tests.exploration.canonical import INSTANCE, T0, VERSION, Records, moved
 from tests.exploration.state import Batch, Mail, Read
+from tests.support.one_by_one import OneByOne
 
 TASK_ID = "ord-1"
 ORDER: Json = {"orderId": TASK_ID, "items": [1, 2]}
@@ -218,8 +218,8 @@ class Shells:
 
     def _together(self, desk: "Desk", batch: Batch, world: World) -> None:
         mails = (batch.first, batch.second)
-        arrived = [ArrivedReply(_reply(mail), mail.name) for mail in mails]
-        for result in self._scheduler(desk, world).replies(arrived):
+        arrived = [Arrived(_reply(mail), mail.name) for mail in mails]
+        for result in self._scheduler(desk, world).handle(arrived):
             if isinstance(result, Exception):
                 raise result
 
@@ -231,8 +231,8 @@ class Shells:
     def _board(self, desk: "Desk", world: World) -> "Board":
         return Board(self._agents, desk.clock(), world)
 
-    def _scheduler(self, desk: "Desk", world: World) -> Scheduler:
-        return Scheduler(
+    def _scheduler(self, desk: "Desk", world: World) -> OneByOne:
+        return OneByOne(
             tasks=desk,
             orders=desk,
             plans=self._plans if world.has_plan else NO_PLANS,

@@ -165,7 +165,7 @@ def test_a_letter_that_sqs_moves_back_and_that_fails_again_says_its_new_reason(
     ("function", "operations"),
     [
         ("SubmissionFunction", ("TransactWriteItems",)),
-        ("SchedulerFunction", ("BatchGetItem", "GetItem")),
+        ("SchedulerFunction", ("GetItem",)),
     ],
 )
 def test_what_is_throttled_more_often_than_a_message_may_fail_is_no_dead_letter(

@@ -1,13 +1,13 @@
 """A function behind an SQS queue: what it is handed, and what becomes of each message."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 from botocore.exceptions import ClientError, EndpointConnectionError
 
-from roundsman.aws.sqs.batch import Message, Together, handle_batch
+from roundsman.aws.sqs.batch import Finish, Message, handle_batch, one_by_one
 from roundsman.aws.sqs.dead_letters import DeadLetters
 from roundsman.aws.sqs.send_buffer import SendBuffer
 from roundsman.aws.sqs.throttled import ThrottledMessages
@@ -160,7 +160,8 @@ class Batch:
     faults: Faults = field(default_factory=Faults)
     handled: list[str] = field(default_factory=list)
     now: int = SENT_AT + 300_000
-    together: Together[str] | None = None
+    together: Callable[[Sequence[Message]], Sequence[Finish]] | None = None
+    about: Callable[[Message], str | None] = lambda _: None
     gives_up_after: int | None = None
     drawn: list[float] = field(default_factory=list)
     """What the jitter draws; half of it when that is used up."""
@@ -188,12 +189,12 @@ class Batch:
         """Hand over an event as it is; the ids that must come again."""
         answer = handle_batch(
             event,
-            handle=self._handle,
+            handle=self.together or one_by_one(self._handle),
+            about=self.about,
             outbox=FaultyOutbox(self.outbox, self.faults),
             send_buffer=self.send_buffer,
             queue_url_beside=BESIDE,
             dead_letters=self.dead_letters,
-            together=self.together,
             throttled=self.throttled,
         )
         return [str(item["itemIdentifier"]) for item in answer["batchItemFailures"]]

@@ -16,7 +16,6 @@ from roundsman.model.json import Json, parse_json
 from roundsman.model.priority import Priority
 from roundsman.model.task import StepError, Task, idempotency_key
 from roundsman.ports import Clock, Outbox
-from roundsman.scheduler.scheduler import Scheduler
 from roundsman.submission.submission import Submission, Submitted, ValidOrder
 from roundsman.supervisor.supervisor import Supervisor, SupervisorConfig
 from roundsman.wire.alert import Alert
@@ -40,6 +39,7 @@ from roundsman_testing.memory import (
 )
 from roundsman_testing.recording import RecordingOutbox, SentCommand, SentRequest, SentStatus
 from tests.support.machine_world import REPLY_TO, T0
+from tests.support.one_by_one import OneByOne
 
 ORDER_ID = "ord-1"
 ORDER: Json = {"orderId": ORDER_ID, "total": "39.80"}
@@ -104,10 +104,10 @@ class Shells:
 
     def scheduler(
         self, faults: Faults | None = None, *, to: Outbox | None = None, instance: str = "s1"
-    ) -> Scheduler:
+    ) -> OneByOne:
         faults = faults or Faults()
         store = FaultyStore(self.store, faults, self.look)
-        return Scheduler(
+        return OneByOne(
             tasks=store,
             orders=store,
             plans=FaultyPlans(self.plans, faults),

@@ -217,7 +217,7 @@ TABLE_RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
         "ControlTable": {"PutItem"},
     },
     "SchedulerRole": {
-        "OrdersTable": {"BatchGetItem", "GetItem", "UpdateItem"},
+        "OrdersTable": {"GetItem", "UpdateItem"},
         "TasksTable": CHANGE_A_TASK,
         "ControlTable": {"GetItem", "UpdateItem"},
         "HistoryTable": {"PutItem", "Query", "UpdateItem"},

@@ -4,6 +4,7 @@ from tools.mutants.mutant import Mutant
 
 _WATCH = "layers/core/roundsman/scheduler/queue_watch.py"
 _AHEAD = "layers/core/roundsman/scheduler/lookahead.py"
+_ARRIVED = "layers/core/roundsman/scheduler/arrived.py"
 _SCHEDULER = "layers/core/roundsman/scheduler/scheduler.py"
 _QUEUES = "layers/core/roundsman/model/scheduler_queues.py"
 _SUPERVISOR = "layers/core/roundsman/supervisor/supervisor.py"
@@ -235,9 +236,9 @@ BEHIND: tuple[Mutant, ...] = (
     # --- Marks ---
     Mutant(
         name="an-inspect-is-no-mark",
-        file=_SCHEDULER,
-        old="            sent_at = None  # an Inspect is delayed on purpose\n",
-        new="            pass\n",
+        file=_ARRIVED,
+        old="return None if delayed else self.sent_at",
+        new="return self.sent_at",
         tests=(
             f"{_OF_MARKS}test_an_inspect_is_never_a_mark_since_it_is_delayed_on_purpose",
             f"{_OF_MARKS}test_an_inspect_that_is_sent_early_gives_its_task_no_time",
@@ -245,18 +246,10 @@ BEHIND: tuple[Mutant, ...] = (
         why="a delay of 15 minutes is taken for a backlog, and no timeout counts",
     ),
     Mutant(
-        name="a-mark-is-of-a-reply-that-was-handled",
-        file=_SCHEDULER,
-        old="            if not isinstance(result, Exception):\n                self._note_reply(",
-        new="            if True:\n                self._note_reply(",
-        tests=(f"{_OF_MARKS}test_each_reply_of_a_batch_is_a_mark_but_not_one_that_failed",),
-        why="a success that comes again is counted as a timeout meanwhile",
-    ),
-    Mutant(
         name="a-mark-is-of-an-agent-of-the-plan",
         file=_SCHEDULER,
-        old="reply.agent in plan.agents",
-        new="bool(reply.agent)",
+        old="if plan is None or agent not in plan.agents:",
+        new="if plan is None:",
         tests=(f"{_OF_MARKS}test_a_reply_of_an_agent_that_the_plan_does_not_name_is_no_mark",),
         why="a message with any name grows the one row of marks without an end",
     ),
@@ -271,8 +264,8 @@ BEHIND: tuple[Mutant, ...] = (
     Mutant(
         name="a-mark-that-cannot-be-stored-fails-no-message",
         file=_SCHEDULER,
-        old="        except (TryAgain, CallRefused):\n            return\n\n    def replies(",
-        new="        except ZeroDivisionError:\n            return\n\n    def replies(",
+        old="        except (TryAgain, CallRefused):\n            return\n",
+        new="        except ZeroDivisionError:\n            return\n",
         tests=(f"{_OF_MARKS}test_a_mark_that_cannot_be_stored_fails_no_message",),
         why="a stack whose roles are older than its code handles no reply that waited",
     ),

@@ -26,20 +26,24 @@ SENDING = (
     Mutant(
         name="commit-then-send",
         file="layers/core/roundsman/scheduler/scheduler.py",
-        old="        if decision.task is not task and not self._save(decision, seen=task.version):",
+        old="        if fold.changes:\n            saved",
         new=(
-            "        self._send(plan, task, decision, claimant)\n"
-            "        if decision.task is not task and not self._save(decision, seen=task.version):"
+            "        self._send(plan, fold, deliveries)\n"
+            "        if fold.changes:\n            saved"
         ),
-        tests=("tests/unit/scheduler/test_scheduler.py::test_nothing_is_sent_before_it_is_stored",),
+        tests=(
+            "tests/unit/scheduler/test_scheduler.py::test_nothing_is_sent_before_it_is_stored",
+            "tests/unit/scheduler/test_fold.py::test_where_the_write_fails_all_of_them_come_again",
+        ),
         why="a request is out for a claim that was never made",
     ),
     Mutant(
         name="a-lost-race-decides-again",
         file="layers/core/roundsman/scheduler/scheduler.py",
-        old="not self._save(decision, seen=task.version):\n            return None",
-        new="not self._save(decision, seen=task.version):\n            pass",
+        old="            if isinstance(saved, Superseded):\n                return []\n",
+        new="",
         tests=(
+            "tests/unit/scheduler/test_fold.py::test_a_write_on_a_stale_record_loses_and_all_are_decided_anew",
             "tests/unit/scheduler/test_scheduler_races.py::test_two_messages_for_one_task_make_one_claim_and_one_request",
         ),
         why="a decision that was not stored is acted on",
@@ -47,9 +51,10 @@ SENDING = (
     Mutant(
         name="nothing-to-do-by-the-latest-record",
         file="layers/core/roundsman/scheduler/scheduler.py",
-        old=("        if decision.task is task:\n            return None\n"),
+        old="        elif not latest:\n            return []\n",
         new="",
         tests=(
+            "tests/unit/scheduler/test_fold.py::test_that_a_stale_read_shows_nothing_to_change_is_not_believed",
             "tests/unit/scheduler/test_scheduler_stale.py::test_a_reply_that_a_stale_record_does_not_wait_for_is_taken",
         ),
         why="a reply is dropped because an old record did not wait for it yet",
@@ -57,8 +62,8 @@ SENDING = (
     Mutant(
         name="a-task-is-gone-by-the-latest-record",
         file="layers/core/roundsman/scheduler/scheduler.py",
-        old=("            if task is None:\n                return None\n"),
-        new=("            if task is None:\n                return self._gone(event)\n"),
+        old="return [self._gone(task_id, event)] if latest else []",
+        new="return [self._gone(task_id, event)]",
         tests=(
             "tests/unit/scheduler/test_scheduler_stale.py::test_a_task_that_was_just_made_is_found",
         ),
@@ -435,26 +440,6 @@ SENDING = (
         why="every retry whose request could not be sent costs an attempt that was never made",
     ),
     Mutant(
-        name="a-lost-race-of-a-fold-decides-again",
-        file="layers/core/roundsman/scheduler/scheduler.py",
-        old="not self._save(decision, seen=fold.before.version):\n            return None",
-        new="not self._save(decision, seen=fold.before.version):\n            pass",
-        tests=(
-            "tests/unit/scheduler/test_fold.py::test_a_write_on_a_stale_record_loses_and_all_are_decided_anew",
-        ),
-        why="requests are sent for decisions that were not stored",
-    ),
-    Mutant(
-        name="a-fold-that-changes-nothing-by-the-latest-record",
-        file="layers/core/roundsman/scheduler/scheduler.py",
-        old="if fold.changes or latest:",
-        new="if True:",
-        tests=(
-            "tests/unit/scheduler/test_fold.py::test_that_a_stale_read_shows_nothing_to_change_is_not_believed",
-        ),
-        why="replies are dropped because an old record did not wait for them yet",
-    ),
-    Mutant(
         name="a-fold-decides-on-the-decision-before",
         file="layers/core/roundsman/scheduler/scheduler.py",
         old="self._decide(plan, fold.task, event, claimant)",
@@ -463,19 +448,6 @@ SENDING = (
             "tests/unit/scheduler/test_fold.py::test_the_replies_of_a_task_are_one_write_and_each_has_a_version_of_its_own",
         ),
         why="the last reply of a batch overwrites what the others decided",
-    ),
-    Mutant(
-        name="a-fold-sends-nothing-before-it-is-stored",
-        file="layers/core/roundsman/scheduler/scheduler.py",
-        old="        decision = fold.merged\n",
-        new=(
-            "        decision = fold.merged\n"
-            "        self._requests_of(plan, decision, claimants[0])\n"
-        ),
-        tests=(
-            "tests/unit/scheduler/test_fold.py::test_where_the_write_fails_all_of_them_come_again",
-        ),
-        why="requests are out for claims that were never made",
     ),
     Mutant(
         name="a-claim-of-a-fold-stays-as-it-was-decided",
@@ -510,14 +482,8 @@ SENDING = (
     Mutant(
         name="a-reply-that-fails-in-a-fold-fails-alone",
         file="layers/core/roundsman/scheduler/scheduler.py",
-        old=(
-            "            except Exception:  # noqa: BLE001  # handled alone, it raises the same\n"
-            "                break"
-        ),
-        new=(
-            "            except Exception:  # noqa: BLE001  # handled alone, it raises the same\n"
-            "                raise"
-        ),
+        old="                if not fold.decisions:\n                    raise\n",
+        new="                raise\n",
         tests=(
             "tests/unit/scheduler/test_fold.py::test_a_reply_that_cannot_be_decided_fails_alone",
         ),
@@ -526,8 +492,8 @@ SENDING = (
     Mutant(
         name="a-batch-that-came-before-goes-one-by-one",
         file="layers/core/roundsman/aws/sqs/batch.py",
-        old="together is not None and came_before == 1 and len(records) > 1",
-        new="together is not None and len(records) > 1",
+        old="[[record] for record in records] if came_before > 1 else _groups(records, about)",
+        new="_groups(records, about)",
         tests=(
             "tests/unit/aws/sqs/test_batch_together.py::test_a_batch_that_came_before_is_handled_one_by_one",
         ),
@@ -555,56 +521,6 @@ SENDING = (
             "tests/unit/aws/sqs/test_batch_together.py::test_what_a_group_sends_waits_for_no_other_group_for_longer_than_a_second",
         ),
         why="a slow store delays the requests of all orders before it in the batch",
-    ),
-    Mutant(
-        name="what-a-batch-read-ahead-ends-with-it",
-        file="layers/core/roundsman/scheduler/scheduler.py",
-        old="        self._ahead.clear()\n",
-        new="",
-        tests=(
-            "tests/unit/scheduler/test_read_ahead.py::test_what_one_batch_has_read_ahead_no_later_batch_uses",
-        ),
-        why="a start is decided on a record that is minutes old, and its write is refused",
-    ),
-    Mutant(
-        name="a-start-without-what-was-read-ahead-reads",
-        file="layers/core/roundsman/scheduler/scheduler.py",
-        old="        except (TryAgain, CallRefused) as problem:\n            return str(problem)\n",
-        new="        except TryAgain as problem:\n            return str(problem)\n",
-        tests=(
-            "tests/unit/scheduler/test_read_ahead.py::test_a_right_that_is_missing_costs_only_what_it_saves",
-        ),
-        why="a stack whose roles are older than its code starts no order",
-    ),
-    Mutant(
-        name="nothing-is-read-ahead-for-a-batch-that-came-before",
-        file="layers/core/roundsman/aws/sqs/batch.py",
-        old="_read_ahead(together, records if came_before == 1 else [])",
-        new="_read_ahead(together, records)",
-        tests=(
-            "tests/unit/aws/sqs/test_batch_together.py::test_a_batch_whose_read_ahead_ends_the_process_is_handled_without_it_when_it_comes_again",
-        ),
-        why="a record that ends the process takes its batch to the dead letters",
-    ),
-    Mutant(
-        name="a-failure-to-read-ahead-fails-no-message",
-        file="layers/core/roundsman/aws/sqs/batch.py",
-        old='        logger().error("nothing was read ahead", extra=where(problem))\n',
-        new="        raise\n",
-        tests=(
-            "tests/unit/aws/sqs/test_batch_together.py::test_messages_are_handled_although_nothing_could_be_read_ahead",
-        ),
-        why="one odd record fails nine other messages",
-    ),
-    Mutant(
-        name="one-odd-record-of-many-is-left-out",
-        file="layers/core/roundsman/aws/dynamodb/tasks.py",
-        old='            if order is None or "Settled" in item:',
-        new="            if order is None or row_ids(item):",
-        tests=(
-            "tests/contract/test_reads.py::test_a_record_with_rows_keeps_no_other_from_being_read_ahead",
-        ),
-        why="a newer record in a batch keeps nine tasks from being read ahead",
     ),
     Mutant(
         name="instances-of-one-snapshot-wait-differently",

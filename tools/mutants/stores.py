@@ -24,37 +24,6 @@ STORES = (
         why="a kept task is stored over another one that has taken its id",
     ),
     Mutant(
-        name="kept-tasks-owe-nothing",
-        file="layers/core/roundsman/scheduler/task_cache.py",
-        old="task.ended or task.owed or task.order_expires",
-        new="task.ended or task.order_expires",
-        tests=(
-            "tests/unit/scheduler/test_task_cache.py::test_a_task_that_owes_a_status_is_not_kept",
-        ),
-        why="a status that was sent is owed again",
-    ),
-    Mutant(
-        name="kept-tasks-are-for-their-own-claim",
-        file="layers/core/roundsman/scheduler/task_cache.py",
-        old="record.under_way and record.locked_by == event.lock",
-        new="record.under_way",
-        tests=(
-            "tests/unit/scheduler/test_task_cache.py::test_a_reply_to_another_claim_finds_nothing",
-        ),
-        why="each reply that another instance's claim is for costs a refused write",
-    ),
-    Mutant(
-        name="kept-tasks-are-used-for-a-minute",
-        file="layers/core/roundsman/scheduler/task_cache.py",
-        old="now - stored_at > KEPT_FOR or ",
-        new="",
-        tests=(
-            "tests/unit/scheduler/test_task_cache.py::test_a_task_that_was_stored_long_ago_is_not_used",
-            "tests/unit/scheduler/test_task_cache.py::test_a_reply_that_comes_late_is_decided_on_a_read",
-        ),
-        why="a task is decided on the history that it had before its table was restored",
-    ),
-    Mutant(
         name="rearm-of-the-same-task",
         file="layers/core/roundsman/aws/dynamodb/tasks.py",
         old='f"{TASK_IS_AS_SEEN} AND {STILL_IN_THAT_LANE}"',
@@ -167,7 +136,7 @@ STORES = (
         old="            for row in removed\n",
         new="            for row in removed[:0]\n",
         tests=(
-            "tests/contract/test_settled_rows.py::test_the_store_says_when_it_has_moved_steps[moto]",
+            "tests/contract/test_settled_rows.py::test_a_step_that_goes_on_is_removed_from_its_row[moto]",
         ),
         why="contents that were erased stay in a row that no record lists",
     ),
@@ -220,16 +189,6 @@ STORES = (
             "tests/contract/test_settled_rows.py::test_rows_and_history_share_a_transaction[dynamodb_local]",
         ),
         why="DynamoDB refuses the write for ever",
-    ),
-    Mutant(
-        name="a-task-whose-rows-moved-is-not-kept",
-        file="layers/core/roundsman/scheduler/scheduler.py",
-        old="        if saved.moved:",
-        new="        if not saved.moved and saved.moved:",
-        tests=(
-            "tests/unit/scheduler/test_task_cache.py::test_a_task_whose_rows_have_moved_is_read_again",
-        ),
-        why="a row is forgotten, and stays for ever",
     ),
     Mutant(
         name="a-row-of-a-former-task-does-not-count",

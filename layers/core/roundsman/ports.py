@@ -78,9 +78,6 @@ class Exists:
 class Saved:
     """The record was stored as given."""
 
-    moved: bool = False
-    """Whether the store has written rows beside the record: load it before the next `save`."""
-
 
 @dataclass(frozen=True, slots=True)
 class Superseded:
@@ -132,16 +129,6 @@ class TaskStore(Protocol):
 
         Raises SchemaTooNew for a record that newer code wrote, and UnreadableRecord for one that
         cannot be read.
-        """
-
-    def load_with_orders(
-        self, task_ids: Sequence[str], now: int
-    ) -> Sequence[tuple[Task, OrderRow]]:
-        """Return these tasks with their orders, read together; `now` is as for `load`.
-
-        The read is eventually consistent, like `load` with `latest=False`. It is best effort: a
-        task may be left out, also one that can be read, and one is always left out whose record or
-        order cannot be read. Raises TryAgain and CallRefused if nothing was read.
         """
 
     def save(

@@ -29,7 +29,7 @@ from roundsman.model.scheduler_queues import QueueDepth
 from roundsman.model.senders import Senders
 from roundsman.model.task import step_of
 from roundsman.ports import Clock
-from roundsman.scheduler.fold import ArrivedReply
+from roundsman.scheduler.arrived import Arrived
 from roundsman.scheduler.scheduler import Handled, Scheduler
 from roundsman.scheduler.sender_check import SenderCheck
 from roundsman.submission.submission import Submission, Submitted, ValidOrder
@@ -41,7 +41,7 @@ from roundsman.supervisor.supervisor import (
     VisitTimes,
 )
 from roundsman.wire.alert import Alert
-from roundsman.wire.commands import START, Command, read_command
+from roundsman.wire.commands import read_command
 from roundsman.wire.messages import AgentRequest, Reply, read_reply, read_request
 from roundsman_testing.faults import (
     Crash,
@@ -241,16 +241,11 @@ class Processes:
                     check = SenderCheck(SENDERS, outbox=outbox, clock=self._clock_of("scheduler"))
                     command, _ = check.checked(read_command(mail.body), mail.sender)
                     self.watch.on_command(command)
-                    return _result_text(self._schedule(post, lambda s: _command(s, command, mail)))
-                case queues.REPLIES:
-                    reply = read_reply(mail.body)
-                    self._note_answer(reply)
-                    return _result_text(
-                        self._schedule(
-                            post,
-                            lambda s: s.reply(reply, mail.message_id, mail.sender, mail.sent_at),
-                        )
+                    return self._one_result(
+                        Arrived(command, mail.message_id, sent_at=mail.sent_at), post
                     )
+                case queues.REPLIES:
+                    return self._one_result(self._arrived(mail), post)
                 case queues.EFFECTS:
                     return self._land(mail)
                 case _:
@@ -276,12 +271,22 @@ class Processes:
         Returns what became of each as text for the trace, or its exception: the message is then
         redelivered. Raises Crash; all of them are then redelivered.
         """
-        arrived = list[ArrivedReply]()
-        for mail in batch:
-            reply = read_reply(mail.body)
-            self._note_answer(reply)
-            arrived.append(ArrivedReply(reply, mail.message_id, mail.sender, mail.sent_at))
-        results = self._schedule(post, lambda s: s.replies(arrived))
+        return self._results([self._arrived(mail) for mail in batch], post)
+
+    def _arrived(self, mail: QueuedMessage) -> Arrived:
+        """A reply that the scheduler receives."""
+        reply = read_reply(mail.body)
+        self._note_answer(reply)
+        return Arrived(reply, mail.message_id, mail.sender, mail.sent_at)
+
+    def _one_result(self, arrived: Arrived, post: WorldOutbox) -> str:
+        [result] = self._results([arrived], post)
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    def _results(self, arrived: Sequence[Arrived], post: WorldOutbox) -> list[str | Exception]:
+        results = self._schedule(post, lambda s: s.handle(arrived))
         return [one if isinstance(one, Exception) else _result_text(one) for one in results]
 
     def _submit(self, mail: QueuedMessage, post: WorldOutbox, read: ReadOrder) -> Submitted:
@@ -577,13 +582,6 @@ def _where(error: Exception) -> str:
 def _effect_text(effect: EffectKey, fenced: bool) -> str:
     found = {"task": effect.task_id, "step": effect.step, "key": effect.key, "fenced": fenced}
     return json.dumps(found)
-
-
-def _command(scheduler: Scheduler, command: Command, mail: QueuedMessage) -> Handled:
-    """Let the scheduler handle a command as its function does."""
-    ahead = command.kind == START and mail.receives == 1
-    scheduler.read_ahead([command.task_id] if ahead else [])
-    return scheduler.command(command, mail.message_id, mail.sent_at)
 
 
 def _result_text(handled: Handled) -> str:

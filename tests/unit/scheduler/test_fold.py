@@ -13,12 +13,14 @@ from roundsman.engine.new_task import ProcessingOptions
 from roundsman.errors import TryAgain, UnreadableRecord
 from roundsman.model.events import Outcome
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.scheduler.fold import ArrivedReply
+from roundsman.model.task import StepError
+from roundsman.scheduler.arrived import Arrived
 from roundsman.scheduler.scheduler import MAX_WRITE_ATTEMPTS, Handled
 from roundsman_testing import Fault, Faults
 from roundsman_testing.faults import Crash
 from roundsman_testing.recording import RecordingOutbox
 from tests.support.machine_world import plan, step
+from tests.support.one_by_one import OneByOne
 from tests.support.shell_world import ORDER_ID, Shells
 
 WIDTH = 5
@@ -42,13 +44,20 @@ def started(made: Plan | None = None, outbox: RecordingOutbox | None = None) -> 
 
 def arrived(
     shells: Shells, names: Sequence[str], outcome: Outcome = Outcome.SUCCEEDED
-) -> list[ArrivedReply]:
+) -> list[Arrived]:
     """The answers to the current claims of these steps."""
-    return [ArrivedReply(shells.reply_to(name, outcome), f"m-{name}") for name in names]
+    return [Arrived(shells.reply_to(name, outcome), f"m-{name}") for name in names]
 
 
-def firsts(shells: Shells, width: int = WIDTH) -> list[ArrivedReply]:
+def firsts(shells: Shells, width: int = WIDTH) -> list[Arrived]:
     return arrived(shells, [f"a{n}" for n in range(width)])
+
+
+def again(scheduler: OneByOne, one: Arrived) -> None:
+    """Deliver a message alone."""
+    [result] = scheduler.handle([one])
+    if isinstance(result, Exception):
+        raise result
 
 
 def handled(results: Sequence[Handled | Exception]) -> Iterator[Handled]:
@@ -60,7 +69,7 @@ def handled(results: Sequence[Handled | Exception]) -> Iterator[Handled]:
 def test_the_replies_of_a_task_are_one_write_and_each_has_a_version_of_its_own() -> None:
     shells, faults = started(), Faults()
     version = shells.task().version
-    results = list(handled(shells.scheduler(faults).replies(firsts(shells))))
+    results = list(handled(shells.scheduler(faults).handle(firsts(shells))))
     assert faults.calls.count("save") == 1
     assert faults.calls.count("load") == 0
     assert shells.task().version == version + WIDTH
@@ -77,13 +86,13 @@ def test_the_replies_of_a_task_are_one_write_and_each_has_a_version_of_its_own()
 
 def test_no_replies_are_no_calls() -> None:
     shells, faults = started(), Faults()
-    assert shells.scheduler(faults).replies([]) == []
+    assert shells.scheduler(faults).handle([]) == []
     assert faults.calls == []
 
 
 def test_one_reply_is_handled_like_any() -> None:
     shells, faults = started(), Faults()
-    [result] = shells.scheduler(faults).replies(firsts(shells, 1))
+    [result] = shells.scheduler(faults).handle(firsts(shells, 1))
     assert isinstance(result, Handled)
     assert faults.calls == ["load_eventually", "plan", "save", "order", "send_requests"]
 
@@ -91,8 +100,8 @@ def test_one_reply_is_handled_like_any() -> None:
 def test_that_a_stale_read_shows_nothing_to_change_is_not_believed() -> None:
     """Before its last write the steps were not claimed: there, the failures are of no attempt."""
     shells, faults = started(), Faults().on("load_eventually", Fault.STALE)
-    shells.scheduler().replies(firsts(shells))
-    shells.scheduler(faults).replies(arrived(shells, ["b0", "b1"], Outcome.TRANSIENT))
+    shells.scheduler().handle(firsts(shells))
+    shells.scheduler(faults).handle(arrived(shells, ["b0", "b1"], Outcome.TRANSIENT))
     assert [name for name in faults.calls if name in ("load_eventually", "load", "save")] == [
         *("load_eventually", "load", "save")
     ]
@@ -103,7 +112,7 @@ def test_a_write_on_a_stale_record_loses_and_all_are_decided_anew() -> None:
     shells, faults = started(), Faults().on("load_eventually", Fault.STALE)
     replies = firsts(shells)
     shells.reply("a4", message="m-a4")
-    results = shells.scheduler(faults).replies(replies)
+    results = shells.scheduler(faults).handle(replies)
     assert faults.calls.count("save") == 2
     assert faults.calls.count("load") == 1
     assert all(isinstance(result, Handled) for result in results)
@@ -113,7 +122,7 @@ def test_a_write_on_a_stale_record_loses_and_all_are_decided_anew() -> None:
 
 def test_where_the_answer_to_the_write_is_lost_each_reply_sends_its_own_requests() -> None:
     shells, faults = started(), Faults().on("save", Fault.ANSWER_LOST, nth=1)
-    shells.scheduler(faults).replies(firsts(shells))
+    shells.scheduler(faults).handle(firsts(shells))
     assert faults.calls.count("save") == 1, "all is stored, and nothing is to change"
     assert shells.requested()[WIDTH:] == [f"b{n}" for n in range(WIDTH)]
 
@@ -122,12 +131,12 @@ def test_where_the_answer_to_the_write_is_lost_each_reply_sends_its_own_requests
 def test_where_the_write_fails_all_of_them_come_again(fault: Fault) -> None:
     shells, faults = started(), Faults().on("save", fault)
     replies = firsts(shells)
-    results = shells.scheduler(faults).replies(replies)
+    results = shells.scheduler(faults).handle(replies)
     assert all(isinstance(result, TryAgain) for result in results)
     assert len(results) == WIDTH
     assert len(shells.requested()) == WIDTH
     for each in replies:
-        shells.scheduler().reply(each.reply, each.message_id)
+        again(shells.scheduler(), each)
     assert shells.requested()[WIDTH:] == [f"b{n}" for n in range(WIDTH)]
 
 
@@ -141,8 +150,8 @@ def test_who_always_comes_second_leaves_the_replies_in_their_queue() -> None:
             shells.store.save(replace(task, version=task.version + 1), seen=task.version)
 
     faults.before_each(write_first)
-    results = shells.scheduler(faults).replies(replies)
-    assert faults.calls.count("save") == MAX_WRITE_ATTEMPTS + 1
+    results = shells.scheduler(faults).handle(replies)
+    assert faults.calls.count("save") == MAX_WRITE_ATTEMPTS
     assert [str(result) for result in results] == [
         f"{ORDER_ID}: another write came first {MAX_WRITE_ATTEMPTS} times"
     ] * 3
@@ -154,8 +163,8 @@ def test_a_reply_that_changes_what_another_has_claimed_has_a_write_of_its_own() 
     late = shells.reply_to("a0")
     shells.reply("a0", Outcome.TRANSIENT)
     shells.wait(2)
-    replies = [*arrived(shells, ["a1"]), ArrivedReply(late, "m-late")]
-    shells.scheduler(faults).replies(replies)
+    replies = [*arrived(shells, ["a1"]), Arrived(late, "m-late")]
+    shells.scheduler(faults).handle(replies)
     assert faults.calls.count("save") == 2
     assert shells.requested()[2:] == ["a0", "b1", "b0"]
     assert shells.task().step("a0").process_state is ProcessState.PROCESSED
@@ -167,7 +176,7 @@ def test_a_reply_that_ends_the_task_is_the_last_one_of_its_write() -> None:
     shells.start()
     faults = Faults()
     again = firsts(shells, 1)[0]
-    results = list(handled(shells.scheduler(faults).replies([*firsts(shells, 2), again])))
+    results = list(handled(shells.scheduler(faults).handle([*firsts(shells, 2), again])))
     assert faults.calls.count("save") == 1
     assert shells.statuses() == ["received", "started", "completed"]
     assert [one.task is not None and one.task.ended for one in results] == [False, True, False]
@@ -178,11 +187,11 @@ def test_the_alert_of_a_reply_is_about_the_task_as_that_reply_left_it() -> None:
     patient = Retry(keep_trying_for=timedelta(minutes=20))
     shells, faults = started(wide(2, patient)), Faults()
     [odd, _] = arrived(shells, ["a0", "a1"], Outcome.TRANSIENT)
-    error = odd.reply.error
-    assert error is not None
-    odd = replace(odd, reply=replace(odd.reply, error=replace(error, unexpected=True)))
+    reply = shells.reply_to("a0", Outcome.TRANSIENT)
+    error = replace(reply.error or StepError("Odd", ""), unexpected=True)
+    odd = replace(odd, message=replace(reply, error=error))
     late = replace(arrived(shells, ["a0"])[0], message_id="m-late")
-    results = list(handled(shells.scheduler(faults).replies([odd, late])))
+    results = list(handled(shells.scheduler(faults).handle([odd, late])))
     assert faults.calls.count("save") == 2
     assert shells.alerts() == ["unexpected_error"]
     assert [len(one.delivered.sent) for one in results] == [1, 0]
@@ -193,7 +202,7 @@ def test_the_history_of_one_write_is_at_most_what_a_transaction_takes() -> None:
     first = [step(f"a{n}") for n in range(100)]
     shells, faults = started(plan(*first)), Faults()
     names = [f"a{n}" for n in range(width)]
-    shells.scheduler(faults).replies(arrived(shells, names, Outcome.TRANSIENT))
+    shells.scheduler(faults).handle(arrived(shells, names, Outcome.TRANSIENT))
     assert faults.calls.count("save") == 2
     rows = shells.store.history(ORDER_ID)
     assert [row.step for row in rows] == names
@@ -203,7 +212,7 @@ def test_the_history_of_one_write_is_at_most_what_a_transaction_takes() -> None:
 def test_a_reply_that_cannot_be_decided_fails_alone() -> None:
     shells, faults = started(), Faults()
     replies = firsts(shells)
-    scheduler, drawn = shells.scheduler(faults), iter([False, True, True, True])
+    scheduler, drawn = shells.scheduler(faults), iter([False, True, True])
 
     def jitter() -> float:
         if next(drawn, False):
@@ -211,7 +220,7 @@ def test_a_reply_that_cannot_be_decided_fails_alone() -> None:
         return 0.5
 
     scheduler._jitter = jitter  # a defect that one decision meets
-    results = scheduler.replies(replies)
+    results = scheduler.handle(replies)
     assert [type(result) for result in results] == [Handled, ValueError, *[Handled] * 3]
     assert faults.calls.count("save") == 2
     assert sorted(shells.requested()[WIDTH:]) == ["b0", "b2", "b3", "b4"]
@@ -221,7 +230,7 @@ def test_replies_to_a_task_that_is_gone_are_reported_as_such() -> None:
     shells = started()
     replies = firsts(shells, 3)
     shells.store.remove_task(ORDER_ID)
-    results = list(handled(shells.scheduler().replies(replies)))
+    results = list(handled(shells.scheduler().handle(replies)))
     assert {one.reason for one in results} == {
         "no such task: its retention is over, or it never existed"
     }
@@ -231,16 +240,15 @@ def test_replies_to_a_record_that_cannot_be_read_come_again() -> None:
     shells, faults = started(), Faults()
     problem = UnreadableRecord(ORDER_ID, "State", "is odd")
     shells.store.make_unreadable(ORDER_ID, problem)
-    replies = [ArrivedReply(each.reply, each.message_id) for each in firsts(shells, 2)]
-    assert shells.scheduler(faults).replies(replies) == [problem, problem]
-    assert faults.calls == ["load_eventually", "load"]
+    assert shells.scheduler(faults).handle(firsts(shells, 2)) == [problem, problem]
+    assert faults.calls == ["load_eventually", "load", "load"]
 
 
 def test_replies_without_a_plan_come_again() -> None:
     shells = started()
     replies = firsts(shells, 3)
     shells.plans = type(shells.plans)()
-    results = shells.scheduler().replies(replies)
+    results = shells.scheduler().handle(replies)
     assert [type(result) for result in results] == [TryAgain] * 3
 
 
@@ -254,7 +262,7 @@ def test_a_request_that_has_no_queue_fails_its_own_attempt_and_the_others_are_se
         step("b2", firsts_[2], agent="removed", retry=once),
     )
     shells = started(made, RecordingOutbox(agents={"worker"}))
-    results = list(handled(shells.scheduler().replies(firsts(shells, 3))))
+    results = list(handled(shells.scheduler().handle(firsts(shells, 3))))
     task = shells.task()
     assert shells.requested()[3:] == ["b1"]
     assert [task.step(f"b{n}").process_state for n in range(3)] == [
@@ -271,7 +279,7 @@ FAULTS = (Fault.CRASH_BEFORE, Fault.CRASH_AFTER, Fault.NOT_DONE, Fault.UNKNOWN)
 
 def all_calls() -> list[str]:
     shells, faults = started(), Faults()
-    shells.scheduler(faults).replies(firsts(shells))
+    shells.scheduler(faults).handle(firsts(shells))
     return faults.calls
 
 
@@ -283,14 +291,14 @@ def test_whatever_call_fails_the_redelivered_replies_send_every_request(
     shells, faults = started(), Faults().at(number, fault)
     replies = firsts(shells)
     try:
-        results = shells.scheduler(faults).replies(replies)
-        again = [
+        results = shells.scheduler(faults).handle(replies)
+        left = [
             each for each, one in zip(replies, results, strict=True) if isinstance(one, Exception)
         ]
     except Crash:
-        again = replies
-    for each in again:
-        shells.scheduler(instance="s2").reply(each.reply, each.message_id)
+        left = replies
+    for each in left:
+        again(shells.scheduler(instance="s2"), each)
     assert set(shells.requested()[WIDTH:]) == {f"b{n}" for n in range(WIDTH)}
     locks = {name: shells.task().step(name).locked_by for name, _ in shells.requests()[WIDTH:]}
     assert dict(shells.requests()[WIDTH:]) == locks, "each request is of the claim that is stored"

@@ -13,7 +13,7 @@ from roundsman.model.events import Outcome
 from roundsman.model.holds import OPERATOR, Hold
 from roundsman.model.instants import SECOND
 from roundsman.model.task import Effect, StepError, Task, idempotency_key, operation_of
-from roundsman.scheduler.fold import ArrivedReply
+from roundsman.scheduler.arrived import Arrived
 from roundsman.scheduler.scheduler import Handled
 from roundsman.wire.alert import Alert
 from roundsman.wire.messages import Reply
@@ -39,13 +39,13 @@ class Twins:
         act(self.alone)
         act(self.together)
 
-    def reply(self, arrived: list[ArrivedReply]) -> tuple[list[object], list[object]]:
+    def reply(self, arrived: list[Arrived]) -> tuple[list[object], list[object]]:
         """What became of each, by both ways."""
         scheduler = self.alone.scheduler()
         first = list[object]()
         for one in arrived:
-            first.append(comparable(scheduler.reply(one.reply, one.message_id, one.sender)))
-        second = [comparable(result) for result in self.together.scheduler().replies(arrived)]
+            first += map(comparable, scheduler.handle([one]))
+        second = [comparable(result) for result in self.together.scheduler().handle(arrived)]
         return first, second
 
 
@@ -73,19 +73,19 @@ class Chance:
     """Replies that are drawn, and remembered so that they can come again."""
 
     draw: Callable[[st.SearchStrategy[int]], int]
-    earlier: list[ArrivedReply] = field(default_factory=list)
+    earlier: list[Arrived] = field(default_factory=list)
     tokens: dict[str, list[str]] = field(default_factory=dict)
 
     def of(self, most: int) -> int:
         return self.draw(st.integers(0, most))
 
-    def replies(self, task: Task, plan: Plan) -> list[ArrivedReply]:
+    def replies(self, task: Task, plan: Plan) -> list[Arrived]:
         for name, record in task.steps.items():
             if record.locked_by is not None:
                 self.tokens.setdefault(name, []).append(record.locked_by)
         return [self.reply(task, plan) for _ in range(1 + self.of(MOST_REPLIES - 1))]
 
-    def reply(self, task: Task, plan: Plan) -> ArrivedReply:
+    def reply(self, task: Task, plan: Plan) -> Arrived:
         if self.earlier and self.of(9) == 0:
             return self.earlier[self.of(len(self.earlier) - 1)]
         names = [name for name, record in task.steps.items() if record.under_way]
@@ -116,7 +116,7 @@ class Chance:
             effect=[None, Effect.NONE, Effect.STANDS][self.of(2)],
             callback=self.of(4) == 0,
         )
-        arrived = ArrivedReply(reply, f"m-{len(self.earlier)}", "AROAAGENT:fn")
+        arrived = Arrived(reply, f"m-{len(self.earlier)}", "AROAAGENT:fn")
         self.earlier.append(arrived)
         return arrived
 

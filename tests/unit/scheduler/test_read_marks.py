@@ -10,7 +10,7 @@ from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.queue_lag import PROMPT, ReadMark
 from roundsman.model.scheduler_queues import WANTED_FOR
 from roundsman.ports import Clock
-from roundsman.scheduler.fold import ArrivedReply
+from roundsman.scheduler.arrived import Arrived
 from roundsman.wire.commands import Command
 from roundsman.wire.messages import Reply
 from roundsman_testing.faults import Fault, Faults
@@ -159,14 +159,14 @@ def test_each_reply_of_a_batch_is_a_mark_but_not_one_that_failed() -> None:
     sent = [world.shells.now - n * MINUTE for n in (1, 2)]
     good, other = world.shells.reply_to("first"), world.shells.reply_to("second")
     arrived = [
-        ArrivedReply(good, "m-1", None, sent[0]),
-        ArrivedReply(other, "m-2", None, sent[1]),
+        Arrived(good, "m-1", None, sent[0]),
+        Arrived(other, "m-2", None, sent[1]),
     ]
-    world.shells.scheduler().replies(arrived)
+    world.shells.scheduler().handle(arrived)
     assert world.board.noted == [("worker", "replies", at) for at in sent]
     world = World()
     faults = Faults().on("save", Fault.NOT_DONE)
-    results = world.shells.scheduler(faults).replies(arrived)
+    results = world.shells.scheduler(faults).handle(arrived)
     assert all(isinstance(result, Exception) for result in results)
     assert world.board.noted == []
 
@@ -190,8 +190,8 @@ def test_a_message_that_waited_gives_its_task_the_time() -> None:
     batch.shells.wait(20)
     replies = [batch.shells.reply_to(name, Outcome.SUCCEEDED) for name in ("first", "second")]
     sent_at = batch.shells.now - 15 * SECOND
-    arrived = [ArrivedReply(reply, f"m-{reply.step}", None, sent_at) for reply in replies]
-    batch.shells.scheduler().replies(arrived)
+    arrived = [Arrived(reply, f"m-{reply.step}", None, sent_at) for reply in replies]
+    batch.shells.scheduler().handle(arrived)
     assert batch.shells.task().complete_by == by + 15 * SECOND, "once"
 
 

@@ -220,8 +220,8 @@ def test_a_race_that_is_always_lost_gives_the_message_back() -> None:
         shells.start("m-1", faults.before_each(rival))
     assert shells.requests() == []
     assert faults.calls.count("load_eventually") == 1
-    assert faults.calls.count("load") == MAX_WRITE_ATTEMPTS
-    assert faults.calls.count("save") == MAX_WRITE_ATTEMPTS + 1
+    assert faults.calls.count("load") == MAX_WRITE_ATTEMPTS - 1
+    assert faults.calls.count("save") == MAX_WRITE_ATTEMPTS
 
 
 # --- What is not there, or not understood ----------------------------------------------------

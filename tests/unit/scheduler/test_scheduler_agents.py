@@ -11,10 +11,11 @@ from roundsman.model.instants import MINUTE
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepRecord
 from roundsman.ports import OrderRow
-from roundsman.scheduler.scheduler import Handled, Scheduler, newly_held, outcome_of
+from roundsman.scheduler.scheduler import Handled, newly_held, outcome_of
 from roundsman.wire.commands import START, Command
 from roundsman_testing.memory import MemoryAgentBoard, MemoryGroups, MemoryPlans, MemoryStore
 from roundsman_testing.recording import RecordingOutbox, SentCommand, SentRequest
+from tests.support.one_by_one import OneByOne
 
 NOW = 1_800_000_000_000
 HOUR = timedelta(hours=1)
@@ -38,7 +39,7 @@ def test_a_step_whose_agent_has_no_queue_waits_for_one_and_says_so_and_its_neigh
         OrderRow("ord-1", {}, "hash", NOW),
         new_task(plan, "ord-1", ProcessingOptions(), NOW, shards=1),
     )
-    scheduler = Scheduler(
+    scheduler = OneByOne(
         tasks=store,
         orders=store,
         plans=plans,
@@ -82,7 +83,7 @@ def test_a_reminder_to_an_agent_without_a_queue_is_given_up_and_its_step_waits_o
     task = new_task(plan, "ord-1", ProcessingOptions(), NOW, shards=1)
     task = replace(task, state=TaskState.ACTIVE, steps={"ask": waits})
     store.create(OrderRow("ord-1", {}, "hash", NOW), task)
-    scheduler = Scheduler(
+    scheduler = OneByOne(
         tasks=store,
         orders=store,
         plans=plans,
@@ -133,7 +134,7 @@ def _started(board: Board, *agents: str, known: set[str]) -> tuple[RecordingOutb
         OrderRow("ord-1", {}, "hash", NOW),
         new_task(plan, "ord-1", ProcessingOptions(), NOW, shards=1),
     )
-    scheduler = Scheduler(
+    scheduler = OneByOne(
         tasks=store,
         orders=store,
         plans=plans,

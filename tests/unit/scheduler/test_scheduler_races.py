@@ -8,7 +8,7 @@ import pytest
 from roundsman.definition.plan import Plan
 from roundsman.model.events import Outcome
 from roundsman.model.states import ProcessState
-from roundsman.scheduler.fold import ArrivedReply
+from roundsman.scheduler.arrived import Arrived
 from roundsman.wire.commands import Command
 from roundsman.wire.messages import Reply
 from roundsman_testing.faults import Faults
@@ -257,8 +257,8 @@ def test_every_status_arrives_whoever_is_quicker_with_sending_and_clearing(end: 
 
 
 def together(shells: Shells, *steps: str) -> Act:
-    arrived = [ArrivedReply(shells.reply_to(name), f"m-{name}") for name in steps]
-    return lambda faults: shells.scheduler(faults, instance="s1").replies(arrived)
+    arrived = [Arrived(shells.reply_to(name), f"m-{name}") for name in steps]
+    return lambda faults: shells.scheduler(faults, instance="s1").handle(arrived)
 
 
 @pytest.mark.exhaustive

@@ -61,18 +61,10 @@ def test_an_index_that_lags_shows_what_is_due_as_before_the_last_write() -> None
     assert entries(store) == []
 
 
-def test_a_batch_that_leaves_keys_out_answers_with_what_it_has_read() -> None:
-    store = store_with(Faults().on("load_with_orders", Fault.LEFT_OUT, nth=1))
-    ids = [born().task_id, OTHER]
-    assert store.load_with_orders(ids, NOW) == [], "of the orders none was read"
-    assert [task.task_id for task, _ in store.load_with_orders(ids, NOW)] == ids
-
-
 @pytest.mark.parametrize(
     ("name", "call"),
     [
         ("load", lambda faults: store_with(faults).load(born().task_id, NOW)),
-        ("load_with_orders", lambda faults: store_with(faults).load_with_orders([OTHER], NOW)),
         ("due", lambda faults: entries(store_with(faults))),
         ("erase_history", lambda faults: store_with(faults).erase_history(OTHER)),
         ("save", lambda faults: store_with(faults).save(claimed(born()), seen=born().version)),

@@ -17,9 +17,11 @@ from roundsman.model.instants import MINUTE
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Task
 from roundsman.ports import Saved, Superseded
+from roundsman.scheduler.arrived import Arrived
 from roundsman.scheduler.scheduler import Scheduler
 from roundsman.supervisor.supervisor import PassReport, Supervisor
 from roundsman.wire.alert import Alert
+from roundsman.wire.messages import Reply
 from roundsman_testing import (
     FOR_EVER,
     Fault,
@@ -185,10 +187,14 @@ def counts_no_version(patch: Patch, _: World) -> None:
 
 
 def raises(patch: Patch, _: World) -> None:
-    def reply(self: Scheduler, *_: object) -> None:
-        raise ZeroDivisionError("by nought")
+    handle = Scheduler.handle
 
-    patch.setattr(Scheduler, "reply", reply)
+    def raising(self: Scheduler, arrived: Sequence[Arrived]) -> object:
+        if isinstance(arrived[0].message, Reply):
+            raise ZeroDivisionError("by nought")
+        return handle(self, arrived)
+
+    patch.setattr(Scheduler, "handle", raising)
 
 
 def erases_what_goes_on(patch: Patch, _: World) -> None:

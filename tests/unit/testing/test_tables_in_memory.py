@@ -515,15 +515,6 @@ def test_a_store_reads_rows_again_that_were_left_out_and_gives_up_in_the_end(
         desk.loaded()
 
 
-def test_a_store_that_reads_ahead_does_without_what_was_left_out() -> None:
-    desk = Desk()
-    for name in ("ord-1", "ord-2"):
-        desk.create(name)
-    desk.tables.batch_reads = 3  # both tasks, and one of their orders
-    found = desk.store.load_with_orders(["ord-1", "ord-2"], NOW)
-    assert [task.task_id for task, _ in found] == ["ord-1"]
-
-
 # --- conflict ------------------------------------------------------------------------------------
 
 

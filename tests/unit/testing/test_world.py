@@ -100,8 +100,8 @@ def test_a_message_whose_handler_died_is_hidden_first_and_comes_again() -> None:
     world.run()
     assert world.now - MORNING > 60_000, "the visibility time-out of the scheduler's queue"
     assert world.task("ord-1").state is TaskState.COMPLETED
-    assert world.faults.happened == [(8, "send_requests", Fault.CRASH_BEFORE)]
-    assert "call 8, send_requests: the process dies before the call" in str(world.trace)
+    assert world.faults.happened == [(9, "send_requests", Fault.CRASH_BEFORE)]
+    assert "call 9, send_requests: the process dies before the call" in str(world.trace)
 
 
 def test_a_message_that_kills_its_handler_each_time_is_dead_until_it_is_put_back() -> None:
@@ -142,7 +142,7 @@ def test_messages_that_are_late_twice_and_out_of_order_do_no_harm() -> None:
 
 def test_several_supervisors_share_the_work() -> None:
     names = set()
-    for seed in range(5):
+    for seed in range(10):
         world = World(SHOP, supervisors=3, seed=seed)
         world.on("charge").hangs(2)
         world.submit()

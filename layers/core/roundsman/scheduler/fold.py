@@ -1,29 +1,13 @@
-"""Folds the decisions on several replies of one task, so that one conditional write stores them.
+"""Folds the decisions on messages about one task, so that one conditional write stores them.
 
 Each decision is made on the task of the one before, as if that were stored already. Stored together
 they give the record, the history and the requests that they give one by one: a decision joins a
 fold only if that is so. Otherwise it begins the next fold, on the stored record.
 """
 
-from dataclasses import dataclass
-
 from roundsman.engine.history import ROWS_A_DECISION
 from roundsman.model.events import Decision, SendRequest
 from roundsman.model.task import StepRecord, Task
-from roundsman.wire.messages import Reply
-
-
-@dataclass(frozen=True, slots=True)
-class ArrivedReply:
-    """A reply with what is known of its message."""
-
-    reply: Reply
-    message_id: str
-    """Stays the same on a redelivery."""
-    sender: str | None = None
-    """The principal that sent the message, as AWS authenticated it; None if it is not known."""
-    sent_at: int | None = None
-    """When the message was sent, in epoch ms; None if it is not known."""
 
 
 class Fold:

@@ -1,13 +1,14 @@
 """The scheduler handles commands and replies: it loads, decides, stores and sends.
 
-It loads the task, gets a decision from the engine, stores it with a conditional write, and sends
-its actions. Several replies of one task are decided one after the other, and stored by one write.
+Each message takes the same way: load the task, decide, save by a conditional write, send. Several
+messages about one task are decided one after the other, and stored by one write.
 No state is kept between messages: any instance can continue any task from its record.
 A message is acknowledged (the call returns) only after the actions that it caused were sent.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from roundsman.alerts.reporter import Reporter
 from roundsman.definition.plan import Plan
@@ -42,13 +43,7 @@ from roundsman.model.events import (
 from roundsman.model.instants import MINUTE
 from roundsman.model.json import Json, sha256
 from roundsman.model.queue_lag import with_unread
-from roundsman.model.scheduler_queues import (
-    COMMANDS,
-    NOTHING_KNOWN,
-    is_mark_due,
-    replies_key,
-    wanted_key,
-)
+from roundsman.model.scheduler_queues import NOTHING_KNOWN, is_mark_due, wanted_key
 from roundsman.model.states import TaskState
 from roundsman.model.task import StepError, Task, idempotency_key, operation_of
 from roundsman.ports import (
@@ -56,21 +51,19 @@ from roundsman.ports import (
     AgentBoard,
     Clock,
     GroupStore,
-    OrderRow,
     OrderStore,
     Outbox,
     PlanStore,
     Superseded,
     TaskStore,
 )
+from roundsman.scheduler.arrived import Arrived
 from roundsman.scheduler.erasure import erase_beside, erase_without_task
-from roundsman.scheduler.fold import ArrivedReply, Fold
+from roundsman.scheduler.fold import Fold
 from roundsman.scheduler.lookahead import delay_until
 from roundsman.scheduler.order_cache import OrderCache
 from roundsman.scheduler.owed import OwedResult, send_owed
 from roundsman.scheduler.queue_watch import QueueWatch
-from roundsman.scheduler.task_cache import TaskCache
-from roundsman.wire.commands import INSPECT, START, Command
 from roundsman.wire.messages import AgentRequest, Reply
 
 MAX_WRITE_ATTEMPTS = 30
@@ -95,6 +88,18 @@ class Handled:
     delivered: OwedResult = field(default_factory=OwedResult)
     unnoted: str | None = None
     """Why an undone order could not be added to its failure group."""
+
+
+class Delivery(NamedTuple):
+    """An event, and the claimant of the message that delivered it."""
+
+    event: Event
+    claimant: Claimant
+
+
+def _left_to_the_supervisor(problem: Exception) -> Handled:
+    """The end of an Inspect: the due entry remains, and the supervisor alerts when it is due."""
+    return Handled(f"left to the supervisor, which sends an alert: {type(problem).__name__}")
 
 
 def _claimed_before(task: Task, claimant: Claimant) -> bool:
@@ -163,8 +168,6 @@ class Scheduler:
         self._tasks = tasks
         self._order_rows = orders
         self._orders = OrderCache(orders)
-        self._stored = TaskCache()
-        self._ahead = dict[str, tuple[Task, OrderRow]]()
         self._plans = plans
         self._board = board
         self._queues = QueueWatch(board, clock)
@@ -174,265 +177,117 @@ class Scheduler:
         self._instance = instance
         self._reporter = Reporter(groups=groups, outbox=outbox, board=board, clock=clock)
 
-    def read_ahead(self, task_ids: Sequence[str]) -> str | None:
-        """Read the tasks that `start` commands will begin, and their orders, by one call.
+    def handle(self, arrived: Sequence[Arrived]) -> list[Handled | Exception]:
+        """Handle messages about one task, in this order. Idempotent.
 
-        The commands that follow are then decided without a read. Returns why nothing could be read,
-        or None; each command then reads for itself.
+        Those that one write can store are stored by one write. What is stored and sent is the same
+        as if each were handled alone. Returns for each message what became of it, or an exception;
+        unless that is InvalidMessage, the message must be delivered again.
         """
-        self._ahead.clear()
-        try:
-            found = self._tasks.load_with_orders(task_ids, self._clock()) if task_ids else ()
-        except (TryAgain, CallRefused) as problem:
-            return str(problem)
-        self._ahead.update((task.task_id, (task, order)) for task, order in found)
-        return None
-
-    def command(self, command: Command, message_id: str, sent_at: int | None = None) -> Handled:
-        """Handle a command. Idempotent. Raises TryAgain if it must be delivered again.
-
-        `sent_at` is when its message was sent (epoch ms); None if it is not known.
-        """
-        if command.kind != START:
-            sent_at = None  # an Inspect is delayed on purpose
-        handled = self._handle_command(command, self._claimant(message_id, sent_at))
-        if sent_at is not None:
-            self._note_read(COMMANDS, sent_at)
-        return handled
-
-    def _handle_command(self, command: Command, claimant: Claimant) -> Handled:
-        event = command.event or (Inspect() if command.kind == INSPECT else Start(claimant))
-        try:
-            return self._handle(command.task_id, event, claimant)
-        except (UnreadableRecord, NoTransition) as broken:
-            if command.kind != INSPECT:
-                raise
-            # The due entry remains, and the supervisor sends an alert when it is due.
-            return Handled(f"left to the supervisor, which sends an alert: {type(broken).__name__}")
-
-    def reply(
-        self,
-        reply: Reply,
-        message_id: str,
-        sender: str | None = None,
-        sent_at: int | None = None,
-    ) -> Handled:
-        """Handle a reply. Idempotent. Raises TryAgain if it must be delivered again.
-
-        `sender` is the principal that sent the message, as AWS authenticated it. It is stored if
-        the reply answers a callback. `sent_at` is when the message was sent (epoch ms).
-        """
-        claimant = self._claimant(message_id, sent_at)
-        handled = self._handle(reply.task_id, reply.event(claimant, sender), claimant)
-        self._note_reply(reply, handled, sent_at)
-        return handled
-
-    def _note_reply(self, reply: Reply, handled: Handled, sent_at: int | None) -> None:
-        """Note that a reply was read and handled, if its agent is one of the task's plan."""
-        if sent_at is None or handled.task is None:
-            return
-        plan = self._plans.plan(handled.task.plan)
-        if plan is not None and reply.agent in plan.agents:
-            self._note_read(replies_key(reply.agent), sent_at, wanted_key(reply.agent))
-
-    def _note_read(self, key: str, sent_at: int, wanted: str | None = None) -> None:
-        """Store that a message of this queue was read and handled, if such a mark is due.
-
-        `wanted` is the key of the wish for such a mark. Best effort: without the mark, timeouts are
-        counted later, or as if nothing were known.
-        """
-        agent, _, kind = key.partition("/")
-        try:
-            wish = self._board.marks().get(wanted) if wanted else None
-            if is_mark_due(sent_at, self._clock(), wish):
-                self._board.note_read(agent, kind, sent_at)
-        except (TryAgain, CallRefused):
-            return
-
-    def replies(self, arrived: Sequence[ArrivedReply]) -> list[Handled | Exception]:
-        """Handle replies of one task; those that one write can store are stored by one write.
-
-        What is stored and sent is the same as by `reply`, called for one after the other. Returns
-        for each reply what became of it, or the exception that `reply` would raise.
-        """
-        events = list[tuple[Replied, Claimant]]()
-        for each in arrived:
-            claimant = self._claimant(each.message_id, each.sent_at)
-            events.append((each.reply.event(claimant, each.sender), claimant))
         results = list[Handled | Exception]()
-        task_id = arrived[0].reply.task_id if arrived else ""
-        while len(results) < len(events):
-            rest = events[len(results) :]
+        deliveries = [self._delivery(each) for each in arrived]
+        while len(results) < len(arrived):
+            first, rest = arrived[len(results)], deliveries[len(results) :]
             try:
-                results += self._fold_replies(task_id, rest, first=not results)
-            except Exception as problem:  # noqa: BLE001  # as `reply` raises it, for each of them
+                results += self._handle_some(first.task_id, rest, latest=bool(results))
+            except (UnreadableRecord, NoTransition) as problem:
+                results.append(_left_to_the_supervisor(problem) if first.inspects else problem)
+            except (TryAgain, CallRefused) as problem:  # of AWS, which the others would meet too
                 results += [problem] * len(rest)
+            except Exception as problem:  # noqa: BLE001  # the other messages are not affected
+                results.append(problem)
         for each, result in zip(arrived, results, strict=True):
-            if not isinstance(result, Exception):
-                self._note_reply(each.reply, result, each.sent_at)
+            if isinstance(result, Handled):
+                self._note_read(each, result.task)
         return results
 
-    def _fold_replies(
-        self, task_id: str, events: Sequence[tuple[Replied, Claimant]], *, first: bool
-    ) -> Sequence[Handled | Exception]:
-        """Handle at least the first of the replies, and those that can be stored with it.
+    def _delivery(self, arrived: Arrived) -> Delivery:
+        nonce = sha256(arrived.message_id)[:10]
+        claimant = Claimant(self._instance, nonce, arrived.waits_since)
+        return Delivery(arrived.event(claimant), claimant)
 
-        The `first` fold of a batch is decided on an eventually consistent read, like a single
-        reply (`_by_a_cheap_read`). A later one would read the version before its predecessor's.
+    def _handle_some(
+        self, task_id: str, deliveries: Sequence[Delivery], *, latest: bool
+    ) -> list[Handled]:
+        """Handle at least the first of the events, and those that can be stored with it.
+
+        An event that nearly always changes the task is decided on an eventually consistent read,
+        at half the price, unless `latest`. That is safe, because each write is on condition of the
+        version that was read. Only a consistent read can show that there is nothing to do, that the
+        task is gone, or that the event cannot be handled.
         """
-        latest = not first
-        for _ in range(MAX_WRITE_ATTEMPTS + 1):
-            if len(events) == 1:
-                return [self._handled_alone(task_id, *events[0])]
-            task = self._read(task_id, latest=latest)
-            if task is None and latest:
-                return [self._gone(task_id, event) for event, _ in events]
-            if task is not None:
-                plan = self._plans.plan(task.plan)
-                fold = self._fold(plan, task, events)
-                if not fold.decisions:
-                    return [self._handled_alone(task_id, *events[0])]
-                # That a stale read shows nothing to change does not mean that there is nothing.
-                if fold.changes or latest:
-                    handled = self._commit_fold(plan, fold, [claimant for _, claimant in events])
-                    if handled is not None:
-                        return handled
+        latest = latest or not isinstance(deliveries[0].event, Start | Replied)
+        for _ in range(MAX_WRITE_ATTEMPTS):
+            try:
+                handled = self._try(task_id, deliveries, latest=latest)
+            except (NoTransition, UnreadableRecord):
+                if latest:
+                    raise
+            else:
+                if handled:
+                    return handled
             latest = True
         raise TryAgain(f"{task_id}: another write came first {MAX_WRITE_ATTEMPTS} times")
 
-    def _read(self, task_id: str, *, latest: bool) -> Task | None:
-        """Load the task; None if there is none, or if a stale read does not show it."""
+    def _try(self, task_id: str, deliveries: Sequence[Delivery], *, latest: bool) -> list[Handled]:
+        """Load, decide, save and send. Empty if it must be tried again on a consistent read."""
+        event = deliveries[0].event
+        # An expired record that is not removed yet can still be erased.
+        now = 0 if isinstance(event, Erase) else self._clock()
+        task = self._tasks.load(task_id, now, latest=latest)
+        if task is None:
+            return [self._gone(task_id, event)] if latest else []
+        plan = self._plans.plan(task.plan)
         try:
-            return self._tasks.load(task_id, self._clock(), latest=latest)
-        except UnreadableRecord:
-            if latest:
-                raise
-            return None
+            fold = self._fold(plan, task, deliveries)
+        except Refused as refused:
+            return [self._refused(task, event, str(refused))]
+        if fold.changes:
+            saved = self._tasks.save(fold.task, seen=task.version, history=fold.merged.history)
+            if isinstance(saved, Superseded):
+                return []
+        elif not latest:
+            return []
+        return self._send(self._plan_after(plan, task, fold.task), fold, deliveries)
 
-    def _fold(
-        self, plan: Plan | None, task: Task, events: Sequence[tuple[Replied, Claimant]]
-    ) -> Fold:
-        """Decide as many of the replies, from the first on, as one write can store."""
+    def _fold(self, plan: Plan | None, task: Task, deliveries: Sequence[Delivery]) -> Fold:
+        """Decide as many of the events, from the first on, as one write can store.
+
+        Raises what the decision on the first event raises.
+        """
         fold = Fold(task)
-        for event, claimant in events:
+        for event, claimant in deliveries:
             try:
                 decision = self._decide(plan, fold.task, event, claimant)
-            except Exception:  # noqa: BLE001  # handled alone, it raises the same
-                break
+            except Exception:
+                if not fold.decisions:
+                    raise
+                break  # it is decided again as the first one, and raises the same
             if not fold.add(decision) or fold.closed:
                 break
         return fold
 
-    def _handled_alone(
-        self, task_id: str, event: Replied, claimant: Claimant
-    ) -> Handled | Exception:
+    def _note_read(self, arrived: Arrived, task: Task | None) -> None:
+        """Store that a message of its queue was read and handled, if such a mark is due.
+
+        Of a reply, only if its agent is one of the task's plan. Best effort: without the mark,
+        timeouts are counted later, or as if nothing were known.
+        """
+        sent_at, message = arrived.waits_since, arrived.message
+        if sent_at is None:
+            return
+        agent, _, kind = arrived.queue.partition("/")
         try:
-            return self._handle(task_id, event, claimant)
-        except Exception as problem:  # noqa: BLE001  # of this reply; the others are not affected
-            return problem
-
-    def _commit_fold(
-        self, plan: Plan | None, fold: Fold, claimants: Sequence[Claimant]
-    ) -> list[Handled] | None:
-        """Store the fold and send its actions; None if the conditional write failed.
-
-        As in `_commit`, this write may itself have succeeded before. Decided again, each reply then
-        finds its own claims in the record, and repeats their requests.
-        """
-        decision = fold.merged
-        if fold.changes and not self._save(decision, seen=fold.before.version):
-            return None
-        handled = list[Handled]()
-        for (before, part), claimant in zip(fold.parts(), claimants, strict=False):
-            requests = self._requests_of(plan, replace(part, task=fold.task), claimant)
-            if isinstance(requests, Handled):
-                handled.append(requests)
-            else:
-                handled.append(Handled(part.reason, part.task, before, requests))
-        delivered, unnoted = self._send_rest(plan, fold.before, decision)
-        if handled[-1].task is fold.task:
-            handled[-1] = replace(handled[-1], delivered=delivered, unnoted=unnoted)
-        return handled
-
-    def _claimant(self, message_id: str, sent_at: int | None) -> Claimant:
-        return Claimant(self._instance, sha256(message_id)[:10], sent_at)
-
-    def _handle(self, task_id: str, event: Event, claimant: Claimant) -> Handled:
-        # Operator commands may be refused, and most Inspects find nothing to do: both would then
-        # need a second, consistent read.
-        mostly_written = isinstance(event, Start | Replied)
-        handled = self._by_a_cheap_read(task_id, event, claimant) if mostly_written else None
-        for _ in range(MAX_WRITE_ATTEMPTS):
-            if handled is not None:
-                return handled
-            task = self._load(task_id, event)
-            if task is None:
-                return self._gone(task_id, event)
-            plan = self._plans.plan(task.plan)
-            try:
-                decision = self._decide(plan, task, event, claimant)
-            except Refused as refused:
-                return self._refused(task, event, str(refused))
-            plan = self._plan_after(plan, task, decision.task)
-            handled = self._commit(plan, task, decision, claimant)
-            if handled is not None and isinstance(event, Erase):
-                erase_beside(decision.task, self._tasks)
-        if handled is None:
-            raise TryAgain(f"{task_id}: another write came first {MAX_WRITE_ATTEMPTS} times")
-        return handled
-
-    def _load(self, task_id: str, event: Event) -> Task | None:
-        """Load the task; to erase it, also a record that has expired and is not removed yet."""
-        return self._tasks.load(task_id, 0 if isinstance(event, Erase) else self._clock())
-
-    def _by_a_cheap_read(self, task_id: str, event: Event, claimant: Claimant) -> Handled | None:
-        """Decide on an eventually consistent read, at half the price of a consistent one.
-
-        A reply to what this instance has just stored needs no read (`TaskCache`), nor does the
-        start of a task that was read ahead. A stored decision is safe, because its write is
-        conditional on the version that was read. Returns None if the event changes nothing, is
-        refused or cannot be handled: only a consistent read can establish that. Also returns None
-        if the conditional write failed.
-        """
-        kept = self._stored.take(task_id, event, self._clock())
-        if isinstance(event, Start) and task_id in self._ahead:
-            kept, order = self._ahead.pop(task_id)
-            self._orders.keep(order)
-        try:
-            task = kept or self._tasks.load(task_id, self._clock(), latest=False)
-            if task is None:
-                return None
-            plan = self._plans.plan(task.plan)
-            decision = self._decide(plan, task, event, claimant)
-        except (Refused, NoTransition, UnreadableRecord):
-            return None
-        if decision.task is task:
-            return None
-        return self._commit(plan, task, decision, claimant)
-
-    def _commit(
-        self, plan: Plan | None, task: Task, decision: Decision, claimant: Claimant
-    ) -> Handled | None:
-        """Store the decision and send its actions; None if the conditional write failed.
-
-        The condition also fails if this write succeeded before and its response was lost. The
-        record then holds this message's own claims, and the next decision repeats their requests.
-        """
-        if decision.task is not task and not self._save(decision, seen=task.version):
-            return None
-        return self._send(plan, task, decision, claimant)
-
-    def _save(self, decision: Decision, *, seen: int) -> bool:
-        """Store the decision; False if the stored version is not `seen`."""
-        task = decision.task
-        saved = self._tasks.save(task, seen=seen, history=decision.history)
-        if isinstance(saved, Superseded):
-            return False
-        if saved.moved:
-            self._stored.drop(task.task_id)
-        else:
-            self._stored.keep(task, self._clock())
-        return True
+            wish = None
+            if isinstance(message, Reply):
+                plan = None if task is None else self._plans.plan(task.plan)
+                if plan is None or agent not in plan.agents:
+                    return
+                wish = self._board.marks().get(wanted_key(agent))
+            if is_mark_due(sent_at, self._clock(), wish):
+                self._board.note_read(agent, kind, sent_at)
+        except (TryAgain, CallRefused):
+            return
 
     def _gone(self, task_id: str, event: Event) -> Handled:
         """Ignore a late message of a removed task. Of its order, the rest can still be erased.
@@ -502,14 +357,25 @@ class Scheduler:
         """The task's plan after a decision; `plan` is the one before it."""
         return plan if after.plan == before.plan else self._plans.plan(after.plan)
 
-    def _send(
-        self, plan: Plan | None, before: Task, decision: Decision, claimant: Claimant
-    ) -> Handled:
-        requests = self._requests_of(plan, decision, claimant)
-        if isinstance(requests, Handled):
-            return requests
-        delivered, unnoted = self._send_rest(plan, before, decision)
-        return Handled(decision.reason, decision.task, before, requests, delivered, unnoted)
+    def _send(self, plan: Plan | None, fold: Fold, deliveries: Sequence[Delivery]) -> list[Handled]:
+        """Send what the stored decisions cause, and return what became of each event.
+
+        If the response to the write was lost, the events are decided again. The record then has
+        their own claims, and their requests are sent again.
+        """
+        handled = list[Handled]()
+        for (before, part), (_, claimant) in zip(fold.parts(), deliveries, strict=False):
+            requests = self._requests_of(plan, replace(part, task=fold.task), claimant)
+            if isinstance(requests, Handled):
+                handled.append(requests)
+            else:
+                handled.append(Handled(part.reason, part.task, before, requests))
+        delivered, unnoted = self._send_rest(plan, fold.before, fold.merged)
+        if handled[-1].task is fold.task:
+            handled[-1] = replace(handled[-1], delivered=delivered, unnoted=unnoted)
+        if isinstance(deliveries[0].event, Erase):
+            erase_beside(fold.task, self._tasks)
+        return handled
 
     def _requests_of(
         self, plan: Plan | None, decision: Decision, claimant: Claimant
@@ -589,7 +455,8 @@ class Scheduler:
             error=StepError("UnknownAgent", str(unknown), unexpected=True),
             retry_after=MINUTE,
         )
-        return self._handle(task.task_id, event, claimant)
+        [handled] = self._handle_some(task.task_id, [Delivery(event, claimant)], latest=True)
+        return handled
 
     def _send_inspects(self, decision: Decision) -> None:
         for command in decision.actions:

@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from roundsman.aws.observability import metrics
-from roundsman.aws.sqs.batch import Message, handle_batch
+from roundsman.aws.sqs.batch import Message, handle_batch, one_by_one
 from roundsman.aws.sqs.dead_letters import DeadLetters
 from roundsman.aws.sqs.send_buffer import SendBuffer
 from roundsman.errors import InvalidMessage, Problem, TryAgain
@@ -78,7 +78,7 @@ def test_an_event_without_messages_is_answered_and_logged(
 ) -> None:
     answer = handle_batch(
         event,
-        handle=raising(AssertionError(), at=""),
+        handle=one_by_one(raising(AssertionError(), at="")),
         outbox=RecordingOutbox(),
         send_buffer=SendBuffer(Queue({}).client),
         queue_url_beside=BESIDE,

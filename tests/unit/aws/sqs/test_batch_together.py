@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from roundsman.aws.observability import metrics
-from roundsman.aws.sqs.batch import LONGEST_WAIT, Finish, Message, Together
+from roundsman.aws.sqs.batch import LONGEST_WAIT, Finish, Message
 from roundsman.aws.sqs.outgoing import OutgoingMessage
 from roundsman.errors import InvalidMessage, Problem, TryAgain
 from roundsman_testing.faults import Crash
@@ -25,7 +25,7 @@ def no_metrics_left() -> Iterator[None]:
 class Groups:
     """A function that handles messages by the first word of their bodies; `-` is for none.
 
-    It sends one message for each group, and one for each message that is handled alone.
+    It sends one message for each group.
     """
 
     def __init__(self, *bodies: str) -> None:
@@ -33,28 +33,16 @@ class Groups:
         self.ended: list[str] = []
         self.before_ends: Callable[[], None] = lambda: None
         self.fails: dict[str, Exception] = {}
-        self.ahead: list[list[str]] = []
-        self.before_all: Callable[[], None] = lambda: None
         self.batch = Batch(
-            self._alone,
+            lambda message: None,
             Queue({f"id-{n}": body for n, body in enumerate(bodies)}),
-            together=Together(self._read, self._handle, self._read_ahead),
+            together=self._handle,
+            about=self._about,
         )
 
-    def _read_ahead(self, messages: Sequence[Message]) -> None:
-        assert not (messages and self.groups), "it comes before any message is handled"
-        self.ahead.append([message.message_id for message in messages])
-        self.before_all()
-
-    def _alone(self, message: Message) -> None:
+    def _about(self, message: Message) -> str | None:
         word = self._word(message)
-        self.groups.append([message.message_id])
-        self.batch.send_buffer.send(OUT, [OutgoingMessage(f"{word} alone")])
-        self._end(message.message_id)
-
-    def _read(self, message: Message) -> tuple[str, str] | None:
-        word = self._word(message)
-        return None if word == "-" else (word, message.message_id)
+        return None if word == "-" else word
 
     def _word(self, message: Message) -> str:
         word = message.body.split()[0]
@@ -62,8 +50,11 @@ class Groups:
             raise InvalidMessage([Problem("", "odd")])
         return word
 
-    def _handle(self, found: Sequence[str]) -> list[Finish]:
-        self.groups.append([*found])
+    def _handle(self, messages: Sequence[Message]) -> list[Finish]:
+        for message in messages:
+            self._word(message)
+        found = [message.message_id for message in messages]
+        self.groups.append(found)
         self.batch.send_buffer.send(OUT, [OutgoingMessage("+".join(found))])
         self.before_ends()
         return [partial(self._end, message_id) for message_id in found]
@@ -87,12 +78,6 @@ def test_a_message_that_cannot_be_read_is_put_aside_by_itself() -> None:
     assert groups.batch.invoke() == []
     assert groups.groups == [["id-0", "id-2"]]
     assert [sent.body for sent in groups.batch.rejected()] == ["odd"]
-
-
-def test_a_message_of_a_batch_of_one_is_handled_alone() -> None:
-    groups = Groups("a 1")
-    groups.batch.invoke()
-    assert groups.batch.queue.did == [("out", "a alone")]
 
 
 def test_a_batch_that_came_before_is_handled_one_by_one() -> None:
@@ -178,44 +163,3 @@ def test_the_same_message_twice_in_a_batch_is_handled_twice() -> None:
     assert isinstance(records, list)
     assert groups.batch.handle_these({"Records": [*records, *records]}) == []
     assert groups.groups == [["id-0"], ["id-1", "id-1"], ["id-0"]]
-
-
-def test_what_messages_need_is_read_ahead_once_for_all_of_them() -> None:
-    groups = Groups("a 1", "b 1", "a 2")
-    assert groups.batch.invoke() == []
-    assert groups.ahead == [["id-0", "id-1", "id-2"]]
-
-
-def test_a_batch_whose_read_ahead_ends_the_process_is_handled_without_it_when_it_comes_again() -> (
-    None
-):
-    groups = Groups("a 1", "b 1")
-
-    def die() -> None:
-        if len(groups.ahead) == 1:
-            raise Crash
-
-    groups.before_all = die
-    with pytest.raises(Crash):
-        groups.batch.invoke()
-    assert (groups.groups, groups.batch.queue.did) == ([], [])
-    assert groups.batch.invoke() == []
-    assert groups.ahead == [["id-0", "id-1"], []]
-    assert sorted(groups.ended) == ["id-0", "id-1"]
-    assert groups.batch.queue.bodies == {}
-
-
-def test_messages_are_handled_although_nothing_could_be_read_ahead(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    groups = Groups("a 1", "b 1")
-
-    def fail() -> None:
-        raise ValueError("canary-4f1e")
-
-    groups.before_all = fail
-    assert groups.batch.invoke() == []
-    assert sorted(groups.ended) == ["id-0", "id-1"]
-    output = capsys.readouterr().out
-    assert "nothing was read ahead" in output
-    assert "canary" not in output

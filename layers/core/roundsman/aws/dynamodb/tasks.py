@@ -35,7 +35,6 @@ write of the record changes about them is in one transaction with it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -77,7 +76,7 @@ from roundsman.engine.due import (
 )
 from roundsman.engine.erasure import keeps_reason
 from roundsman.engine.history import ROWS_A_DECISION, fitting
-from roundsman.errors import SchemaTooNew, TryAgain, UnreadableRecord
+from roundsman.errors import TryAgain
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import SECOND
 from roundsman.model.task import ERASED, Task
@@ -101,13 +100,6 @@ PAGE = 250
 
 TRIES_OF_ROWS = 8
 """Reads of rows of settled steps in a row, each of those that DynamoDB left out before."""
-
-READ_TOGETHER = 50
-"""Tasks that are read with their orders by one call; a BatchGetItem has 100 keys at most."""
-
-PARSED_TOGETHER = 1024 * 1024
-"""The contents of orders that are parsed together, in characters of JSON: an instance needs its
-memory for the batch that it handles."""
 
 NO_SUCH_ORDER = "attribute_not_exists(OrderID)"
 ORDER_EXISTS = "attribute_exists(OrderID)"
@@ -241,37 +233,6 @@ class DynamoStore:
             raise TryAgain(f"rows of settled steps were left out {TRIES_OF_ROWS} times")
         return rows
 
-    def load_with_orders(self, task_ids: Sequence[str], now: int) -> list[tuple[Task, OrderRow]]:
-        """These tasks with their orders, read by one call; the first READ_TOGETHER at most.
-
-        Left out are those that DynamoDB leaves out of its answer, those that have rows of settled
-        steps, those whose record or order cannot be read, and orders beyond PARSED_TOGETHER.
-        """
-        wanted = list(dict.fromkeys(task_ids))[:READ_TOGETHER]  # a key that comes twice is refused
-        if not wanted:
-            return []
-        keys: dict[str, KeysAndAttributesTypeDef] = {
-            self._tasks: {"Keys": [{"TaskId": text(one)} for one in wanted]},
-            self._orders: {"Keys": [{"OrderID": text(one)} for one in wanted]},
-        }
-        with aws_errors(f"reading {len(wanted)} tasks and their orders"):
-            page = self._client.batch_get_item(RequestItems=keys)["Responses"]
-        orders = {item["OrderID"]["S"]: item for item in page.get(self._orders, [])}
-        found = list[tuple[Task, OrderRow]]()
-        size = 0
-        for item in page.get(self._tasks, []):
-            order = orders.get(item["TaskId"]["S"])
-            if order is None or "Settled" in item:
-                continue
-            size += len(order.get("Content", {}).get("S", ""))
-            if size > PARSED_TOGETHER:
-                break
-            with suppress(SchemaTooNew, UnreadableRecord):  # raised when the message is handled
-                task = read_divided(item, {})
-                if task.expires_at is None or task.expires_at > now:
-                    found.append((task, read_order(order)))
-        return found
-
     def save(
         self, task: Task, *, seen: int, history: Sequence[HistoryRow] = ()
     ) -> Saved | Superseded:
@@ -317,7 +278,7 @@ class DynamoStore:
                     self._save_together(task, division, condition, beside)
             except ConditionFailed:
                 return Superseded()
-        return Saved(moved=bool(of_rows))
+        return Saved()
 
     def _row_writes(self, task: Task, division: Division) -> "list[TransactWriteItemTypeDef]":
         """The writes of rows of settled steps that belong to a write of the task.

@@ -40,7 +40,7 @@ from roundsman.aws.observability import (
     where,
 )
 from roundsman.aws.settings import AgentSettings
-from roundsman.aws.sqs.batch import Message, handle_batch
+from roundsman.aws.sqs.batch import Message, handle_batch, one_by_one
 from roundsman.aws.sqs.dead_letters import DeadLetters
 from roundsman.aws.sqs.outbox import AwsOutbox
 from roundsman.aws.sqs.outgoing import OutgoingMessage, raise_most_retryable, send_messages
@@ -160,7 +160,7 @@ class AgentFunction:
 
         failures = handle_batch(
             event,
-            handle=handle_message,
+            handle=one_by_one(handle_message),
             outbox=self.outbox,
             send_buffer=self._send_buffer,
             queue_url_beside=self.reply_queue_url,

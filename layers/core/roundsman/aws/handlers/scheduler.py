@@ -2,8 +2,7 @@
 
 import random
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from types import MappingProxyType
 
@@ -20,19 +19,18 @@ from roundsman.aws.observability import (
     step_keys,
 )
 from roundsman.aws.settings import SchedulerSettings
-from roundsman.aws.sqs.batch import Finish, Message, Together, handle_batch
+from roundsman.aws.sqs.batch import Finish, Message, handle_batch
 from roundsman.aws.sqs.dead_letters import DeadLetters
 from roundsman.aws.sqs.throttled import ThrottledMessages
 from roundsman.aws.tracing import Tracer
 from roundsman.engine.restored import decisions_on
-from roundsman.errors import InvalidMessage
 from roundsman.model.events import Outcome, attempt_of
 from roundsman.model.states import TaskState
 from roundsman.model.task import PERFORM
-from roundsman.scheduler.fold import ArrivedReply
+from roundsman.scheduler.arrived import Arrived, SchedulerMessage, is_by_operator
 from roundsman.scheduler.scheduler import Handled, Scheduler, newly_held, outcome_of
 from roundsman.scheduler.sender_check import SenderCheck
-from roundsman.wire.commands import START, read_command
+from roundsman.wire.commands import START, Command, read_command
 from roundsman.wire.messages import Reply, read_reply
 
 NO_TIMES: Mapping[str, int] = MappingProxyType({})
@@ -73,78 +71,68 @@ def batch_handler(settings: SchedulerSettings) -> Callable[[dict[str, object]], 
     senders = SenderCheck(settings.senders, outbox=parts.outbox, clock=now)
     commands = settings.scheduler_queue_url.rpartition("/")[2]
 
-    def handle(message: Message) -> None:
-        if message.queue != commands:
-            for finish in handle_replies([_arrived(message)]):
-                finish()
-            return
-        command = read_command(message.body)
-        parts.tracer.note("command", command.kind)
-        with log_keys(task_id=command.task_id):
-            command, foreign = senders.checked(command, message.sender)
+    def read(message: Message) -> SchedulerMessage:
+        return read_command(message.body) if message.queue == commands else read_reply(message.body)
+
+    def about(message: Message) -> str | None:
+        found = read(message)
+        return None if is_by_operator(found) else found.task_id
+
+    def arrived(message: Message) -> Arrived:
+        found = read(message)
+        if isinstance(found, Command):
+            found, foreign = senders.checked(found, message.sender)
             if foreign:
                 count("ForeignCommands")
-                extra = {"event": command.kind, "sender": message.sender}
+                extra = {"event": found.kind, "sender": message.sender, "task_id": found.task_id}
                 logger().warning("a foreign principal sent the command", extra=extra)
-            _report(command.kind, scheduler.command(command, message.message_id, message.sent_at))
+        return Arrived(found, message.message_id, message.sender, message.sent_at)
 
-    def read_ahead(messages: Sequence[Message]) -> None:
-        problem = scheduler.read_ahead(
-            _started(each for each in messages if each.queue == commands)
-        )
-        if problem is not None:
-            logger().warning("tasks were not read ahead", extra={"why": problem})
-
-    def read_one(message: Message) -> tuple[str, ArrivedReply] | None:
-        if message.queue == commands:
-            return None
-        arrived = _arrived(message)
-        return arrived.reply.task_id, arrived
-
-    def handle_replies(arrived: Sequence[ArrivedReply]) -> list[Finish]:
-        first = arrived[0].reply
-        keys: dict[str, str | int | None] = {"task_id": first.task_id}
-        if len(arrived) == 1:
-            keys |= {**step_keys(first.step), "attempt": attempt_of(first.lock)}
-        with log_keys(**keys):
-            results = scheduler.replies(arrived)
-        ends = zip(arrived, results, strict=True)
-        return [partial(_finish_reply, parts.tracer, each.reply, result) for each, result in ends]
+    def handle(messages: Sequence[Message]) -> list[Finish]:
+        each = [arrived(message) for message in messages]
+        with log_keys(**_keys(*(one.message for one in each))):
+            results = scheduler.handle(each)
+        ends = zip(each, results, strict=True)
+        return [partial(_finish, parts.tracer, one.message, result) for one, result in ends]
 
     dead_letters = DeadLetters(parts.sqs, gives_up_after=settings.most_receives)
     throttled = ThrottledMessages(parts.sqs, settings.visibility, random.random)
     return lambda event: handle_batch(
         event,
         handle=handle,
+        about=about,
         outbox=parts.outbox,
         send_buffer=parts.outbox.send_buffer,
         queue_url_beside=settings.scheduler_queue_url,
         dead_letters=dead_letters,
         tracer=parts.tracer,
-        together=Together(read_one, handle_replies, read_ahead),
         throttled=throttled,
     )
 
 
-def _started(commands: Iterable[Message]) -> list[str]:
-    """The tasks that the `start` commands among these begin."""
-    found = list[str]()
-    for message in commands:
-        with suppress(InvalidMessage):  # it is rejected when it is handled
-            command = read_command(message.body)
-            found += [command.task_id] if command.kind == START else []
-    return found
+def _keys(*messages: SchedulerMessage) -> dict[str, str | int | None]:
+    """The fields of each line that is logged while these messages about one task are handled."""
+    first = messages[0]
+    keys: dict[str, str | int | None] = {"task_id": first.task_id}
+    if len(messages) == 1 and isinstance(first, Reply):
+        keys |= {**step_keys(first.step), "attempt": attempt_of(first.lock)}
+    return keys
 
 
-def _arrived(message: Message) -> ArrivedReply:
-    return ArrivedReply(
-        read_reply(message.body), message.message_id, message.sender, message.sent_at
-    )
+def _finish(tracer: Tracer, message: SchedulerMessage, result: Handled | Exception) -> None:
+    """Log what became of a message, and add its metrics. Raises the exception that it raised."""
+    if isinstance(message, Command):
+        tracer.note("command", message.kind)
+        if isinstance(result, Exception):
+            raise result
+        with log_keys(**_keys(message)):
+            _report(message.kind, result)
+    else:
+        _finish_reply(tracer, message, result)
 
 
 def _finish_reply(tracer: Tracer, reply: Reply, result: Handled | Exception) -> None:
-    """Log what became of a reply, and add its metrics. Raises the exception that it raised."""
-    if not isinstance(result, Exception) and result.task is not None:
+    if isinstance(result, Handled) and result.task is not None:
         task = result.task
         tracer.order(task.task_id, task.created_at, task.workflow)
         tracer.note("state", task.state.value)
@@ -158,8 +146,7 @@ def _finish_reply(tracer: Tracer, reply: Reply, result: Handled | Exception) -> 
         tracer.note(name, value)
     if isinstance(result, Exception):
         raise result
-    attempt = attempt_of(reply.lock)
-    with log_keys(task_id=reply.task_id, **step_keys(reply.step), attempt=attempt):
+    with log_keys(**_keys(reply)):
         outcome = None if reply.outcome is Outcome.SUCCEEDED else f"reply {reply.outcome}"
         _report(outcome, result, _times(reply, result, now()))
 
@@ -174,7 +161,7 @@ def _times(reply: Reply, handled: Handled, at: int) -> dict[str, int]:
     if name is None or before is None or reply.operation != PERFORM:
         return {}
     record = before.step(reply.step)
-    if record.locked_by != reply.lock or record.started_at is None:
+    if not record.under_way or record.locked_by != reply.lock or record.started_at is None:
         return {}
     return {name: max(0, at - record.started_at)}
 

@@ -11,7 +11,7 @@ from roundsman.aws.cold_start import ends_the_start
 from roundsman.aws.handlers.wiring import report_owed, submission_parts
 from roundsman.aws.observability import count, log_keys, log_measured, logger, observed
 from roundsman.aws.settings import SubmissionSettings
-from roundsman.aws.sqs.batch import Message, handle_batch
+from roundsman.aws.sqs.batch import Message, handle_batch, one_by_one
 from roundsman.aws.sqs.dead_letters import DeadLetters
 from roundsman.aws.sqs.throttled import ThrottledMessages
 from roundsman.definition.workflow import Workflow
@@ -102,7 +102,7 @@ def batch_handler(
             return _answer(event, events, parts.plans)
         return handle_batch(
             event,
-            handle=handle,
+            handle=one_by_one(handle),
             outbox=parts.outbox,
             send_buffer=parts.outbox.send_buffer,
             queue_url_beside=settings.scheduler_queue_url,

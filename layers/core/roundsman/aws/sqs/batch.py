@@ -5,8 +5,8 @@ incoming message is done once SQS has accepted all messages that it caused. A me
 be handled is a rejected message: it goes to the RejectedQueue with its problems, and is
 acknowledged. A message that may succeed later is reported as failed and redelivered.
 
-Messages about one thing may be handled together (`Together`): the replies of one task are stored by
-one write. What they send is attributed to all of them.
+Messages about one thing are handled together: those of one task are stored by one write. What they
+send is attributed to all of them.
 
 A poison message, which kills the process, also loses the batch response, so that every message of
 the batch is redelivered. On a redelivery of several messages, what each message caused is sent, and
@@ -23,7 +23,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, TypeAlias
 
 from roundsman.aws.errors import aws_errors
 from roundsman.aws.observability import count, logger, where
@@ -64,48 +64,43 @@ class Message:
     """When it was sent, in epoch ms; None if it is not known."""
 
 
-T = TypeVar("T")
 Finish: TypeAlias = Callable[[], None]
-"""Ends the handling of one message, for example by logging it; raises what `handle` would raise."""
+"""Ends the handling of one message, for example by logging it. It raises InvalidMessage for a
+message that can never be handled, and any other exception for one that may succeed later."""
+
+HandleTogether: TypeAlias = Callable[[Sequence[Message]], Sequence[Finish]]
+"""Handles messages about one thing, in the order in which they came, and returns the end of each.
+If it raises, it has handled none of them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Together(Generic[T]):
-    """How the messages of a batch that are about one thing are handled together."""
+def one_by_one(handle: Callable[[Message], None]) -> HandleTogether:
+    """Return what handles each message alone, by calling `handle`."""
+    return lambda messages: [partial(handle, message) for message in messages]
 
-    read: Callable[[Message], tuple[str, T] | None]
-    """Returns what the message is about, and the message as it was read; None for a message that is
-    handled alone. So is one for which this raises."""
-    handle: Callable[[Sequence[T]], Sequence[Finish]]
-    """Handles messages about the same thing, in the order in which they came. Returns the end of
-    each. If this raises, none of them was handled."""
-    read_ahead: Callable[[Sequence[Message]], None] = lambda _: None
-    """Reads by one call what several messages need; called before any of them is handled.
 
-    With no messages if one of the batch was received before: if this ends the process, all are
-    redelivered, and then handled without it. So they are if it raises."""
+def nothing(message: Message) -> None:
+    """What a message is about if each is handled alone."""
 
 
 def handle_batch(
     event: Mapping[str, object],
     *,
-    handle: Callable[[Message], None],
+    handle: HandleTogether,
     outbox: Outbox,
     send_buffer: SendBuffer,
     queue_url_beside: str,
     dead_letters: DeadLetters,
+    about: Callable[[Message], str | None] = nothing,
     tracer: Tracer = OFF,
-    together: Together[T] | None = None,
     throttled: ThrottledMessages | None = None,
 ) -> BatchAnswer:
     """Handle each message, and return which of them must be redelivered.
 
-    `handle` raises InvalidMessage for a message that can never be handled, and any other exception
-    for one that may succeed later. `queue_url_beside` is the URL of any queue in the same account
-    and region: the URL of a message's own queue follows from it and from the queue's name. With
-    `together`, messages about one thing are handled at the place of the first of them, unless one
-    of the batch was received before. Without `throttled`, a message that AWS throttled comes again
-    as any other.
+    `about` returns the id of what a message is about, or None for one that is handled alone. So is
+    one for which it raises. Messages with the same id are handled together, at the place of the
+    first, unless one of the batch was received before. `queue_url_beside` is the URL of any queue
+    in the same account and region: the URL of a message's own queue follows from it and from the
+    queue's name. Without `throttled`, a message that AWS throttled comes again as any other.
     """
     entries = entries_of(event)
     if not entries:
@@ -126,16 +121,12 @@ def handle_batch(
         beside=queue_url_beside.rpartition("/")[0],
         tracer=tracer,
     )
-    if together is not None:
-        _read_ahead(together, records if came_before == 1 else [])
+    groups = [[record] for record in records] if came_before > 1 else _groups(records, about)
     with send_buffer.opened():
-        if together is not None and came_before == 1 and len(records) > 1:
-            batch.handle_groups(records, together)
-        else:
-            for record in records:
-                batch.handle_one(record)
-                if crashed:
-                    batch.finish()
+        for group in groups:
+            batch.handle(group)
+            if crashed:
+                batch.finish()
         batch.finish()
     if throttled is not None and batch.throttled:
         queue = batch.throttled[0].queue  # all messages of an event are of one queue
@@ -145,13 +136,20 @@ def handle_batch(
     return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in failed]}
 
 
-def _read_ahead(together: Together[T], records: Sequence[SqsRecord]) -> None:
-    """Read what the messages need. A failure is logged: they then read for themselves."""
-    try:
-        together.read_ahead([_message(record) for record in records])
-    except Exception as problem:  # noqa: BLE001  # it must not affect what they can do without it
-        count("HandlerErrors")
-        logger().error("nothing was read ahead", extra=where(problem))
+def _groups(
+    records: Sequence[SqsRecord], about: Callable[[Message], str | None]
+) -> list[list[SqsRecord]]:
+    """The messages in groups that are handled together."""
+    if len(records) == 1:
+        return [list(records)]
+    groups = dict[str | int, list[SqsRecord]]()
+    for number, record in enumerate(records):
+        try:
+            found = about(_message(record))
+        except Exception:  # noqa: BLE001  # when it is handled, the message raises the same
+            found = None
+        groups.setdefault(number if found is None else found, []).append(record)
+    return list(groups.values())
 
 
 class _Batch:
@@ -165,7 +163,7 @@ class _Batch:
     def __init__(
         self,
         *,
-        handle: Callable[[Message], None],
+        handle: HandleTogether,
         outbox: Outbox,
         send_buffer: SendBuffer,
         dead_letters: DeadLetters,
@@ -184,39 +182,17 @@ class _Batch:
         self._tracer = tracer
         self._handled: list[tuple[SqsRecord, Exception | None]] = []
 
-    def handle_one(self, record: SqsRecord) -> None:
-        """Handle one message. Raises no Exception; it records the failure instead."""
-        self._send_buffer.flush_what_waited(LONGEST_WAIT)
-        self._send_buffer.attribute_to(record.message_id)
-        self._handle_by(record, lambda: self._handle(_message(record)))
+    def handle(self, records: Sequence[SqsRecord]) -> None:
+        """Handle messages about one thing; the trace of the first one shows what was done.
 
-    def handle_groups(self, records: Sequence[SqsRecord], together: Together[T]) -> None:
-        """Handle the messages, those about one thing together. Raises no Exception."""
-        groups = dict[str | int, list[tuple[SqsRecord, T | None]]]()
-        for number, record in enumerate(records):
-            try:
-                about = together.read(_message(record))
-            except Exception:  # noqa: BLE001  # handled alone, the message raises the same
-                about = None
-            name, read = (number, None) if about is None else about
-            groups.setdefault(name, []).append((record, read))
-        for group in groups.values():
-            found = [read for _, read in group if read is not None]
-            if found:
-                self._handle_together([record for record, _ in group], found, together)
-            else:
-                self.handle_one(group[0][0])
-
-    def _handle_together(
-        self, records: Sequence[SqsRecord], found: Sequence[T], together: Together[T]
-    ) -> None:
-        """Handle messages about the same thing; the first one's trace shows what was done."""
+        Raises no Exception; it records the failures instead.
+        """
         self._send_buffer.flush_what_waited(LONGEST_WAIT)
         self._send_buffer.attribute_to(*(record.message_id for record in records))
         ends = deque[Finish]()
 
         def handle_all() -> None:
-            ends.extend(together.handle(found))
+            ends.extend(self._handle([_message(record) for record in records]))
             ends.popleft()()
 
         def not_handled() -> None:
