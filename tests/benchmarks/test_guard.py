@@ -88,5 +88,5 @@ def test_an_additional_call_to_aws_for_each_message_is_reported() -> None:
     more = replace(scheduler, dynamodb_calls=scheduler.dynamodb_calls + 0.2)
     assert list(call_complaints(recorded, recorded)) == []
     assert list(call_complaints(recorded, {**recorded, "scheduler": more})) == [
-        "scheduler: 1.4 DynamoDB calls a message, recorded are 1.2"
+        "scheduler: 2.4 DynamoDB calls a message, recorded are 2.2"
     ]
