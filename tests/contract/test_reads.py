@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 from roundsman.aws.dynamodb.control import DynamoAgentBoard
 from roundsman.aws.guard.guard import OperatorsHold
+from roundsman.engine.due import without_owed
+from roundsman.model.states import TaskState
 from roundsman.ports import DueEntry, Exists
-from tests.contract.samples import NOW, born, order_row
+from tests.contract.samples import NOW, born, completed, order_row
 from tests.contract.worlds import World
 
 if TYPE_CHECKING:
@@ -96,3 +98,40 @@ def test_a_lane_is_read_page_by_page_as_far_as_it_is_asked_for(dynamo_world: Wor
         assert len(calls) == 1
         assert [entry.task_id for entry in entries] == ["t-2", "t-3", "t-4"]
         assert len(calls) == 3
+
+
+def shown(world: World, lane: str) -> list[dict[str, str]]:
+    """What the index `due` shows of the tasks of a lane, besides its keys."""
+    found = world.client.query(
+        TableName=world.tables.tasks,
+        IndexName="due",
+        KeyConditionExpression="Lane = :lane",
+        ExpressionAttributeValues={":lane": {"S": lane}},
+    )
+    return [
+        {
+            name: value.get("S") or value["N"]
+            for name, value in item.items()
+            if name not in ("TaskId", "Lane", "DueAt")
+        }
+        for item in found["Items"]
+    ]
+
+
+def test_the_index_shows_what_lists_need_and_how_a_task_ended_once_it_is_closed(
+    dynamo_world: World,
+) -> None:
+    store, task = dynamo_world.store, born()
+    always = {"Workflow": task.workflow, "CreatedAt": str(task.created_at)}
+    store.create(order_row(), task)
+    assert shown(dynamo_world, task.lane) == [always]
+    ended = completed(task, owed=("completed",))
+    store.save(ended, seen=task.version)
+    assert shown(dynamo_world, task.lane) == [always], "its status is owed: it is still looked at"
+    closed = without_owed(ended, NOW)
+    store.clear_owed(closed)
+    assert shown(dynamo_world, task.lane) == []
+    assert shown(dynamo_world, closed.lane) == [{**always, "Outcome": "Completed"}]
+    loaded = store.load(task.task_id, NOW)
+    assert loaded is not None
+    assert loaded.state is TaskState.COMPLETED

@@ -19,7 +19,13 @@ KEYS: Mapping[str, list[tuple[str, str]]] = {
 }
 INDEXES: Mapping[str, Mapping[str, tuple[list[tuple[str, str]], Json]]] = {
     "TasksTable": {
-        "due": ([("Lane", "HASH"), ("DueAt", "RANGE")], {"ProjectionType": "KEYS_ONLY"}),
+        "due": (
+            [("Lane", "HASH"), ("DueAt", "RANGE")],
+            {
+                "ProjectionType": "INCLUDE",
+                "NonKeyAttributes": ["Workflow", "Priority", "CreatedAt", "Outcome"],
+            },
+        ),
         "failures": (
             [("FailureGroup", "HASH"), ("FailedAt", "RANGE")],
             {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["CompleteBy", "ExpiresAt"]},

@@ -24,7 +24,10 @@ TASKS: "CreateTableInputTypeDef" = {
                 {"AttributeName": "Lane", "KeyType": "HASH"},
                 {"AttributeName": "DueAt", "KeyType": "RANGE"},
             ],
-            "Projection": {"ProjectionType": "KEYS_ONLY"},
+            "Projection": {
+                "ProjectionType": "INCLUDE",
+                "NonKeyAttributes": ["Workflow", "Priority", "CreatedAt", "Outcome"],
+            },
         },
         {
             "IndexName": "failures",

@@ -429,6 +429,8 @@ def test_what_is_written_without_the_record_is_what_the_record_has() -> None:
     parts = {**due_attributes(TASK), **failure_attributes(TASK), "Owed": owed_list(TASK.owed)}
     assert parts == {name: whole[name] for name in parts}
     assert set(parts) == {"Lane", "DueAt", "ExpiresAt", "FailureGroup", "FailedAt", "Owed"}
+    closed = replace(TASK, owed=())
+    assert due_attributes(closed)["Outcome"] == plain_task_item(closed)["Outcome"]
     open_task = replace(TASK, expires_at=None, failure=None)
     assert set(due_attributes(open_task)) == {"Lane", "DueAt"}
     assert failure_attributes(open_task) == {}

@@ -326,6 +326,7 @@ def plain_task_item(task: Task) -> Item:
     if schema > 1:
         item["Schema"] = number(schema)
     item |= failure_attributes(task)
+    item |= outcome_attribute(task)
     return item | left_out_attribute(task)
 
 
@@ -363,14 +364,26 @@ def left_out_attribute(task: Task) -> Item:
     return {"LeftOut": number(count)} if count else {}
 
 
+def outcome_attribute(task: Task) -> Item:
+    """The attribute of a task in the `due` index that states how it ended.
+
+    Empty until the task leaves its open lane, so that the attribute costs no write of the index. It
+    follows from the state, so code that does not know it may remove it.
+    """
+    return {"Outcome": text(task.state.value)} if task.ended and not task.owed else {}
+
+
 def failure_key(group: str, shard: int) -> str:
     """The hash key of one shard of a failure group in the `failures` index: `f-1a2b3c4d#7`."""
     return f"{group}#{shard}"
 
 
 def due_attributes(task: Task) -> Item:
-    """The attributes of a task in the `due` index, and `ExpiresAt` if the task expires."""
-    return DUE.written(task)
+    """The attributes of a task that change with its entry in the `due` index.
+
+    With `ExpiresAt` if the task expires.
+    """
+    return DUE.written(task) | outcome_attribute(task)
 
 
 def read_task(item: "Mapping[str, Value]", beside: Mapping[str, StepRecord] | None = None) -> Task:

@@ -176,8 +176,11 @@ def row_ids(item: "StoredItem") -> list[str]:
 
 
 def is_row(item: "StoredItem") -> bool:
-    """Whether an item of the tasks table is a row of settled steps, and not a task."""
-    return _MARK in _task_id(item)
+    """Whether an item of the tasks table is a row of a task, and not a task.
+
+    Rows of other kinds, which newer code may write, are rows too: no order id has a `#`.
+    """
+    return "#" in _task_id(item)
 
 
 def lacks_rows(item: "StoredItem", rows: "Mapping[str, StoredItem]") -> bool:
