@@ -241,7 +241,7 @@ def test_a_world_whose_instance_is_busy_is_not_at_rest(monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize(
     ("killed", "plans", "orders"),
-    [("", 1, 0), ("submission", 2, 0), ("scheduler", 2, 1), ("charge", 1, 0)],
+    [("", 1, 2), ("submission", 2, 2), ("scheduler", 2, 3), ("charge", 1, 2)],
 )
 def test_an_instance_that_is_killed_forgets_what_it_kept(
     killed: str, plans: int, orders: int
