@@ -63,11 +63,12 @@ def _task_lines() -> list[str]:
 
 
 def _step_arrows(*, people: bool) -> list[Arrow]:
-    return [
-        (before.value, entry.to.value, event.value)
+    found = (
+        (before.state.value, entry.state.value, event.value)
         for (before, event), entry in STEPS.items()
         if isinstance(entry, Move) and people is (event in BY_PEOPLE)
-    ]
+    )
+    return list(dict.fromkeys(found))
 
 
 def _step_lines() -> list[str]:

@@ -5,20 +5,22 @@ from dataclasses import replace
 import pytest
 
 from roundsman.definition.workflow import Retry, Undo
-from roundsman.engine.decision import DecisionBuilder
+from roundsman.engine.decision import DecisionBuilder, StepChanges
 from roundsman.engine.due import START_WITHIN
 from roundsman.engine.request_deadlines import PATIENCE
 from roundsman.engine.transitions import StepEvent, TaskEvent
 from roundsman.errors import NoTransition
 from roundsman.model.events import InspectAt
 from roundsman.model.instants import SECOND
-from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.states import UNDER_WAY, ProcessState, TaskState
+from roundsman.model.states import Situation as S
 from roundsman.model.task import Effect, StepError, StepRecord, Termination
 from tests.support.coping_stories import FENCED, SLOW, routed
 from tests.support.fan_out_stories import FENCED as FENCED_ITEM
 from tests.support.fan_out_stories import one_is_left_out, picking
 from tests.support.machine_world import T0, World, plan, step
 from tests.support.operator_stories import archived, heard_late, undone
+from tests.support.situations import RECORDS
 
 P = ProcessState
 
@@ -33,7 +35,7 @@ def builder(**records: StepRecord) -> DecisionBuilder:
 
 
 def test_an_event_that_changes_nothing_moves_no_step() -> None:
-    with pytest.raises(TypeError, match="changes nothing about a Processed step"):
+    with pytest.raises(TypeError, match="changes nothing about a step processed"):
         builder(a=StepRecord(process_state=P.PROCESSED)).move("a", StepEvent.STALE)
 
 
@@ -197,40 +199,57 @@ def test_an_action_that_is_asked_for_twice_is_asked_for_once() -> None:
 
 # --- what an event keeps --------------------------------------------------------------------------
 
-PARKED = StepRecord(
-    process_state=P.PENDING, held_since=T0, uncounted_calls=3, heartbeat_by=T0, heard_at=T0
-)
+READY: StepChanges = {"not_before": None, "complete_by": T0 + SECOND}
 
 
 @pytest.mark.parametrize(
-    ("state", "event", "kept"),
+    ("situation", "event", "changes", "kept"),
     [
-        (P.PENDING, StepEvent.HELD, "held calls"),
-        (P.PENDING, StepEvent.UNCLAIMED, "held calls"),
-        (P.PENDING, StepEvent.RETRY_DUE, "held calls"),
-        (P.PENDING, StepEvent.CLAIMED, "calls"),
-        (P.PENDING, StepEvent.RESOLVED_NOT_DONE, "held"),
-        (P.PENDING, StepEvent.SUCCEEDED, ""),
-        (P.PENDING, StepEvent.CONDITION_FALSE, ""),
-        (P.PROCESSING, StepEvent.UNREAD, "calls"),
-        (P.PROCESSING, StepEvent.EXTENDED, "calls heard"),
-        (P.PROCESSING, StepEvent.PROGRESSED, "heard"),
-        (P.PROCESSING, StepEvent.WAITS_FOR_CALLBACK, "heard"),
-        (P.PROCESSING, StepEvent.OUT_OF_TIME, ""),
-        (P.PROCESSING, StepEvent.OVERDUE, ""),
-        (P.PROCESSING, StepEvent.FAILED, ""),
+        (S.PARKED, StepEvent.HELD, {}, "calls series held"),
+        (S.PARKED, StepEvent.UNCLAIMED, READY, "calls series held"),
+        (S.PARKED, StepEvent.RETRY_DUE, READY, "calls series held"),
+        (S.PARKED, StepEvent.RESOLVED_NOT_DONE, READY, "held"),
+        (S.PARKED, StepEvent.CLAIMED, {}, "calls series"),
+        (S.PARKED, StepEvent.SUCCEEDED, {}, ""),
+        (S.PARKED, StepEvent.UNDO_BEGUN, {"not_before": None}, ""),
+        (S.READY, StepEvent.CONDITION_FALSE, {}, ""),
+        (S.AT_AGENT, StepEvent.UNREAD, READY, "calls series"),
+        (S.AT_AGENT, StepEvent.EXTENDED, {}, "calls series attempt"),
+        (S.AT_AGENT, StepEvent.PROGRESSED, {}, "series attempt"),
+        (S.AT_AGENT, StepEvent.WAITS_FOR_CALLBACK, {"waiting": True}, "attempt"),
+        (S.AWAITS_CALLBACK, StepEvent.REMINDER_DUE, {}, "attempt"),
+        (S.AT_AGENT, StepEvent.OUT_OF_TIME, READY, "series"),
+        (S.AT_AGENT, StepEvent.OVERDUE, READY, "series"),
+        (S.AT_AGENT, StepEvent.FAILED, {"not_before": T0}, "series"),
+        (S.AT_AGENT, StepEvent.EXHAUSTED, {}, "series"),
+        (S.AT_AGENT, StepEvent.REFUSED, {}, ""),
+        (S.UNDO_PARKED, StepEvent.HELD, {}, "calls series held"),
+        (S.UNDO_PARKED, StepEvent.BEGINS_ANEW, {**READY, "locked_by": None}, ""),
     ],
 )
-def test_an_event_keeps_of_a_wait_and_of_an_attempt_what_goes_on(
-    state: ProcessState, event: StepEvent, kept: str
+def test_an_event_keeps_of_a_wait_of_an_attempt_and_of_the_counts_what_goes_on(
+    situation: S, event: StepEvent, changes: StepChanges, kept: str
 ) -> None:
-    decision = builder(a=replace(PARKED, process_state=state, waiting=True))
-    decision.move("a", event)
+    made = replace(
+        RECORDS[situation],
+        started_at=T0,
+        uncounted_calls=3,
+        retry_until=T0 + SECOND,
+        unexpected_since=T0,
+        waits=2,
+    )
+    if situation in UNDER_WAY:
+        made = replace(made, heartbeat_by=T0, heard_at=T0)
+    decision = builder(a=made)
+    decision.move("a", event, **changes)
     record = decision.step("a")
     assert (record.held_since == T0) is ("held" in kept)
     assert (record.uncounted_calls == 3) is ("calls" in kept)
-    heard = (record.heartbeat_by, record.heard_at, record.waiting)
-    assert heard == ((T0, T0, True) if "heard" in kept else (None, None, False))
+    series = (record.retry_until is not None, record.unexpected_since, record.waits)
+    assert series == ((True, T0, 2) if "series" in kept else (False, None, 0))
+    heard = (record.heartbeat_by, record.heard_at)
+    assert heard == ((T0, T0) if "attempt" in kept else (None, None))
+    assert record.waiting is (record.situation is S.AWAITS_CALLBACK)
 
 
 # --- the task -------------------------------------------------------------------------------------

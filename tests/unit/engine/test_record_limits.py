@@ -79,7 +79,7 @@ def test_a_short_error_is_of_the_same_failure_group_as_the_whole_one() -> None:
         task = replace(world.task, steps={**old, "last": StepRecord(started_at=T0)})
         decision = DecisionBuilder(task, T0, world.plan)
         decision.move("last", StepEvent.CLAIMED)
-        decision.move("last", StepEvent.FAILED, error=error, unexpected_since=T0)
+        decision.requeue("last", StepEvent.RESTORED, error=error, unexpected_since=T0)
         found = decision.build(world.plan, TaskEvent.REPLIED).task
         stored = found.step("last").error
         assert stored is not None

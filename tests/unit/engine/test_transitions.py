@@ -13,6 +13,8 @@ from roundsman.engine import transitions
 from roundsman.engine.decision import DecisionBuilder
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.engine.transitions import (
+    MOVES,
+    STALE,
     STEPS,
     TASKS,
     MayBecome,
@@ -43,8 +45,7 @@ from roundsman.model.events import (
 )
 from roundsman.model.instants import SECOND
 from roundsman.model.json import Json
-from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import StepRecord
+from roundsman.model.states import ProcessState, Situation, TaskState
 from tests.support.coping_stories import COPING_STORIES
 from tests.support.ended_wait_stories import ENDED_WAIT_STORIES
 from tests.support.erased_stories import ERASED_STORIES
@@ -52,6 +53,7 @@ from tests.support.fan_out_stories import FAN_OUT_STORIES
 from tests.support.machine_world import REPLY_TO, T0, World, plan, reached, step
 from tests.support.operator_stories import extended, heard_late
 from tests.support.restored_stories import RESTORED_STORIES
+from tests.support.situations import RECORDS
 from tests.support.undo_stories import UNDO_STORIES
 
 ONCE = Retry(max_attempts=1)
@@ -271,33 +273,49 @@ def test_every_entry_of_the_task_table_is_reached_and_nothing_else() -> None:
 def test_every_entry_of_the_step_table_is_reached_and_nothing_else(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    looked_up: set[tuple[ProcessState, StepEvent]] = set()
+    looked_up: set[tuple[Situation, StepEvent]] = set()
 
-    def recording(state: ProcessState, event: StepEvent) -> object:
-        looked_up.add((state, event))
-        return step_transition(state, event)
+    def recording(situation: Situation, event: StepEvent) -> object:
+        looked_up.add((situation, event))
+        return step_transition(situation, event)
 
     monkeypatch.setattr(building, "step_transition", recording)
     for story in STORIES:
         story()
-    assert looked_up == set(STEPS)
+    assert looked_up <= set(STEPS)
+    rows = [(befores, event) for event, befores, _, _ in MOVES]
+    rows += [(befores, StepEvent.STALE) for befores, _ in STALE]
+    never = [row for row in rows if looked_up.isdisjoint(product(row[0], [row[1]]))]
+    assert never == []
 
 
-MISSING_STEPS = sorted(set(product(ProcessState, StepEvent)) - set(STEPS))
+MISSING_STEPS = sorted(set(product(Situation, StepEvent)) - set(STEPS))
 
 
-@pytest.mark.parametrize(("state", "event"), MISSING_STEPS)
+def test_a_step_is_in_the_situation_that_its_record_says() -> None:
+    assert {situation: record.situation for situation, record in RECORDS.items()} == {
+        situation: situation for situation in Situation
+    }
+
+
+@pytest.mark.parametrize(("situation", "event"), MISSING_STEPS)
 def test_a_step_pair_that_is_not_in_the_table_is_refused_and_changes_nothing(
-    state: ProcessState, event: StepEvent
+    situation: Situation, event: StepEvent
 ) -> None:
     world = one()
-    task = replace(world.task, steps={"a": StepRecord(process_state=state)})
+    task = replace(world.task, steps={"a": RECORDS[situation]})
     written = DecisionBuilder(task, T0)
-    with pytest.raises(
-        NoTransition, match=f"no entry for a step that is {state} and .*{event.value}"
-    ):
+    with pytest.raises(NoTransition, match=f"no entry for a step {situation} and .*{event.value}"):
         written.move("a", event, failure_count=7)
-    assert written.steps == task.steps == {"a": StepRecord(process_state=state)}
+    assert written.steps == task.steps == {"a": RECORDS[situation]}
+
+
+def test_a_situation_that_the_table_does_not_list_is_refused_and_changes_nothing() -> None:
+    task = replace(one().task, steps={"a": RECORDS[Situation.AT_AGENT]})
+    written = DecisionBuilder(task, T0)
+    with pytest.raises(NoTransition, match="may not change a step from at its agent to not begun"):
+        written.move("a", StepEvent.FAILED)
+    assert written.steps == task.steps
 
 
 def events(world: World) -> dict[TaskEvent, Event]:

@@ -18,7 +18,7 @@ def test_every_entry_that_changes_something_is_drawn() -> None:
             assert (f"{before.value} --> {state.value}", event.value) in drawn
     for (step, happened), move in STEPS.items():
         if isinstance(move, Move):
-            assert (f"{step.value} --> {move.to.value}", happened.value) in drawn
+            assert (f"{step.state.value} --> {move.state.value}", happened.value) in drawn
     assert ("Processing --> Processed", StepEvent.SUCCEEDED.value) in drawn
     assert ("Scheduled --> Pending", TaskEvent.INSPECT.value) in drawn
     assert ("[*] --> Pending", "") in drawn

@@ -239,6 +239,7 @@ def _undo_elsewhere(context: DecisionContext, step: StepPlan, record: StepRecord
         StepEvent.UNDONE_HERE,
         agent=stored_agent_name(step, agent),
         tried=record.tried[:-1],
+        held_since=None,
         failure_count=0,
         outcome_unknown=True,
         error=None,

@@ -18,9 +18,11 @@ from roundsman.engine.effects import (
 from roundsman.engine.history import seq
 from roundsman.engine.request_deadlines import ends_at
 from roundsman.engine.transitions import (
+    Counts,
     Move,
     StepEvent,
     TaskEvent,
+    check_step_move,
     check_task_move,
     live_state,
     step_transition,
@@ -48,7 +50,15 @@ from roundsman.model.record_limits import (
     cut,
 )
 from roundsman.model.scheduler_queues import NOTHING_KNOWN, SchedulerQueues
-from roundsman.model.states import DONE, END_STATES, ProcessState, TaskState
+from roundsman.model.states import (
+    DONE,
+    END_STATES,
+    IDLE,
+    UNDO_IDLE,
+    ProcessState,
+    Situation,
+    TaskState,
+)
 from roundsman.model.task import (
     PERFORM,
     UNDO,
@@ -113,66 +123,11 @@ class StepChanges(TypedDict, total=False):
     read_past_at: int | None
 
 
-KEEPS_HELD_SINCE = frozenset(
-    {
-        StepEvent.HELD,
-        StepEvent.UNCLAIMED,
-        StepEvent.RETRY_DUE,
-        StepEvent.RESOLVED_NOT_DONE,
-    }
-)
-"""Events that neither claim nor settle a step. They keep `held_since`: a parked step has waited
-since then."""
-
-KEEPS_UNCOUNTED_CALLS = frozenset(
-    {
-        StepEvent.HELD,
-        StepEvent.UNCLAIMED,
-        StepEvent.RETRY_DUE,
-        StepEvent.CLAIMED,
-        StepEvent.UNREAD,
-        StepEvent.EXTENDED,
-    }
-)
-"""Events that do not reset `uncounted_calls`."""
-
-KEEPS_HEARTBEAT = frozenset(
-    {
-        StepEvent.PROGRESSED,
-        StepEvent.WAITS_FOR_CALLBACK,
-        StepEvent.REMINDER_DUE,
-        StepEvent.EXTENDED,
-    }
-)
-"""Events within an attempt. Any other event clears `heartbeat_by`, `heard_at` and `waiting`, and
-ends the reminders."""
-
 WAIT_ENDED = "WaitEnded"
 """The error type of a step whose wait for a callback was ended."""
 
 NO_ANSWER_COMES = frozenset({ProcessState.PENDING, ProcessState.PROCESSED})
 """The states in which the ended wait of a step is over: it begins anew, or was answered."""
-
-KEEPS_PATIENCE = frozenset(
-    {
-        StepEvent.CLAIMED,
-        StepEvent.HELD,
-        StepEvent.UNCLAIMED,
-        StepEvent.RETRY_DUE,
-        StepEvent.PROGRESSED,
-        StepEvent.EXTENDED,
-        StepEvent.FAILED,
-        StepEvent.OVERDUE,
-        StepEvent.UNREAD,
-        StepEvent.OUT_OF_TIME,
-        StepEvent.RESTORED,
-        StepEvent.WAITS_ON,
-        StepEvent.EXHAUSTED,
-        StepEvent.HAPPENED,
-    }
-)
-"""Events of one series of attempts. Any other event ends it and clears `retry_until`,
-`unexpected_since` and `waits`: the next failure begins a new series."""
 
 NOT_COUNTED = frozenset(
     {StepEvent.HELD, StepEvent.UNREAD, StepEvent.OUT_OF_TIME, StepEvent.RESTORED}
@@ -229,35 +184,38 @@ class DecisionBuilder:
         Raises TypeError if, by the table, the event changes nothing.
         """
         record = self.step(name)
-        transition = step_transition(record.process_state, event)
+        transition = step_transition(record.situation, event)
         if not isinstance(transition, Move):
-            raise TypeError(f"{event.value!r} changes nothing about a {record.process_state} step")
-        undone_on = transition.to is record.process_state is ProcessState.UNDOING
+            raise TypeError(f"{event.value!r} changes nothing about a step {record.situation}")
+        undone_on = transition.state is record.process_state is ProcessState.UNDOING
         if undone_on and record.after_undo is AfterUndo.SKIPPED:
             changes.pop("error", None)  # keep the error for which the item is left out
-        if event not in KEEPS_HELD_SINCE:
-            changes.setdefault("held_since", None)
-        if event not in KEEPS_UNCOUNTED_CALLS:
+        waits_on = _is_idle(record.situation) and _is_idle(transition.to[0])
+        if not (waits_on and transition.state is record.process_state):
+            changes.setdefault("held_since", None)  # a parked step waits until it is claimed
+        if transition.counts is not Counts.GO_ON:
             changes.setdefault("uncounted_calls", 0)
-        if event not in KEEPS_PATIENCE:
+        if transition.counts is Counts.BEGIN_ANEW:
             changes |= {"retry_until": None, "unexpected_since": None, "waits": 0}
         elif record.retry_until is not None:
             excused = self._excused_time(record, event)
             changes.setdefault("retry_until", record.retry_until + excused)
         if record.process_state is ProcessState.PENDING:
             changes.setdefault("complete_by", None)  # that of a pending step is no request's end
-        if transition.to in NO_ANSWER_COMES:
+        if transition.state in NO_ANSWER_COMES:
             changes.setdefault("wait_ended_at", None)
         changes.setdefault("late_since", None)
         changes.setdefault("read_past_at", None)
-        if event not in KEEPS_HEARTBEAT:
+        if not transition.under_way:  # an attempt that ends leaves nothing
             changes.setdefault("heartbeat_by", None)
             changes.setdefault("heard_at", None)
             changes.setdefault("waiting", False)
             changes.setdefault("remind_every", 0)
             changes.setdefault("remind_at", None)
             changes.setdefault("reminded_by", None)
-        self.steps[name] = replace(record, process_state=transition.to, **changes)
+        moved = replace(record, process_state=transition.state, **changes)
+        check_step_move(record.situation, event, moved.situation)
+        self.steps[name] = moved
 
     def _excused_time(self, record: StepRecord, event: StepEvent) -> int:
         """The time in ms, up to this event, in which the step could not be attempted.
@@ -274,7 +232,7 @@ class DecisionBuilder:
 
     def stale(self, name: str) -> str:
         """Why a late or repeated reply changes nothing."""
-        transition = step_transition(self.step(name).process_state, StepEvent.STALE)
+        transition = step_transition(self.step(name).situation, StepEvent.STALE)
         return "" if isinstance(transition, Move) else transition.why
 
     def requeue(
@@ -290,15 +248,13 @@ class DecisionBuilder:
         The step has no lock and no wait. Its complete-by is the time by which it should be started:
         `within` ms from now.
         """
-        acts_until = self.acts_until(name)
+        changes |= {
+            "locked_by": None,
+            "not_before": None,
+            "complete_by": self.start_by(self.now, within),
+            "acts_until": self.acts_until(name),
+        }
         self.move(name, event, **changes)
-        self.steps[name] = replace(
-            self.steps[name],
-            locked_by=None,
-            not_before=None,
-            complete_by=self.start_by(self.now, within),
-            acts_until=acts_until,
-        )
 
     def acts_until(self, name: str) -> int | None:
         """When the last request to perform this step loses its right to act (epoch ms).
@@ -342,7 +298,7 @@ class DecisionBuilder:
     def begin_anew(self, name: str) -> None:
         """Reset the step as if it had never started, but keep its round: used keys stay used."""
         record = self.step(name)
-        step_transition(record.process_state, StepEvent.BEGUN_ANEW)
+        step_transition(record.situation, StepEvent.BEGUN_ANEW)
         if record.started_at is not None or record.tried:
             self.steps[name] = StepRecord(round=record.round + 1)
         elif record.round > 1:
@@ -638,6 +594,10 @@ class DecisionBuilder:
             if ends in STATUSES:
                 found.append(owed("status", STATUSES[ends], why))
         return tuple(found)
+
+
+def _is_idle(situation: Situation) -> bool:
+    return situation in IDLE or situation in UNDO_IDLE
 
 
 def _fitting_ending(ending: Termination | None) -> Termination | None:

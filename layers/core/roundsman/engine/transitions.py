@@ -1,7 +1,7 @@
 """The transition tables: the only place where a state follows from a state and an event.
 
-A task is a set of steps, and each step moves through the states of the pattern on its own. For each
-state and each event of a step, STEPS has the next state, or the reason why nothing changes. The
+A task is a set of steps, and each step moves through its situations on its own. For each situation
+and each event of a step, STEPS has the next situations, or the reason why nothing changes. The
 state of the task is derived from its steps after each decision (`live_state`), and TASKS lists the
 states that each event may lead to. A pair that is missing, or a derived state that TASKS does not
 list, is a defect and raises NoTransition. So an event that comes twice or too late is an entry with
@@ -9,12 +9,15 @@ a reason here, and not an `if` elsewhere. ERASED_TASKS replaces TASKS for a task
 erased. The diagrams in the documentation are drawn from these tables.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final, Literal
 
 from roundsman.errors import NoTransition
+from roundsman.model.states import BUSY, IDLE, UNDER_WAY, UNDO_IDLE
 from roundsman.model.states import ProcessState as P
+from roundsman.model.states import Situation as S
 from roundsman.model.states import TaskState as T
 
 
@@ -55,11 +58,34 @@ class StepEvent(StrEnum):
     STALE = "late or repeated reply"
 
 
+class Counts(StrEnum):
+    """What becomes of what a step counts in a row."""
+
+    GO_ON = "go on"
+    """Nothing was learnt about the service: all counts go on."""
+    CALLS_END = "calls end"
+    """The service did something: calls that found it down are counted anew (`uncounted_calls`)."""
+    BEGIN_ANEW = "begin anew"
+    """The series of attempts ends as well: the next failure begins a new one, with a new time
+    limit (`retry_until`, `unexpected_since`, `waits`)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Move:
-    """The step changes to this state."""
+    """The step changes to one of these situations; which one follows from the event's times."""
 
-    to: P
+    to: tuple[S, ...]
+    counts: Counts
+
+    @property
+    def state(self) -> P:
+        """The state of the pattern that all of these situations belong to."""
+        return self.to[0].state
+
+    @property
+    def under_way(self) -> bool:
+        """Whether an attempt is under way in all of these situations; if not, in none."""
+        return self.to[0] in UNDER_WAY
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,88 +95,100 @@ class Stay:
     why: str
 
 
-STEPS: Mapping[tuple[P, StepEvent], Move | Stay] = {
-    (P.PENDING, StepEvent.CLAIMED): Move(P.PROCESSING),
-    (P.PENDING, StepEvent.HELD): Move(P.PENDING),
-    (P.PENDING, StepEvent.CONDITION_FALSE): Move(P.SKIPPED),
-    (P.PENDING, StepEvent.CONDITION_FAILED): Move(P.ERROR),
-    (P.PENDING, StepEvent.NO_ITEMS): Move(P.SKIPPED),
-    (P.PENDING, StepEvent.UNCLAIMED): Move(P.PENDING),
-    (P.PENDING, StepEvent.RETRY_DUE): Move(P.PENDING),
+_ANY_UNDO = (*UNDO_IDLE, S.UNDO_AT_AGENT)
+_UNDO_BEGINS = (S.UNDO_READY, S.UNDO_WAITS)
+_SAME: Final = "the same"
+
+MOVES: Sequence[tuple[StepEvent, tuple[S, ...], tuple[S, ...] | Literal["the same"], Counts]] = (
+    # Perform: to its agent, or not at all.
+    (StepEvent.CLAIMED, IDLE, (S.AT_AGENT,), Counts.GO_ON),
+    (StepEvent.HELD, IDLE, (S.PARKED,), Counts.GO_ON),
+    (StepEvent.CONDITION_FALSE, (S.NOT_BEGUN, S.READY), (S.SKIPPED,), Counts.BEGIN_ANEW),
+    (StepEvent.CONDITION_FAILED, (S.NOT_BEGUN, S.READY), (S.FAILED,), Counts.BEGIN_ANEW),
+    (StepEvent.NO_ITEMS, IDLE, (S.SKIPPED,), Counts.BEGIN_ANEW),
+    (StepEvent.UNCLAIMED, IDLE, (S.READY,), Counts.GO_ON),
+    (StepEvent.RETRY_DUE, (S.WAITS, S.PARKED), (S.READY,), Counts.GO_ON),
     # An earlier attempt succeeded: the same effect under the same key.
-    (P.PENDING, StepEvent.SUCCEEDED): Move(P.PROCESSED),
+    (StepEvent.SUCCEEDED, IDLE, (S.PROCESSED,), Counts.BEGIN_ANEW),
     # An earlier attempt's result is too large (its effect stands), or its callback failed.
-    (P.PENDING, StepEvent.REFUSED): Move(P.ERROR),
-    (P.PENDING, StepEvent.STALE): Stay("no attempt is under way"),
-    (P.PROCESSING, StepEvent.PROGRESSED): Move(P.PROCESSING),
-    (P.PROCESSING, StepEvent.WAITS_FOR_CALLBACK): Move(P.PROCESSING),
-    (P.PROCESSING, StepEvent.REMINDER_DUE): Move(P.PROCESSING),
-    (P.PROCESSING, StepEvent.HELD): Move(P.PENDING),
-    (P.PROCESSING, StepEvent.SUCCEEDED): Move(P.PROCESSED),
-    (P.PROCESSING, StepEvent.FAILED): Move(P.PENDING),
-    (P.PROCESSING, StepEvent.OVERDUE): Move(P.PENDING),
-    (P.PROCESSING, StepEvent.UNREAD): Move(P.PENDING),
-    (P.PROCESSING, StepEvent.OUT_OF_TIME): Move(P.PENDING),
-    (P.PROCESSING, StepEvent.WAITS_ON): Move(P.PENDING),
-    (P.PROCESSING, StepEvent.EXHAUSTED): Move(P.ERROR),
-    (P.PROCESSING, StepEvent.REFUSED): Move(P.ERROR),
+    (StepEvent.REFUSED, IDLE, (S.FAILED,), Counts.BEGIN_ANEW),
+    # At its agent.
+    (StepEvent.PROGRESSED, (S.AT_AGENT,), _SAME, Counts.CALLS_END),
+    (StepEvent.WAITS_FOR_CALLBACK, (S.AT_AGENT,), (S.AWAITS_CALLBACK,), Counts.BEGIN_ANEW),
+    (StepEvent.REMINDER_DUE, (S.AWAITS_CALLBACK,), _SAME, Counts.BEGIN_ANEW),
+    # Ready: another of its agents takes it, or the task is ending and it is not attempted again.
+    (StepEvent.HELD, (S.AT_AGENT,), (S.PARKED, S.READY), Counts.GO_ON),
+    (StepEvent.SUCCEEDED, BUSY, (S.PROCESSED,), Counts.BEGIN_ANEW),
+    (StepEvent.FAILED, BUSY, (S.WAITS,), Counts.CALLS_END),
+    (StepEvent.OVERDUE, BUSY, (S.READY, S.WAITS), Counts.CALLS_END),
+    (StepEvent.UNREAD, BUSY, (S.READY,), Counts.GO_ON),
+    (StepEvent.OUT_OF_TIME, BUSY, (S.READY,), Counts.CALLS_END),
+    (StepEvent.WAITS_ON, BUSY, (S.WAITS,), Counts.CALLS_END),
+    (StepEvent.EXHAUSTED, BUSY, (S.FAILED,), Counts.CALLS_END),
+    (StepEvent.REFUSED, BUSY, (S.FAILED,), Counts.BEGIN_ANEW),
     # The task is ending, and nothing has to wait for the answer.
-    (P.PROCESSING, StepEvent.WAIT_ENDED): Move(P.ERROR),
-    (P.PROCESSING, StepEvent.STALE): Stay("a later attempt is under way"),
-    (P.PROCESSED, StepEvent.STALE): Stay("the step is done already"),
+    (StepEvent.WAIT_ENDED, (S.AWAITS_CALLBACK,), (S.FAILED,), Counts.BEGIN_ANEW),
     # A copy of a failed request has succeeded: the step stays failed, and its effect stands.
-    (P.ERROR, StepEvent.HAPPENED): Move(P.ERROR),
+    (StepEvent.HAPPENED, (S.FAILED,), _SAME, Counts.CALLS_END),
     # The answer to a wait that was ended: a resubmitted task does not ask again.
-    (P.ERROR, StepEvent.SUCCEEDED): Move(P.PROCESSED),
-    (P.ERROR, StepEvent.STALE): Stay("the step has failed already"),
-    (P.SKIPPED, StepEvent.STALE): Stay("the step was skipped"),
+    (StepEvent.SUCCEEDED, (S.FAILED,), (S.PROCESSED,), Counts.BEGIN_ANEW),
     # Undo: of every step that was ever claimed, with attempts like those of a perform.
-    (P.PENDING, StepEvent.UNDO_BEGUN): Move(P.UNDOING),
-    (P.PROCESSED, StepEvent.UNDO_BEGUN): Move(P.UNDOING),
-    (P.ERROR, StepEvent.UNDO_BEGUN): Move(P.UNDOING),
-    (P.UNDOING, StepEvent.CLAIMED): Move(P.UNDOING),
-    (P.UNDOING, StepEvent.HELD): Move(P.UNDOING),
-    (P.UNDOING, StepEvent.UNCLAIMED): Move(P.UNDOING),
-    (P.UNDOING, StepEvent.RETRY_DUE): Move(P.UNDOING),
-    (P.UNDOING, StepEvent.SUCCEEDED): Move(P.UNDONE),
-    (P.UNDOING, StepEvent.FAILED): Move(P.UNDOING),
-    (P.UNDOING, StepEvent.OVERDUE): Move(P.UNDOING),
-    (P.UNDOING, StepEvent.UNREAD): Move(P.UNDOING),
-    (P.UNDOING, StepEvent.OUT_OF_TIME): Move(P.UNDOING),
-    (P.UNDOING, StepEvent.EXHAUSTED): Move(P.UNDO_ERROR),
-    (P.UNDOING, StepEvent.REFUSED): Move(P.UNDO_ERROR),
-    (P.UNDOING, StepEvent.STALE): Stay("the step is being undone"),
-    (P.UNDONE, StepEvent.STALE): Stay("the step is undone"),
-    (P.UNDO_ERROR, StepEvent.STALE): Stay("the step's undo has failed already"),
+    (StepEvent.UNDO_BEGUN, (*IDLE, S.PROCESSED, S.FAILED), _UNDO_BEGINS, Counts.BEGIN_ANEW),
+    (StepEvent.CLAIMED, UNDO_IDLE, (S.UNDO_AT_AGENT,), Counts.GO_ON),
+    (StepEvent.HELD, _ANY_UNDO, (S.UNDO_PARKED,), Counts.GO_ON),
+    (StepEvent.UNCLAIMED, UNDO_IDLE, (S.UNDO_READY,), Counts.GO_ON),
+    (StepEvent.RETRY_DUE, (S.UNDO_WAITS, S.UNDO_PARKED), (S.UNDO_READY,), Counts.GO_ON),
+    (StepEvent.SUCCEEDED, _ANY_UNDO, (S.UNDONE,), Counts.BEGIN_ANEW),
+    (StepEvent.REFUSED, _ANY_UNDO, (S.UNDO_FAILED,), Counts.BEGIN_ANEW),
+    (StepEvent.FAILED, (S.UNDO_AT_AGENT,), (S.UNDO_WAITS,), Counts.CALLS_END),
+    (StepEvent.OVERDUE, (S.UNDO_AT_AGENT,), (S.UNDO_READY, S.UNDO_WAITS), Counts.CALLS_END),
+    (StepEvent.UNREAD, (S.UNDO_AT_AGENT,), (S.UNDO_READY,), Counts.GO_ON),
+    (StepEvent.OUT_OF_TIME, (S.UNDO_AT_AGENT,), (S.UNDO_READY,), Counts.CALLS_END),
+    (StepEvent.EXHAUSTED, (S.UNDO_AT_AGENT,), (S.UNDO_FAILED,), Counts.CALLS_END),
     # Several agents: a step is finished at one before another may act, and undone at each.
-    (P.PROCESSING, StepEvent.SETTLING): Move(P.UNDOING),
-    (P.UNDOING, StepEvent.BEGINS_ANEW): Move(P.PENDING),
-    (P.UNDO_ERROR, StepEvent.BEGINS_ANEW): Move(P.PENDING),
-    (P.UNDOING, StepEvent.UNDONE_HERE): Move(P.UNDOING),
-    (P.UNDO_ERROR, StepEvent.UNDONE_HERE): Move(P.UNDOING),
+    (StepEvent.SETTLING, BUSY, _UNDO_BEGINS, Counts.BEGIN_ANEW),
+    (StepEvent.BEGINS_ANEW, (*_ANY_UNDO, S.UNDO_FAILED), (S.READY,), Counts.BEGIN_ANEW),
+    (StepEvent.UNDONE_HERE, (*_ANY_UNDO, S.UNDO_FAILED), (S.UNDO_READY,), Counts.BEGIN_ANEW),
     # A tolerated item of a fan-out: its effect is undone, or there is no undo to make.
-    (P.ERROR, StepEvent.LEFT_OUT): Move(P.SKIPPED),
-    (P.UNDONE, StepEvent.LEFT_OUT): Move(P.SKIPPED),
+    (StepEvent.LEFT_OUT, (S.FAILED, S.UNDONE), (S.SKIPPED,), Counts.BEGIN_ANEW),
     # Commands of operators.
-    (P.ERROR, StepEvent.RESUBMITTED): Move(P.PENDING),
-    (P.UNDO_ERROR, StepEvent.RESUBMITTED): Move(P.UNDOING),
-    (P.PROCESSING, StepEvent.EXTENDED): Move(P.PROCESSING),
-    (P.UNDOING, StepEvent.EXTENDED): Move(P.UNDOING),
-    (P.PROCESSING, StepEvent.RESTORED): Move(P.PENDING),
-    (P.UNDOING, StepEvent.RESTORED): Move(P.UNDOING),
-    (P.PENDING, StepEvent.RESOLVED_DONE): Move(P.PROCESSED),
-    (P.PROCESSING, StepEvent.RESOLVED_DONE): Move(P.PROCESSED),
-    (P.ERROR, StepEvent.RESOLVED_DONE): Move(P.PROCESSED),
-    (P.UNDOING, StepEvent.RESOLVED_DONE): Move(P.UNDONE),
-    (P.UNDO_ERROR, StepEvent.RESOLVED_DONE): Move(P.UNDONE),
-    (P.PENDING, StepEvent.RESOLVED_NOT_DONE): Move(P.PENDING),
-    (P.PROCESSING, StepEvent.RESOLVED_NOT_DONE): Move(P.PENDING),
-    (P.ERROR, StepEvent.RESOLVED_NOT_DONE): Move(P.PENDING),
-    (P.PENDING, StepEvent.BEGUN_ANEW): Move(P.PENDING),
-    (P.PROCESSED, StepEvent.BEGUN_ANEW): Move(P.PENDING),
-    (P.SKIPPED, StepEvent.BEGUN_ANEW): Move(P.PENDING),
-    (P.ERROR, StepEvent.BEGUN_ANEW): Move(P.PENDING),
-    (P.UNDONE, StepEvent.BEGUN_ANEW): Move(P.PENDING),
+    (StepEvent.RESUBMITTED, (S.FAILED,), (S.READY,), Counts.BEGIN_ANEW),
+    (StepEvent.RESUBMITTED, (S.UNDO_FAILED,), (S.UNDO_READY,), Counts.BEGIN_ANEW),
+    (StepEvent.EXTENDED, (*BUSY, S.UNDO_AT_AGENT), _SAME, Counts.GO_ON),
+    (StepEvent.RESTORED, BUSY, (S.READY,), Counts.CALLS_END),
+    (StepEvent.RESTORED, (S.UNDO_AT_AGENT,), (S.UNDO_READY,), Counts.CALLS_END),
+    (StepEvent.RESOLVED_DONE, (*IDLE, *BUSY, S.FAILED), (S.PROCESSED,), Counts.BEGIN_ANEW),
+    (StepEvent.RESOLVED_DONE, (*_ANY_UNDO, S.UNDO_FAILED), (S.UNDONE,), Counts.BEGIN_ANEW),
+    (StepEvent.RESOLVED_NOT_DONE, (*IDLE, *BUSY, S.FAILED), (S.READY,), Counts.BEGIN_ANEW),
+    (
+        StepEvent.BEGUN_ANEW,
+        (*IDLE, S.PROCESSED, S.SKIPPED, S.FAILED, S.UNDONE),
+        (S.NOT_BEGUN,),
+        Counts.BEGIN_ANEW,
+    ),
+)
+"""What happens to a step: the event, the situations in which it may happen, the situations of which
+the step gets one, and what becomes of what it counts."""
+
+STALE: Sequence[tuple[tuple[S, ...], str]] = (
+    (IDLE, "no attempt is under way"),
+    (BUSY, "a later attempt is under way"),
+    ((S.PROCESSED,), "the step is done already"),
+    ((S.FAILED,), "the step has failed already"),
+    ((S.SKIPPED,), "the step was skipped"),
+    (_ANY_UNDO, "the step is being undone"),
+    ((S.UNDONE,), "the step is undone"),
+    ((S.UNDO_FAILED,), "the step's undo has failed already"),
+)
+"""Why a late or repeated reply changes nothing, by situation."""
+
+STEPS: Mapping[tuple[S, StepEvent], Move | Stay] = {
+    **{
+        (before, event): Move((before,) if to == _SAME else to, counts)
+        for event, befores, to, counts in MOVES
+        for before in befores
+    },
+    **{(before, StepEvent.STALE): Stay(why) for befores, why in STALE for before in befores},
 }
 
 
@@ -323,12 +361,19 @@ ERASED_TASKS: Mapping[TaskEvent, MayBecome | Stay | Refusal] = {
 """The entries for a task whose contents were erased, whatever its state: it stays as it is."""
 
 
-def step_transition(state: P, event: StepEvent) -> Move | Stay:
+def step_transition(situation: S, event: StepEvent) -> Move | Stay:
     """The table's entry for the event. Raises NoTransition if there is none."""
-    found = STEPS.get((state, event))
+    found = STEPS.get((situation, event))
     if found is None:
-        raise NoTransition(f"the table has no entry for a step that is {state} and {event.value!r}")
+        raise NoTransition(f"the table has no entry for a step {situation} and {event.value!r}")
     return found
+
+
+def check_step_move(before: S, event: StepEvent, after: S) -> None:
+    """Raise NoTransition if the table does not allow the event to lead from before to after."""
+    found = step_transition(before, event)
+    if not isinstance(found, Move) or after not in found.to:
+        raise NoTransition(f"{event.value!r} may not change a step from {before} to {after}")
 
 
 def task_transition(

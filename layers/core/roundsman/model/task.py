@@ -13,7 +13,7 @@ from roundsman.model.checks import LONGEST_ERROR_TYPE
 from roundsman.model.corrections import Correction, corrected
 from roundsman.model.json import Json
 from roundsman.model.record_limits import LONGEST_MESSAGE, cut
-from roundsman.model.states import DONE, END_STATES, ProcessState, TaskState
+from roundsman.model.states import DONE, END_STATES, UNDER_WAY, ProcessState, Situation, TaskState
 
 SCHEMA = 7
 """The newest record format that this code reads. It does not change a record with a higher one. The
@@ -166,11 +166,29 @@ class StepRecord:
         return self.complete_by if self.heartbeat_by is None else self.heartbeat_by
 
     @property
+    def situation(self) -> Situation:
+        """What the step does or waits for."""
+        state = self.process_state
+        if state is ProcessState.PENDING:
+            return self._idle or Situation.NOT_BEGUN
+        if state is ProcessState.PROCESSING:
+            return Situation.AWAITS_CALLBACK if self.waiting else Situation.AT_AGENT
+        if state is ProcessState.UNDOING:
+            idle = self._idle or Situation.READY
+            return Situation.UNDO_AT_AGENT if self.locked_by is not None else _OF_UNDO[idle]
+        return _AT_THE_END[state]
+
+    @property
+    def _idle(self) -> Situation | None:
+        """What a step that is not under way waits for; None if its start was not asked for."""
+        if self.not_before is not None:
+            return Situation.WAITS if self.held_since is None else Situation.PARKED
+        return None if self.complete_by is None else Situation.READY
+
+    @property
     def under_way(self) -> bool:
-        """Whether a request is under way: the step is Processing, or its undo is claimed."""
-        if self.process_state is ProcessState.UNDOING:
-            return self.locked_by is not None
-        return self.process_state is ProcessState.PROCESSING
+        """Whether an attempt is under way, of the perform or of the undo."""
+        return self.situation in UNDER_WAY
 
     @property
     def wait_was_ended(self) -> bool:
@@ -186,6 +204,19 @@ class StepRecord:
         """
         return self.process_state is ProcessState.ERROR and self.effect is Effect.NONE
 
+
+_OF_UNDO = {
+    Situation.READY: Situation.UNDO_READY,
+    Situation.WAITS: Situation.UNDO_WAITS,
+    Situation.PARKED: Situation.UNDO_PARKED,
+}
+_AT_THE_END = {
+    one.state: one
+    for one in (
+        *(Situation.PROCESSED, Situation.SKIPPED, Situation.FAILED),
+        *(Situation.UNDONE, Situation.UNDO_FAILED),
+    )
+}
 
 UNTOUCHED = StepRecord()
 
