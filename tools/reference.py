@@ -204,6 +204,7 @@ BLOCKS: Mapping[str, tuple[str, Callable[[], str]]] = {
     "parameters": ("reference/parameters.md", parameters),
     "outputs": ("reference/parameters.md", outputs),
     "state diagrams": ("reference/states.md", state_diagram.diagrams),
+    "moves of a step": ("reference/states.md", state_diagram.moves_table),
     "command": ("reference/messages.md", field_pages.command),
     "request": ("reference/messages.md", field_pages.request),
     "reply": ("reference/messages.md", field_pages.reply),

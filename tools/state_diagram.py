@@ -1,11 +1,21 @@
-"""Generates the state diagrams of docs/reference/states.md from the transition tables.
+"""Generates the diagrams and the table of docs/reference/states.md from the transition tables.
 
 `python -m tools.reference` writes them into the page.
 """
 
 from collections.abc import Iterable
 
-from roundsman.engine.transitions import STEPS, TASKS, MayBecome, Move, StepEvent, TaskEvent
+from roundsman.engine.transitions import (
+    MOVES,
+    SAME,
+    STALE,
+    STEPS,
+    TASKS,
+    MayBecome,
+    Move,
+    StepEvent,
+    TaskEvent,
+)
 from roundsman.model.states import END_STATES, ProcessState, TaskState
 
 BY_ITSELF = frozenset({TaskEvent.START, TaskEvent.REPLIED, TaskEvent.INSPECT})
@@ -45,6 +55,28 @@ def diagrams() -> str:
             *_fence(_drawn(_step_arrows(people=True))),
         ]
     )
+
+
+def moves_table() -> str:
+    """Return the table of what happens to a step, and why a late reply changes nothing."""
+    rows = [
+        f"| {event} | {_listed(befores)} | {_listed([to] if to == SAME else to)} | {counts} |"
+        for event, befores, to, counts in MOVES
+    ]
+    stale = [f"| {_listed(befores)} | {why} |" for befores, why in STALE]
+    return "\n".join(
+        [
+            *("| event | a step that is | becomes | its counts |", "| --- | --- | --- | --- |"),
+            *rows,
+            *("", f"A {StepEvent.STALE} changes nothing:", ""),
+            *("| a step that is | why |", "| --- | --- |"),
+            *stale,
+        ]
+    )
+
+
+def _listed(situations: Iterable[str]) -> str:
+    return ", ".join(situations)
 
 
 def _task_arrows(*, people: bool) -> list[Arrow]:

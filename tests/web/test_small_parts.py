@@ -61,7 +61,8 @@ def test_an_order_whose_undo_failed_says_so_and_not_why_it_was_undone() -> None:
 
 def test_many_items_of_a_fan_out_are_folded_and_those_that_failed_are_shown() -> None:
     def row(name: str, state: ProcessState) -> StepRow:
-        return StepRow(name, StepRecord(process_state=state, started_at=T0), "", "0", "", "", False)
+        record = StepRecord(process_state=state, started_at=T0)
+        return StepRow(name, record, "", "", "0", "", "", may_stand=False)
 
     done, failed, busy = ProcessState.PROCESSED, ProcessState.ERROR, ProcessState.PROCESSING
     items = [row(f"a[{place}]", busy if place < 10 else done) for place in range(30)]

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal, TypeAlias, TypedDict
 
-from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.states import ProcessState, Situation, TaskState
 from roundsman.model.task import AfterUndo, Effect, Operation
 from roundsman_console.constraints import (
     Count,
@@ -70,6 +70,8 @@ class StepDocument(TypedDict):
     agent: str | None
     """The agent of the step; null if it is not known."""
     processState: ProcessState
+    situation: Situation
+    """What the step does or waits for; it says more than its state."""
     operation: Operation
     lockedBy: str | None
     """The claim on the step; null if the step is not claimed."""

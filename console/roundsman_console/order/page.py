@@ -21,7 +21,7 @@ from roundsman_console.inspector import Inspector
 from roundsman_console.order.forms import links_of
 from roundsman_console.order.lookup import find_shown
 from roundsman_console.order.masks import mask_of
-from roundsman_console.order.step_text import agent_words, last_error, step_facts
+from roundsman_console.order.step_text import agent_words, last_error, situation_words, step_facts
 from roundsman_console.order.timeline import happenings, not_known
 from roundsman_console.order.view import (
     erased_words,
@@ -46,6 +46,8 @@ class StepRow:
 
     name: str
     record: StepRecord
+    situation: str
+    """The situation where it says more than the state."""
     agent: str
     attempts: str
     """The number of failures, with the maximum number of attempts if there is one."""
@@ -144,6 +146,7 @@ def _row(name: str, task: Task, plan: Plan | None, stands: Collection[str]) -> S
     return StepRow(
         name,
         record,
+        situation_words(record),
         agent_words(record, step) or record.agent or (step.agent if step else ""),
         f"{failures} of {most}" if record.failure_count and most else failures,
         last_error(record),

@@ -22,7 +22,7 @@ from roundsman_console.clock import now
 from roundsman_console.hints import hint, hinted_json
 from roundsman_console.order.lookup import find_shown
 from roundsman_console.order.states_text import STEP_STYLES, task_line
-from roundsman_console.order.step_text import agent_words, last_error, span, step_facts
+from roundsman_console.order.step_text import agent_words, last_error, span, step_facts, step_state
 from roundsman_console.order.view import (
     in_state,
     may_stand,
@@ -170,7 +170,7 @@ def steps_table(task: Task, plan: Plan | None, at: int) -> Table:
         record = alike[0].record
         table.add_row(
             plain(span([row.name for row in alike])),
-            plain(record.process_state, STEP_STYLES.get(record.process_state, "")),
+            plain(step_state(record), STEP_STYLES.get(record.process_state, "")),
             plain(_failures(alike[0])),
             *(plain(_together(heading, cell, alike)) for heading, cell in extra),
         )
@@ -198,7 +198,7 @@ def _alike(rows: Sequence[_Row]) -> list[list[_Row]]:
     for row in rows:
         item, record = item_place(row.name), row.record
         shown = [cell(row) for heading, cell in _SOMETIMES if heading not in _KEPT_WHOLE]
-        like = (record.process_state, record.failure_count, *shown)
+        like = (record.situation, record.failure_count, *shown)
         found.setdefault((item[0], like) if item else row.name, []).append(row)
     return [
         part

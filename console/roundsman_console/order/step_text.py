@@ -6,7 +6,7 @@ from roundsman.definition.plan import Plan, StepPlan
 from roundsman.engine.agent_holds import HELD
 from roundsman.model.holds import Hold, hold_words
 from roundsman.model.instants import format_duration, second
-from roundsman.model.states import ProcessState
+from roundsman.model.states import IDLE, UNDER_WAY, UNDO_IDLE, ProcessState, Situation
 from roundsman.model.task import (
     PERFORM,
     AfterUndo,
@@ -27,6 +27,24 @@ _NEXT = {
     AfterUndo.NEXT_AGENT: "then sent to the next agent",
     AfterUndo.NEW_KEY: "then begun under a new key",
 }
+
+
+_SAYS_NO_MORE = (Situation.NOT_BEGUN, Situation.AT_AGENT)
+"""The situations that a reader expects of a Pending and of a Processing step."""
+
+
+def situation_words(record: StepRecord) -> str:
+    """Return the situation of a step where it says more than its state; else an empty text."""
+    situation = record.situation
+    if situation in _SAYS_NO_MORE or situation not in (*IDLE, *UNDER_WAY, *UNDO_IDLE):
+        return ""
+    return situation.removeprefix("undo ")
+
+
+def step_state(record: StepRecord) -> str:
+    """Return the state of a step, with its situation where that says more: `Pending, parked`."""
+    words = situation_words(record)
+    return f"{record.process_state}, {words}" if words else record.process_state.value
 
 
 def step_facts(task: Task, plan: Plan | None, holds: Sequence[Hold], at: int) -> list[str]:

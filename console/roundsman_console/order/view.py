@@ -140,6 +140,7 @@ def _step_document(name: str, task: Task, plan: Plan | None) -> StepDocument:
         "name": name,
         "agent": record.agent or (step.agent if step else None),
         "processState": record.process_state,
+        "situation": record.situation,
         "operation": operation_of(record),
         "lockedBy": record.locked_by,
         "completeBy": _iso(record.complete_by),

@@ -174,9 +174,7 @@ def _is_finished(record: StepRecord) -> bool:
 
 def _was_evaluated(record: StepRecord) -> bool:
     """Whether the step's condition was evaluated, and is not evaluated again."""
-    waits = record.not_before is not None or record.held_since is not None
-    began = record.started_at is not None or bool(record.tried)
-    return began or waits or record.process_state is ProcessState.SKIPPED
+    return record.admitted or record.process_state is ProcessState.SKIPPED
 
 
 def _paths_read(expression: str | None) -> list[tuple[str, ...]]:

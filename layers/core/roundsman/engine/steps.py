@@ -111,9 +111,7 @@ def _condition_holds(context: DecisionContext, step: StepPlan) -> bool:
 
     A condition that cannot be evaluated fails the step.
     """
-    record = context.decision.step(step.name)
-    waited = record.not_before is not None or record.held_since is not None
-    if step.when is None or record.started_at is not None or waited or record.tried:
+    if step.when is None or context.decision.step(step.name).admitted:
         return True
     try:
         if is_true(step.when, context.input, context.decision.results()):

@@ -97,7 +97,7 @@ class Stay:
 
 _ANY_UNDO = (*UNDO_IDLE, S.UNDO_AT_AGENT)
 _UNDO_BEGINS = (S.UNDO_READY, S.UNDO_WAITS)
-_SAME: Final = "the same"
+SAME: Final = "the same"
 
 MOVES: Sequence[tuple[StepEvent, tuple[S, ...], tuple[S, ...] | Literal["the same"], Counts]] = (
     # Perform: to its agent, or not at all.
@@ -113,9 +113,9 @@ MOVES: Sequence[tuple[StepEvent, tuple[S, ...], tuple[S, ...] | Literal["the sam
     # An earlier attempt's result is too large (its effect stands), or its callback failed.
     (StepEvent.REFUSED, IDLE, (S.FAILED,), Counts.BEGIN_ANEW),
     # At its agent.
-    (StepEvent.PROGRESSED, (S.AT_AGENT,), _SAME, Counts.CALLS_END),
+    (StepEvent.PROGRESSED, (S.AT_AGENT,), SAME, Counts.CALLS_END),
     (StepEvent.WAITS_FOR_CALLBACK, (S.AT_AGENT,), (S.AWAITS_CALLBACK,), Counts.BEGIN_ANEW),
-    (StepEvent.REMINDER_DUE, (S.AWAITS_CALLBACK,), _SAME, Counts.BEGIN_ANEW),
+    (StepEvent.REMINDER_DUE, (S.AWAITS_CALLBACK,), SAME, Counts.BEGIN_ANEW),
     # Ready: another of its agents takes it, or the task is ending and it is not attempted again.
     (StepEvent.HELD, (S.AT_AGENT,), (S.PARKED, S.READY), Counts.GO_ON),
     (StepEvent.SUCCEEDED, BUSY, (S.PROCESSED,), Counts.BEGIN_ANEW),
@@ -129,7 +129,7 @@ MOVES: Sequence[tuple[StepEvent, tuple[S, ...], tuple[S, ...] | Literal["the sam
     # The task is ending, and nothing has to wait for the answer.
     (StepEvent.WAIT_ENDED, (S.AWAITS_CALLBACK,), (S.FAILED,), Counts.BEGIN_ANEW),
     # A copy of a failed request has succeeded: the step stays failed, and its effect stands.
-    (StepEvent.HAPPENED, (S.FAILED,), _SAME, Counts.CALLS_END),
+    (StepEvent.HAPPENED, (S.FAILED,), SAME, Counts.CALLS_END),
     # The answer to a wait that was ended: a resubmitted task does not ask again.
     (StepEvent.SUCCEEDED, (S.FAILED,), (S.PROCESSED,), Counts.BEGIN_ANEW),
     # Undo: of every step that was ever claimed, with attempts like those of a perform.
@@ -154,7 +154,7 @@ MOVES: Sequence[tuple[StepEvent, tuple[S, ...], tuple[S, ...] | Literal["the sam
     # Commands of operators.
     (StepEvent.RESUBMITTED, (S.FAILED,), (S.READY,), Counts.BEGIN_ANEW),
     (StepEvent.RESUBMITTED, (S.UNDO_FAILED,), (S.UNDO_READY,), Counts.BEGIN_ANEW),
-    (StepEvent.EXTENDED, (*BUSY, S.UNDO_AT_AGENT), _SAME, Counts.GO_ON),
+    (StepEvent.EXTENDED, (*BUSY, S.UNDO_AT_AGENT), SAME, Counts.GO_ON),
     (StepEvent.RESTORED, BUSY, (S.READY,), Counts.CALLS_END),
     (StepEvent.RESTORED, (S.UNDO_AT_AGENT,), (S.UNDO_READY,), Counts.CALLS_END),
     (StepEvent.RESOLVED_DONE, (*IDLE, *BUSY, S.FAILED), (S.PROCESSED,), Counts.BEGIN_ANEW),
@@ -184,7 +184,7 @@ STALE: Sequence[tuple[tuple[S, ...], str]] = (
 
 STEPS: Mapping[tuple[S, StepEvent], Move | Stay] = {
     **{
-        (before, event): Move((before,) if to == _SAME else to, counts)
+        (before, event): Move((before,) if to == SAME else to, counts)
         for event, befores, to, counts in MOVES
         for before in befores
     },

@@ -191,6 +191,12 @@ class StepRecord:
         return self.situation in UNDER_WAY
 
     @property
+    def admitted(self) -> bool:
+        """Whether its condition was evaluated, so that it is not evaluated again."""
+        waits = self.not_before is not None or self.held_since is not None
+        return self.started_at is not None or waits or bool(self.tried)
+
+    @property
     def wait_was_ended(self) -> bool:
         """Whether the step failed because its task ended before its callback came."""
         return self.process_state is ProcessState.ERROR and self.wait_ended_at is not None
