@@ -38,8 +38,8 @@ from roundsman_console.cli_errors import USAGE, ConsoleError
 from roundsman_console.clock import now
 from roundsman_console.errors import AgentOnHold, InvalidArgument
 from roundsman_console.inspector import Inspector
+from roundsman_console.order.changes_text import plan_lines
 from roundsman_console.order.corrections import corrects, known_workflows
-from roundsman_console.order.plan_text import plan_lines
 from roundsman_console.order.verbs import OF_ONE_OR_MANY, OrderVerb
 from roundsman_console.orders.counts_text import count_of_orders
 from roundsman_console.orders.selection import Selection

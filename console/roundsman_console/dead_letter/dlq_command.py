@@ -49,12 +49,11 @@ from roundsman_console.dead_letter.text import (
     age,
     hidden_words,
     pretty,
-    say,
     working,
 )
 from roundsman_console.dead_letter.verbs import DropDeadLetterVerb, RedriveVerb
 from roundsman_console.errors import Interrupted
-from roundsman_console.terminal import results
+from roundsman_console.terminal import results, say
 from roundsman_console.verbs.commands import command_of
 
 dlq_app = typer.Typer(

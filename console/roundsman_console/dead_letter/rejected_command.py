@@ -47,7 +47,6 @@ from roundsman_console.dead_letter.text import (
     first_problem,
     hidden_words,
     pretty,
-    say,
     size_words,
     working,
 )
@@ -55,7 +54,7 @@ from roundsman_console.dead_letter.verbs import DropRejectedVerb
 from roundsman_console.errors import Interrupted
 from roundsman_console.hints import hint
 from roundsman_console.stack.stack import DeployedStack
-from roundsman_console.terminal import results
+from roundsman_console.terminal import results, say
 from roundsman_console.verbs.commands import command_of
 from roundsman_console.verbs.reading import read_body
 

@@ -56,14 +56,3 @@ def hidden_words(found: Counts) -> str | None:
 def working(what: str, *, quiet: bool) -> AbstractContextManager[object]:
     """Show a spinner with the text `what` on standard error, if that is a terminal."""
     return Console(stderr=True, quiet=quiet).status(what)
-
-
-def say(*lines: str | None) -> None:
-    """Print lines without markup or line wrapping; control characters are made harmless.
-
-    None is not printed.
-    """
-    console = Console(highlight=False, soft_wrap=True)
-    for line in lines:
-        if line is not None:
-            console.print(inert(line), markup=False)

@@ -6,9 +6,11 @@ and refuses a command if the task changed after the sender read it.
 """
 
 import secrets
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import TypeVar
 
 from botocore.exceptions import HTTPClientError
 
@@ -74,12 +76,26 @@ class CommandOutcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class CommandResult:
-    """The result of a command."""
+class SentResult:
+    """The result of what is sent for one task."""
 
     outcome: CommandOutcome
     sentence: str
     """The result in words, for people."""
+
+    @abstractmethod
+    def document(self) -> object:
+        """Return the result as JSON for scripts."""
+
+
+R = TypeVar("R", bound=SentResult)
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class CommandResult(SentResult):
+    """The result of a command."""
+
     command: CommandKind
     asked: CommandSource
     sent: bool
@@ -277,56 +293,77 @@ def send_and_wait(
 
     Raises Unconfirmed and Interrupted as `send_command` does.
     """
-    kind, asked, order = here.command, here.asked, here.order
-    sent = replace(here, outcome=CommandOutcome.SENT, sent=True)
-    look = command_line("show", order)
-    body = _body(order, event)
-    try:
-        stack.sqs.send_message(QueueUrl=stack.output("SchedulerQueueUrl"), MessageBody=body)
-    except HTTPClientError as error:
-        lost = (
-            f"{aws_sentence(error)} The command {kind} may have been sent nevertheless. See: {look}"
-        )
-        return replace(sent, outcome=CommandOutcome.UNCONFIRMED, sentence=lost)
-    if not wait:
-        return replace(sent, sentence=f"{kind} of {order} is sent. See: {look}")
-    try:
-        row = _answer(stack, order, asked.command_id, wait)
-    except KeyboardInterrupt as error:
-        sentence = (
-            f"{kind} of {order} is sent, but the wait for its outcome was interrupted. The "
-            f"command takes effect once, when the scheduler reads it. See: {look}"
-        )
-        partial = replace(sent, outcome=CommandOutcome.UNCONFIRMED, sentence=sentence)
-        raise Interrupted(sentence, partial) from error
+    order, asked = here.order, here.asked
+
+    def answer() -> HistoryRow | None:
+        try:
+            rows = stack.tasks.history(order)
+        except TryAgain:
+            return None
+        except CallRefused as error:
+            raise Unconfirmed(
+                f"The command is sent, but its outcome cannot be read: {error}."
+            ) from error
+        return next((row for row in rows if row.command_id == asked.command_id), None)
+
+    sent, row = send_and_look(
+        stack,
+        stack.output("SchedulerQueueUrl"),
+        _body(order, event),
+        replace(here, sent=True),
+        answer,
+        wait,
+        what=f"{here.command} of {order}",
+        order=order,
+        again="The command takes effect once, when the scheduler reads it.",
+    )
     if row is None:
-        sentence = (
-            f"{kind} of {order} is sent: no answer from the scheduler within {wait:g} "
-            f"s. The command takes effect once, when the scheduler reads it. See: {look}"
-        )
-        return replace(sent, outcome=CommandOutcome.UNCONFIRMED, sentence=sentence)
+        return sent
     refused = row.kind == REFUSED_ROW
     outcome = CommandOutcome.REFUSED if refused else CommandOutcome.DONE
     after = here.task and _task_now(stack, here.task, refused)
     return replace(sent, outcome=outcome, sentence=f"{row.reason}.", task=after)
 
 
-def _answer(stack: DeployedStack, task_id: str, command_id: str, wait: float) -> HistoryRow | None:
-    """Wait for the command's row in the history; None if none appears within `wait` seconds."""
+def send_and_look(
+    stack: DeployedStack,
+    queue: str,
+    body: str,
+    here: R,
+    look: Callable[[], T | None],
+    wait: float,
+    *,
+    what: str,
+    order: str,
+    again: str,
+) -> tuple[R, T | None]:
+    """Send a message to the queue with this URL, and call `look` until it returns a value.
 
-    def look() -> HistoryRow | None:
-        try:
-            rows = stack.tasks.history(task_id)
-        except TryAgain:
-            return None
-        return next((row for row in rows if row.command_id == command_id), None)
-
+    `look` is called for at most `wait` seconds; if that is 0, it is not called. Returns the value
+    with `here`, and else None with the result: SENT or UNCONFIRMED. The sentences begin with
+    `what`; `again` says what becomes of it after the wait. Raises Interrupted on Ctrl-C during the
+    wait, with the result.
+    """
+    see = f"See: {command_line('show', order)}"
+    unconfirmed = replace(here, outcome=CommandOutcome.UNCONFIRMED)
     try:
-        return wait_for(look, wait)
-    except CallRefused as error:
-        raise Unconfirmed(
-            f"The command is sent, but its outcome cannot be read: {error}."
-        ) from error
+        stack.sqs.send_message(QueueUrl=queue, MessageBody=body)
+    except HTTPClientError as error:
+        lost = f"{aws_sentence(error)} {what} may have been sent nevertheless. {see}"
+        return replace(unconfirmed, sentence=lost), None
+    if not wait:
+        sentence = f"{what} is sent. {see}"
+        return replace(here, outcome=CommandOutcome.SENT, sentence=sentence), None
+    try:
+        found = wait_for(look, wait)
+    except KeyboardInterrupt as error:
+        sentence = f"{what} is sent, but the wait for its outcome was interrupted. {again} {see}"
+        raise Interrupted(sentence, replace(unconfirmed, sentence=sentence)) from error
+    if found is None:
+        late = f"the scheduler has not handled it within {wait:g} s"
+        unconfirmed = replace(unconfirmed, sentence=f"{what} is sent, but {late}. {again} {see}")
+        return unconfirmed, None
+    return here, found
 
 
 def _task_now(stack: DeployedStack, before: Task, refused: bool) -> Task | None:

@@ -11,6 +11,7 @@ from roundsman.model.task import Task
 from roundsman_console.dead_letter.edits import edited_body, laid_out
 from roundsman_console.inspector import Inspector
 from roundsman_console.inspector.inspector import WAIT
+from roundsman_console.order.changes_text import plan_lines
 from roundsman_console.order.commands import (
     CommandOutcome,
     CommandResult,
@@ -19,7 +20,6 @@ from roundsman_console.order.commands import (
 )
 from roundsman_console.order.erasure import erase_order
 from roundsman_console.order.masks import mask_of
-from roundsman_console.order.plan_text import plan_lines
 from roundsman_console.order.verbs import (
     OF_ONE_OR_MANY,
     OF_ORDERS,
