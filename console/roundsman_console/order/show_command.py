@@ -15,6 +15,7 @@ from roundsman.model.instants import iso, second
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepRecord, Task, item_place, operation_of
 from roundsman_console.cells import plain
+from roundsman_console.cli.options import AsJson
 from roundsman_console.cli.stack_option import StackOption
 from roundsman_console.cli.target import find_stack
 from roundsman_console.cli_errors import sentences
@@ -40,7 +41,7 @@ def show_command(
         bool, typer.Option("--reveal", help="Show masked values too, in errors and results.")
     ] = False,
     stack: StackOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show the state of an order, its steps and its history. Example: roundsman show ord-1001"""
     with sentences():

@@ -11,8 +11,9 @@ from roundsman.client import Client
 from roundsman.command_line import command_line
 from roundsman.errors import RoundsmanError, TryAgain
 from roundsman.model.task import TASK_ID
+from roundsman.wire.limits import MESSAGE_LIMIT
 from roundsman_console.application import check_event, order_id_of
-from roundsman_console.cli.options import DEFAULT_WAIT, NoWait
+from roundsman_console.cli.options import DEFAULT_WAIT, AsJson, NoWait
 from roundsman_console.cli.stack_option import StackOption
 from roundsman_console.cli.target import announced_stack
 from roundsman_console.cli_errors import ConsoleError, sentences
@@ -22,7 +23,6 @@ from roundsman_console.hints import hint
 from roundsman_console.stack.stack import DeployedStack
 
 ANYWAY = " Correct it, or add --anyway to send it nevertheless."
-LARGEST_MESSAGE = 1024 * 1024  # bytes, the limit of SQS; the limit of submission is lower
 
 
 def submit_command(
@@ -35,7 +35,7 @@ def submit_command(
         float, typer.Option(min=0, help="Seconds to wait until the stack has the order.")
     ] = DEFAULT_WAIT,
     no_wait: NoWait = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Send an order event, unchanged, and wait until the stack has the order.
 
@@ -102,6 +102,6 @@ def _read(file: str) -> str:
         raise ConsoleError(f"{name} cannot be read: {error.strerror}.") from error
     if not body.strip():
         raise ConsoleError(f"{name} is empty; SQS does not accept an empty message.")
-    if len(text) > LARGEST_MESSAGE:
-        raise ConsoleError(f"{name} has {len(text)} bytes; SQS accepts at most {LARGEST_MESSAGE}.")
+    if len(text) > MESSAGE_LIMIT:
+        raise ConsoleError(f"{name} has {len(text)} bytes; SQS accepts at most {MESSAGE_LIMIT}.")
     return body

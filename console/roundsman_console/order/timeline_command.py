@@ -10,6 +10,7 @@ from rich.table import Table
 from roundsman.model.instants import format_duration, second
 from roundsman.model.task import Task
 from roundsman_console.cells import plain
+from roundsman_console.cli.options import AsJson
 from roundsman_console.cli.stack_option import StackOption
 from roundsman_console.cli.target import find_stack
 from roundsman_console.cli_errors import sentences
@@ -30,7 +31,7 @@ _STYLES = {"failed": "red", "undo failed": "red", "refused": "red", "finished": 
 def timeline_command(
     order: Annotated[str, typer.Argument(help="The order's id.")],
     stack: StackOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """List what happened to an order, in order of time, and what is not known about it.
 
