@@ -4,6 +4,7 @@ The message is parsed and checked with the code of the functions, so that the pr
 what they will do.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -81,6 +82,12 @@ def order_of(body: str) -> str | None:
     return found if isinstance(found, str) and TASK_ID.fullmatch(found) else None
 
 
+def first_problem(problems: Sequence[Problem]) -> str:
+    """Return the first problem and the number of further ones. `problems` must not be empty."""
+    first, *more = problems
+    return f"{first} (and {len(more)} more)" if more else str(first)
+
+
 def judge(stack: DeployedStack, source: Source, body: str, now: int) -> Judged:
     """Predict what the function that reads `source` would do with the message.
 
@@ -91,9 +98,8 @@ def judge(stack: DeployedStack, source: Source, body: str, now: int) -> Judged:
     try:
         return _judge(stack, source.kind, body, now)
     except InvalidMessage as invalid:
-        first, *more = invalid.problems
-        also = f" (and {len(more)} more)" if more else ""
-        return Judged(f"no {source.kind}", Verdict.REJECTED, f"{first}{also}", invalid.problems)
+        first = first_problem(invalid.problems)
+        return Judged(f"no {source.kind}", Verdict.REJECTED, first, invalid.problems)
     except UnreadableRecord as error:
         return Judged(f"{source.kind} of {error.record}", Verdict.FAILS, str(error))
     except InspectorError:  # the stack lacks an output
