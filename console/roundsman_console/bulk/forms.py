@@ -56,6 +56,8 @@ from roundsman_console.web.command_page import (
     FormCommand,
     FormField,
     Item,
+    agreed,
+    asking,
     fields_of,
     not_sent,
     page_of,
@@ -314,9 +316,9 @@ def _asks(kind: type[BulkRunVerb]) -> FormCommand:
             return replace(
                 page, sentence=f"{page.about} cannot be {kind.then}: it is {state}.", refused=True
             )
-        if not (go := GO in given and session.take(given, state)):
-            words = f"{not_sent(given, go)}{page.about} is {state}. It would be {kind.then}."
-            return replace(page, sentence=words, asks=True, shown=session.sign(given, state))
+        if not agreed(given, session, state):
+            would = f"{page.about} is {state}. It would be {kind.then}."
+            return asking(page, given, session, state, would)
         sentence = ask(
             inspector.stack,
             page.about,

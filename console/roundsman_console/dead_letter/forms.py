@@ -34,10 +34,12 @@ from roundsman_console.web.command_page import (
     FormCommand,
     FormField,
     Item,
+    agreed,
+    asking,
     not_sent,
     page_of,
 )
-from roundsman_console.web.session import GO, Session
+from roundsman_console.web.session import Session
 
 AT_ONCE = 100
 """The number of messages that one form sends at most. More of them: send the form again."""
@@ -106,9 +108,10 @@ class _Message:
         """Return the text that a person means who edited the masked one."""
         return edited_body(given.get("body", ""), self.masked, self.real)
 
-    def agreed(self, given: Form, session: Session) -> bool:
-        """Whether the form is to be carried out, and what it is about was shown."""
-        return GO in given and session.take(given, _version(self.real))
+    @property
+    def version(self) -> str:
+        """Its state, for the signature of a form."""
+        return _version(self.real)
 
 
 def _message_of(stack: DeployedStack, one: Rejection | Dead) -> _Message:
@@ -160,7 +163,7 @@ def _resend(inspector: Inspector, given: Form, session: Session) -> CommandPage:
         one = find_rejection(look, given.get("message", ""))
         message = _message_of(stack, one)
         body = message.edited(given)
-        go = message.agreed(given, session)
+        go = agreed(given, session, message.version)
         sent = resend(
             stack,
             look,
@@ -183,7 +186,7 @@ def _correct(inspector: Inspector, given: Form, session: Session) -> CommandPage
         dead = chosen(held, first.message_id, "dead letter", f"of {first.source.name}")
         message = _message_of(stack, dead)
         body = message.edited(given)
-        go = message.agreed(given, session)
+        go = agreed(given, session, message.version)
         judged, sent = send_corrected(stack, look, dead, body, anyway=anyway, dry_run=not go)
     found = _Corrected(stack, message, body, dead.source, judged, sent=sent is not None)
     return _corrected_page(found, given, session, go=go)
@@ -230,7 +233,7 @@ def _corrected_page(found: _Corrected, given: Form, session: Session, *, go: boo
         asks=not refused,
         diff=diff,
         problems=[str(problem) for problem in judged.problems],
-        shown="" if refused else session.sign(given, _version(message.real)),
+        shown="" if refused else session.sign(given, message.version),
     )
 
 
@@ -273,12 +276,11 @@ def _dropped(
     """Delete the message if that was shown; return the page that asks for it, or says so."""
     message = _message_of(stack, one)
     page = _drop_page(message, given)
-    if message.agreed(given, session):
+    if agreed(given, session, message.version):
         delete()
         return replace(page, sentence=f"Deleted {page.about}.", done=True, text="")
-    asked = f"{not_sent(given, False)}{page.about} would be deleted for good. Nobody can undo that."
-    shown = session.sign(given, _version(message.real))
-    return replace(page, sentence=asked, asks=True, shown=shown)
+    would = f"{page.about} would be deleted for good. Nobody can undo that."
+    return asking(page, given, session, message.version, would)
 
 
 # Several messages
@@ -336,7 +338,7 @@ def _redrive(inspector: Inspector, given: Form, session: Session) -> CommandPage
 
 def _agreed(given: Form, session: Session, result: ResendResult | RedriveResult) -> bool:
     """Whether the form is to be carried out, and exactly these messages were shown."""
-    return GO in given and session.take(given, _version(*(one.message_id for one in result.going)))
+    return agreed(given, session, _version(*(one.message_id for one in result.going)))
 
 
 def _would_send(
@@ -345,13 +347,8 @@ def _would_send(
     going = [one.name for one in items if one.goes]
     many = "1 message" if len(going) == 1 else f"{len(going)} messages"
     words = f"{many} would be {sent}, {len(items) - len(going)} would {left}."
-    return replace(
-        page,
-        sentence=not_sent(given, False) + words,
-        items=items,
-        asks=bool(going),
-        shown=session.sign(given, _version(*going)) if going else "",
-    )
+    page = replace(page, items=items, sentence=not_sent(given, False) + words)
+    return asking(page, given, session, _version(*going), words) if going else page
 
 
 def _sent_many(page: CommandPage, result: ResendResult | RedriveResult, words: str) -> CommandPage:

@@ -5,10 +5,14 @@ from dataclasses import dataclass, replace
 from functools import partial
 from urllib.parse import quote
 
+from roundsman.client import Client
 from roundsman.definition.plan import Plan
 from roundsman.model.events import CommandSource
 from roundsman.model.task import Task
+from roundsman_console.clock import now
+from roundsman_console.dead_letter.assess import Verdict, judge, order_of
 from roundsman_console.dead_letter.edits import edited_body, laid_out
+from roundsman_console.dead_letter.queues import find_source
 from roundsman_console.inspector import Inspector
 from roundsman_console.inspector.inspector import WAIT
 from roundsman_console.order.changes_text import plan_lines
@@ -35,10 +39,12 @@ from roundsman_console.web.command_page import (
     FormCommand,
     FormField,
     StepChange,
+    agreed,
+    asking,
     not_sent,
     page_of,
 )
-from roundsman_console.web.session import GO, Session
+from roundsman_console.web.session import Session
 
 INPUT = "input"
 """The field of the whole input, which is shown with masked values."""
@@ -46,12 +52,16 @@ CONFIRM = FormField("confirm", "The order's id, to confirm", hint="It cannot be 
 
 
 def commands_on_orders() -> dict[str, FormCommand]:
-    """Return the commands on an order, by their names in the browser."""
+    """Return the commands on an order, and on a new one, by their names in the browser."""
     found = {
         verb.name: FormCommand(verb.name, partial(_show, verb), partial(_order_command, verb))
         for verb in OF_ONE_OR_MANY
     }
-    return {**found, "erase": FormCommand("erase", _show_erase, _erase)}
+    return {
+        **found,
+        "erase": FormCommand("erase", _show_erase, _erase),
+        "submit": FormCommand("submit", _show_submit, _submit),
+    }
 
 
 def links_of(task: Task) -> list[type[OrderVerb]]:
@@ -126,7 +136,7 @@ def _order_command(
     original = _input_of(inspector, kind, task, plan)
     page = _with_input(page, original, given)
     verb = kind.read_form(_as_meant(given, original))
-    go = GO in given and session.take(given, version)
+    go = agreed(given, session, version)
     result = send_command(
         inspector.stack, page.about, verb, by=by, reason=reason, wait=WAIT, dry_run=not go
     )
@@ -189,7 +199,7 @@ def _erase(inspector: Inspector, given: Form, session: Session) -> CommandPage:
     stack = inspector.stack
     result = erase_order(stack, order, by=by, reason=reason, wait=WAIT, dry_run=True)
     version = str(result.task.version) if result.task else "no task"
-    go = GO in given and confirmed and session.take(given, version)
+    go = confirmed and agreed(given, session, version)
     if go:
         result = erase_order(stack, order, by=by, reason=reason, wait=WAIT)
     possible = result.outcome is CommandOutcome.DRY_RUN
@@ -203,4 +213,40 @@ def _erase(inspector: Inspector, given: Form, session: Session) -> CommandPage:
         asks=possible and confirmed,
         done=go and result.outcome is not CommandOutcome.REFUSED,
         shown=session.sign(given, version) if possible and confirmed else "",
+    )
+
+
+def _show_submit(inspector: Inspector, given: Form) -> CommandPage:
+    return CommandPage(
+        "submit",
+        "Send an order",
+        "Sends an order event to the SubmissionQueue, as an application does. An event that would "
+        "be rejected is not sent.",
+        inspector.stack.name,
+        "stack",
+        "/orders",
+        (FormField("body", "The event, as JSON", "body"),),
+        form=given,
+        reason="none",
+    )
+
+
+def _submit(inspector: Inspector, given: Form, session: Session) -> CommandPage:
+    stack, page, body = inspector.stack, _show_submit(inspector, given), given.get("body", "")
+    judged = judge(stack, find_source(stack, "SubmissionQueue"), body, now())
+    if judged.verdict in (Verdict.REJECTED, Verdict.FAILS):
+        problems = [str(problem) for problem in judged.problems]
+        words = f"Nothing was sent: {judged.verdict.words}."
+        return replace(page, sentence=words, refused=True, problems=problems or [judged.why])
+    if not agreed(given, session, ""):
+        would = f"{judged.what}: {judged.verdict.words}, {judged.why}."
+        return asking(page, given, session, "", would)
+    Client(stack.outputs, sqs=stack.sqs).submit_text(body)
+    order = order_of(body)
+    return replace(
+        page,
+        sentence="Sent. The order is shown once it is accepted.",
+        done=True,
+        about=order or page.about,
+        back=f"/orders/{order}" if order else page.back,
     )
