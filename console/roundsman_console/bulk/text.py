@@ -19,9 +19,9 @@ from roundsman.model.instants import second
 from roundsman_console.bulk.dry_run import Tried
 from roundsman_console.bulk.view import resume_command
 from roundsman_console.cells import plain
+from roundsman_console.counted import counted
 from roundsman_console.hints import hint, option_words
 from roundsman_console.order.changes_text import input_lines, plan_lines
-from roundsman_console.orders.counts_text import count_of_orders
 from roundsman_console.terminal import results, say
 
 _WORDS = {
@@ -36,7 +36,7 @@ def print_tried(run: Run, tried: Tried, go_ahead: str) -> None:
     """Print a dry run for people; `go_ahead` is the command line of the real run."""
     of = "" if tried.looked_at == tried.selected else f", the first {tried.looked_at} checked"
     kind = COMMAND_KINDS[type(run.event)]
-    say(f"{kind} of {count_of_orders(tried.selected)}{of}. Nothing was sent.")
+    say(f"{kind} of {counted(tried.selected, 'order')}{of}. Nothing was sent.")
     table = _table()
     table.add_row("eligible", str(tried.eligible), plain(_some(tried.samples, tried.eligible)))
     for kind_refused in tried.refused:
@@ -45,7 +45,7 @@ def print_tried(run: Run, tried: Tried, go_ahead: str) -> None:
         _add(table, "would wait", kind_held)
     results().print(table)
     for one in tried.plans or ():
-        say(*plan_lines(one.move, f"{count_of_orders(one.orders)}: the plan"))
+        say(*plan_lines(one.move, f"{counted(one.orders, 'order')}: the plan"))
     for order, changes in tried.inputs or ():
         say(*input_lines(changes, f"{order}: the input"))
     if not tried.eligible:
@@ -81,7 +81,7 @@ def print_run(record: BulkRecord, is_open: bool, notes: Sequence[OrderNote] | No
         saved = f"progress of {second(record.saved_at)}" if record.version else "not begun yet"
         why = f" ({saved})"
     say(f"Bulk run {run.id} is {record.state.value}{why}.")
-    line = f"{kind} of {count_of_orders(run.selected)}, by {run.by} ({run.starter}): {run.reason}"
+    line = f"{kind} of {counted(run.selected, 'order')}, by {run.by} ({run.starter}): {run.reason}"
     say(line)
     say(*(f"{one[:1].upper()}{one[1:]}" for one in record.requests))
     table = _table()

@@ -34,6 +34,7 @@ from roundsman_console.cli_errors import (
     sentences,
 )
 from roundsman_console.clock import now
+from roundsman_console.counted import counted
 from roundsman_console.errors import Interrupted, UnboundedSelection
 from roundsman_console.hints import hint, hinted_json, option_words
 from roundsman_console.order.changes_text import input_lines, plan_lines
@@ -47,7 +48,6 @@ from roundsman_console.order.corrections import corrects, known_workflows
 from roundsman_console.order.masks import MASK, MaskedPaths
 from roundsman_console.order.step_text import span
 from roundsman_console.order.verbs import OrderVerb, ResubmitVerb
-from roundsman_console.orders.counts_text import count_of_orders
 from roundsman_console.orders.selection import Selection
 from roundsman_console.stack.stack import DeployedStack
 from roundsman_console.terminal import say
@@ -93,7 +93,7 @@ def execute(verb: OrderVerb, orders: Sequence[str], act: ParsedOptions, *, dry_r
             else:
                 print_tried(run, tried, go_ahead)
             return
-        question = verb.question_of_many(count_of_orders(len(chosen)))
+        question = verb.question_of_many(counted(len(chosen), "order"))
         if question is not None:
             confirm(question, yes=act.manner.yes)
         with Console(stderr=True, quiet=quiet).status("Storing the run") as status:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias
 
+from roundsman_console.counted import counted
 from roundsman_console.dead_letter.assess import Judged, Verdict, order_of
 from roundsman_console.dead_letter.edits import difference, edited_body, laid_out, masked_changes
 from roundsman_console.dead_letter.listing import (
@@ -345,8 +346,9 @@ def _would_send(
     page: CommandPage, items: Sequence[Item], sent: str, left: str, given: Form, session: Session
 ) -> CommandPage:
     going = [one.name for one in items if one.goes]
-    many = "1 message" if len(going) == 1 else f"{len(going)} messages"
-    words = f"{many} would be {sent}, {len(items) - len(going)} would {left}."
+    words = (
+        f"{counted(len(going), 'message')} would be {sent}, {len(items) - len(going)} would {left}."
+    )
     page = replace(page, items=items, sentence=not_sent(given, False) + words)
     return asking(page, given, session, _version(*going), words) if going else page
 

@@ -16,6 +16,7 @@ from roundsman_console.cli.stack_option import StackOption
 from roundsman_console.cli.target import announced_stack, find_stack
 from roundsman_console.cli_errors import FAILED, USAGE, ConsoleError, complain, sentences
 from roundsman_console.clock import now
+from roundsman_console.counted import counted
 from roundsman_console.dead_letter.assess import first_problem, order_of
 from roundsman_console.dead_letter.documents import RejectionDocument
 from roundsman_console.dead_letter.edits import laid_out
@@ -191,8 +192,8 @@ def _resend_all(stack: DeployedStack, limit: int, *, yes: bool, as_json: bool) -
 def _confirmed(result: ResendResult, *, yes: bool) -> bool:
     going = len(result.going)
     if going:
-        many = "1 message" if going == 1 else f"{going} messages"
         stay = f"{len(result.assessed) - going} rejected again"
+        many = counted(going, "message")
         question = f"{many} would be accepted now, {stay}. Send those that would be accepted?"
         confirm(question, yes=yes)
     return True

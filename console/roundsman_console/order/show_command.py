@@ -109,9 +109,8 @@ def _undo_lines(task: Task, plan: Plan | None) -> list[Text]:
     """
     if task.ending is None:
         return []
-    stands = [name for name in step_names(task, plan) if name in may_stand(task)]
     found = [
-        ("May stand", stands, ""),
+        ("May stand", may_stand(task, plan), ""),
         *_undone(task, plan),
         ("Undo failed", in_state(task, plan, ProcessState.UNDO_ERROR), "red"),
         ("Cannot be undone", nothing_undoes(task, plan), "yellow"),

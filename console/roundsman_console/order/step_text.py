@@ -16,6 +16,7 @@ from roundsman.model.task import (
     item_place,
     operation_of,
 )
+from roundsman_console.counted import counted
 from roundsman_console.order.view import step_names
 
 _LONGEST_SPAN = 40  # characters; a longer span shows the number of items instead
@@ -59,11 +60,7 @@ def _facts(
         waits = "its reply may wait in its queue" if record.under_way else "its start waits"
         yield f"late since {second(record.late_since)}: {waits}; nothing is counted"
     if record.uncounted_timeouts:
-        times = (
-            "1 time-out"
-            if record.uncounted_timeouts == 1
-            else f"{record.uncounted_timeouts} time-outs"
-        )
+        times = counted(record.uncounted_timeouts, "time-out")
         yield f"{times} not counted: its request may not have been read"
     if record.effect is Effect.STANDS:
         yield "failed, but its effect stands"
@@ -72,7 +69,7 @@ def _facts(
     if record.extra:
         yield f"{format_duration(record.extra)} more time, from its next attempt on"
     if record.uncounted_calls:
-        calls = "1 call" if record.uncounted_calls == 1 else f"{record.uncounted_calls} calls"
+        calls = counted(record.uncounted_calls, "call")
         yield f"{calls} in a row found its service down, not counted"
     if record.after_undo is not None and record.process_state is ProcessState.UNDOING:
         yield f"undone first, {_NEXT[record.after_undo]}"

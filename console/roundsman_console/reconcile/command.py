@@ -13,9 +13,9 @@ from roundsman_console.cli.options import AsJson, By, Yes
 from roundsman_console.cli.stack_option import StackOption
 from roundsman_console.cli.target import announced_stack
 from roundsman_console.cli_errors import sentences
+from roundsman_console.counted import counted
 from roundsman_console.errors import Interrupted
 from roundsman_console.hints import hint
-from roundsman_console.orders.counts_text import count_of_orders
 from roundsman_console.reconcile.reconcile import (
     Reconciliation,
     look_at_restored,
@@ -70,7 +70,7 @@ def reconcile_command(
         if as_json:
             print(json.dumps(result.document()))
         elif go:
-            say(f"{count_of_orders(len(result.sent))} sent to the scheduler.")
+            say(f"{counted(len(result.sent), 'order')} sent to the scheduler.")
             say(*map(hint, how_to_resume(result)))
         if result.error is not None:
             raise result.error

@@ -8,9 +8,9 @@ from dataclasses import replace
 from roundsman.command_line import command_line
 from roundsman.model.instants import iso
 from roundsman_console.bulk.dry_run_pages import shown_or_followed
+from roundsman_console.counted import counted
 from roundsman_console.errors import InspectorError
 from roundsman_console.inspector import Inspector
-from roundsman_console.orders.counts_text import count_of_orders
 from roundsman_console.reconcile.reconcile import (
     Does,
     Reconciliation,
@@ -73,7 +73,7 @@ def _reconcile(inspector: Inspector, given: Form, session: Session) -> CommandPa
         running = f" The supervisor is running. Stop it first: {stop_command(stack)}"
         return replace(
             page,
-            sentence=f"{not_sent(given, False)}{count_of_orders(found.going)} would go on as of "
+            sentence=f"{not_sent(given, False)}{counted(found.going, 'order')} would go on as of "
             f"{iso(at)}. Nothing was sent."
             f"{running if found.does_something and not found.supervisor_stopped else ''}",
             problems=[line.removeprefix("- ") for line in summary(found)],
@@ -90,7 +90,7 @@ def _send(stack: DeployedStack, found: Reconciliation, rate: float, work: Work) 
         stack, found, rate=rate, progress=lambda n: work.counts(f"{n} of {found.going} orders sent")
     )
     sentence = " ".join(
-        [f"{count_of_orders(len(found.sent))} sent to the scheduler.", *how_to_resume(found)]
+        [f"{counted(len(found.sent), 'order')} sent to the scheduler.", *how_to_resume(found)]
     )
     if found.error is not None:
         return WorkResult(f"{sentence} {found.error}", good=False)
@@ -112,7 +112,7 @@ def _items(found: Reconciliation) -> list[Item]:
         if orders:
             kinds.append(
                 Item(
-                    count_of_orders(len(orders)),
+                    counted(len(orders), "order"),
                     _some(orders),
                     does.value,
                     WORDS[does],
