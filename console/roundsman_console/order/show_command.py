@@ -21,9 +21,11 @@ from roundsman_console.cli.target import find_stack
 from roundsman_console.cli_errors import sentences
 from roundsman_console.clock import now
 from roundsman_console.hints import hint, hinted_json
+from roundsman_console.order.happenings_text import happenings_table
 from roundsman_console.order.lookup import find_shown
 from roundsman_console.order.states_text import STEP_STYLES, task_line
 from roundsman_console.order.step_text import agent_words, last_error, span, step_facts
+from roundsman_console.order.timeline import of_row
 from roundsman_console.order.view import (
     in_state,
     may_stand,
@@ -80,7 +82,7 @@ def _print(
     console.print(steps_table(task, plan, now()))
     if history:
         console.print()
-        console.print(history_table(history))
+        console.print(happenings_table(map(of_row, history)))
     for command in next_lines(task):
         console.print(hint(command), markup=False, soft_wrap=True)
 
@@ -125,32 +127,6 @@ def _undone(task: Task, plan: Plan | None) -> list[tuple[str, list[str], str]]:
         finished = task.step(name).finished_at
         by_second.setdefault("" if finished is None else second(finished), []).append(name)
     return [(f"Undone {at}".strip(), names, "") for at, names in sorted(by_second.items())]
-
-
-def history_table(history: Sequence[HistoryRow]) -> Table:
-    """Return a table of failed attempts, recoveries, undos and operator commands, newest last."""
-    table = Table(box=None, pad_edge=False)
-    people, senders = any(row.by for row in history), any(row.sender for row in history)
-    table.add_column("At", no_wrap=True)
-    table.add_column("What", no_wrap=True)
-    if people:
-        table.add_column("By", overflow="fold")
-    if senders:
-        table.add_column("Sender", overflow="fold")
-    table.add_column("Why", overflow="fold")
-    for row in history:
-        by = [plain(row.by or "")] if people else []
-        by += [plain(row.sender or "")] if senders else []
-        table.add_row(
-            plain(second(row.at)), plain(row.kind, _kind_style(row)), *by, plain(row.reason)
-        )
-    return table
-
-
-def _kind_style(row: HistoryRow) -> str:
-    if row.kind in ("failed", "undo failed", "refused"):
-        return "red"
-    return "bold" if row.by else ""
 
 
 def steps_table(task: Task, plan: Plan | None, at: int) -> Table:

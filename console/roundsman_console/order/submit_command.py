@@ -1,8 +1,6 @@
 """`roundsman submit`: sends an order event to the SubmissionQueue, as an application does."""
 
 import json
-import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -21,6 +19,7 @@ from roundsman_console.clock import now, wait_for
 from roundsman_console.documents import SubmitDocument
 from roundsman_console.hints import hint
 from roundsman_console.stack.stack import DeployedStack
+from roundsman_console.verbs.reading import read_file
 
 ANYWAY = " Correct it, or add --anyway to send it nevertheless."
 
@@ -47,9 +46,10 @@ def submit_command(
     with sentences():
         found = announced_stack(stack)
         found.output("SubmissionQueueUrl")  # raises if it is no stack of Roundsman
-        body = _read(file)
+        name = "Standard input" if file == "-" else file
+        body = _read(file, name)
         if not anyway:
-            check_event(_name(file), body, ANYWAY)
+            check_event(name, body, ANYWAY)
         order_id = order_id_of(body)
         message_id = Client(found.outputs, sqs=found.sqs).submit_text(body)
         late = order_id is not None and not no_wait and _is_late(found, order_id, wait)
@@ -87,21 +87,11 @@ def _is_late(stack: DeployedStack, order_id: str, within: float) -> bool:
     return wait_for(look, within) is None
 
 
-def _name(file: str) -> str:
-    return "Standard input" if file == "-" else file
-
-
-def _read(file: str) -> str:
-    name = _name(file)
-    try:
-        text = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
-        body = text.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ConsoleError(f"{name} is not UTF-8 text.") from error
-    except OSError as error:
-        raise ConsoleError(f"{name} cannot be read: {error.strerror}.") from error
+def _read(file: str, name: str) -> str:
+    body = read_file(file, stdin=True)
     if not body.strip():
         raise ConsoleError(f"{name} is empty; SQS does not accept an empty message.")
-    if len(text) > MESSAGE_LIMIT:
-        raise ConsoleError(f"{name} has {len(text)} bytes; SQS accepts at most {MESSAGE_LIMIT}.")
+    size = len(body.encode())
+    if size > MESSAGE_LIMIT:
+        raise ConsoleError(f"{name} has {size} bytes; SQS accepts at most {MESSAGE_LIMIT}.")
     return body

@@ -59,21 +59,9 @@ def export_command(
         with _opened(to, on=after is not None) as file:
             progress = _export(lines, selection, file, after, limit)
         if as_json:
-            print(json.dumps(_document(progress, to or "")))
+            document: ExportDocument = {"to": to or "", **progress.document()}
+            print(json.dumps(document))
         _say(progress)
-
-
-def _document(progress: Exported, to: str) -> ExportDocument:
-    """Return the JSON object that --json prints; `to` is the name of the file."""
-    return {
-        "to": to,
-        "exported": progress.exported,
-        "lookedAt": progress.looked_at,
-        "unreadable": progress.unreadable,
-        "cursor": progress.cursor,
-        "whole": progress.whole,
-        "stopped": progress.stopped,
-    }
 
 
 def _export(
