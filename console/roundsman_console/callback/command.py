@@ -7,13 +7,14 @@ names the principal that sent it; `roundsman resolve` also records a name and a 
 from roundsman_console.callback.answers import check_answer, send_answer
 from roundsman_console.callback.verbs import AnswerVerb
 from roundsman_console.cli.act import print_sent
-from roundsman_console.cli.options import DEFAULT_WAIT, AsJson, NoWait, Wait
+from roundsman_console.cli.options import AsJson, NoWait, Wait
 from roundsman_console.cli.stack_option import StackOption
 from roundsman_console.cli.target import announced_stack
 from roundsman_console.cli_errors import sentences
 from roundsman_console.errors import Interrupted
 from roundsman_console.order.commands import CommandOutcome
 from roundsman_console.verbs.commands import command_of
+from roundsman_console.verbs.limits import WAIT
 
 
 @command_of(AnswerVerb)
@@ -21,7 +22,7 @@ def answer_command(
     verb: AnswerVerb,
     stack: StackOption = None,
     as_json: AsJson = False,
-    wait: Wait = DEFAULT_WAIT,
+    wait: Wait = WAIT,
     no_wait: NoWait = False,
 ) -> None:
     with sentences():

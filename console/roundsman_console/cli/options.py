@@ -24,6 +24,7 @@ from roundsman_console.cli.stack_option import StackOption
 from roundsman_console.orders.filter_options import filters, with_filters
 from roundsman_console.orders.selection import Selection
 from roundsman_console.orders.selection_fields import AT_STEP
+from roundsman_console.verbs.limits import WAIT
 
 By: TypeAlias = Annotated[
     str | None,
@@ -46,7 +47,6 @@ Wait: TypeAlias = Annotated[
 NoWait: TypeAlias = Annotated[
     bool, typer.Option("--no-wait", help="Send the command and do not wait.")
 ]
-DEFAULT_WAIT = 15.0
 
 _option = partial(typer.Option, rich_help_panel="Many orders at once")
 Go: TypeAlias = Annotated[
@@ -132,7 +132,7 @@ def read_common(
     stack: StackOption = None,
     as_json: AsJson = False,
     yes: Yes = False,
-    wait: Wait = DEFAULT_WAIT,
+    wait: Wait = WAIT,
     no_wait: NoWait = False,
 ) -> ParsedOptions:
     """Return the options that all commands on orders have. Raises ConsoleError for a wrong one."""

@@ -136,11 +136,9 @@ def _judge_event(stack: DeployedStack, body: str, now: int) -> Judged:
 
     if stack.events is None:
         read_object(body)
-        return Judged(
-            _subject(body),
-            Verdict.ACTS,
-            "this command cannot find out whether it would be accepted",
-        )
+        order = order_of(body)
+        why = "this command cannot find out whether it would be accepted"
+        return Judged(f"event of {order}" if order else "event", Verdict.ACTS, why)
     event = stack.events.read(body, now, problem_of)
     if isinstance(event, CancelAsked):
         task = stack.tasks.load(event.order_id, now)
@@ -150,11 +148,6 @@ def _judge_event(stack: DeployedStack, body: str, now: int) -> Judged:
         verdict = Verdict.ACTS if heard else Verdict.PASSED_OVER
         return Judged(f"cancellation of {event.order_id}", verdict, f"the task is {task.state}")
     return _judge_order(stack, event)
-
-
-def _subject(body: str) -> str:
-    order = order_of(body)
-    return f"event of {order}" if order else "event"
 
 
 def _judge_order(stack: DeployedStack, event: ValidOrder) -> Judged:

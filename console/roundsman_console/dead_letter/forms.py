@@ -39,6 +39,7 @@ from roundsman_console.web.command_page import (
     asking,
     not_sent,
     page_of,
+    sent_page,
 )
 from roundsman_console.web.session import Session
 
@@ -209,15 +210,8 @@ def _corrected_page(found: _Corrected, given: Form, session: Session, *, go: boo
     """The page that shows what is corrected, and what comes of the message."""
     page, judged, message = _correction_page(found.message, given), found.judged, found.message
     if found.sent:
-        order = order_of(found.body)
-        return replace(
-            page,
-            sentence=f"Sent to {found.source.name} ({judged.why}).",
-            done=True,
-            about=order or page.about,
-            back=f"/orders/{order}" if order else page.back,
-            problems=(),
-        )
+        words = f"Sent to {found.source.name} ({judged.why})."
+        return sent_page(page, order_of(found.body), words)
     failing = judged.verdict in (Verdict.REJECTED, Verdict.FAILS)
     refused = failing and given.get("anyway") != "yes"
     diff = difference(laid_out(message.masked), laid_out(masked_body(found.stack, found.body)))

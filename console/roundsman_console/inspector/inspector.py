@@ -43,10 +43,8 @@ from roundsman_console.orders.selection import BUDGET, Page, Selection, find
 from roundsman_console.stack.queues import Queue, find_queues
 from roundsman_console.stack.stack import DeployedStack, find_stack
 from roundsman_console.stack.stats import Stats, read_stats
+from roundsman_console.verbs.limits import WAIT
 from roundsman_console.verbs.verb import once
-
-WAIT = 15.0
-"""The default for the number of seconds to wait for the outcome of a command."""
 
 
 class Inspector:

@@ -14,7 +14,6 @@ from roundsman_console.dead_letter.assess import Verdict, judge, order_of
 from roundsman_console.dead_letter.edits import edited_body, laid_out
 from roundsman_console.dead_letter.queues import find_source
 from roundsman_console.inspector import Inspector
-from roundsman_console.inspector.inspector import WAIT
 from roundsman_console.order.changes_text import plan_lines
 from roundsman_console.order.commands import (
     CommandOutcome,
@@ -33,6 +32,7 @@ from roundsman_console.order.verbs import (
 )
 from roundsman_console.order.view import may_stand, step_names
 from roundsman_console.verbs.actor import read_name, read_reason
+from roundsman_console.verbs.limits import WAIT
 from roundsman_console.verbs.verb import Form
 from roundsman_console.web.command_page import (
     CommandPage,
@@ -43,6 +43,7 @@ from roundsman_console.web.command_page import (
     asking,
     not_sent,
     page_of,
+    sent_page,
 )
 from roundsman_console.web.session import Session
 
@@ -140,25 +141,28 @@ def _order_command(
     result = send_command(
         inspector.stack, page.about, verb, by=by, reason=reason, wait=WAIT, dry_run=not go
     )
-    asks = result.outcome is CommandOutcome.DRY_RUN
-    return replace(
+    asks, sentence = result.outcome is CommandOutcome.DRY_RUN, result.sentence
+    if asks and result.plan is not None:
+        sentence += " The order would continue under the newest plan."
+    page = replace(
         page,
-        sentence=not_sent(given, go) + _sentence(result),
-        refused=result.outcome is CommandOutcome.REFUSED,
-        asks=asks,
-        done=go and result.outcome is not CommandOutcome.REFUSED,
         changes=_changes(plan, verb, by, reason, result) if asks else (),
         inputs=[(page.about, result.input)] if result.input else (),
         problems=plan_lines(result.plan) if asks and result.plan else (),
         stands=() if go else page.stands,
-        shown=session.sign(given, version) if asks else "",
     )
+    if asks:
+        return asking(page, given, session, version, sentence)
+    return _result_page(page, given, result, sentence, go=go)
 
 
-def _sentence(result: CommandResult) -> str:
-    if result.plan is not None and result.outcome is CommandOutcome.DRY_RUN:
-        return f"{result.sentence} The order would continue under the newest plan."
-    return result.sentence
+def _result_page(
+    page: CommandPage, given: Form, result: CommandResult, sentence: str, *, go: bool
+) -> CommandPage:
+    """Return the page of a command that was sent, or is refused."""
+    refused = result.outcome is CommandOutcome.REFUSED
+    words = not_sent(given, go) + sentence
+    return replace(page, sentence=words, refused=refused, done=go and not refused)
 
 
 def _changes(
@@ -202,18 +206,12 @@ def _erase(inspector: Inspector, given: Form, session: Session) -> CommandPage:
     go = confirmed and agreed(given, session, version)
     if go:
         result = erase_order(stack, order, by=by, reason=reason, wait=WAIT)
-    possible = result.outcome is CommandOutcome.DRY_RUN
-    sentence = not_sent(given, go) + result.sentence
-    if possible and not confirmed:
+    possible, sentence = result.outcome is CommandOutcome.DRY_RUN, result.sentence
+    if possible and confirmed:
+        return asking(page, given, session, version, sentence)
+    if possible:
         sentence += " Give the order's id to confirm that its contents are removed for ever."
-    return replace(
-        page,
-        sentence=sentence,
-        refused=result.outcome is CommandOutcome.REFUSED,
-        asks=possible and confirmed,
-        done=go and result.outcome is not CommandOutcome.REFUSED,
-        shown=session.sign(given, version) if possible and confirmed else "",
-    )
+    return _result_page(page, given, result, sentence, go=go)
 
 
 def _show_submit(inspector: Inspector, given: Form) -> CommandPage:
@@ -242,11 +240,4 @@ def _submit(inspector: Inspector, given: Form, session: Session) -> CommandPage:
         would = f"{judged.what}: {judged.verdict.words}, {judged.why}."
         return asking(page, given, session, "", would)
     Client(stack.outputs, sqs=stack.sqs).submit_text(body)
-    order = order_of(body)
-    return replace(
-        page,
-        sentence="Sent. The order is shown once it is accepted.",
-        done=True,
-        about=order or page.about,
-        back=f"/orders/{order}" if order else page.back,
-    )
+    return sent_page(page, order_of(body), "Sent. The order is shown once it is accepted.")

@@ -206,23 +206,6 @@ def _failures(row: _Row) -> str:
     return f"{count} of {most}" if count and most else str(count)
 
 
-def _lock(row: _Row) -> str:
-    return row.record.locked_by or "" if row.record.under_way else ""
-
-
-def _not_before(row: _Row) -> int | None:
-    return row.record.not_before
-
-
-def _complete_by(row: _Row) -> int | None:
-    """Return when the step must be complete or started; None if it is over."""
-    return row.record.complete_by if row.record.process_state in _NOT_OVER else None
-
-
-def _error(row: _Row) -> str:
-    return last_error(row.record)
-
-
 def _time(instant_of: Callable[[_Row], int | None]) -> _Cell:
     """Return the cell of a column of instants."""
 
@@ -236,14 +219,17 @@ def _time(instant_of: Callable[[_Row], int | None]) -> _Cell:
 _MANY = 3
 _NOT_OVER = (ProcessState.PENDING, ProcessState.PROCESSING, ProcessState.UNDOING)
 _INSTANTS: Mapping[str, Callable[[_Row], int | None]] = {
-    "Not before": _not_before,
-    "Complete by": _complete_by,
+    "Not before": lambda row: row.record.not_before,
+    # When the step must be complete or started; None if it is over.
+    "Complete by": lambda row: (
+        row.record.complete_by if row.record.process_state in _NOT_OVER else None
+    ),
 }
 _KEPT_WHOLE = ("Locked by", *_INSTANTS)
 _SOMETIMES: Sequence[tuple[str, _Cell]] = (
     ("Agent", lambda row: agent_words(row.record, row.step)),
-    ("Locked by", _lock),
+    ("Locked by", lambda row: row.record.locked_by or "" if row.record.under_way else ""),
     *((heading, _time(instant_of)) for heading, instant_of in _INSTANTS.items()),
     ("Round", lambda row: "" if row.record.round == 1 else str(row.record.round)),
-    ("Last error", _error),
+    ("Last error", lambda row: last_error(row.record)),
 )

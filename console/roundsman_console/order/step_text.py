@@ -90,11 +90,9 @@ def retry_words(task: Task, record: StepRecord) -> Iterator[str]:
 
 def _held(record: StepRecord, step: StepPlan | None, holds: Sequence[Hold], at: int) -> str:
     since = f"held since {second(record.held_since or at)}"
-    agents = {record.agent, *(step.agents if step else ())}
     found = [
         f"{hold.agent} {hold_words(hold)}, until {second(hold.until)}"
-        for hold in holds
-        if hold.agent in agents
+        for hold in holds_of(record, step, holds)
     ]
     if found:
         return f"{since}: {'; '.join(found)}"
@@ -102,6 +100,12 @@ def _held(record: StepRecord, step: StepPlan | None, holds: Sequence[Hold], at: 
     if record.not_before is None or record.not_before <= at:
         return f"{since}{why}"
     return f"{since}{why}; the next check is at {second(record.not_before)}"
+
+
+def holds_of(record: StepRecord, step: StepPlan | None, holds: Sequence[Hold]) -> list[Hold]:
+    """Return the holds on the agent that the step waits for; without one, on all its agents."""
+    agents = {record.agent} if record.agent else set(step.agents if step else ())
+    return [hold for hold in holds if hold.agent in agents]
 
 
 def _again(record: StepRecord) -> str:

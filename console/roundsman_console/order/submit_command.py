@@ -11,7 +11,7 @@ from roundsman.errors import RoundsmanError, TryAgain
 from roundsman.model.task import TASK_ID
 from roundsman.wire.limits import MESSAGE_LIMIT
 from roundsman_console.application import check_event, order_id_of
-from roundsman_console.cli.options import DEFAULT_WAIT, AsJson, NoWait
+from roundsman_console.cli.options import AsJson, NoWait
 from roundsman_console.cli.stack_option import StackOption
 from roundsman_console.cli.target import announced_stack
 from roundsman_console.cli_errors import ConsoleError, sentences
@@ -19,6 +19,7 @@ from roundsman_console.clock import now, wait_for
 from roundsman_console.documents import SubmitDocument
 from roundsman_console.hints import hint
 from roundsman_console.stack.stack import DeployedStack
+from roundsman_console.verbs.limits import WAIT
 from roundsman_console.verbs.reading import read_file
 
 ANYWAY = " Correct it, or add --anyway to send it nevertheless."
@@ -32,7 +33,7 @@ def submit_command(
     ] = False,
     wait: Annotated[
         float, typer.Option(min=0, help="Seconds to wait until the stack has the order.")
-    ] = DEFAULT_WAIT,
+    ] = WAIT,
     no_wait: NoWait = False,
     as_json: AsJson = False,
 ) -> None:

@@ -149,6 +149,12 @@ def asking(
     return replace(page, sentence=words, asks=True, shown=shown)
 
 
+def sent_page(page: CommandPage, order: str | None, sentence: str) -> CommandPage:
+    """Return the page of a message that was sent; it leads to the order, if that is known."""
+    about, back = (order, f"/orders/{order}") if order else (page.about, page.back)
+    return replace(page, sentence=sentence, done=True, about=about, back=back, problems=())
+
+
 def not_sent(given: Form, go: bool) -> str:
     """Return CHANGED if the form was to be carried out and is not what was shown, or nothing."""
     return CHANGED if GO in given and not go else ""
