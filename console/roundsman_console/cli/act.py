@@ -132,14 +132,20 @@ def _carry_out(verb: OrderVerb, order: str, act: ParsedOptions, *, dry_run: bool
                 reason=reason,
                 wait=0 if manner.no_wait else manner.wait,
                 confirm=lambda question: confirm(question, yes=manner.yes),
-                show=None if manner.as_json else lambda move: say(*plan_lines(move)),
-                show_input=None if manner.as_json else lambda changes: say(*input_lines(changes)),
+                show=None if manner.as_json else _print_changes,
                 dry_run=dry_run,
             )
         except Interrupted as interrupted:
             result = interrupted.result
         sentence = _in_options(result, without_masked(act.typed, stack))
         print_result(replace(result, sentence=sentence), as_json=manner.as_json)
+
+
+def _print_changes(result: CommandResult) -> None:
+    if result.input:
+        say(*input_lines(result.input))
+    if result.plan is not None:
+        say(*plan_lines(result.plan))
 
 
 def without_masked(typed: TypedCommand, stack: DeployedStack) -> TypedCommand:

@@ -7,7 +7,7 @@ and refuses a command if the task changed after the sender read it.
 
 import secrets
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TypeVar
@@ -141,17 +141,15 @@ def send_command(
     reason: str,
     wait: float,
     confirm: Callable[[str], None] | None = None,
-    show: Callable[[PlanMove], None] | None = None,
-    show_input: Callable[[Sequence[InputChange]], None] | None = None,
+    show: Callable[[CommandResult], None] | None = None,
     dry_run: bool = False,
 ) -> CommandResult:
     """Check and send the command for the order, and wait at most `wait` seconds for its outcome.
 
-    With `dry_run`, nothing is sent, and the outcome is DRY_RUN or REFUSED. Before the command is
-    sent, `show` is called with the change of the task's plan, if the command asks for one,
-    `show_input` with the changes of its input, if the command corrects that, and `confirm` with the
-    question of `verb`, if it has one; `confirm` raises an exception to send nothing. If `wait` is
-    0, the outcome is SENT.
+    With `dry_run`, nothing is sent, and the outcome is DRY_RUN or REFUSED. Before that, `show` is
+    called with the result so far, which has the changes of the task's plan and input. Before the
+    command is sent, `confirm` is called with the question of `verb`, if it has one; it raises an
+    exception to send nothing. If `wait` is 0, the outcome is SENT.
 
     Raises InvalidArgument, before any call to AWS, if `by` or `reason` is empty or too long, or if
     the command is not one that the scheduler can read. Raises NotFound if there is no such task,
@@ -175,12 +173,14 @@ def send_command(
             event, content, changes = fixed.event, fixed.order, fixed.changes
         except Refused as refused:
             why = str(refused)
-        if show_input is not None and changes:
-            show_input(changes)
     if verb.newest_plan and why is None:
         event, move, why = _under_newest_plan(stack, plan, task, event)
-        if show is not None:
-            show(move)
+    kind = COMMAND_KINDS[type(event)]
+    here = CommandResult(
+        CommandOutcome.DRY_RUN, "", kind, event.asked, False, task.task_id, task, move, changes
+    )
+    if show is not None:
+        show(here)
     missing = None
     if why is None:
         next_plan = named_plan(stack, event)
@@ -188,10 +188,6 @@ def send_command(
             task, event, lambda asked: _refusal(plan, task, asked, next_plan, content)
         )
         why = "; ".join(missing.why) if missing is not None else None
-    kind = COMMAND_KINDS[type(event)]
-    here = CommandResult(
-        CommandOutcome.DRY_RUN, "", kind, event.asked, False, task.task_id, task, move, changes
-    )
     if why is not None:
         sentence = f"{kind} of {task.task_id} refused, nothing was sent: {why}."
         return replace(here, outcome=CommandOutcome.REFUSED, sentence=sentence, missing=missing)
@@ -215,9 +211,8 @@ def _under_newest_plan(
             f"The newest plan of {task.workflow} was stored, but cannot be read. Check that the "
             "submission function and this command use the same stack."
         )
-    invalid: dict[str, str] = {}
-    if found.checks_input:
-        invalid.update(invalid_inputs(stack, task.workflow, event, [task]))
+    asks = found.checks_input
+    invalid = dict(invalid_inputs(stack, task.workflow, event, [task])) if asks else {}
     return event, plan_move(plan, task.plan, after), invalid.get(task.task_id)
 
 
