@@ -1,12 +1,14 @@
 """`roundsman agents`: lists the agents, and which are on hold and why."""
 
 import json
+from typing import Annotated
+
+import typer
 
 from roundsman_console.agent.documents import AgentListDocument
 from roundsman_console.agent.reading import find_agents
 from roundsman_console.agent.text import agents_table
 from roundsman_console.agent.view import agent_document
-from roundsman_console.cli.options import AsJson
 from roundsman_console.cli.stack_option import StackOption
 from roundsman_console.cli.target import find_stack
 from roundsman_console.cli_errors import sentences
@@ -16,7 +18,7 @@ from roundsman_console.terminal import results
 
 def agents_command(
     stack: StackOption = None,
-    as_json: AsJson = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """List the agents, whether they take work, and why if not. Example: roundsman agents"""
     with sentences():

@@ -15,15 +15,13 @@ from roundsman.model.instants import iso, second
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepRecord, Task, item_place, operation_of
 from roundsman_console.cells import plain
-from roundsman_console.cli.options import AsJson
 from roundsman_console.cli.stack_option import StackOption
 from roundsman_console.cli.target import find_stack
 from roundsman_console.cli_errors import sentences
 from roundsman_console.clock import now
 from roundsman_console.hints import hint, hinted_json
-from roundsman_console.order.happenings_text import happenings_table
 from roundsman_console.order.lookup import find_shown
-from roundsman_console.order.states_text import STEP_STYLES, task_line
+from roundsman_console.order.states_text import STEP_STYLES, happenings_table, task_line
 from roundsman_console.order.step_text import agent_words, last_error, span, step_facts
 from roundsman_console.order.timeline import of_row
 from roundsman_console.order.view import (
@@ -43,7 +41,7 @@ def show_command(
         bool, typer.Option("--reveal", help="Show masked values too, in errors and results.")
     ] = False,
     stack: StackOption = None,
-    as_json: AsJson = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Show the state of an order, its steps and its history. Example: roundsman show ord-1001"""
     with sentences():

@@ -8,14 +8,12 @@ import typer
 
 from roundsman.model.task import Task
 from roundsman_console.cells import plain
-from roundsman_console.cli.options import AsJson
 from roundsman_console.cli.stack_option import StackOption
 from roundsman_console.cli.target import find_stack
 from roundsman_console.cli_errors import sentences
 from roundsman_console.clock import now
-from roundsman_console.order.happenings_text import happenings_table
 from roundsman_console.order.lookup import find_shown
-from roundsman_console.order.states_text import task_line
+from roundsman_console.order.states_text import happenings_table, task_line
 from roundsman_console.order.timeline import (
     Happening,
     happenings,
@@ -28,7 +26,7 @@ from roundsman_console.terminal import results
 def timeline_command(
     order: Annotated[str, typer.Argument(help="The order's id.")],
     stack: StackOption = None,
-    as_json: AsJson = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """List what happened to an order, in order of time, and what is not known about it.
 

@@ -6,7 +6,6 @@ import typer
 
 from roundsman.model.task import Task
 from roundsman_console.cells import plain
-from roundsman_console.cli.options import AsJson
 from roundsman_console.cli.stack_option import StackOption
 from roundsman_console.cli.target import find_stack
 from roundsman_console.cli_errors import sentences
@@ -20,7 +19,7 @@ from roundsman_console.terminal import results
 def why_command(
     order: Annotated[str, typer.Argument(help="The order's id.")],
     stack: StackOption = None,
-    as_json: AsJson = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Show what an order waits for now, and what to do. Example: roundsman why ord-1001"""
     with sentences():

@@ -2,7 +2,9 @@
 
 import json
 from collections.abc import Iterator, Sequence
+from typing import Annotated
 
+import typer
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -11,7 +13,6 @@ from roundsman.model.instants import format_duration, second
 from roundsman.model.states import TaskState
 from roundsman_console.agent.text import agents_table
 from roundsman_console.cells import plain
-from roundsman_console.cli.options import AsJson
 from roundsman_console.cli.stack_option import StackOption
 from roundsman_console.cli.target import announced_stack
 from roundsman_console.cli_errors import sentences
@@ -25,7 +26,7 @@ from roundsman_console.terminal import results
 
 def stats_command(
     stack: StackOption = None,
-    as_json: AsJson = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Show the task and queue counts, what is overdue, and the agents. Example: roundsman stats"""
     with sentences():
