@@ -3,7 +3,7 @@
 An ended task waits for nothing, or for a person. An open task waits for the step that is the
 furthest from continuing, in this order: an overdue step, a step that waits for the scheduler, a
 step whose agent is on hold, a step that waits for a callback, a step at its agent, a step that
-waits for its next attempt, a ready step (see `views.step_waits.CASES`). This module decides nothing
+waits for its next attempt, a ready step (see `step_waits.CASES`). This module decides nothing
 about the task; `roundsman.engine.machine` does.
 """
 
