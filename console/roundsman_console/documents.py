@@ -19,15 +19,9 @@ class SubmitDocument(TypedDict):
     """The id of the order; null if the message is no order event and will be rejected."""
 
 
-class ExportDocument(TypedDict):
-    """The progress of an export to a file.
+class ExportedDocument(TypedDict):
+    """The progress of an export."""
 
-    Each line of the file is an object as `roundsman show` prints it, without history and, by
-    default, without results.
-    """
-
-    to: str
-    """The name of the file."""
     exported: Count
     lookedAt: Count
     unreadable: Count
@@ -38,6 +32,17 @@ class ExportDocument(TypedDict):
     """Whether no task is left to export."""
     stopped: str | None
     """Why the export stopped early; null if it did not, or if it reached --limit."""
+
+
+class ExportDocument(ExportedDocument):
+    """The progress of an export to a file.
+
+    Each line of the file is an object as `roundsman show` prints it, without history and, by
+    default, without results.
+    """
+
+    to: str
+    """The name of the file."""
 
 
 class UiDocument(TypedDict):

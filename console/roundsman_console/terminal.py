@@ -24,6 +24,17 @@ def results() -> Console:
     return console
 
 
+def say(*lines: str | None) -> None:
+    """Print lines without markup or line wrapping; control characters are made harmless.
+
+    None is not printed.
+    """
+    console = Console(highlight=False, soft_wrap=True)
+    for line in lines:
+        if line is not None:
+            console.print(inert(line), markup=False)
+
+
 def progress(*, quiet: bool) -> Callable[[str], None]:
     """Return a function that prints progress on standard error, if that is a terminal."""
     console = Console(stderr=True, highlight=False)

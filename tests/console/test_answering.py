@@ -319,7 +319,7 @@ def test_an_answer_that_nobody_takes_in_time_is_unconfirmed(operator: Operator) 
     operator.patience.sleeping = lambda: None
     result = operator.types(*answers(token), "--wait", "1")
     assert (result.exit_code, result.stdout) == (4, "")
-    assert "is sent, but the scheduler has not accepted it within 1 s" in result.stderr
+    assert "is sent, but the scheduler has not handled it within 1 s" in result.stderr
     result = operator.types(*answers(token), "--no-wait")
     assert result.exit_code == 0
     assert "The answer to charge_card of ord-1 is sent." in result.stdout
@@ -356,7 +356,7 @@ def test_ctrl_c_during_the_wait_for_an_answer_is_unconfirmed(operator: Operator)
     operator.patience.sleeping = ctrl_c
     result = operator.types(*answers(token), "--json")
     assert (result.exit_code, document(result)["outcome"]) == (4, "unconfirmed")
-    assert "is sent, but the wait for the scheduler was interrupted." in result.stderr
+    assert "is sent, but the wait for its outcome was interrupted." in result.stderr
 
 
 @pytest.mark.exhaustive

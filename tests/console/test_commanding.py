@@ -105,7 +105,7 @@ def test_a_scheduler_that_does_not_answer_is_reported_and_the_command_still_acts
     printed = document(result)
     assert (printed["outcome"], printed["state"]) == ("unconfirmed", "Retry")
     assert result.stderr == (
-        "undo of ord-1 is sent: no answer from the scheduler within 2 s. The command takes "
+        "undo of ord-1 is sent, but the scheduler has not handled it within 2 s. The command takes "
         "effect once, when the scheduler reads it. See: roundsman show ord-1\n"
     )
     assert sum(operator.patience.slept) == 2
@@ -123,7 +123,7 @@ def test_a_send_whose_answer_was_lost_is_reported_as_not_confirmed(operator: Ope
         result = operator.asks("run", "ord-1", "--json")
     assert result.exit_code == 4
     assert document(result)["outcome"] == "unconfirmed"
-    assert "run may have been sent nevertheless" in result.stderr
+    assert "run of ord-1 may have been sent nevertheless" in result.stderr
 
 
 def test_an_outcome_that_may_not_be_read_is_reported_as_not_confirmed(operator: Operator) -> None:

@@ -9,13 +9,11 @@ from roundsman.model.holds import BREAKER, Hold
 from roundsman.model.queue_lag import ReadMark
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Owed, StepError, StepRecord, Task, Termination
-from roundsman.ports import OrderRow
 from roundsman_console.order.step_waits import SchedulerNow
 from roundsman_console.order.why import (
     Diagnosis,
     TaskFacts,
     diagnose,
-    missing,
     unreadable,
 )
 from tests.console.shelves import DECLINED, archived, open_task
@@ -347,11 +345,7 @@ def test_without_its_plan_or_its_row_nothing_goes_on() -> None:
     assert (found.case, found.next) == ("no_order_row", "roundsman doctor")
 
 
-def test_a_missing_task_is_distinguished_from_an_ended_and_from_an_unreadable_one() -> None:
-    assert missing("ord-1", None, "roundsman").case == "unknown"
-    gone = missing("ord-1", OrderRow("ord-1", {}, "", AT), "roundsman")
-    assert (gone.case, gone.next) == ("gone", None)
-    assert "its task has ended, and its retention too" in gone.sentence
+def test_of_a_task_that_cannot_be_read_the_doctor_knows_more() -> None:
     assert unreadable("ord-1", "it is newer").next == "roundsman doctor"
 
 

@@ -45,6 +45,13 @@ def test_a_held_step_shows_since_when_by_whom_why_and_until_when() -> None:
     ]
 
 
+def test_a_held_step_that_has_its_agent_shows_no_hold_of_another() -> None:
+    record = StepRecord(held_since=AT - 5_000, agent="payment_backup", not_before=AT + 60_000)
+    assert facts_of(record, [HOLD])[0] == (
+        "charge: held since 2027-01-15T07:59:55Z; the next check is at 2027-01-15T08:01:00Z"
+    )
+
+
 def test_a_held_step_whose_hold_is_over_shows_why_it_was_held_and_when_it_looks_again() -> None:
     error = StepError(HELD, "on hold by amy until 2027-01-15T08:00:00Z: maintenance")
     record = StepRecord(held_since=AT - 5_000, not_before=AT + 60_000, error=error)

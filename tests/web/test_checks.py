@@ -7,7 +7,7 @@ import pytest
 
 from roundsman.model.instants import iso
 from roundsman.model.states import TaskState
-from roundsman_console.stack import check_forms as checks
+from roundsman_console.smoke import forms as smoke
 from roundsman_console.web.work import Work
 from tests.console.operators import CHARGED_LATER, DECLINED
 from tests.console.test_reconciling import not_at_all, restored, stop_supervisor
@@ -94,7 +94,7 @@ def test_a_wrong_field_of_a_smoke_test_is_refused(
 def test_a_changed_file_is_shown_again(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
     shown = re.search(r'name="shown" value="([^"]+)"', browser.posts("smoke").text)
     assert shown is not None
-    monkeypatch.setattr(checks, "read_event", lambda *_: order("other"))
+    monkeypatch.setattr(smoke, "read_event", lambda *_: order("other"))
     assert "has changed since it was shown" in browser.sends("smoke", go="yes", shown=shown[1])
     assert browser.operator.reads("ls")["tasks"] == []
 

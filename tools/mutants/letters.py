@@ -28,15 +28,17 @@ LETTERS = (
     Mutant(
         name="a-rejected-message-is-sent-before-it-is-deleted",
         file=RESENDING,
-        old="new_id = send_again(stack.sqs, source.url, body)\n    look.delete(rejection.letter)\n",
-        new="look.delete(rejection.letter)\n    new_id = send_again(stack.sqs, source.url, body)\n",
+        old="new_id = send_again(stack.sqs, source.url, body)\n"
+        "    for letter in letters:\n        look.delete(letter)\n",
+        new="for letter in letters:\n        look.delete(letter)\n"
+        "    new_id = send_again(stack.sqs, source.url, body)\n",
         tests=("tests/console/test_rejected.py::test_it_is_sent_before_it_is_deleted",),
         why="a death in between loses an order",
     ),
     Mutant(
         name="what-would-be-rejected-again-is-not-sent",
         file=RESENDING,
-        old="if dry_run or (judged.verdict is Verdict.REJECTED and not anyway):",
+        old="if dry_run or judged.verdict in refused:",
         new="if not body:",
         tests=(
             "tests/console/test_rejected.py::test_one_that_would_be_rejected_again_is_not_sent_and_says_all_that_is_wrong",
@@ -46,16 +48,18 @@ LETTERS = (
     Mutant(
         name="a-dead-letter-is-sent-before-it-is-deleted",
         file="console/roundsman_console/dead_letter/redrive.py",
-        old="send_back(stack.sqs, source.url, letter)\n    look.delete(letter)\n",
-        new="look.delete(letter)\n    send_back(stack.sqs, source.url, letter)\n",
+        old="send_back(stack.sqs, wanted.source.url, dead.letter)\n"
+        "            look.delete(dead.letter)\n",
+        new="look.delete(dead.letter)\n"
+        "            send_back(stack.sqs, wanted.source.url, dead.letter)\n",
         tests=("tests/console/test_dlq.py::test_what_is_interrupted_loses_nothing",),
         why="a death in between loses a message",
     ),
     Mutant(
         name="more-than-one-dead-letter-is-only-listed",
-        file="console/roundsman_console/dead_letter/redrive.py",
-        old="wanted.dry and len(candidates) > 1",
-        new="wanted.dry and not candidates",
+        file="console/roundsman_console/dead_letter/dlq_command.py",
+        old="return yes or len(result.candidates) <= 1",
+        new="return True",
         tests=(
             "tests/console/test_dlq.py::test_more_than_one_are_only_listed_until_a_person_says_yes",
         ),

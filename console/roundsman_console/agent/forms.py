@@ -18,8 +18,8 @@ from roundsman_console.errors import InspectorError
 from roundsman_console.inspector import Inspector
 from roundsman_console.verbs.actor import read_name, read_reason
 from roundsman_console.verbs.verb import Form
-from roundsman_console.web.command_page import CommandPage, FormCommand, not_sent, page_of
-from roundsman_console.web.session import GO, Session
+from roundsman_console.web.command_page import CommandPage, FormCommand, agreed, asking, page_of
+from roundsman_console.web.session import Session
 from roundsman_console.web.work import Work, WorkResult, works_of
 
 VERBS: Sequence[type[HoldVerb | ReleaseVerb]] = (HoldVerb, ReleaseVerb)
@@ -53,9 +53,8 @@ def _agent_command(
         lasts = format_duration(verb.seconds * SECOND)
         would = f"{agent.name} would begin nothing new for {lasts}."
         done = f"{agent.name} is held for {lasts}."
-    if GO not in given or not session.take(given, version):
-        shown = session.sign(given, version)
-        return replace(page, sentence=not_sent(given, False) + would, asks=True, shown=shown)
+    if not agreed(given, session, version):
+        return asking(page, given, session, version, would)
     if isinstance(verb, HoldVerb):
         held = hold_agent(inspector.stack, agent, verb.seconds, by=by, reason=reason)
         not_alerted = held.not_alerted

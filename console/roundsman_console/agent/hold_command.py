@@ -28,7 +28,7 @@ from roundsman_console.cli.target import announced_stack
 from roundsman_console.cli_errors import complain, sentences
 from roundsman_console.errors import Interrupted
 from roundsman_console.hints import hint
-from roundsman_console.sanitize import inert
+from roundsman_console.terminal import say
 from roundsman_console.verbs.actor import read_name, read_reason
 from roundsman_console.verbs.commands import command_of
 
@@ -53,7 +53,7 @@ def hold_command(
         if as_json:
             print(json.dumps(result.document()))
         else:
-            _say(_held_lines(result.hold, held, lasts))
+            say(*_held_lines(result.hold, held, lasts))
 
 
 @command_of(agents.ReleaseVerb)
@@ -70,7 +70,7 @@ def release_command(
         release = release_agent(found, verb.agent, by=who, reason=why)
         _warn(release.not_alerted)
         if not as_json:
-            _say(_released_lines(release))
+            say(*_released_lines(release))
         first = release.first_wake
         with Console(stderr=True, quiet=as_json).status("Finding the tasks that wait") as status:
             try:
@@ -87,7 +87,7 @@ def release_command(
         if as_json:
             print(json.dumps(release.document(woken)))
         else:
-            _say(woken_lines(woken, first))
+            say(*woken_lines(woken, first))
         if lost is not None:
             complain(f"Not all waiting tasks were woken: {lost}.")
 
@@ -138,9 +138,3 @@ def _released_lines(release: HoldRelease) -> list[str]:
         f"{release.agent.name} is released by {who}.",
         *([circuit_sentence(circuit)] if circuit else []),
     ]
-
-
-def _say(lines: list[str]) -> None:
-    console = Console(highlight=False, soft_wrap=True)
-    for line in lines:
-        console.print(inert(line), markup=False)

@@ -2,6 +2,7 @@
 
 from roundsman.model.instants import format_duration, second
 from roundsman_console.agent.wake_waiting import A_SECOND, GOES_ON_WITHIN, Woken
+from roundsman_console.counted import counted
 
 
 def woken_lines(woken: Woken, first: int) -> list[str]:
@@ -14,7 +15,7 @@ def woken_lines(woken: Woken, first: int) -> list[str]:
     elif woken.whole and not woken.unread:
         found.append("No task waits for it.")
     if woken.unread:
-        tasks = "1 open task" if woken.unread == 1 else f"{woken.unread} open tasks"
+        tasks = counted(woken.unread, "open task")
         found.append(f"{tasks} could not be read; each that waits {by_itself}")
     if not woken.whole:
         found.append(f"Any other task that waits {by_itself}")

@@ -13,6 +13,7 @@ from roundsman.model.failure import NO_STEP, RETRIED, UNDO_FAILED, UNREADABLE, G
 from roundsman.model.holds import OPERATOR, Hold
 from roundsman.model.instants import MINUTE, format_duration, iso, second
 from roundsman_console.alert.documents import AlertDocument, AlertKind, AlertSeverity
+from roundsman_console.counted import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,10 +203,7 @@ def of_dead_letters(counts: Mapping[str, int]) -> list[StandingAlert]:
             "dead_letters",
             queue,
             "error",
-            (
-                f"{'1 message' if count == 1 else f'{count} messages'} of {queue} failed every "
-                "delivery"
-            ),
+            f"{counted(count, 'message')} of {queue} failed every delivery",
             command_line("dlq ls", queue),
             count=count,
         )

@@ -36,12 +36,12 @@ from roundsman_console.bulk.text import order_of_going
 from roundsman_console.bulk.verbs import OF_RUNS, BulkRunVerb
 from roundsman_console.cli_errors import USAGE, ConsoleError
 from roundsman_console.clock import now
+from roundsman_console.counted import counted
 from roundsman_console.errors import AgentOnHold, InvalidArgument
 from roundsman_console.inspector import Inspector
+from roundsman_console.order.changes_text import plan_lines
 from roundsman_console.order.corrections import corrects, known_workflows
-from roundsman_console.order.plan_text import plan_lines
 from roundsman_console.order.verbs import OF_ONE_OR_MANY, OrderVerb
-from roundsman_console.orders.counts_text import count_of_orders
 from roundsman_console.orders.selection import Selection
 from roundsman_console.orders.selection_fields import (
     asked_of_command,
@@ -56,6 +56,8 @@ from roundsman_console.web.command_page import (
     FormCommand,
     FormField,
     Item,
+    agreed,
+    asking,
     fields_of,
     not_sent,
     page_of,
@@ -165,7 +167,7 @@ def _about(asked: Mapping[str, str], named: Sequence[str]) -> tuple[str, str]:
     """
     selection = selection_of(asked)
     if selection.everything:
-        return (count_of_orders(len(named)) if named else "the orders that you name"), "/bulk"
+        return (counted(len(named), "order") if named else "the orders that you name"), "/bulk"
     if named:
         raise ConsoleError("Give order ids or a filter, not both.", USAGE)
     check_bounded(selection)
@@ -263,7 +265,7 @@ def _notes(run: Run, tried: Tried) -> list[str]:
     """What else is to be known of the dry run: holds, and the changes of plans."""
     notes = [HELD] if tried.held and not run.terms.anyway else []
     for one in tried.plans or ():
-        notes += plan_lines(one.move, f"{count_of_orders(one.orders)}: the plan")
+        notes += plan_lines(one.move, f"{counted(one.orders, 'order')}: the plan")
     return notes
 
 
@@ -278,7 +280,7 @@ def _items(run: Run, tried: Tried) -> list[Item]:
 
 
 def _item(kind: OrderGroup, verdict: str, *, goes: bool) -> Item:
-    return Item(count_of_orders(kind.orders), ", ".join(kind.samples), verdict, kind.reason, goes)
+    return Item(counted(kind.orders, "order"), ", ".join(kind.samples), verdict, kind.reason, goes)
 
 
 def _terms(form: Form) -> Terms:
@@ -314,9 +316,9 @@ def _asks(kind: type[BulkRunVerb]) -> FormCommand:
             return replace(
                 page, sentence=f"{page.about} cannot be {kind.then}: it is {state}.", refused=True
             )
-        if not (go := GO in given and session.take(given, state)):
-            words = f"{not_sent(given, go)}{page.about} is {state}. It would be {kind.then}."
-            return replace(page, sentence=words, asks=True, shown=session.sign(given, state))
+        if not agreed(given, session, state):
+            would = f"{page.about} is {state}. It would be {kind.then}."
+            return asking(page, given, session, state, would)
         sentence = ask(
             inspector.stack,
             page.about,

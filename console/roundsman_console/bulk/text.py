@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from rich.console import Console
 from rich.table import Table
 
 from roundsman.command_line import command_line
@@ -20,12 +19,10 @@ from roundsman.model.instants import second
 from roundsman_console.bulk.dry_run import Tried
 from roundsman_console.bulk.view import resume_command
 from roundsman_console.cells import plain
+from roundsman_console.counted import counted
 from roundsman_console.hints import hint, option_words
-from roundsman_console.order.corrections_text import print_changes
-from roundsman_console.order.plan_text import plan_lines
-from roundsman_console.orders.counts_text import count_of_orders
-from roundsman_console.sanitize import inert
-from roundsman_console.terminal import results
+from roundsman_console.order.changes_text import input_lines, plan_lines
+from roundsman_console.terminal import results, say
 
 _WORDS = {
     OrderResult.COMPLETED: "Completed",
@@ -37,10 +34,9 @@ _WORDS = {
 
 def print_tried(run: Run, tried: Tried, go_ahead: str) -> None:
     """Print a dry run for people; `go_ahead` is the command line of the real run."""
-    console = Console(highlight=False, soft_wrap=True)
     of = "" if tried.looked_at == tried.selected else f", the first {tried.looked_at} checked"
     kind = COMMAND_KINDS[type(run.event)]
-    console.print(f"{kind} of {count_of_orders(tried.selected)}{of}. Nothing was sent.")
+    say(f"{kind} of {counted(tried.selected, 'order')}{of}. Nothing was sent.")
     table = _table()
     table.add_row("eligible", str(tried.eligible), plain(_some(tried.samples, tried.eligible)))
     for kind_refused in tried.refused:
@@ -49,17 +45,16 @@ def print_tried(run: Run, tried: Tried, go_ahead: str) -> None:
         _add(table, "would wait", kind_held)
     results().print(table)
     for one in tried.plans or ():
-        for line in plan_lines(one.move, f"{count_of_orders(one.orders)}: the plan"):
-            console.print(inert(line), markup=False)
+        say(*plan_lines(one.move, f"{counted(one.orders, 'order')}: the plan"))
     for order, changes in tried.inputs or ():
-        print_changes(changes, f"{order}: the input")
+        say(*input_lines(changes, f"{order}: the input"))
     if not tried.eligible:
         return
     if tried.held and not run.terms.anyway:
-        console.print("Orders that would wait are not sent without --anyway.")
-    console.print(order_of_going(run.terms, tried.eligible))
-    console.print(f"The run stops if more than {100 * run.terms.stop_at:g}% fail again. To run it:")
-    console.print(f"  {hint(go_ahead)}", markup=False)
+        say("Orders that would wait are not sent without --anyway.")
+    say(order_of_going(run.terms, tried.eligible))
+    say(f"The run stops if more than {100 * run.terms.stop_at:g}% fail again. To run it:")
+    say(f"  {hint(go_ahead)}")
 
 
 def order_of_going(terms: Terms, eligible: int) -> str:
@@ -80,17 +75,15 @@ def print_run(record: BulkRecord, is_open: bool, notes: Sequence[OrderNote] | No
     `notes` are all orders that failed again or were refused; None to print only groups of them.
     """
     run, progress = record.run, record.progress
-    console = Console(highlight=False, soft_wrap=True)
     kind = COMMAND_KINDS[type(run.event)]
     why = f" ({record.why})" if record.why else ""
     if record.state is RunState.RUNNING:
         saved = f"progress of {second(record.saved_at)}" if record.version else "not begun yet"
         why = f" ({saved})"
-    console.print(inert(f"Bulk run {run.id} is {record.state.value}{why}."), markup=False)
-    line = f"{kind} of {count_of_orders(run.selected)}, by {run.by} ({run.starter}): {run.reason}"
-    console.print(inert(line), markup=False)
-    for one in record.requests:
-        console.print(inert(f"{one[:1].upper()}{one[1:]}"), markup=False)
+    say(f"Bulk run {run.id} is {record.state.value}{why}.")
+    line = f"{kind} of {counted(run.selected, 'order')}, by {run.by} ({run.starter}): {run.reason}"
+    say(line)
+    say(*(f"{one[:1].upper()}{one[1:]}" for one in record.requests))
     table = _table()
     table.add_row("sent", str(progress.sent), "")
     for verdict, words in _WORDS.items():
@@ -112,10 +105,10 @@ def print_run(record: BulkRecord, is_open: bool, notes: Sequence[OrderNote] | No
         results().print(_note_table(notes))
     if is_open and record.state is RunState.RUNNING:
         watch = command_line("bulk watch", run.id)
-        console.print(hint(f"The stack carries it out. Watch it with: {watch}"))
+        say(hint(f"The stack carries it out. Watch it with: {watch}"))
     resume = resume_command(record)
     if resume:
-        console.print(hint(f"Resume it with: {resume}"))
+        say(hint(f"Resume it with: {resume}"))
 
 
 def _note_table(notes: Sequence[OrderNote]) -> Table:

@@ -6,27 +6,18 @@ names the principal that sent it; the command `resolve` also records a name and 
 
 from dataclasses import dataclass, replace
 
-from botocore.exceptions import HTTPClientError
-
 from roundsman.agents.callbacks import failed_reply, succeeded_reply, token_of_wait
 from roundsman.aws.clock import now
 from roundsman.aws.outputs import reply_queue_of
-from roundsman.command_line import command_line
 from roundsman.errors import InvalidToken, NotWaiting, RoundsmanError
 from roundsman.model.events import Outcome
 from roundsman.model.states import ProcessState
-from roundsman.model.task import StepRecord, Task, idempotency_key, operation_of
+from roundsman.model.task import Task, idempotency_key, operation_of
 from roundsman.wire.messages import Reply, read_reply
 from roundsman_console.callback.verbs import AnswerVerb
-from roundsman_console.clock import wait_for
-from roundsman_console.errors import (
-    InspectorError,
-    Interrupted,
-    InvalidArgument,
-    aws_sentence,
-)
+from roundsman_console.errors import InspectorError, InvalidArgument
 from roundsman_console.order.command_documents import AnswerDocument
-from roundsman_console.order.commands import CommandOutcome
+from roundsman_console.order.commands import CommandOutcome, SentResult, send_and_look
 from roundsman_console.order.lookup import find_task
 from roundsman_console.sanitize import inert
 from roundsman_console.stack.stack import DeployedStack
@@ -35,11 +26,9 @@ _OPEN = (ProcessState.PENDING, ProcessState.PROCESSING, ProcessState.UNDOING)
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerResult:
+class AnswerResult(SentResult):
     """The outcome of an answer."""
 
-    outcome: CommandOutcome
-    sentence: str
     reply: Reply
     task: Task | None
     """The task as last read."""
@@ -73,15 +62,19 @@ def send_answer(
     body = _body(_token(stack, verb), verb)
     reply = read_reply(body)
     task, _ = find_task(stack, reply.task_id)
-    refused = _refused(task, reply)
-    if refused is not None or not dry_run:
-        return refused or _send(stack, task, reply, body, wait)
+    here = AnswerResult(CommandOutcome.DRY_RUN, "", reply, task)
+    stale = _stale(task, reply)
+    if stale is not None:
+        sentence = f"The answer to {reply.step} of {task.task_id} is not sent: {stale}."
+        return replace(here, outcome=CommandOutcome.REFUSED, sentence=sentence)
+    if not dry_run:
+        return _send(stack, task, here, body, wait)
     has_result = verb.result is not None and verb.result.value is not None
     how = "succeed" if has_result else "succeed without a result"
     if verb.failure is not None:
         how = f"fail for good: {inert(verb.failure.error_type)}"
     sentence = f"{reply.step} of {task.task_id} would {how}. Nothing was sent."
-    return AnswerResult(CommandOutcome.DRY_RUN, sentence, reply, task)
+    return replace(here, sentence=sentence)
 
 
 def check_answer(verb: AnswerVerb) -> None:
@@ -114,17 +107,9 @@ def _body(token: str, verb: AnswerVerb) -> str:
         raise InvalidArgument(f"{problem[:1].upper()}{problem[1:]}.") from error
 
 
-def _refused(task: Task, reply: Reply) -> AnswerResult | None:
-    """Return a refusal if the scheduler would ignore the answer, otherwise None."""
+def _stale(task: Task, reply: Reply) -> str | None:
+    """Return why the scheduler would ignore the answer; None if it would not."""
     record = task.step(reply.step)
-    why = _stale(task, record, reply)
-    if why is None:
-        return None
-    sentence = f"The answer to {reply.step} of {task.task_id} is not sent: {why}."
-    return AnswerResult(CommandOutcome.REFUSED, sentence, reply, task)
-
-
-def _stale(task: Task, record: StepRecord, reply: Reply) -> str | None:
     operation = operation_of(record)
     key = idempotency_key(task.task_id, reply.step, operation, record)
     if record.wait_was_ended and key == reply.idempotency_key:
@@ -138,62 +123,39 @@ def _stale(task: Task, record: StepRecord, reply: Reply) -> str | None:
     return None
 
 
-def _send(stack: DeployedStack, task: Task, reply: Reply, body: str, wait: float) -> AnswerResult:
-    sent = AnswerResult(CommandOutcome.SENT, "", reply, task)
-    name, look = f"{reply.step} of {task.task_id}", command_line("show", task.task_id)
-    try:
-        stack.sqs.send_message(QueueUrl=_reply_queue(stack, reply.agent), MessageBody=body)
-    except HTTPClientError as error:
-        lost = f"{aws_sentence(error)} The answer may have been sent. See: {look}"
-        return replace(sent, outcome=CommandOutcome.UNCONFIRMED, sentence=lost)
-    if not wait:
-        return replace(sent, sentence=f"The answer to {name} is sent. See: {look}")
-    try:
-        after = _wait(stack, task, reply.step, wait)
-    except KeyboardInterrupt as error:
-        sentence = (
-            f"The answer to {name} is sent, but the wait for the scheduler was interrupted. "
-            f"Sending it again is harmless. See: {look}"
-        )
-        partial = replace(sent, outcome=CommandOutcome.UNCONFIRMED, sentence=sentence)
-        raise Interrupted(sentence, partial) from error
-    if after is None:
-        sentence = (
-            f"The answer to {name} is sent, but the scheduler has not accepted it within "
-            f"{wait:g} s. Sending it again is harmless. See: {look}"
-        )
-        return replace(sent, outcome=CommandOutcome.UNCONFIRMED, sentence=sentence)
-    state = after.step(reply.step).process_state
-    sentence = f"The scheduler accepted the answer to {name}; the step is {state}."
-    return replace(sent, outcome=CommandOutcome.DONE, sentence=sentence, task=after)
+def _send(
+    stack: DeployedStack, before: Task, here: AnswerResult, body: str, wait: float
+) -> AnswerResult:
+    step, record = here.reply.step, before.step(here.reply.step)
 
-
-def _wait(stack: DeployedStack, before: Task, step: str, wait: float) -> Task | None:
-    """Return the task after the state or the lock of the step changed.
-
-    Returns None if neither changes within `wait` seconds.
-    """
-    record = before.step(step)
-
-    def look() -> Task | None:
+    def moved() -> Task | None:
         try:
             task = stack.tasks.load(before.task_id, now())
         except RoundsmanError:
             return None
-        if task is None:
-            return None
-        found = task.step(step)
-        moved = (found.process_state, found.locked_by) != (record.process_state, record.locked_by)
-        return task if moved else None
+        found = task.step(step) if task else record
+        same = (found.process_state, found.locked_by) == (record.process_state, record.locked_by)
+        return None if same else task
 
-    return wait_for(look, wait)
-
-
-def _reply_queue(stack: DeployedStack, agent: str) -> str:
-    """Return the URL of the agent's reply queue. Raises InspectorError if the stack has none."""
-    url = reply_queue_of(stack.outputs, agent)
-    if url is None:
+    queue = reply_queue_of(stack.outputs, here.reply.agent)
+    if queue is None:
         raise InspectorError(
-            f"The stack {stack.name} has no reply queue for the agent {inert(agent)}."
+            f"The stack {stack.name} has no reply queue for the agent {inert(here.reply.agent)}."
         )
-    return url
+    name = f"{step} of {before.task_id}"
+    sent, after = send_and_look(
+        stack,
+        queue,
+        body,
+        here,
+        moved,
+        wait,
+        what=f"The answer to {name}",
+        order=before.task_id,
+        again="Sending it again is harmless.",
+    )
+    if after is None:
+        return sent
+    state = after.step(step).process_state
+    sentence = f"The scheduler accepted the answer to {name}; the step is {state}."
+    return replace(sent, outcome=CommandOutcome.DONE, sentence=sentence, task=after)

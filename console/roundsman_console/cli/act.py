@@ -34,25 +34,26 @@ from roundsman_console.cli_errors import (
     sentences,
 )
 from roundsman_console.clock import now
+from roundsman_console.counted import counted
 from roundsman_console.errors import Interrupted, UnboundedSelection
 from roundsman_console.hints import hint, hinted_json, option_words
+from roundsman_console.order.changes_text import input_lines, plan_lines
 from roundsman_console.order.commands import (
     CommandOutcome,
     CommandResult,
+    SentResult,
     send_command,
 )
 from roundsman_console.order.corrections import corrects, known_workflows
-from roundsman_console.order.corrections_text import print_changes
 from roundsman_console.order.masks import MASK, MaskedPaths
-from roundsman_console.order.plan_text import print_plan_move
 from roundsman_console.order.step_text import span
 from roundsman_console.order.verbs import OrderVerb, ResubmitVerb
-from roundsman_console.orders.counts_text import count_of_orders
 from roundsman_console.orders.selection import Selection
 from roundsman_console.stack.stack import DeployedStack
+from roundsman_console.terminal import say
 from roundsman_console.verbs.actor import read_name, read_reason
 
-CODES = {CommandOutcome.REFUSED: FAILED, CommandOutcome.UNCONFIRMED: UNCONFIRMED}
+_CODES = {CommandOutcome.REFUSED: FAILED, CommandOutcome.UNCONFIRMED: UNCONFIRMED}
 """The exit codes of commands that were not carried out, or not yet."""
 
 
@@ -92,7 +93,7 @@ def execute(verb: OrderVerb, orders: Sequence[str], act: ParsedOptions, *, dry_r
             else:
                 print_tried(run, tried, go_ahead)
             return
-        question = verb.question_of_many(count_of_orders(len(chosen)))
+        question = verb.question_of_many(counted(len(chosen), "order"))
         if question is not None:
             confirm(question, yes=act.manner.yes)
         with Console(stderr=True, quiet=quiet).status("Storing the run") as status:
@@ -131,14 +132,20 @@ def _carry_out(verb: OrderVerb, order: str, act: ParsedOptions, *, dry_run: bool
                 reason=reason,
                 wait=0 if manner.no_wait else manner.wait,
                 confirm=lambda question: confirm(question, yes=manner.yes),
-                show=None if manner.as_json else print_plan_move,
-                show_input=None if manner.as_json else print_changes,
+                show=None if manner.as_json else _print_changes,
                 dry_run=dry_run,
             )
         except Interrupted as interrupted:
             result = interrupted.result
         sentence = _in_options(result, without_masked(act.typed, stack))
         print_result(replace(result, sentence=sentence), as_json=manner.as_json)
+
+
+def _print_changes(result: CommandResult) -> None:
+    if result.input:
+        say(*input_lines(result.input))
+    if result.plan is not None:
+        say(*plan_lines(result.plan))
 
 
 def without_masked(typed: TypedCommand, stack: DeployedStack) -> TypedCommand:
@@ -171,24 +178,30 @@ def _in_options(result: CommandResult, typed: TypedCommand) -> str:
 
 
 def print_result(result: CommandResult, *, as_json: bool) -> None:
-    code = CODES.get(result.outcome, 0)
+    """Print the result of a command. Raises typer.Exit with its exit code, unless that is 0."""
+    if result.outcome is not CommandOutcome.DONE:
+        print_sent(result, [result.sentence], as_json=as_json)
+        return
+    state = f"is {result.task.state}." if result.task else "has ended, or cannot be read now."
+    if result.task is not None and not result.task.ended:
+        state += f" Follow it with: {command_line('show', result.order)}"
+    lines = [f"Done: {result.sentence}", f"{result.order} {state}"]
+    print_sent(result, [*lines, *_what_ending_waits_for(result.task)], as_json=as_json)
+
+
+def print_sent(result: SentResult, lines: Sequence[str], *, as_json: bool) -> None:
+    """Print `lines` about a result, or its document as JSON; if it is none, why on standard error.
+
+    Raises typer.Exit with the exit code, unless that is 0.
+    """
     if as_json:
         print(hinted_json(result.document()))
+    code = _CODES.get(result.outcome, 0)
     if code:
         complain(result.sentence)
         raise typer.Exit(code)
-    if as_json:
-        return
-    console = Console(highlight=False, soft_wrap=True)
-    lead = "Done: " if result.outcome is CommandOutcome.DONE else ""
-    console.print(hint(f"{lead}{result.sentence}"), markup=False)
-    if result.outcome is CommandOutcome.DONE:
-        state = f"is {result.task.state}" if result.task else "has ended, or cannot be read now"
-        goes_on = result.task is not None and not result.task.ended
-        follow = hint(f" Follow it with: {command_line('show', result.order)}") if goes_on else ""
-        console.print(f"{result.order} {state}.{follow}", markup=False)
-        for line in _what_ending_waits_for(result.task):
-            console.print(hint(line), markup=False)
+    if not as_json:
+        say(*map(hint, lines))
 
 
 def _what_ending_waits_for(task: Task | None) -> Iterator[str]:

@@ -21,18 +21,10 @@ from roundsman_console.bulk.limits import (
     read_terms,
 )
 from roundsman_console.cli.stack_option import StackOption
-from roundsman_console.orders.filter_options import (
-    ErrorFilter,
-    GroupFilter,
-    LeftOutFilter,
-    NewerFilter,
-    OlderFilter,
-    StateFilter,
-    TagFilter,
-    WorkflowFilter,
-)
-from roundsman_console.orders.filters import read_selection
+from roundsman_console.orders.filter_options import filters, with_filters
 from roundsman_console.orders.selection import Selection
+from roundsman_console.orders.selection_fields import AT_STEP
+from roundsman_console.verbs.limits import WAIT
 
 By: TypeAlias = Annotated[
     str | None,
@@ -55,15 +47,8 @@ Wait: TypeAlias = Annotated[
 NoWait: TypeAlias = Annotated[
     bool, typer.Option("--no-wait", help="Send the command and do not wait.")
 ]
-DEFAULT_WAIT = 15.0
 
 _option = partial(typer.Option, rich_help_panel="Many orders at once")
-AtStep: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--at-step", help="Only tasks at this step, or that failed at it.", metavar="NAME"
-    ),
-]
 Go: TypeAlias = Annotated[
     bool, _option("--go", help="Run the command; without --go, only show what it would do.")
 ]
@@ -130,20 +115,13 @@ class ParsedOptions:
     """The orders and filter options of the command line, at most LONGEST_SELECTION characters."""
 
 
+@with_filters(AT_STEP)
 def read_common(
     *,
     context: typer.Context,
     reason: str,
     by: By = None,
-    state: StateFilter = None,
-    workflow: WorkflowFilter = None,
-    at_step: AtStep = None,
-    error: ErrorFilter = None,
-    older: OlderFilter = None,
-    newer: NewerFilter = None,
-    group: GroupFilter = None,
-    tag: TagFilter = None,
-    left_out: LeftOutFilter = False,
+    selection: Selection,
     go: Go = False,
     canary: Canary = CANARY,
     canary_wait: CanaryWait = CANARY_WAIT,
@@ -154,21 +132,10 @@ def read_common(
     stack: StackOption = None,
     as_json: AsJson = False,
     yes: Yes = False,
-    wait: Wait = DEFAULT_WAIT,
+    wait: Wait = WAIT,
     no_wait: NoWait = False,
 ) -> ParsedOptions:
     """Return the options that all commands on orders have. Raises ConsoleError for a wrong one."""
-    selection = read_selection(
-        state=state,
-        workflow=workflow,
-        step=at_step,
-        error=error,
-        older=older,
-        newer=newer,
-        group=group,
-        tag=tag,
-        left_out=left_out,
-    )
     return ParsedOptions(
         manner=CommandOptions(reason, by, stack, as_json, yes, wait, no_wait),
         selection=None if selection.everything else selection,
@@ -179,19 +146,7 @@ def read_common(
     )
 
 
-SELECTS = (
-    "orders",
-    "words",
-    "state",
-    "workflow",
-    "at_step",
-    "error",
-    "older",
-    "newer",
-    "group",
-    "tag",
-    "left_out",
-)
+SELECTS = ("orders", *(one.name for one in filters(AT_STEP)))
 """The parameters that select the orders of a command."""
 
 

@@ -4,6 +4,7 @@ The message is parsed and checked with the code of the functions, so that the pr
 what they will do.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -81,6 +82,12 @@ def order_of(body: str) -> str | None:
     return found if isinstance(found, str) and TASK_ID.fullmatch(found) else None
 
 
+def first_problem(problems: Sequence[Problem]) -> str:
+    """Return the first problem and the number of further ones. `problems` must not be empty."""
+    first, *more = problems
+    return f"{first} (and {len(more)} more)" if more else str(first)
+
+
 def judge(stack: DeployedStack, source: Source, body: str, now: int) -> Judged:
     """Predict what the function that reads `source` would do with the message.
 
@@ -91,9 +98,8 @@ def judge(stack: DeployedStack, source: Source, body: str, now: int) -> Judged:
     try:
         return _judge(stack, source.kind, body, now)
     except InvalidMessage as invalid:
-        first, *more = invalid.problems
-        also = f" (and {len(more)} more)" if more else ""
-        return Judged(f"no {source.kind}", Verdict.REJECTED, f"{first}{also}", invalid.problems)
+        first = first_problem(invalid.problems)
+        return Judged(f"no {source.kind}", Verdict.REJECTED, first, invalid.problems)
     except UnreadableRecord as error:
         return Judged(f"{source.kind} of {error.record}", Verdict.FAILS, str(error))
     except InspectorError:  # the stack lacks an output
@@ -130,11 +136,9 @@ def _judge_event(stack: DeployedStack, body: str, now: int) -> Judged:
 
     if stack.events is None:
         read_object(body)
-        return Judged(
-            _subject(body),
-            Verdict.ACTS,
-            "this command cannot find out whether it would be accepted",
-        )
+        order = order_of(body)
+        why = "this command cannot find out whether it would be accepted"
+        return Judged(f"event of {order}" if order else "event", Verdict.ACTS, why)
     event = stack.events.read(body, now, problem_of)
     if isinstance(event, CancelAsked):
         task = stack.tasks.load(event.order_id, now)
@@ -144,11 +148,6 @@ def _judge_event(stack: DeployedStack, body: str, now: int) -> Judged:
         verdict = Verdict.ACTS if heard else Verdict.PASSED_OVER
         return Judged(f"cancellation of {event.order_id}", verdict, f"the task is {task.state}")
     return _judge_order(stack, event)
-
-
-def _subject(body: str) -> str:
-    order = order_of(body)
-    return f"event of {order}" if order else "event"
 
 
 def _judge_order(stack: DeployedStack, event: ValidOrder) -> Judged:

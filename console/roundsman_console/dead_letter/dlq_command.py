@@ -6,11 +6,9 @@ from functools import partial
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from roundsman.model.instants import iso
 from roundsman_console.application import application_events
-from roundsman_console.cells import plain
 from roundsman_console.cli.confirm import confirm
 from roundsman_console.cli.options import AsJson, Dropped, Yes
 from roundsman_console.cli.stack_option import StackOption
@@ -18,43 +16,33 @@ from roundsman_console.cli.target import announced_stack, find_stack
 from roundsman_console.cli_errors import FAILED, sentences
 from roundsman_console.clock import now
 from roundsman_console.dead_letter.assess import Judged, judge, order_of
-from roundsman_console.dead_letter.browse import (
-    DeadQueue,
-    dead_letter_document,
-    delete_dead_letter,
-    find_dead_letter,
-    look_at,
-)
 from roundsman_console.dead_letter.documents import (
     DeadLetterDetailsDocument,
     DeadLetterListDocument,
     DroppedDeadLetterDocument,
 )
-from roundsman_console.dead_letter.listing import Dead
+from roundsman_console.dead_letter.edits import laid_out
+from roundsman_console.dead_letter.listing import (
+    Dead,
+    DeadQueue,
+    delete_dead_letter,
+    find_dead_letter,
+    look_at,
+)
 from roundsman_console.dead_letter.masked import masked_body
 from roundsman_console.dead_letter.peek import MOST
-from roundsman_console.dead_letter.queues import (
-    Source,
-    find_source,
-    named_source,
-)
-from roundsman_console.dead_letter.redrive import (
-    Candidate,
-    Redrive,
-    RedriveResult,
-    redrive,
-)
+from roundsman_console.dead_letter.queues import find_source, named_source
+from roundsman_console.dead_letter.redrive import Redrive, RedriveResult, redrive
 from roundsman_console.dead_letter.text import (
     SHORT_ID,
     age,
     hidden_words,
-    pretty,
-    say,
+    message_table,
     working,
 )
 from roundsman_console.dead_letter.verbs import DropDeadLetterVerb, RedriveVerb
 from roundsman_console.errors import Interrupted
-from roundsman_console.terminal import results
+from roundsman_console.terminal import results, say
 from roundsman_console.verbs.commands import command_of
 
 dlq_app = typer.Typer(
@@ -124,7 +112,7 @@ def dlq_show_command(
         ]
         if as_json:
             messages = [
-                dead_letter_document(dead, effect, found.name, body)
+                dead.whole_document(effect, found.name, body)
                 for (dead, effect), body in zip(judged, bodies, strict=True)
             ]
             print(json.dumps(DeadLetterDetailsDocument(messages=messages, more=more)))
@@ -140,7 +128,7 @@ def dlq_show_command(
 def _lines(dead: Dead, judged: Judged, stack: str, body: str) -> list[str]:
     before = f"Already sent back {dead.sent_back} times."
     return [
-        f"{dead.letter.message_id}  {judged.what}",
+        f"{dead.message_id}  {judged.what}",
         f"sent to {dead.source.name} {iso(dead.sent_at)}, received {dead.receives} times",
         f"Reason: {dead.reason}",
         *((f"  {line}" for line in dead.attached.error_at) if dead.attached else ()),
@@ -148,7 +136,7 @@ def _lines(dead: Dead, judged: Judged, stack: str, body: str) -> list[str]:
         f"If sent back now: {judged.verdict.words}, {judged.why}.",
         f"Log: {dead.log_query(stack)}",
         "",
-        *pretty(body),
+        *laid_out(body).splitlines(),
     ]
 
 
@@ -168,14 +156,15 @@ def dlq_redrive_command(
     with sentences():
         found = announced_stack(stack, application_events())
         source = find_source(found, verb.queue)
-        wanted = Redrive(source, verb.only, limit, rate, verb.anyway, dry=not yes)
+        wanted = Redrive(source, verb.only, limit, rate, verb.anyway)
+
+        def agreed(result: RedriveResult) -> bool:
+            if not as_json:
+                _show_candidates(result)
+            return yes or len(result.candidates) <= 1
+
         try:
-            result = redrive(
-                found,
-                wanted,
-                working=partial(working, quiet=as_json),
-                on_judged=(lambda _: None) if as_json else partial(_show_candidates, source),
-            )
+            result = redrive(found, wanted, agreed, working=partial(working, quiet=as_json))
         except Interrupted as interrupted:
             result = interrupted.result
         if as_json:
@@ -199,7 +188,7 @@ def dlq_drop_command(
     with sentences():
         found = announced_stack(stack, application_events())
         dead = find_dead_letter(found, verb.message)
-        which, order = dead.letter.message_id, order_of(dead.letter.body)
+        which, order = dead.message_id, order_of(dead.letter.body)
         confirm(
             f"Delete the dead letter {which} of {order or 'an unknown order'} for good?", yes=yes
         )
@@ -219,34 +208,23 @@ def _show(found: DeadQueue, at: int) -> None:
         hidden_words(found.held),
     )
     if found.dead:
-        results().print(_table(found.dead, at))
+        rows = (_row(one, at) for one in found.dead)
+        results().print(message_table("Received", "Why", rows))
     if found.more:
         say("There are more: raise --limit.")
 
 
-def _table(dead: list[Dead], at: int) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for heading in ("ID", "Age", "Received"):
-        table.add_column(heading, no_wrap=True)
-    table.add_column("Order", overflow="fold")
-    table.add_column("Why", overflow="fold")
-    for one in dead:
-        back = f" (already sent back {one.sent_back} times)" if one.sent_back else ""
-        table.add_row(
-            plain(one.letter.message_id[:SHORT_ID]),
-            plain(age(one.sent_at, at)),
-            plain(f"{one.receives} times"),
-            plain(order_of(one.letter.body) or "?"),
-            plain(f"{one.reason}{back}"),
-        )
-    return table
+def _row(one: Dead, at: int) -> Sequence[str]:
+    back = f" (already sent back {one.sent_back} times)" if one.sent_back else ""
+    order, why = order_of(one.letter.body) or "?", f"{one.reason}{back}"
+    return one.message_id, age(one.sent_at, at), f"{one.receives} times", order, why
 
 
-def _show_candidates(source: Source, candidates: Sequence[Candidate]) -> None:
-    if not candidates:
-        say(f"No dead letters of {source.name}.")
-    for one in candidates:
-        which = one.dead.letter.message_id[:SHORT_ID]
+def _show_candidates(result: RedriveResult) -> None:
+    if not result.candidates:
+        say(f"No dead letters of {result.wanted.source.name}.")
+    for one in result.candidates:
+        which = one.dead.message_id[:SHORT_ID]
         again = f"; already sent back {one.dead.sent_back} times" if one.dead.sent_back else ""
         words = one.judged.verdict.words
         say(f"{which}  {one.judged.what}: {words}, {one.judged.why}{again}")

@@ -1,15 +1,22 @@
-"""Reads the dead letters of a queue, with the reason of each as far as it is known."""
+"""Reads the dead letters of queues, with the reason of each as far as it is known."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from roundsman.model.instants import iso
 from roundsman.wire.dead_letters import ATTRIBUTE, DeadLetter, read_dead_letter
-from roundsman_console.dead_letter.assess import order_of
-from roundsman_console.dead_letter.documents import DeadLetterSummaryDocument
-from roundsman_console.dead_letter.peek import Letter
-from roundsman_console.dead_letter.queues import Source
+from roundsman_console.dead_letter.assess import Judged, order_of
+from roundsman_console.dead_letter.documents import (
+    DeadLetterDocument,
+    DeadLetterSummaryDocument,
+    DeadQueueDocument,
+)
+from roundsman_console.dead_letter.peek import MOST, Letter, QueuePeek, chosen
+from roundsman_console.dead_letter.queues import Counts, Source, find_source, sources
+from roundsman_console.dead_letter.rejections import problem_documents
 from roundsman_console.dead_letter.send import times_sent_back
+from roundsman_console.errors import InspectorError
+from roundsman_console.stack.stack import DeployedStack
 
 NO_REASON = "the function ended before it could give a reason: crash, time-out or out of memory"
 CRASHES = '?"platform.runtimeDone" ?"Task timed out" ?"Runtime exited" ?"MemoryError"'
@@ -33,6 +40,16 @@ class Dead:
     copies: tuple[Letter, ...] = ()
     """Further letters of the same message. The function can end after it has sent the first letter
     and before it deletes the message; then SQS moves the message too."""
+
+    @property
+    def message_id(self) -> str:
+        """The id of the letter."""
+        return self.letter.message_id
+
+    @property
+    def letters(self) -> tuple[Letter, ...]:
+        """The letter and its copies."""
+        return (self.letter, *self.copies)
 
     @property
     def reason(self) -> str:
@@ -75,7 +92,7 @@ class Dead:
         """Return the dead letter as JSON for scripts, without its body."""
         attached = self.attached
         return {
-            "messageId": self.letter.message_id,
+            "messageId": self.message_id,
             "queue": self.source.name,
             "orderId": order_of(self.letter.body),
             "reason": self.reason,
@@ -87,6 +104,19 @@ class Dead:
             "sentBack": self.sent_back,
             "copies": len(self.copies),
             "bytes": self.letter.size,
+        }
+
+    def whole_document(self, judged: Judged, stack: str, body: str) -> DeadLetterDocument:
+        """Return the dead letter in full as JSON for scripts; `body` is its body as it is shown."""
+        return {
+            **self.document(),
+            "errorAt": list(self.attached.error_at) if self.attached else [],
+            "what": judged.what,
+            "verdict": judged.verdict.value,
+            "why": judged.why,
+            "problems": problem_documents(judged.problems),
+            "log": self.log_query(stack),
+            "body": body,
         }
 
 
@@ -117,3 +147,69 @@ def dead_letters(source: Source, letters: Sequence[Letter]) -> list[Dead]:
             else Dead(source, letter, None)
         )
     return sorted(found.values(), key=lambda dead: dead.sent_at)
+
+
+@dataclass(frozen=True, slots=True)
+class DeadQueue:
+    """The messages that were read from one dead-letter queue."""
+
+    source: Source
+    held: Counts
+    dead: list[Dead]
+    more: bool
+    """Whether the limit left messages unread."""
+
+    def document(self) -> DeadQueueDocument:
+        """Return the queue as a JSON object for --json."""
+        oldest = min((one.sent_at for one in self.dead), default=None)
+        return {
+            "queue": self.source.name,
+            "deadLetterQueue": self.source.dead_url.rpartition("/")[2],
+            "function": self.source.function,
+            "about": self.held.all,
+            "hidden": self.held.hidden,
+            "oldestSentAt": iso(oldest) if oldest is not None else None,
+        }
+
+
+def look_at(stack: DeployedStack, queue: str | None, limit: int) -> list[DeadQueue]:
+    """Read at most `limit` dead letters in total, of one queue or of all queues (None).
+
+    If `queue` is None, queues that SQS counts as empty are skipped. Raises NotFound if there is no
+    such queue, and InspectorError if it has no dead-letter queue or if reading would move messages.
+    """
+    asked = [find_source(stack, queue)] if queue else sources(stack)
+    found: list[DeadQueue] = []
+    for source in asked:
+        left = limit - sum(len(one.dead) for one in found)
+        with QueuePeek(stack.sqs, source.dead_url) as look:
+            if not look.counts.all and queue is None:
+                continue
+            letters = list(look.letters(left + 1)) if left > 0 else []
+        dead = dead_letters(source, letters[: max(0, left)])
+        found.append(DeadQueue(source, look.counts, dead, len(letters) > left or left <= 0))
+    return found
+
+
+def find_dead_letter(stack: DeployedStack, asked: str) -> Dead:
+    """Return the dead letter whose id begins with `asked`, from any queue.
+
+    Raises NotFound if none matches, and InvalidArgument if several do.
+    """
+    everything = [dead for one in look_at(stack, None, MOST) for dead in one.dead]
+    return chosen(everything, asked, "dead letter", f"in {stack.name}")
+
+
+def delete_dead_letter(stack: DeployedStack, dead: Dead) -> None:
+    """Delete the dead letter and its copies. Raises InspectorError if one is hidden now."""
+    ids = {letter.message_id for letter in dead.letters}
+    with QueuePeek(stack.sqs, dead.source.dead_url) as look:
+        for letter in look.letters(MOST):
+            if letter.message_id in ids:
+                look.delete(letter)
+                ids.remove(letter.message_id)
+            if not ids:
+                return
+    raise InspectorError(
+        f"{dead.message_id} was not deleted: another reader hides it now. Try again in a minute."
+    )

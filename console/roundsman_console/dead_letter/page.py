@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 
 from roundsman_console.dead_letter.assess import order_of
-from roundsman_console.dead_letter.queues import counts
-from roundsman_console.dead_letter.rejections import look_at_rejected, read_rejection
+from roundsman_console.dead_letter.rejections import list_rejected
 from roundsman_console.inspector import Inspector
 
 MOST = 50
@@ -17,8 +16,4 @@ def read_all(inspector: Inspector, _given: Mapping[str, str]) -> Mapping[str, ob
 
 def read_rejected(inspector: Inspector, _given: Mapping[str, str]) -> Mapping[str, object]:
     """Read the rejected messages, with why each was rejected."""
-    stack = inspector.stack
-    held = counts(stack.sqs, stack.output("RejectedQueueUrl"))
-    with look_at_rejected(stack) as look:
-        letters = [read_rejection(letter) for letter in look.letters(MOST)]
-    return {"held": held, "rejections": letters, "order_of": order_of}
+    return {"found": list_rejected(inspector.stack, MOST), "order_of": order_of}

@@ -3,16 +3,17 @@
 The only way to read a message of SQS is to receive it. A received message is hidden from other
 consumers until the look ends. If the process ends before that, the message becomes visible after
 its visibility timeout, usually a minute. Each receive increases the receive count; this has no
-effect in a queue without a redrive policy. `queues.counts` refuses a queue that has one.
+effect in a queue without a redrive policy, and a queue that has one is not read.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from roundsman_console.dead_letter.queues import Counts, counts
 from roundsman_console.errors import InvalidArgument, NotFound
 from roundsman_console.sanitize import inert
 
@@ -71,8 +72,11 @@ class QueuePeek:
         for letter in look.letters(50): ...
 
     `hidden_for` is the visibility timeout in seconds. The class does not extend it, so the look
-    must end before that.
+    must end before that. `counts` has the numbers of messages at its beginning. A look that could
+    move messages raises InspectorError then, as `queues.counts` does.
     """
+
+    counts: Counts
 
     def __init__(self, sqs: "SQSClient", url: str, *, hidden_for: int = HIDDEN_FOR) -> None:
         self._sqs = sqs
@@ -81,6 +85,7 @@ class QueuePeek:
         self._held: dict[str, str] = {}  # receipt handles by message id
 
     def __enter__(self) -> "QueuePeek":
+        self.counts = counts(self._sqs, self._url)
         return self
 
     def __exit__(
@@ -161,24 +166,35 @@ def _letter(message: "MessageTypeDef") -> Letter:
     )
 
 
-def find_letter(look: QueuePeek, asked: str, where: str) -> Letter:
+class Message(Protocol):
+    """A message in a queue that is looked into."""
+
+    @property
+    def message_id(self) -> str:
+        """The id that SQS gave it."""
+
+
+M = TypeVar("M", bound=Message)
+
+
+def chosen(messages: Iterable[M], asked: str, what: str, where: str) -> M:
     """Return the message whose id is `asked`, or the only one whose id begins with `asked`.
 
-    The look holds the message until it ends. `where` is the name of the queue, for the error.
-    Raises NotFound if no message matches, and InvalidArgument if several do.
+    `what` and `where` are for the error. Raises NotFound if no message matches, and InvalidArgument
+    if several do.
     """
-    found: list[Letter] = []
-    for letter in look.letters(MOST):
-        if letter.message_id == asked:
-            return letter
-        if letter.message_id.startswith(asked):
-            found.append(letter)
-    if len(found) == 1 and asked:
+    found: list[M] = []
+    for one in messages if asked else ():
+        if one.message_id == asked:
+            return one
+        if one.message_id.startswith(asked):
+            found.append(one)
+    if len(found) == 1:
         return found[0]
-    if found and asked:
-        ids = ", ".join(letter.message_id for letter in found[:5])
+    if found:
+        ids = ", ".join(one.message_id for one in found[:5])
         raise InvalidArgument(f"{inert(asked)} matches the beginning of {len(found)} ids: {ids}.")
     raise NotFound(
-        f"No message {inert(asked[:80])!r} in {where}, or another reader hides it: if so, it "
-        "is visible again within a minute.",
+        f"No {what} {inert(asked[:80])!r} {where}, or another reader hides it: if so, it is "
+        "visible again within a minute."
     )

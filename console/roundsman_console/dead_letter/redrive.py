@@ -7,9 +7,7 @@ letters in the dead-letter queue.
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-
-from botocore.exceptions import BotoCoreError, ClientError
+from dataclasses import dataclass
 
 from roundsman.aws.clock import now
 from roundsman_console.clock import pause
@@ -19,18 +17,10 @@ from roundsman_console.dead_letter.documents import (
     RedriveDocument,
 )
 from roundsman_console.dead_letter.listing import Dead, dead_letters
-from roundsman_console.dead_letter.peek import HIDDEN_FOR, MOST, Letter, QueuePeek
-from roundsman_console.dead_letter.queues import Source, counts
-from roundsman_console.dead_letter.send import send_back
-from roundsman_console.errors import (
-    InspectorError,
-    Interrupted,
-    InvalidArgument,
-    NotFound,
-    aws_sentence,
-)
+from roundsman_console.dead_letter.peek import HIDDEN_FOR, MOST, QueuePeek, chosen
+from roundsman_console.dead_letter.queues import Source
+from roundsman_console.dead_letter.send import SendResult, send_back
 from roundsman_console.progress import Working, no_progress
-from roundsman_console.sanitize import inert
 from roundsman_console.stack.stack import DeployedStack
 
 EACH = 0.25
@@ -52,8 +42,6 @@ class Redrive:
     """The maximum number of letters that are sent per second."""
     anyway: bool
     """Whether letters are sent that would fail again."""
-    dry: bool
-    """Whether nothing is sent if there is more than one letter (the user did not confirm)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,24 +64,16 @@ class Candidate:
         }
 
 
-@dataclass(slots=True)
-class RedriveResult:
-    """The result of a redrive."""
+@dataclass(slots=True, kw_only=True)
+class RedriveResult(SendResult[str]):
+    """The result of a redrive; `sent` has the ids of the messages."""
 
     wanted: Redrive
     candidates: Sequence[Candidate]
-    more: bool
-    """Whether the queue has more dead letters than were read."""
-    dry: bool
-    """Whether nothing was sent because there is more than one letter."""
-    sent: list[str] = field(default_factory=list)
-    """The ids of the messages that were sent back."""
-    error: InspectorError | None = None
-    """What ended the sending early; None if all letters were tried."""
 
     @property
     def going(self) -> list[Dead]:
-        """The letters that are sent unless this is dry."""
+        """The letters that are sent, unless this is dry."""
         return [one.dead for one in self.candidates if one.goes]
 
     def document(self) -> RedriveDocument:
@@ -113,45 +93,46 @@ class RedriveResult:
             "sent": len(self.sent),
             "left": len(self.candidates) - len(self.sent),
             "more": self.more,
-            "messages": [
-                one.document(one.dead.letter.message_id in self.sent) for one in self.candidates
-            ],
+            "messages": [one.document(one.dead.message_id in self.sent) for one in self.candidates],
         }
 
 
 def redrive(
     stack: DeployedStack,
     wanted: Redrive,
+    agreed: Callable[[RedriveResult], bool],
     *,
     working: Working = no_progress,
-    on_judged: Callable[[Sequence[Candidate]], None] = lambda _: None,
 ) -> RedriveResult:
-    """Assess the dead letters and send them back (see `Redrive.dry`).
+    """Assess the dead letters, and send them back if `agreed` returns true.
 
     All letters are read and sent within one look, so that exactly the assessed letters are sent.
-    `on_judged` is called with the assessed letters before the first one is sent.
+    `agreed` is called with the assessed letters before the first one is sent.
 
     Raises InspectorError if the queue has no dead-letter queue, or one that moves messages when it
     is read; NotFound or InvalidArgument if `Redrive.only` matches no letter or several; and
     Interrupted on Ctrl-C between the first letter sent and the last: its `result` is the
     RedriveResult until then.
     """
-    url = wanted.source.dead_url
-    counts(stack.sqs, url)  # raises if a look could move messages
     longest = HIDDEN_FOR + int(wanted.limit * (1 / wanted.rate + EACH))
-    with QueuePeek(stack.sqs, url, hidden_for=longest) as look:
+    with QueuePeek(stack.sqs, wanted.source.dead_url, hidden_for=longest) as look:
         with working("Assessing the dead letters"):
             candidates, more = _candidates(stack, wanted, look)
-        result = RedriveResult(wanted, candidates, more, wanted.dry and len(candidates) > 1)
-        on_judged(candidates)
+        result = RedriveResult(wanted=wanted, candidates=candidates, more=more)
+        result.dry = not agreed(result)
+
+        def send(dead: Dead) -> None:
+            if result.sent:
+                pause(1 / wanted.rate)
+            send_back(stack.sqs, wanted.source.url, dead.letter)
+            look.delete(dead.letter)
+            result.sent.append(dead.message_id)
+            for copy in dead.copies:
+                look.delete(copy)
+
         if result.going and not result.dry:
             with working(f"Sending {len(result.going)} back"):
-                try:
-                    result.error = _send(stack, wanted, look, result.going, result.sent)
-                except KeyboardInterrupt as error:
-                    interrupted = Interrupted(f"Interrupted {_how_far(result.sent)}", result)
-                    result.error = interrupted
-                    raise interrupted from error
+                result.send_each(result.going, send)
     return result
 
 
@@ -163,51 +144,10 @@ def _candidates(
     letters = list(look.letters(most + 1))
     found = dead_letters(wanted.source, letters[:most])
     if wanted.only is not None:
-        found = [_only(found, wanted.only, wanted.source.name)]
-    judged = [(dead, judge(stack, wanted.source, dead.letter.body, now())) for dead in found]
-    candidates = [
-        Candidate(dead, effect, wanted.anyway or effect.verdict is not Verdict.FAILS)
-        for dead, effect in judged
-    ]
+        found = [chosen(found, wanted.only, "dead letter", f"of {wanted.source.name}")]
+    candidates = []
+    for dead in found:
+        judged = judge(stack, wanted.source, dead.letter.body, now())
+        goes = wanted.anyway or judged.verdict is not Verdict.FAILS
+        candidates.append(Candidate(dead, judged, goes))
     return candidates, wanted.only is None and len(letters) > most
-
-
-def _only(found: Sequence[Dead], asked: str, queue: str) -> Dead:
-    meant = [dead for dead in found if asked and dead.letter.message_id.startswith(asked)]
-    if len(meant) == 1:
-        return meant[0]
-    if meant:
-        raise InvalidArgument(f"{inert(asked)} matches the beginning of {len(meant)} ids.")
-    raise NotFound(
-        f"No dead letter {inert(asked[:80])!r} of {queue}, or another reader hides it: if so, "
-        "it is visible again within a minute.",
-    )
-
-
-def _send(
-    stack: DeployedStack, wanted: Redrive, look: QueuePeek, going: Sequence[Dead], sent: list[str]
-) -> InspectorError | None:
-    """Send the letters, and append the id of each to `sent`.
-
-    Return the error that ended the sending early; None if all letters were sent.
-    """
-    try:
-        for dead in going:
-            if sent:
-                pause(1 / wanted.rate)
-            _send_one(stack, wanted.source, look, dead.letter)
-            sent.append(dead.letter.message_id)
-            for copy in dead.copies:
-                look.delete(copy)
-    except (ClientError, BotoCoreError) as error:
-        return InspectorError(f"{aws_sentence(error)} Stopped {_how_far(sent)}")
-    return None
-
-
-def _how_far(sent: Sequence[str]) -> str:
-    return f"after {len(sent)}. The others were not moved."
-
-
-def _send_one(stack: DeployedStack, source: Source, look: QueuePeek, letter: Letter) -> None:
-    send_back(stack.sqs, source.url, letter)
-    look.delete(letter)

@@ -1,41 +1,36 @@
 """`roundsman rejected`: lists, shows, corrects, resends and deletes rejected messages."""
 
 import json
+from collections.abc import Sequence
 from functools import partial
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from roundsman.command_line import command_line
 from roundsman.model.instants import iso
 from roundsman_console.application import application_events
-from roundsman_console.cells import plain
 from roundsman_console.cli.confirm import confirm
 from roundsman_console.cli.options import AsJson, Dropped, Yes
 from roundsman_console.cli.stack_option import StackOption
 from roundsman_console.cli.target import announced_stack, find_stack
 from roundsman_console.cli_errors import FAILED, USAGE, ConsoleError, complain, sentences
 from roundsman_console.clock import now
-from roundsman_console.dead_letter.assess import order_of
+from roundsman_console.counted import counted
+from roundsman_console.dead_letter.assess import first_problem, order_of
 from roundsman_console.dead_letter.documents import RejectionDocument
+from roundsman_console.dead_letter.edits import laid_out
 from roundsman_console.dead_letter.masked import masked_body
-from roundsman_console.dead_letter.peek import (
-    MOST,
-    WHILE_ASKED,
-    Letter,
-    QueuePeek,
-    find_letter,
-)
-from roundsman_console.dead_letter.queues import Counts, counts
+from roundsman_console.dead_letter.peek import MOST, WHILE_ASKED
 from roundsman_console.dead_letter.rejections import (
+    RejectedMessages,
     Rejection,
+    find_rejection,
+    list_rejected,
     look_at_rejected,
-    read_rejection,
-    rejected_document,
-    rejection_document,
 )
 from roundsman_console.dead_letter.resend import (
+    ResendResult,
     Resent,
     resend,
     resend_all,
@@ -44,10 +39,8 @@ from roundsman_console.dead_letter.resend import (
 from roundsman_console.dead_letter.text import (
     SHORT_ID,
     age,
-    first_problem,
     hidden_words,
-    pretty,
-    say,
+    message_table,
     size_words,
     working,
 )
@@ -55,11 +48,10 @@ from roundsman_console.dead_letter.verbs import DropRejectedVerb
 from roundsman_console.errors import Interrupted
 from roundsman_console.hints import hint
 from roundsman_console.stack.stack import DeployedStack
-from roundsman_console.terminal import results
+from roundsman_console.terminal import results, say
 from roundsman_console.verbs.commands import command_of
 from roundsman_console.verbs.reading import read_body
 
-WHERE = "the RejectedQueue"
 MessageId = Annotated[str, typer.Argument(help="The message id, or the beginning of it.")]
 
 rejected_app = typer.Typer(
@@ -84,16 +76,11 @@ def rejected_ls_command(
     """
     with sentences():
         found = find_stack(stack, application_events())
-        url = found.output("RejectedQueueUrl")
-        held = counts(found.sqs, url)
-        with QueuePeek(found.sqs, url) as look:
-            letters = list(look.letters(limit + 1))
-        more = len(letters) > limit
-        listed = sorted(map(read_rejection, letters[:limit]), key=lambda one: one.letter.sent_at)
+        rejected = list_rejected(found, limit)
         if as_json:
-            print(json.dumps(rejected_document(listed, held, more)))
+            print(json.dumps(rejected.document()))
             return
-        _show_list(listed, held, more)
+        _show_list(rejected)
 
 
 @rejected_app.command("show")
@@ -112,7 +99,7 @@ def rejected_show_command(
     with sentences():
         found = find_stack(stack, application_events())
         with look_at_rejected(found) as look:
-            rejection = read_rejection(find_letter(look, message, WHERE))
+            rejection = find_rejection(look, message)
         body = rejection.body if reveal else masked_body(found, rejection.body)
         if as_json:
             print(json.dumps({**_whole_document(rejection), "body": body}))
@@ -172,12 +159,12 @@ def rejected_resend_command(
             _resend_all(found, limit, yes=yes, as_json=as_json)
             return
         with look_at_rejected(found) as look:
-            rejection = read_rejection(find_letter(look, message, WHERE))
+            rejection = find_rejection(look, message)
             result = resend(
                 found, look, rejection, whole=whole, sets=sets, removes=removes, anyway=anyway
             )
         if as_json:
-            print(json.dumps(resent_document([result], left=int(not result.sent))))
+            print(json.dumps(resent_document([result], int(not result.sent))))
         if not result.sent:
             complain("\n".join(_resent_lines(result)))
             raise typer.Exit(FAILED)
@@ -187,12 +174,8 @@ def rejected_resend_command(
 
 def _resend_all(stack: DeployedStack, limit: int, *, yes: bool, as_json: bool) -> None:
     try:
-        result = resend_all(
-            stack,
-            limit,
-            confirm=lambda question: confirm(question, yes=yes),
-            working=partial(working, quiet=as_json),
-        )
+        agreed = partial(_confirmed, yes=yes)
+        result = resend_all(stack, limit, agreed, working=partial(working, quiet=as_json))
     except Interrupted as interrupted:
         result = interrupted.result
     if as_json:
@@ -206,9 +189,19 @@ def _resend_all(stack: DeployedStack, limit: int, *, yes: bool, as_json: bool) -
         raise result.error
 
 
+def _confirmed(result: ResendResult, *, yes: bool) -> bool:
+    going = len(result.going)
+    if going:
+        stay = f"{len(result.assessed) - going} rejected again"
+        many = counted(going, "message")
+        question = f"{many} would be accepted now, {stay}. Send those that would be accepted?"
+        confirm(question, yes=yes)
+    return True
+
+
 def _resent_lines(result: Resent) -> list[str]:
     """Return the result as lines of text for people."""
-    which = result.rejection.letter.message_id[:SHORT_ID]
+    which = result.rejection.message_id[:SHORT_ID]
     if not result.sent:
         return [
             f"{which} would be rejected again, so it was not sent:",
@@ -230,8 +223,8 @@ def rejected_drop_command(
     with sentences():
         found = announced_stack(stack, application_events())
         with look_at_rejected(found, WHILE_ASKED) as look:
-            rejection = read_rejection(find_letter(look, verb.message, WHERE))
-            which, order = rejection.letter.message_id, order_of(rejection.body)
+            rejection = find_rejection(look, verb.message)
+            which, order = rejection.message_id, order_of(rejection.body)
             about = f" of {order}" if order else ""
             confirm(f"Delete the message {which}{about} for good?", yes=yes)
             look.delete(rejection.letter)
@@ -242,44 +235,32 @@ def rejected_drop_command(
 
 
 def _whole_document(one: Rejection) -> RejectionDocument:
-    return {**rejection_document(one), "body": one.body}
+    return {**one.document(), "body": one.body}
 
 
-def _show_list(listed: list[Rejection], held: Counts, more: bool) -> None:
+def _show_list(found: RejectedMessages) -> None:
+    listed, at = found.listed, now()
     if listed:
-        results().print(_table(listed, now()))
+        results().print(message_table("Size", "First problem", (_row(one, at) for one in listed)))
     else:
         say("No rejected messages.")
-    say(hidden_words(held))
-    if more:
+    say(hidden_words(found.held))
+    if found.more:
         say(f"More than {len(listed)} exist; raise --limit.")
     if listed:
         say(hint("Show one with: roundsman rejected show ID"))
 
 
-def _table(listed: list[Rejection], at: int) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for heading in ("ID", "Age", "Size"):
-        table.add_column(heading, no_wrap=True)
-    table.add_column("Order", overflow="fold")
-    table.add_column("First problem", overflow="fold")
-    for one in listed:
-        table.add_row(
-            plain(one.letter.message_id[:SHORT_ID]),
-            plain(age(one.letter.sent_at, at)),
-            plain(size_words(len(one.body.encode("utf-8", "surrogatepass")))),
-            plain(order_of(one.body) or "?"),
-            plain(first_problem(one.problems)),
-        )
-    return table
+def _row(one: Rejection, at: int) -> Sequence[str]:
+    order, why = order_of(one.body) or "?", first_problem(one.problems)
+    return one.message_id, age(one.letter.sent_at, at), size_words(one.size), order, why
 
 
 def _lines(one: Rejection, body: str) -> list[str]:
-    letter: Letter = one.letter
     return [
-        f"{letter.message_id}  {order_of(one.body) or 'of an unknown order'}",
-        f"sent to {one.queue or 'no queue of the stack'}, rejected {iso(letter.sent_at)}",
+        f"{one.message_id}  {order_of(one.body) or 'of an unknown order'}",
+        f"sent to {one.queue or 'no queue of the stack'}, rejected {iso(one.letter.sent_at)}",
         *(f"- {problem}" for problem in one.problems),
         "",
-        *pretty(body),
+        *laid_out(body).splitlines(),
     ]

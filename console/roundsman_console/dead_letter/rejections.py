@@ -12,8 +12,8 @@ from roundsman_console.dead_letter.documents import (
     RejectionListDocument,
     RejectionSummaryDocument,
 )
-from roundsman_console.dead_letter.peek import HIDDEN_FOR, Letter, QueuePeek
-from roundsman_console.dead_letter.queues import Counts, counts
+from roundsman_console.dead_letter.peek import HIDDEN_FOR, MOST, Letter, QueuePeek, chosen
+from roundsman_console.dead_letter.queues import Counts
 from roundsman_console.stack.stack import DeployedStack
 
 
@@ -29,6 +29,28 @@ class Rejection:
     """Why the message was rejected; never empty."""
     body: str
     """The body of the rejected message."""
+
+    @property
+    def message_id(self) -> str:
+        """The id of the message in the RejectedQueue."""
+        return self.letter.message_id
+
+    @property
+    def size(self) -> int:
+        """The size of the body in bytes."""
+        return len(self.body.encode("utf-8", "surrogatepass"))
+
+    def document(self) -> RejectionSummaryDocument:
+        """Return the message as JSON for scripts, without its body."""
+        return {
+            "messageId": self.message_id,
+            "queue": self.queue or None,
+            "orderId": order_of(self.body),
+            "rejectedAt": iso(self.letter.sent_at),
+            "bytes": self.size,
+            "receives": self.letter.receives,
+            "problems": problem_documents(self.problems),
+        }
 
 
 def read_rejection(letter: Letter) -> Rejection:
@@ -59,33 +81,38 @@ def problem_documents(problems: tuple[Problem, ...]) -> list[ProblemDocument]:
 
 
 def look_at_rejected(stack: DeployedStack, hidden_for: int = HIDDEN_FOR) -> QueuePeek:
-    """Return a look at the stack's RejectedQueue.
-
-    Raises InspectorError if reading would move messages.
-    """
-    url = stack.output("RejectedQueueUrl")
-    counts(stack.sqs, url)  # raises if a look could move messages
-    return QueuePeek(stack.sqs, url, hidden_for=hidden_for)
+    """Return a look at the stack's RejectedQueue."""
+    return QueuePeek(stack.sqs, stack.output("RejectedQueueUrl"), hidden_for=hidden_for)
 
 
-def rejection_document(one: Rejection) -> RejectionSummaryDocument:
-    """Return the message as JSON for scripts, without its body."""
-    return {
-        "messageId": one.letter.message_id,
-        "queue": one.queue or None,
-        "orderId": order_of(one.body),
-        "rejectedAt": iso(one.letter.sent_at),
-        "bytes": len(one.body.encode("utf-8", "surrogatepass")),
-        "receives": one.letter.receives,
-        "problems": problem_documents(one.problems),
-    }
+@dataclass(frozen=True, slots=True)
+class RejectedMessages:
+    """The messages that were read from the RejectedQueue, the oldest first."""
+
+    held: Counts
+    listed: list[Rejection]
+    more: bool
+    """Whether the limit left messages unread."""
+
+    def document(self) -> RejectionListDocument:
+        """Return the messages as JSON for scripts."""
+        return {
+            "messages": [one.document() for one in self.listed],
+            "more": self.more,
+            "about": self.held.all,
+            "hidden": self.held.hidden,
+        }
 
 
-def rejected_document(listed: list[Rejection], held: Counts, more: bool) -> RejectionListDocument:
-    """Return the messages as JSON for scripts."""
-    return {
-        "messages": [rejection_document(one) for one in listed],
-        "more": more,
-        "about": held.all,
-        "hidden": held.hidden,
-    }
+def list_rejected(stack: DeployedStack, limit: int) -> RejectedMessages:
+    """Read at most `limit` rejected messages. Raises InspectorError as `QueuePeek` does."""
+    with look_at_rejected(stack) as look:
+        letters = list(look.letters(limit + 1))
+    listed = sorted(map(read_rejection, letters[:limit]), key=lambda one: one.letter.sent_at)
+    return RejectedMessages(look.counts, listed, len(letters) > limit)
+
+
+def find_rejection(look: QueuePeek, asked: str) -> Rejection:
+    """Return the rejected message that `asked` names, which `look` then holds, as `chosen` does."""
+    found = chosen(look.letters(MOST), asked, "message", "in the RejectedQueue")
+    return read_rejection(found)

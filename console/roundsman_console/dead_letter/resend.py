@@ -3,25 +3,24 @@
 A message is assessed, then sent, then deleted from the queue that it was in.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-
-from botocore.exceptions import BotoCoreError, ClientError
 
 from roundsman.aws.clock import now
 from roundsman_console.dead_letter.assess import Judged, Verdict, judge, order_of
 from roundsman_console.dead_letter.correct import corrected
 from roundsman_console.dead_letter.documents import ResendDocument, ResentDocument
 from roundsman_console.dead_letter.listing import Dead
-from roundsman_console.dead_letter.peek import WHILE_ASKED, QueuePeek
-from roundsman_console.dead_letter.queues import MessageKind, Source, counts, sources
+from roundsman_console.dead_letter.peek import WHILE_ASKED, Letter, QueuePeek
+from roundsman_console.dead_letter.queues import MessageKind, Source, sources
 from roundsman_console.dead_letter.rejections import (
     Rejection,
+    look_at_rejected,
     problem_documents,
     read_rejection,
 )
-from roundsman_console.dead_letter.send import send_again
-from roundsman_console.errors import InspectorError, Interrupted, aws_sentence
+from roundsman_console.dead_letter.send import SendResult, send_again
+from roundsman_console.errors import InspectorError
 from roundsman_console.progress import Working, no_progress
 from roundsman_console.stack.stack import DeployedStack
 
@@ -47,7 +46,7 @@ class Resent:
     def document(self) -> ResentDocument:
         """Return the result as JSON for scripts."""
         return {
-            "messageId": self.rejection.letter.message_id,
+            "messageId": self.rejection.message_id,
             "sentAs": self.new_id,
             "queue": self.source.physical,
             "orderId": order_of(self.body),
@@ -79,8 +78,15 @@ def resend(
     of this size. Raises UncorrectableMessage and InvalidArgument as `corrected` does.
     """
     source = _source_of(stack, rejection)
-    if not anyway:
-        _check_readable(stack, source)
+    if source is None:
+        raise InspectorError(
+            f"The message came from {rejection.queue or 'no queue'}, which is not a queue of "
+            f"{stack.name}. It was not sent."
+        )
+    if not anyway and not _is_readable(stack, source):
+        raise InspectorError(
+            "Whether submission would accept the event is not known without an event reader."
+        )
     body = corrected(
         rejection.body,
         whole=whole,
@@ -88,11 +94,8 @@ def resend(
         removes=removes or (),
         events=stack.events if source.kind is MessageKind.ORDER else None,
     )
-    judged = judge(stack, source, body, now())
-    if dry_run or (judged.verdict is Verdict.REJECTED and not anyway):
-        return Resent(rejection, source, body, judged, None)
-    new_id = send_again(stack.sqs, source.url, body)
-    look.delete(rejection.letter)
+    refused = () if anyway else (Verdict.REJECTED,)
+    judged, new_id = _send(stack, look, source, [rejection.letter], body, refused, dry_run=dry_run)
     return Resent(rejection, source, body, judged, new_id)
 
 
@@ -109,14 +112,29 @@ def send_corrected(
     """
     if dead.source.kind is not MessageKind.ORDER:
         raise InspectorError(
-            f"{dead.letter.message_id} is a {dead.source.kind}, and only an order event can be "
+            f"{dead.message_id} is a {dead.source.kind}, and only an order event can be "
             "corrected. Send it back as it is."
         )
-    judged = judge(stack, dead.source, body, now())
-    if dry_run or (judged.verdict in (Verdict.REJECTED, Verdict.FAILS) and not anyway):
+    refused = () if anyway else (Verdict.REJECTED, Verdict.FAILS)
+    return _send(stack, look, dead.source, dead.letters, body, refused, dry_run=dry_run)
+
+
+def _send(
+    stack: DeployedStack,
+    look: QueuePeek,
+    source: Source,
+    letters: Sequence[Letter],
+    body: str,
+    refused: Collection[Verdict],
+    *,
+    dry_run: bool,
+) -> tuple[Judged, str | None]:
+    """Send a message with this body and then delete the letters, unless its verdict is refused."""
+    judged = judge(stack, source, body, now())
+    if dry_run or judged.verdict in refused:
         return judged, None
-    new_id = send_again(stack.sqs, dead.source.url, body)
-    for letter in (dead.letter, *dead.copies):
+    new_id = send_again(stack.sqs, source.url, body)
+    for letter in letters:
         look.delete(letter)
     return judged, new_id
 
@@ -126,122 +144,94 @@ def _is_readable(stack: DeployedStack, source: Source) -> bool:
     return source.kind is not MessageKind.ORDER or stack.events is not None
 
 
-def _check_readable(stack: DeployedStack, source: Source) -> None:
-    if not _is_readable(stack, source):
-        raise InspectorError(
-            "Whether submission would accept the event is not known without an event reader."
-        )
+def _source_of(stack: DeployedStack, one: Rejection) -> Source | None:
+    """Return the queue that the message came from; None if that is no queue of the stack."""
+    return next((each for each in sources(stack) if each.physical == one.queue), None)
 
 
-def resent_document(tried: Sequence[Resent], *, left: int) -> ResendDocument:
+@dataclass(frozen=True, slots=True)
+class Assessed:
+    """A rejected message, and the predicted effect of sending it again without corrections."""
+
+    rejection: Rejection
+    judged: Judged
+    goes: bool
+    """Whether it is sent: it is known that it would be accepted."""
+
+
+@dataclass(slots=True, kw_only=True)
+class ResendResult(SendResult[Resent]):
+    """The result of resending all messages that would now be accepted."""
+
+    assessed: Sequence[Assessed]
+    """The messages that were read."""
+
+    @property
+    def going(self) -> list[Rejection]:
+        """The messages that are sent."""
+        return [one.rejection for one in self.assessed if one.goes]
+
+    @property
+    def left(self) -> int:
+        """The number of messages read that stay in the RejectedQueue."""
+        return len(self.assessed) - len(self.sent)
+
+    def document(self) -> ResendDocument:
+        """Return the result as JSON for scripts."""
+        whole = self.error is None
+        return {**resent_document(self.sent, self.left, whole=whole), "more": self.more}
+
+
+def resent_document(tried: Sequence[Resent], left: int, *, whole: bool = True) -> ResendDocument:
     """Return the results as JSON for scripts.
 
     `left` is the number of messages that stay in the RejectedQueue.
     """
     return {
         "command": "resend",
-        "outcome": "done" if all(one.sent for one in tried) else "refused",
+        "outcome": "done" if whole and all(one.sent for one in tried) else "refused",
         "messages": [one.document() for one in tried],
         "left": left,
         "more": False,
     }
 
 
-def _source_of(stack: DeployedStack, rejection: Rejection) -> Source:
-    for source in sources(stack):
-        if source.physical == rejection.queue:
-            return source
-    came = rejection.queue or "no queue"
-    raise InspectorError(
-        f"The message came from {came}, which is not a queue of {stack.name}. It was not sent."
-    )
-
-
-@dataclass(slots=True)
-class ResendResult:
-    """The result of resending all messages that would now be accepted."""
-
-    looked: int
-    """The number of messages that were read."""
-    more: bool
-    """Whether the queue has more messages than were read."""
-    sent: list[Resent] = field(default_factory=list)
-    error: InspectorError | None = None
-    """What ended the sending early; None if all were tried."""
-
-    @property
-    def left(self) -> int:
-        """The number of messages read that stay in the RejectedQueue."""
-        return self.looked - len(self.sent)
-
-    def document(self) -> ResendDocument:
-        """Return the result as JSON for scripts."""
-        document = resent_document(self.sent, left=self.left)
-        document["more"] = self.more
-        if self.error:
-            document["outcome"] = "refused"
-        return document
-
-
 def resend_all(
     stack: DeployedStack,
     limit: int,
+    agreed: Callable[[ResendResult], bool],
     *,
-    confirm: Callable[[str], None],
     working: Working = no_progress,
 ) -> ResendResult:
-    """Send every message that would now be accepted without corrections.
+    """Send every message that would now be accepted without corrections, if `agreed` returns true.
 
-    At most `limit` messages are read. Events are left if the stack has no event reader. `confirm`
-    is called with a question before the first message is sent; it raises an exception to send
-    nothing. Raises InspectorError if a look into the RejectedQueue could move messages, and
-    Interrupted on Ctrl-C while messages are sent: its `result` is the ResendResult until then.
+    At most `limit` messages are read. Events are left if the stack has no event reader. `agreed`
+    is called with the assessed messages before the first one is sent. Raises InspectorError if a
+    look into the RejectedQueue could move messages, and Interrupted on Ctrl-C while messages are
+    sent: its `result` is the ResendResult until then.
     """
-    url = stack.output("RejectedQueueUrl")
-    counts(stack.sqs, url)  # raises if a look could move messages
-    known = {source.physical: source for source in sources(stack)}
-    with QueuePeek(stack.sqs, url, hidden_for=WHILE_ASKED) as look:
+    with look_at_rejected(stack, WHILE_ASKED) as look:
         with working("Assessing the rejected messages"):
             letters = list(look.letters(limit + 1))
-            judged = [
-                (one, judge(stack, known[one.queue], one.body, now()))
-                for one in map(read_rejection, letters[:limit])
-                if one.queue in known and _is_readable(stack, known[one.queue])
-            ]
-        takeable = [one for one, effect in judged if effect.verdict is not Verdict.REJECTED]
-        result = ResendResult(looked=len(letters[:limit]), more=len(letters) > limit)
-        if takeable:
-            many = "1 message" if len(takeable) == 1 else f"{len(takeable)} messages"
-            stay = result.looked - len(takeable)
-            confirm(
-                f"{many} would be accepted now, {stay} rejected again. Send those that would be "
-                "accepted?"
-            )
-        with working("Sending"):
-            try:
-                result.error = _send_all(stack, look, takeable, result.sent)
-            except KeyboardInterrupt as error:
-                interrupted = Interrupted(f"Interrupted {_how_far(result.sent)}", result)
-                result.error = interrupted
-                raise interrupted from error
+            found = [_assess(stack, read_rejection(letter)) for letter in letters[:limit]]
+        result = ResendResult(assessed=found, more=len(letters) > limit)
+
+        def send(one: Rejection) -> None:
+            made = resend(stack, look, one, whole=None, sets=(), removes=(), anyway=False)
+            result.sent += [made] if made.sent else []
+
+        result.dry = not agreed(result)
+        if not result.dry:
+            with working("Sending"):
+                result.send_each(result.going, send)
     return result
 
 
-def _send_all(
-    stack: DeployedStack, look: QueuePeek, takeable: Sequence[Rejection], sent: list[Resent]
-) -> InspectorError | None:
-    """Send the messages, and append the result of each to `sent`.
-
-    Return the error that ended the sending early; None if all were tried.
-    """
-    try:
-        for one in takeable:
-            made = resend(stack, look, one, whole=None, sets=(), removes=(), anyway=False)
-            sent += [made] if made.sent else []
-    except (ClientError, BotoCoreError) as error:
-        return InspectorError(f"{aws_sentence(error)} Stopped {_how_far(sent)}")
-    return None
-
-
-def _how_far(sent: Sequence[Resent]) -> str:
-    return f"after {len(sent)}. The others were not moved."
+def _assess(stack: DeployedStack, one: Rejection) -> Assessed:
+    source = _source_of(stack, one)
+    if source is None:
+        why = "it came from no queue of the stack"
+        return Assessed(one, Judged("", Verdict.REJECTED, why), goes=False)
+    judged = judge(stack, source, one.body, now())
+    goes = judged.verdict is not Verdict.REJECTED and _is_readable(stack, source)
+    return Assessed(one, judged, goes)

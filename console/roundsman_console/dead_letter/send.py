@@ -1,19 +1,56 @@
-"""Sends a message to the queue that it came from."""
+"""Sends messages to the queue that they came from."""
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from botocore.exceptions import BotoCoreError, ClientError
 
 from roundsman.wire.dead_letters import ATTRIBUTE, REDRIVEN
 from roundsman.wire.limits import MESSAGE_LIMIT, wire_text
 from roundsman_console.dead_letter.peek import Letter
-from roundsman_console.errors import InspectorError
+from roundsman_console.errors import InspectorError, Interrupted, aws_sentence
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
     from mypy_boto3_sqs.type_defs import (
         MessageAttributeValueOutputTypeDef,
         MessageAttributeValueTypeDef,
+        SendMessageRequestTypeDef,
     )
+
+M = TypeVar("M")
+T = TypeVar("T")
+
+
+@dataclass(slots=True, kw_only=True)
+class SendResult(Generic[T]):
+    """The result of sending several messages."""
+
+    more: bool
+    """Whether the queue has more messages than were read."""
+    sent: list[T] = field(default_factory=list)
+    error: InspectorError | None = None
+    """What ended the sending early; None if all were tried."""
+    dry: bool = False
+    """Whether nothing was sent because a person is to agree first."""
+
+    def send_each(self, going: Iterable[M], send: Callable[[M], None]) -> None:
+        """Send the messages one by one; `send` adds to `sent`. An error of AWS becomes `error`.
+
+        Raises Interrupted on Ctrl-C: its `result` is this one.
+        """
+        try:
+            for one in going:
+                send(one)
+        except (ClientError, BotoCoreError) as error:
+            self.error = InspectorError(f"{aws_sentence(error)} Stopped {self._how_far()}")
+        except KeyboardInterrupt as error:
+            self.error = Interrupted(f"Interrupted {self._how_far()}", self)
+            raise self.error from error
+
+    def _how_far(self) -> str:
+        return f"after {len(self.sent)}. The others were not moved."
 
 
 def send_again(sqs: "SQSClient", url: str, body: str) -> str:
@@ -39,18 +76,14 @@ def send_back(sqs: "SQSClient", url: str, letter: Letter) -> str:
     }
     again = str(times_sent_back(letter.attributes) + 1)
     attributes[REDRIVEN] = {"DataType": "Number", "StringValue": again}
+    request: SendMessageRequestTypeDef = {
+        "QueueUrl": url,
+        "MessageBody": letter.body,
+        "MessageAttributes": attributes,
+    }
     if letter.group:
-        answer = sqs.send_message(
-            QueueUrl=url,
-            MessageBody=letter.body,
-            MessageAttributes=attributes,
-            MessageGroupId=letter.group,
-        )
-    else:
-        answer = sqs.send_message(
-            QueueUrl=url, MessageBody=letter.body, MessageAttributes=attributes
-        )
-    return answer["MessageId"]
+        request["MessageGroupId"] = letter.group
+    return sqs.send_message(**request)["MessageId"]
 
 
 def times_sent_back(attributes: Mapping[str, "MessageAttributeValueOutputTypeDef"]) -> int:

@@ -1,18 +1,14 @@
-"""Formats messages for the terminal: ages, sizes, problems and bodies.
+"""Formats messages for the terminal: ages, sizes and problems."""
 
-Bodies come from other systems, so control characters are made harmless.
-"""
-
-import json
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 
 from rich.console import Console
+from rich.table import Table
 
-from roundsman.errors import Problem
 from roundsman.model.instants import format_duration
-from roundsman.model.json import parse_json
+from roundsman_console.cells import plain
 from roundsman_console.dead_letter.queues import Counts
-from roundsman_console.sanitize import inert
 
 SHORT_ID = 8  # characters of a message id; enough to distinguish a thousand messages
 
@@ -25,24 +21,6 @@ def age(since: int, now: int) -> str:
 def size_words(size: int) -> str:
     """Format a number of bytes: `512 B`, `12 KB`."""
     return f"{size} B" if size < 1024 else f"{size / 1024:.0f} KB"
-
-
-def first_problem(problems: tuple[Problem, ...]) -> str:
-    """Format the first problem and the number of further ones. `problems` must not be empty."""
-    first, *more = problems
-    return f"{first} (and {len(more)} more)" if more else str(first)
-
-
-def pretty(body: str) -> list[str]:
-    """Return the lines of a message's body: JSON is indented, other text is unchanged.
-
-    Control characters are made harmless.
-    """
-    try:
-        laid_out = json.dumps(parse_json(body), indent=2, ensure_ascii=False)
-    except ValueError:
-        laid_out = body
-    return [inert(line) for line in laid_out.splitlines()]
 
 
 def hidden_words(found: Counts) -> str | None:
@@ -58,12 +36,13 @@ def working(what: str, *, quiet: bool) -> AbstractContextManager[object]:
     return Console(stderr=True, quiet=quiet).status(what)
 
 
-def say(*lines: str | None) -> None:
-    """Print lines without markup or line wrapping; control characters are made harmless.
-
-    None is not printed.
-    """
-    console = Console(highlight=False, soft_wrap=True)
-    for line in lines:
-        if line is not None:
-            console.print(inert(line), markup=False)
+def message_table(third: str, last: str, rows: Iterable[Sequence[str]]) -> Table:
+    """Return a table of messages: the id, the age, a column `third`, the order, a column `last`."""
+    table = Table(box=None, pad_edge=False)
+    for heading in ("ID", "Age", third):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("Order", last):
+        table.add_column(heading, overflow="fold")
+    for message_id, *cells in rows:
+        table.add_row(plain(message_id[:SHORT_ID]), *map(plain, cells))
+    return table

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from roundsman.aws.outputs import LIVE
 from roundsman.command_line import command_line
+from roundsman_console.counted import counted
 from roundsman_console.dead_letter.queues import counts, sources
 from roundsman_console.doctor.documents import FindingKind
 from roundsman_console.doctor.report import Finding, Looking
@@ -67,13 +68,15 @@ def dead_letters(queue: str, number: int) -> Iterator[Finding]:
     if number:
         lost = ": orders that were never accepted" if queue == "SubmissionQueue" else ""
         command = command_line("dlq ls", queue)
-        yield Finding(FindingKind.DEAD_LETTERS, queue, f"{_messages(number)}{lost}", command)
+        yield Finding(
+            FindingKind.DEAD_LETTERS, queue, f"{counted(number, 'message')}{lost}", command
+        )
 
 
 def rejected(number: int) -> Iterator[Finding]:
     """Find the messages in the RejectedQueue."""
     if number:
-        evidence = _messages(number)
+        evidence = counted(number, "message")
         yield Finding(FindingKind.REJECTED, "RejectedQueue", evidence, "roundsman rejected ls")
 
 
@@ -87,7 +90,3 @@ def unread(queue: str, mappings: Sequence[MappingFact]) -> Iterator[Finding]:
     first = mappings[0]
     command = f"aws lambda update-event-source-mapping --uuid {first.uuid} --enabled"
     yield Finding(FindingKind.QUEUE_UNREAD, queue, f"its mapping is {first.state}", command)
-
-
-def _messages(number: int) -> str:
-    return "1 message" if number == 1 else f"{number} messages"

@@ -25,6 +25,7 @@ from roundsman.model.task import Task
 from roundsman.ports import DueEntry
 from roundsman_console.agent.reading import agent_names
 from roundsman_console.clock import now
+from roundsman_console.counted import counted
 from roundsman_console.doctor.documents import FindingKind
 from roundsman_console.doctor.report import Finding, Looking
 from roundsman_console.orders.task_records import AT_ONCE
@@ -292,7 +293,7 @@ def _lost_plans(facts: TasksRead) -> Iterator[Finding]:
         why = facts.plans.get(name)
         if isinstance(why, str):
             first = min(tasks, key=lambda task: task.created_at)
-            evidence = f"{why}; named by {_count(len(tasks), 'task')} of {first.workflow}"
+            evidence = f"{why}; named by {counted(len(tasks), 'task')} of {first.workflow}"
             evidence += f", such as {first.task_id}"
             yield Finding(FindingKind.PLAN_MISSING, name[:12], evidence, _show(first))
 
@@ -310,7 +311,7 @@ def _agents_without_queue(facts: TasksRead) -> Iterator[Finding]:
     for agent, places in sorted(wanting.items()):
         name, task = places[0]
         tasks = len({other.task_id for _, other in places})
-        evidence = f"{name} of {_count(tasks, 'open task')}, such as {task.task_id}"
+        evidence = f"{name} of {counted(tasks, 'open task')}, such as {task.task_id}"
         yield Finding(FindingKind.AGENT_WITHOUT_QUEUE, agent, evidence, "roundsman agents")
 
 
@@ -331,16 +332,12 @@ def _groups_not_open(facts: TasksRead) -> Iterator[Finding]:
             lost[task.failure].append(task)
     for group, tasks in sorted(lost.items()):
         first = min(tasks, key=lambda task: task.due_at)
-        evidence = f"{_count(len(tasks), 'task')} of {first.workflow}, such as {first.task_id}"
+        evidence = f"{counted(len(tasks), 'task')} of {first.workflow}, such as {first.task_id}"
         yield Finding(FindingKind.GROUP_NOT_OPEN, group, evidence, _show(first))
 
 
 def _open(facts: TasksRead) -> Iterator[Task]:
     return (task for task in facts.tasks if not is_closed(task))
-
-
-def _count(number: int, what: str) -> str:
-    return f"1 {what}" if number == 1 else f"{number} {what}s"
 
 
 def _show(task: Task) -> str:

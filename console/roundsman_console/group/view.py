@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from roundsman.command_line import REASON, command_line
-from roundsman.engine.effects import may_have_taken_effect
 from roundsman.model.failure import RETRIED, UNDONE
 from roundsman.model.instants import iso
 from roundsman.model.states import ProcessState
@@ -11,7 +10,7 @@ from roundsman.model.task import Task
 from roundsman_console.agent.view import agent_document
 from roundsman_console.group.documents import GroupDocument, GroupSampleDocument
 from roundsman_console.group.reading import GroupNow
-from roundsman_console.order.view import in_state, task_summary
+from roundsman_console.order.view import in_state, may_stand, task_summary
 
 
 def commands_of(group: GroupNow) -> list[str]:
@@ -30,9 +29,8 @@ def commands_of(group: GroupNow) -> list[str]:
 
 def effects_of(task: Task) -> Sequence[tuple[str, list[str]]]:
     """Return the names of the task's steps whose effect may stand, is undone, or was not undone."""
-    names = sorted(task.steps)
     return (
-        ("may stand", [name for name in names if may_have_taken_effect(task.step(name))]),
+        ("may stand", sorted(may_stand(task))),
         ("undone", in_state(task, None, ProcessState.UNDONE)),
         ("undo failed", in_state(task, None, ProcessState.UNDO_ERROR)),
     )

@@ -19,7 +19,7 @@ from roundsman_console.agent.holds import (
 from roundsman_console.agent.reading import AgentNow, find_agent, find_agents
 from roundsman_console.alert.reading import StandingAlerts, read_standing
 from roundsman_console.clock import now
-from roundsman_console.dead_letter.browse import DeadQueue, look_at
+from roundsman_console.dead_letter.listing import DeadQueue, look_at
 from roundsman_console.doctor.doctor import Doctor
 from roundsman_console.doctor.report import Report
 from roundsman_console.group.reading import GroupNow, find_group, list_groups
@@ -43,10 +43,8 @@ from roundsman_console.orders.selection import BUDGET, Page, Selection, find
 from roundsman_console.stack.queues import Queue, find_queues
 from roundsman_console.stack.stack import DeployedStack, find_stack
 from roundsman_console.stack.stats import Stats, read_stats
+from roundsman_console.verbs.limits import WAIT
 from roundsman_console.verbs.verb import once
-
-WAIT = 15.0
-"""The default for the number of seconds to wait for the outcome of a command."""
 
 
 class Inspector:

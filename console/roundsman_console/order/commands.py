@@ -6,9 +6,11 @@ and refuses a command if the task changed after the sender read it.
 """
 
 import secrets
-from collections.abc import Callable, Sequence
+from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import TypeVar
 
 from botocore.exceptions import HTTPClientError
 
@@ -74,12 +76,26 @@ class CommandOutcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class CommandResult:
-    """The result of a command."""
+class SentResult:
+    """The result of what is sent for one task."""
 
     outcome: CommandOutcome
     sentence: str
     """The result in words, for people."""
+
+    @abstractmethod
+    def document(self) -> object:
+        """Return the result as JSON for scripts."""
+
+
+R = TypeVar("R", bound=SentResult)
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class CommandResult(SentResult):
+    """The result of a command."""
+
     command: CommandKind
     asked: CommandSource
     sent: bool
@@ -125,17 +141,15 @@ def send_command(
     reason: str,
     wait: float,
     confirm: Callable[[str], None] | None = None,
-    show: Callable[[PlanMove], None] | None = None,
-    show_input: Callable[[Sequence[InputChange]], None] | None = None,
+    show: Callable[[CommandResult], None] | None = None,
     dry_run: bool = False,
 ) -> CommandResult:
     """Check and send the command for the order, and wait at most `wait` seconds for its outcome.
 
-    With `dry_run`, nothing is sent, and the outcome is DRY_RUN or REFUSED. Before the command is
-    sent, `show` is called with the change of the task's plan, if the command asks for one,
-    `show_input` with the changes of its input, if the command corrects that, and `confirm` with the
-    question of `verb`, if it has one; `confirm` raises an exception to send nothing. If `wait` is
-    0, the outcome is SENT.
+    With `dry_run`, nothing is sent, and the outcome is DRY_RUN or REFUSED. Before that, `show` is
+    called with the result so far, which has the changes of the task's plan and input. Before the
+    command is sent, `confirm` is called with the question of `verb`, if it has one; it raises an
+    exception to send nothing. If `wait` is 0, the outcome is SENT.
 
     Raises InvalidArgument, before any call to AWS, if `by` or `reason` is empty or too long, or if
     the command is not one that the scheduler can read. Raises NotFound if there is no such task,
@@ -159,12 +173,14 @@ def send_command(
             event, content, changes = fixed.event, fixed.order, fixed.changes
         except Refused as refused:
             why = str(refused)
-        if show_input is not None and changes:
-            show_input(changes)
     if verb.newest_plan and why is None:
         event, move, why = _under_newest_plan(stack, plan, task, event)
-        if show is not None:
-            show(move)
+    kind = COMMAND_KINDS[type(event)]
+    here = CommandResult(
+        CommandOutcome.DRY_RUN, "", kind, event.asked, False, task.task_id, task, move, changes
+    )
+    if show is not None:
+        show(here)
     missing = None
     if why is None:
         next_plan = named_plan(stack, event)
@@ -172,10 +188,6 @@ def send_command(
             task, event, lambda asked: _refusal(plan, task, asked, next_plan, content)
         )
         why = "; ".join(missing.why) if missing is not None else None
-    kind = COMMAND_KINDS[type(event)]
-    here = CommandResult(
-        CommandOutcome.DRY_RUN, "", kind, event.asked, False, task.task_id, task, move, changes
-    )
     if why is not None:
         sentence = f"{kind} of {task.task_id} refused, nothing was sent: {why}."
         return replace(here, outcome=CommandOutcome.REFUSED, sentence=sentence, missing=missing)
@@ -199,9 +211,8 @@ def _under_newest_plan(
             f"The newest plan of {task.workflow} was stored, but cannot be read. Check that the "
             "submission function and this command use the same stack."
         )
-    invalid: dict[str, str] = {}
-    if found.checks_input:
-        invalid.update(invalid_inputs(stack, task.workflow, event, [task]))
+    asks = found.checks_input
+    invalid = dict(invalid_inputs(stack, task.workflow, event, [task])) if asks else {}
     return event, plan_move(plan, task.plan, after), invalid.get(task.task_id)
 
 
@@ -277,56 +288,77 @@ def send_and_wait(
 
     Raises Unconfirmed and Interrupted as `send_command` does.
     """
-    kind, asked, order = here.command, here.asked, here.order
-    sent = replace(here, outcome=CommandOutcome.SENT, sent=True)
-    look = command_line("show", order)
-    body = _body(order, event)
-    try:
-        stack.sqs.send_message(QueueUrl=stack.output("SchedulerQueueUrl"), MessageBody=body)
-    except HTTPClientError as error:
-        lost = (
-            f"{aws_sentence(error)} The command {kind} may have been sent nevertheless. See: {look}"
-        )
-        return replace(sent, outcome=CommandOutcome.UNCONFIRMED, sentence=lost)
-    if not wait:
-        return replace(sent, sentence=f"{kind} of {order} is sent. See: {look}")
-    try:
-        row = _answer(stack, order, asked.command_id, wait)
-    except KeyboardInterrupt as error:
-        sentence = (
-            f"{kind} of {order} is sent, but the wait for its outcome was interrupted. The "
-            f"command takes effect once, when the scheduler reads it. See: {look}"
-        )
-        partial = replace(sent, outcome=CommandOutcome.UNCONFIRMED, sentence=sentence)
-        raise Interrupted(sentence, partial) from error
+    order, asked = here.order, here.asked
+
+    def answer() -> HistoryRow | None:
+        try:
+            rows = stack.tasks.history(order)
+        except TryAgain:
+            return None
+        except CallRefused as error:
+            raise Unconfirmed(
+                f"The command is sent, but its outcome cannot be read: {error}."
+            ) from error
+        return next((row for row in rows if row.command_id == asked.command_id), None)
+
+    sent, row = send_and_look(
+        stack,
+        stack.output("SchedulerQueueUrl"),
+        _body(order, event),
+        replace(here, sent=True),
+        answer,
+        wait,
+        what=f"{here.command} of {order}",
+        order=order,
+        again="The command takes effect once, when the scheduler reads it.",
+    )
     if row is None:
-        sentence = (
-            f"{kind} of {order} is sent: no answer from the scheduler within {wait:g} "
-            f"s. The command takes effect once, when the scheduler reads it. See: {look}"
-        )
-        return replace(sent, outcome=CommandOutcome.UNCONFIRMED, sentence=sentence)
+        return sent
     refused = row.kind == REFUSED_ROW
     outcome = CommandOutcome.REFUSED if refused else CommandOutcome.DONE
     after = here.task and _task_now(stack, here.task, refused)
     return replace(sent, outcome=outcome, sentence=f"{row.reason}.", task=after)
 
 
-def _answer(stack: DeployedStack, task_id: str, command_id: str, wait: float) -> HistoryRow | None:
-    """Wait for the command's row in the history; None if none appears within `wait` seconds."""
+def send_and_look(
+    stack: DeployedStack,
+    queue: str,
+    body: str,
+    here: R,
+    look: Callable[[], T | None],
+    wait: float,
+    *,
+    what: str,
+    order: str,
+    again: str,
+) -> tuple[R, T | None]:
+    """Send a message to the queue with this URL, and call `look` until it returns a value.
 
-    def look() -> HistoryRow | None:
-        try:
-            rows = stack.tasks.history(task_id)
-        except TryAgain:
-            return None
-        return next((row for row in rows if row.command_id == command_id), None)
-
+    `look` is called for at most `wait` seconds; if that is 0, it is not called. Returns the value
+    with `here`, and else None with the result: SENT or UNCONFIRMED. The sentences begin with
+    `what`; `again` says what becomes of it after the wait. Raises Interrupted on Ctrl-C during the
+    wait, with the result.
+    """
+    see = f"See: {command_line('show', order)}"
+    unconfirmed = replace(here, outcome=CommandOutcome.UNCONFIRMED)
     try:
-        return wait_for(look, wait)
-    except CallRefused as error:
-        raise Unconfirmed(
-            f"The command is sent, but its outcome cannot be read: {error}."
-        ) from error
+        stack.sqs.send_message(QueueUrl=queue, MessageBody=body)
+    except HTTPClientError as error:
+        lost = f"{aws_sentence(error)} {what} may have been sent nevertheless. {see}"
+        return replace(unconfirmed, sentence=lost), None
+    if not wait:
+        sentence = f"{what} is sent. {see}"
+        return replace(here, outcome=CommandOutcome.SENT, sentence=sentence), None
+    try:
+        found = wait_for(look, wait)
+    except KeyboardInterrupt as error:
+        sentence = f"{what} is sent, but the wait for its outcome was interrupted. {again} {see}"
+        raise Interrupted(sentence, replace(unconfirmed, sentence=sentence)) from error
+    if found is None:
+        late = f"the scheduler has not handled it within {wait:g} s"
+        unconfirmed = replace(unconfirmed, sentence=f"{what} is sent, but {late}. {again} {see}")
+        return unconfirmed, None
+    return here, found
 
 
 def _task_now(stack: DeployedStack, before: Task, refused: bool) -> Task | None:

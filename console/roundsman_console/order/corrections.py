@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from roundsman.definition.workflow import Workflow
-from roundsman.errors import InvalidInput, Problem, Refused
+from roundsman.errors import InvalidInput, Refused
 from roundsman.model.corrections import Change, Correction, corrected, path_text, value_at
 from roundsman.model.events import OperatorEvent, Resubmit
 from roundsman.model.json import Json, canonical_json
@@ -13,12 +13,11 @@ from roundsman.submission.corrections import changes_to, checked_changes
 from roundsman_console.errors import InspectorError
 from roundsman_console.order.command_documents import InputChangeDocument
 from roundsman_console.order.masks import MASK, MaskedPaths
+from roundsman_console.order.newest_plan import problem_words
 from roundsman_console.stack.stack import DeployedStack
 
 LONGEST_VALUE = 200
 """Characters of a value that is shown."""
-
-MOST_PROBLEMS = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +85,9 @@ def check_correction(
             asked = event.changes if isinstance(event, Resubmit) else ()
             changes = checked_changes(workflow, before, asked)
     except InvalidInput as error:
-        raise Refused(f"the corrected input is not valid: {_words(error.problems)}") from error
+        raise Refused(
+            f"the corrected input is not valid: {problem_words(error.problems, 10)}"
+        ) from error
     if not changes:
         raise Refused("the correction changes nothing: the input has these values")
     if isinstance(event, Resubmit):
@@ -113,12 +114,6 @@ def _workflow(stack: DeployedStack, task: Task) -> Workflow:
         f"the application in this folder has no workflow {task.workflow}, so the corrected input "
         "cannot be checked"
     )
-
-
-def _words(problems: Collection[Problem]) -> str:
-    texts = [str(one) for one in problems]
-    more = f"; and {len(texts) - MOST_PROBLEMS} more" if len(texts) > MOST_PROBLEMS else ""
-    return "; ".join(texts[:MOST_PROBLEMS]) + more
 
 
 def shown_changes(workflow: Workflow, before: Json, changes: Correction) -> tuple[InputChange, ...]:

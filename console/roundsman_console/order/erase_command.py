@@ -6,7 +6,7 @@ import typer
 
 from roundsman_console.cli.act import print_result
 from roundsman_console.cli.confirm import confirm
-from roundsman_console.cli.options import DEFAULT_WAIT, AsJson, By, NoWait, Wait, Yes
+from roundsman_console.cli.options import AsJson, By, NoWait, Wait, Yes
 from roundsman_console.cli.stack_option import StackOption
 from roundsman_console.cli.target import announced_stack
 from roundsman_console.cli_errors import sentences
@@ -15,6 +15,7 @@ from roundsman_console.order.erasure import erase_order
 from roundsman_console.order.verbs import EraseVerb
 from roundsman_console.verbs.actor import read_name, read_reason
 from roundsman_console.verbs.commands import command_of
+from roundsman_console.verbs.limits import WAIT
 
 
 @command_of(EraseVerb)
@@ -27,7 +28,7 @@ def erase_command(
     stack: StackOption = None,
     as_json: AsJson = False,
     yes: Yes = False,
-    wait: Wait = DEFAULT_WAIT,
+    wait: Wait = WAIT,
     no_wait: NoWait = False,
 ) -> None:
     with sentences():

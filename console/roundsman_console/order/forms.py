@@ -5,12 +5,16 @@ from dataclasses import dataclass, replace
 from functools import partial
 from urllib.parse import quote
 
+from roundsman.client import Client
 from roundsman.definition.plan import Plan
 from roundsman.model.events import CommandSource
 from roundsman.model.task import Task
+from roundsman_console.clock import now
+from roundsman_console.dead_letter.assess import Verdict, judge, order_of
 from roundsman_console.dead_letter.edits import edited_body, laid_out
+from roundsman_console.dead_letter.queues import find_source
 from roundsman_console.inspector import Inspector
-from roundsman_console.inspector.inspector import WAIT
+from roundsman_console.order.changes_text import plan_lines
 from roundsman_console.order.commands import (
     CommandOutcome,
     CommandResult,
@@ -19,7 +23,6 @@ from roundsman_console.order.commands import (
 )
 from roundsman_console.order.erasure import erase_order
 from roundsman_console.order.masks import mask_of
-from roundsman_console.order.plan_text import plan_lines
 from roundsman_console.order.verbs import (
     OF_ONE_OR_MANY,
     OF_ORDERS,
@@ -29,16 +32,20 @@ from roundsman_console.order.verbs import (
 )
 from roundsman_console.order.view import may_stand, step_names
 from roundsman_console.verbs.actor import read_name, read_reason
+from roundsman_console.verbs.limits import WAIT
 from roundsman_console.verbs.verb import Form
 from roundsman_console.web.command_page import (
     CommandPage,
     FormCommand,
     FormField,
     StepChange,
+    agreed,
+    asking,
     not_sent,
     page_of,
+    sent_page,
 )
-from roundsman_console.web.session import GO, Session
+from roundsman_console.web.session import Session
 
 INPUT = "input"
 """The field of the whole input, which is shown with masked values."""
@@ -46,12 +53,16 @@ CONFIRM = FormField("confirm", "The order's id, to confirm", hint="It cannot be 
 
 
 def commands_on_orders() -> dict[str, FormCommand]:
-    """Return the commands on an order, by their names in the browser."""
+    """Return the commands on an order, and on a new one, by their names in the browser."""
     found = {
         verb.name: FormCommand(verb.name, partial(_show, verb), partial(_order_command, verb))
         for verb in OF_ONE_OR_MANY
     }
-    return {**found, "erase": FormCommand("erase", _show_erase, _erase)}
+    return {
+        **found,
+        "erase": FormCommand("erase", _show_erase, _erase),
+        "submit": FormCommand("submit", _show_submit, _submit),
+    }
 
 
 def links_of(task: Task) -> list[type[OrderVerb]]:
@@ -126,29 +137,32 @@ def _order_command(
     original = _input_of(inspector, kind, task, plan)
     page = _with_input(page, original, given)
     verb = kind.read_form(_as_meant(given, original))
-    go = GO in given and session.take(given, version)
+    go = agreed(given, session, version)
     result = send_command(
         inspector.stack, page.about, verb, by=by, reason=reason, wait=WAIT, dry_run=not go
     )
-    asks = result.outcome is CommandOutcome.DRY_RUN
-    return replace(
+    asks, sentence = result.outcome is CommandOutcome.DRY_RUN, result.sentence
+    if asks and result.plan is not None:
+        sentence += " The order would continue under the newest plan."
+    page = replace(
         page,
-        sentence=not_sent(given, go) + _sentence(result),
-        refused=result.outcome is CommandOutcome.REFUSED,
-        asks=asks,
-        done=go and result.outcome is not CommandOutcome.REFUSED,
         changes=_changes(plan, verb, by, reason, result) if asks else (),
         inputs=[(page.about, result.input)] if result.input else (),
         problems=plan_lines(result.plan) if asks and result.plan else (),
         stands=() if go else page.stands,
-        shown=session.sign(given, version) if asks else "",
     )
+    if asks:
+        return asking(page, given, session, version, sentence)
+    return _result_page(page, given, result, sentence, go=go)
 
 
-def _sentence(result: CommandResult) -> str:
-    if result.plan is not None and result.outcome is CommandOutcome.DRY_RUN:
-        return f"{result.sentence} The order would continue under the newest plan."
-    return result.sentence
+def _result_page(
+    page: CommandPage, given: Form, result: CommandResult, sentence: str, *, go: bool
+) -> CommandPage:
+    """Return the page of a command that was sent, or is refused."""
+    refused = result.outcome is CommandOutcome.REFUSED
+    words = not_sent(given, go) + sentence
+    return replace(page, sentence=words, refused=refused, done=go and not refused)
 
 
 def _changes(
@@ -189,18 +203,41 @@ def _erase(inspector: Inspector, given: Form, session: Session) -> CommandPage:
     stack = inspector.stack
     result = erase_order(stack, order, by=by, reason=reason, wait=WAIT, dry_run=True)
     version = str(result.task.version) if result.task else "no task"
-    go = GO in given and confirmed and session.take(given, version)
+    go = confirmed and agreed(given, session, version)
     if go:
         result = erase_order(stack, order, by=by, reason=reason, wait=WAIT)
-    possible = result.outcome is CommandOutcome.DRY_RUN
-    sentence = not_sent(given, go) + result.sentence
-    if possible and not confirmed:
+    possible, sentence = result.outcome is CommandOutcome.DRY_RUN, result.sentence
+    if possible and confirmed:
+        return asking(page, given, session, version, sentence)
+    if possible:
         sentence += " Give the order's id to confirm that its contents are removed for ever."
-    return replace(
-        page,
-        sentence=sentence,
-        refused=result.outcome is CommandOutcome.REFUSED,
-        asks=possible and confirmed,
-        done=go and result.outcome is not CommandOutcome.REFUSED,
-        shown=session.sign(given, version) if possible and confirmed else "",
+    return _result_page(page, given, result, sentence, go=go)
+
+
+def _show_submit(inspector: Inspector, given: Form) -> CommandPage:
+    return CommandPage(
+        "submit",
+        "Send an order",
+        "Sends an order event to the SubmissionQueue, as an application does. An event that would "
+        "be rejected is not sent.",
+        inspector.stack.name,
+        "stack",
+        "/orders",
+        (FormField("body", "The event, as JSON", "body"),),
+        form=given,
+        reason="none",
     )
+
+
+def _submit(inspector: Inspector, given: Form, session: Session) -> CommandPage:
+    stack, page, body = inspector.stack, _show_submit(inspector, given), given.get("body", "")
+    judged = judge(stack, find_source(stack, "SubmissionQueue"), body, now())
+    if judged.verdict in (Verdict.REJECTED, Verdict.FAILS):
+        problems = [str(problem) for problem in judged.problems]
+        words = f"Nothing was sent: {judged.verdict.words}."
+        return replace(page, sentence=words, refused=True, problems=problems or [judged.why])
+    if not agreed(given, session, ""):
+        would = f"{judged.what}: {judged.verdict.words}, {judged.why}."
+        return asking(page, given, session, "", would)
+    Client(stack.outputs, sqs=stack.sqs).submit_text(body)
+    return sent_page(page, order_of(body), "Sent. The order is shown once it is accepted.")

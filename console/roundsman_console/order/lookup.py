@@ -17,18 +17,32 @@ from roundsman_console.stack.stack import DeployedStack
 def find_task(stack: DeployedStack, order_id: str) -> tuple[Task, Plan | None]:
     """Return the order's task and its plan, in which each fan-out item is a step.
 
-    The plan is None if it is not stored. Raises NotFound if there is no such task, or if its
-    retention is over.
+    The plan is None if it is not stored. Raises NotFound as `load_task` does.
     """
+    task = load_task(stack, order_id)
+    return task, plan_of(stack, task)
+
+
+def load_task(stack: DeployedStack, order_id: str) -> Task:
+    """Return the order's task. Raises NotFound if there is none, or if its retention is over."""
     if not TASK_ID.fullmatch(order_id):
         raise NotFound(
             f"There is no order {inert(order_id[:130])!r}: an order id is 1 to 128 of A-Z, "
             "a-z, 0-9 and . _ ~ -",
         )
     task = stack.tasks.load(order_id, now())
-    if task is None:
-        raise _not_found(stack, order_id)
-    return task, plan_of(stack, task)
+    if task is not None:
+        return task
+    row = stack.tasks.order(order_id)
+    if row is None:
+        raise UnknownOrder(
+            f"There is no order {order_id} in {stack.name}. Its event may have been rejected, "
+            "or still be in the SubmissionQueue."
+        )
+    raise NotFound(
+        f"Order {order_id} was stored at {iso(row.created_at)}; its task has ended, and its "
+        "retention too."
+    )
 
 
 def find_shown(
@@ -75,16 +89,3 @@ def plan_of(stack: DeployedStack, task: Task) -> Plan | None:
     """Return the task's plan, in which each fan-out item is a step; None if it is not stored."""
     plan = stack.plans.plan(task.plan)
     return plan and plan.expanded(task.fan_outs)
-
-
-def _not_found(stack: DeployedStack, order_id: str) -> NotFound:
-    row = stack.tasks.order(order_id)
-    if row is None:
-        return UnknownOrder(
-            f"There is no order {order_id} in {stack.name}. Its event may have been rejected, "
-            "or still be in the SubmissionQueue."
-        )
-    return NotFound(
-        f"Order {order_id} was stored at {iso(row.created_at)}; its task has ended, and its "
-        "retention too."
-    )

@@ -27,9 +27,6 @@ MOST_INPUTS = 20
 """The maximum number of inputs in one question: an event of Lambda has at most 6 MB, and an order
 at most 200 KiB."""
 
-MOST_PROBLEMS = 3
-"""The maximum number of problems of one input that a sentence names."""
-
 
 @dataclass(frozen=True, slots=True)
 class PlanMove:
@@ -108,12 +105,16 @@ def invalid_inputs(
                 inputs[task.task_id] = corrected(task.input(row.content), [changes])
         found = _ask(stack, NewestPlanQuestion(workflow, inputs))
         for order, problems in found.problems.items():
-            yield order, f"its input is not valid under the newest plan: {_words(problems)}"
+            yield (
+                order,
+                f"its input is not valid under the newest plan: {problem_words(problems, 3)}",
+            )
 
 
-def _words(problems: Sequence[Problem]) -> str:
-    shown = "; ".join(map(str, problems[:MOST_PROBLEMS]))
-    more = len(problems) - MOST_PROBLEMS
+def problem_words(problems: Sequence[Problem], most: int) -> str:
+    """Return at most `most` problems of an input in words, and the number of the others."""
+    shown = "; ".join(map(str, problems[:most]))
+    more = len(problems) - most
     return f"{shown}; and {more} more" if more > 0 else shown
 
 

@@ -21,8 +21,9 @@ from roundsman_console.cli_errors import sentences
 from roundsman_console.clock import now
 from roundsman_console.hints import hint, hinted_json
 from roundsman_console.order.lookup import find_shown
-from roundsman_console.order.states_text import STEP_STYLES, task_line
+from roundsman_console.order.states_text import STEP_STYLES, happenings_table, task_line
 from roundsman_console.order.step_text import agent_words, last_error, span, step_facts, step_state
+from roundsman_console.order.timeline import of_row
 from roundsman_console.order.view import (
     in_state,
     may_stand,
@@ -79,7 +80,7 @@ def _print(
     console.print(steps_table(task, plan, now()))
     if history:
         console.print()
-        console.print(history_table(history))
+        console.print(happenings_table(map(of_row, history)))
     for command in next_lines(task):
         console.print(hint(command), markup=False, soft_wrap=True)
 
@@ -108,9 +109,8 @@ def _undo_lines(task: Task, plan: Plan | None) -> list[Text]:
     """
     if task.ending is None:
         return []
-    stands = [name for name in step_names(task, plan) if name in may_stand(task)]
     found = [
-        ("May stand", stands, ""),
+        ("May stand", may_stand(task, plan), ""),
         *_undone(task, plan),
         ("Undo failed", in_state(task, plan, ProcessState.UNDO_ERROR), "red"),
         ("Cannot be undone", nothing_undoes(task, plan), "yellow"),
@@ -125,32 +125,6 @@ def _undone(task: Task, plan: Plan | None) -> list[tuple[str, list[str], str]]:
         finished = task.step(name).finished_at
         by_second.setdefault("" if finished is None else second(finished), []).append(name)
     return [(f"Undone {at}".strip(), names, "") for at, names in sorted(by_second.items())]
-
-
-def history_table(history: Sequence[HistoryRow]) -> Table:
-    """Return a table of failed attempts, recoveries, undos and operator commands, newest last."""
-    table = Table(box=None, pad_edge=False)
-    people, senders = any(row.by for row in history), any(row.sender for row in history)
-    table.add_column("At", no_wrap=True)
-    table.add_column("What", no_wrap=True)
-    if people:
-        table.add_column("By", overflow="fold")
-    if senders:
-        table.add_column("Sender", overflow="fold")
-    table.add_column("Why", overflow="fold")
-    for row in history:
-        by = [plain(row.by or "")] if people else []
-        by += [plain(row.sender or "")] if senders else []
-        table.add_row(
-            plain(second(row.at)), plain(row.kind, _kind_style(row)), *by, plain(row.reason)
-        )
-    return table
-
-
-def _kind_style(row: HistoryRow) -> str:
-    if row.kind in ("failed", "undo failed", "refused"):
-        return "red"
-    return "bold" if row.by else ""
 
 
 def steps_table(task: Task, plan: Plan | None, at: int) -> Table:
@@ -230,23 +204,6 @@ def _failures(row: _Row) -> str:
     return f"{count} of {most}" if count and most else str(count)
 
 
-def _lock(row: _Row) -> str:
-    return row.record.locked_by or "" if row.record.under_way else ""
-
-
-def _not_before(row: _Row) -> int | None:
-    return row.record.not_before
-
-
-def _complete_by(row: _Row) -> int | None:
-    """Return when the step must be complete or started; None if it is over."""
-    return row.record.complete_by if row.record.process_state in _NOT_OVER else None
-
-
-def _error(row: _Row) -> str:
-    return last_error(row.record)
-
-
 def _time(instant_of: Callable[[_Row], int | None]) -> _Cell:
     """Return the cell of a column of instants."""
 
@@ -260,14 +217,17 @@ def _time(instant_of: Callable[[_Row], int | None]) -> _Cell:
 _MANY = 3
 _NOT_OVER = (ProcessState.PENDING, ProcessState.PROCESSING, ProcessState.UNDOING)
 _INSTANTS: Mapping[str, Callable[[_Row], int | None]] = {
-    "Not before": _not_before,
-    "Complete by": _complete_by,
+    "Not before": lambda row: row.record.not_before,
+    # When the step must be complete or started; None if it is over.
+    "Complete by": lambda row: (
+        row.record.complete_by if row.record.process_state in _NOT_OVER else None
+    ),
 }
 _KEPT_WHOLE = ("Locked by", *_INSTANTS)
 _SOMETIMES: Sequence[tuple[str, _Cell]] = (
     ("Agent", lambda row: agent_words(row.record, row.step)),
-    ("Locked by", _lock),
+    ("Locked by", lambda row: row.record.locked_by or "" if row.record.under_way else ""),
     *((heading, _time(instant_of)) for heading, instant_of in _INSTANTS.items()),
     ("Round", lambda row: "" if row.record.round == 1 else str(row.record.round)),
-    ("Last error", _error),
+    ("Last error", lambda row: last_error(row.record)),
 )

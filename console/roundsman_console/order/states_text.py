@@ -1,10 +1,15 @@
-"""The colours of states, the same in every table."""
+"""The colours of states and of what happened, the same in every table."""
 
+from collections.abc import Iterable
+
+from rich.table import Table
 from rich.text import Text
 
+from roundsman.model.instants import format_duration, second
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Task
 from roundsman_console.cells import plain
+from roundsman_console.order.timeline import Happening
 from roundsman_console.order.view import erased_words, left_out_words
 
 STATE_STYLES = {
@@ -24,6 +29,7 @@ STEP_STYLES = {
     ProcessState.UNDONE: "magenta",
     ProcessState.UNDO_ERROR: "red",
 }
+KIND_STYLES = {"failed": "red", "undo failed": "red", "refused": "red", "finished": "green"}
 
 
 def task_line(task: Task) -> Text:
@@ -34,3 +40,27 @@ def task_line(task: Task) -> Text:
     if left_out := left_out_words(task):
         line.append_text(plain(f", {left_out}", "yellow"))
     return line.append_text(plain(f"  {words}")) if (words := erased_words(task)) else line
+
+
+def happenings_table(happened: Iterable[Happening], since: int | None = None) -> Table:
+    """Return a table with a row for each entry, in their order.
+
+    `since` is the instant in epoch ms from which the column `After` counts; None leaves it out. The
+    columns of who sent a command are left out if there is none.
+    """
+    rows = list(happened)
+    people, senders = any(one.by for one in rows), any(one.sender for one in rows)
+    table = Table(box=None, pad_edge=False)
+    for heading in ("At", *(("After",) if since is not None else ()), "What"):
+        table.add_column(heading, no_wrap=True)
+    who = [*(["By"] if people else []), *(["Sender"] if senders else [])]
+    for heading in (*who, "Why"):
+        table.add_column(heading, overflow="fold")
+    for one in rows:
+        after = [] if since is None else [format_duration(max(0, one.at - since))]
+        by = [*([one.by or ""] if people else []), *([one.sender or ""] if senders else [])]
+        what = plain(one.what, KIND_STYLES.get(one.what, "bold" if one.by else ""))
+        table.add_row(
+            plain(second(one.at)), *map(plain, after), what, *map(plain, by), plain(one.why)
+        )
+    return table

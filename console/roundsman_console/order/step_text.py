@@ -16,6 +16,7 @@ from roundsman.model.task import (
     item_place,
     operation_of,
 )
+from roundsman_console.counted import counted
 from roundsman_console.order.view import step_names
 
 _LONGEST_SPAN = 40  # characters; a longer span shows the number of items instead
@@ -77,11 +78,7 @@ def _facts(
         waits = "its reply may wait in its queue" if record.under_way else "its start waits"
         yield f"late since {second(record.late_since)}: {waits}; nothing is counted"
     if record.uncounted_timeouts:
-        times = (
-            "1 time-out"
-            if record.uncounted_timeouts == 1
-            else f"{record.uncounted_timeouts} time-outs"
-        )
+        times = counted(record.uncounted_timeouts, "time-out")
         yield f"{times} not counted: its request may not have been read"
     if record.effect is Effect.STANDS:
         yield "failed, but its effect stands"
@@ -90,7 +87,7 @@ def _facts(
     if record.extra:
         yield f"{format_duration(record.extra)} more time, from its next attempt on"
     if record.uncounted_calls:
-        calls = "1 call" if record.uncounted_calls == 1 else f"{record.uncounted_calls} calls"
+        calls = counted(record.uncounted_calls, "call")
         yield f"{calls} in a row found its service down, not counted"
     if record.after_undo is not None and record.process_state is ProcessState.UNDOING:
         yield f"undone first, {_NEXT[record.after_undo]}"
@@ -111,11 +108,9 @@ def retry_words(task: Task, record: StepRecord) -> Iterator[str]:
 
 def _held(record: StepRecord, step: StepPlan | None, holds: Sequence[Hold], at: int) -> str:
     since = f"held since {second(record.held_since or at)}"
-    agents = {record.agent, *(step.agents if step else ())}
     found = [
         f"{hold.agent} {hold_words(hold)}, until {second(hold.until)}"
-        for hold in holds
-        if hold.agent in agents
+        for hold in holds_of(record, step, holds)
     ]
     if found:
         return f"{since}: {'; '.join(found)}"
@@ -123,6 +118,12 @@ def _held(record: StepRecord, step: StepPlan | None, holds: Sequence[Hold], at: 
     if record.not_before is None or record.not_before <= at:
         return f"{since}{why}"
     return f"{since}{why}; the next check is at {second(record.not_before)}"
+
+
+def holds_of(record: StepRecord, step: StepPlan | None, holds: Sequence[Hold]) -> list[Hold]:
+    """Return the holds on the agent that the step waits for; without one, on all its agents."""
+    agents = {record.agent} if record.agent else set(step.agents if step else ())
+    return [hold for hold in holds if hold.agent in agents]
 
 
 def _again(record: StepRecord) -> str:

@@ -14,7 +14,7 @@ from roundsman.model.scheduler_queues import COMMANDS, QueueView, replies_key
 from roundsman.model.states import ProcessState
 from roundsman.model.task import PERFORM, UNDO, StepRecord, Task, operation_of
 from roundsman_console.order.documents import StepCase
-from roundsman_console.order.step_text import reminder_words, retry_words
+from roundsman_console.order.step_text import holds_of, reminder_words, retry_words
 from roundsman_console.order.view import step_names
 
 CASES: tuple[StepCase, ...] = get_args(StepCase)
@@ -192,10 +192,10 @@ class _View:
 
     def _held(self, name: str, record: StepRecord, step: StepPlan | None) -> StepWait:
         of = f"the undo of {name}" if operation_of(record) == UNDO else name
-        named = {record.agent} if record.agent else set(step.agents if step else ())
         since = f"{name} has been held since {second(record.held_since or self.at)}"
         looks = _looks_again(record, self.at)
-        found = [hold for hold in self.holds if hold.agent in named and hold.until > self.at]
+        of_step = holds_of(record, step, self.holds)
+        found = [hold for hold in of_step if hold.until > self.at]
         found.sort(key=lambda hold: hold.kind != OPERATOR)
         if not found:
             what = f"the next check of {_agent(record, step)}, which takes work again, for {of}"

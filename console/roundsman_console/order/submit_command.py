@@ -1,8 +1,6 @@
 """`roundsman submit`: sends an order event to the SubmissionQueue, as an application does."""
 
 import json
-import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,8 +9,9 @@ from roundsman.client import Client
 from roundsman.command_line import command_line
 from roundsman.errors import RoundsmanError, TryAgain
 from roundsman.model.task import TASK_ID
+from roundsman.wire.limits import MESSAGE_LIMIT
 from roundsman_console.application import check_event, order_id_of
-from roundsman_console.cli.options import DEFAULT_WAIT, NoWait
+from roundsman_console.cli.options import AsJson, NoWait
 from roundsman_console.cli.stack_option import StackOption
 from roundsman_console.cli.target import announced_stack
 from roundsman_console.cli_errors import ConsoleError, sentences
@@ -20,9 +19,10 @@ from roundsman_console.clock import now, wait_for
 from roundsman_console.documents import SubmitDocument
 from roundsman_console.hints import hint
 from roundsman_console.stack.stack import DeployedStack
+from roundsman_console.verbs.limits import WAIT
+from roundsman_console.verbs.reading import read_file
 
 ANYWAY = " Correct it, or add --anyway to send it nevertheless."
-LARGEST_MESSAGE = 1024 * 1024  # bytes, the limit of SQS; the limit of submission is lower
 
 
 def submit_command(
@@ -33,9 +33,9 @@ def submit_command(
     ] = False,
     wait: Annotated[
         float, typer.Option(min=0, help="Seconds to wait until the stack has the order.")
-    ] = DEFAULT_WAIT,
+    ] = WAIT,
     no_wait: NoWait = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Send an order event, unchanged, and wait until the stack has the order.
 
@@ -47,9 +47,10 @@ def submit_command(
     with sentences():
         found = announced_stack(stack)
         found.output("SubmissionQueueUrl")  # raises if it is no stack of Roundsman
-        body = _read(file)
+        name = "Standard input" if file == "-" else file
+        body = _read(file, name)
         if not anyway:
-            check_event(_name(file), body, ANYWAY)
+            check_event(name, body, ANYWAY)
         order_id = order_id_of(body)
         message_id = Client(found.outputs, sqs=found.sqs).submit_text(body)
         late = order_id is not None and not no_wait and _is_late(found, order_id, wait)
@@ -87,21 +88,11 @@ def _is_late(stack: DeployedStack, order_id: str, within: float) -> bool:
     return wait_for(look, within) is None
 
 
-def _name(file: str) -> str:
-    return "Standard input" if file == "-" else file
-
-
-def _read(file: str) -> str:
-    name = _name(file)
-    try:
-        text = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
-        body = text.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ConsoleError(f"{name} is not UTF-8 text.") from error
-    except OSError as error:
-        raise ConsoleError(f"{name} cannot be read: {error.strerror}.") from error
+def _read(file: str, name: str) -> str:
+    body = read_file(file, stdin=True)
     if not body.strip():
         raise ConsoleError(f"{name} is empty; SQS does not accept an empty message.")
-    if len(text) > LARGEST_MESSAGE:
-        raise ConsoleError(f"{name} has {len(text)} bytes; SQS accepts at most {LARGEST_MESSAGE}.")
+    size = len(body.encode())
+    if size > MESSAGE_LIMIT:
+        raise ConsoleError(f"{name} has {size} bytes; SQS accepts at most {MESSAGE_LIMIT}.")
     return body

@@ -76,7 +76,7 @@ def happenings(
             for name in step_names(task, plan)
             for happening in _of_step(name, task, plan, history)
         ),
-        *(_of_row(row) for row in sorted(history, key=lambda row: row.seq)),
+        *(of_row(row) for row in sorted(history, key=lambda row: row.seq)),
         *_end(task),
     ]
     # The sort is stable: entries at the same ms keep the order above.
@@ -143,7 +143,8 @@ def _is_in_history(name: str, at: int, history: Sequence[HistoryRow]) -> bool:
     )
 
 
-def _of_row(row: HistoryRow) -> Happening:
+def of_row(row: HistoryRow) -> Happening:
+    """Return the entry of a row of the history."""
     return Happening(row.at, row.kind, row.reason, row.step, row.attempt, row.by, row.sender)
 
 

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from roundsman_console.cli.act import execute
-from roundsman_console.cli.options import As, ParsedOptions, read_common
+from roundsman_console.cli.options import As, read_common
 from roundsman_console.cli_errors import USAGE, ConsoleError, sentences
 from roundsman_console.order.verbs import (
     CancelVerb,
@@ -40,7 +40,6 @@ Orders = Annotated[
     ),
 ]
 
-_read_common: Callable[..., ParsedOptions] = read_common
 _COMMON = inspect.signature(read_common, eval_str=True).parameters
 
 
@@ -50,7 +49,7 @@ def _command(verb: type[OrderVerb]) -> Callable[..., None]:
 
     def command(**typed: object) -> None:
         with sentences():
-            act = _read_common(**{name: typed[name] for name in _COMMON})
+            act = read_common(**{name: typed[name] for name in _COMMON})
             words = typed.get("orders")
             orders, named = _split(
                 verb, step, list(words) if isinstance(words, list) else [], act.selection
@@ -62,9 +61,8 @@ def _command(verb: type[OrderVerb]) -> Callable[..., None]:
     common = {**_COMMON, "reason": reason_of(verb)}
     if takes_by:
         common["by"] = common["by"].replace(annotation=As)
-    return command_with(
-        command, verb, [_words(step), *parameters_of(verb), *_dry_run(verb), *common.values()]
-    )
+    parameters = [_words(step), *parameters_of(verb), *_dry_run(verb), *common.values()]
+    return command_with(command, verb.help(), parameters)
 
 
 def _words(step: Argument | None) -> inspect.Parameter:

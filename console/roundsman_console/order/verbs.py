@@ -207,12 +207,8 @@ class ResubmitVerb(OrderVerb):
         return bool(self.sets or self.removes) or self.input is not None
 
     def question(self, task: Task) -> str | None:
-        now = f"{task.task_id} is {task.state}."
-        if self.again:
-            return f"{now} Begin again from the start, repeating every effect?"
-        if self.newest_plan:
-            return f"{now} Continue it under the newest plan?"
-        return f"{now} Continue it with the corrected input?" if self._corrects else None
+        asks = self.question_of_many("it")
+        return asks and f"{task.task_id} is {task.state}. {asks}"
 
     def question_of_many(self, many: str) -> str | None:
         if self.again:

@@ -47,9 +47,7 @@ def task_document(
         "dueAt": iso(task.due_at),
         "lane": task.lane,
         "ending": _ending(task),
-        "mayHaveHappened": [
-            n for n in step_names(task, plan) if may_have_taken_effect(task.step(n))
-        ],
+        "mayHaveHappened": may_stand(task, plan),
         "undone": in_state(task, plan, ProcessState.UNDONE),
         "undoFailed": in_state(task, plan, ProcessState.UNDO_ERROR),
         "withoutCompensation": [*nothing_undoes(task, plan)],
@@ -211,7 +209,7 @@ def page_document(page: "Page") -> TaskPageDocument:
 def may_stand(task: Task, plan: Plan | None = None) -> list[str]:
     """Return the names of the steps whose effect may have happened and was not undone.
 
-    With the plan, the names are in its order.
+    They are in the order of the plan; without one, in that of the task's record.
     """
-    names = step_names(task, plan) if plan is not None else list(task.steps)
+    names = step_names(task, plan) if plan else task.steps
     return [name for name in names if may_have_taken_effect(task.step(name))]

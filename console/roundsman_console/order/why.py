@@ -3,24 +3,22 @@
 An ended task waits for nothing, or for a person. An open task waits for the step that is the
 furthest from continuing, in this order: an overdue step, a step that waits for the scheduler, a
 step whose agent is on hold, a step that waits for a callback, a step at its agent, a step that
-waits for its next attempt, a ready step (see `views.step_waits.CASES`). This module decides nothing
+waits for its next attempt, a ready step (see `step_waits.CASES`). This module decides nothing
 about the task; `roundsman.engine.machine` does.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 from roundsman.command_line import REASON, command_line
 from roundsman.definition.plan import Plan
 from roundsman.engine.due import START_WITHIN
-from roundsman.engine.effects import may_have_taken_effect
 from roundsman.model.events import Agents
 from roundsman.model.holds import Hold
-from roundsman.model.instants import MINUTE, format_duration, iso, second
+from roundsman.model.instants import MINUTE, format_duration, second
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Task
-from roundsman.ports import OrderRow
+from roundsman_console.counted import counted
 from roundsman_console.order.documents import StepCase, TaskCase
 from roundsman_console.order.step_text import span
 from roundsman_console.order.step_waits import (
@@ -34,8 +32,8 @@ from roundsman_console.order.step_waits import (
 from roundsman_console.order.view import (
     in_state,
     left_out_words,
+    may_stand,
     nothing_undoes,
-    step_names,
 )
 
 
@@ -106,33 +104,6 @@ def diagnose(task: Task, plan: Plan | None, facts: TaskFacts) -> Diagnosis:
     return _of_step(task, waits, facts) if waits else _ready(task, plan, facts)
 
 
-@dataclass(frozen=True, slots=True)
-class MissingTask:
-    """Why an order has no task."""
-
-    case: Literal["unknown", "gone"]
-    """There is no such order, or the retention of its task is over."""
-    sentence: str
-    next: str | None = None
-    """The command to run next; None if there is nothing to do."""
-
-
-def missing(order_id: str, row: OrderRow | None, stack: str) -> MissingTask:
-    """Return why there is no task: the order is unknown, or its retention is over."""
-    if row is None:
-        return MissingTask(
-            "unknown",
-            f"There is no order {order_id} in {stack}. Its event may have been rejected, or "
-            "still be in the SubmissionQueue.",
-            "roundsman rejected ls",
-        )
-    return MissingTask(
-        "gone",
-        f"Order {order_id} was stored at {iso(row.created_at)}; its task has ended, and its "
-        "retention too.",
-    )
-
-
 def unreadable(order_id: str, problem: str) -> Diagnosis:
     """Return the diagnosis of a task whose record exists but cannot be read by this code."""
     return Diagnosis(
@@ -194,9 +165,8 @@ def _archived(task: Task, plan: Plan | None, facts: TaskFacts) -> Diagnosis:
 
 
 def _undo_ledger(task: Task, plan: Plan | None) -> Iterator[str]:
-    stands = [name for name in step_names(task, plan) if may_have_taken_effect(task.step(name))]
     ledger: Mapping[str, Sequence[str]] = {
-        "may have happened": [] if task.state is TaskState.COMPLETED else stands,
+        "may have happened": [] if task.state is TaskState.COMPLETED else may_stand(task, plan),
         "undone": in_state(task, plan, ProcessState.UNDONE),
         "left out": task.left_out(),
         "cannot be undone": nothing_undoes(task, plan),
@@ -237,7 +207,7 @@ def _ready(task: Task, plan: Plan, facts: TaskFacts) -> Diagnosis:
     what = f" {span(ready)}" if ready and not task.ending else " the next steps"
     behind, count = "", facts.scheduler.waiting
     if count is not None:
-        behind = f", with {count} message{'' if count == 1 else 's'} in its queue"
+        behind = f", with {counted(count, 'message')} in its queue"
     sentence = f"{task.task_id} waits for the scheduler to begin{what}{behind}"
     where = facts.scheduler.start_words(facts.at)
     if where and not task.steps and task.start_at + START_WITHIN < facts.at:

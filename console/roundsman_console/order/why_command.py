@@ -38,10 +38,7 @@ def _print(task: Task | None, found: Diagnosis) -> None:
     for line in found.evidence:
         console.print(plain(f"- {line}"))
     if found.next is None:
-        console.print("Nothing to do but wait." if _goes_on(task) else "Nothing to do.")
+        goes_on = task is not None and (not task.ended or task.owed)
+        console.print("Nothing to do but wait." if goes_on else "Nothing to do.")
     else:
         console.print(hint(f"Next: {found.next}"), markup=False, soft_wrap=True)
-
-
-def _goes_on(task: Task | None) -> bool:
-    return task is not None and (not task.ended or bool(task.owed))

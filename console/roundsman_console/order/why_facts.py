@@ -5,19 +5,12 @@ from botocore.exceptions import BotoCoreError, ClientError
 from roundsman.aws.clock import now
 from roundsman.errors import SchemaTooNew, UnreadableRecord
 from roundsman.model.instants import SECOND
-from roundsman.model.task import TASK_ID, Task
-from roundsman_console.errors import NotFound
+from roundsman.model.task import Task
 from roundsman_console.order.documents import DiagnosisDocument
-from roundsman_console.order.lookup import find_task, plan_of
+from roundsman_console.order.lookup import load_task, plan_of
 from roundsman_console.order.masks import mask_of, shown
 from roundsman_console.order.step_waits import SchedulerNow
-from roundsman_console.order.why import (
-    Diagnosis,
-    TaskFacts,
-    diagnose,
-    missing,
-    unreadable,
-)
+from roundsman_console.order.why import Diagnosis, TaskFacts, diagnose, unreadable
 from roundsman_console.stack.stack import DeployedStack
 
 
@@ -26,17 +19,11 @@ def why(stack: DeployedStack, order: str) -> tuple[Task | None, Diagnosis]:
 
     Raises NotFound if the task does not exist, or no longer exists.
     """
-    if not TASK_ID.fullmatch(order):
-        find_task(stack, order)  # raises NotFound, which describes an order id
     try:
-        task = stack.tasks.load(order, now())
+        task = load_task(stack, order)
     except (SchemaTooNew, UnreadableRecord) as error:
         return None, unreadable(order, str(error))
     row = stack.tasks.order(order)
-    if task is None:
-        found = missing(order, row, stack.name)
-        look = f" See: {found.next}" if found.next else ""
-        raise NotFound(f"{found.sentence}{look}")
     try:
         plan = plan_of(stack, task)
     except (SchemaTooNew, UnreadableRecord) as error:

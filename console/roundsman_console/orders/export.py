@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 
 from roundsman.errors import CallRefused, SchemaTooNew, TryAgain, UnreadableRecord
 from roundsman.model.task import Task
+from roundsman_console.counted import counted
+from roundsman_console.documents import ExportedDocument
 from roundsman_console.order.lookup import mask_of_order, plan_of
 from roundsman_console.order.masks import shown
 from roundsman_console.order.view import task_document
@@ -30,11 +32,21 @@ class Exported:
     stopped: str | None = None
     """Why the export stopped early; None if it did not."""
 
+    def document(self) -> ExportedDocument:
+        """Return the progress as JSON for scripts."""
+        return {
+            "exported": self.exported,
+            "lookedAt": self.looked_at,
+            "unreadable": self.unreadable,
+            "cursor": self.cursor,
+            "whole": self.whole,
+            "stopped": self.stopped,
+        }
+
     @property
     def sentence(self) -> str:
         """The progress in words, for people."""
-        tasks = "1 task" if self.exported == 1 else f"{self.exported} tasks"
-        sentences = [f"{tasks} written, {self.looked_at} examined."]
+        sentences = [f"{counted(self.exported, 'task')} written, {self.looked_at} examined."]
         if self.unreadable:
             sentences.append(f"{self.unreadable} could not be read.")
         if self.stopped is not None:

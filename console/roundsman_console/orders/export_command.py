@@ -17,23 +17,13 @@ from roundsman_console.cli.target import find_stack
 from roundsman_console.cli_errors import FAILED, USAGE, ConsoleError, sentences
 from roundsman_console.documents import ExportDocument
 from roundsman_console.orders.export import Exported, Lines, export_pages
-from roundsman_console.orders.filter_options import (
-    AfterCursor,
-    ErrorFilter,
-    GroupFilter,
-    LeftOutFilter,
-    NewerFilter,
-    OlderFilter,
-    StateFilter,
-    StepFilter,
-    TagFilter,
-    WorkflowFilter,
-)
-from roundsman_console.orders.filters import read_selection
+from roundsman_console.orders.filter_options import AfterCursor, with_filters
 from roundsman_console.orders.selection import Selection
 
 
+@with_filters()
 def export_command(
+    *,
     to: Annotated[
         str | None, typer.Option(help="The file to write; with --after, the file to append to.")
     ] = None,
@@ -43,15 +33,7 @@ def export_command(
             "--with-orders", help="Include the contents of orders and the results of steps."
         ),
     ] = False,
-    state: StateFilter = None,
-    workflow: WorkflowFilter = None,
-    step: StepFilter = None,
-    error: ErrorFilter = None,
-    older: OlderFilter = None,
-    newer: NewerFilter = None,
-    group: GroupFilter = None,
-    tag: TagFilter = None,
-    left_out: LeftOutFilter = False,
+    selection: Selection,
     limit: Annotated[
         int | None, typer.Option(min=1, help="Maximum number of tasks to write; all by default.")
     ] = None,
@@ -66,17 +48,6 @@ def export_command(
     Example: roundsman export --state Archived --to archived.jsonl
     """
     with sentences():
-        selection = read_selection(
-            state=state,
-            workflow=workflow,
-            step=step,
-            error=error,
-            older=older,
-            newer=newer,
-            group=group,
-            tag=tag,
-            left_out=left_out,
-        )
         if as_json and to is None:
             raise ConsoleError(
                 "--json requires --to. Without --to, the tasks themselves are printed, one "
@@ -88,21 +59,9 @@ def export_command(
         with _opened(to, on=after is not None) as file:
             progress = _export(lines, selection, file, after, limit)
         if as_json:
-            print(json.dumps(_document(progress, to or "")))
+            document: ExportDocument = {"to": to or "", **progress.document()}
+            print(json.dumps(document))
         _say(progress)
-
-
-def _document(progress: Exported, to: str) -> ExportDocument:
-    """Return the JSON object that --json prints; `to` is the name of the file."""
-    return {
-        "to": to,
-        "exported": progress.exported,
-        "lookedAt": progress.looked_at,
-        "unreadable": progress.unreadable,
-        "cursor": progress.cursor,
-        "whole": progress.whole,
-        "stopped": progress.stopped,
-    }
 
 
 def _export(

@@ -66,13 +66,6 @@ def _text(pages: Iterator[ExportedPage]) -> Iterator[str]:
 def end_line(progress: Exported) -> str:
     """Return the last line of a download that lacks orders: why, and the cursor to go on from."""
     on = " Continue with: roundsman export, the same filter and --after with this cursor."
-    document = {
-        "exported": progress.exported,
-        "lookedAt": progress.looked_at,
-        "unreadable": progress.unreadable,
-        "cursor": progress.cursor,
-        "whole": progress.whole,
-        "stopped": progress.stopped,
-        "sentence": progress.sentence + ("" if progress.whole else on),
-    }
+    sentence = progress.sentence + ("" if progress.whole else on)
+    document = {**progress.document(), "sentence": sentence}
     return json.dumps({"export": document}, separators=(",", ":")) + "\n"

@@ -14,6 +14,7 @@ from rich.table import Table
 from roundsman.model.instants import format_duration, iso
 from roundsman.model.task import Task
 from roundsman_console.cells import plain
+from roundsman_console.cli.options import AsJson
 from roundsman_console.cli.stack_option import StackOption
 from roundsman_console.cli.target import find_stack
 from roundsman_console.cli_errors import sentences
@@ -21,36 +22,17 @@ from roundsman_console.clock import now
 from roundsman_console.order.lookup import shown_tasks
 from roundsman_console.order.states_text import STATE_STYLES
 from roundsman_console.order.view import erased_words, left_out_words, page_document
-from roundsman_console.orders.filter_options import (
-    AfterCursor,
-    ErrorFilter,
-    GroupFilter,
-    LeftOutFilter,
-    NewerFilter,
-    OlderFilter,
-    StateFilter,
-    StepFilter,
-    TagFilter,
-    WorkflowFilter,
-)
-from roundsman_console.orders.filters import read_selection
-from roundsman_console.orders.selection import BUDGET, Page, find
+from roundsman_console.orders.filter_options import AfterCursor, with_filters
+from roundsman_console.orders.selection import BUDGET, Page, Selection, find
 from roundsman_console.sanitize import inert
 from roundsman_console.terminal import results
 
 LONGEST_PAGE = 10_000  # tasks; use `roundsman export` for more
 
 
+@with_filters()
 def ls_command(
-    state: StateFilter = None,
-    workflow: WorkflowFilter = None,
-    step: StepFilter = None,
-    error: ErrorFilter = None,
-    older: OlderFilter = None,
-    newer: NewerFilter = None,
-    group: GroupFilter = None,
-    tag: TagFilter = None,
-    left_out: LeftOutFilter = False,
+    selection: Selection,
     limit: Annotated[
         int, typer.Option(min=1, max=LONGEST_PAGE, help="Maximum number of tasks to show.")
     ] = 50,
@@ -59,21 +41,10 @@ def ls_command(
     ] = BUDGET,
     after: AfterCursor = None,
     stack: StackOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """List tasks, those that need a person first. Example: roundsman ls --state Archived"""
     with sentences():
-        selection = read_selection(
-            state=state,
-            workflow=workflow,
-            step=step,
-            error=error,
-            older=older,
-            newer=newer,
-            group=group,
-            tag=tag,
-            left_out=left_out,
-        )
         budget = max(look, limit) if selection.everything else look
         found = find_stack(stack)
         page = find(found, selection, after=after, limit=limit, budget=budget)

@@ -7,7 +7,7 @@ from roundsman.model.holds import Hold, hold_words
 from roundsman.model.instants import second
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Task
-from roundsman_console.order.step_text import last_error, span
+from roundsman_console.order.step_text import holds_of, last_error, span
 from roundsman_console.order.view import in_state, left_out_words
 
 
@@ -55,8 +55,7 @@ def _hold_of(task: Task, step: str, plan: Plan | None, holds: Sequence[Hold]) ->
     """Which agent a held step waits for, to follow `waits`."""
     record = task.step(step)
     planned = plan.expanded(task.fan_outs).steps.get(step) if plan else None
-    agents = {record.agent} if record.agent else set(planned.agents if planned else ())
-    found = next((hold for hold in holds if hold.agent in agents), None)
-    if found is not None:
-        return f" for {found.agent}, which {hold_words(found)}, until {second(found.until)}"
+    if found := holds_of(record, planned, holds):
+        first = found[0]
+        return f" for {first.agent}, which {hold_words(first)}, until {second(first.until)}"
     return f": {record.error.message}" if record.error else " for its agent"

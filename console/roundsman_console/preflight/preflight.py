@@ -15,6 +15,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from roundsman.aws.outputs import StackDescription, describe_stack
 from roundsman_console.alert.subscriptions import Subscriptions, read_subscriptions
+from roundsman_console.counted import counted
 from roundsman_console.errors import aws_sentence
 from roundsman_console.preflight.documents import (
     CheckOutcomeDocument,
@@ -238,14 +239,16 @@ def check_parameters(planned: PlannedStack, kept: Mapping[str, str]) -> CheckOut
         *(f"{name} has no default and no value." for name in missing),
     ]
     if problems:
-        sentence = f"{_counted(problems, 'parameter')} cannot be deployed."
+        sentence = f"{counted(len(problems), 'parameter')} cannot be deployed."
         do = "Correct parameter_overrides of samconfig.toml, or the file that it names."
         return CheckOutcome(check, _FAULT, sentence, problems, do)
     if planned.placeholders:
         sentence = "Parameters still name a domain that is reserved for documentation."
         details = [f"{name} is {planned.parameters[name]}." for name in planned.placeholders]
         return CheckOutcome(check, _WARNING, sentence, details, "Write your own address.")
-    sentence = f"{_counted(planned.parameters, 'value')} given, each as the template accepts it."
+    sentence = (
+        f"{counted(len(planned.parameters), 'value')} given, each as the template accepts it."
+    )
     return CheckOutcome(check, _OK, sentence)
 
 
@@ -304,13 +307,13 @@ def check_alerts(planned: PlannedStack, found: Subscriptions | None) -> CheckOut
         do = "Set AlertEmail, or subscribe to the output AlertTopicArn after the deployment."
         return CheckOutcome(check, _WARNING, "No address receives the alerts.", (), do)
     if found.pending:
-        sentence = f"{_counted(found.pending, 'subscription')} to the alerts not confirmed."
+        sentence = f"{counted(len(found.pending), 'subscription')} to the alerts not confirmed."
         do = "Open the message of AWS at each address, and confirm."
         return CheckOutcome(check, _WARNING, sentence, found.pending, do)
     if not found.confirmed:
         sentence, do = "Nobody is subscribed to the alerts.", "Subscribe to AlertTopicArn."
         return CheckOutcome(check, _WARNING, sentence, (), do)
-    sentence = f"{_counted(range(found.confirmed), 'subscription')} to the alerts confirmed."
+    sentence = f"{counted(found.confirmed, 'subscription')} to the alerts confirmed."
     return CheckOutcome(check, _OK, sentence)
 
 
@@ -323,7 +326,7 @@ def check_keys(policies: Mapping[str, object]) -> CheckOutcome:
             f"The policy of {key} does not let {_ALARMS} use it (kms:Decrypt, kms:GenerateDataKey)."
             for key in lacking
         ]
-        sentence = f"No alarm reaches a topic under {_counted(lacking, 'KMS key')}."
+        sentence = f"No alarm reaches a topic under {counted(len(lacking), 'KMS key')}."
         do = "Add the statement of docs/how-to/use-your-own-key.md to the key policy."
         return CheckOutcome(check, _FAULT, sentence, details, do)
     sentence = "Alarms may use the keys of topics." if policies else "No topic has a KMS key."
@@ -345,7 +348,3 @@ def _alarms_may_use(policy: object) -> bool:
 
 def _items(value: object) -> list[object]:
     return [] if value is None else value if isinstance(value, list) else [value]
-
-
-def _counted(found: Sequence[object] | Mapping[str, object], noun: str) -> str:
-    return f"{len(found)} {noun}{'' if len(found) == 1 else 's'}"

@@ -13,9 +13,9 @@ from roundsman_console.cli.options import AsJson, By, Yes
 from roundsman_console.cli.stack_option import StackOption
 from roundsman_console.cli.target import announced_stack
 from roundsman_console.cli_errors import sentences
+from roundsman_console.counted import counted
 from roundsman_console.errors import Interrupted
 from roundsman_console.hints import hint
-from roundsman_console.orders.counts_text import count_of_orders
 from roundsman_console.reconcile.reconcile import (
     Reconciliation,
     look_at_restored,
@@ -31,7 +31,7 @@ from roundsman_console.reconcile.text import (
 )
 from roundsman_console.reconcile.verbs import ReconcileVerb
 from roundsman_console.stack.stack import DeployedStack
-from roundsman_console.terminal import results
+from roundsman_console.terminal import results, say
 from roundsman_console.verbs.actor import read_name, read_reason
 from roundsman_console.verbs.commands import command_of
 
@@ -66,12 +66,12 @@ def reconcile_command(
                 confirm(f"{what_it_does(result)}?", yes=yes)
             _send(found, result, verb.rate, as_json=as_json)
         elif not as_json and result.does_something:
-            _say(*_how_to_go_on(found, result))
+            say(*_how_to_go_on(found, result))
         if as_json:
             print(json.dumps(result.document()))
         elif go:
-            _say(f"{count_of_orders(len(result.sent))} sent to the scheduler.")
-            _say(*how_to_resume(result))
+            say(f"{counted(len(result.sent), 'order')} sent to the scheduler.")
+            say(*map(hint, how_to_resume(result)))
         if result.error is not None:
             raise result.error
 
@@ -85,12 +85,12 @@ def _send(found: DeployedStack, result: Reconciliation, rate: float, *, as_json:
 
 
 def _show(result: Reconciliation) -> None:
-    _say(*summary(result))
+    say(*summary(result))
     shown = for_people(result)
     if shown:
         results().print(table(shown[:MOST_SHOWN]))
     if len(shown) > MOST_SHOWN:
-        _say(f"{len(shown) - MOST_SHOWN} more: see --json.")
+        say(f"{len(shown) - MOST_SHOWN} more: see --json.")
 
 
 def _how_to_go_on(found: DeployedStack, result: Reconciliation) -> list[str]:
@@ -98,9 +98,3 @@ def _how_to_go_on(found: DeployedStack, result: Reconciliation) -> list[str]:
         return [f"The supervisor is running. Stop it first: {stop_command(found)}"]
     send = command_line("reconcile", options=("--restored-to", iso(result.restored_to), "--go"))
     return [hint(f"Nothing was sent. To send: {send}")]
-
-
-def _say(*lines: str) -> None:
-    console = Console(highlight=False, soft_wrap=True)
-    for line in lines:
-        console.print(hint(line), markup=False)

@@ -7,8 +7,8 @@ from roundsman.model.events import COMMAND_KINDS
 from roundsman.model.holds import hold_words
 from roundsman.model.instants import iso
 from roundsman_console.cells import plain
+from roundsman_console.counted import counted
 from roundsman_console.order.step_text import span
-from roundsman_console.orders.counts_text import count_of_orders
 from roundsman_console.reconcile.reconcile import Does, Reconciliation, RestoredOrder
 
 WORDS = {
@@ -35,7 +35,7 @@ def summary(found: Reconciliation) -> list[str]:
         kind = COMMAND_KINDS[type(record.run.event)]
         lines.append(
             f"- bulk run {record.run.id} ({kind}, by {record.run.by}) would go on with "
-            f"{count_of_orders(record.left)}: it is paused, because what people asked of it since "
+            f"{counted(record.left, 'order')}: it is paused, because what people asked of it since "
             "is lost"
         )
     lines += [
@@ -50,7 +50,7 @@ def summary(found: Reconciliation) -> list[str]:
 
 def what_it_does(found: Reconciliation) -> str:
     """Return what `--go` does, as a sentence without its end."""
-    orders = f"let {count_of_orders(found.going)} go on as of {iso(found.restored_to)}"
+    orders = f"let {counted(found.going, 'order')} go on as of {iso(found.restored_to)}"
     runs = f"pause {len(found.runs)} bulk run{'s' * (len(found.runs) > 1)}"
     does = " and ".join([runs] * bool(found.runs) + [orders] * bool(found.going))
     return does[:1].upper() + does[1:]

@@ -13,7 +13,6 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from roundsman.client import Client
 from roundsman.command_line import command_line
-from roundsman.engine.effects import may_have_taken_effect
 from roundsman.errors import RoundsmanError, SchemaTooNew, TryAgain, UnreadableRecord
 from roundsman.model.instants import SECOND
 from roundsman.model.json import Json
@@ -25,6 +24,7 @@ from roundsman_console.dead_letter.rejections import look_at_rejected, read_reje
 from roundsman_console.errors import Interrupted, NotFound
 from roundsman_console.order.commands import CommandOutcome, send_command
 from roundsman_console.order.verbs import CancelVerb, OrderVerb, UndoVerb
+from roundsman_console.order.view import may_stand
 from roundsman_console.order.why import Diagnosis
 from roundsman_console.order.why_facts import why, why_document
 from roundsman_console.smoke.documents import SmokeDocument, SmokeOutcome
@@ -270,7 +270,7 @@ class _Test:
         )
 
     def _left(self, task: Task) -> list[str]:
-        stands = [name for name, step in task.steps.items() if may_have_taken_effect(step)]
+        stands = may_stand(task)
         if not stands:
             return []
         return [f"the effects of {', '.join(stands)} of {task.task_id}"]

@@ -5,6 +5,7 @@ from roundsman_console.cli.options import Yes
 from roundsman_console.cli.stack_option import StackOption
 from roundsman_console.cli.target import announced_stack
 from roundsman_console.cli_errors import sentences
+from roundsman_console.counted import counted
 from roundsman_console.stack.rollback import AFTERWARDS, find_changes, go_back
 from roundsman_console.terminal import results
 
@@ -27,7 +28,7 @@ def rollback_command(stack: StackOption = None, yes: Yes = False) -> None:
             results().print(
                 f"{change.name}: version {change.running}, before {change.former}", markup=False
             )
-        functions = "1 function" if len(changes) == 1 else f"{len(changes)} functions"
+        functions = counted(len(changes), "function")
         confirm(f"Go back with {functions} of {found.name}?", yes=yes)
         go_back(found, changes)
         results().print(f"{functions} of {found.name} went back. {AFTERWARDS}", markup=False)

@@ -10,6 +10,7 @@ from roundsman_console.cli_errors import USAGE, ConsoleError, sentences
 from roundsman_console.verbs.verb import Argument, FieldKind, Verb
 
 P = ParamSpec("P")
+R = TypeVar("R")
 V = TypeVar("V", bound=Verb)
 
 KEYWORD = inspect.Parameter.KEYWORD_ONLY
@@ -33,17 +34,17 @@ def command_of(verb: type[V]) -> Callable[[Callable[Concatenate[V, P], None]], C
                 asked = verb.read(as_typed(verb, typed))
             call(asked, **{name: typed[name] for name in names})
 
-        return command_with(command, verb, [*parameters_of(verb), *others])
+        return command_with(command, verb.help(), [*parameters_of(verb), *others])
 
     return decorate
 
 
 def command_with(
-    command: Callable[..., None], verb: type[Verb], parameters: Sequence[inspect.Parameter]
-) -> Callable[..., None]:
-    """Give a function the help of the verb and these parameters, as typer reads them."""
+    command: Callable[..., R], words: str | None, parameters: Sequence[inspect.Parameter]
+) -> Callable[..., R]:
+    """Give a function this help and these parameters, as typer reads them."""
     keywords = [one.replace(kind=KEYWORD) for one in parameters]
-    command.__doc__ = verb.help()
+    command.__doc__ = words
     command.__dict__["__signature__"] = inspect.Signature(keywords)
     command.__annotations__ = {one.name: one.annotation for one in keywords}
     return command
@@ -62,10 +63,10 @@ def parameters_of(verb: type[Verb]) -> Iterator[inspect.Parameter]:
         match one.kind:
             case FieldKind.CHOICE:
                 other, words = one.otherwise
-                yield _flag(one.name, one.option, one.help)
-                yield _flag(_second(one), other, words)
+                yield flag(one.name, one.option, one.help)
+                yield flag(_second(one), other, words)
             case FieldKind.CHECK if not one.word:
-                yield _flag(one.name, one.option, one.help)
+                yield flag(one.name, one.option, one.help)
             case FieldKind.WORDS | FieldKind.LINES:
                 option = typer.Option(one.option, metavar=one.metavar, help=one.help)
                 yield parameter(one.name, Annotated[list[str] | None, option], None)
@@ -98,7 +99,8 @@ def _second(choice: Argument) -> str:
     return f"not_{choice.name}"
 
 
-def _flag(name: str, option: str, words: str) -> inspect.Parameter:
+def flag(name: str, option: str, words: str) -> inspect.Parameter:
+    """Return an option without a value, as typer reads it."""
     return parameter(name, Annotated[bool, typer.Option(option, help=words)], False)
 
 

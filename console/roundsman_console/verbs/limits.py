@@ -5,6 +5,9 @@ from roundsman.wire import commands
 LONGEST_EXTENSION = commands.LONGEST_EXTENSION
 """The maximum number of seconds by which one command `extend` moves a time."""
 
+WAIT = 15.0
+"""Seconds to wait for the outcome of a command, if nobody says how long."""
+
 LONGEST_REASON = 500
 """Characters; the reason is stored in the task's record and shown in lists."""
 

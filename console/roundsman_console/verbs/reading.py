@@ -69,7 +69,7 @@ def read_result(text: str | None) -> Json:
     source = "--result"
     if text.startswith("@"):
         source = text[1:]
-        text = _content(source)
+        text = read_file(source)
     try:
         return parse_json(text)
     except ValueError as error:
@@ -121,7 +121,7 @@ def read_input(file: str) -> Mapping[str, Json]:
     Raises InvalidArgument if the file cannot be read or is not a JSON object.
     """
     try:
-        found = parse_json(_content(file, stdin=True))
+        found = parse_json(read_file(file, stdin=True))
     except ValueError as error:
         raise InvalidArgument(f"{file} is not JSON: {error}.") from error
     if not isinstance(found, Mapping):
@@ -161,11 +161,14 @@ def read_body(text: str | None) -> str | None:
     Returns None if `text` is None. Raises InvalidArgument if the file cannot be read or is not
     UTF-8.
     """
-    return _content(text[1:], stdin=True) if text and text.startswith("@") else text
+    return read_file(text[1:], stdin=True) if text and text.startswith("@") else text
 
 
-def _content(file: str, *, stdin: bool = False) -> str:
-    """Return the content of a file; with `stdin`, `-` is the standard input."""
+def read_file(file: str, *, stdin: bool = False) -> str:
+    """Return the content of a file; with `stdin`, `-` is the standard input.
+
+    Raises InvalidArgument if the file cannot be read or is not UTF-8.
+    """
     from_stdin = stdin and file == "-"
     name = "Standard input" if from_stdin else file
     try:

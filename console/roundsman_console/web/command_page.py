@@ -1,7 +1,7 @@
 """The page of a command: what it is about, its form, what it would do, and its outcome."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from roundsman_console.dead_letter.edits import DiffLine
 from roundsman_console.inspector import Inspector
@@ -134,6 +134,25 @@ def page_of(
         form=given,
         reason=verb.needs_reason,
     )
+
+
+def agreed(given: Form, session: Session, version: str) -> bool:
+    """Whether the form is to be carried out, and was shown in this state; true once."""
+    return GO in given and session.take(given, version)
+
+
+def asking(
+    page: CommandPage, given: Form, session: Session, version: str, would: str
+) -> CommandPage:
+    """Return the page that says what the form would do, and asks to carry it out."""
+    words, shown = not_sent(given, False) + would, session.sign(given, version)
+    return replace(page, sentence=words, asks=True, shown=shown)
+
+
+def sent_page(page: CommandPage, order: str | None, sentence: str) -> CommandPage:
+    """Return the page of a message that was sent; it leads to the order, if that is known."""
+    about, back = (order, f"/orders/{order}") if order else (page.about, page.back)
+    return replace(page, sentence=sentence, done=True, about=about, back=back, problems=())
 
 
 def not_sent(given: Form, go: bool) -> str:

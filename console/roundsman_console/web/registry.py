@@ -8,12 +8,14 @@ from collections.abc import Mapping
 
 from roundsman_console.agent.forms import commands_on_agents
 from roundsman_console.bulk.forms import commands_on_many
+from roundsman_console.callback.forms import ANSWER
 from roundsman_console.dead_letter.forms import commands_on_messages
 from roundsman_console.errors import NotFound
 from roundsman_console.inspector import Inspector
 from roundsman_console.order.forms import commands_on_orders
-from roundsman_console.stack.check_forms import commands_that_check
-from roundsman_console.stack.forms import commands_on_stacks
+from roundsman_console.reconcile.forms import RECONCILE
+from roundsman_console.smoke.forms import SMOKE
+from roundsman_console.stack.forms import ROLLBACK
 from roundsman_console.verbs.verb import Form
 from roundsman_console.web.command_page import FormCommand
 from roundsman_console.web.session import Session
@@ -26,8 +28,7 @@ COMMANDS: Mapping[str, FormCommand] = {
     **commands_on_agents(),
     **commands_on_many(),
     **commands_on_messages(),
-    **commands_on_stacks(),
-    **commands_that_check(),
+    **{one.verb: one for one in (ANSWER, SMOKE, RECONCILE, ROLLBACK)},
 }
 """The commands in the browser, by the last part of the address of their form."""
 
