@@ -51,7 +51,7 @@ def test_what_no_story_has_met_is_named_and_what_one_has_met_is_not() -> None:
     assert left["ends"] == ["Archived", "Cancelled", "Completed", "Undone"]
     assert {"Resubmit", "Erase"} < set(left["commands"])
     assert "Start" not in left["commands"], "nobody asks for it"
-    assert "Pending, claimed" in left["moves of a step"]
+    assert "not begun, claimed" in left["moves of a step"]
     account.faults.update(fault.value for fault in Fault if fault is not Fault.STALE)
     account.hits.update(name for name in CALLS if name not in ("due", "members"))
     account.ends.update(left["ends"])
@@ -59,7 +59,7 @@ def test_what_no_story_has_met_is_named_and_what_one_has_met_is_not() -> None:
     account.moves.update(left["moves of a step"][2:])
     assert account.not_covered_sentence() == (
         f"Not covered: kinds of fault: {Fault.STALE}; faults of: due | members; "
-        "moves of a step: Pending, claimed | Pending, held: its agent takes no work."
+        "moves of a step: not begun, claimed | ready, claimed."
     )
     account.faults[Fault.STALE.value] = account.hits["due"] = account.hits["members"] = 1
     account.moves.update(left["moves of a step"])
@@ -74,7 +74,7 @@ def test_a_long_list_of_what_no_story_has_met_is_cut() -> None:
 def test_a_story_counts_the_moves_of_its_steps_and_the_calls_that_were_hit() -> None:
     steps = transitions.STEPS
     found = run_stories([12, 13]).account
-    assert found.moves["Pending, claimed"] >= found.ends["Completed"] > 0
+    assert found.moves["not begun, claimed"] >= found.ends["Completed"] > 0
     assert sum(found.hits.values()) == sum(found.faults.values())
     assert found.asked.keys() <= set(COMMANDS) | {"Start", "Replied", "Inspect"}
     assert transitions.STEPS is steps, "the table is that of before"
