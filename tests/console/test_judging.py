@@ -6,7 +6,7 @@ import pytest
 
 from roundsman.model.events import Outcome
 from roundsman.model.states import ProcessState
-from roundsman.model.task import PERFORM, StepRecord, idempotency_key
+from roundsman.model.task import PERFORM, Effect, StepRecord, idempotency_key
 from roundsman.wire.messages import AgentRequest, Reply
 from roundsman_console.dead_letter.assess import (
     Verdict,
@@ -47,6 +47,17 @@ def test_a_reply_acts_while_its_step_waits_for_it() -> None:
     assert reply_matters(task({"charge": AT_WORK}), REPLY)[0] is Verdict.ACTS
     late_success = replace(REPLY, lock="lock-0")
     assert reply_matters(task({"charge": AT_WORK}), late_success)[0] is Verdict.ACTS
+
+
+def test_a_success_of_a_step_that_has_failed_acts_until_its_effect_is_known_to_stand() -> None:
+    failed = replace(AT_WORK, process_state=ProcessState.ERROR, locked_by=None)
+    verdict, reason = reply_matters(task({"charge": failed}), REPLY)
+    assert verdict is Verdict.ACTS
+    assert "its effect stands" in reason
+    known = replace(failed, effect=Effect.STANDS)
+    assert reply_matters(task({"charge": known}), REPLY)[0] is Verdict.PASSED_OVER
+    refused = replace(REPLY, outcome=Outcome.PERMANENT)
+    assert reply_matters(task({"charge": failed}), refused)[0] is Verdict.PASSED_OVER
 
 
 @pytest.mark.parametrize(

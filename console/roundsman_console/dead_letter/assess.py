@@ -12,8 +12,15 @@ from roundsman.engine.transitions import MayBecome, TaskEvent, task_transition
 from roundsman.errors import InvalidMessage, Problem, RoundsmanError, UnreadableRecord
 from roundsman.model.events import Outcome
 from roundsman.model.json import parse_json
-from roundsman.model.states import ProcessState
-from roundsman.model.task import TASK_ID, Task, idempotency_key, operation_of
+from roundsman.model.states import ProcessState, Situation
+from roundsman.model.task import (
+    TASK_ID,
+    Effect,
+    StepRecord,
+    Task,
+    idempotency_key,
+    operation_of,
+)
 from roundsman.submission.reply_queues import usable_reply_queue
 from roundsman.submission.submission import NO_TASK, TAKEN, CancelAsked, ValidOrder
 from roundsman.wire.commands import INSPECT, START, read_command
@@ -185,13 +192,22 @@ def reply_matters(task: Task | None, reply: Reply) -> tuple[Verdict, str]:
         return Verdict.PASSED_OVER, f"nothing waits for it: the task has not tried {reply.step}"
     record = task.step(reply.step)
     operation = operation_of(record)
+    same_key = idempotency_key(task.task_id, reply.step, operation, record) == reply.idempotency_key
+    if operation == reply.operation and same_key and _is_late_success(record, reply):
+        return Verdict.ACTS, "the step has failed; it is recorded that its effect stands"
     if record.process_state not in _OPEN or operation != reply.operation:
         return Verdict.PASSED_OVER, f"nothing waits for it: the step is {record.process_state}"
-    if idempotency_key(task.task_id, reply.step, operation, record) != reply.idempotency_key:
+    if not same_key:
         return Verdict.PASSED_OVER, "the step has begun again since, under another key"
     if record.locked_by != reply.lock and reply.outcome is not Outcome.SUCCEEDED:
         return Verdict.PASSED_OVER, "its attempt has ended"
     return Verdict.ACTS, f"the step is {record.process_state}"
+
+
+def _is_late_success(record: StepRecord, reply: Reply) -> bool:
+    """Whether a failed step succeeded after all (`roundsman.engine.steps.late_success`)."""
+    failed = record.situation is Situation.FAILED and record.effect is not Effect.STANDS
+    return failed and reply.outcome is Outcome.SUCCEEDED
 
 
 def request_matters(task: Task | None, request: AgentRequest, now: int) -> tuple[Verdict, str]:
