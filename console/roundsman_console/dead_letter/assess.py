@@ -188,26 +188,36 @@ def reply_matters(task: Task | None, reply: Reply) -> tuple[Verdict, str]:
     """
     if task is None:
         return Verdict.PASSED_OVER, _GONE
-    if reply.step not in task.steps:
-        return Verdict.PASSED_OVER, f"nothing waits for it: the task has not tried {reply.step}"
     record = task.step(reply.step)
-    operation = operation_of(record)
-    same_key = idempotency_key(task.task_id, reply.step, operation, record) == reply.idempotency_key
-    if operation == reply.operation and same_key and _is_late_success(record, reply):
+    if _is_late_success(task, record, reply):
         return Verdict.ACTS, "the step has failed; it is recorded that its effect stands"
-    if record.process_state not in _OPEN or operation != reply.operation:
-        return Verdict.PASSED_OVER, f"nothing waits for it: the step is {record.process_state}"
-    if not same_key:
-        return Verdict.PASSED_OVER, "the step has begun again since, under another key"
-    if record.locked_by != reply.lock and reply.outcome is not Outcome.SUCCEEDED:
-        return Verdict.PASSED_OVER, "its attempt has ended"
-    return Verdict.ACTS, f"the step is {record.process_state}"
+    why = _why_ignored(task, record, reply)
+    return (
+        (Verdict.PASSED_OVER, why) if why else (Verdict.ACTS, f"the step is {record.process_state}")
+    )
 
 
-def _is_late_success(record: StepRecord, reply: Reply) -> bool:
+def _is_late_success(task: Task, record: StepRecord, reply: Reply) -> bool:
     """Whether a failed step succeeded after all (`roundsman.engine.steps.late_success`)."""
     failed = record.situation is Situation.FAILED and record.effect is not Effect.STANDS
-    return failed and reply.outcome is Outcome.SUCCEEDED
+    return failed and reply.outcome is Outcome.SUCCEEDED and _is_of_the_key(task, record, reply)
+
+
+def _is_of_the_key(task: Task, record: StepRecord, reply: Reply) -> bool:
+    key = idempotency_key(task.task_id, reply.step, operation_of(record), record)
+    return reply.idempotency_key == key
+
+
+def _why_ignored(task: Task, record: StepRecord, reply: Reply) -> str:
+    """Return why the scheduler would ignore the reply; empty if it would not."""
+    if reply.step not in task.steps:
+        return f"nothing waits for it: the task has not tried {reply.step}"
+    if record.process_state not in _OPEN or operation_of(record) != reply.operation:
+        return f"nothing waits for it: the step is {record.process_state}"
+    if not _is_of_the_key(task, record, reply):
+        return "the step has begun again since, under another key"
+    ended = record.locked_by != reply.lock and reply.outcome is not Outcome.SUCCEEDED
+    return "its attempt has ended" if ended else ""
 
 
 def request_matters(task: Task | None, request: AgentRequest, now: int) -> tuple[Verdict, str]:
