@@ -50,15 +50,7 @@ from roundsman.model.record_limits import (
     cut,
 )
 from roundsman.model.scheduler_queues import NOTHING_KNOWN, SchedulerQueues
-from roundsman.model.states import (
-    DONE,
-    END_STATES,
-    IDLE,
-    UNDO_IDLE,
-    ProcessState,
-    Situation,
-    TaskState,
-)
+from roundsman.model.states import DONE, END_STATES, ProcessState, TaskState
 from roundsman.model.task import (
     PERFORM,
     UNDO,
@@ -190,9 +182,8 @@ class DecisionBuilder:
         undone_on = transition.state is record.process_state is ProcessState.UNDOING
         if undone_on and record.after_undo is AfterUndo.SKIPPED:
             changes.pop("error", None)  # keep the error for which the item is left out
-        waits_on = _is_idle(record.situation) and _is_idle(transition.to[0])
-        if not (waits_on and transition.state is record.process_state):
-            changes.setdefault("held_since", None)  # a parked step waits until it is claimed
+        if transition.under_way or transition.state is not record.process_state:
+            changes.setdefault("held_since", None)  # else a parked step still waits
         if transition.counts is not Counts.GO_ON:
             changes.setdefault("uncounted_calls", 0)
         if transition.counts is Counts.BEGIN_ANEW:
@@ -594,10 +585,6 @@ class DecisionBuilder:
             if ends in STATUSES:
                 found.append(owed("status", STATUSES[ends], why))
         return tuple(found)
-
-
-def _is_idle(situation: Situation) -> bool:
-    return situation in IDLE or situation in UNDO_IDLE
 
 
 def _fitting_ending(ending: Termination | None) -> Termination | None:
