@@ -166,7 +166,7 @@ def _letter(message: "MessageTypeDef") -> Letter:
     )
 
 
-class Message(Protocol):
+class HasMessageId(Protocol):
     """A message in a queue that is looked into."""
 
     @property
@@ -174,7 +174,7 @@ class Message(Protocol):
         """The id that SQS gave it."""
 
 
-M = TypeVar("M", bound=Message)
+M = TypeVar("M", bound=HasMessageId)
 
 
 def chosen(messages: Iterable[M], asked: str, what: str, where: str) -> M:

@@ -224,7 +224,7 @@ READY: StepChanges = {"not_before": None, "complete_by": T0 + SECOND}
         (S.AT_AGENT, StepEvent.EXHAUSTED, {}, "series"),
         (S.AT_AGENT, StepEvent.REFUSED, {}, ""),
         (S.UNDO_PARKED, StepEvent.HELD, {}, "calls series held"),
-        (S.UNDO_PARKED, StepEvent.BEGINS_ANEW, {**READY, "locked_by": None}, ""),
+        (S.UNDO_PARKED, StepEvent.GOES_ON_AFTER_UNDO, {**READY, "locked_by": None}, ""),
     ],
 )
 def test_an_event_keeps_of_a_wait_of_an_attempt_and_of_the_counts_what_goes_on(

@@ -407,7 +407,7 @@ def _exhausted(
         begin_undo(
             context,
             step,
-            StepEvent.SETTLING,
+            StepEvent.UNDONE_FIRST,
             after_undo=AfterUndo.NEXT_AGENT,
             error=error,
             then=f"after its undo at {here}, the step begins at {agent}",

@@ -193,7 +193,7 @@ def _perform_elsewhere(context: DecisionContext, step: StepPlan, record: StepRec
     agent = rest[0]
     context.decision.requeue(
         step.name,
-        StepEvent.BEGINS_ANEW,
+        StepEvent.GOES_ON_AFTER_UNDO,
         agent=stored_agent_name(step, agent),
         tried=(*record.tried, here),
         failure_count=0,
@@ -212,7 +212,7 @@ def _perform_under_new_key(context: DecisionContext, step: StepPlan) -> None:
     """Begin the step under a new key, because the undo has used up the old one."""
     context.decision.requeue(
         step.name,
-        StepEvent.BEGINS_ANEW,
+        StepEvent.GOES_ON_AFTER_UNDO,
         failure_count=0,
         outcome_unknown=False,
         effect=Effect.NONE,

@@ -18,7 +18,7 @@ from roundsman.engine.effects import (
 from roundsman.engine.history import seq
 from roundsman.engine.request_deadlines import ends_at
 from roundsman.engine.transitions import (
-    Counts,
+    CountsInARow,
     Move,
     StepEvent,
     TaskEvent,
@@ -184,9 +184,9 @@ class DecisionBuilder:
             changes.pop("error", None)  # keep the error for which the item is left out
         if transition.under_way or transition.state is not record.process_state:
             changes.setdefault("held_since", None)  # else a parked step still waits
-        if transition.counts is not Counts.GO_ON:
+        if transition.counts is not CountsInARow.GO_ON:
             changes.setdefault("uncounted_calls", 0)
-        if transition.counts is Counts.BEGIN_ANEW:
+        if transition.counts is CountsInARow.BEGIN_ANEW:
             changes |= {"retry_until": None, "unexpected_since": None, "waits": 0}
         elif record.retry_until is not None:
             excused = self._excused_time(record, event)

@@ -43,8 +43,8 @@ class StepEvent(StrEnum):
     EXHAUSTED = "attempts exhausted"
     REFUSED = "failed for good"
     UNDO_BEGUN = "undo begun"
-    SETTLING = "undo begun, to go on at another agent"
-    BEGINS_ANEW = "undone, goes on at another agent"
+    UNDONE_FIRST = "undo begun, to go on at another agent"
+    GOES_ON_AFTER_UNDO = "undone, goes on at another agent"
     UNDONE_HERE = "undone at one agent of several"
     EXTENDED = "given more time"
     RESUBMITTED = "resubmitted"
@@ -58,7 +58,7 @@ class StepEvent(StrEnum):
     STALE = "late or repeated reply"
 
 
-class Counts(StrEnum):
+class CountsInARow(StrEnum):
     """What becomes of what a step counts in a row."""
 
     GO_ON = "go on"
@@ -75,7 +75,7 @@ class Move:
     """The step changes to one of these situations; which one follows from the event's times."""
 
     to: tuple[S, ...]
-    counts: Counts
+    counts: CountsInARow
 
     @property
     def state(self) -> P:
@@ -99,72 +99,79 @@ _ANY_UNDO = (*UNDO_IDLE, S.UNDO_AT_AGENT)
 _UNDO_BEGINS = (S.UNDO_READY, S.UNDO_WAITS)
 SAME: Final = "the same"
 
-MOVES: Sequence[tuple[StepEvent, tuple[S, ...], tuple[S, ...] | Literal["the same"], Counts]] = (
+MOVES: Sequence[
+    tuple[StepEvent, tuple[S, ...], tuple[S, ...] | Literal["the same"], CountsInARow]
+] = (
     # Perform: to its agent, or not at all.
-    (StepEvent.CLAIMED, IDLE, (S.AT_AGENT,), Counts.GO_ON),
-    (StepEvent.HELD, IDLE, (S.PARKED,), Counts.GO_ON),
-    (StepEvent.CONDITION_FALSE, (S.NOT_BEGUN, S.READY), (S.SKIPPED,), Counts.BEGIN_ANEW),
-    (StepEvent.CONDITION_FAILED, (S.NOT_BEGUN, S.READY), (S.FAILED,), Counts.BEGIN_ANEW),
-    (StepEvent.NO_ITEMS, IDLE, (S.SKIPPED,), Counts.BEGIN_ANEW),
-    (StepEvent.UNCLAIMED, IDLE, (S.READY,), Counts.GO_ON),
-    (StepEvent.RETRY_DUE, (S.WAITS, S.PARKED), (S.READY,), Counts.GO_ON),
+    (StepEvent.CLAIMED, IDLE, (S.AT_AGENT,), CountsInARow.GO_ON),
+    (StepEvent.HELD, IDLE, (S.PARKED,), CountsInARow.GO_ON),
+    (StepEvent.CONDITION_FALSE, (S.NOT_BEGUN, S.READY), (S.SKIPPED,), CountsInARow.BEGIN_ANEW),
+    (StepEvent.CONDITION_FAILED, (S.NOT_BEGUN, S.READY), (S.FAILED,), CountsInARow.BEGIN_ANEW),
+    (StepEvent.NO_ITEMS, IDLE, (S.SKIPPED,), CountsInARow.BEGIN_ANEW),
+    (StepEvent.UNCLAIMED, IDLE, (S.READY,), CountsInARow.GO_ON),
+    (StepEvent.RETRY_DUE, (S.WAITS, S.PARKED), (S.READY,), CountsInARow.GO_ON),
     # An earlier attempt succeeded: the same effect under the same key.
-    (StepEvent.SUCCEEDED, IDLE, (S.PROCESSED,), Counts.BEGIN_ANEW),
+    (StepEvent.SUCCEEDED, IDLE, (S.PROCESSED,), CountsInARow.BEGIN_ANEW),
     # An earlier attempt's result is too large (its effect stands), or its callback failed.
-    (StepEvent.REFUSED, IDLE, (S.FAILED,), Counts.BEGIN_ANEW),
+    (StepEvent.REFUSED, IDLE, (S.FAILED,), CountsInARow.BEGIN_ANEW),
     # At its agent.
-    (StepEvent.PROGRESSED, (S.AT_AGENT,), SAME, Counts.CALLS_END),
-    (StepEvent.WAITS_FOR_CALLBACK, (S.AT_AGENT,), (S.AWAITS_CALLBACK,), Counts.BEGIN_ANEW),
-    (StepEvent.REMINDER_DUE, (S.AWAITS_CALLBACK,), SAME, Counts.BEGIN_ANEW),
+    (StepEvent.PROGRESSED, (S.AT_AGENT,), SAME, CountsInARow.CALLS_END),
+    (StepEvent.WAITS_FOR_CALLBACK, (S.AT_AGENT,), (S.AWAITS_CALLBACK,), CountsInARow.BEGIN_ANEW),
+    (StepEvent.REMINDER_DUE, (S.AWAITS_CALLBACK,), SAME, CountsInARow.BEGIN_ANEW),
     # Ready: another of its agents takes it, or the task is ending and it is not attempted again.
-    (StepEvent.HELD, (S.AT_AGENT,), (S.PARKED, S.READY), Counts.GO_ON),
-    (StepEvent.SUCCEEDED, BUSY, (S.PROCESSED,), Counts.BEGIN_ANEW),
-    (StepEvent.FAILED, BUSY, (S.WAITS,), Counts.CALLS_END),
-    (StepEvent.OVERDUE, BUSY, (S.READY, S.WAITS), Counts.CALLS_END),
-    (StepEvent.UNREAD, BUSY, (S.READY,), Counts.GO_ON),
-    (StepEvent.OUT_OF_TIME, BUSY, (S.READY,), Counts.CALLS_END),
-    (StepEvent.WAITS_ON, BUSY, (S.WAITS,), Counts.CALLS_END),
-    (StepEvent.EXHAUSTED, BUSY, (S.FAILED,), Counts.CALLS_END),
-    (StepEvent.REFUSED, BUSY, (S.FAILED,), Counts.BEGIN_ANEW),
+    (StepEvent.HELD, (S.AT_AGENT,), (S.PARKED, S.READY), CountsInARow.GO_ON),
+    (StepEvent.SUCCEEDED, BUSY, (S.PROCESSED,), CountsInARow.BEGIN_ANEW),
+    (StepEvent.FAILED, BUSY, (S.WAITS,), CountsInARow.CALLS_END),
+    (StepEvent.OVERDUE, BUSY, (S.READY, S.WAITS), CountsInARow.CALLS_END),
+    (StepEvent.UNREAD, BUSY, (S.READY,), CountsInARow.GO_ON),
+    (StepEvent.OUT_OF_TIME, BUSY, (S.READY,), CountsInARow.CALLS_END),
+    (StepEvent.WAITS_ON, BUSY, (S.WAITS,), CountsInARow.CALLS_END),
+    (StepEvent.EXHAUSTED, BUSY, (S.FAILED,), CountsInARow.CALLS_END),
+    (StepEvent.REFUSED, BUSY, (S.FAILED,), CountsInARow.BEGIN_ANEW),
     # The task is ending, and nothing has to wait for the answer.
-    (StepEvent.WAIT_ENDED, (S.AWAITS_CALLBACK,), (S.FAILED,), Counts.BEGIN_ANEW),
+    (StepEvent.WAIT_ENDED, (S.AWAITS_CALLBACK,), (S.FAILED,), CountsInARow.BEGIN_ANEW),
     # A copy of a failed request has succeeded: the step stays failed, and its effect stands.
-    (StepEvent.HAPPENED, (S.FAILED,), SAME, Counts.CALLS_END),
+    (StepEvent.HAPPENED, (S.FAILED,), SAME, CountsInARow.CALLS_END),
     # The answer to a wait that was ended: a resubmitted task does not ask again.
-    (StepEvent.SUCCEEDED, (S.FAILED,), (S.PROCESSED,), Counts.BEGIN_ANEW),
+    (StepEvent.SUCCEEDED, (S.FAILED,), (S.PROCESSED,), CountsInARow.BEGIN_ANEW),
     # Undo: of every step that was ever claimed, with attempts like those of a perform.
-    (StepEvent.UNDO_BEGUN, (*IDLE, S.PROCESSED, S.FAILED), _UNDO_BEGINS, Counts.BEGIN_ANEW),
-    (StepEvent.CLAIMED, UNDO_IDLE, (S.UNDO_AT_AGENT,), Counts.GO_ON),
-    (StepEvent.HELD, _ANY_UNDO, (S.UNDO_PARKED,), Counts.GO_ON),
-    (StepEvent.UNCLAIMED, UNDO_IDLE, (S.UNDO_READY,), Counts.GO_ON),
-    (StepEvent.RETRY_DUE, (S.UNDO_WAITS, S.UNDO_PARKED), (S.UNDO_READY,), Counts.GO_ON),
-    (StepEvent.SUCCEEDED, _ANY_UNDO, (S.UNDONE,), Counts.BEGIN_ANEW),
-    (StepEvent.REFUSED, _ANY_UNDO, (S.UNDO_FAILED,), Counts.BEGIN_ANEW),
-    (StepEvent.FAILED, (S.UNDO_AT_AGENT,), (S.UNDO_WAITS,), Counts.CALLS_END),
-    (StepEvent.OVERDUE, (S.UNDO_AT_AGENT,), (S.UNDO_READY, S.UNDO_WAITS), Counts.CALLS_END),
-    (StepEvent.UNREAD, (S.UNDO_AT_AGENT,), (S.UNDO_READY,), Counts.GO_ON),
-    (StepEvent.OUT_OF_TIME, (S.UNDO_AT_AGENT,), (S.UNDO_READY,), Counts.CALLS_END),
-    (StepEvent.EXHAUSTED, (S.UNDO_AT_AGENT,), (S.UNDO_FAILED,), Counts.CALLS_END),
+    (StepEvent.UNDO_BEGUN, (*IDLE, S.PROCESSED, S.FAILED), _UNDO_BEGINS, CountsInARow.BEGIN_ANEW),
+    (StepEvent.CLAIMED, UNDO_IDLE, (S.UNDO_AT_AGENT,), CountsInARow.GO_ON),
+    (StepEvent.HELD, _ANY_UNDO, (S.UNDO_PARKED,), CountsInARow.GO_ON),
+    (StepEvent.UNCLAIMED, UNDO_IDLE, (S.UNDO_READY,), CountsInARow.GO_ON),
+    (StepEvent.RETRY_DUE, (S.UNDO_WAITS, S.UNDO_PARKED), (S.UNDO_READY,), CountsInARow.GO_ON),
+    (StepEvent.SUCCEEDED, _ANY_UNDO, (S.UNDONE,), CountsInARow.BEGIN_ANEW),
+    (StepEvent.REFUSED, _ANY_UNDO, (S.UNDO_FAILED,), CountsInARow.BEGIN_ANEW),
+    (StepEvent.FAILED, (S.UNDO_AT_AGENT,), (S.UNDO_WAITS,), CountsInARow.CALLS_END),
+    (StepEvent.OVERDUE, (S.UNDO_AT_AGENT,), (S.UNDO_READY, S.UNDO_WAITS), CountsInARow.CALLS_END),
+    (StepEvent.UNREAD, (S.UNDO_AT_AGENT,), (S.UNDO_READY,), CountsInARow.GO_ON),
+    (StepEvent.OUT_OF_TIME, (S.UNDO_AT_AGENT,), (S.UNDO_READY,), CountsInARow.CALLS_END),
+    (StepEvent.EXHAUSTED, (S.UNDO_AT_AGENT,), (S.UNDO_FAILED,), CountsInARow.CALLS_END),
     # Several agents: a step is finished at one before another may act, and undone at each.
-    (StepEvent.SETTLING, BUSY, _UNDO_BEGINS, Counts.BEGIN_ANEW),
-    (StepEvent.BEGINS_ANEW, (*_ANY_UNDO, S.UNDO_FAILED), (S.READY,), Counts.BEGIN_ANEW),
-    (StepEvent.UNDONE_HERE, (*_ANY_UNDO, S.UNDO_FAILED), (S.UNDO_READY,), Counts.BEGIN_ANEW),
+    (StepEvent.UNDONE_FIRST, BUSY, _UNDO_BEGINS, CountsInARow.BEGIN_ANEW),
+    (
+        StepEvent.GOES_ON_AFTER_UNDO,
+        (*_ANY_UNDO, S.UNDO_FAILED),
+        (S.READY,),
+        CountsInARow.BEGIN_ANEW,
+    ),
+    (StepEvent.UNDONE_HERE, (*_ANY_UNDO, S.UNDO_FAILED), (S.UNDO_READY,), CountsInARow.BEGIN_ANEW),
     # A tolerated item of a fan-out: its effect is undone, or there is no undo to make.
-    (StepEvent.LEFT_OUT, (S.FAILED, S.UNDONE), (S.SKIPPED,), Counts.BEGIN_ANEW),
+    (StepEvent.LEFT_OUT, (S.FAILED, S.UNDONE), (S.SKIPPED,), CountsInARow.BEGIN_ANEW),
     # Commands of operators.
-    (StepEvent.RESUBMITTED, (S.FAILED,), (S.READY,), Counts.BEGIN_ANEW),
-    (StepEvent.RESUBMITTED, (S.UNDO_FAILED,), (S.UNDO_READY,), Counts.BEGIN_ANEW),
-    (StepEvent.EXTENDED, (*BUSY, S.UNDO_AT_AGENT), SAME, Counts.GO_ON),
-    (StepEvent.RESTORED, BUSY, (S.READY,), Counts.CALLS_END),
-    (StepEvent.RESTORED, (S.UNDO_AT_AGENT,), (S.UNDO_READY,), Counts.CALLS_END),
-    (StepEvent.RESOLVED_DONE, (*IDLE, *BUSY, S.FAILED), (S.PROCESSED,), Counts.BEGIN_ANEW),
-    (StepEvent.RESOLVED_DONE, (*_ANY_UNDO, S.UNDO_FAILED), (S.UNDONE,), Counts.BEGIN_ANEW),
-    (StepEvent.RESOLVED_NOT_DONE, (*IDLE, *BUSY, S.FAILED), (S.READY,), Counts.BEGIN_ANEW),
+    (StepEvent.RESUBMITTED, (S.FAILED,), (S.READY,), CountsInARow.BEGIN_ANEW),
+    (StepEvent.RESUBMITTED, (S.UNDO_FAILED,), (S.UNDO_READY,), CountsInARow.BEGIN_ANEW),
+    (StepEvent.EXTENDED, (*BUSY, S.UNDO_AT_AGENT), SAME, CountsInARow.GO_ON),
+    (StepEvent.RESTORED, BUSY, (S.READY,), CountsInARow.CALLS_END),
+    (StepEvent.RESTORED, (S.UNDO_AT_AGENT,), (S.UNDO_READY,), CountsInARow.CALLS_END),
+    (StepEvent.RESOLVED_DONE, (*IDLE, *BUSY, S.FAILED), (S.PROCESSED,), CountsInARow.BEGIN_ANEW),
+    (StepEvent.RESOLVED_DONE, (*_ANY_UNDO, S.UNDO_FAILED), (S.UNDONE,), CountsInARow.BEGIN_ANEW),
+    (StepEvent.RESOLVED_NOT_DONE, (*IDLE, *BUSY, S.FAILED), (S.READY,), CountsInARow.BEGIN_ANEW),
     (
         StepEvent.BEGUN_ANEW,
         (*IDLE, S.PROCESSED, S.SKIPPED, S.FAILED, S.UNDONE),
         (S.NOT_BEGUN,),
-        Counts.BEGIN_ANEW,
+        CountsInARow.BEGIN_ANEW,
     ),
 )
 """What happens to a step: the event, the situations in which it may happen, the situations of which

@@ -78,10 +78,6 @@ def one_by_one(handle: Callable[[Message], None]) -> HandleTogether:
     return lambda messages: [partial(handle, message) for message in messages]
 
 
-def nothing(message: Message) -> None:
-    """What a message is about if each is handled alone."""
-
-
 def handle_batch(
     event: Mapping[str, object],
     *,
@@ -90,7 +86,7 @@ def handle_batch(
     send_buffer: SendBuffer,
     queue_url_beside: str,
     dead_letters: DeadLetters,
-    about: Callable[[Message], str | None] = nothing,
+    about: Callable[[Message], str | None] = lambda _: None,
     tracer: Tracer = OFF,
     throttled: ThrottledMessages | None = None,
 ) -> BatchAnswer:
