@@ -19,6 +19,7 @@ from roundsman_console.web import remembered
 from roundsman_console.web.drawings.gantt import bars
 from roundsman_console.web.remembered import Remembered
 from tests.support.machine_world import T0, World, plan, step
+from tests.support.steps import step_record
 
 PLAN = plan(step("a"), step("b", "a"))
 
@@ -31,13 +32,13 @@ def test_an_order_says_what_it_waits_for() -> None:
     failed = StepError("TransientError", "POST answered 503")
     failed_words = "TransientError: POST answered 503"
     assert reason_of(waiting()) == "waits for the scheduler"
-    assert reason_of(waiting(a=StepRecord(error=failed))) == f"a: tried again after {failed_words}"
-    again = waiting(a=StepRecord(error=failed, not_before=T0 + MINUTE))
+    assert reason_of(waiting(a=step_record(error=failed))) == f"a: tried again after {failed_words}"
+    again = waiting(a=step_record(error=failed, not_before=T0 + MINUTE))
     assert reason_of(again) == f"a: tried again after {failed_words}, at {second(T0 + MINUTE)}"
 
 
 def test_an_order_that_waits_for_a_held_agent_says_who_holds_it() -> None:
-    held = StepRecord(held_since=T0, error=StepError("AgentHeld", "on hold by amy"))
+    held = step_record(held_since=T0, not_before=T0, error=StepError("AgentHeld", "on hold by amy"))
     assert reason_of(waiting(a=held)) == "a: waits: on hold by amy"
     assert reason_of(waiting(a=replace(held, error=None))) == "a: waits for its agent"
     until = T0 + MINUTE
@@ -52,7 +53,7 @@ def test_an_order_that_waits_for_a_held_agent_says_who_holds_it() -> None:
 
 
 def test_an_order_whose_undo_failed_says_so_and_not_why_it_was_undone() -> None:
-    refused = StepRecord(process_state=ProcessState.UNDO_ERROR, error=StepError("Gone", "no"))
+    refused = step_record(process_state=ProcessState.UNDO_ERROR, error=StepError("Gone", "no"))
     ending = Termination(TaskState.ARCHIVED, "b: declined", "b", undo=True)
     task = replace(waiting(a=refused), state=TaskState.ARCHIVED, ended_at=T0, ending=ending)
     assert reason_of(task) == "the undo of a failed: Gone: no"
@@ -61,7 +62,7 @@ def test_an_order_whose_undo_failed_says_so_and_not_why_it_was_undone() -> None:
 
 def test_many_items_of_a_fan_out_are_folded_and_those_that_failed_are_shown() -> None:
     def row(name: str, state: ProcessState) -> StepRow:
-        record = StepRecord(process_state=state, started_at=T0)
+        record = step_record(process_state=state, started_at=T0)
         return StepRow(name, record, "", "", "0", "", "", may_stand=False)
 
     done, failed, busy = ProcessState.PROCESSED, ProcessState.ERROR, ProcessState.PROCESSING
@@ -77,7 +78,7 @@ def test_many_items_of_a_fan_out_are_folded_and_those_that_failed_are_shown() ->
 
 def test_the_items_of_a_fan_out_share_one_line_of_times() -> None:
     made = plan(step("a", for_each="input.lines"))
-    record = StepRecord(process_state=ProcessState.PROCESSED, started_at=T0, finished_at=T0 + 10)
+    record = step_record(process_state=ProcessState.PROCESSED, started_at=T0, finished_at=T0 + 10)
     steps = {"a[0]": record, "a[1]": replace(record, started_at=T0 + 20, finished_at=T0 + 30)}
     task = replace(World(made, order={"lines": [1, 2]}).task, steps=steps, fan_outs={"a": 2})
     task = replace(task, created_at=T0)
@@ -91,7 +92,7 @@ def test_the_items_of_a_fan_out_share_one_line_of_times() -> None:
 
 
 def test_an_order_that_is_under_way_says_where() -> None:
-    busy = StepRecord(process_state=ProcessState.PROCESSING, agent="payment", started_at=T0)
+    busy = step_record(process_state=ProcessState.PROCESSING, agent="payment", started_at=T0)
     assert reason_of(waiting(a=busy)) == "a: at payment"
     assert reason_of(waiting(a=busy, b=busy)) == "a, b: under way"
 

@@ -13,7 +13,6 @@ from roundsman.model.task import (
     StepRecord,
     Task,
     item_place,
-    operation_of,
     step_of,
 )
 from roundsman_console.clock import now
@@ -141,7 +140,7 @@ def _states(rows: Sequence[StepRow]) -> list[tuple[ProcessState, int]]:
 def _row(name: str, task: Task, plan: Plan | None, stands: Collection[str]) -> StepRow:
     record = task.step(name)
     step = plan.steps.get(name) if plan else None
-    most = step.attempts_of(operation_of(record)) if step else None
+    most = step.attempts_of(record.operation) if step else None
     failures = str(record.failure_count)
     return StepRow(
         name,
