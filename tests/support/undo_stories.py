@@ -301,6 +301,7 @@ ENDS: list[Callable[[], World]] = [
     then(partial(waiting, retry=True), World.ask_undo),
     then(partial(waiting, compensation=FENCED, retry=True), World.ask_undo),
     then(two, lambda w: w.succeeds("a"), World.ask_undo),
+    then(partial(of, step("a", compensation=FENCED)), lambda w: w.succeeds("a"), World.ask_undo),
     then(archived, World.ask_undo),
     then(partial(archived, compensation=FENCED), World.ask_undo),
     then(archived, cancel_only, World.ask_undo),

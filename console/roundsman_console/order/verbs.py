@@ -222,12 +222,15 @@ class ResubmitVerb(OrderVerb):
 class UndoVerb(OrderVerb):
     """Undo all that may have happened, newest first; the task ends Undone.
 
+    A completed order can be taken back, too: until its record is removed after its retention, and
+    unless it is past its point of no return.
+
     Example: roundsman undo ord-1001 --reason "the customer called"
     """
 
     name = "undo"
     title = "Undo"
-    states = frozenset(TaskState) - {TaskState.COMPLETED, TaskState.UNDONE}
+    states = frozenset(TaskState) - {TaskState.UNDONE}
 
     def event(self, asked: CommandSource) -> OperatorEvent:
         return events.UndoAsked(asked)

@@ -2,7 +2,7 @@
 
 The order is an ordinary one, so a test that is not undone has the effects of an order. With `undo`,
 it is cancelled as soon as one of its steps has begun, and every effect is undone: the scheduler
-waits for the step that is under way first. An order that is Completed cannot be undone.
+waits for the step that is under way first. An order that is Completed cannot be cancelled any more; `undo` takes it back.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -253,9 +253,9 @@ class _Test:
             sentence += f" {self.refused}"
         elif spec.undo and task.state is TaskState.COMPLETED:
             sentence += (
-                " It completed before the cancellation reached it, and an order that is Completed "
-                "cannot be undone. For an order that is always undone, send one that its last "
-                "service refuses, with --expect Undone."
+                " It completed before the cancellation reached it. `roundsman undo` takes it back. "
+                "For an order that is always undone, send one that its last service refuses, with "
+                "--expect Undone."
             )
         return SmokeResult(
             spec=spec,

@@ -12,7 +12,8 @@ from roundsman.engine.attempts import in_time
 from roundsman.engine.compensation import begin_undo, undone
 from roundsman.engine.corrections import affects, correct
 from roundsman.engine.decision import SKEW, DecisionBuilder, DecisionContext
-from roundsman.engine.effects import may_have_taken_effect
+from roundsman.engine.effects import left_to_undo, may_have_taken_effect
+from roundsman.engine.on_failure import past_no_return
 from roundsman.engine.plan_change import SHOWN, comes_after_others, fit_times, move_to_plan
 from roundsman.engine.restored import reconcile
 from roundsman.engine.steps import too_large
@@ -57,6 +58,7 @@ def operate(context: DecisionContext, event: ChangeAsked) -> DecisionContext:
                 more = f"; {correct(context, event)}"
             context = _resubmit(context, event)
         case UndoAsked():
+            _check_can_be_taken_back(context)
             _end(context, Termination(TaskState.UNDONE, f"undo requested by {by}", undo=True))
         case Cancel():
             _check_is_not_undone(context, event)
@@ -94,6 +96,18 @@ def remember(decision: DecisionBuilder, asked: CommandSource) -> None:
 def _plan_words(decision: DecisionBuilder) -> str:
     before, after = decision.before.plan[:SHOWN], decision.task.plan[:SHOWN]
     return "" if before == after else f"; its plan changes from {before} to {after}"
+
+
+def _check_can_be_taken_back(context: DecisionContext) -> None:
+    """Raise Refused if the task is completed, and nothing of it can be undone any more."""
+    decision = context.decision
+    if decision.before.state is not TaskState.COMPLETED:
+        return
+    if past_no_return(context):
+        point = context.stored_plan.point_of_no_return
+        raise Refused(f"the task is completed, past its point of no return, {point}")
+    if not left_to_undo(context.plan, decision.steps):
+        raise Refused("the task is completed, and no step that was performed has a compensation")
 
 
 def _check_is_not_undone(context: DecisionContext, event: Cancel) -> None:

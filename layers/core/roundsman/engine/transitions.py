@@ -293,7 +293,8 @@ TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
     (T.ACTIVE, TaskEvent.UNDO_ASKED): _to(T.UNDOING, T.UNDONE),
     (T.RETRY, TaskEvent.UNDO_ASKED): _to(T.UNDOING, T.UNDONE),
     (T.UNDOING, TaskEvent.UNDO_ASKED): Refusal("the task is already being undone"),
-    (T.COMPLETED, TaskEvent.UNDO_ASKED): Refusal("the task is completed and cannot be undone"),
+    # A completed order is taken back.
+    (T.COMPLETED, TaskEvent.UNDO_ASKED): _to(T.UNDOING),
     (T.UNDONE, TaskEvent.UNDO_ASKED): Refusal("the task is already undone"),
     (T.ARCHIVED, TaskEvent.UNDO_ASKED): _to(T.UNDOING, T.UNDONE),
     (T.CANCELLED, TaskEvent.UNDO_ASKED): _to(T.UNDOING, T.UNDONE),

@@ -1,0 +1,49 @@
+"""A completed order is taken back, whatever fails meanwhile: nothing of it stands in the end."""
+
+from datetime import timedelta
+
+import pytest
+
+from roundsman.model.states import TaskState
+from roundsman_testing import World, crash_everywhere
+from tests.world.shop import FENCED, MONEY, a_step, a_workflow
+
+reserve = a_step("reserve", compensation=FENCED)
+charge = a_step("charge", reserve, compensation=MONEY)
+ship = a_step("ship", charge)
+SHOP = a_workflow(reserve, charge, ship)
+
+
+def taken_back(world: World) -> None:
+    order = world.submit()
+    world.run()
+    assert world.task(order).state is TaskState.COMPLETED
+    world.operator.undo(order)
+    world.run()
+    assert world.task(order).state is TaskState.UNDONE
+    standing = [effect.step for effect in world.services.ledger.standing(order)]
+    assert standing == ["ship"], "it has no compensation"
+
+
+def test_what_can_be_undone_is_undone() -> None:
+    world = World(SHOP)
+    taken_back(world)
+    world.check_all_ended()
+
+
+@pytest.mark.exhaustive
+def test_it_is_undone_whatever_call_fails() -> None:
+    assert crash_everywhere(taken_back, lambda faults: World(SHOP, faults=faults)).runs
+
+
+def test_once_its_retention_is_over_there_is_nothing_to_take_back() -> None:
+    world = World(SHOP)
+    order = world.submit()
+    world.run(for_=timedelta(days=8))
+    world.operator.undo(order)
+    world.run()
+    assert {effect.step for effect in world.services.ledger.standing(order)} == {
+        "reserve",
+        "charge",
+        "ship",
+    }
