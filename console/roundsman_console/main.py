@@ -123,6 +123,7 @@ _LISTED: Final = {
         "order.",
         "extend": "Give more time to a task, or to a step that waits for its agent.",
         "run": "Start a Scheduled task, or the next attempt of a task in Retry, now.",
+        "move": "Let an open task go on under the newest plan of its workflow, as deployed.",
         "erase": "Remove the contents of an order that has ended, and keep the record that it was.",
         "bulk": "Bulk runs over many orders: list, show, watch, pause, resume, stop.",
         "rejected": "Rejected messages, which can never be handled: list, read, correct, "
@@ -164,6 +165,7 @@ _MODULES: Final = {
     "resolve": "order.verb_commands",
     "extend": "order.verb_commands",
     "run": "order.verb_commands",
+    "move": "order.verb_commands",
     "answer": "callback.command",
     "erase": "order.erase_command",
     "bulk": "bulk.command:bulk_app",

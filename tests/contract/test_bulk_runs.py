@@ -31,6 +31,7 @@ from roundsman.model.events import (
     Cancel,
     CommandSource,
     Extend,
+    Move,
     OperatorEvent,
     Resolve,
     Resubmit,
@@ -98,6 +99,7 @@ def request(action: RequestAction = RequestAction.STOP, at: int = NOW) -> RunReq
         Resolve(ASKED, "charge_card", did=False),
         Extend(ASKED, 600, "charge_card"),
         RunNow(ASKED),
+        Move(ASKED, "0a" * 32),
     ],
 )
 def test_a_run_is_read_back_as_it_was_planned(moto_world: World, event: OperatorEvent) -> None:

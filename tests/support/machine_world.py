@@ -24,6 +24,7 @@ from roundsman.model.events import (
     Event,
     Extend,
     Inspect,
+    Move,
     Outcome,
     Replied,
     Resolve,
@@ -331,6 +332,10 @@ class World:
 
     def erase(self) -> Decision:
         return self.apply(Erase(replace(self.asked(), reason="request 17")))
+
+    def move(self, under: Plan) -> Decision:
+        self.next_plan = under
+        return self.apply(Move(self.asked(), under.hash))
 
     def run_now(self) -> Decision:
         return self.apply(RunNow(self.asked()))

@@ -13,7 +13,7 @@ from roundsman.definition.workflow import Archive, Retry, Step, Undo, Workflow
 from roundsman.errors import InvalidInput, PermanentError
 from roundsman.model.json import Json
 from roundsman.model.states import TaskState
-from roundsman_testing import World
+from roundsman_testing import World, crash_everywhere
 from tests.world.shop import FENCED, a_step, a_workflow
 
 ONCE = Retry(max_attempts=1)
@@ -55,6 +55,47 @@ def test_an_order_continues_under_the_version_that_was_deployed_last() -> None:
     old, new = plan_of(OLD).hash[:12], plan_of(NEW).hash[:12]
     rows = [row.reason for row in world.history(order) if row.kind == "resubmit"]
     assert rows == [f"resubmit by operator; its plan changes from {old} to {new}"]
+
+
+def moved(world: World) -> None:
+    """An order waits for a retry of its second step; it is moved, and its last step is new."""
+    world.on("charge").is_down()
+    order = world.submit()
+    world.run(until=lambda: world.history(order) != [])
+    world.on("charge").is_up()
+    newer = in_line(reserve, charge, ship, check)
+    world.deploy(newer)
+    world.operator.move(order)
+    world.run()
+    assert world.task(order).state is TaskState.COMPLETED
+    assert world.task(order).plan == plan_of(newer).hash
+    assert world.standing(order) == ["reserve", "charge", "ship", "check"]
+
+
+PATIENT = in_line(reserve, replace(charge, retry=Retry(max_attempts=3)), ship)
+
+
+def test_an_open_order_goes_on_under_the_version_that_was_deployed_last() -> None:
+    moved(World(PATIENT))
+
+
+@pytest.mark.exhaustive
+def test_an_open_order_goes_on_under_it_whatever_call_fails() -> None:
+    assert crash_everywhere(moved, lambda faults: World(PATIENT, faults=faults)).runs
+
+
+def test_an_open_order_keeps_its_version_if_what_was_sent_would_differ() -> None:
+    world = World(PATIENT)
+    world.on("charge").is_down()
+    order = world.submit()
+    world.run(until=lambda: world.history(order) != [])
+    world.on("charge").is_up()
+    world.deploy(in_line(reserve, check, charge, ship))
+    world.operator.move(order)
+    world.run()
+    assert world.task(order).plan == plan_of(PATIENT).hash
+    [row] = [row.reason for row in world.history(order) if row.kind == "refused"]
+    assert "charge was sent to its agent, but in that plan it comes after other steps" in row
 
 
 def test_what_follows_is_undone_in_the_order_of_the_new_version() -> None:

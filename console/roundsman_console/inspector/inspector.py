@@ -31,6 +31,7 @@ from roundsman_console.order.timeline import Happening, happenings
 from roundsman_console.order.verbs import (
     CancelVerb,
     ExtendVerb,
+    MoveVerb,
     OrderVerb,
     ResolveVerb,
     ResubmitVerb,
@@ -222,6 +223,10 @@ class Inspector:
     def run(self, order_id: str, *, by: str, reason: str, wait: float = WAIT) -> CommandResult:
         """Start a scheduled task, or the next attempt of one in Retry, at once."""
         return self._send(order_id, RunVerb(), by, reason, wait)
+
+    def move(self, order_id: str, *, by: str, reason: str, wait: float = WAIT) -> CommandResult:
+        """Let an open task go on under the newest plan of its workflow, as deployed."""
+        return self._send(order_id, MoveVerb(), by, reason, wait)
 
     def erase(self, order_id: str, *, by: str, reason: str, wait: float = WAIT) -> CommandResult:
         """Remove the contents of an order that has ended, and keep the record that it was."""

@@ -15,7 +15,7 @@ from roundsman.definition.plan import Plan
 from roundsman.definition.plan_differences import PlanDifference, differences
 from roundsman.errors import InvalidMessage, Problem
 from roundsman.model.corrections import corrected
-from roundsman.model.events import OperatorEvent, Resubmit
+from roundsman.model.events import Move, OperatorEvent, Resubmit
 from roundsman.model.json import Json
 from roundsman.model.task import Task
 from roundsman.wire.newest_plan import NewestPlanAnswer, NewestPlanQuestion, read_answer
@@ -62,19 +62,19 @@ def newest_plan(stack: DeployedStack, workflow: str) -> NewestPlanAnswer:
     if found.plan is None:
         raise InspectorError(
             f"The deployed application has no workflow {workflow}: it was removed or renamed. "
-            "Resubmit without a new plan, or deploy the workflow again."
+            "Leave the order its own plan, or deploy the workflow again."
         )
     return found
 
 
 def under_newest_plan(event: OperatorEvent, plan: str) -> OperatorEvent:
     """Return the command with the hash of the plan under which the task is to continue."""
-    return replace(event, plan=plan) if isinstance(event, Resubmit) else event
+    return replace(event, plan=plan) if isinstance(event, Resubmit | Move) else event
 
 
 def named_plan(stack: DeployedStack, event: OperatorEvent) -> Plan | None:
     """Return the plan that a command names; None if it names none, or if that is not stored."""
-    if not isinstance(event, Resubmit) or event.plan is None:
+    if not isinstance(event, Resubmit | Move) or event.plan is None:
         return None
     return stack.plans.plan(event.plan)
 

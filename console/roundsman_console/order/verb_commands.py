@@ -1,4 +1,4 @@
-"""The verbs on orders as commands: resubmit, undo, cancel, resolve, extend and run.
+"""The verbs on orders as commands: resubmit, undo, cancel, resolve, extend, run and move.
 
 Each is for one order or, as a bulk run, for several.
 """
@@ -15,6 +15,7 @@ from roundsman_console.cli_errors import USAGE, ConsoleError, sentences
 from roundsman_console.order.verbs import (
     CancelVerb,
     ExtendVerb,
+    MoveVerb,
     OrderVerb,
     ResolveVerb,
     ResubmitVerb,
@@ -108,3 +109,4 @@ cancel_command = _command(CancelVerb)
 resolve_command = _command(ResolveVerb)
 extend_command = _command(ExtendVerb)
 run_command = _command(RunVerb)
+move_command = _command(MoveVerb)

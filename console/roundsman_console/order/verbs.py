@@ -1,4 +1,4 @@
-"""The verbs on orders: resubmit, undo, cancel, resolve, extend, run and erase."""
+"""The verbs on orders: resubmit, undo, cancel, resolve, extend, run, move and erase."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -393,6 +393,31 @@ class RunVerb(OrderVerb):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MoveVerb(OrderVerb):
+    """Let an open task go on under the newest plan of its workflow, as deployed.
+
+    Refused if a step that was sent, or has ended, would differ. A failed task goes on under a newer
+    plan with `resubmit --plan newest`.
+
+    Example: roundsman move ord-1001 --dry-run --reason "the retries are fixed"
+
+    Example: roundsman move --workflow order_fulfilment --reason "the retries are fixed"
+    """
+
+    name = "move"
+    title = "Move to the newest plan"
+    states = OPEN - {TaskState.UNDOING}
+    dry_run = "Send nothing; show what would change."
+
+    @property
+    def newest_plan(self) -> bool:
+        return True
+
+    def event(self, asked: CommandSource) -> OperatorEvent:
+        return events.Move(asked, plan="")  # the newest plan is asked for before it is sent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EraseVerb(OrderVerb):
     """Remove the contents of an order that has ended, and keep the record that it was.
 
@@ -427,6 +452,7 @@ OF_ONE_OR_MANY: Sequence[type[OrderVerb]] = (
     ResolveVerb,
     ExtendVerb,
     RunVerb,
+    MoveVerb,
 )
 """The verbs that a bulk run can do to many orders."""
 OF_ORDERS: Sequence[type[OrderVerb]] = (*OF_ONE_OR_MANY, EraseVerb)

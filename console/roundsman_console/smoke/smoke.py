@@ -2,7 +2,8 @@
 
 The order is an ordinary one, so a test that is not undone has the effects of an order. With `undo`,
 it is cancelled as soon as one of its steps has begun, and every effect is undone: the scheduler
-waits for the step that is under way first. An order that is Completed cannot be cancelled any more; `undo` takes it back.
+waits for the step that is under way first. An order that is Completed cannot be cancelled any more;
+`undo` takes it back.
 """
 
 from collections.abc import Callable, Mapping, Sequence

@@ -12,6 +12,7 @@ from roundsman.model.events import (
     Cancel,
     Erase,
     Extend,
+    Move,
     OperatorEvent,
     Reconcile,
     Resolve,
@@ -25,7 +26,7 @@ from roundsman.model.task import AfterUndo, StepRecord, Task
 from roundsman.wire.commands import Command
 from roundsman_testing.invariants.rules import Broken, Invariant
 
-KEEPS_ENDING = (Extend, RunNow, Reconcile, Erase)
+KEEPS_ENDING = (Extend, RunNow, Move, Reconcile, Erase)
 """The commands after which a task that is ending ends as before."""
 
 FAILED = frozenset({ProcessState.ERROR, ProcessState.UNDO_ERROR})
@@ -86,6 +87,8 @@ class Commands:
                 why = _not_extended(before, after, event)
             case RunNow():
                 why = _still_waits(before, after, now + self._apart)
+            case Move():
+                why = "" if after.plan == event.plan else "it has another plan"
             case Reconcile():
                 why = _not_reconciled(before, after, event, now - self._apart)
             case Erase():

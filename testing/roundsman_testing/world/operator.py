@@ -10,6 +10,7 @@ from roundsman.model.events import (
     CommandSource,
     Erase,
     Extend,
+    Move,
     OperatorEvent,
     Resolve,
     Resubmit,
@@ -124,6 +125,10 @@ class Operator:
     def run_now(self, order_id: str) -> None:
         """End the wait for the start of the task, or for the next attempt of its steps."""
         self.ask(order_id, RunNow(self.asked()))
+
+    def move(self, order_id: str) -> None:
+        """Let an open task go on under the version of its workflow that was deployed last."""
+        self.ask(order_id, Move(self.asked(), self._newest_plan(order_id, ())))
 
     def resolve(
         self,

@@ -34,6 +34,7 @@ from roundsman.model.events import (
     Event,
     Extend,
     Inspect,
+    Move,
     Outcome,
     Reconcile,
     Replied,
@@ -52,6 +53,7 @@ from tests.support.ended_wait_stories import ENDED_WAIT_STORIES
 from tests.support.erased_stories import ERASED_STORIES
 from tests.support.fan_out_stories import FAN_OUT_STORIES
 from tests.support.machine_world import REPLY_TO, T0, World, plan, reached, step
+from tests.support.move_stories import MOVE_STORIES
 from tests.support.operator_stories import extended, heard_late
 from tests.support.restored_stories import RESTORED_STORIES
 from tests.support.situations import RECORDS
@@ -254,6 +256,7 @@ STORIES: list[Callable[[], World]] = [
     *RESTORED_STORIES,
     *ERASED_STORIES,
     *ENDED_WAIT_STORIES,
+    *MOVE_STORIES,
 ]
 
 
@@ -332,6 +335,7 @@ def events(world: World) -> dict[TaskEvent, Event]:
         TaskEvent.RESOLVE: Resolve(world.asked(), "a", did=True),
         TaskEvent.EXTEND: Extend(world.asked(), 60),
         TaskEvent.RUN_NOW: RunNow(world.asked()),
+        TaskEvent.MOVE: Move(world.asked(), "0" * 64),
         TaskEvent.RECONCILE: Reconcile(world.asked(), T0),
         TaskEvent.ERASE: Erase(world.asked()),
     }

@@ -14,6 +14,7 @@ from roundsman.model.events import (
     CommandSource,
     Erase,
     Extend,
+    Move,
     OperatorEvent,
     Reconcile,
     Resolve,
@@ -60,6 +61,7 @@ operator_events: st.SearchStrategy[OperatorEvent] = st.one_of(
     st.builds(Resolve, asked, texts, did=st.just(value=False)),
     st.builds(Extend, asked, st.integers(1, LONGEST_EXTENSION), st.none() | texts),
     st.builds(RunNow, asked),
+    st.builds(Move, asked, st.text("0123456789abcdef", min_size=64, max_size=64)),
     st.builds(Reconcile, asked, st.integers(0, 2**50)),
     st.builds(Erase, asked),
 )
@@ -112,6 +114,7 @@ WIRE: list[tuple[OperatorEvent, str, dict[str, Json]]] = [
     (Resolve(ASKED, "a", did=False), "resolve", {"step": "a", "outcome": "did-not"}),
     (Extend(ASKED, 60, "a"), "extend", {"step": "a", "seconds": 60}),
     (RunNow(ASKED), "run", {}),
+    (Move(ASKED, "0a" * 32), "move", {"plan": "0a" * 32}),
     (Reconcile(ASKED, 1_800_000_000_000), "reconcile", {"restoredTo": 1_800_000_000_000}),
     (Erase(ASKED), "erase", {}),
 ]
@@ -168,9 +171,14 @@ def test_what_may_be_left_out_has_its_meaning(found: dict[str, Json], event: Ope
     assert read_command(json.dumps(found)).event == event
 
 
+def test_a_move_names_a_plan() -> None:
+    assert problems_of(message("move")) == {"plan"}
+    assert problems_of(message("move", plan="newest")) == {"plan"}
+
+
 @pytest.mark.parametrize("kind", sorted(COMMAND_KINDS.values()))
 def test_whoever_asks_says_who_they_are_and_numbers_the_command(kind: str) -> None:
-    found = message(kind, step="a", outcome="did", seconds=1, restoredTo=1)
+    found = message(kind, step="a", outcome="did", seconds=1, restoredTo=1, plan="0a" * 32)
     assert problems_of(found) == set()
     for name in ("commandId", "by"):
         missing = {key: value for key, value in found.items() if key != name}

@@ -17,6 +17,7 @@ from roundsman.model.events import (
     Cancel,
     Extend,
     HistoryRow,
+    Move,
     OperatorEvent,
     Resolve,
     Resubmit,
@@ -43,13 +44,14 @@ KNOWN_BY_ITSELF = (
     "a step can be marked as done for one order at a time only: each has its own result"
 )
 
-FOR_ANY_VERSION = (Cancel, UndoAsked, Extend, RunNow)
+FOR_ANY_VERSION = (Cancel, UndoAsked, Extend, RunNow, Move)
 """The commands that the scheduler decides afresh, on the task as it then is."""
 
 ENDS_AS: Mapping[type[OperatorEvent], OrderResult] = {
     Cancel: OrderResult.CANCELLED,
     UndoAsked: OrderResult.UNDONE,
     Extend: OrderResult.TAKEN,
+    Move: OrderResult.TAKEN,
 }
 """The result of a task that got this command and was not Archived after it."""
 
@@ -186,7 +188,7 @@ def refusals(run: Run, history: Sequence[HistoryRow], *, since: int = 0) -> list
 
 def result_of(run: Run, sent: InFlightOrder, task: Task) -> OrderResult | None:
     """Return the result of a task after the command; None while the task is under way."""
-    if isinstance(run.event, Extend):
+    if isinstance(run.event, Extend | Move):
         return OrderResult.TAKEN
     match task.state:
         case TaskState.COMPLETED:

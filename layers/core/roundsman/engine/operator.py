@@ -14,7 +14,13 @@ from roundsman.engine.corrections import affects, correct
 from roundsman.engine.decision import SKEW, DecisionBuilder, DecisionContext
 from roundsman.engine.effects import left_to_undo, may_have_taken_effect
 from roundsman.engine.on_failure import past_no_return
-from roundsman.engine.plan_change import SHOWN, comes_after_others, fit_times, move_to_plan
+from roundsman.engine.plan_change import (
+    SHOWN,
+    comes_after_others,
+    fit_times,
+    move_to_plan,
+    sent_with_other_results,
+)
 from roundsman.engine.restored import reconcile
 from roundsman.engine.steps import too_large
 from roundsman.engine.transitions import StepEvent
@@ -25,6 +31,7 @@ from roundsman.model.events import (
     ChangeAsked,
     CommandSource,
     Extend,
+    Move,
     Reconcile,
     Resolve,
     Resubmit,
@@ -46,7 +53,7 @@ NEW_KEY_FOLLOWS = "after its undo, the step begins under a new key"
 def operate(context: DecisionContext, event: ChangeAsked) -> DecisionContext:
     """Execute the command. Raises Refused, and nothing is stored then.
 
-    Returns the context in which the decision goes on: a resubmission may change the task's plan.
+    Returns the context in which the decision goes on: Resubmit and Move may change the task's plan.
     """
     decision, asked = context.decision, event.asked
     check_seen_version(decision, asked)
@@ -69,6 +76,8 @@ def operate(context: DecisionContext, event: ChangeAsked) -> DecisionContext:
             _extend(context, event)
         case RunNow():
             _run_now(context)
+        case Move():
+            context = _move(context, event)
         case Reconcile():
             reconcile(context, event)
     remember(decision, asked)
@@ -465,6 +474,24 @@ def _run_now(context: DecisionContext) -> None:
         record = context.decision.step(step.name)
         if record.process_state is ProcessState.PENDING and record.not_before is not None:
             context.decision.requeue(step.name, StepEvent.RETRY_DUE)
+
+
+def _move(context: DecisionContext, event: Move) -> DecisionContext:
+    """Let the task go on under another plan. Returns the context under that plan.
+
+    Raises Refused if a step that was sent, or has ended, would differ under it.
+    """
+    if context.decision.ending is not None:
+        raise Refused("the task is ending: nothing of it begins any more")
+    if event.plan == context.decision.task.plan:
+        raise Refused("the task has this plan already")
+    moved = move_to_plan(context, event.plan, anew=False)
+    if reasons := list(sent_with_other_results(context, moved)):
+        raise Refused(
+            f"it cannot continue under the plan {event.plan[:SHOWN]}: {'; '.join(reasons)}"
+        )
+    fit_times(moved)
+    return moved
 
 
 def _in_state(context: DecisionContext, state: ProcessState) -> list[StepPlan]:

@@ -1,10 +1,10 @@
-"""Lets a task that an operator resubmits continue under another plan of its workflow.
+"""Lets a task continue under another plan of its workflow: one that is resubmitted, or is open.
 
 A step of which something is known to have happened, or may have happened, keeps its meaning: its
 key, its agent, its list of items and its undo must be the same in both plans. A finished step may
 come only after finished steps. All other steps are taken from the new plan as they are. A step that
 was sent and is not finished goes on under a new key if other steps come before it, because its
-requests contain their results.
+requests contain their results. An open task is refused then: its attempt may be under way.
 """
 
 from collections.abc import Iterator
@@ -63,6 +63,21 @@ def move_to_plan(context: DecisionContext, plan_hash: str, *, anew: bool) -> Dec
 def comes_after_others(old: Plan, new: Plan, name: str) -> bool:
     """Whether the step comes after other steps in the new plan, whose results its requests have."""
     return {*map(step_of, old.before(name))} != {*map(step_of, new.before(name))}
+
+
+def sent_with_other_results(before: DecisionContext, after: DecisionContext) -> Iterator[str]:
+    """Why the next requests of steps that were sent would differ from those before, in words.
+
+    `before` and `after` are the contexts under the two plans. A request has the results of the
+    steps that come before its step.
+    """
+    old, new = before.plan, after.plan
+    for name, record in after.decision.steps.items():
+        known = name in old.steps and name in new.steps
+        sent = record.started_at is not None or record.tried
+        over = record.process_state in DONE
+        if known and sent and not over and comes_after_others(old, new, name):
+            yield f"{name} was sent to its agent, but in that plan it comes after other steps"
 
 
 def fit_times(context: DecisionContext) -> None:

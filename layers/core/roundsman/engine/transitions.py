@@ -212,6 +212,7 @@ class TaskEvent(StrEnum):
     RESOLVE = "Resolve"
     EXTEND = "Extend"
     RUN_NOW = "RunNow"
+    MOVE = "Move"
     RECONCILE = "Reconcile"
     ERASE = "Erase"
 
@@ -337,6 +338,18 @@ TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
         )
         for state in T
         if state not in (T.SCHEDULED, T.RETRY)
+    },
+    # Completed: the other plan does not have the steps that were left.
+    (T.SCHEDULED, TaskEvent.MOVE): _to(),
+    (T.PENDING, TaskEvent.MOVE): _to(T.COMPLETED),
+    (T.ACTIVE, TaskEvent.MOVE): _to(),
+    (T.RETRY, TaskEvent.MOVE): _to(T.PENDING, T.COMPLETED),
+    (T.UNDOING, TaskEvent.MOVE): Refusal("the task is being undone, as its own plan says"),
+    **{
+        (state, TaskEvent.MOVE): Refusal(
+            f"{why}: a failed task goes on under another plan when it is resubmitted"
+        )
+        for state, why in _OVER.items()
     },
     (T.SCHEDULED, TaskEvent.RECONCILE): _to(T.PENDING),
     (T.PENDING, TaskEvent.RECONCILE): _to(),

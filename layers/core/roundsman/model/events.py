@@ -199,6 +199,15 @@ class RunNow:
 
 
 @dataclass(frozen=True, slots=True)
+class Move:
+    """Let an open task go on under another plan of its workflow."""
+
+    asked: CommandSource
+    plan: str
+    """The hash of the plan."""
+
+
+@dataclass(frozen=True, slots=True)
 class Reconcile:
     """The task's record was restored as it was at an earlier instant: send again what it owes."""
 
@@ -214,11 +223,13 @@ class Erase:
     asked: CommandSource
 
 
-ChangeAsked: TypeAlias = Resubmit | UndoAsked | Cancel | Resolve | Extend | RunNow | Reconcile
+ChangeAsked: TypeAlias = (
+    Resubmit | UndoAsked | Cancel | Resolve | Extend | RunNow | Move | Reconcile
+)
 """A command that changes how its task goes on."""
 OperatorEvent: TypeAlias = ChangeAsked | Erase
 CommandKind: TypeAlias = Literal[
-    "resubmit", "undo", "cancel", "resolve", "extend", "run", "reconcile", "erase"
+    "resubmit", "undo", "cancel", "resolve", "extend", "run", "move", "reconcile", "erase"
 ]
 COMMAND_KINDS: Mapping[type[OperatorEvent], CommandKind] = {
     Resubmit: "resubmit",
@@ -227,6 +238,7 @@ COMMAND_KINDS: Mapping[type[OperatorEvent], CommandKind] = {
     Resolve: "resolve",
     Extend: "extend",
     RunNow: "run",
+    Move: "move",
     Reconcile: "reconcile",
     Erase: "erase",
 }

@@ -33,6 +33,7 @@ from roundsman.model.events import (
     Event,
     Inspect,
     InspectAt,
+    Move,
     Outcome,
     Replied,
     Resubmit,
@@ -348,7 +349,7 @@ class Scheduler:
 
     def _next_plan(self, event: Event) -> Plan | None:
         """The plan that a Resubmit names; None if it names none, or if that plan is not stored."""
-        if not isinstance(event, Resubmit) or event.plan is None:
+        if not isinstance(event, Resubmit | Move) or event.plan is None:
             return None
         return self._plans.plan(event.plan)
 

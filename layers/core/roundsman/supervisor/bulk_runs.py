@@ -59,7 +59,7 @@ from roundsman.model.bulk_run import (
     were_sent,
     with_result,
 )
-from roundsman.model.events import Resubmit
+from roundsman.model.events import Move, Resubmit
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.json import Json
 from roundsman.model.record_limits import cut
@@ -304,8 +304,9 @@ class _Visit:
             task = self._ports.tasks.load(planned.order, now)
             if task is not None:
                 plan = self._ports.plans.plan(task.plan)
+                if isinstance(event, Resubmit | Move) and event.plan is not None:
+                    next_plan = self._ports.plans.plan(event.plan)
                 if isinstance(event, Resubmit):
-                    next_plan = None if event.plan is None else self._ports.plans.plan(event.plan)
                     order = self._content(event, planned)
             return task, judged(run, planned, plan, task, now, next_plan, order=order)
         except (SchemaTooNew, UnreadableRecord) as problem:

@@ -16,6 +16,7 @@ from roundsman.model.events import (
     CommandSource,
     Erase,
     Extend,
+    Move,
     OperatorEvent,
     Reconcile,
     Resolve,
@@ -124,6 +125,11 @@ def _read_plan_hash(fields: Fields, name: str) -> str | None:
     return text
 
 
+def _read_hash(fields: Fields, name: str) -> str:
+    fields.text(name)  # it is required
+    return _read_plan_hash(fields, name) or ""
+
+
 def _read_input(fields: Fields, name: str) -> Correction:
     try:
         return read_changes(fields.optional(name) or [])
@@ -182,6 +188,7 @@ EVENTS: "Mapping[str, MessageTable[OperatorEvent]]" = {
         Field("step", "step", OPTIONAL_TEXT, None, always=True),
     ),
     "run": FieldTable(RunNow),
+    "move": FieldTable(Move, Field("plan", "plan", Kind("64 hexadecimal digits", _read_hash))),
     "reconcile": FieldTable(Reconcile, Field("restoredTo", "restored_to", NUMBER)),
     "erase": FieldTable(Erase),
 }

@@ -1,0 +1,54 @@
+"""Stories of an open task that goes on under another plan."""
+
+from collections.abc import Callable
+
+from roundsman.engine.new_task import ProcessingOptions
+from roundsman.model.instants import SECOND
+from tests.support.machine_world import T0, World, plan, step
+
+A = step("a")
+LATER = step("later", "a", agent="slow")
+
+
+def parked() -> World:
+    """A task whose last step waits for an agent on hold, and was never sent."""
+    world = World(plan(A, LATER))
+    world.hold("slow", 600)
+    world.start()
+    world.succeeds("a")
+    return world
+
+
+def ready() -> World:
+    """The same, but the hold is over, and nobody has claimed the step yet."""
+    world = parked()
+    world.release("slow")
+    world.wait(60).inspect()
+    return world
+
+
+def under_way() -> World:
+    """A task whose first step is at its agent."""
+    world = World(plan(A, LATER))
+    world.start()
+    return world
+
+
+def scheduled() -> World:
+    """A task that has not started."""
+    return World(plan(A, LATER), ProcessingOptions(start_at=T0 + 600 * SECOND))
+
+
+def moved(world: World, *, without: bool) -> World:
+    """The task under a plan without the last step, or with another agent for it."""
+    world.move(plan(A) if without else plan(A, step("later", "a", agent="other")))
+    return world
+
+
+MOVE_STORIES: list[Callable[[], World]] = [
+    lambda: moved(parked(), without=True),
+    lambda: moved(parked(), without=False),
+    lambda: moved(ready(), without=True),
+    lambda: moved(under_way(), without=True),
+    lambda: moved(scheduled(), without=True),
+]

@@ -1,0 +1,138 @@
+"""An open task goes on under a newer plan, unless what was sent or has ended would differ."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from roundsman.definition.workflow import Archive, Compensation, Retry
+from roundsman.engine.new_task import ProcessingOptions
+from roundsman.errors import Refused
+from roundsman.model.instants import SECOND
+from roundsman.model.states import ProcessState, TaskState
+from tests.support.machine_world import T0, World, plan, requests_in, step
+from tests.support.move_stories import parked
+
+A = step("a")
+B = step("b", "a")
+C = step("c", "b")
+LONGER = Retry(max_attempts=9)
+
+
+def at_its_second_step() -> World:
+    world = World(plan(A, B, C))
+    world.start()
+    world.succeeds("a")
+    assert world.state("b") is ProcessState.PROCESSING
+    return world
+
+
+def refused(world: World, under: object) -> str:
+    before = world.task
+    with pytest.raises(Refused) as problem:
+        world.move(under)  # type: ignore[arg-type]  # a plan
+    assert world.task is before
+    return str(problem.value).partition(": ")[2]
+
+
+def test_the_attempt_under_way_goes_on_and_what_follows_is_of_the_new_plan() -> None:
+    world = at_its_second_step()
+    lock = world.lock("b")
+    newer = plan(A, replace(B, retry=LONGER), replace(C, agent="other"), step("d", "c"))
+    decision = world.move(newer)
+    assert requests_in(decision) == []
+    assert (world.lock("b"), world.task.plan) == (lock, newer.hash)
+    assert requests_in(world.succeeds("b")) == ["c"]
+    world.succeeds("c")
+    world.succeeds("d")
+    assert world.task_state() is TaskState.COMPLETED
+
+
+def test_the_task_has_as_much_more_time_as_the_new_plan_has() -> None:
+    world = at_its_second_step()
+    by = world.task.complete_by
+    world.move(plan(A, B, C, complete_within=timedelta(hours=3)))
+    assert world.task.complete_by == by + 2 * 3600 * SECOND
+
+
+def test_a_step_that_was_not_sent_may_be_another_or_gone() -> None:
+    world = at_its_second_step()
+    world.move(plan(A, B, step("z", "b", compensation=Compensation())))
+    assert requests_in(world.succeeds("b")) == ["z"]
+
+
+def test_a_step_that_waits_is_retried_as_the_new_plan_says() -> None:
+    world = World(plan(replace(A, retry=Retry(max_attempts=2))))
+    world.start()
+    world.fails("a", retry_after=60 * SECOND)
+    world.move(plan(replace(A, retry=LONGER)))
+    world.wait(61).start()
+    world.fails("a", retry_after=60 * SECOND)
+    assert world.task_state() is TaskState.RETRY
+
+
+def test_a_step_that_waits_and_is_gone_or_has_to_wait_for_others_waits_no_more() -> None:
+    world = World(plan(A, step("x")))
+    world.start()
+    world.succeeds("a")
+    world.fails("x", retry_after=60 * SECOND)
+    assert refused(world, plan(A)) == "x was sent to its agent, and that plan does not have it"
+    new = step("new")
+    assert refused(world, plan(A, new, step("x", "new"))) == (
+        "x was sent to its agent, but in that plan it comes after other steps"
+    )
+
+
+@pytest.mark.parametrize(
+    ("newer", "why"),
+    [
+        (plan(replace(A, agent="other"), B, C), "a is done, but in that plan its first agent is"),
+        (plan(step("b"), C), "a is done, and that plan does not have it"),
+        (plan(A, step("c", "a")), "b was sent to its agent, and that plan does not have it"),
+        (plan(A, replace(B, reads=("total",)), C), "b was sent to its agent, but in that plan"),
+        (
+            plan(A, step("new"), replace(B, after=("a", "new")), C),
+            "b was sent to its agent, but in that plan it comes after other steps",
+        ),
+    ],
+)
+def test_a_step_that_was_sent_or_has_ended_must_be_the_same(newer: object, why: str) -> None:
+    assert refused(at_its_second_step(), newer).startswith(why)
+
+
+def test_a_task_that_has_nothing_left_to_do_is_completed() -> None:
+    world = parked()
+    assert world.task_state() is TaskState.RETRY
+    world.move(plan(A))
+    assert world.task_state() is TaskState.COMPLETED
+
+
+def test_a_task_that_waits_for_its_start_begins_under_the_new_plan() -> None:
+    world = World(plan(A), ProcessingOptions(start_at=T0 + 600 * SECOND))
+    newer = plan(step("first"), step("second", "first"))
+    world.move(newer)
+    assert world.task_state() is TaskState.SCHEDULED
+    assert requests_in(world.wait(600).start()) == ["first"]
+
+
+def test_the_same_plan_an_ending_task_and_an_ended_one_are_refused() -> None:
+    world = at_its_second_step()
+    with pytest.raises(Refused, match="has this plan already"):
+        world.move(plan(A, B, C))
+    newer = plan(A, B, C, retain_for=timedelta(days=1))
+    ending = World(plan(A, step("x"), on_failure=Archive()))
+    ending.start()
+    ending.is_refused("a")
+    with pytest.raises(Refused, match="the task is ending"):
+        ending.move(newer)
+    ending.succeeds("x")
+    with pytest.raises(Refused, match="goes on under another plan when it is resubmitted"):
+        ending.move(newer)
+
+
+def test_the_history_names_both_plans() -> None:
+    world = at_its_second_step()
+    newer = plan(A, B, C, retain_for=timedelta(days=1))
+    row = world.move(newer).history[-1]
+    assert row.kind == "move"
+    assert newer.hash[:12] in row.reason
