@@ -378,3 +378,67 @@ def test_an_agent_with_a_probe_and_nothing_else_says_that_a_function_is_missing(
     answer = reply(agent, clock)
     assert answer.error is not None
     assert answer.error.type == "NoHandler"
+
+
+# --- Verified undo -----------------------------------------------------------------------------
+
+VERIFIED = replace(charge_card, compensation=Compensation(verify=True))
+KNOWN_UNDO = replace(UNDO, outcome_unknown=False)
+
+
+def verified(payment: Payment, asked: AgentRequest = KNOWN_UNDO) -> Reply:
+    agent = Agent("payment")
+    agent.performs(VERIFIED)(payment.bound("perform"))
+    agent.compensates(VERIFIED)(payment.bound("undo"))
+    agent.probes(VERIFIED)(payment.bound("probe"))
+    return reply(agent, payment.clock, asked, report=lambda _: None, guard=UNGUARDED)
+
+
+def test_a_verified_undo_is_done_when_the_probe_says_that_nothing_stands(clock: Clock) -> None:
+    payment = Payment(clock, NO)
+    assert verified(payment).outcome is Outcome.SUCCEEDED
+    assert payment.order == ["undo", "probe"]
+
+
+def test_an_undo_after_which_the_effect_stands_has_failed_with_that_reason(clock: Clock) -> None:
+    payment = Payment(clock, YES)
+    answer = verified(payment)
+    assert answer.outcome is Outcome.TRANSIENT
+    assert answer.error is not None
+    assert answer.error.type == "StillStands"
+    assert "the probe of charge_card does not say that nothing stands" in answer.error.message
+    assert payment.order == ["undo", "probe"] * 3, "the undo is tried again under its key"
+
+
+def test_an_effect_that_is_gone_a_moment_later_is_undone(clock: Clock) -> None:
+    payment = Payment(clock, [YES, NO])
+    assert verified(payment).outcome is Outcome.SUCCEEDED
+    assert payment.order == ["undo", "probe"] * 2
+
+
+@pytest.mark.parametrize("end", [TransientError("503"), PermanentError("Http405"), "yes"])
+def test_while_the_probe_cannot_say_the_undo_is_not_done(clock: Clock, end: object) -> None:
+    payment = Payment(clock, end)
+    assert verified(payment).outcome is Outcome.TRANSIENT
+    assert payment.order[:2] == ["undo", "probe"]
+
+
+def test_a_perform_is_not_verified_and_neither_is_an_undo_without_it(clock: Clock) -> None:
+    payment = Payment(clock, YES)
+    assert verified(payment, request(outcome_unknown=False)).outcome is Outcome.SUCCEEDED
+    assert payment.says(KNOWN_UNDO).outcome is Outcome.SUCCEEDED
+    assert payment.order == ["perform", "undo"]
+
+
+def test_an_unknown_outcome_is_probed_before_and_after(clock: Clock) -> None:
+    payment = Payment(clock, [YES, NO])
+    assert verified(payment, UNDO).outcome is Outcome.SUCCEEDED
+    assert payment.order == ["probe", "undo", "probe"]
+
+
+def test_a_compensation_that_is_verified_needs_a_probe() -> None:
+    agent = Agent("payment")
+    agent.performs(VERIFIED)(returning(None))
+    agent.compensates(VERIFIED)(returning(None))
+    with pytest.raises(DefinitionError, match="is verified, but no probe"):
+        agent.check_functions()

@@ -194,10 +194,10 @@ class Agent:
     def missing_functions(self, workflows: Iterable[Workflow] = ()) -> list[str]:
         """Return one sentence for each function that this agent lacks; empty if there is none.
 
-        A step of the agent needs a function that performs it, and one that undoes it if it has a
-        compensation. Checked are the steps of `workflows`, of the workflows that the agent was
-        created with, and the steps that are bound. A function of a step that no workflow has is
-        not a problem: orders under an older plan may need it.
+        A step of the agent needs a function that performs it, one that undoes it if it has a
+        compensation, and a probe if the undo is verified. Checked are the steps of `workflows`, of
+        the workflows that the agent was created with, and the steps that are bound. A function of a
+        step that no workflow has is not a problem: orders under an older plan may need it.
         """
         given = {workflow.name: workflow for workflow in workflows}
         every = [*given.values(), *(w for n, w in self._workflows.items() if n not in given)]
@@ -216,6 +216,13 @@ class Agent:
                     f"@{self.name}.compensates(...), or remove the compensation"
                 )
                 found.setdefault((step.name, "undo"), sentence)
+            verifies = step.compensation is not None and step.compensation.verify
+            if verifies and (step.name, "probe") not in self._functions:
+                sentence = (
+                    f"{where} has a compensation that is verified, but no probe; add one with "
+                    f"@{self.name}.probes(...), or remove verify=True"
+                )
+                found.setdefault((step.name, "probe"), sentence)
         return list(found.values())
 
     def check_functions(self, workflows: Iterable[Workflow] = ()) -> None:
@@ -389,6 +396,7 @@ class Agent:
             note=note,
             probe=self._functions.get((name, "probe")),
             fences_late_performs=compensation is not None and compensation.fences_late_performs,
+            verifies_undo=compensation is not None and compensation.verify,
             reminds=(name, REMIND) in self._functions,
         ).make()
         over = means.clock() >= ends_at

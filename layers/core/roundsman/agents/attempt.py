@@ -58,6 +58,10 @@ class TurnCameTooLate(NotCalled):
     """The guard allowed the call after `ends_at`, so the service was not called."""
 
 
+class StillStands(TransientError):
+    """The undo has returned, and the probe does not say that its effect is gone."""
+
+
 @dataclass(kw_only=True)
 class Attempt:
     """One attempt. Call `make` once."""
@@ -78,6 +82,8 @@ class Attempt:
     """Finds out whether the step's perform took effect; None if the author bound no probe."""
     fences_late_performs: bool = False
     """As in the step's Compensation."""
+    verifies_undo: bool = False
+    """After an undo, the probe must say that nothing stands (`Compensation.verify`)."""
     reminds: bool = False
     """Whether the author bound a reminder function."""
     _tries: int = field(default=0, init=False)
@@ -121,12 +127,31 @@ class Attempt:
             if result is not None:
                 return result
         try:
-            return self._returned(self._call(self.function))
+            ended = self._returned(self._call(self.function))
+            self._verify(ended)
+            return ended
         except (Busy, CallHeld):
             raise  # the service did nothing, or was not called
         except Exception:
             self._may_have_happened()
             raise
+
+    def _verify(self, ended: AttemptResult) -> None:
+        """Ask the probe after an undo, if the compensation is verified.
+
+        Raises StillStands, or what the probe raises; both are transient failures of the undo.
+        """
+        undone = self.request.operation == "undo" and ended.error is None
+        if not undone or not self.verifies_undo or self.probe is None:
+            return
+        self._probing = True
+        answer = self._call(self.probe)
+        self._probing = False
+        if not isinstance(answer, DidNotHappen):
+            raise StillStands(
+                f"the undo returned, but the probe of {self.request.step} does not "
+                "say that nothing stands"
+            )
 
     def _returned(self, value: object) -> AttemptResult:
         if not isinstance(value, Callback):

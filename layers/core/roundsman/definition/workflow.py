@@ -139,8 +139,13 @@ class Compensation:
     """A promise: after the remote service has undone an idempotency key, it refuses every later
     perform with that key forever. Without this promise, an undo waits until no request to perform
     the step can arrive any more."""
+    verify: bool = False
+    """After each undo, the step's probe is asked in the same attempt. If it says that the effect
+    still stands, or cannot say, the attempt of the undo has failed. The agent must have a probe
+    of the step."""
 
     def __post_init__(self) -> None:
+        check_type("Compensation: verify", self.verify, bool)
         if self.complete_within is not None:
             check_attempt_time("Compensation: complete_within", self.complete_within)
         check_type("Compensation: retry", self.retry, Retry)
