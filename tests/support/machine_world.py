@@ -62,6 +62,7 @@ class StepOptions(TypedDict, total=False):
     for_each: str | None
     tolerate: float
     reads: tuple[str, ...] | None
+    next_agent_on: tuple[str, ...]
 
 
 def step(name: str, *after: Step | str, **options: Unpack[StepOptions]) -> Step:

@@ -4,7 +4,10 @@ import pytest
 
 from roundsman.definition.workflow import Archive, Retry, Strategy, Undo
 from roundsman.engine.requests import agent_of, request_for
+from roundsman.errors import DefinitionError
+from roundsman.model.events import Outcome
 from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import AfterUndo, StepError
 from tests.support.coping_stories import FENCED, TWO
 from tests.support.machine_world import World, plan, requests_in, step
 
@@ -48,3 +51,49 @@ def test_the_undo_at_an_agent_before_is_not_given_what_the_later_one_answered() 
     asked = request_for(world.plan, world.task, "a", None, world.now)
     assert (at(world), asked.outcome_unknown) == ("first", True)
     assert asked.results == {}
+
+
+def full_at_the_first(error: str = "Full") -> World:
+    a = step("a", agents=TWO, compensation=FENCED, next_agent_on=("Full",))
+    world = World(plan(a, on_failure=Undo()))
+    world.start()
+    return full(world, error)
+
+
+def full(world: World, error: str = "Full") -> World:
+    world.reply("a", Outcome.PERMANENT, error=StepError(error, "no place is left"))
+    return world
+
+
+def test_a_refusal_that_is_named_lets_the_step_go_on_at_its_next_agent() -> None:
+    world = full_at_the_first()
+    assert world.record("a").after_undo is AfterUndo.NEXT_AGENT
+    undone_first = (at(world), world.state("a"))
+    assert undone_first == ("first", ProcessState.UNDOING)
+    assert requests_in(world.succeeds("a")) == ["a"]
+    assert at(world) == "second"
+    world.succeeds("a")
+    assert world.task_state() is TaskState.COMPLETED
+
+
+def test_a_refusal_of_another_type_fails_the_step() -> None:
+    world = full_at_the_first("CardDeclined")
+    assert world.task.ending is not None
+
+
+def test_such_a_refusal_at_the_last_agent_fails_the_step() -> None:
+    world = full_at_the_first()
+    world.start()
+    world.succeeds("a")
+    full(world)
+    assert world.task.ending is not None
+    assert world.task.ending.step == "a"
+
+
+def test_the_refusals_are_checked_as_they_are_defined() -> None:
+    with pytest.raises(DefinitionError, match="next_agent_on needs several agents, and a comp"):
+        step("a", agents=TWO, next_agent_on=("Full",))
+    with pytest.raises(DefinitionError, match="next_agent_on needs several agents, and a comp"):
+        step("a", compensation=FENCED, next_agent_on=("Full",))
+    with pytest.raises(DefinitionError, match="'' would never match"):
+        step("a", agents=TWO, compensation=FENCED, next_agent_on=("",))

@@ -112,6 +112,8 @@ class StepPlan:
     for_each: str | None = None
     tolerate: float = 0
     """A number of items if it is at least 1, else a share of them."""
+    next_agent_on: tuple[str, ...] = ()
+    """Error types of refusals after which the step goes on at its next agent."""
     reads: tuple[str, ...] | None = None
     """The fields of the input that the step's requests contain; None for all of them."""
     result_masked: bool = False
@@ -348,6 +350,9 @@ def _step(step: Step, workflow: Workflow) -> dict[str, Json]:
     }
     if len(step.agent_names()) > 1:
         found["agents"] = list(step.agent_names())
+    if step.next_agent_on:
+        # Older code ignores it, and the step has failed after such a refusal.
+        found["nextAgentOn"] = sorted(set(step.next_agent_on))
     if step.heartbeat_within is not None:
         found["heartbeatWithin"] = milliseconds(step.heartbeat_within)
     if step.for_each is not None:
@@ -458,6 +463,7 @@ def _read_step(document: dict[str, Json]) -> StepPlan:
         heartbeat_within=None if heartbeat is None else _as(int, heartbeat),
         for_each=None if for_each is None else _as(str, for_each),
         tolerate=tolerate if isinstance(tolerate, float) else _as(int, tolerate),
+        next_agent_on=tuple(_as(str, one) for one in _as(list, document.get("nextAgentOn", []))),
         reads=None if reads is None else tuple(_as(str, name) for name in _as(list, reads)),
         result_masked=_as(bool, document.get("resultMasked", False)),
     )

@@ -91,6 +91,7 @@ def step_fields(step: StepPlan) -> dict[str, str]:
         "heartbeat_within": "none" if heartbeat is None else _seconds(heartbeat),
         "for_each": step.for_each or "none",
         "tolerate": f"{step.tolerate:g}",
+        "next_agent_on": ", ".join(step.next_agent_on) or "none",
         "reads": "all" if step.reads is None else ", ".join(step.reads) or "none",
         "result_masked": "yes" if step.result_masked else "no",
     }

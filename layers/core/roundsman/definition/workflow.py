@@ -119,13 +119,17 @@ class Retry:
         check_duration("Retry: max_delay", self.max_delay)
         if self.first_delay > self.max_delay:
             raise DefinitionError("Retry: first_delay is longer than max_delay; raise max_delay")
-        check_tuple("Retry: not_on", self.not_on, (str,), 'error types, such as ("CardDeclined",)')
-        for error_type in self.not_on:
-            if not 0 < len(error_type.encode()) <= LONGEST_ERROR_TYPE:
-                raise DefinitionError(
-                    f"Retry: not_on: {error_type!r} would never match; an error's type has "
-                    f"1 to {LONGEST_ERROR_TYPE} bytes"
-                )
+        _check_error_types("Retry: not_on", self.not_on)
+
+
+def _check_error_types(where: str, types: tuple[str, ...]) -> None:
+    check_tuple(where, types, (str,), 'error types, such as ("CardDeclined",)')
+    for error_type in types:
+        if not 0 < len(error_type.encode()) <= LONGEST_ERROR_TYPE:
+            raise DefinitionError(
+                f"{where}: {error_type!r} would never match; an error's type has 1 to "
+                f"{LONGEST_ERROR_TYPE} bytes"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,6 +193,9 @@ class Step:
     tolerate: float = 0
     """How many of the items may fail: an int of 1 or more is their number, a float from 0 to below
     1 is their share, rounded down. Needs `for_each`."""
+    next_agent_on: tuple[str, ...] = ()
+    """Error types of refusals, such as `Full`, after which the step goes on at its next agent, as
+    if no attempt were left. Needs several agents and a compensation."""
     reads: tuple[str, ...] | None = None
     """The fields of the input that the step's agent gets, beside `orderId`; None: all of them. A
     correction of any other field does not affect the step."""
@@ -234,6 +241,12 @@ class Step:
             )
         if len(set(names)) < len(names):
             raise DefinitionError(f"{where}: an agent is named twice in agents; remove one")
+        _check_error_types(f"{where}: next_agent_on", self.next_agent_on)
+        if self.next_agent_on and (len(names) == 1 or self.compensation is None):
+            raise DefinitionError(
+                f"{where}: next_agent_on needs several agents, and a compensation: what may have "
+                "happened at one agent is undone before the next may act"
+            )
 
     def _check_heartbeat(self, where: str) -> None:
         if self.heartbeat_within is None:

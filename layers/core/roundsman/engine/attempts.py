@@ -152,6 +152,8 @@ def failed(context: DecisionContext, step: StepPlan, reply: Replied) -> None:
     effect = reply.effect if operation == PERFORM else None
     if reply.outcome is Outcome.PERMANENT or error.type in step.retry_of(operation).not_on:
         why = f"{what}: failed for good: {message}"
+        if error.type in step.next_agent_on and _begin_at_next_agent(context, step, error, why):
+            return
         give_up(context, step, StepEvent.REFUSED, error, why, effect=effect)
         return
     retry = step.retry_of(operation)
@@ -403,6 +405,26 @@ def _agent_after(context: DecisionContext, step: StepPlan) -> str | None:
     return next_agent(context, step) if performs and step.compensation else None
 
 
+def _begin_at_next_agent(
+    context: DecisionContext, step: StepPlan, error: StepError, tried: str
+) -> bool:
+    """Undo the step to begin it at its next agent. Returns False if there is none."""
+    agent = _agent_after(context, step)
+    if agent is None:
+        return False
+    record = context.decision.step(step.name)
+    context.decision.record("failed", step.name, record.failure_count + 1, tried)
+    begin_undo(
+        context,
+        step,
+        StepEvent.UNDONE_FIRST,
+        after_undo=AfterUndo.NEXT_AGENT,
+        error=error,
+        then=f"after its undo at {agent_now(step, record)}, the step begins at {agent}",
+    )
+    return True
+
+
 def _exhausted(
     context: DecisionContext,
     step: StepPlan,
@@ -416,23 +438,12 @@ def _exhausted(
     In this order: undo the step to begin it at another agent, wait as the plan allows, or give up.
     `effect` is what is proven of the step's effect.
     """
+    if _begin_at_next_agent(context, step, error, tried):
+        return
     record = context.decision.step(step.name)
     count = record.failure_count + 1
     wait = step.on_failure
     performs = record.process_state is ProcessState.PROCESSING and not context.decision.ending
-    agent = _agent_after(context, step)
-    if agent is not None:
-        here = agent_now(step, record)
-        context.decision.record("failed", step.name, count, tried)
-        begin_undo(
-            context,
-            step,
-            StepEvent.UNDONE_FIRST,
-            after_undo=AfterUndo.NEXT_AGENT,
-            error=error,
-            then=f"after its undo at {here}, the step begins at {agent}",
-        )
-        return
     waits = record.waits if step.retry.keep_trying_for else count - step.retry.max_attempts
     if performs and isinstance(wait, WaitPlan) and waits < wait.times:
         again = _try_again_after(context, wait.delay, step, StepEvent.WAITS_ON, error, patience)
