@@ -30,6 +30,8 @@ def test_each_verb_is_refused_at_once_where_the_state_does_not_allow_it(operator
     operator.world.submit(order("ord-1"))
     operator.world.run()
     for command in ALL_VERBS:
+        if command[0] == "undo":
+            continue  # a completed order can be taken back
         result = operator.asks(*command, "--json")
         assert result.exit_code == 1, command
         printed = document(result)

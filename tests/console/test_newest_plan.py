@@ -1,4 +1,4 @@
-"""`resubmit --plan newest`: an order that failed continues under the plan that is deployed."""
+"""`resubmit --plan newest` and `move`: an order continues under the plan that is deployed."""
 
 import json
 from collections.abc import Callable
@@ -10,7 +10,8 @@ import pytest
 
 from roundsman.definition.plan import plan_of
 from roundsman.definition.workflow import Retry, Workflow
-from tests.console.operators import Operator, document
+from tests.console.operators import Operator, document, in_retry
+from tests.console.schemas import assert_schema
 from tests.moto.orders import ALL_EFFECTS, order
 from workflows.registry import WORKFLOWS
 
@@ -267,3 +268,58 @@ def test_a_function_that_fails_is_a_sentence(
     result = failed.asks("resubmit", "ord-1", "--plan", "newest")
     assert result.exit_code == 1
     assert "failed, so its newest plan is not known. Read its log" in result.stderr
+
+
+# --- An open order -----------------------------------------------------------------------------
+
+
+def test_an_open_order_moves_to_the_plan_that_is_deployed(
+    operator: Operator, deploy: Deploy
+) -> None:
+    in_retry(operator)
+    deploy(FIXED)
+    old, new = plan_of(OLD).hash, plan_of(FIXED).hash
+    result = operator.asks("move", "ord-1")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines()[-2:] == [
+        f"Done: move by ops: routine; its plan changes from {old[:12]} to {new[:12]}.",
+        "ord-1 is Retry. Follow it with: roundsman show ord-1",
+    ]
+    operator.world.pass_time(660)
+    operator.world.run()
+    task = operator.world.task("ord-1")
+    assert (task.state, task.plan) == ("Completed", new)
+
+
+def test_what_a_move_would_change_is_shown_and_nothing_is_sent(
+    operator: Operator, deploy: Deploy
+) -> None:
+    in_retry(operator)
+    deploy(FIXED)
+    printed = document(operator.asks("move", "ord-1", "--dry-run", "--json"))
+    assert_schema("move", printed)
+    assert printed["sentence"] == "move of ord-1 is possible; nothing was sent."
+    assert operator.world.task("ord-1").plan == plan_of(OLD).hash
+
+
+def test_a_move_is_refused_if_a_step_that_was_sent_differs(
+    operator: Operator, deploy: Deploy
+) -> None:
+    in_retry(operator)
+    deploy(with_step("charge_card", reads=("lines",)))
+    result = operator.asks("move", "ord-1")
+    assert result.exit_code == 1
+    assert "charge_card was sent to its agent, but in that plan its list of fields" in result.stderr
+
+
+def test_a_bulk_run_shows_first_which_open_orders_it_would_move(
+    operator: Operator, deploy: Deploy
+) -> None:
+    in_retry(operator)
+    deploy(FIXED)
+    found = ("--workflow", "order_fulfilment", "--state", "Retry")
+    tried = document(operator.asks("move", *found, "--json"))
+    assert tried["eligible"] == {"orders": 1, "samples": ["ord-1"]}
+    deploy(with_step("charge_card", reads=("lines",)))
+    tried = document(operator.asks("move", *found, "--json"))
+    assert tried["eligible"] == {"orders": 0, "samples": []}

@@ -30,6 +30,9 @@ from roundsman_console.verbs.verb import Argument, FieldKind, Verb, once
 OneOrMany: TypeAlias = CommandDocument | DryRunDocument | BulkRunDocument
 """The result of a command for one order; for several, the dry run or the bulk run."""
 
+NOT_ASKED = "0" * 64
+"""Stands for the hash of the newest plan, which is asked for before a command is sent."""
+
 OPEN = frozenset(TaskState) - END_STATES
 FAILED = frozenset({TaskState.ARCHIVED, TaskState.UNDONE, TaskState.CANCELLED})
 
@@ -414,7 +417,7 @@ class MoveVerb(OrderVerb):
         return True
 
     def event(self, asked: CommandSource) -> OperatorEvent:
-        return events.Move(asked, plan="")  # the newest plan is asked for before it is sent
+        return events.Move(asked, NOT_ASKED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
