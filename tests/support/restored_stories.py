@@ -73,6 +73,18 @@ def undo_under_way() -> World:
     return world
 
 
+def undo_waits_for_what_may_have_been_performed() -> World:
+    """`a` is to be undone and to go on at its second agent, but `c` may have been performed."""
+    a = step("a", agents=("first", "second"), compensation=FENCED, retry=Retry(max_attempts=1))
+    world = World(plan(a, step("b"), step("c", "a", compensation=FENCED)))
+    world.start()
+    restored(world)
+    world.start()
+    world.fails("a")
+    world.succeeds("b")
+    return world
+
+
 RESTORED_STORIES: list[Callable[[], World]] = [
     lambda: restored(one_of_two_done()),
     lambda: restored(fails_beside_another()),
@@ -81,4 +93,5 @@ RESTORED_STORIES: list[Callable[[], World]] = [
     lambda: restored(scheduled(), 30),
     lambda: restored(ready_again()),
     lambda: restored(undo_under_way()),
+    undo_waits_for_what_may_have_been_performed,
 ]

@@ -139,11 +139,13 @@ def _is_counted_as_overdue(earlier: StepRecord, record: StepRecord) -> bool:
 def _is_let_pass(earlier: StepRecord, record: StepRecord, now: int) -> bool:
     """Whether the attempt ended by a timeout, by any part's clock, and was not counted.
 
-    An attempt whose reply may wait in a queue is late before its extended deadline.
+    One that succeeded ended by its reply. An attempt whose reply may wait in a queue is late before
+    its extended deadline.
     """
     late_at = earlier.overdue_at if earlier.late_since is None else earlier.late_since
     return (
         record.operation == earlier.operation
+        and record.process_state not in (ProcessState.PROCESSED, ProcessState.UNDONE)
         and record.failure_count == earlier.failure_count
         and not _is_counted_as_overdue(earlier, record)
         and late_at is not None

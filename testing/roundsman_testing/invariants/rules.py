@@ -16,6 +16,8 @@ from roundsman.definition.plan import Plan
 from roundsman.engine.decision import STATUSES
 from roundsman.engine.due import Lane, is_closed, lane_key
 from roundsman.model.failure import Group
+from roundsman.model.instants import LONG_OVER
+from roundsman.model.situations import UnderWay
 from roundsman.model.states import DONE, END_STATES, ProcessState, TaskState
 from roundsman.model.task import ERASED, PERFORM, Effect, StepRecord, Task, idempotency_key, step_of
 from roundsman.wire.alert import Alert
@@ -92,7 +94,6 @@ class Broken:
         return f"{self.invariant.name}: {self.invariant} - {self.task_id}: {self.what}"
 
 
-IDLE = frozenset({ProcessState.PENDING, ProcessState.ERROR, ProcessState.UNDO_ERROR})
 NEVER: Mapping[str, int] = {}
 NOTHING_STANDS = frozenset({ProcessState.UNDONE, ProcessState.SKIPPED})
 
@@ -166,8 +167,10 @@ def _too_late(task: Task, need: Need) -> str:
 
 def _of_locks(task: Task) -> Iterator[Broken]:
     for name, record in task.steps.items():
-        if record.under_way and not record.locked_by:
-            yield Broken(Invariant.ONE_LOCK, task.task_id, f"{name} is under way without a lock")
+        attempt = record.situation
+        if isinstance(attempt, UnderWay) and (not attempt.lock or attempt.until <= LONG_OVER):
+            what = f"{name} is under way without a lock, or without an end"
+            yield Broken(Invariant.ONE_LOCK, task.task_id, what)
 
 
 def _of_times(task: Task) -> Iterator[Broken]:

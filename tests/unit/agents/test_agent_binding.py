@@ -62,14 +62,6 @@ def test_an_equal_step_defined_elsewhere_is_the_same_step(payment: Agent) -> Non
     payment.compensates(again)(returning(None))
 
 
-def test_an_async_function_is_refused(payment: Agent) -> None:
-    async def charge(_: StepRequest) -> None:
-        pass
-
-    with pytest.raises(DefinitionError, match="is async, but agents do not await it"):
-        payment.performs(charge_card)(charge)
-
-
 def test_something_that_is_no_step_is_refused(payment: Agent) -> None:
     with pytest.raises(DefinitionError, match="must be a Step"):
         payment.performs("charge_card")  # type: ignore[arg-type]  # the mistake that is meant

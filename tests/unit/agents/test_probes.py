@@ -355,12 +355,6 @@ def test_without_a_probe_a_repeat_is_called_and_knows_that_it_is_one(clock: Cloc
 
 def test_a_probe_is_bound_like_every_other_function() -> None:
     agent = Agent("payment")
-
-    async def slow(_: StepRequest) -> object:
-        return NO
-
-    with pytest.raises(DefinitionError, match="probe of step 'charge_card' is async"):
-        agent.probes(charge_card)(slow)
     agent.probes(charge_card)(returning(NO))
     with pytest.raises(DefinitionError, match="step 'charge_card' has two functions for probe"):
         agent.probes(charge_card)(returning(NO))

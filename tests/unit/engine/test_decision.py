@@ -273,7 +273,7 @@ def test_a_step_that_was_parked_counts_as_parked_until_it_is_claimed_or_begins_a
     situation: S, anew: bool, since: int | None
 ) -> None:
     decision = builder(a=RECORDS[situation])
-    decision.requeue("a", StepEvent.UNCLAIMED, anew=anew)
+    decision.requeue("a", StepEvent.UNCLAIMED, forget_hold=anew)
     assert decision.step("a").held_since == since
     decision.requeue("a", StepEvent.UNCLAIMED)
     assert decision.step("a").held_since == since

@@ -127,3 +127,13 @@ def test_a_late_no_to_a_failed_step_is_not_recorded() -> None:
     before = world.task
     decision = world.reply("a", Outcome.PERMANENT, error=NO, callback=True, sender=BANK)
     assert (decision.task, decision.history) == (before, ())
+
+
+@pytest.mark.parametrize("outcome", [Outcome.PROGRESS, Outcome.WAITING])
+def test_a_reply_with_the_token_that_ends_nothing_does_not_end_the_wait(outcome: Outcome) -> None:
+    world = World(plan(step("a")))
+    world.start()
+    world.wait(40).waits_for_callback("a", 600)
+    wait = world.record("a").situation
+    world.wait(40).reply("a", outcome, callback=True)
+    assert world.record("a").situation == wait

@@ -386,3 +386,15 @@ def test_extending_what_waits_beyond_the_time_lets_it_start() -> None:
     decision = world.wait(9).apply(Extend(CommandSource("c-1", "ann"), 60))
     assert decision.actions == (StartTask(),)
     assert world.task_state() is TaskState.PENDING
+
+
+def test_time_that_is_added_to_a_wait_for_a_callback_is_added_once() -> None:
+    world = World(plan(step("a", complete_within=timedelta(minutes=2))))
+    world.start()
+    world.extend(100, "a")
+    world.waits_for_callback("a", 600)
+    until = world.record("a").until
+    assert until is not None
+    for _ in range(3):
+        world.extend(10, "a")
+    assert world.record("a").until == until + 30_000

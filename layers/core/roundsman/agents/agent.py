@@ -31,6 +31,7 @@ from roundsman.agents.attempt import (
     Report,
     Sleep,
 )
+from roundsman.agents.awaited import awaited
 from roundsman.agents.call_notes import NO_NOTES, CallNote, CallNotes
 from roundsman.agents.callbacks import callback_token
 from roundsman.agents.guard import Guard, NoGuard
@@ -340,12 +341,10 @@ class Agent:
                 raise DefinitionError(
                     f"{where}: step {step.name!r} has two functions for {operation}; remove one"
                 )
+            called: Perform = function
             if iscoroutinefunction(function):
-                raise DefinitionError(
-                    f"{where}: the function for {operation} of step {step.name!r} is async, "
-                    "but agents do not await it; use def"
-                )
-            self._functions[step.name, operation] = function
+                called = awaited(function)
+            self._functions[step.name, operation] = called
             return function
 
         return bind

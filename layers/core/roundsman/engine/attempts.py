@@ -32,6 +32,7 @@ from roundsman.model.queue_lag import MARK_INTERVAL, PROMPT, UNCERTAINTY
 from roundsman.model.scheduler_queues import HIDDEN_FOR, UNKNOWN, QueueView
 from roundsman.model.situations import (
     AtAgent,
+    Attempt,
     AwaitsCallback,
     Parked,
     Ready,
@@ -48,7 +49,7 @@ from roundsman.model.task import (
     StepRecord,
 )
 
-A = TypeVar("A", bound=AtAgent | AwaitsCallback)
+A = TypeVar("A", bound=Attempt)
 
 UNEXPECTED_RETRIED_FOR = 60 * MINUTE
 """How long, in ms, a step is retried at least after its first unexpected error. A person gets the
@@ -176,17 +177,17 @@ def failed(context: DecisionContext, step: StepPlan, reply: Replied) -> None:
 def progressed(context: DecisionContext, step: StepPlan) -> None:
     """Handle a progress report: the heartbeat deadline moves, the end of the attempt does not."""
     attempt = context.decision.step(step.name).situation
-    beat_by = attempt.heartbeat_by if isinstance(attempt, AtAgent) else None
-    if not isinstance(attempt, AtAgent) or beat_by is None or step.heartbeat_within is None:
+    within = step.heartbeat_within
+    if not isinstance(attempt, AtAgent) or attempt.heartbeat_by is None or within is None:
         why = (
             "waits for its callback" if isinstance(attempt, AwaitsCallback) else "has no heartbeat"
         )
         context.decision.note(f"{step.name}: progress ignored: it {why}")
         return
-    by = min(context.now + step.heartbeat_within, attempt.until)
+    by = min(context.now + within, attempt.until)
     heard = replace(
         in_time(attempt),
-        heartbeat_by=max(beat_by, by),
+        heartbeat_by=max(attempt.heartbeat_by, by),
         heard_at=max(attempt.heard_at or 0, context.now),
     )
     context.decision.move(step.name, StepEvent.PROGRESSED, heard, uncounted_timeouts=0)
@@ -263,9 +264,7 @@ def credit_extensions(context: DecisionContext) -> None:
             credit(context.decision, since, timeouts.next_check(since, context.now))
 
 
-def overdue(
-    context: DecisionContext, step: StepPlan, late: AtAgent | AwaitsCallback, by: int
-) -> None:
+def overdue(context: DecisionContext, step: StepPlan, late: Attempt, by: int) -> None:
     """Handle a timeout of the attempt under way, which is late by `by` ms.
 
     The timeout counts as a failed attempt, except in these cases, in this order: its reply may wait
@@ -555,9 +554,7 @@ def _counts_as_timeout(
     return timeouts.counts(attempt, _replies(context, step), since, context.now)
 
 
-def _wait_for_reply(
-    context: DecisionContext, step: StepPlan, late: AtAgent | AwaitsCallback, since: int
-) -> None:
+def _wait_for_reply(context: DecisionContext, step: StepPlan, late: Attempt, since: int) -> None:
     """Extend the attempt, late since `since` (epoch ms): its reply may wait in its queue."""
     record = context.decision.step(step.name)
     what, agent = _what(step, record.operation), agent_now(step, record)
@@ -586,7 +583,7 @@ def _wait_for_reply(
 
 
 def _extend_for_backlog(
-    context: DecisionContext, step: StepPlan, late: AtAgent | AwaitsCallback, until: int
+    context: DecisionContext, step: StepPlan, late: Attempt, until: int
 ) -> None:
     """Extend the attempt to `until` (epoch ms): its request may wait in its queue."""
     record = context.decision.step(step.name)
@@ -605,7 +602,7 @@ def _extend_for_backlog(
     )
 
 
-def _extended(attempt: AtAgent | AwaitsCallback, until: int) -> AtAgent | AwaitsCallback:
+def _extended(attempt: Attempt, until: int) -> Attempt:
     """The attempt, extended to `until` (epoch ms): it is not overdue before."""
     longer = replace(attempt, until=max(attempt.until, until))
     if isinstance(longer, AtAgent) and longer.heartbeat_by is not None:

@@ -183,8 +183,8 @@ def _leave_out(context: DecisionContext, step: StepPlan, event: StepEvent) -> No
 
     Nothing of the item's effect stands. The record keeps the error for which the item failed.
     """
-    undone = context.decision.ended(step.name, End.SUCCEEDED)
-    context.decision.move(step.name, event, undone, finished_at=context.now)
+    ended = context.decision.ended(step.name, End.SUCCEEDED)
+    context.decision.move(step.name, event, ended, finished_at=context.now)
     context.decision.move(step.name, StepEvent.LEFT_OUT, Ended(how=End.SKIPPED))
     context.decision.record("undone", step.name, None, f"{step.name}: undone and left out")
 
@@ -196,7 +196,7 @@ def _perform_elsewhere(context: DecisionContext, step: StepPlan, record: StepRec
     context.decision.requeue(
         step.name,
         StepEvent.GOES_ON_AFTER_UNDO,
-        anew=True,
+        forget_hold=True,
         agent=stored_agent_name(step, agent),
         tried=(*record.tried, here),
         failure_count=0,
@@ -216,7 +216,7 @@ def _perform_under_new_key(context: DecisionContext, step: StepPlan) -> None:
     context.decision.requeue(
         step.name,
         StepEvent.GOES_ON_AFTER_UNDO,
-        anew=True,
+        forget_hold=True,
         failure_count=0,
         outcome_unknown=False,
         effect=Effect.NONE,
@@ -241,7 +241,7 @@ def _undo_elsewhere(context: DecisionContext, step: StepPlan, record: StepRecord
     context.decision.requeue(
         step.name,
         StepEvent.UNDONE_HERE,
-        anew=True,
+        forget_hold=True,
         agent=stored_agent_name(step, agent),
         tried=record.tried[:-1],
         failure_count=0,

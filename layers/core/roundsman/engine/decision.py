@@ -221,19 +221,19 @@ class DecisionBuilder:
         *,
         within: int = START_WITHIN,
         late_since: int | None = None,
-        anew: bool = False,
+        forget_hold: bool = False,
         **changes: Unpack[StepChanges],
     ) -> None:
         """Apply the event and make the step ready: it should be claimed `within` ms from now.
 
         `late_since` is since when its Starts have been late. A step that was parked counts as
-        parked until it is claimed, except if it begins `anew`: at another agent, or under a new
-        key.
+        parked until it is claimed, unless the hold of another operation or agent is to be
+        forgotten.
         """
         ready = Ready(
             claim_by=self.start_by(self.now, within),
             late_since=late_since,
-            parked_since=None if anew else self.step(name).held_since,
+            parked_since=None if forget_hold else self.step(name).held_since,
         )
         changes["acts_until"] = self.acts_until(name)
         self.move(name, event, ready, **changes)

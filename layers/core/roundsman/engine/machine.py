@@ -59,7 +59,7 @@ from roundsman.model.instants import MINUTE, second
 from roundsman.model.json import Json
 from roundsman.model.queue_lag import PROMPT
 from roundsman.model.scheduler_queues import NOTHING_KNOWN, SchedulerQueues
-from roundsman.model.situations import AtAgent, AwaitsCallback, UnderWay
+from roundsman.model.situations import Attempt, UnderWay
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import (
     LATE_ANSWER,
@@ -267,7 +267,7 @@ def _replied(context: DecisionContext, event: Replied) -> None:
         _credit_wait(context, event.claimant)
     if counts and _answers(record, event):
         _record_answer(decision, record, event)
-    if record.waiting and counts and event.callback:
+    if record.waiting and counts and event.callback and _answers(record, event):
         decision.stop_waiting(step.name)
     if event.outcome is Outcome.SUCCEEDED and counts:
         if event.operation == UNDO:
@@ -346,7 +346,7 @@ def _inspect(context: DecisionContext) -> None:
     end_if_overdue(context)
     for step in context.plan.steps.values():
         record = decision.steps.get(step.name)
-        if record is None or not isinstance(record.situation, AtAgent | AwaitsCallback):
+        if record is None or not isinstance(record.situation, Attempt):
             continue
         since = late_since(record.situation, context.now)
         if since is not None:

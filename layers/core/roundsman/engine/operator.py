@@ -39,9 +39,9 @@ from roundsman.model.events import (
     UndoAsked,
 )
 from roundsman.model.instants import SECOND, format_duration, iso, second
-from roundsman.model.situations import AtAgent, AwaitsCallback, End, WaitsUntil
+from roundsman.model.situations import Attempt, AwaitsCallback, End, WaitsUntil
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import AfterUndo, Effect, Task, Termination
+from roundsman.model.task import PERFORM, AfterUndo, Effect, Task, Termination
 
 KEPT_COMMANDS = 10
 """How many command ids a record keeps, so that a redelivered command acts once. SQS keeps a message
@@ -434,13 +434,16 @@ def _extend(context: DecisionContext, event: Extend) -> None:
     step = _step(context, event.step)
     record = context.decision.step(step.name)
     attempt = record.situation
-    if not isinstance(attempt, AtAgent | AwaitsCallback):
+    if not isinstance(attempt, Attempt):
         raise Refused(f"{step.name} has no attempt in progress: there is nothing to extend")
-    by = attempt.until + attempt.extra + more
-    if record.process_state is ProcessState.PROCESSING:
-        _check_deadline(task, attempt.until + attempt.extra, more)
+    waits = isinstance(attempt, AwaitsCallback)
+    # At its agent, what was added before is the next request's, and counts from the same end.
+    so_far = attempt.until if waits else attempt.until + attempt.extra
+    by = so_far + more
+    if record.operation == PERFORM:
+        _check_deadline(task, so_far, more)
         context.decision.task = replace(task, complete_by=max(task.complete_by, by))
-    if isinstance(attempt, AwaitsCallback):
+    if waits:
         longer = replace(in_time(attempt), until=by)
         context.decision.move(step.name, StepEvent.EXTENDED, longer)
         context.decision.note(

@@ -17,7 +17,7 @@ from roundsman.engine.effects import may_have_been_performed
 from roundsman.engine.on_failure import past_no_return
 from roundsman.errors import Refused
 from roundsman.model.record_limits import MOST_RECORDS, MOST_USED_ROUNDS
-from roundsman.model.situations import NotBegun, Parked, Ready, WaitsUntil
+from roundsman.model.situations import NotBegun, ToBegin
 from roundsman.model.states import DONE, ProcessState
 from roundsman.model.task import (
     Effect,
@@ -89,7 +89,7 @@ def fit_times(context: DecisionContext) -> None:
     steps, ends_at = context.decision.steps, context.decision.task.perform_by
     for name, record in steps.items():
         wait = record.situation
-        if isinstance(wait, Ready | WaitsUntil | Parked):
+        if isinstance(wait, ToBegin):
             earlier = replace(wait, claim_by=min(wait.claim_by, ends_at))
             steps[name] = replace(record, situation=earlier)
     for step in context.plan.steps.values():

@@ -1,15 +1,15 @@
 """Time limits of attempts and of their requests.
 
-The complete-by of a record is the time at which the scheduler first checks the attempt. The
-request's own end, after which its agent neither acts nor replies, may be later; the difference is
-called patience. A request with patience can wait in a long queue without being sent again, and an
-order does not fail because of that wait. Patience follows from the plan and is normally not stored.
-The time limit of the attempt itself begins when the agent begins it (`roundsman.agents.agent`).
+The `until` of an attempt is the time at which the scheduler first checks it. The request's own end,
+after which its agent neither acts nor replies, may be later; the difference is called patience. A
+request with patience can wait in a long queue without being sent again, and an order does not fail
+because of that wait. Patience follows from the plan and is normally not stored. The time limit of
+the attempt itself begins when the agent begins it (`roundsman.agents.agent`).
 
 A request has no patience if something waits for its end: an undo that is not fenced, or another
 agent that may take the step. It has none either if its step has no compensation, because such an
-effect should not happen long after the task has failed. These requests end at the complete-by of
-their record, unless the queue is known to be behind at the claim. Then they have patience too, and
+effect should not happen long after the task has failed. These requests end at the `until` of
+their attempt, unless the queue is known to be behind at the claim. Then they have patience too, and
 the record stores the end (`acts_until`), so that an undo that is not fenced waits until then. A
 step with several agents or with heartbeats never has patience.
 """
@@ -32,12 +32,12 @@ def time_of(step: StepPlan, operation: str) -> int:
 
 
 def patience_of(step: StepPlan, operation: str) -> int:
-    """How long after its record's complete-by any request of the operation ends, in ms."""
+    """How long after its attempt's `until` any request of the operation ends, in ms."""
     return PATIENCE * time_of(step, operation) if _nothing_waits_for_end(step, operation) else 0
 
 
 def patience_behind(step: StepPlan, operation: str, lag: int) -> int:
-    """How long after its record's complete-by a request ends because of the queue's lag, in ms.
+    """How long after its attempt's `until` a request ends because of the queue's lag, in ms.
 
     0 if the queue is not behind, or if `patience_of` gives the request its patience. `lag` is in
     ms.
@@ -51,7 +51,9 @@ def patience_behind(step: StepPlan, operation: str, lag: int) -> int:
 
 
 def ends_at(step: StepPlan, record: StepRecord, by: int, task_ends_at: int) -> int:
-    """When a request whose record's complete-by is or was `by` loses its right to act (epoch ms).
+    """When the request of an attempt that waits until `by` loses its right to act (epoch ms).
+
+    `by` may also be until when it would have waited, if the attempt has ended.
 
     The patience of a perform ends with the task's complete-by, that of an undo does not. If a copy
     of an earlier request may act for longer, this request may too.

@@ -34,16 +34,16 @@ CONFIRMED_FOR = MINUTE
 of SQS are then exact (AWS documentation of GetQueueAttributes)."""
 
 
-def late_since(step: Situation, now: int) -> int | None:
+def late_since(situation: Situation, now: int) -> int | None:
     """Since when the attempt under way is late (epoch ms); None if it is not late, or if none is.
 
     `now` is in epoch ms.
     """
-    if not isinstance(step, UnderWay):
+    if not isinstance(situation, UnderWay):
         return None
-    if step.late_since is not None:
-        return step.late_since
-    return step.overdue_at if step.overdue_at <= now else None
+    if situation.late_since is not None:
+        return situation.late_since
+    return situation.overdue_at if situation.overdue_at <= now else None
 
 
 def late_agents(plan: Plan, task: Task, now: int) -> tuple[str, ...]:

@@ -256,7 +256,10 @@ TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
     ),
     (T.PENDING, TaskEvent.INSPECT): _to(T.ARCHIVED, T.UNDOING, T.UNDONE),
     (T.ACTIVE, TaskEvent.START): _to(T.ARCHIVED, T.UNDOING, T.CANCELLED),
-    (T.ACTIVE, TaskEvent.REPLIED): _to(T.RETRY, *_ENDS, T.UNDOING, T.UNDONE, T.CANCELLED),
+    # Pending: a step is to be undone and to go on, after steps that may have been performed.
+    (T.ACTIVE, TaskEvent.REPLIED): _to(
+        T.PENDING, T.RETRY, *_ENDS, T.UNDOING, T.UNDONE, T.CANCELLED
+    ),
     # Completed without a reply: the last item of a fan-out was overdue and is left out.
     (T.ACTIVE, TaskEvent.INSPECT): _to(
         T.PENDING, T.RETRY, *_ENDS, T.UNDOING, T.UNDONE, T.CANCELLED

@@ -129,7 +129,9 @@ class Ended:
     still act. None if there was none, or if nobody asks any more."""
 
 
-Idle: TypeAlias = NotBegun | Ready | WaitsUntil | Parked
-"""The situations in which a step is not under way and has not ended."""
-Situation: TypeAlias = Idle | AtAgent | AwaitsCallback | Ended
+ToBegin: TypeAlias = Ready | WaitsUntil | Parked
+"""The situations in which a step is to be claimed, at once or later."""
+Attempt: TypeAlias = AtAgent | AwaitsCallback
+"""The situations in which an attempt is under way."""
+Situation: TypeAlias = NotBegun | ToBegin | Attempt | Ended
 """What a step does or waits for."""

@@ -22,6 +22,7 @@ from roundsman.model.situations import (
     Parked,
     Ready,
     Situation,
+    ToBegin,
     UnderWay,
     WaitsUntil,
 )
@@ -35,8 +36,6 @@ PACKED_SCHEMA = 4
 DIVIDED_SCHEMA = 5
 """The format of a record with rows of settled steps beside it. Code that does not know of them
 would begin those steps again."""
-
-_NOT_BEGUN = NotBegun()
 
 ERASED = "(erased)"
 """Stands for every text that was erased, whatever it was."""
@@ -88,6 +87,7 @@ class Effect(StrEnum):
 Operation: TypeAlias = Literal["perform", "undo"]
 PERFORM: Final = "perform"
 UNDO: Final = "undo"
+_NOT_BEGUN: Final = NotBegun()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,7 +219,7 @@ class StepRecord:
 
     @property
     def last_until(self) -> int | None:
-        """Until when the last attempt waits, or would have waited; None if no request may act."""
+        """Until when the last attempt waits, or would have waited; None if nobody asks any more."""
         here = self.situation
         return here.until if isinstance(here, UnderWay | Ended) else None
 
@@ -239,7 +239,7 @@ class StepRecord:
     def claim_by(self) -> int | None:
         """When the step should have been claimed; None if it is not to be claimed."""
         here = self.situation
-        return here.claim_by if isinstance(here, Ready | WaitsUntil | Parked) else None
+        return here.claim_by if isinstance(here, ToBegin) else None
 
     @property
     def not_before(self) -> int | None:
@@ -257,7 +257,7 @@ class StepRecord:
 
     def may_begin(self, *, ending: bool) -> bool:
         """Whether the step waits to be claimed. A task that is ending performs no step any more."""
-        waits = isinstance(self.situation, Ready | WaitsUntil | Parked)
+        waits = isinstance(self.situation, ToBegin)
         return waits and not (ending and self.operation == PERFORM)
 
     @property

@@ -2,18 +2,20 @@
 
 The attributes are those of the first records, so `CompleteBy` has the time limit of each situation:
 until when an attempt waits, or by when a ready step is to be claimed. Values that a situation does
-not have are not read. A time that is missing in a record counts as long over, so that the step is
-looked at: no such record is written.
+not have are not read. If that limit is missing, the last instant that is known of the step stands
+for it, so that the step is looked at.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Final, TypeAlias
+from operator import attrgetter
+from typing import Any, Final, TypeAlias
 
 from roundsman.model.instants import LONG_OVER
 from roundsman.model.json import Json
 from roundsman.model.situations import (
     AtAgent,
+    Attempt,
     AwaitsCallback,
     End,
     Ended,
@@ -21,6 +23,7 @@ from roundsman.model.situations import (
     Parked,
     Ready,
     Situation,
+    ToBegin,
     UnderWay,
     WaitsUntil,
 )
@@ -36,7 +39,7 @@ _ENDS: Final[Mapping[ProcessState, tuple[Operation, End]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True)
 class StoredStep:
     """The attributes of a step as they are stored (`roundsman.aws.dynamodb.codec.STEP`).
 
@@ -107,22 +110,22 @@ _LASTING: Final = tuple(
     one.name for one in fields(StepRecord) if one.name not in ("operation", "situation")
 )
 """The attributes that do not depend on the situation."""
-Values: TypeAlias = dict[str, object]
+_lasting: Final = attrgetter(*_LASTING)
+Values: TypeAlias = dict[str, Any]
 
 
 def stored_step(record: StepRecord) -> StoredStep:
     """Return the step as it is stored."""
-    lasting: Values = {name: getattr(record, name) for name in _LASTING}
-    values = {"process_state": record.process_state, **lasting, **_values(record.situation)}
-    return StoredStep(**values)  # type: ignore[arg-type]  # each by the name that it has here
+    lasting = dict(zip(_LASTING, _lasting(record), strict=True))
+    return StoredStep(record.process_state, **_values(record.situation), **lasting)
 
 
 def _values(situation: Situation) -> Values:
     """Return the attributes of the situation, without those at their defaults."""
-    values: Values
+    values: Values = {}
     match situation:
         case NotBegun():
-            values = {}
+            pass
         case Ready():
             values = {"late_since": situation.late_since, "held_since": situation.parked_since}
         case WaitsUntil():
@@ -141,7 +144,7 @@ def _values(situation: Situation) -> Values:
             }
         case Ended():
             values = {"complete_by": situation.until}
-    if isinstance(situation, Ready | WaitsUntil | Parked):
+    if isinstance(situation, ToBegin):
         values["complete_by"] = situation.claim_by
     return values
 
@@ -160,12 +163,11 @@ def _of_attempt(attempt: UnderWay) -> Values:
 def step_record(found: StoredStep) -> StepRecord:
     """Return the step that is stored so."""
     operation, situation = _situation(found)
-    lasting: Values = {name: getattr(found, name) for name in _LASTING}
-    if not isinstance(
-        situation, UnderWay | Ended
-    ):  # code of before kept the added time until a claim
+    lasting: Values = dict(zip(_LASTING, _lasting(found), strict=True))
+    if not isinstance(situation, UnderWay | Ended):
+        # Older code keeps the time that was added until the next claim.
         lasting["granted"] = found.granted + found.extra
-    return StepRecord(operation=operation, situation=situation, **lasting)  # type: ignore[arg-type]  # so
+    return StepRecord(operation=operation, situation=situation, **lasting)
 
 
 def _situation(found: StoredStep) -> tuple[Operation, Situation]:
@@ -180,11 +182,17 @@ def _situation(found: StoredStep) -> tuple[Operation, Situation]:
         return PERFORM, _idle(found) or NotBegun()
     if found.locked_by is not None:
         return UNDO, _at_agent(found)
-    return UNDO, _idle(found) or Ready(claim_by=LONG_OVER)
+    return UNDO, _idle(found) or Ready(claim_by=_limit(found))
 
 
-def _idle(found: StoredStep) -> Ready | WaitsUntil | Parked | None:
-    by = LONG_OVER if found.complete_by is None else found.complete_by
+def _limit(found: StoredStep) -> int:
+    """The time limit; if it is missing, the last instant that is known of the step."""
+    known = (found.complete_by, found.not_before, found.finished_at, found.started_at)
+    return next((at for at in known if at is not None), LONG_OVER)
+
+
+def _idle(found: StoredStep) -> ToBegin | None:
+    by = _limit(found)
     if found.not_before is None:
         if found.complete_by is None:
             return None
@@ -194,12 +202,12 @@ def _idle(found: StoredStep) -> Ready | WaitsUntil | Parked | None:
     return Parked(not_before=found.not_before, claim_by=by, since=found.held_since)
 
 
-def _under_way(found: StoredStep) -> AtAgent | AwaitsCallback:
+def _under_way(found: StoredStep) -> Attempt:
     if not found.waiting:
         return _at_agent(found)
     return AwaitsCallback(
         lock=found.locked_by or "",
-        until=LONG_OVER if found.complete_by is None else found.complete_by,
+        until=_limit(found),
         heard_at=found.heard_at,
         extra=found.extra,
         late_since=found.late_since,
@@ -213,7 +221,7 @@ def _under_way(found: StoredStep) -> AtAgent | AwaitsCallback:
 def _at_agent(found: StoredStep) -> AtAgent:
     return AtAgent(
         lock=found.locked_by or "",
-        until=LONG_OVER if found.complete_by is None else found.complete_by,
+        until=_limit(found),
         heard_at=found.heard_at,
         extra=found.extra,
         late_since=found.late_since,
