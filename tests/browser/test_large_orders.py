@@ -50,3 +50,13 @@ def test_a_large_order_is_not_wider_than_its_window(
         assert page.evaluate("document.documentElement.scrollWidth") == width, name
         assert page.evaluate(OUTSIDE) == [], name
         assert page.evaluate(CUT_OFF) == [], name
+
+
+def test_axe_finds_no_fault_on_the_pages_of_large_orders(large_desk: Desk) -> None:
+    page = large_desk.tab()
+    script = axe_script().read_text(encoding="utf-8")
+    for name in ORDERS:
+        for query in ("", "?graph=whole&only=problems"):
+            page.goto(f"/orders/{name}{query}")
+            page.evaluate(script)
+            assert faults(page) == [], (name, query)

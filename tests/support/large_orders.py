@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from roundsman.definition.plan import Plan
 from roundsman.definition.workflow import Compensation, Undo
 from roundsman.model.events import HistoryRow, Outcome
-from roundsman.model.states import ProcessState
 from roundsman.model.task import StepError, Task
 from roundsman.ports import OrderRow
 from roundsman_console.stack.stack import DeployedStack
@@ -89,8 +88,13 @@ def settle(world: World, names: Sequence[str], done: int, failed: int) -> None:
 
 def made(world: World) -> MadeOrder:
     """The order as the world has left it."""
-    rows = [row for _, _, decision in world.decisions for row in decision.history]
-    return MadeOrder(world.plan, world.task, rows, world.decisions[0][0])
+    plan_of_task = world.plan.expanded(world.task.fan_outs)
+    return MadeOrder(plan_of_task, world.task, history_of(world), world.decisions[0][0])
+
+
+def history_of(world: World) -> list[HistoryRow]:
+    """All rows that the decisions of a world have stored."""
+    return [row for _, _, decision in world.decisions for row in decision.history]
 
 
 def store(order: MadeOrder, stack: DeployedStack, order_id: str, at: int) -> None:
@@ -133,12 +137,3 @@ def moved(task: Task, order_id: str, at: int) -> Task:
         owed=(),
         steps=steps,
     )
-
-
-def states_of(order: MadeOrder) -> dict[ProcessState, int]:
-    """How many steps are in each state."""
-    found: dict[ProcessState, int] = {}
-    for name in order.plan.steps:
-        state = order.task.step(name).process_state
-        found[state] = found.get(state, 0) + 1
-    return found

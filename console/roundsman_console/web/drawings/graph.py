@@ -27,6 +27,8 @@ IN_A_ROW = 5
 """So many layers stand beside each other; a workflow with more goes on below, if it can."""
 FIRST_LINE, SECOND_LINE, NOTE_LINE = 21, 23, 29
 """How many characters fit in the lines of a step."""
+NAMED = 5
+"""So many folded steps are named on hover; the table of steps has all."""
 LETTER = 8
 """The width of a character of a whole name, at most."""
 
@@ -97,6 +99,11 @@ class Node:
         return (self.note[:first], cut(self.note[first + 1 :], NOTE_LINE))
 
     @property
+    def failed_before(self) -> bool:
+        """Whether the order failed here, and the state does not say so: it was undone since."""
+        return self.failed and self.state not in ("Error", "UndoError")
+
+    @property
     def lines(self) -> tuple[str, ...]:
         """The name in one or two lines; one that is too long lacks its middle."""
         return name_lines(self.name)
@@ -109,11 +116,12 @@ class Node:
     @property
     def words(self) -> str:
         """The whole of what it says, for hover and for a screen reader."""
-        if len(self.steps) > 1:
-            return f"{self.name}: {', '.join(self.steps)}"
-        failed = ", failed" if self.failed and self.state != "Error" else ""
-        state = f": {self.state}{failed}" if self.state else ""
-        return f"{self.name}{state}, {self.note}"
+        failed = "failed, " if self.failed_before else ""
+        named, rest = self.steps[:NAMED], len(self.steps) - NAMED
+        more = f" and {rest} more" if rest > 0 else ""
+        steps = f": {', '.join(named)}{more}" if len(self.steps) > 1 else ""
+        note = self.note if self.items else " · ".join(filter(None, (self.state, self.note)))
+        return f"{self.name} {failed}{note}{steps}"
 
 
 @dataclass(frozen=True, slots=True)
