@@ -18,19 +18,14 @@ from roundsman_console.web.drawings.folding import FEW, Kinds, folded
 
 WIDTH, HEIGHT = 200, 62
 """The size of a step, in units of the drawing."""
-BETWEEN_LAYERS, BETWEEN_STEPS = 46, 26
-"""The whole name of a step has room above it, between two steps."""
+BETWEEN_LAYERS, BETWEEN_STEPS = 46, 20
 MARGIN = 16
-TOP = 28
-"""Room for the whole name of a step in the first line."""
 IN_A_ROW = 5
 """So many layers stand beside each other; a workflow with more goes on below, if it can."""
 FIRST_LINE, SECOND_LINE, NOTE_LINE = 21, 23, 29
 """How many characters fit in the lines of a step."""
 NAMED = 5
 """So many folded steps are named on hover; the table of steps has all."""
-LETTER = 8
-"""The width of a character of a whole name, at most."""
 
 LEAST_ADVANCED = (
     "Error",
@@ -105,13 +100,8 @@ class Node:
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The name in one or two lines; one that is too long lacks its middle."""
+        """The name in one or two lines."""
         return name_lines(self.name)
-
-    @property
-    def shortened(self) -> bool:
-        """Whether the lines lack a part of the name."""
-        return "".join(self.lines) != self.name
 
     @property
     def words(self) -> str:
@@ -184,8 +174,7 @@ def draw(
         _placed([steps[one] for one in members], places[name])
         for name, members in groups.members.items()
     )
-    named = max((len(node.name) for node in nodes if node.shortened), default=0) * LETTER
-    width = max([place.x + WIDTH for place in places.values()] + [named]) + MARGIN
+    width = max((place.x for place in places.values()), default=0) + WIDTH + MARGIN
     height = max((place.y for place in places.values()), default=0) + HEIGHT + MARGIN
     edges = tuple(
         Edge(_curve(places[other], places[name]), other, name)
@@ -206,7 +195,7 @@ def layout(after: Mapping[str, Sequence[str]]) -> dict[str, Place]:
     """Return the place of each step; `after` has the direct predecessors of each."""
     edges = [(other, name) for name, befores in after.items() for other in befores]
     found: dict[str, Place] = {}
-    row, top = 0, float(TOP)
+    row, top = 0, float(MARGIN)
     for placed, *_ in from_edges(edges, vertex_spacing=1) if edges else ():
         levels = sorted({y for _, (_, y) in placed}, reverse=True)
         layers: list[dict[str, float]] = [{} for _ in levels]
@@ -274,13 +263,15 @@ def _in_order(layer: Mapping[str, float], after: Mapping[str, Sequence[str]]) ->
 
 
 def name_lines(name: str) -> tuple[str, ...]:
-    """Return a name in at most two lines, divided at an underscore or a hyphen if it can be."""
+    """Return a name in at most two lines, divided after an underscore if both parts fit.
+
+    The 40 characters that the name of a step may have fit in them.
+    """
     if len(name) <= FIRST_LINE:
         return (name,)
-    divided = max(name.rfind(sign, FIRST_LINE // 2, FIRST_LINE) for sign in "_-") + 1
-    first = name[: divided or FIRST_LINE]
-    rest = name[len(first) :]
-    return (first, rest if len(rest) <= SECOND_LINE else f"…{rest[1 - SECOND_LINE :]}")
+    least = len(name) - SECOND_LINE
+    divided = name.rfind("_", max(least - 1, 0), FIRST_LINE) + 1 or FIRST_LINE
+    return (name[:divided], cut(name[divided:], SECOND_LINE))
 
 
 def cut(text: str, most: int) -> str:
