@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from roundsman.definition.workflow import Undo
+from roundsman.definition.workflow import Compensation, Retry, Undo
 from roundsman.model.events import Outcome
 from roundsman.model.states import TaskState
 from roundsman.model.task import StepError, Task, Termination
@@ -45,8 +45,9 @@ def test_an_undone_order_still_has_its_failure_though_no_record_has_an_error() -
     world = undone()
     assert [one.error for one in world.task.steps.values()] == [None, None]
     [failure] = found(world)
-    assert (failure.how, failure.steps, failure.error) == ("failed", ("b",), DECLINED)
-    assert (failure.attempts, failure.most, failure.for_good) == (2, 3, True)
+    assert (failure.steps, failure.error) == (("b",), DECLINED)
+    assert (failure.undo, failure.tried_again) == (False, False)
+    assert (failure.attempts, failure.most, failure.attempts_left) == (2, 3, True)
     assert (failure.first_at, failure.last_at) == (T0 + 1_000, T0 + 2_500)
     assert failure.agents == ("worker",)
 
@@ -71,7 +72,7 @@ def test_the_last_attempt_is_not_counted_twice() -> None:
             world.inspect()
             world.start()
     [failure] = found(world)
-    assert (failure.attempts, failure.most, failure.for_good) == (3, 3, False)
+    assert (failure.attempts, failure.most, failure.attempts_left) == (3, 3, False)
 
 
 def test_a_step_that_is_tried_again_is_shown_until_it_succeeds() -> None:
@@ -79,11 +80,12 @@ def test_a_step_that_is_tried_again_is_shown_until_it_succeeds() -> None:
     world.start()
     world.fails("a")
     [failure] = found(world)
-    assert (failure.how, failure.attempts, failure.error.type) == ("tried again", 1, "Unavailable")
+    assert (failure.tried_again, failure.attempts) == (True, 1)
+    assert failure.error.type == "Unavailable"
     world.now += 60_000
     world.inspect()
     world.start()
-    assert [one.how for one in found(world)] == ["tried again"], "also while the next one goes on"
+    assert [one.tried_again for one in found(world)] == [True], "also while the next one goes on"
     world.succeeds("a")
     assert found(world) == []
 
@@ -108,10 +110,30 @@ def test_a_failed_undo_comes_before_the_failure_that_it_was_for() -> None:
     world.is_refused("b")
     world.start()
     world.is_refused("a")
-    assert [(one.how, one.steps) for one in found(world)] == [
-        ("undo failed", ("a",)),
-        ("failed", ("b",)),
-    ]
+    assert [(one.undo, one.steps) for one in found(world)] == [(True, ("a",)), (False, ("b",))]
+
+
+def test_a_step_whose_undo_failed_too_has_both_failures_each_with_its_attempts() -> None:
+    retry = Retry(max_attempts=2)
+    undo = Compensation(fences_late_performs=True, retry=retry)
+    world = World(plan(step("a", compensation=undo), on_failure=Undo()))
+    world.start()
+    world.is_refused("a")
+    for place in range(2):
+        world.start()
+        world.now += 100
+        world.fails("a")
+        if place == 0:
+            [cause, again] = found(world)
+            assert (cause.undo, cause.tried_again, cause.attempts) == (False, False, 1)
+            assert (again.undo, again.tried_again, again.attempts) == (True, True, 1)
+            assert again.most == 2
+        world.now += 60_000
+        world.inspect()
+    [undo_failed, cause] = found(world)
+    assert (undo_failed.undo, undo_failed.attempts) == (True, 2)
+    assert undo_failed.error.type == "Unavailable"
+    assert (cause.undo, cause.attempts, cause.error) == (False, 1, DECLINED)
 
 
 def test_of_steps_side_by_side_each_that_was_refused_is_found_after_the_undo() -> None:
@@ -152,7 +174,7 @@ def test_a_step_that_was_never_sent_has_failed_without_an_attempt() -> None:
     world = World(plan(step("a", for_each="input.lines")), order={"lines": "none"})
     world.start()
     [failure] = found(world)
-    assert (failure.steps, failure.attempts, failure.for_good) == (("a",), 0, True)
+    assert (failure.steps, failure.attempts, failure.attempts_left) == (("a",), 0, True)
 
 
 @pytest.mark.parametrize("named", [None, "a"])

@@ -5,49 +5,48 @@ ending has it; of another one, only the history has it, in words.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from dataclasses import dataclass, replace
 
 from roundsman.definition.plan import Plan
 from roundsman.engine.agent_holds import HELD
 from roundsman.model.events import HistoryRow
 from roundsman.model.states import ProcessState
-from roundsman.model.task import PERFORM, UNDO, Operation, StepError, StepRecord, Task
+from roundsman.model.task import PERFORM, UNDO, StepError, StepRecord, Task, operation_of
 from roundsman_console.order.step_times import ENDS_AN_ATTEMPT, FAILURES, retry_at
 from roundsman_console.order.view import step_names
 
-How: TypeAlias = Literal["undo failed", "failed", "tried again"]
-_WORST_FIRST: Sequence[How] = ("undo failed", "failed", "tried again")
-_UNDONE = (ProcessState.UNDOING, ProcessState.UNDONE)
 _FAILED = (ProcessState.ERROR, ProcessState.UNDO_ERROR)
 _TRIED_AGAIN = (ProcessState.PENDING, ProcessState.PROCESSING, ProcessState.UNDOING)
+_UNDOES = (ProcessState.UNDOING, ProcessState.UNDONE, ProcessState.UNDO_ERROR)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
     """An error and the steps that failed with it. Instants are epoch ms."""
 
-    how: How
-    """Whether a step or its undo failed for good, or is tried again."""
     steps: tuple[str, ...]
     """The steps that failed so, in the order of the plan; none if the order failed as a whole."""
     error: StepError
     """The error; its type is empty if only the history has it, in words."""
+    undo: bool = False
+    """Whether the undo of the steps failed."""
+    tried_again: bool = False
+    """Whether it did not fail for good: another attempt follows, or goes on."""
     attempts: int = 0
     """How many attempts of the first of the steps failed, as far as is known."""
     most: int | None = None
     """How many attempts it has; None if their number is not limited, or not known."""
     first_at: int | None = None
-    """When an attempt of one of the steps failed first, in the present time of the order."""
+    """When an attempt of one of the steps failed first, since the order was resubmitted last."""
     last_at: int | None = None
     """When one failed last."""
     agents: tuple[str, ...] = ()
     """The agents of the steps."""
 
     @property
-    def for_good(self) -> bool:
-        """Whether no other attempt follows although some were left: another cannot help."""
-        return self.how != "tried again" and self.most is not None and self.attempts < self.most
+    def attempts_left(self) -> bool:
+        """Whether it failed for good although some attempts were left: none could help."""
+        return not self.tried_again and self.most is not None and self.attempts < self.most
 
 
 def failures(task: Task, plan: Plan | None, history: Sequence[HistoryRow]) -> list[Failure]:
@@ -57,37 +56,29 @@ def failures(task: Task, plan: Plan | None, history: Sequence[HistoryRow]) -> li
     whole, and a step whose last attempt failed and which is tried again. What was left out of a
     fan-out has not failed. Of an order that has completed, nothing has.
     """
-    rows = rows_by_step(history)
-    found = dict[object, Failure]()
+    rows, ending = rows_by_step(history), task.ending
+    found: dict[object, Failure] = {}
     for name in step_names(task, plan):
-        one = _failure(name, task, plan, rows.get(name, ()))
-        if one is None:
-            continue
-        like = (one.how, one.error)
-        found[like] = _together(found[like], one) if like in found else one
-    ending = task.ending
+        for one in _failures(name, task, plan, rows.get(name, ())):
+            like = (one.undo, one.tried_again, one.error)
+            found[like] = _together(found[like], one) if like in found else one
+    every = [*found.values()]
     if ending is not None and ending.error is not None and ending.step is None:
-        whole = Failure(how="failed", steps=(), error=ending.error, last_at=task.ended_at)
-        found[whole] = whole
+        every.append(Failure(steps=(), error=ending.error, last_at=task.ended_at))
     cause = ending.step if ending else None
-    return sorted(
-        found.values(),
-        key=lambda one: (_WORST_FIRST.index(one.how), cause not in one.steps),
-    )
+    return sorted(every, key=lambda one: (one.tried_again, not one.undo, cause not in one.steps))
 
 
 def failed_attempts(record: StepRecord, rows: Sequence[HistoryRow]) -> int:
-    """Return how many attempts of a step failed, also those after which it was not tried again.
+    """Return how many attempts of a step failed, also the one after which none followed.
 
     `rows` are those of the step in `rows_by_step`. The record does not count an attempt that its
     agent refused; the history has the number of each attempt that failed. Of a step that was
     undone, the attempts to perform it are counted.
     """
-    state, counted = record.process_state, record.failure_count
-    if state not in (*_FAILED, *_UNDONE) or (state is ProcessState.UNDOING and counted):
-        return counted
-    numbers = [row.attempt or 0 for row in _of_operation(record, rows) if row.kind in FAILURES]
-    return max(0 if state in _UNDONE else counted, *numbers[-1:], 0)
+    state = record.process_state
+    undo_fails = state is ProcessState.UNDOING and record.failure_count > 0
+    return _attempts(record, rows, undo=undo_fails or state is ProcessState.UNDO_ERROR)
 
 
 def rows_by_step(history: Sequence[HistoryRow]) -> Mapping[str, Sequence[HistoryRow]]:
@@ -102,78 +93,86 @@ def rows_by_step(history: Sequence[HistoryRow]) -> Mapping[str, Sequence[History
     return found
 
 
-def _of_operation(record: StepRecord, rows: Sequence[HistoryRow]) -> list[HistoryRow]:
-    """The rows of the failures to perform the step, or of those to undo it if its undo failed."""
-    undo_failed = record.process_state is ProcessState.UNDO_ERROR
-    return [row for row in rows if row.kind in ENDS_AN_ATTEMPT and undo_failed == _is_of_undo(row)]
+def _attempts(record: StepRecord, rows: Sequence[HistoryRow], *, undo: bool) -> int:
+    """How many attempts to undo the step failed, or to perform it.
+
+    An operation that is over has as many as the number of the last one that failed.
+    """
+    current = (operation_of(record) == UNDO) == undo
+    counted = record.failure_count if current else 0
+    if current and record.process_state not in _FAILED:
+        return counted
+    numbers = [row.attempt or 0 for row in _of(rows, undo=undo) if row.kind in FAILURES]
+    return max(counted, *numbers[-1:], 0)
+
+
+def _of(rows: Sequence[HistoryRow], *, undo: bool) -> list[HistoryRow]:
+    """The rows of the attempts that failed: to undo the step, or else to perform it."""
+    return [row for row in rows if row.kind in ENDS_AN_ATTEMPT and undo == _is_of_undo(row)]
 
 
 def _is_of_undo(row: HistoryRow) -> bool:
     return row.kind == "undo failed" or row.reason.startswith(f"{row.step} (undo)")
 
 
-def _failure(
+def _failures(
     name: str, task: Task, plan: Plan | None, rows: Sequence[HistoryRow]
-) -> Failure | None:
+) -> Iterator[Failure]:
     record = task.step(name)
-    how, error = _what_failed(name, task, record, rows)
-    if error is None:
-        return None
-    failed = _of_operation(record, rows)
     step = plan.steps.get(name) if plan else None
-    operation: Operation = UNDO if how == "undo failed" else PERFORM
     agent = record.agent or (step.agent if step else None)
-    last = failed[-1].at if failed else record.finished_at
-    return Failure(
-        how=how,
-        steps=(name,),
-        error=error,
-        attempts=failed_attempts(record, rows),
-        most=step.attempts_of(operation) if step else None,
-        first_at=failed[0].at if failed else last,
-        last_at=last,
-        agents=(agent,) if agent else (),
-    )
+    for one in _what_failed(name, task, record, rows):
+        failed = _of(rows, undo=one.undo)
+        last = failed[-1].at if failed else record.finished_at
+        yield replace(
+            one,
+            attempts=_attempts(record, rows, undo=one.undo),
+            most=step.attempts_of(UNDO if one.undo else PERFORM) if step else None,
+            first_at=failed[0].at if failed else last,
+            last_at=last,
+            agents=(agent,) if agent else (),
+        )
 
 
 def _what_failed(
     name: str, task: Task, record: StepRecord, rows: Sequence[HistoryRow]
-) -> tuple[How, StepError | None]:
-    state, ending = record.process_state, task.ending
+) -> Iterator[Failure]:
+    """The failures of a step, with nothing but their errors. A step and its undo may both fail."""
+    state, ending, error = record.process_state, task.ending, record.error
     unknown = StepError("", f"{name} failed; its record has no error")
     if state is ProcessState.UNDO_ERROR:
-        return "undo failed", record.error or unknown
+        yield Failure(steps=(name,), error=error or unknown, undo=True)
     if ending is not None and ending.step == name and ending.error is not None:
-        return "failed", ending.error
-    if state is ProcessState.ERROR:
-        return "failed", record.error or unknown
-    if state in _UNDONE and ending is not None:
-        return "failed", next(_refusals(rows), None)
-    if state in _TRIED_AGAIN and record.failure_count and not task.ended:
-        held = record.error is not None and record.error.type == HELD
-        return "tried again", None if held else record.error
-    return "failed", None
+        yield Failure(steps=(name,), error=ending.error)
+    elif state is ProcessState.ERROR:
+        yield Failure(steps=(name,), error=error or unknown)
+    elif state in _UNDOES and ending is not None:
+        refusal = _refusal(rows)
+        if refusal is not None:
+            yield Failure(steps=(name,), error=StepError("", refusal))
+    goes_on = state in _TRIED_AGAIN and record.failure_count > 0 and not task.ended
+    if goes_on and error is not None and error.type != HELD:
+        undo = operation_of(record) == UNDO
+        yield Failure(steps=(name,), error=error, undo=undo, tried_again=True)
 
 
-def _refusals(rows: Sequence[HistoryRow]) -> Iterator[StepError]:
+def _refusal(rows: Sequence[HistoryRow]) -> str | None:
     """The failure after which the step was not tried again, in the words of the history."""
     for row, after in zip(rows, [*rows[1:], None], strict=True):
         final = row.kind == "failed" and retry_at(row.reason) is None and not _is_of_undo(row)
         if final and (after is None or after.kind == "undo"):
-            yield StepError("", row.reason)
+            return row.reason
+    return None
 
 
 def _together(one: Failure, other: Failure) -> Failure:
     """One failure of several steps."""
-    instants = [at for at in (one.first_at, other.first_at) if at is not None]
-    ends = [at for at in (one.last_at, other.last_at) if at is not None]
-    return Failure(
-        how=one.how,
+    firsts = [at for at in (one.first_at, other.first_at) if at is not None]
+    lasts = [at for at in (one.last_at, other.last_at) if at is not None]
+    return replace(
+        one,
         steps=(*one.steps, *other.steps),
-        error=one.error,
-        attempts=one.attempts,
-        most=one.most,
-        first_at=min(instants, default=None),
-        last_at=max(ends, default=None),
+        first_at=min(firsts, default=None),
+        last_at=max(lasts, default=None),
         agents=tuple(dict.fromkeys((*one.agents, *other.agents))),
     )

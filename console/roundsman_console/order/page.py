@@ -190,7 +190,7 @@ def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]
 
 def failed_steps(failed: Sequence[Failure]) -> list[str]:
     """Return the steps and items that failed for good, and not those that are tried again."""
-    return [name for one in failed if one.how != "tried again" for name in one.steps]
+    return [name for one in failed if not one.tried_again for name in one.steps]
 
 
 def cards_of(failed: Sequence[Failure], task: Task, aws: AwsConsole | None, at: int) -> Cards:
@@ -206,9 +206,8 @@ def _title(failure: Failure) -> str:
     if not failure.steps:
         return "The order failed"
     steps = span(failure.steps)
-    if failure.how == "undo failed":
-        return f"The undo of {steps} failed"
-    return f"{steps} failed" + (", and is tried again" if failure.how == "tried again" else "")
+    what = f"The undo of {steps} failed" if failure.undo else f"{steps} failed"
+    return f"{what}, and is tried again" if failure.tried_again else what
 
 
 def _logs_of(aws: AwsConsole, failure: Failure, task: Task, at: int) -> str:
@@ -240,7 +239,7 @@ def rows_of_steps(
     # that somebody must know.
     stands = may_stand(task) if task.ended or task.ending is not None else ()
     rows = rows_by_step(history)
-    causes = {name: one for one in failed for name in one.steps if one.how != "tried again"}
+    causes = {name: one for one in failed[::-1] for name in one.steps if not one.tried_again}
     found = []
     for name in step_names(task, plan):
         record, cause = task.step(name), causes.get(name)
@@ -272,7 +271,7 @@ def attempts_words(
     `1, for good` for a step that failed although it had attempts left.
     """
     count = failed_attempts(record, rows)
-    if cause is not None and cause.for_good:
+    if cause is not None and cause.attempts_left:
         return f"{cause.attempts}, for good"
     step = plan.steps.get(name) if plan else None
     most = step.attempts_of(operation_of(record)) if step else None

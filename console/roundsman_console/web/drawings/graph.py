@@ -14,6 +14,7 @@ from fast_sugiyama import from_edges
 from roundsman.definition.plan import Plan
 from roundsman.model.states import ProcessState, Situation
 from roundsman.model.task import StepRecord, Task, step_of
+from roundsman_console.order.step_text import situation_words
 from roundsman_console.web.drawings.folding import FEW, Kinds, folded
 
 WIDTH, HEIGHT = 200, 62
@@ -82,12 +83,14 @@ class Node:
     """Whether the order failed here."""
     items: bool = False
     """Whether it is a fan-out whose items have begun."""
+    situation: str = ""
+    """The situation of a single step where it says more than the state."""
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What stands below the name: the state and the note, or the items in two lines."""
         if not self.items:
-            return (cut(" · ".join(part for part in (self.state, self.note) if part), NOTE_LINE),)
+            return (cut(self._state_and_note, NOTE_LINE),)
         if len(self.note) <= NOTE_LINE or len(self.lines) > 1:
             return (cut(self.note, NOTE_LINE),)
         first = self.note.rfind(", ", 0, NOTE_LINE) + 1
@@ -110,8 +113,13 @@ class Node:
         named, rest = self.steps[:NAMED], len(self.steps) - NAMED
         more = f" and {rest} more" if rest > 0 else ""
         steps = f": {', '.join(named)}{more}" if len(self.steps) > 1 else ""
-        note = self.note if self.items else " · ".join(filter(None, (self.state, self.note)))
+        note = self.note if self.items else self._state_and_note
         return f"{self.name} {failed}{note}{steps}"
+
+    @property
+    def _state_and_note(self) -> str:
+        state = ", ".join(filter(None, (self.state, self.situation)))
+        return " · ".join(filter(None, (state, self.note)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,7 +315,8 @@ def _step_node(name: str, plan: Plan, task: Task | None, failed: Collection[str]
     states = (one.process_state.value for one in records)
     state = min(states, key=LEAST_ADVANCED.index)
     note = kinds_in_words(items) if items else records[0].agent or step.agent
-    return Node(name, 0, 0, state, note, (name,), kind, name in failed, bool(items))
+    situation = "" if items else situation_words(records[0])
+    return Node(name, 0, 0, state, note, (name,), kind, name in failed, bool(items), situation)
 
 
 def _placed(nodes: Sequence[Node], place: Place) -> Node:
