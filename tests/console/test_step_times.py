@@ -191,5 +191,8 @@ def test_no_time_is_after_the_instant_that_is_asked_about() -> None:
 
 def test_an_instant_in_the_words_of_a_service_is_not_taken_for_the_next_attempt() -> None:
     assert retry_at("a: failed; retried at 2027-01-15T08:00:05Z") == T0 + 5_000
-    assert retry_at("a: failed: retried at 2027-99-99T99:00:00Z") is None
-    assert retry_at("a: failed for good: at 2027-01-15T08:00:05Z") is None
+    assert retry_at("a: failed; retried at 2027-99-99T99:00:00Z") is None
+    assert retry_at("a: failed for good: Busy: x; retried at 2027-01-15T08:00:05Z") is None
+    assert retry_at("a (undo): failed for good: x; retried at 2027-01-15T08:00:05Z") is None
+    of_the_service = "a: attempt 1 failed: Busy: x; retried at 2099-01-01T00:00:00Z"
+    assert retry_at(f"{of_the_service}; retried at 2027-01-15T08:00:05Z") == T0 + 5_000

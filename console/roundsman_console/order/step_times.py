@@ -25,7 +25,8 @@ FAILURES = ("failed", "waits", "undo failed")
 ENDS_AN_ATTEMPT = (*FAILURES, "requeued", "wait ended")
 """The kinds of rows that say that an attempt ended without success."""
 
-_LATER = re.compile(r"(?:retried|checked again|its undo begins) at ([0-9TZ:.-]+Z)")
+_LATER = re.compile(r"(?:; retried|its undo begins) at ([0-9TZ:.-]+Z)")
+_FOR_GOOD = re.compile(r"[^ ]+(?: \(undo\))?: failed for good:")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,13 +69,14 @@ def step_times(
 def retry_at(reason: str) -> int | None:
     """Return when the step is tried again, as a row of the history says, to the second.
 
-    None if the row does not say it.
+    None if the row does not say it. What comes after the message of an error counts, since a
+    service may have written anything.
     """
-    found = _LATER.search(reason)
-    if found is None:
+    found = [] if _FOR_GOOD.match(reason) else _LATER.findall(reason)
+    if not found:
         return None
     try:
-        return milliseconds(datetime.fromisoformat(found[1]) - EPOCH)
+        return milliseconds(datetime.fromisoformat(found[-1]) - EPOCH)
     except ValueError:  # a text from outside that only looks like an instant
         return None
 
