@@ -11,6 +11,7 @@ import textwrap
 from typing import TYPE_CHECKING, Any
 
 from roundsman.aws.dynamodb import codec, control, groups, holds
+from roundsman.aws.dynamodb.stored_step import StoredStep
 from roundsman.model.events import COMMAND_KINDS, CommandSource, HistoryRow
 from roundsman.model.failure import Group
 from roundsman.model.field_table import Field, FieldTable, Required
@@ -78,7 +79,7 @@ def task() -> str:
 
 def step() -> str:
     """Return the block with the attributes of a step."""
-    return table(codec.STEP, StepRecord)
+    return table(codec.STEP, StoredStep, StepRecord)
 
 
 def history() -> str:
@@ -101,12 +102,13 @@ def _several(*tables: "tuple[str, AnyTable, type]") -> str:
     return "\n\n".join(found)
 
 
-def table(fields: "AnyTable", kind: type) -> str:
+def table(fields: "AnyTable", kind: type, *others: type) -> str:
     """Return one table of a page: the fields by which a type is read and written.
 
-    Raises ValueError if an attribute has no docstring.
+    What the type itself does not explain is explained by one of the others. Raises ValueError if an
+    attribute has no docstring.
     """
-    meanings = docstrings(kind)
+    meanings = {name: text for one in (*others, kind) for name, text in docstrings(one).items()}
     rows: list[str] = []
     for field in fields.fields:
         if field.attribute not in meanings:

@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 
 from roundsman.engine import transitions
 from roundsman.engine.transitions import STEPS, StepEvent, TaskEvent
-from roundsman.model.states import END_STATES, Situation
+from roundsman.model.states import END_STATES, SituationName
 from roundsman_testing.faults import CALLS, Fault
 
 K = TypeVar("K")
@@ -80,7 +80,7 @@ class Account:
 def counted(account: Account) -> Iterator[None]:
     """Count the entries of the transition tables that the engine looks up meanwhile."""
 
-    def move(key: tuple[Situation, StepEvent]) -> None:
+    def move(key: tuple[SituationName, StepEvent]) -> None:
         account.moves[move_name(*key)] += 1
 
     steps, tasks = transitions.STEPS, transitions.TASKS
@@ -110,7 +110,7 @@ class _Table(Mapping[K, V]):
         return len(self._table)
 
 
-def move_name(situation: Situation, event: StepEvent) -> str:
+def move_name(situation: SituationName, event: StepEvent) -> str:
     """The name of an entry of the table of steps."""
     return f"{situation.value}, {event.value}"
 

@@ -28,10 +28,10 @@ def large_desk(module_desk: Desk) -> Desk:
     with module_desk.still() as operator:
         operator.world.start_over()
         stack, at = module_desk.server.inspector.stack, operator.world.clock.now - 3_600_000
-        store(chain_of(100, 77), stack, "chain", at)
-        store(chain_of(40, 17, undo=True), stack, "undone", at)
-        store(side_by_side(98, 60, 3), stack, "lines", at)
-        store(fan_of(100, 71, 7), stack, "items", at)
+        store(chain_of(100, 77, at=at), stack, "chain")
+        store(chain_of(40, 17, undo=True, at=at), stack, "undone")
+        store(side_by_side(98, 60, 3, at=at), stack, "lines")
+        store(fan_of(100, 71, 7, at=at), stack, "items")
     return module_desk
 
 

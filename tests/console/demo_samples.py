@@ -7,6 +7,7 @@ from pathlib import Path
 from roundsman.model.states import END_STATES, ProcessState, TaskState
 from roundsman.model.task import StepRecord, Task, Termination
 from roundsman.ports import OrderRow
+from tests.support.steps import step_record
 from tools.demo.facts import (
     AlertSeen,
     DemoFacts,
@@ -62,7 +63,7 @@ def task(order_id: str, steps: Mapping[str, StepRecord], state: TaskState) -> Ta
 
 def step(state: ProcessState = ProcessState.PROCESSED, failures: int = 0) -> StepRecord:
     """A step that was claimed once at least."""
-    return StepRecord(process_state=state, failure_count=failures, started_at=1_500)
+    return step_record(process_state=state, failure_count=failures, started_at=1_500)
 
 
 def good_facts() -> DemoFacts:

@@ -7,10 +7,11 @@ from roundsman.model.failure import Group
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.leases import Lease, Leases
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import StepRecord, Task
+from roundsman.model.task import Task
 from roundsman_console.doctor.report import Finding
 from roundsman_console.doctor.tasks import TasksRead, findings
 from tests.contract.samples import NOW, PLAN, born, claimed, completed
+from tests.support.steps import step_record
 
 HOUR = 60 * MINUTE
 
@@ -56,7 +57,7 @@ GROUP = Group(
 
 def archived() -> Task:
     """A task that needs a person, and owes nothing."""
-    step = StepRecord(process_state=ProcessState.ERROR, failure_count=3, started_at=NOW)
+    step = step_record(process_state=ProcessState.ERROR, failure_count=3, started_at=NOW)
     over = replace(
         born(),
         state=TaskState.ARCHIVED,

@@ -13,6 +13,7 @@ from roundsman.ports import DueEntry, Member
 from roundsman_console.orders.task_records import Loaded
 from roundsman_console.stack.stack import DeployedStack
 from tests.console.step_samples import AT, plan
+from tests.support.steps import step_record
 
 DECLINED = StepError("CardDeclined", "POST answered 402")
 
@@ -94,7 +95,7 @@ def open_task(task_id: str, at: int = AT, steps: Mapping[str, StepRecord] | None
 def archived(task_id: str, ended_at: int = AT) -> Task:
     """A task whose charge was declined, submitted a minute before it ended."""
     born = open_task(task_id, ended_at - 60_000)
-    record = StepRecord(process_state=ProcessState.ERROR, error=DECLINED, started_at=ended_at)
+    record = step_record(process_state=ProcessState.ERROR, error=DECLINED, started_at=ended_at)
     ended = replace(
         born,
         state=TaskState.ARCHIVED,

@@ -27,6 +27,7 @@ from tests.console.operators import Operator, document
 from tests.console.schemas import assert_schema
 from tests.console.step_samples import PICK
 from tests.moto.orders import MOTO_SENDER, order
+from tests.support.steps import changed_step, step_record
 
 IN_AN_HOUR = MORNING + 3_600_000
 
@@ -171,7 +172,7 @@ def test_what_names_no_wait_is_refused(operator: Operator) -> None:
 def test_a_command_that_undoes_an_order_says_what_the_undo_still_waits_for(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    waits = StepRecord(process_state=ProcessState.PROCESSING, waiting=True, complete_by=IN_AN_HOUR)
+    waits = step_record(process_state=ProcessState.PROCESSING, waiting=True, complete_by=IN_AN_HOUR)
     made = plan_of(Workflow(name="picks", steps=(PICK,), complete_within=timedelta(hours=2)))
     task = replace(
         new_task(made, "ord-1", ProcessingOptions(), MORNING, shards=1),
@@ -258,8 +259,8 @@ def asked_again(operator: Operator, **changes: object) -> str:
     """A later attempt waits; the token of the first one."""
     token = waits_for_approval(operator)
     task = operator.world.task("ord-1")
-    record = replace(task.step("charge_card"), locked_by="another.7")
-    steps = {**task.steps, "charge_card": replace(record, **changes)}  # type: ignore[arg-type]
+    record = changed_step(task.step("charge_card"), locked_by="another.7", **changes)
+    steps = {**task.steps, "charge_card": record}
     operator.world.store.save(
         replace(task, version=task.version + 1, steps=steps), seen=task.version
     )
@@ -366,7 +367,7 @@ def test_an_item_of_a_fan_out_is_shown_and_resolved_by_its_name(operator: Operat
     hour = timedelta(hours=1)
     plan = plan_of(Workflow(name="picking", steps=(pick,), complete_within=hour, retain_for=hour))
     steps = {f"pick[{place}]": done(at) for place in range(4)}
-    steps["pick[3]"] = replace(done(at), process_state=ProcessState.ERROR)
+    steps["pick[3]"] = changed_step(done(at), process_state=ProcessState.ERROR)
     task = replace(
         new_task(plan, "ord-1", ProcessingOptions(), at, shards=16),
         state=TaskState.ARCHIVED,
@@ -388,4 +389,4 @@ def test_an_item_of_a_fan_out_is_shown_and_resolved_by_its_name(operator: Operat
 
 
 def done(at: int) -> StepRecord:
-    return StepRecord(process_state=ProcessState.PROCESSED, started_at=at, finished_at=at)
+    return step_record(process_state=ProcessState.PROCESSED, started_at=at, finished_at=at)

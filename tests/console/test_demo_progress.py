@@ -10,9 +10,10 @@ from rich.console import Console
 
 from roundsman.errors import Problem
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import Owed, StepError, StepRecord, Task
+from roundsman.model.task import Owed, StepError, Task
 from roundsman.wire.messages import rejection_body
 from tests.console.demo_samples import SENT, good_facts, sent_of, step, task
+from tests.support.steps import changed_step, step_record
 from tools.demo.facts import AlertSeen, SeenRejection
 from tools.demo.observe import read_notification, read_rejection
 from tools.demo.progress import (
@@ -87,7 +88,7 @@ def test_repeats_follow_once_the_order_that_they_repeat_was_taken() -> None:
 
 def test_what_is_open_is_shown_with_its_steps() -> None:
     steps = {
-        "reserve_stock": StepRecord(
+        "reserve_stock": step_record(
             process_state=ProcessState.PROCESSING,
             complete_by=38_527_000,
             failure_count=2,
@@ -132,7 +133,7 @@ def test_text_from_outside_moves_no_cursor_and_is_no_markup() -> None:
 
 @pytest.mark.parametrize("wide", [True, False])
 def test_the_table_has_a_row_for_each_message_and_the_time_left(wide: bool) -> None:
-    steps = {"reserve_stock": replace(step(ProcessState.PROCESSING), complete_by=28_900)}
+    steps = {"reserve_stock": changed_step(step(ProcessState.PROCESSING), complete_by=28_900)}
     seen = with_tasks(ended(), task("ord-1004", steps, TaskState.ACTIVE))
     out = io.StringIO()
     Console(file=out, width=200).print(tasks_table(SENT, seen, 1_000, wide=wide))

@@ -18,6 +18,7 @@ from roundsman_console.order.why import (
 )
 from tests.console.shelves import DECLINED, archived, open_task
 from tests.console.step_samples import AT, HOLD, plan
+from tests.support.steps import changed_step, step_record
 
 SEEN = TaskFacts(at=AT, visited_at=AT - 20_000)
 MINUTES_AGO = AT - 600_000
@@ -25,7 +26,7 @@ FAILED = StepError("TransientError", "503 from acquirer")
 ENDING = Termination(TaskState.UNDONE, "charge: declined", "charge", undo=True)
 
 
-AT_AGENT = StepRecord(
+AT_AGENT = step_record(
     process_state=ProcessState.PROCESSING,
     locked_by="a-b.1",
     started_at=AT - 12_000,
@@ -100,7 +101,7 @@ def test_a_request_of_an_agent_that_is_behind_but_has_read_it_is_at_its_agent() 
 
 
 def test_an_overdue_step_is_made_again_by_the_supervisors_next_pass() -> None:
-    found = diagnosis_of(active(replace(AT_AGENT, complete_by=AT - 3_000)))
+    found = diagnosis_of(active(changed_step(AT_AGENT, complete_by=AT - 3_000)))
     assert (found.case, found.next) == ("overdue", None)
     assert "overdue by 3 s; a supervisor handles it in its next pass, by" in found.sentence
 
@@ -117,7 +118,8 @@ def test_a_step_that_is_long_overdue_is_a_matter_for_the_doctor(
     visited_at: int | None, message: str
 ) -> None:
     found = diagnosis_of(
-        active(replace(AT_AGENT, complete_by=MINUTES_AGO)), TaskFacts(at=AT, visited_at=visited_at)
+        active(changed_step(AT_AGENT, complete_by=MINUTES_AGO)),
+        TaskFacts(at=AT, visited_at=visited_at),
     )
     assert (found.case, found.next) == ("overdue", "roundsman doctor")
     assert found.sentence.endswith(f"{message}.")
@@ -125,8 +127,8 @@ def test_a_step_that_is_long_overdue_is_a_matter_for_the_doctor(
 
 REPLIES_BEHIND = {"payment/replies": ReadMark(AT - 725_000, AT - 5_000)}
 COMMANDS_BEHIND = {"scheduler/commands": ReadMark(AT - 725_000, AT - 5_000)}
-LATE = replace(AT_AGENT, complete_by=AT + 180_000, late_since=AT - 150_000)
-STARTS_LATE = StepRecord(complete_by=AT + 180_000, late_since=AT - 150_000)
+LATE = changed_step(AT_AGENT, complete_by=AT + 180_000, late_since=AT - 150_000)
+STARTS_LATE = step_record(complete_by=AT + 180_000, late_since=AT - 150_000)
 RUNBOOK = "what to do if it lasts: docs/runbook/backlog.md"
 
 
@@ -165,23 +167,25 @@ def test_a_late_step_without_a_mark_that_says_so_has_a_reply_that_may_wait(
 
 
 def test_the_time_of_an_order_that_ends_does_not_move() -> None:
-    undo = replace(LATE, process_state=ProcessState.UNDOING)
+    undo = changed_step(LATE, process_state=ProcessState.UNDOING)
     for record, ending in ((LATE, ENDING), (undo, ENDING), (undo, None)):
         found = diagnosis_of(replace(active(record), ending=ending))
         assert "nothing is counted; it is checked again at" in found.sentence
 
 
 def test_a_late_step_whose_check_has_passed_is_a_matter_for_the_supervisor() -> None:
-    found = diagnosis_of(active(replace(LATE, complete_by=AT - 5_000)), behind(REPLIES_BEHIND))
+    found = diagnosis_of(active(changed_step(LATE, complete_by=AT - 5_000)), behind(REPLIES_BEHIND))
     assert (found.case, found.next) == ("reply_waits", None)
     assert "the order's time moves; a supervisor handles it in its next pass, by" in found.sentence
     assert RUNBOOK in found.evidence
-    found = diagnosis_of(active(replace(LATE, complete_by=MINUTES_AGO)), behind(REPLIES_BEHIND))
+    found = diagnosis_of(
+        active(changed_step(LATE, complete_by=MINUTES_AGO)), behind(REPLIES_BEHIND)
+    )
     assert found.next == "roundsman doctor"
 
 
 def test_a_ready_step_that_is_late_says_that_its_start_waits() -> None:
-    done = StepRecord(process_state=ProcessState.PROCESSED)
+    done = step_record(process_state=ProcessState.PROCESSED)
     found = diagnosis_of(active(done, pick=STARTS_LATE), behind(COMMANDS_BEHIND))
     assert (found.case, found.step, found.next) == ("start_waits", "pick", "roundsman stats")
     assert found.sentence == (
@@ -190,7 +194,7 @@ def test_a_ready_step_that_is_late_says_that_its_start_waits() -> None:
         "2027-01-15T08:03:00Z (in 3 min)."
     )
     assert RUNBOOK in found.evidence
-    undo = replace(STARTS_LATE, process_state=ProcessState.UNDOING)
+    undo = changed_step(STARTS_LATE, process_state=ProcessState.UNDOING)
     found = diagnosis_of(replace(active(undo), ending=ENDING))
     assert found.case == "start_waits"
     assert "to begin the undo of charge: its start waits in the scheduler's queue; " in (
@@ -225,21 +229,21 @@ def test_a_task_of_which_nothing_has_begun_says_that_its_start_waits() -> None:
 
 
 def test_a_missed_heartbeat_is_overdue_before_complete_by() -> None:
-    assert diagnosis_of(active(replace(AT_AGENT, heartbeat_by=AT - 1))).case == "overdue"
+    assert diagnosis_of(active(changed_step(AT_AGENT, heartbeat_by=AT - 1))).case == "overdue"
 
 
 def test_a_step_that_waits_for_its_next_attempt_can_be_run_now() -> None:
-    record = StepRecord(failure_count=1, not_before=AT + 600_000, error=FAILED, started_at=AT)
+    record = step_record(failure_count=1, not_before=AT + 600_000, error=FAILED, started_at=AT)
     found = diagnosis_of(replace(active(record), state=TaskState.RETRY))
     assert (found.case, found.next) == ("retry", "roundsman run ord-1 --reason '...'")
     assert "attempt 2 of 3 of charge, at 2027-01-15T08:10:00Z (in 10 min)" in found.sentence
-    late = replace(record, not_before=AT - 2_000)
+    late = changed_step(record, not_before=AT - 2_000)
     found = diagnosis_of(replace(active(late), state=TaskState.RETRY))
     assert (found.case, found.next) == ("retry_late", None)
 
 
 def test_a_step_whose_agent_is_held_names_who_holds_it_and_how_to_release_it() -> None:
-    record = StepRecord(held_since=AT - 5_000, not_before=AT + 295_000, error=FAILED)
+    record = step_record(held_since=AT - 5_000, not_before=AT + 295_000, error=FAILED)
     task = replace(active(record), state=TaskState.RETRY)
     found = diagnosis_of(task, replace(SEEN, holds=(HOLD,)))
     assert (found.case, found.agent, found.next) == ("held", "payment", "roundsman release payment")
@@ -251,7 +255,7 @@ def test_a_step_whose_agent_is_held_names_who_holds_it_and_how_to_release_it() -
 
 
 def test_an_open_circuit_closes_by_itself() -> None:
-    record = StepRecord(held_since=AT - 5_000, not_before=AT + 295_000)
+    record = step_record(held_since=AT - 5_000, not_before=AT + 295_000)
     circuit = Hold("payment", BREAKER, AT - 6_000, AT + 24_000, "5 calls failed", "the breaker")
     found = diagnosis_of(active(record), replace(SEEN, holds=(circuit,)))
     assert (found.case, found.next) == ("circuit_open", "roundsman agents")
@@ -260,7 +264,7 @@ def test_an_open_circuit_closes_by_itself() -> None:
 
 
 def test_a_callback_waits_for_somebody_outside() -> None:
-    found = diagnosis_of(active(replace(AT_AGENT, waiting=True, complete_by=AT + 3_600_000)))
+    found = diagnosis_of(active(changed_step(AT_AGENT, waiting=True, complete_by=AT + 3_600_000)))
     assert found.case == "callback"
     assert "a callback for charge (agent payment), until" in found.sentence
     assert "whoever has the token of the callback can answer it" in found.evidence
@@ -268,8 +272,8 @@ def test_a_callback_waits_for_somebody_outside() -> None:
 
 
 def test_a_callback_that_is_reminded_of_says_how_often_and_when_again() -> None:
-    record = replace(AT_AGENT, waiting=True, complete_by=AT + 3_600_000, reminders=2)
-    task = active(replace(record, remind_at=AT + 600_000))
+    record = changed_step(AT_AGENT, waiting=True, complete_by=AT + 3_600_000, reminders=2)
+    task = active(changed_step(record, remind_at=AT + 600_000))
     words = "until 2027-01-15T09:00:00Z (in 1 h); reminded 2 times"
     assert f"{words}, next at 2027-01-15T08:10:00Z" in diagnosis_of(task).sentence
     ending = diagnosis_of(replace(task, ending=ENDING)).sentence
@@ -278,7 +282,7 @@ def test_a_callback_that_is_reminded_of_says_how_often_and_when_again() -> None:
 
 
 def test_an_undo_at_its_agent_says_what_it_is_undone_for() -> None:
-    record = replace(AT_AGENT, process_state=ProcessState.UNDOING)
+    record = changed_step(AT_AGENT, process_state=ProcessState.UNDOING)
     task = replace(active(record), state=TaskState.UNDOING, ending=ENDING)
     found = diagnosis_of(task)
     assert found.case == "undoing"
@@ -287,12 +291,12 @@ def test_an_undo_at_its_agent_says_what_it_is_undone_for() -> None:
 
 
 def test_an_undo_waits_until_no_request_can_act_and_for_what_came_after() -> None:
-    record = StepRecord(process_state=ProcessState.UNDOING, started_at=AT, not_before=AT + 9_000)
+    record = step_record(process_state=ProcessState.UNDOING, started_at=AT, not_before=AT + 9_000)
     task = replace(active(record), state=TaskState.UNDOING, ending=ENDING)
     assert "when no request of it can take effect any more" in diagnosis_of(task).sentence
     again = diagnosis_of(replace(task, steps={"charge": replace(record, failure_count=1)}))
     assert "attempt 2 of the undo of charge" in again.sentence
-    ready = diagnosis_of(replace(task, steps={"charge": replace(record, not_before=None)}))
+    ready = diagnosis_of(replace(task, steps={"charge": changed_step(record, not_before=None)}))
     assert (ready.case, ready.step) == ("undo_waits", "charge")
     assert "after the undo of the steps that followed it" in ready.sentence
 
@@ -308,7 +312,7 @@ def test_an_archived_task_waits_for_a_person() -> None:
 
 
 def test_an_undo_that_failed_is_shown_before_why_it_was_begun() -> None:
-    record = StepRecord(process_state=ProcessState.UNDO_ERROR, error=DECLINED, started_at=AT)
+    record = step_record(process_state=ProcessState.UNDO_ERROR, error=DECLINED, started_at=AT)
     task = replace(archived("ord-1"), ending=ENDING, steps={"charge": record})
     assert (
         "the undo of charge failed (CardDeclined: POST answered 402)" in diagnosis_of(task).sentence
@@ -350,7 +354,7 @@ def test_of_a_task_that_cannot_be_read_the_doctor_knows_more() -> None:
 
 
 def test_of_several_steps_the_one_furthest_from_going_on_is_shown_first() -> None:
-    held = StepRecord(held_since=AT - 5_000, not_before=AT + 295_000)
+    held = step_record(held_since=AT - 5_000, not_before=AT + 295_000)
     task = active(held, **{"pick[0]": AT_AGENT, "pick[1]": AT_AGENT})
     found = diagnose(
         replace(task, fan_outs={"pick": 2}),

@@ -6,7 +6,7 @@ import pytest
 
 from roundsman.model.instants import MINUTE, SECOND, iso
 from roundsman.model.states import ProcessState
-from roundsman.model.task import Owed, StepRecord, Task
+from roundsman.model.task import Owed, Task
 from roundsman_console.doctor.documents import Severity
 from roundsman_console.doctor.orders import order_without_task
 from roundsman_console.doctor.report import in_order
@@ -23,6 +23,7 @@ from tests.console.doctor_samples import (
     with_tasks,
 )
 from tests.contract.samples import NOW, PLAN, born, claimed, owing
+from tests.support.steps import step_record
 
 
 def with_step(**changes: object) -> Task:
@@ -138,7 +139,7 @@ def test_an_agent_that_the_stack_has_no_queue_for_is_found_while_a_step_needs_it
     assert found.evidence == "create_shipment of 1 open task, such as ord-1001"
     over = replace(facts, tasks=[archived()])
     assert of(over) == {}
-    step = StepRecord(process_state=ProcessState.PROCESSED, started_at=NOW, finished_at=NOW)
+    step = step_record(process_state=ProcessState.PROCESSED, started_at=NOW, finished_at=NOW)
     shipped = {**claimed(born()).steps, "create_shipment": step}
     assert of(replace(facts, tasks=[replace(claimed(born()), steps=shipped)])) == {}
 

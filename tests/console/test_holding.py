@@ -12,6 +12,7 @@ from roundsman_console.cli import confirm
 from roundsman_testing.stack import MORNING
 from tests.console.operators import Operator, at_each_call, document, holds_of, in_retry
 from tests.moto.orders import order
+from tests.support.steps import changed_step
 
 HALF_AN_HOUR = 30 * 60_000
 
@@ -36,7 +37,11 @@ def waits_for_payment(operator: Operator, *names: str) -> None:
     operator.world.run()
     for name in names:
         task = operator.world.task(name)
-        step = replace(task.step("charge_card"), held_since=operator.world.clock())
+        step = changed_step(
+            task.step("charge_card"),
+            held_since=operator.world.clock(),
+            not_before=operator.world.clock(),
+        )
         held = replace(task, version=task.version + 1, steps={"charge_card": step})
         operator.world.store.save(held, seen=task.version)
 

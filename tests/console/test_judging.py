@@ -15,8 +15,9 @@ from roundsman_console.dead_letter.assess import (
     request_matters,
 )
 from tests.console.step_samples import AT, task
+from tests.support.steps import changed_step, step_record
 
-AT_WORK = StepRecord(process_state=ProcessState.PROCESSING, locked_by="lock-1")
+AT_WORK = step_record(process_state=ProcessState.PROCESSING, locked_by="lock-1")
 KEY = idempotency_key("ord-1", "charge", PERFORM, AT_WORK)
 REPLY = Reply(
     task_id="ord-1",
@@ -50,7 +51,7 @@ def test_a_reply_acts_while_its_step_waits_for_it() -> None:
 
 
 def test_a_success_of_a_step_that_has_failed_acts_until_its_effect_is_known_to_stand() -> None:
-    failed = replace(AT_WORK, process_state=ProcessState.ERROR, locked_by=None)
+    failed = changed_step(AT_WORK, process_state=ProcessState.ERROR, locked_by=None)
     verdict, reason = reply_matters(task({"charge": failed}), REPLY)
     assert verdict is Verdict.ACTS
     assert "its effect stands" in reason
@@ -66,7 +67,11 @@ def test_a_success_of_a_step_that_has_failed_acts_until_its_effect_is_known_to_s
         (replace(REPLY, lock="lock-0", outcome=Outcome.PERMANENT), AT_WORK, "attempt"),
         (replace(REPLY, idempotency_key="other"), AT_WORK, "begun again since, under another key"),
         (replace(REPLY, operation="undo"), AT_WORK, "nothing waits for it"),
-        (REPLY, replace(AT_WORK, process_state=ProcessState.PROCESSED), "nothing waits for it"),
+        (
+            REPLY,
+            changed_step(AT_WORK, process_state=ProcessState.PROCESSED),
+            "nothing waits for it",
+        ),
         (replace(REPLY, step="pick"), AT_WORK, "has not tried pick"),
     ],
 )
@@ -88,7 +93,7 @@ def test_a_request_acts_until_its_time_or_its_attempt_is_over() -> None:
     assert request_matters(at_work, REQUEST, AT)[0] is Verdict.ACTS
     late = request_matters(at_work, REQUEST, REQUEST.complete_by)
     assert late == (Verdict.PASSED_OVER, "its complete-by has passed: the agent ignores it")
-    over = request_matters(task({"charge": replace(AT_WORK, locked_by="lock-2")}), REQUEST, AT)
+    over = request_matters(task({"charge": changed_step(AT_WORK, locked_by="lock-2")}), REQUEST, AT)
     assert over[0] is Verdict.PASSED_OVER
 
 

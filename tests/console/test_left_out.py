@@ -11,7 +11,7 @@ import pytest
 from roundsman import Compensation, Step, Workflow
 from roundsman.aws.dynamodb.codec import steps_map
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import StepError, StepRecord, Task, item_names
+from roundsman.model.task import StepError, Task, item_names
 from roundsman_console.cli.options import SELECTS
 from roundsman_console.order.states_text import task_line
 from roundsman_console.order.view import left_out_words, task_summary
@@ -24,12 +24,13 @@ from roundsman_testing import World
 from tests.console.operators import Operator
 from tests.console.step_samples import AT, plan, task
 from tests.moto.orders import order
+from tests.support.steps import step_record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-DONE = StepRecord(process_state=ProcessState.PROCESSED)
-FAILED = StepRecord(
+DONE = step_record(process_state=ProcessState.PROCESSED)
+FAILED = step_record(
     process_state=ProcessState.SKIPPED, error=StepError("OutOfStock", "no"), started_at=AT
 )
 

@@ -14,8 +14,9 @@ from roundsman.model.task import StepError, StepRecord, Task, Termination
 from roundsman_console.order.show_command import next_lines, steps_table
 from roundsman_console.orders.ls_command import list_reason
 from tests.console.step_samples import AT, plan, task
+from tests.support.steps import changed_step, step_record
 
-REFUSED = StepRecord(
+REFUSED = step_record(
     process_state=ProcessState.ERROR, started_at=AT, error=StepError("Refused", "no")
 )
 
@@ -54,7 +55,7 @@ def test_an_undone_task_begins_again() -> None:
     ],
 )
 def test_a_failed_task_does_not_begin_again(undo: bool, state: ProcessState, does: str) -> None:
-    failed = ended(TaskState.ARCHIVED, undo=undo, record=replace(REFUSED, process_state=state))
+    failed = ended(TaskState.ARCHIVED, undo=undo, record=changed_step(REFUSED, process_state=state))
     asked = CommandSource("c-1", "ops", "routine", failed.version)
     later = AT + SKEW + 3_600_000
     with pytest.raises(Refused, match=rf"`again` begins .*is Archived; .* {does}$"):
@@ -73,7 +74,7 @@ def shown(record: StepRecord) -> list[str]:
 def test_a_refusal_is_for_good_and_a_failure_is_counted() -> None:
     assert shown(REFUSED)[:4] == ["charge", "Error", "for", "good"]
     assert shown(replace(REFUSED, failure_count=3))[:5] == ["charge", "Error", "3", "of", "3"]
-    waits = replace(REFUSED, process_state=ProcessState.PENDING)
+    waits = changed_step(REFUSED, process_state=ProcessState.PENDING)
     assert shown(waits)[:3] == ["charge", "Pending", "0"]
 
 

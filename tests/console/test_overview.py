@@ -12,7 +12,6 @@ from roundsman.errors import TryAgain
 from roundsman.model.events import AgentView
 from roundsman.model.queue_lag import ReadMark
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import StepRecord
 from roundsman_console.main import app
 from roundsman_console.orders import counts
 from roundsman_console.orders.counts import Count, count_tasks
@@ -26,6 +25,7 @@ from tests.console.schemas import assert_schema
 from tests.console.shelves import Shelves, archived, open_task
 from tests.console.step_samples import AT
 from tests.moto.orders import order
+from tests.support.steps import step_record
 
 
 def shelves() -> Shelves:
@@ -52,7 +52,7 @@ def test_each_state_is_counted_with_the_oldest_of_what_waits() -> None:
 def test_completed_orders_that_have_left_out_items_are_counted_apart() -> None:
     tasks = shelves()
     assert count_tasks(tasks.stack()).left_out == Count(0)
-    skipped = StepRecord(process_state=ProcessState.SKIPPED)
+    skipped = step_record(process_state=ProcessState.SKIPPED)
     partly = replace(tasks.tasks["done-1"], fan_outs={"pick": 1}, steps={"pick[0]": skipped})
     tasks.put(partly)
     found = count_tasks(tasks.stack())

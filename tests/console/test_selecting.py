@@ -15,6 +15,7 @@ from roundsman_console.orders.filters import read_selection
 from roundsman_console.orders.selection import Page, Selection, find, matches
 from tests.console.shelves import DECLINED, Shelves, archived, open_task
 from tests.console.step_samples import AT
+from tests.support.steps import step_record
 
 ALL = Selection()
 
@@ -175,9 +176,9 @@ def test_a_group_is_found_by_its_index_in_pages_and_by_what_the_records_say_now(
     assert shelves.begun_at == []
 
 
-WAITS = StepRecord(failure_count=1, not_before=AT, error=StepError("TransientError", "503"))
-ITEM = StepRecord(process_state=ProcessState.PROCESSING, started_at=AT)
-SKIPPED = StepRecord(process_state=ProcessState.SKIPPED)
+WAITS = step_record(failure_count=1, not_before=AT, error=StepError("TransientError", "503"))
+ITEM = step_record(process_state=ProcessState.PROCESSING, started_at=AT)
+SKIPPED = step_record(process_state=ProcessState.SKIPPED)
 
 
 @pytest.mark.parametrize(

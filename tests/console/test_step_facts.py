@@ -14,14 +14,16 @@ from roundsman.engine.agent_holds import HELD
 from roundsman.model.holds import BREAKER, Hold
 from roundsman.model.states import ProcessState
 from roundsman.model.task import AfterUndo, Effect, StepError, StepRecord
+from roundsman_console.order.documents import StepDocument
 from roundsman_console.order.show_command import steps_table
 from roundsman_console.order.step_text import span, step_facts
 from roundsman_console.order.step_waits import waits_of
 from roundsman_console.order.view import task_document
 from tests.console.step_samples import AT, CHARGE, HOLD, plan, task
+from tests.support.steps import changed_step, step_record
 
-PROCESSED = StepRecord(process_state=ProcessState.PROCESSED)
-WORKING = StepRecord(process_state=ProcessState.PROCESSING, complete_by=AT + 1_800_000)
+PROCESSED = step_record(process_state=ProcessState.PROCESSED)
+WORKING = step_record(process_state=ProcessState.PROCESSING, complete_by=AT + 1_800_000)
 
 
 def facts_of(record: StepRecord, holds: Sequence[Hold] = ()) -> list[str]:
@@ -38,7 +40,7 @@ def table(steps: Mapping[str, StepRecord], now: int = AT) -> list[list[str]]:
 def test_a_held_step_shows_since_when_by_whom_why_and_until_when() -> None:
     circuit = Hold("payment_backup", BREAKER, AT, AT + 30_000, "5 of 8 calls failed", "x")
     other = Hold("warehouse", BREAKER, AT, AT + 30_000, "not of this step", "x")
-    assert facts_of(StepRecord(held_since=AT - 5_000), [HOLD, circuit, other]) == [
+    assert facts_of(step_record(held_since=AT - 5_000, not_before=AT), [HOLD, circuit, other]) == [
         "charge: held since 2027-01-15T07:59:55Z: payment is held by amy: maintenance, until "
         "2027-01-15T08:10:00Z; payment_backup has an open circuit: 5 of 8 calls failed, "
         "until 2027-01-15T08:00:30Z"
@@ -46,7 +48,7 @@ def test_a_held_step_shows_since_when_by_whom_why_and_until_when() -> None:
 
 
 def test_a_held_step_that_has_its_agent_shows_no_hold_of_another() -> None:
-    record = StepRecord(held_since=AT - 5_000, agent="payment_backup", not_before=AT + 60_000)
+    record = step_record(held_since=AT - 5_000, agent="payment_backup", not_before=AT + 60_000)
     assert facts_of(record, [HOLD])[0] == (
         "charge: held since 2027-01-15T07:59:55Z; the next check is at 2027-01-15T08:01:00Z"
     )
@@ -54,7 +56,7 @@ def test_a_held_step_that_has_its_agent_shows_no_hold_of_another() -> None:
 
 def test_a_held_step_whose_hold_is_over_shows_why_it_was_held_and_when_it_looks_again() -> None:
     error = StepError(HELD, "on hold by amy until 2027-01-15T08:00:00Z: maintenance")
-    record = StepRecord(held_since=AT - 5_000, not_before=AT + 60_000, error=error)
+    record = step_record(held_since=AT - 5_000, not_before=AT + 60_000, error=error)
     assert facts_of(record) == [
         "charge: held since 2027-01-15T07:59:55Z (on hold by amy until 2027-01-15T08:00:00Z: "
         "maintenance); the next check is at 2027-01-15T08:01:00Z"
@@ -63,35 +65,37 @@ def test_a_held_step_whose_hold_is_over_shows_why_it_was_held_and_when_it_looks_
 
 def test_that_a_step_is_held_is_no_error_of_its_row() -> None:
     error = StepError(HELD, "on hold")
-    assert "error" not in table({"charge": StepRecord(held_since=AT, error=error)})[0]
-    assert "error" in table({"charge": StepRecord(error=error)})[0]
+    assert (
+        "error" not in table({"charge": step_record(held_since=AT, not_before=AT, error=error)})[0]
+    )
+    assert "error" in table({"charge": step_record(error=error)})[0]
 
 
 @pytest.mark.parametrize(
     ("record", "fact"),
     [
-        (replace(WORKING, waiting=True), "waits for a callback until 2027-01-15T08:30:00Z"),
+        (changed_step(WORKING, waiting=True), "waits for a callback until 2027-01-15T08:30:00Z"),
         (
-            replace(WORKING, waiting=True, remind_at=AT + 60_000),
+            changed_step(WORKING, waiting=True, remind_at=AT + 60_000),
             "waits for a callback until 2027-01-15T08:30:00Z; not reminded yet, next at "
             "2027-01-15T08:01:00Z",
         ),
         (
-            replace(WORKING, waiting=True, remind_at=AT + 60_000, reminders=1),
+            changed_step(WORKING, waiting=True, remind_at=AT + 60_000, reminders=1),
             "waits for a callback until 2027-01-15T08:30:00Z; reminded once, next at "
             "2027-01-15T08:01:00Z",
         ),
         (
-            replace(WORKING, waiting=True, remind_at=AT + 1_800_000, reminders=2),
+            changed_step(WORKING, waiting=True, remind_at=AT + 1_800_000, reminders=2),
             "waits for a callback until 2027-01-15T08:30:00Z; reminded 2 times",
         ),
         (
-            replace(WORKING, heard_at=AT - 12_000, heartbeat_by=AT + 8_000),
+            changed_step(WORKING, heard_at=AT - 12_000, heartbeat_by=AT + 8_000),
             "last heartbeat 12 s ago; overdue without a heartbeat by 2027-01-15T08:00:08Z",
         ),
-        (replace(WORKING, heard_at=AT - 12_000), "last heartbeat 12 s ago"),
+        (changed_step(WORKING, heard_at=AT - 12_000), "last heartbeat 12 s ago"),
         (
-            replace(WORKING, heartbeat_by=AT + 8_000),
+            changed_step(WORKING, heartbeat_by=AT + 8_000),
             "no heartbeat yet; overdue without a heartbeat by 2027-01-15T08:00:08Z",
         ),
         (
@@ -111,26 +115,26 @@ def test_that_a_step_is_held_is_no_error_of_its_row() -> None:
             "3 time-outs not counted: its request may not have been read",
         ),
         (
-            StepRecord(process_state=ProcessState.UNDOING, after_undo=AfterUndo.NEXT_AGENT),
+            step_record(process_state=ProcessState.UNDOING, after_undo=AfterUndo.NEXT_AGENT),
             "undone first, then sent to the next agent",
         ),
         (
-            StepRecord(process_state=ProcessState.UNDOING, after_undo=AfterUndo.SKIPPED),
+            step_record(process_state=ProcessState.UNDOING, after_undo=AfterUndo.SKIPPED),
             "undone first, then skipped, as one of the items that may fail",
         ),
         (
-            StepRecord(process_state=ProcessState.UNDOING, after_undo=AfterUndo.NEW_KEY),
+            step_record(process_state=ProcessState.UNDOING, after_undo=AfterUndo.NEW_KEY),
             "undone first, then begun under a new key",
         ),
         (
-            StepRecord(process_state=ProcessState.ERROR, effect=Effect.STANDS),
+            step_record(process_state=ProcessState.ERROR, effect=Effect.STANDS),
             "failed, but its effect stands",
         ),
         (
-            StepRecord(process_state=ProcessState.ERROR, effect=Effect.NONE),
+            step_record(process_state=ProcessState.ERROR, effect=Effect.NONE),
             "failed, and it is proven that it had no effect",
         ),
-        (replace(WORKING, extra=60_000), "60 s more time, from its next attempt on"),
+        (changed_step(WORKING, extra=60_000), "60 s more time, from its next attempt on"),
     ],
 )
 def test_each_thing_that_the_table_has_no_column_for_is_a_sentence(
@@ -145,8 +149,8 @@ def test_each_thing_that_the_table_has_no_column_for_is_a_sentence(
         StepRecord(),
         PROCESSED,
         WORKING,
-        StepRecord(process_state=ProcessState.PROCESSED, heard_at=AT, heartbeat_by=AT),
-        StepRecord(process_state=ProcessState.SKIPPED, after_undo=AfterUndo.SKIPPED),
+        step_record(process_state=ProcessState.PROCESSED, heard_at=AT, heartbeat_by=AT),
+        step_record(process_state=ProcessState.SKIPPED, after_undo=AfterUndo.SKIPPED),
     ],
 )
 def test_a_step_that_needs_no_fact_shows_none(record: StepRecord) -> None:
@@ -154,7 +158,7 @@ def test_a_step_that_needs_no_fact_shows_none(record: StepRecord) -> None:
 
 
 def test_items_that_share_a_fact_share_its_sentence() -> None:
-    held = StepRecord(held_since=AT, agent="payment")
+    held = step_record(held_since=AT, not_before=AT, agent="payment")
     steps = {f"pick[{place}]": held for place in (0, 1, 2, 5)}
     (fact,) = step_facts(task(steps), None, [HOLD], AT)
     assert fact.startswith("pick[0-2,5]: held since ")
@@ -162,10 +166,10 @@ def test_items_that_share_a_fact_share_its_sentence() -> None:
 
 def test_a_hundred_items_that_are_alike_are_one_row_and_the_others_have_their_own() -> None:
     steps: dict[str, StepRecord] = {f"pick[{place}]": PROCESSED for place in range(100)}
-    steps["pick[7]"] = StepRecord(
+    steps["pick[7]"] = step_record(
         process_state=ProcessState.SKIPPED, failure_count=3, error=StepError("NotFound", "no KB-7")
     )
-    steps["pick[8]"] = StepRecord(process_state=ProcessState.ERROR, error=StepError("Broken", "x"))
+    steps["pick[8]"] = step_record(process_state=ProcessState.ERROR, error=StepError("Broken", "x"))
     assert table(steps) == [
         ["Step", "State", "Failures", "Last", "error"],
         ["pick[0-6,9-99]", "Processed", "0"],
@@ -176,7 +180,7 @@ def test_a_hundred_items_that_are_alike_are_one_row_and_the_others_have_their_ow
 
 def test_items_that_differ_in_locks_and_times_only_share_a_row() -> None:
     steps = {
-        f"pick[{place}]": StepRecord(
+        f"pick[{place}]": step_record(
             process_state=ProcessState.PROCESSING,
             locked_by=f"a-{place}.1",
             complete_by=AT + place * 1000,
@@ -191,7 +195,7 @@ def test_items_that_differ_in_locks_and_times_only_share_a_row() -> None:
 def test_a_range_of_instants_on_several_days_begins_with_the_first() -> None:
     days = (18, 2, 1)  # the second of February is before the fifteenth, and after it as text
     steps = {
-        f"pick[{place}]": StepRecord(
+        f"pick[{place}]": step_record(
             process_state=ProcessState.PROCESSING, complete_by=AT + day * 24 * 3_600_000
         )
         for place, day in enumerate(days)
@@ -206,7 +210,7 @@ def test_two_items_that_are_alike_keep_their_rows() -> None:
 
 
 def test_the_agent_is_named_where_it_is_not_the_first() -> None:
-    record = StepRecord(
+    record = step_record(
         process_state=ProcessState.PROCESSED, agent="payment_backup", tried=("payment",)
     )
     assert table({"charge": record})[1] == [
@@ -226,33 +230,42 @@ def test_items_are_shown_in_spans_and_counted_where_those_are_long() -> None:
 
 
 def test_scripts_get_the_same_facts_as_fields() -> None:
-    record = replace(
-        WORKING,
-        held_since=AT,
-        late_since=AT - 1,
-        heartbeat_by=AT + 1,
-        heard_at=AT + 2,
-        waiting=True,
-        uncounted_timeouts=2,
+    at_agent = changed_step(
+        WORKING, late_since=AT - 1, heartbeat_by=AT + 1, heard_at=AT + 2, uncounted_timeouts=2
     )
-    steps = task_document(task({"charge": record}), plan(), ())["steps"]
-    assert isinstance(steps, list)
-    document = steps[0]
-    found = {name: document[name] for name in ("heldSince", "lateSince", "heartbeatBy", "heardAt")}
-    assert found == {
-        "heldSince": "2027-01-15T08:00:00.000Z",
-        "lateSince": "2027-01-15T07:59:59.999Z",
-        "heartbeatBy": "2027-01-15T08:00:00.001Z",
-        "heardAt": "2027-01-15T08:00:00.002Z",
-    }
-    assert (document["waiting"], document["spared"], document["tried"]) == (True, 2, [])
-    assert document["afterUndo"] is None
+    parked = step_record(held_since=AT, not_before=AT + 3, complete_by=AT + 4)
+    waits = changed_step(WORKING, waiting=True)
+    documents = [dict(step_document(one)) for one in (at_agent, parked, waits)]
+    names = ("situation", "heldSince", "lateSince", "heartbeatBy", "heardAt", "until", "claimBy")
+    assert [[document[name] for name in names] for document in documents] == [
+        [
+            "at its agent",
+            None,
+            "2027-01-15T07:59:59.999Z",
+            "2027-01-15T08:00:00.001Z",
+            "2027-01-15T08:00:00.002Z",
+            "2027-01-15T08:30:00.000Z",
+            None,
+        ],
+        [
+            *("parked", "2027-01-15T08:00:00.000Z", None, None, None, None),
+            "2027-01-15T08:00:00.004Z",
+        ],
+        ["awaits its callback", *[None] * 4, "2027-01-15T08:30:00.000Z", None],
+    ]
+    spared = [(one["waiting"], one["spared"], one["tried"]) for one in documents]
+    assert spared == [(False, 2, []), (False, 0, []), (True, 0, [])]
+
+
+def step_document(record: StepRecord) -> StepDocument:
+    """The document of the step `charge`, as scripts get it."""
+    return task_document(task({"charge": record}), plan(), ())["steps"][0]
 
 
 @pytest.mark.parametrize("state", [ProcessState.PENDING, ProcessState.PROCESSING])
 def test_a_step_that_is_retried_for_a_time_shows_why_and_until_when(state: ProcessState) -> None:
     error = StepError("KeyError", "unexpected error", unexpected=True)
-    record = StepRecord(process_state=state, retry_until=AT + 3_000_000, error=error)
+    record = step_record(process_state=state, retry_until=AT + 3_000_000, error=error)
     assert facts_of(record) == [
         "charge: an unexpected error (KeyError) in the agent's code; "
         "retried until 2027-01-15T08:50:00Z"
@@ -263,32 +276,32 @@ def test_a_step_that_is_retried_for_a_time_shows_why_and_until_when(state: Proce
 
 def test_the_end_of_the_task_ends_the_retries_of_a_perform_but_not_of_an_undo() -> None:
     late = AT + 7_200_000
-    record = StepRecord(retry_until=late, error=StepError("Unavailable", "503"))
+    record = step_record(retry_until=late, error=StepError("Unavailable", "503"))
     assert facts_of(record) == ["charge: retried until 2027-01-15T09:00:00Z"]
-    undo = replace(record, process_state=ProcessState.UNDOING)
+    undo = changed_step(record, process_state=ProcessState.UNDOING)
     assert facts_of(undo) == ["charge: retried until 2027-01-15T10:00:00Z"]
     limited = replace(task({"charge": record}), deadline=AT + 60_000)
     assert step_facts(limited, plan(), (), AT) == ["charge: retried until 2027-01-15T08:01:00Z"]
 
 
 def test_a_step_that_is_over_is_not_retried() -> None:
-    record = StepRecord(
+    record = step_record(
         process_state=ProcessState.ERROR, retry_until=AT, error=StepError("Unavailable", "503")
     )
     assert facts_of(record) == []
 
 
 def test_a_step_that_waits_for_the_scheduler_says_since_when() -> None:
-    ready = StepRecord(late_since=AT - 5_000)
+    ready = step_record(complete_by=AT, late_since=AT - 5_000)
     fact = "charge: late since 2027-01-15T07:59:55Z: "
     assert facts_of(ready) == [f"{fact}its start waits; nothing is counted"]
-    late = replace(ready, process_state=ProcessState.PROCESSING, locked_by="a-b.1")
+    late = changed_step(ready, process_state=ProcessState.PROCESSING, locked_by="a-b.1")
     assert facts_of(late) == [f"{fact}its reply may wait in its queue; nothing is counted"]
 
 
 def test_why_says_the_same() -> None:
     error = StepError("KeyError", "unexpected error", unexpected=True)
-    record = StepRecord(
+    record = step_record(
         failure_count=4, not_before=AT + 60_000, retry_until=AT + 3_000_000, error=error
     )
     patient = replace(CHARGE, retry=Retry())

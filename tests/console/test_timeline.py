@@ -4,13 +4,13 @@ from dataclasses import replace
 
 from roundsman.model.events import HistoryRow
 from roundsman.model.states import ProcessState
-from roundsman.model.task import StepRecord
 from roundsman_console.order.timeline import NO_HISTORY, happenings, not_known
 from tests.console.operators import DECLINED, Operator
 from tests.console.schemas import assert_schema
 from tests.console.shelves import archived, open_task
 from tests.console.step_samples import AT, plan
 from tests.moto.orders import MOTO_SENDER, order
+from tests.support.steps import step_record
 
 
 def test_an_order_is_shown_from_its_record_and_history_with_what_is_not_known(
@@ -59,7 +59,7 @@ def test_what_is_ahead_is_not_listed() -> None:
 
 def test_a_failure_that_the_history_has_is_not_listed_twice() -> None:
     task = archived("ord-1", AT)
-    record = StepRecord(process_state=ProcessState.ERROR, started_at=AT - 1, finished_at=AT)
+    record = step_record(process_state=ProcessState.ERROR, started_at=AT - 1, finished_at=AT)
     task = replace(task, steps={"charge": record})
     row = HistoryRow(1_000, AT, "failed", "charge", 1, "charge: failed for good")
     assert [one.what for one in happenings(task, plan(), [row], AT)][1:] == [
@@ -75,7 +75,7 @@ def test_a_failure_that_the_history_has_is_not_listed_twice() -> None:
 
 
 def test_a_step_that_is_heard_of_and_one_that_waits_for_a_callback_say_so() -> None:
-    record = StepRecord(
+    record = step_record(
         process_state=ProcessState.PROCESSING, started_at=AT - 9, heard_at=AT - 5, waiting=True
     )
     happened = happenings(open_task("ord-1", AT - 10, {"charge": record}), plan(), [], AT)

@@ -5,16 +5,17 @@ import pytest
 from roundsman.model.task import StepRecord
 from roundsman_console.agent.wake_waiting import ramp, waits_for
 from tests.console.step_samples import AT, plan, task
+from tests.support.steps import step_record
 
 
 @pytest.mark.parametrize(
     ("record", "agent", "waits"),
     [
-        (StepRecord(held_since=AT), "payment", True),
-        (StepRecord(held_since=AT), "payment_backup", True),
-        (StepRecord(held_since=AT), "warehouse", False),
-        (StepRecord(held_since=AT, agent="payment_old"), "payment_old", True),
-        (StepRecord(not_before=AT), "payment", False),
+        (step_record(held_since=AT, not_before=AT), "payment", True),
+        (step_record(held_since=AT, not_before=AT), "payment_backup", True),
+        (step_record(held_since=AT, not_before=AT), "warehouse", False),
+        (step_record(held_since=AT, not_before=AT, agent="payment_old"), "payment_old", True),
+        (step_record(not_before=AT), "payment", False),
         (StepRecord(), "payment", False),
     ],
 )
@@ -25,7 +26,7 @@ def test_a_task_waits_for_any_agent_that_could_take_its_held_step(
 
 
 def test_of_a_task_without_a_plan_only_the_agent_in_its_record_is_known() -> None:
-    held = task({"charge": StepRecord(held_since=AT, agent="payment")})
+    held = task({"charge": step_record(held_since=AT, not_before=AT, agent="payment")})
     assert waits_for(held, None, "payment")
     assert not waits_for(held, None, "payment_backup")
 

@@ -8,8 +8,9 @@ from roundsman.engine.new_task import ProcessingOptions, new_task
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.json import Json
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import Owed, StepRecord, Task
+from roundsman.model.task import Owed, Task
 from roundsman.ports import OrderRow
+from tests.support.steps import step_record
 from workflows.order_fulfilment import order_fulfilment
 
 NOW = 1_790_000_000_123
@@ -38,7 +39,7 @@ def born(task_id: str = "ord-1001", options: ProcessingOptions | None = None) ->
 
 def claimed(task: Task, *, lock: str = LOCK, within: int = 30 * SECOND) -> Task:
     """The next version: its first step is under way until `within` ms from NOW."""
-    step = StepRecord(
+    step = step_record(
         process_state=ProcessState.PROCESSING,
         locked_by=lock,
         complete_by=NOW + within,
@@ -59,7 +60,7 @@ def owing(task: Task, *names: str) -> Task:
 def completed(task: Task, *, owed: tuple[str, ...] = (), retain_for: int = MINUTE) -> Task:
     """The next version: all over."""
     version = task.version + 1
-    step = StepRecord(
+    step = step_record(
         process_state=ProcessState.PROCESSED,
         locked_by=LOCK,
         complete_by=NOW + 30 * SECOND,

@@ -21,6 +21,7 @@ from roundsman.model.task import Owed, StepRecord, Task
 from roundsman.ports import Created, Saved, Superseded
 from tests.contract.samples import NOW, born, order_row
 from tests.contract.worlds import World
+from tests.support.steps import step_record
 
 if TYPE_CHECKING:
     from roundsman.aws.dynamodb.codec import Item
@@ -45,8 +46,6 @@ class Life:
     now: int = NOW
     former: Task | None = None
     """The task before the last decision."""
-    in_hand: Task | None = None
-    """The task that an instance has kept after its last write."""
 
     def items(self) -> "dict[str, Item]":
         found = self.world.client.scan(TableName=self.world.tables.tasks, ConsistentRead=True)
@@ -60,7 +59,7 @@ class Life:
         assert all(row.get("ExpiresAt") == record.get("ExpiresAt") for row in rows.values())
 
     def task(self) -> Task | None:
-        return self.in_hand or self.world.store.load("ord-1001", 0)
+        return self.world.store.load("ord-1001", 0)
 
     def decided(self, task: Task) -> Task | None:
         """The task after some decision; None if this one is not possible now."""
@@ -85,7 +84,7 @@ class Life:
         state = self.dice.choice(STATES)
         bare = state is ProcessState.SKIPPED or self.dice.random() < 0.2
         result = None if bare else {"secret": self.dice.getrandbits(9)}
-        return StepRecord(process_state=state, started_at=self.now, result=result)
+        return step_record(process_state=state, started_at=self.now, result=result)
 
     def next(self, task: Task, steps: dict[str, StepRecord]) -> Task:
         return with_due_entry(replace(task, version=task.version + 1, steps=steps), self.now)
@@ -107,8 +106,6 @@ class Life:
         assert found is not None
         assert (found.steps, found.version) == (after.steps, after.version)
         self.former = before
-        keep = not after.settled and not after.ended and self.dice.random() < 0.5
-        self.in_hand = after if keep and not after.order_expires else None
 
     def go_on(self) -> None:
         self.now += self.dice.choice([0, 1, 300, 5000])
@@ -118,7 +115,6 @@ class Life:
             for _ in range(self.dice.choice([1, 2])):
                 self.world.store.clear_owed(without_owed(task, self.now))
                 self.check()
-            self.in_hand = None
             return
         after = self.decided(task)
         if after is not None:
@@ -126,7 +122,6 @@ class Life:
 
     def end(self) -> None:
         """Erase the contents, and check that none are left."""
-        self.in_hand = None
         task = self.task()
         assert task is not None
         bare = {name: replace(one, result=None) for name, one in task.steps.items()}

@@ -11,11 +11,12 @@ from roundsman.errors import SchemaTooNew
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import DAY, MINUTE, SECOND
 from roundsman.model.states import TaskState
-from roundsman.model.task import PACKED_SCHEMA, Owed, StepRecord, Task
+from roundsman.model.task import PACKED_SCHEMA, Owed, Task
 from roundsman.ports import Saved, Superseded
 from tests.contract.samples import NOW, born, claimed, completed, order_row
 from tests.contract.test_races import together
 from tests.contract.worlds import World
+from tests.support.steps import step_record
 
 ROW = HistoryRow(2_000, NOW, "failed", None, None, "late")
 OVER_AT = NOW + SECOND
@@ -230,7 +231,7 @@ def test_older_code_does_not_begin_a_task_again_whose_order_expires(
     moto_world.keep_orders(DAY)
     moto_world.store.create(order_row(), born())
     over = completed(born(), owed=owed, retain_for=MINUTE)
-    more = {f"s{n}": StepRecord(started_at=NOW) for n in range(steps)}
+    more = {f"s{n}": step_record(started_at=NOW) for n in range(steps)}
     over = replace(over, steps={**over.steps, **more}, deadline=NOW if steps else None)
     assert moto_world.store.save(over, seen=1) == Saved()
     if owed:

@@ -10,12 +10,13 @@ import pytest
 from roundsman.engine.due import Lane, lane_key
 from roundsman.errors import TryAgain
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import StepRecord, Task
+from roundsman.model.task import Task
 from roundsman_console.orders import task_records
 from roundsman_console.orders.task_records import Loaded, Records
 from tests.contract.samples import NOW, born, completed, order_row
 from tests.contract.test_reads import calls_of
 from tests.contract.worlds import World
+from tests.support.steps import step_record
 
 LANE = lane_key(Lane.ARCHIVED, 3)
 GROUP = "f-1a2b3c4d"
@@ -88,7 +89,7 @@ def test_many_tasks_are_read_at_once_and_each_that_cannot_be_is_reported(
     assert "over" in reader(dynamo_world).load_many(["over"], NOW).tasks
     assert reader(dynamo_world).load_many([], NOW) == Loaded()
     partly = completed(born("partly"))
-    skipped = StepRecord(process_state=ProcessState.SKIPPED)
+    skipped = step_record(process_state=ProcessState.SKIPPED)
     partly = replace(partly, fan_outs={"pick": 2}, steps={**partly.steps, "pick[0]": skipped})
     dynamo_world.store.create(order_row("partly"), partly)
     states, left_out = reader(dynamo_world).states(["ord-0", "ord-2", "over", "partly", "none"])

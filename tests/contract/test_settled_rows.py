@@ -14,11 +14,12 @@ from roundsman.errors import UnreadableRecord
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import MINUTE
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import Owed, StepRecord, Task
+from roundsman.model.task import Owed, Task
 from roundsman.ports import Created, DueEntry, Saved, Superseded
 from roundsman_console.orders.task_records import Records
 from tests.contract.samples import NOW, born, order_row
 from tests.contract.worlds import World
+from tests.support.steps import step_record
 
 if TYPE_CHECKING:
     from roundsman.aws.dynamodb.codec import Item
@@ -33,7 +34,7 @@ def small_rows(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def settling(task: Task, name: str, state: ProcessState = ProcessState.PROCESSED) -> Task:
     """The next version: this step is in that state."""
-    step = StepRecord(process_state=state, started_at=NOW, finished_at=NOW, result={"of": name})
+    step = step_record(process_state=state, started_at=NOW, finished_at=NOW, result={"of": name})
     return with_due_entry(
         replace(task, version=task.version + 1, steps={**task.steps, name: step}), NOW
     )

@@ -13,7 +13,7 @@ from roundsman.model.events import CommandSource, HistoryRow
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.json import Json
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import AfterUndo, StepError, StepRecord, Task, Termination
+from roundsman.model.task import AfterUndo, StepError, Task, Termination
 from roundsman.ports import Created, DueEntry, Exists, Saved, Superseded
 from tests.contract.samples import (
     CONTENT,
@@ -27,6 +27,7 @@ from tests.contract.samples import (
     owing,
 )
 from tests.contract.worlds import World
+from tests.support.steps import changed_step, step_record
 
 FOREVER = NOW * 2
 
@@ -88,7 +89,7 @@ def test_a_long_task_is_stored_as_it_is_whatever_the_form(world: World) -> None:
     stored(world)
     result: Json = {"text": 'a \ud83d \u0001 "quote"', "numbers": [1.0, -0.0, 10**30, None]}
     steps = {
-        f"step_{place}": StepRecord(
+        f"step_{place}": step_record(
             process_state=ProcessState.PROCESSED,
             locked_by=f"{LOCK}.{place}",
             started_at=NOW + place * 1_303,
@@ -246,7 +247,7 @@ def test_who_answered_a_callback_is_stored_with_the_decision_and_read_back(world
 
 def test_what_undo_and_operators_write_is_read_back_as_it_was_stored(world: World) -> None:
     task = claimed(stored(world))
-    record = replace(
+    record = changed_step(
         task.steps["reserve_stock"],
         process_state=ProcessState.UNDOING,
         round=2,
@@ -265,7 +266,7 @@ def test_what_undo_and_operators_write_is_read_back_as_it_was_stored(world: Worl
 
 def test_items_of_a_fan_out_are_read_back_as_they_were_stored(world: World) -> None:
     task = claimed(stored(world))
-    left_out = replace(
+    left_out = changed_step(
         task.steps["reserve_stock"],
         process_state=ProcessState.SKIPPED,
         error=StepError("OutOfStock", "none left"),

@@ -12,7 +12,7 @@ what the engine is given. Three things are taken off a record:
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cache
 from hashlib import sha256
 from typing import TypeAlias
@@ -23,6 +23,17 @@ from roundsman.engine.decision import SKEW
 from roundsman.engine.due import BRIEFLY_LATE, START_WITHIN, Lane
 from roundsman.engine.request_deadlines import patience_of
 from roundsman.engine.timeouts import LONGEST_CHECK_AFTER
+from roundsman.model.situations import (
+    AtAgent,
+    AwaitsCallback,
+    Ended,
+    NotBegun,
+    Parked,
+    Ready,
+    Situation,
+    UnderWay,
+    WaitsUntil,
+)
 from roundsman.model.states import ProcessState
 from roundsman.model.task import PERFORM, Owed, StepError, StepRecord, Task, step_of
 
@@ -42,6 +53,11 @@ SETTLED = (
     ProcessState.ERROR,
     ProcessState.UNDONE,
 )
+INSTANTS = (
+    *("claim_by", "late_since", "parked_since", "not_before", "since"),
+    *("until", "heartbeat_by", "remind_at"),
+)
+"""The instants of situations that decide something."""
 Key: TypeAlias = tuple[object, ...]
 
 
@@ -149,8 +165,9 @@ class Records:
 
     def names(self, number: int) -> Iterable[str]:
         """The nonces that the record holds, in the order of its steps."""
-        records = self.tasks[number].steps.values()
-        tokens = (token for r in records for token in (r.locked_by, r.reminded_by) if token)
+        attempts = (record.situation for record in self.tasks[number].steps.values())
+        under_way = (one for one in attempts if isinstance(one, UnderWay))
+        tokens = (token for one in under_way for token in (one.lock, one.sent_by) if token)
         return list(dict.fromkeys(map(name_of, tokens)))
 
     def instants(self, number: int) -> set[int]:
@@ -160,34 +177,27 @@ class Records:
         if self._near_end:
             found.add(task.complete_by)
         for name, record in task.steps.items():
-            found |= {record.complete_by or 0, record.not_before or 0, record.heartbeat_by or 0}
+            found |= {record.claim_by or 0, record.last_until or 0}
+            found |= {record.not_before or 0, record.heartbeat_by or 0}
             found.add(record.remind_at or 0)
             found.add(record.retry_until or 0)
             if record.held_since is not None:
                 found.add(record.held_since + NOTICED)
             if self.is_bounded(name):
-                ends_by = record.complete_by and record.complete_by + self.patience(name)
+                ends_by = record.last_until and record.last_until + self.patience(name)
                 found |= {at + SKEW for at in (ends_by, record.acts_until) if at}
         found |= {owed.at + START_WITHIN for owed in task.owed}
         return {at for at in found if at > T0}
 
     def _step(self, name: str, record: StepRecord, now: int, names: dict[str, str]) -> StepRecord:
-        state = record.process_state
         bounded = self.is_bounded(name)
-        settled = state in SETTLED
-        acts_for = SKEW + self.patience(name) if bounded else 0
-        late = self.late_floor if record.under_way else 0
-        ended = over(record.complete_by, now, max(acts_for, late))
+        settled = record.process_state in SETTLED
         acts_until = over(record.acts_until, now, SKEW) if bounded else None
         return StepRecord(
-            process_state=state,
-            # Of what is not under way the last lock is never looked at.
-            locked_by=_lock(record.locked_by, names) if record.under_way or not settled else None,
-            # Of a settled step it is the end of a request's right to act, where that is asked.
-            complete_by=None if settled and not bounded else ended,
+            operation=record.operation,
+            situation=self._situation(name, record, now, names),
             # Every move out of these states sets it to 0.
             failure_count=0 if settled else record.failure_count,
-            not_before=over(record.not_before, now),
             # Only whether it was ever claimed is asked, where no backlog is known; and whether that
             # was before the end of its retries, where there is one.
             started_at=_started_at(record, now),
@@ -199,32 +209,77 @@ class Records:
             after_undo=record.after_undo,
             outcome_unknown=self.outcomes and record.outcome_unknown,
             effect=record.effect if self.outcomes else None,
-            heartbeat_by=over(record.heartbeat_by, now, late),
-            # Only whether the attempt was ever heard of is asked.
-            heard_at=None if record.heard_at is None else T0,
-            waiting=record.waiting,
-            remind_every=record.remind_every,
-            # How late it is decides only between the short interval and the long one.
-            remind_at=over(record.remind_at, now, BRIEFLY_LATE),
             # Which number a reminder has is for people and for services.
-            reminded_by=_lock(record.reminded_by, names),
-            # Only whether the hold began so long ago that its end would be known.
-            held_since=_held_since(record, now),
             # No backlog is known here, and no story is so long that calls in vain would count.
-            extra=record.extra,
             granted=record.granted,
             corrections=record.corrections,
             retry_until=None if settled else _retry_until(record, now),
             unexpected_since=None if settled or record.unexpected_since is None else T0,
             waits=0 if settled else record.waits,
-            # The same holds here.
-            late_since=over(record.late_since, now, max(BRIEFLY_LATE, self.late_floor)),
             # Only whether its answer is still to come is asked.
             wait_ended_at=None if record.wait_ended_at is None else T0,
-            # No queue of these explorations is known, so none was read past an attempt's end.
             error=UNEXPECTED if not settled and _fails_unexpectedly(record) else None,
             # finished_at, result and other errors are for people and for probes.
         )
+
+    def _situation(  # noqa: PLR0911  # one for each situation
+        self, name: str, record: StepRecord, now: int, names: dict[str, str]
+    ) -> Situation:
+        bounded = self.is_bounded(name)
+        acts_for = SKEW + self.patience(name) if bounded else 0
+        # How late it is decides only between the short interval and the long one.
+        late_floor = max(BRIEFLY_LATE, self.late_floor)
+
+        def at(instant: int, floor: int = 0) -> int:
+            return max(T0 + instant - now, T0 - floor)
+
+        match record.situation:
+            case NotBegun():
+                return NotBegun()
+            case Ready() as ready:
+                return Ready(
+                    claim_by=at(ready.claim_by, acts_for),
+                    late_since=over(ready.late_since, now, late_floor),
+                    parked_since=_held_since(record, now),
+                )
+            case WaitsUntil() as wait:
+                return WaitsUntil(
+                    not_before=at(wait.not_before), claim_by=at(wait.claim_by, acts_for)
+                )
+            case Parked() as parked:
+                return Parked(
+                    not_before=at(parked.not_before),
+                    claim_by=at(parked.claim_by, acts_for),
+                    # Only whether the hold began so long ago that its end would be known.
+                    since=_held_since(record, now) or T0,
+                )
+            case AtAgent() as attempt:
+                return AtAgent(
+                    lock=_lock(attempt.lock, names),
+                    until=at(attempt.until, max(acts_for, self.late_floor)),
+                    # Only whether the attempt was ever heard of is asked.
+                    heard_at=None if attempt.heard_at is None else T0,
+                    heartbeat_by=over(attempt.heartbeat_by, now, self.late_floor),
+                    extra=attempt.extra,
+                    late_since=over(attempt.late_since, now, late_floor),
+                    # No queue of these explorations is known: none was read past an attempt's end.
+                )
+            case AwaitsCallback() as wait:
+                return AwaitsCallback(
+                    lock=_lock(wait.lock, names),
+                    until=at(wait.until, max(acts_for, self.late_floor)),
+                    heard_at=None if wait.heard_at is None else T0,
+                    extra=wait.extra,
+                    late_since=over(wait.late_since, now, late_floor),
+                    remind_every=wait.remind_every,
+                    remind_at=over(wait.remind_at, now, BRIEFLY_LATE),
+                    reminded_by=wait.reminded_by and _lock(wait.reminded_by, names),
+                )
+            case Ended() as ended:
+                # Until when a request may act, where that is asked.
+                return Ended(
+                    how=ended.how, until=over(ended.until, now, acts_for) if bounded else None
+                )
 
     def _task(self, task: Task, steps: Mapping[str, StepRecord], now: int) -> Task:
         is_open = task.lane.startswith(Lane.OPEN)
@@ -278,14 +333,9 @@ def moved(task: Task, by: int) -> Task:
     steps = {
         name: replace(
             record,
-            complete_by=at(record.complete_by),
-            not_before=at(record.not_before),
+            situation=_moved(record.situation, by),
             acts_until=at(record.acts_until),
-            heartbeat_by=at(record.heartbeat_by),
-            remind_at=at(record.remind_at),
-            held_since=at(record.held_since),
             retry_until=at(record.retry_until),
-            late_since=at(record.late_since),
             started_at=at(record.started_at) if record.retry_until else record.started_at,
         )
         for name, record in task.steps.items()
@@ -299,6 +349,15 @@ def moved(task: Task, by: int) -> Task:
         held_until=at(task.held_until),
         owed=tuple(replace(owed, at=owed.at + by) for owed in task.owed),
     )
+
+
+def _moved(situation: Situation, by: int) -> Situation:
+    found = {
+        field.name: getattr(situation, field.name) + by
+        for field in fields(situation)
+        if field.name in INSTANTS and getattr(situation, field.name) is not None
+    }
+    return replace(situation, **found)
 
 
 def _fails_unexpectedly(record: StepRecord) -> bool:
@@ -333,23 +392,23 @@ def _retry_until(record: StepRecord, now: int) -> int | None:
     return max(T0 + record.retry_until - now, began)
 
 
-def _lock(token: str | None, names: dict[str, str]) -> str | None:
-    if token is None:
-        return None
+def _lock(token: str, names: dict[str, str]) -> str:
     name = names.setdefault(name_of(token), NAMES[len(names)])
     return token_of(name, token)
 
 
 def _with_locks(task: Task, rename: Callable[[str], str]) -> Task:
-    def renamed(token: str | None) -> str | None:
-        return token_of(rename(name_of(token)), token) if token else token
+    def renamed(token: str) -> str:
+        return token_of(rename(name_of(token)), token)
 
-    steps = {
-        name: replace(
-            record, locked_by=renamed(record.locked_by), reminded_by=renamed(record.reminded_by)
-        )
-        for name, record in task.steps.items()
-    }
+    steps = dict[str, StepRecord]()
+    for name, record in task.steps.items():
+        attempt = record.situation
+        if isinstance(attempt, AtAgent | AwaitsCallback):
+            attempt = replace(attempt, lock=renamed(attempt.lock))
+        if isinstance(attempt, AwaitsCallback) and attempt.reminded_by:
+            attempt = replace(attempt, reminded_by=renamed(attempt.reminded_by))
+        steps[name] = replace(record, situation=attempt)
     return replace(task, steps=steps)
 
 
@@ -378,38 +437,5 @@ def _key(task: Task) -> Key:
         task.failure,
         task.corrections,
         task.erased_at,
-        *(
-            (
-                name,
-                record.process_state,
-                record.locked_by,
-                record.complete_by,
-                record.failure_count,
-                record.not_before,
-                record.started_at,
-                record.acts_until,
-                record.round,
-                record.agent,
-                record.tried,
-                record.after_undo,
-                record.outcome_unknown,
-                record.effect,
-                record.extra,
-                record.granted,
-                record.corrections,
-                record.heartbeat_by,
-                record.heard_at,
-                record.waiting,
-                record.remind_every,
-                record.remind_at,
-                record.reminded_by,
-                record.held_since,
-                record.retry_until,
-                record.unexpected_since,
-                record.waits,
-                record.late_since,
-                record.error,
-            )
-            for name, record in task.steps.items()
-        ),
+        *((name, record) for name, record in task.steps.items()),
     )

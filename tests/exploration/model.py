@@ -31,7 +31,7 @@ from roundsman.engine.decision import SKEW
 from roundsman.engine.due import Lane
 from roundsman.engine.new_task import ProcessingOptions, new_task
 from roundsman.model.events import OperatorEvent, Resolve
-from roundsman.model.task import PERFORM, UNDO, Task, idempotency_key, operation_of, step_of
+from roundsman.model.task import PERFORM, UNDO, Task, idempotency_key, step_of
 from roundsman.wire.messages import AgentRequest
 from tests.exploration.answers import ENDINGS
 from tests.exploration.canonical import FRESH, NAMES, T0, Records, name_of, token_of
@@ -516,7 +516,7 @@ def by_hand(task: Task, state: State, event: OperatorEvent) -> State | None:
         return state
     record = task.step(event.step)
     stands = any(step == event.step for step, _ in state.standing)
-    if operation_of(record) == PERFORM:
+    if record.operation == PERFORM:
         return state if stands == event.did else None
     key = idempotency_key(task.task_id, event.step, PERFORM, record)
     standing = state.standing - {(event.step, key)}

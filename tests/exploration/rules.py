@@ -17,6 +17,7 @@ from roundsman_testing.invariants.rules import Invariant, of_effects, of_record
 from roundsman_testing.ledger import EffectKey
 from tests.exploration.canonical import T0, Records
 from tests.exploration.state import State
+from tests.support.steps import stored_step
 
 UNDO_IN_ORDER = "an undo begins once what came after it is finished"
 FINAL = "no perform lands after its undo"
@@ -128,7 +129,7 @@ def could_go_on(plan: Plan, task: Task, now: int) -> Iterator[tuple[str, int]]:
         record = task.step(name)
         if record.under_way:
             reminds = record.remind_at if task.ending is None else None
-            ends = (record.complete_by, record.heartbeat_by, reminds)
+            ends = (stored_step(record).complete_by, record.heartbeat_by, reminds)
             yield name, max(now, min(at for at in ends if at is not None))
         elif _is_ready(plan, task, name):
             yield name, max(now, record.not_before or 0)

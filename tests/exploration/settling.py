@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import cache
 
 from roundsman.model.states import ProcessState
-from roundsman.model.task import PERFORM, UNDO, Task, idempotency_key, operation_of, step_of
+from roundsman.model.task import PERFORM, UNDO, Task, idempotency_key, step_of
 from tests.exploration.answers import ANSWERS
 from tests.exploration.canonical import FRESH, NAMES, T0, Key, Records, name_of, token_of
 from tests.exploration.shells import TASK_ID, Shells
@@ -171,7 +171,7 @@ def _is_past(task: Task, reply: Mail) -> bool:
         return True
     if record.wait_ended_at is not None and ANSWERS[reply.outcome].callback:
         return False  # the first answer is recorded
-    if operation_of(record) != reply.operation and reply.operation == PERFORM:
+    if record.operation != reply.operation and reply.operation == PERFORM:
         return True
     if not ANSWERS[reply.outcome].reports_an_effect:
         return reply.lock == STALE

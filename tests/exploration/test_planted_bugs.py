@@ -30,8 +30,10 @@ from roundsman.engine.decision import DecisionBuilder, DecisionContext
 from roundsman.engine.due import with_due_entry
 from roundsman.engine.transitions import StepEvent, TaskEvent, task_transition
 from roundsman.model.events import Agents, Claimant, Decision, Event, Replied, Resolve, Resubmit
+from roundsman.model.instants import DAY
 from roundsman.model.json import Json
 from roundsman.model.scheduler_queues import NOTHING_KNOWN, SchedulerQueues
+from roundsman.model.situations import AtAgent, AwaitsCallback, End, Ended
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import AfterUndo, Effect, StepError, StepRecord, Task
 from roundsman.ports import Saved, Superseded
@@ -69,6 +71,7 @@ from tests.exploration.rules import (
     UNDO_IN_ORDER,
 )
 from tests.support.planted import no_version_condition
+from tests.support.steps import changed_step
 
 log = logging.getLogger(__name__)
 AT_MOST = 60_000
@@ -165,7 +168,7 @@ def a_new_round_has_the_old_keys(patch: Patch) -> None:
 
 
 def a_dead_claim_is_never_given_up(patch: Patch) -> None:
-    patch.setattr(machine, "overdue", lambda context, step, by: None)
+    patch.setattr(machine, "overdue", lambda context, step, late, by: None)
 
 
 def a_lock_does_not_name_its_version(patch: Patch) -> None:
@@ -253,17 +256,14 @@ def one_look_proves(patch: Patch) -> None:
 
 
 def nobody_looks_at_a_step_that_waits_for_its_callback(patch: Patch) -> None:
-    def overdue_at(record: StepRecord) -> int | None:
-        return None if record.waiting else record.complete_by
-
-    patch.setattr(StepRecord, "overdue_at", property(overdue_at))
+    patch.setattr(AwaitsCallback, "overdue_at", property(lambda wait: wait.until + 10 * DAY))
 
 
 def nobody_looks_when_a_reminder_is_due(patch: Patch) -> None:
     real = due.due
 
     def without_reminders(task: Task, now: int) -> int:
-        steps = {name: replace(r, remind_at=None) for name, r in task.steps.items()}
+        steps = {name: changed_step(r, remind_at=None) for name, r in task.steps.items()}
         return real(replace(task, steps=steps), now)
 
     patch.setattr(due, "due", without_reminders)
@@ -271,7 +271,7 @@ def nobody_looks_when_a_reminder_is_due(patch: Patch) -> None:
 
 
 def a_heartbeat_is_not_missed(patch: Patch) -> None:
-    patch.setattr(StepRecord, "overdue_at", property(lambda record: record.complete_by))
+    patch.setattr(AtAgent, "overdue_at", property(lambda attempt: attempt.until))
 
 
 def a_task_without_its_plan_is_taken_for_undone(patch: Patch) -> None:
@@ -280,7 +280,8 @@ def a_task_without_its_plan_is_taken_for_undone(patch: Patch) -> None:
 
 def an_item_is_left_out_and_not_undone(patch: Patch) -> None:
     def left_out(context: DecisionContext, step: StepPlan, *, after_undo: AfterUndo) -> None:
-        context.decision.move(step.name, StepEvent.LEFT_OUT, after_undo=after_undo)
+        skipped = Ended(how=End.SKIPPED)
+        context.decision.move(step.name, StepEvent.LEFT_OUT, skipped, after_undo=after_undo)
 
     patch.setattr(fan_out, "begin_undo", left_out)
 

@@ -9,7 +9,7 @@ from roundsman.model.events import HistoryRow, Outcome
 from roundsman.model.task import StepError, Task
 from roundsman.ports import OrderRow
 from roundsman_console.stack.stack import DeployedStack
-from tests.support.machine_world import World, plan, step
+from tests.support.machine_world import T0, World, plan, step
 
 LONG = "the warehouse has no answer for this line; " * 24
 """An error of a thousand characters."""
@@ -28,14 +28,17 @@ class MadeOrder:
     """The task as it was submitted."""
 
 
-def chain_of(many: int, done: int, *, undo: bool = False) -> MadeOrder:
-    """An order of steps that follow each other; after `done` of them, one is refused."""
+def chain_of(many: int, done: int, *, undo: bool = False, at: int = T0) -> MadeOrder:
+    """An order of steps that follow each other; after `done` of them, one is refused.
+
+    It was submitted at `at` (epoch ms).
+    """
     names = [f"step_{place:02}_of_the_long_chain" for place in range(many)]
     steps = [
         step(name, *names[max(place - 1, 0) : place], compensation=FENCED if undo else None)
         for place, name in enumerate(names)
     ]
-    world = World(plan(*steps, on_failure=Undo()) if undo else plan(*steps))
+    world = World(plan(*steps, on_failure=Undo()) if undo else plan(*steps), now=at)
     for name in names[:done]:
         passes(world, name)
     world.start()
@@ -47,22 +50,23 @@ def chain_of(many: int, done: int, *, undo: bool = False) -> MadeOrder:
     return made(world)
 
 
-def side_by_side(many: int, done: int, failed: int) -> MadeOrder:
+def side_by_side(many: int, done: int, failed: int, *, at: int = T0) -> MadeOrder:
     """An order of one step, `many` steps side by side, and a last one."""
     names = [f"line_{place:02}" for place in range(many)]
     steps = [step("begin"), *(step(name, "begin") for name in names), step("finish", *names)]
-    world = World(plan(*steps))
+    world = World(plan(*steps), now=at)
     passes(world, "begin")
     world.start()
     settle(world, names, done, failed)
     return made(world)
 
 
-def fan_of(many: int, done: int, failed: int) -> MadeOrder:
+def fan_of(many: int, done: int, failed: int, *, at: int = T0) -> MadeOrder:
     """An order of a fan-out of `many` items: a hundred fit in an order without another step."""
     world = World(
         plan(step("pick", for_each="input.lines")),
         order={"lines": [*range(many)]},
+        now=at,
     )
     world.start()
     settle(world, [f"pick[{place}]" for place in range(many)], done, failed)
@@ -97,43 +101,11 @@ def history_of(world: World) -> list[HistoryRow]:
     return [row for _, _, decision in world.decisions for row in decision.history]
 
 
-def store(order: MadeOrder, stack: DeployedStack, order_id: str, at: int) -> None:
-    """Store the order in a stack under an id, as if it had been submitted at `at` (epoch ms)."""
-    first, task = (moved(one, order_id, at) for one in (order.first, order.task))
+def store(order: MadeOrder, stack: DeployedStack, order_id: str) -> None:
+    """Store the order in a stack under an id."""
+    first, task = (
+        replace(one, task_id=order_id, reply_to=None, owed=()) for one in (order.first, order.task)
+    )
     stack.plans.put_plan(order.plan.expanded({}))
     stack.tasks.create(OrderRow(order_id, {"lines": 100}, "hash", first.created_at), first)
-    earlier = order.first.created_at - at
-    rows = [replace(row, at=row.at - earlier) for row in order.history]
-    stack.tasks.save(task, seen=first.version, history=rows)
-
-
-def moved(task: Task, order_id: str, at: int) -> Task:
-    """The task under another id and at another time."""
-    away = at - task.created_at
-
-    def later(instant: int | None) -> int | None:
-        return None if instant is None else instant + away
-
-    steps = {
-        name: replace(
-            record,
-            started_at=later(record.started_at),
-            finished_at=later(record.finished_at),
-            complete_by=later(record.complete_by),
-            not_before=later(record.not_before),
-        )
-        for name, record in task.steps.items()
-    }
-    return replace(
-        task,
-        task_id=order_id,
-        created_at=task.created_at + away,
-        start_at=task.start_at + away,
-        complete_by=task.complete_by + away,
-        due_at=task.due_at + away,
-        ended_at=later(task.ended_at),
-        expires_at=later(task.expires_at),
-        reply_to=None,
-        owed=(),
-        steps=steps,
-    )
+    stack.tasks.save(task, seen=first.version, history=order.history)

@@ -34,6 +34,7 @@ from roundsman.model.task import (
 from roundsman.submission.processing import LONGEST_URL
 from roundsman.wire.commands import LONGEST_COMMAND_ID, LONGEST_REASON
 from tests.contract.samples import NOW, born
+from tests.support.steps import step_record
 
 Text = Callable[[int], str]
 """Makes a text of so many bytes of UTF-8."""
@@ -64,7 +65,7 @@ def largest_task(text: Text) -> Task:
     for place, name in enumerate(names[:MOST_STEPS]):
         message = text(LONGEST_MESSAGE if place <= whole else SHORT_MESSAGE)
         steps[name] = replace(full_step(text), error=StepError(text(100), message, unexpected=True))
-    former = StepRecord(process_state=ProcessState.SKIPPED, round=MANY, finished_at=LATE)
+    former = step_record(process_state=ProcessState.SKIPPED, round=MANY, finished_at=LATE)
     steps |= dict.fromkeys(names[MOST_STEPS:], former)
     corrections = ((Change(("note",), text(2_000)),),)
     room = RESULTS_LIMIT - corrections_size(corrections)
@@ -115,21 +116,18 @@ def largest_task(text: Text) -> Task:
 
 
 def full_step(text: Text) -> StepRecord:
-    """A record with every field, also those that exclude each other."""
-    return StepRecord(
+    """A record with every field of the situation that has the most: it waits for a callback."""
+    return step_record(
         process_state=ProcessState.PROCESSING,
         locked_by=f"{text(8)}-0123456789.{MANY}.{MANY}",
         complete_by=LATE,
         failure_count=MANY,
-        not_before=LATE,
         started_at=LATE,
         finished_at=LATE,
         agent="a" * 40,
         round=MANY,
         acts_until=LATE,
         outcome_unknown=True,
-        held_since=LATE,
-        heartbeat_by=LATE,
         heard_at=LATE,
         waiting=True,
         remind_every=LATE,

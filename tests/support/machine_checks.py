@@ -7,9 +7,11 @@ here beside them is the machine's own.
 from roundsman.definition.plan import Plan
 from roundsman.model.events import Decision, Event, Inspect, Replied, SendRequest
 from roundsman.model.failure import failure_of
+from roundsman.model.situations import AtAgent
 from roundsman.model.states import DONE, ProcessState, TaskState
-from roundsman.model.task import LATE_ANSWER, PERFORM, Task, operation_of
+from roundsman.model.task import LATE_ANSWER, PERFORM, Task
 from roundsman_testing.invariants.rules import of_change
+from tests.support.steps import stored_step
 
 OPEN, ARCHIVED, DONE_LANE = "open#3", "archived#3", "done#3"
 
@@ -73,21 +75,14 @@ def check_record(plan: Plan, task: Task) -> None:
     for name, record in task.steps.items():
         if record.under_way:
             assert record.started_at
-        # An undo has its own time, which the record of a left-out item keeps.
-        left_out = record.process_state is ProcessState.SKIPPED
-        performs = operation_of(record) == PERFORM and not left_out
-        if task.ending is None and record.complete_by is not None and performs:
-            assert record.complete_by <= task.complete_by
-        if record.held_since is not None:
-            assert not record.under_way
-            assert record.complete_by is not None, "a held step is looked at again"
-        if record.heartbeat_by is not None:
-            assert record.complete_by is not None
-            assert record.heartbeat_by <= record.complete_by
+        if task.ending is None and record.operation == PERFORM:  # an undo has its own time
+            assert max(record.claim_by or 0, record.until or 0) <= task.complete_by
+        if isinstance(record.situation, AtAgent) and record.situation.heartbeat_by is not None:
+            assert record.situation.heartbeat_by <= record.situation.until
         if record.process_state is ProcessState.PENDING:
             after = steps[name].after if name in steps else ()
             comes_later = any(task.step(other).process_state not in DONE for other in after)
-            assert record.complete_by or comes_later or record.started_at is None
+            assert stored_step(record).complete_by or comes_later or record.started_at is None
     if not task.ended:
         found = {record.process_state for record in task.steps.values()}
         goes_on = task.ending is None or not task.ending.undo  # and is undone on its way

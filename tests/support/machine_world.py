@@ -38,8 +38,9 @@ from roundsman.model.json import Json
 from roundsman.model.priority import Priority
 from roundsman.model.scheduler_queues import NOTHING_KNOWN, SchedulerQueues
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import Effect, StepError, StepRecord, Task, idempotency_key, operation_of
+from roundsman.model.task import Effect, StepError, StepRecord, Task, idempotency_key
 from tests.support.machine_checks import OPEN, check
+from tests.support.steps import stored_step
 
 T0 = 1_800_000_000_000
 """When every story begins: 2027-01-15T08:00:00Z."""
@@ -198,7 +199,7 @@ class World:
     ) -> Decision:
         """An answer to what the step is at, its current claim unless another is given."""
         record = self.task.step(name)
-        operation = operation or operation_of(record)
+        operation = operation or record.operation
         return self.apply(
             Replied(
                 claimant or self.claimant(),
@@ -346,7 +347,7 @@ class World:
         return self
 
     def until_overdue(self, name: str) -> "World":
-        return self.wait_until(self.task.step(name).complete_by)
+        return self.wait_until(stored_step(self.task.step(name)).complete_by)
 
     def overdue(self, name: str) -> Decision:
         """Nobody answers in time, and the timer says so."""

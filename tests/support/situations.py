@@ -2,25 +2,38 @@
 
 from collections.abc import Mapping
 
-from roundsman.model.states import ProcessState as P
-from roundsman.model.states import Situation as S
-from roundsman.model.task import StepRecord
+from roundsman.model.situations import (
+    AtAgent,
+    AwaitsCallback,
+    End,
+    Ended,
+    Parked,
+    Ready,
+    WaitsUntil,
+)
+from roundsman.model.states import SituationName as S
+from roundsman.model.task import UNDO, StepRecord
 from tests.support.machine_world import T0
+
+_READY = Ready(claim_by=T0)
+_WAITS = WaitsUntil(not_before=T0, claim_by=T0)
+_PARKED = Parked(not_before=T0, claim_by=T0, since=T0)
+_AT_AGENT = AtAgent(lock="lock.1", until=T0)
 
 RECORDS: Mapping[S, StepRecord] = {
     S.NOT_BEGUN: StepRecord(),
-    S.READY: StepRecord(complete_by=T0),
-    S.WAITS: StepRecord(not_before=T0),
-    S.PARKED: StepRecord(not_before=T0, held_since=T0),
-    S.AT_AGENT: StepRecord(process_state=P.PROCESSING, locked_by="lock.1"),
-    S.AWAITS_CALLBACK: StepRecord(process_state=P.PROCESSING, locked_by="lock.1", waiting=True),
-    S.PROCESSED: StepRecord(process_state=P.PROCESSED),
-    S.SKIPPED: StepRecord(process_state=P.SKIPPED),
-    S.FAILED: StepRecord(process_state=P.ERROR),
-    S.UNDO_READY: StepRecord(process_state=P.UNDOING),
-    S.UNDO_WAITS: StepRecord(process_state=P.UNDOING, not_before=T0),
-    S.UNDO_PARKED: StepRecord(process_state=P.UNDOING, not_before=T0, held_since=T0),
-    S.UNDO_AT_AGENT: StepRecord(process_state=P.UNDOING, locked_by="lock.1"),
-    S.UNDONE: StepRecord(process_state=P.UNDONE),
-    S.UNDO_FAILED: StepRecord(process_state=P.UNDO_ERROR),
+    S.READY: StepRecord(situation=_READY),
+    S.WAITS: StepRecord(situation=_WAITS),
+    S.PARKED: StepRecord(situation=_PARKED),
+    S.AT_AGENT: StepRecord(situation=_AT_AGENT),
+    S.AWAITS_CALLBACK: StepRecord(situation=AwaitsCallback(lock="lock.1", until=T0)),
+    S.PROCESSED: StepRecord(situation=Ended(how=End.SUCCEEDED)),
+    S.SKIPPED: StepRecord(situation=Ended(how=End.SKIPPED)),
+    S.FAILED: StepRecord(situation=Ended(how=End.FAILED)),
+    S.UNDO_READY: StepRecord(operation=UNDO, situation=_READY),
+    S.UNDO_WAITS: StepRecord(operation=UNDO, situation=_WAITS),
+    S.UNDO_PARKED: StepRecord(operation=UNDO, situation=_PARKED),
+    S.UNDO_AT_AGENT: StepRecord(operation=UNDO, situation=_AT_AGENT),
+    S.UNDONE: StepRecord(operation=UNDO, situation=Ended(how=End.SUCCEEDED)),
+    S.UNDO_FAILED: StepRecord(operation=UNDO, situation=Ended(how=End.FAILED)),
 }

@@ -8,6 +8,7 @@ from roundsman.model.states import ProcessState
 from roundsman.model.task import StepRecord, Task
 from roundsman_console.orders.forecast import forecast
 from tests.support.machine_world import T0, World, plan, step
+from tests.support.steps import step_record
 
 PLAN = plan(step("a"), step("b", "a"), complete_within=timedelta(seconds=40))
 """Two steps of 30 s each at most, in a task of 40 s."""
@@ -18,7 +19,7 @@ def order(name: str, **steps: StepRecord) -> Task:
 
 
 def done_in(seconds: int) -> StepRecord:
-    return StepRecord(
+    return step_record(
         process_state=ProcessState.PROCESSED, started_at=T0, finished_at=T0 + seconds * SECOND
     )
 
@@ -41,7 +42,7 @@ def test_a_step_takes_as_long_as_it_took_others() -> None:
 
 def test_a_step_under_way_needs_only_the_rest() -> None:
     quick = order("quick", a=done_in(20), b=done_in(10))
-    under_way = StepRecord(process_state=ProcessState.PROCESSING, started_at=T0 + 15 * SECOND)
+    under_way = step_record(process_state=ProcessState.PROCESSING, started_at=T0 + 15 * SECOND)
     assert late(quick, order("new", a=under_way), at=T0 + 25 * SECOND) == {"new": 5 * SECOND}
 
 

@@ -6,12 +6,12 @@ from roundsman.definition.workflow import Undo
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import SECOND
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import StepRecord
 from roundsman_console.order.failure import failures
 from roundsman_console.web.drawings.axis import SCALE
 from roundsman_console.web.drawings.gantt import MOST_ITEMS, NARROWEST, Bars, bars
 from tests.support.large_orders import FENCED, MadeOrder, chain_of, fan_of, history_of, side_by_side
 from tests.support.machine_world import T0, World, plan, step
+from tests.support.steps import step_record
 
 PLAN = plan(step("a"), step("b", "a"))
 
@@ -26,7 +26,7 @@ def drawn(order: MadeOrder) -> Bars:
 
 def test_the_items_of_a_fan_out_share_one_line_of_times() -> None:
     made = plan(step("a", for_each="input.lines"))
-    record = StepRecord(process_state=ProcessState.PROCESSED, started_at=T0, finished_at=T0 + 10)
+    record = step_record(process_state=ProcessState.PROCESSED, started_at=T0, finished_at=T0 + 10)
     steps = {"a[0]": record, "a[1]": replace(record, started_at=T0 + 20, finished_at=T0 + 30)}
     task = replace(World(made, order={"lines": [1, 2]}).task, steps=steps, fan_outs={"a": 2})
     task = replace(task, created_at=T0, ended_at=T0 + 30)

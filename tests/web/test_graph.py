@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 from roundsman.model.states import ProcessState
-from roundsman.model.task import StepRecord
 from roundsman_console.web.drawings.graph import (
     FIRST_LINE,
     HEIGHT,
@@ -16,6 +15,7 @@ from roundsman_console.web.drawings.graph import (
 )
 from tests.support.large_orders import chain_of, fan_of, side_by_side
 from tests.support.machine_world import World, plan, step
+from tests.support.steps import step_record
 
 DIAMOND = {"a": (), "b": ("a",), "c": ("a",), "d": ("b", "c")}
 
@@ -55,8 +55,8 @@ def test_a_fan_out_is_one_node_with_its_items_by_state() -> None:
     made = plan(step("a", for_each="input.lines"))
     world = World(made, order={"lines": [1, 2, 3]})
     done, failed = (
-        StepRecord(process_state=ProcessState.PROCESSED),
-        StepRecord(process_state=ProcessState.ERROR),
+        step_record(process_state=ProcessState.PROCESSED),
+        step_record(process_state=ProcessState.ERROR),
     )
     items = {"a[0]": done, "a[1]": failed, "a[2]": done}
     task = replace(world.task, steps=items, fan_outs={"a": 3})

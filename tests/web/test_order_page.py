@@ -56,7 +56,7 @@ def test_only_the_steps_with_a_problem_are_listed_if_that_is_asked_for(declined:
 
 
 def test_a_large_workflow_is_folded_until_every_step_is_asked_for(browser: Browser) -> None:
-    store(chain_of(100, 77), browser.inspector.stack, "ord-1", browser.operator.world.clock.now)
+    store(chain_of(100, 77), browser.inspector.stack, "ord-1")
     html = browser.html("/orders/ord-1")
     assert html.count('<g class="node') == 3
     (label,) = re.findall(r'<svg class="graph"[^>]* aria-label="([^"]*)"', html)
@@ -143,8 +143,7 @@ def test_a_failure_leads_to_its_log_lines_where_aws_has_a_console() -> None:
 
 
 def test_many_failures_are_a_few_cards_and_the_others_are_folded(browser: Browser) -> None:
-    world = browser.operator.world
-    store(fan_of(100, 71, 7), browser.inspector.stack, "ord-1", world.clock.now)
+    store(fan_of(100, 71, 7), browser.inspector.stack, "ord-1")
     page = browser.page("/orders/ord-1")
     assert page.count("pick[71-77] failed: OutOfStock") == 1
     made = fan_of(100, 71, 7)
@@ -156,7 +155,7 @@ def test_many_failures_are_a_few_cards_and_the_others_are_folded(browser: Browse
 def test_a_long_message_is_on_the_page_once_in_a_whole_and_clamped_elsewhere(
     browser: Browser,
 ) -> None:
-    store(chain_of(5, 2), browser.inspector.stack, "ord-1", browser.operator.world.clock.now)
+    store(chain_of(5, 2), browser.inspector.stack, "ord-1")
     html = browser.html("/orders/ord-1")
     begins = re.findall(r'<span class="begin">([^<]*)', html)
     assert begins

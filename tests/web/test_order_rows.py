@@ -1,20 +1,21 @@
 """Which rows the table of steps and the history of an order have, and in which order."""
 
 from roundsman.model.states import ProcessState
-from roundsman.model.task import StepError, StepRecord
+from roundsman.model.task import StepError
 from roundsman_console.order.failure import failures
 from roundsman_console.order.history import Entry, entries, later_words, moment
 from roundsman_console.order.page import MOST_ROWS, StepRow, failed_steps, fold, rows_of_steps
 from roundsman_console.order.timeline import Happening
 from tests.support.large_orders import MadeOrder, chain_of, fan_of, side_by_side
 from tests.support.machine_world import T0
+from tests.support.steps import step_record
 
 DONE, FAILED, BUSY = ProcessState.PROCESSED, ProcessState.ERROR, ProcessState.PROCESSING
 
 
 def row(name: str, state: ProcessState) -> StepRow:
     error = StepError("Gone", "no") if state is FAILED else None
-    record = StepRecord(process_state=state, started_at=T0, error=error)
+    record = step_record(process_state=state, started_at=T0, error=error)
     return StepRow(name, record, "", "", "0", "", "", may_stand=False)
 
 
@@ -74,7 +75,7 @@ def test_only_problems_leaves_out_all_steps_that_need_no_look() -> None:
 
 def test_a_step_that_is_tried_again_is_a_problem_and_did_not_fail_for_good() -> None:
     again = StepRow(
-        *("a", StepRecord(error=StepError("Busy", "503"), not_before=T0, failure_count=1)),
+        *("a", step_record(error=StepError("Busy", "503"), not_before=T0, failure_count=1)),
         *("waits", "", "1 of 3", "Busy: 503", ""),
         may_stand=False,
     )

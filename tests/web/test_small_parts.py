@@ -16,6 +16,7 @@ from roundsman_console.stack.stack import DeployedStack
 from roundsman_console.web import remembered
 from roundsman_console.web.remembered import Remembered
 from tests.support.machine_world import T0, World, plan, step
+from tests.support.steps import step_record
 
 PLAN = plan(step("a"), step("b", "a"))
 
@@ -28,13 +29,13 @@ def test_an_order_says_what_it_waits_for() -> None:
     failed = StepError("TransientError", "POST answered 503")
     failed_words = "TransientError: POST answered 503"
     assert reason_of(waiting()) == "waits for the scheduler"
-    assert reason_of(waiting(a=StepRecord(error=failed))) == f"a: tried again after {failed_words}"
-    again = waiting(a=StepRecord(error=failed, not_before=T0 + MINUTE))
+    assert reason_of(waiting(a=step_record(error=failed))) == f"a: tried again after {failed_words}"
+    again = waiting(a=step_record(error=failed, not_before=T0 + MINUTE))
     assert reason_of(again) == f"a: tried again after {failed_words}, at {second(T0 + MINUTE)}"
 
 
 def test_an_order_that_waits_for_a_held_agent_says_who_holds_it() -> None:
-    held = StepRecord(held_since=T0, error=StepError("AgentHeld", "on hold by amy"))
+    held = step_record(held_since=T0, not_before=T0, error=StepError("AgentHeld", "on hold by amy"))
     assert reason_of(waiting(a=held)) == "a: waits: on hold by amy"
     assert reason_of(waiting(a=replace(held, error=None))) == "a: waits for its agent"
     until = T0 + MINUTE
@@ -49,7 +50,7 @@ def test_an_order_that_waits_for_a_held_agent_says_who_holds_it() -> None:
 
 
 def test_an_order_whose_undo_failed_says_so_and_not_why_it_was_undone() -> None:
-    refused = StepRecord(process_state=ProcessState.UNDO_ERROR, error=StepError("Gone", "no"))
+    refused = step_record(process_state=ProcessState.UNDO_ERROR, error=StepError("Gone", "no"))
     ending = Termination(TaskState.ARCHIVED, "b: declined", "b", undo=True)
     task = replace(waiting(a=refused), state=TaskState.ARCHIVED, ended_at=T0, ending=ending)
     assert reason_of(task) == "the undo of a failed: Gone: no"
@@ -57,7 +58,7 @@ def test_an_order_whose_undo_failed_says_so_and_not_why_it_was_undone() -> None:
 
 
 def test_an_order_that_is_under_way_says_where() -> None:
-    busy = StepRecord(process_state=ProcessState.PROCESSING, agent="payment", started_at=T0)
+    busy = step_record(process_state=ProcessState.PROCESSING, agent="payment", started_at=T0)
     assert reason_of(waiting(a=busy)) == "a: at payment"
     assert reason_of(waiting(a=busy, b=busy)) == "a, b: under way"
 

@@ -15,6 +15,7 @@ from roundsman.model.instants import MINUTE, milliseconds
 from roundsman.wire.messages import read_reply
 from roundsman_testing import FOR_EVER, Fault, Faults, TaskState, World, crash_everywhere
 from roundsman_testing.world.queues import COMMANDS, REPLIES, REQUESTS
+from tests.support.steps import stored_step
 from tests.world.shop import FENCED, a_step, a_workflow
 
 DAY = timedelta(days=1)
@@ -443,4 +444,6 @@ def test_replies_that_come_twice_begin_no_second_row_of_reminders() -> None:
     world.submit()
     world.run(for_=timedelta(hours=23))
     assert numbers(world) == [1, 2]
-    assert milliseconds(EIGHT_HOURS) == world.task("ord-1").step("approve").remind_every
+    assert (
+        milliseconds(EIGHT_HOURS) == stored_step(world.task("ord-1").step("approve")).remind_every
+    )

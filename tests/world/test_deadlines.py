@@ -7,6 +7,7 @@ import pytest
 from roundsman.definition.workflow import Archive, Undo
 from roundsman.model.instants import iso, milliseconds
 from roundsman_testing import TaskState, World
+from tests.support.steps import stored_step
 from tests.world.shop import FENCED, MINUTE, a_step, a_workflow
 
 HOUR = timedelta(hours=1)
@@ -60,7 +61,7 @@ def test_a_callback_is_not_waited_for_after_the_deadline() -> None:
     world.run(for_=timedelta(seconds=1))
     world.run(until=lambda: world.waits_for_answer("ord-1", "charge"))
     task = world.task("ord-1")
-    assert task.step("charge").complete_by == task.deadline
+    assert stored_step(task.step("charge")).complete_by == task.deadline
     world.run(for_=HOUR)
     assert world.task("ord-1").state is TaskState.UNDONE
 

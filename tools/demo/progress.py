@@ -95,8 +95,8 @@ def _standing(case: DemoOrder, seen: Snapshot) -> str:
 def step_standing(record: StepRecord) -> str:
     """Return the state of a step, as in `Processing until 10:42:07, 1 failed (Overdue)`."""
     words: str = record.process_state
-    if record.process_state is ProcessState.PROCESSING and record.complete_by is not None:
-        words += f" until {clock_time(record.complete_by)}"
+    if record.process_state is ProcessState.PROCESSING and record.until is not None:
+        words += f" until {clock_time(record.until)}"
     if record.not_before is not None:
         words += f", waits until {clock_time(record.not_before)}"
     if record.failure_count:

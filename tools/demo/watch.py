@@ -145,8 +145,8 @@ def _cell(record: StepRecord, at: int) -> tuple[str, str]:
     if record.started_at is None and record.process_state is ProcessState.PENDING:
         return "", ""
     text: str = record.process_state
-    if record.process_state is ProcessState.PROCESSING and record.complete_by is not None:
-        text += f" {max(0, record.complete_by - at) // SECOND} s"
+    if record.process_state is ProcessState.PROCESSING and record.until is not None:
+        text += f" {max(0, record.until - at) // SECOND} s"
     if record.failure_count:
         text += f" ({record.failure_count} failed)"
     return text, STEP_STYLES.get(record.process_state, "yellow")

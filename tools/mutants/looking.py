@@ -16,7 +16,7 @@ LOOKING = (
     Mutant(
         name="only-performs-get-time-back",
         file="console/roundsman_console/order/step_waits.py",
-        old="moves = operation_of(record) == PERFORM and self.task.ending is None",
+        old="moves = record.operation == PERFORM and self.task.ending is None",
         new="moves = True",
         tests=(
             "tests/console/test_diagnosis.py::test_the_time_of_an_order_that_ends_does_not_move",

@@ -362,7 +362,7 @@ STORES = (
     Mutant(
         name="a-record-with-a-new-field-of-a-step-is-left-by-older-code",
         file="layers/core/roundsman/aws/dynamodb/codec.py",
-        old="        *map(STEP.since, steps),\n",
+        old="        *(STEP.since(stored_step(one)) for one in steps),\n",
         new="        1,\n",
         tests=(
             "tests/unit/aws/dynamodb/test_codec.py::test_the_format_of_a_record_is_the_highest_of_its_fields",

@@ -12,7 +12,7 @@ from roundsman.aws.outputs import reply_queue_of
 from roundsman.errors import InvalidToken, NotWaiting, RoundsmanError
 from roundsman.model.events import Outcome
 from roundsman.model.states import ProcessState
-from roundsman.model.task import Task, idempotency_key, operation_of
+from roundsman.model.task import Task, idempotency_key
 from roundsman.wire.messages import Reply, read_reply
 from roundsman_console.callback.verbs import AnswerVerb
 from roundsman_console.errors import InspectorError, InvalidArgument
@@ -110,7 +110,7 @@ def _body(token: str, verb: AnswerVerb) -> str:
 def _stale(task: Task, reply: Reply) -> str | None:
     """Return why the scheduler would ignore the answer; None if it would not."""
     record = task.step(reply.step)
-    operation = operation_of(record)
+    operation = record.operation
     key = idempotency_key(task.task_id, reply.step, operation, record)
     if record.wait_was_ended and key == reply.idempotency_key:
         return None if reply.outcome is Outcome.SUCCEEDED else "its wait was ended, and it failed"

@@ -15,6 +15,7 @@ from roundsman.model.bulk_run import BulkRecord, OrderNote, RunState
 from roundsman.model.corrections import typed_change
 from roundsman.model.events import COMMAND_KINDS, CommandSource, OperatorEvent
 from roundsman.model.instants import second
+from roundsman.model.situations import AwaitsCallback
 from roundsman.model.task import Task
 from roundsman_console.application import application_events
 from roundsman_console.bulk.dry_run import check_bounded, check_holds, choose_for, try_out
@@ -209,11 +210,12 @@ def _what_ending_waits_for(task: Task | None) -> Iterator[str]:
     if task is None or task.ended or task.ending is None:
         return
     for name, record in task.steps.items():
-        if record.waiting and record.complete_by is not None:
+        if isinstance(record.situation, AwaitsCallback):
+            until = second(record.situation.until)
             ends = command_line("resolve", task.task_id, name, options=("--did-not", *REASON))
             yield (
-                f"{name} waits for its callback until {second(record.complete_by)}, and its undo "
-                f"begins after that. If nobody outside will perform it: {ends}"
+                f"{name} waits for its callback until {until}, and its undo begins after that. "
+                f"If nobody outside will perform it: {ends}"
             )
 
 

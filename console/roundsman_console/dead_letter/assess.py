@@ -12,14 +12,13 @@ from roundsman.engine.transitions import MayBecome, TaskEvent, task_transition
 from roundsman.errors import InvalidMessage, Problem, RoundsmanError, UnreadableRecord
 from roundsman.model.events import Outcome
 from roundsman.model.json import parse_json
-from roundsman.model.states import ProcessState, Situation
+from roundsman.model.states import ProcessState, SituationName
 from roundsman.model.task import (
     TASK_ID,
     Effect,
     StepRecord,
     Task,
     idempotency_key,
-    operation_of,
 )
 from roundsman.submission.reply_queues import usable_reply_queue
 from roundsman.submission.submission import NO_TASK, TAKEN, CancelAsked, ValidOrder
@@ -199,12 +198,12 @@ def reply_matters(task: Task | None, reply: Reply) -> tuple[Verdict, str]:
 
 def _is_late_success(task: Task, record: StepRecord, reply: Reply) -> bool:
     """Whether a failed step succeeded after all (`roundsman.engine.steps.late_success`)."""
-    failed = record.situation is Situation.FAILED and record.effect is not Effect.STANDS
+    failed = record.situation_name is SituationName.FAILED and record.effect is not Effect.STANDS
     return failed and reply.outcome is Outcome.SUCCEEDED and _is_of_the_key(task, record, reply)
 
 
 def _is_of_the_key(task: Task, record: StepRecord, reply: Reply) -> bool:
-    key = idempotency_key(task.task_id, reply.step, operation_of(record), record)
+    key = idempotency_key(task.task_id, reply.step, record.operation, record)
     return reply.idempotency_key == key
 
 
@@ -212,7 +211,7 @@ def _why_ignored(task: Task, record: StepRecord, reply: Reply) -> str:
     """Return why the scheduler would ignore the reply; empty if it would not."""
     if reply.step not in task.steps:
         return f"nothing waits for it: the task has not tried {reply.step}"
-    if record.process_state not in _OPEN or operation_of(record) != reply.operation:
+    if record.process_state not in _OPEN or record.operation != reply.operation:
         return f"nothing waits for it: the step is {record.process_state}"
     if not _is_of_the_key(task, record, reply):
         return "the step has begun again since, under another key"

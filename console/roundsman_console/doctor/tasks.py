@@ -20,7 +20,7 @@ from roundsman.model.failure import Group
 from roundsman.model.holds import BREAKER, OPERATOR
 from roundsman.model.instants import DAY, MINUTE, SECOND, clock_time, format_duration, iso
 from roundsman.model.leases import Leases
-from roundsman.model.states import DONE, ProcessState, TaskState
+from roundsman.model.states import DONE, TaskState
 from roundsman.model.task import Task
 from roundsman.ports import DueEntry
 from roundsman_console.agent.reading import agent_names
@@ -233,13 +233,7 @@ def _overdue_steps(task: Task, at: int) -> list[str]:
     return [
         name
         for name, record in task.steps.items()
-        if (record.under_way and record.overdue_at is not None and record.overdue_at <= at)
-        or (
-            record.process_state in (ProcessState.PENDING, ProcessState.UNDOING)
-            and not record.under_way
-            and record.complete_by is not None
-            and record.complete_by <= at
-        )
+        if any(by is not None and by <= at for by in (record.overdue_at, record.claim_by))
     ]
 
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal, TypeAlias, TypedDict
 
-from roundsman.model.states import ProcessState, Situation, TaskState
+from roundsman.model.states import ProcessState, SituationName, TaskState
 from roundsman.model.task import AfterUndo, Effect, Operation
 from roundsman_console.constraints import (
     Count,
@@ -70,12 +70,15 @@ class StepDocument(TypedDict):
     agent: str | None
     """The agent of the step; null if it is not known."""
     processState: ProcessState
-    situation: Situation
+    situation: SituationName
     """What the step does or waits for; it says more than its state."""
     operation: Operation
     lockedBy: str | None
     """The claim on the step; null if the step is not claimed."""
-    completeBy: Instant | None
+    until: Instant | None
+    """Until when the attempt waits for its reply or its callback; null if none is under way."""
+    claimBy: Instant | None
+    """When the step should have been claimed; null if it is not to be claimed."""
     failureCount: Count
     maxAttempts: Count | None
     """The maximum number of attempts; null if the step is retried for a time, however many attempts

@@ -11,7 +11,7 @@ from roundsman.definition.plan import Plan
 from roundsman.engine.agent_holds import HELD
 from roundsman.model.events import HistoryRow
 from roundsman.model.states import ProcessState
-from roundsman.model.task import PERFORM, UNDO, StepError, StepRecord, Task, operation_of
+from roundsman.model.task import PERFORM, UNDO, StepError, StepRecord, Task
 from roundsman_console.order.step_times import ENDS_AN_ATTEMPT, FAILURES, retry_at
 from roundsman_console.order.view import step_names
 
@@ -98,7 +98,7 @@ def _attempts(record: StepRecord, rows: Sequence[HistoryRow], *, undo: bool) -> 
 
     An operation that is over has as many as the number of the last one that failed.
     """
-    current = (operation_of(record) == UNDO) == undo
+    current = (record.operation == UNDO) == undo
     counted = record.failure_count if current else 0
     if current and record.process_state not in _FAILED:
         return counted
@@ -152,7 +152,7 @@ def _what_failed(
             yield Failure(steps=(name,), error=StepError("", refusal))
     goes_on = state in _TRIED_AGAIN and record.failure_count > 0 and not task.ended
     if goes_on and error is not None and error.type != HELD:
-        undo = operation_of(record) == UNDO
+        undo = record.operation == UNDO
         yield Failure(steps=(name,), error=error, undo=undo, tried_again=True)
 
 

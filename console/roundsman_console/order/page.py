@@ -10,7 +10,7 @@ from roundsman.model.events import HistoryRow
 from roundsman.model.instants import MINUTE
 from roundsman.model.json import Json, canonical_json
 from roundsman.model.states import ProcessState
-from roundsman.model.task import StepRecord, Task, item_place, operation_of, step_of
+from roundsman.model.task import StepRecord, Task, item_place, step_of
 from roundsman_console.clock import now
 from roundsman_console.inspector import Inspector
 from roundsman_console.order.failure import Failure, failed_attempts, failures, rows_by_step
@@ -274,7 +274,7 @@ def attempts_words(
     if cause is not None and cause.attempts_left:
         return f"{cause.attempts}, for good"
     step = plan.steps.get(name) if plan else None
-    most = step.attempts_of(operation_of(record)) if step else None
+    most = step.attempts_of(record.operation) if step else None
     return f"{count} of {most}" if count and most else str(count)
 
 

@@ -13,7 +13,7 @@ from roundsman.definition.plan import Plan, StepPlan
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import iso, second
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import StepRecord, Task, item_place, operation_of
+from roundsman.model.task import StepRecord, Task, item_place
 from roundsman_console.cells import plain
 from roundsman_console.cli.stack_option import StackOption
 from roundsman_console.cli.target import find_stack
@@ -172,7 +172,7 @@ def _alike(rows: Sequence[_Row]) -> list[list[_Row]]:
     for row in rows:
         item, record = item_place(row.name), row.record
         shown = [cell(row) for heading, cell in _SOMETIMES if heading not in _KEPT_WHOLE]
-        like = (record.situation, record.failure_count, *shown)
+        like = (record.situation_name, record.failure_count, *shown)
         found.setdefault((item[0], like) if item else row.name, []).append(row)
     return [
         part
@@ -200,7 +200,7 @@ def _failures(row: _Row) -> str:
     over = row.record.process_state in (ProcessState.ERROR, ProcessState.UNDO_ERROR)
     if over and not count and row.record.error is not None:
         return "for good"
-    most = row.step.attempts_of(operation_of(row.record)) if row.step else None
+    most = row.step.attempts_of(row.record.operation) if row.step else None
     return f"{count} of {most}" if count and most else str(count)
 
 
@@ -215,13 +215,9 @@ def _time(instant_of: Callable[[_Row], int | None]) -> _Cell:
 
 
 _MANY = 3
-_NOT_OVER = (ProcessState.PENDING, ProcessState.PROCESSING, ProcessState.UNDOING)
 _INSTANTS: Mapping[str, Callable[[_Row], int | None]] = {
     "Not before": lambda row: row.record.not_before,
-    # When the step must be complete or started; None if it is over.
-    "Complete by": lambda row: (
-        row.record.complete_by if row.record.process_state in _NOT_OVER else None
-    ),
+    "Until": lambda row: row.record.until,
 }
 _KEPT_WHOLE = ("Locked by", *_INSTANTS)
 _SOMETIMES: Sequence[tuple[str, _Cell]] = (

@@ -6,7 +6,8 @@ from roundsman.definition.plan import Plan, StepPlan
 from roundsman.engine.agent_holds import HELD
 from roundsman.model.holds import Hold, hold_words
 from roundsman.model.instants import format_duration, second
-from roundsman.model.states import IDLE, UNDER_WAY, UNDO_IDLE, ProcessState, Situation
+from roundsman.model.situations import AwaitsCallback, Ended
+from roundsman.model.states import ProcessState, SituationName
 from roundsman.model.task import (
     PERFORM,
     AfterUndo,
@@ -14,7 +15,6 @@ from roundsman.model.task import (
     StepRecord,
     Task,
     item_place,
-    operation_of,
 )
 from roundsman_console.counted import counted
 from roundsman_console.order.view import step_names
@@ -30,14 +30,14 @@ _NEXT = {
 }
 
 
-_SAYS_NO_MORE = (Situation.NOT_BEGUN, Situation.AT_AGENT)
+_SAYS_NO_MORE = (SituationName.NOT_BEGUN, SituationName.AT_AGENT)
 """The situations that a reader expects of a Pending and of a Processing step."""
 
 
 def situation_words(record: StepRecord) -> str:
     """Return the situation of a step where it says more than its state; else an empty text."""
-    situation = record.situation
-    if situation in _SAYS_NO_MORE or situation not in (*IDLE, *UNDER_WAY, *UNDO_IDLE):
+    situation = record.situation_name
+    if situation in _SAYS_NO_MORE or isinstance(record.situation, Ended):
         return ""
     return situation.removeprefix("undo ")
 
@@ -67,12 +67,12 @@ def _facts(
 ) -> Iterator[str]:
     if record.held_since is not None:
         yield _held(record, step, holds, at)
-    if record.waiting and record.complete_by is not None:
-        until = second(record.complete_by)
+    if isinstance(record.situation, AwaitsCallback):
+        until = second(record.situation.until)
         yield f"waits for a callback until {until}{reminder_words(task, record)}"
-    elif record.under_way and record.heard_at is not None:
+    elif record.heard_at is not None:
         yield f"last heartbeat {format_duration(max(0, at - record.heard_at))} ago{_again(record)}"
-    elif record.under_way and record.heartbeat_by is not None:
+    elif record.heartbeat_by is not None:
         yield f"no heartbeat yet{_again(record)}"
     if record.late_since is not None and (record.under_way or task.ending is None):
         waits = "its reply may wait in its queue" if record.under_way else "its start waits"
@@ -84,13 +84,19 @@ def _facts(
         yield "failed, but its effect stands"
     if record.refused:
         yield "failed, and it is proven that it had no effect"
-    if record.extra:
-        yield f"{format_duration(record.extra)} more time, from its next attempt on"
+    yield from _added_time(record)
     if record.uncounted_calls:
         calls = counted(record.uncounted_calls, "call")
         yield f"{calls} in a row found its service down, not counted"
     if record.after_undo is not None and record.process_state is ProcessState.UNDOING:
         yield f"undone first, {_NEXT[record.after_undo]}"
+
+
+def _added_time(record: StepRecord) -> Iterator[str]:
+    if record.extra:
+        yield f"{format_duration(record.extra)} more time, from its next attempt on"
+    if record.granted and not isinstance(record.situation, Ended):
+        yield f"{format_duration(record.granted)} more time in each attempt"
 
 
 def retry_words(task: Task, record: StepRecord) -> Iterator[str]:
@@ -99,7 +105,7 @@ def retry_words(task: Task, record: StepRecord) -> Iterator[str]:
     waits = record.process_state in _RETRIED and not task.ended
     if until is None or record.error is None or not waits:
         return
-    if operation_of(record) == PERFORM:
+    if record.operation == PERFORM:
         until = min(until, task.perform_by)
     error = record.error
     why = f"an unexpected error ({error.type}) in the agent's code; " if error.unexpected else ""
@@ -138,13 +144,14 @@ def reminder_words(task: Task, record: StepRecord) -> str:
     The text follows a sentence; it is empty if the step has no reminders. None is sent at or after
     the end of the wait, or for a task that is to end.
     """
-    if record.remind_at is None or record.complete_by is None:
+    wait = record.situation
+    if not isinstance(wait, AwaitsCallback) or wait.remind_at is None:
         return ""
     times = "once" if record.reminders == 1 else f"{record.reminders} times"
     reminded = f"reminded {times}" if record.reminders else "not reminded yet"
-    if task.ending is not None or record.remind_at >= record.complete_by:
+    if task.ending is not None or wait.remind_at >= wait.until:
         return f"; {reminded}"
-    return f"; {reminded}, next at {second(record.remind_at)}"
+    return f"; {reminded}, next at {second(wait.remind_at)}"
 
 
 def agent_words(record: StepRecord, step: StepPlan | None) -> str:

@@ -15,7 +15,7 @@ from roundsman.definition.plan import Plan
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import EPOCH, milliseconds
 from roundsman.model.states import DONE, ProcessState
-from roundsman.model.task import UNDO, StepRecord, Task, operation_of
+from roundsman.model.task import UNDO, StepRecord, Task
 
 Kind: TypeAlias = Literal["attempt", "undo", "wait", "held"]
 End: TypeAlias = Literal["done", "failed", "not known", "goes on"]
@@ -257,7 +257,7 @@ class _Walk:
             return
         self._end_wait(started)
         failed = record.process_state in (ProcessState.ERROR, ProcessState.UNDO_ERROR)
-        undo = operation_of(record) == UNDO
+        undo = record.operation == UNDO
         self.found.append(
             StepTime(
                 kind="undo" if undo else "attempt",

@@ -11,8 +11,9 @@ from roundsman.model.holds import OPERATOR, Hold, hold_words
 from roundsman.model.instants import format_duration, second
 from roundsman.model.queue_lag import PROMPT, ReadMark
 from roundsman.model.scheduler_queues import COMMANDS, QueueView, replies_key
+from roundsman.model.situations import AwaitsCallback, Ended, NotBegun, UnderWay
 from roundsman.model.states import ProcessState
-from roundsman.model.task import PERFORM, UNDO, StepRecord, Task, operation_of
+from roundsman.model.task import PERFORM, UNDO, StepRecord, Task
 from roundsman_console.order.documents import StepCase
 from roundsman_console.order.step_text import holds_of, reminder_words, retry_words
 from roundsman_console.order.view import step_names
@@ -102,9 +103,10 @@ class _View:
 
     def wait(self, name: str, record: StepRecord, step: StepPlan | None) -> StepWait | None:
         """Return what the step waits for; None if it is finished or has not begun."""
-        if record.under_way:
-            return self._under_way(name, record, step)
-        if record.process_state not in (ProcessState.PENDING, ProcessState.UNDOING):
+        situation = record.situation
+        if isinstance(situation, UnderWay):
+            return self._under_way(name, record, situation, step)
+        if isinstance(situation, NotBegun | Ended):
             return None
         if record.held_since is not None:
             return self._held(name, record, step)
@@ -116,19 +118,19 @@ class _View:
             return self._to_undo(name, record, step)
         return None if record.not_before is None else self._again(name, record, step)
 
-    def _under_way(self, name: str, record: StepRecord, step: StepPlan | None) -> StepWait:
+    def _under_way(
+        self, name: str, record: StepRecord, attempt: UnderWay, step: StepPlan | None
+    ) -> StepWait:
         agent = _agent(record, step)
         evidence = [*self._lag(agent), *self._last_error(record)]
-        by = record.overdue_at
-        if record.late_since is not None and by is not None:
+        by = attempt.overdue_at
+        if attempt.late_since is not None:
             return self._reply_waits(name, record, step, by)
-        if by is not None and by <= self.at:
+        if by <= self.at:
             what = f"{self._answer(name, record, step)}, overdue by {format_duration(self.at - by)}"
             return StepWait("overdue", name, agent, what, tuple(evidence), None, by)
-        until = (
-            f", until {second(by)} (in {format_duration(by - self.at)})" if by is not None else ""
-        )
-        if record.waiting:
+        until = f", until {second(by)} (in {format_duration(by - self.at)})"
+        if isinstance(attempt, AwaitsCallback):
             what = f"a callback for {name} (agent {agent}){until}"
             what += reminder_words(self.task, record)
             evidence.append("whoever has the token of the callback can answer it")
@@ -141,7 +143,7 @@ class _View:
             if record.started_at
             else ""
         )
-        case: StepCase = "undoing" if operation_of(record) == UNDO else "at_agent"
+        case: StepCase = "undoing" if record.operation == UNDO else "at_agent"
         what = f"{self._answer(name, record, step)}{sent}{until}"
         return StepWait(case, name, agent, what, (*evidence, *self._heard(record)))
 
@@ -151,7 +153,7 @@ class _View:
         """Return the wait of a step whose reply may wait in its queue; it is checked at `by`."""
         agent, late_for = _agent(record, step), self.at - (record.late_since or self.at)
         why = self.scheduler.behind(self.at, agent) or "its reply may wait in its queue"
-        moves = operation_of(record) == PERFORM and self.task.ending is None
+        moves = record.operation == PERFORM and self.task.ending is None
         counted = "nothing is counted" + (", and the order's time moves" if moves else "")
         what = f"{self._answer(name, record, step)}, late for {format_duration(late_for)}: {why}"
         evidence = (*self._lag(agent), *self._last_error(record), RUNBOOK)
@@ -165,7 +167,7 @@ class _View:
         It may not if its task performs no further step, or its Start does not wait in the queue.
         """
         undoes = record.process_state is ProcessState.UNDOING
-        where, by = self.scheduler.start_words(self.at), record.complete_by
+        where, by = self.scheduler.start_words(self.at), record.claim_by
         if not where or by is None or (self.task.ending is not None and not undoes):
             return None
         of = f"the undo of {name}" if undoes else name
@@ -183,15 +185,15 @@ class _View:
         return replace(wait, what=f"{wait.what}{again}")
 
     def _answer(self, name: str, record: StepRecord, step: StepPlan | None) -> str:
-        undoes = operation_of(record) == UNDO
+        undoes = record.operation == UNDO
         attempt = f"attempt {record.failure_count + 1}"
         if step is not None:
-            attempt += _of(step.attempts_of(operation_of(record)))
+            attempt += _of(step.attempts_of(record.operation))
         of = f"the undo of {name}" if undoes else name
         return f"{_agent(record, step)}'s answer to {of} ({attempt})"
 
     def _held(self, name: str, record: StepRecord, step: StepPlan | None) -> StepWait:
-        of = f"the undo of {name}" if operation_of(record) == UNDO else name
+        of = f"the undo of {name}" if record.operation == UNDO else name
         since = f"{name} has been held since {second(record.held_since or self.at)}"
         looks = _looks_again(record, self.at)
         of_step = holds_of(record, step, self.holds)

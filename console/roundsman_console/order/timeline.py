@@ -12,7 +12,7 @@ from roundsman.engine.history import ANSWERED
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import iso
 from roundsman.model.states import ProcessState
-from roundsman.model.task import UNDO, StepRecord, Task, operation_of
+from roundsman.model.task import UNDO, StepRecord, Task
 from roundsman_console.order.documents import TimelineDocument
 from roundsman_console.order.step_text import agent_words, reminder_words
 from roundsman_console.order.view import step_names
@@ -90,7 +90,7 @@ def not_known(task: Task, history: Sequence[HistoryRow]) -> list[str]:
             [NO_HISTORY] if any(one.started_at is not None for one in task.steps.values()) else []
         )
     found = [ONLY_THE_LAST]
-    if any(operation_of(record) == UNDO for record in task.steps.values()):
+    if any(record.operation == UNDO for record in task.steps.values()):
         found.append(NO_STARTS_BEFORE_UNDO)
     return found
 
@@ -106,7 +106,7 @@ def _of_step(
     name: str, task: Task, plan: Plan | None, history: Sequence[HistoryRow]
 ) -> Iterator[Happening]:
     record = task.step(name)
-    undoes = operation_of(record) == UNDO
+    undoes = record.operation == UNDO
     if record.started_at is not None:
         step = plan.steps.get(name) if plan else None
         agent = agent_words(record, step) or record.agent or (step.agent if step else "its agent")

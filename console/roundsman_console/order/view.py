@@ -9,7 +9,7 @@ from roundsman.engine.effects import may_have_taken_effect, without_compensation
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import iso
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import StepRecord, Task, operation_of, step_of
+from roundsman.model.task import StepRecord, Task, step_of
 from roundsman_console.order.documents import (
     EndingDocument,
     ErrorDocument,
@@ -138,12 +138,13 @@ def _step_document(name: str, task: Task, plan: Plan | None) -> StepDocument:
         "name": name,
         "agent": record.agent or (step.agent if step else None),
         "processState": record.process_state,
-        "situation": record.situation,
-        "operation": operation_of(record),
+        "situation": record.situation_name,
+        "operation": record.operation,
         "lockedBy": record.locked_by,
-        "completeBy": _iso(record.complete_by),
+        "until": _iso(record.until),
+        "claimBy": _iso(record.claim_by),
         "failureCount": record.failure_count,
-        "maxAttempts": step.attempts_of(operation_of(record)) if step else None,
+        "maxAttempts": step.attempts_of(record.operation) if step else None,
         "retryUntil": _iso(record.retry_until),
         "unexpectedSince": _iso(record.unexpected_since),
         "notBefore": _iso(record.not_before),

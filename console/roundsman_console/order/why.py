@@ -20,7 +20,7 @@ from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Task
 from roundsman_console.counted import counted
 from roundsman_console.order.documents import StepCase, TaskCase
-from roundsman_console.order.step_text import span
+from roundsman_console.order.step_text import situation_words, span, step_state
 from roundsman_console.order.step_waits import (
     NOTHING_KNOWN,
     RUNBOOK,
@@ -246,7 +246,10 @@ def _of_step(task: Task, waits: Sequence[StepWait], facts: TaskFacts) -> Diagnos
     for wait in rest:
         if wait.case != first.case:
             others.setdefault(wait.case, wait)
+    record = task.step(first.step)
+    situation = [f"{first.step} is {step_state(record)}"] if situation_words(record) else []
     evidence = (
+        *situation,
         *first.evidence,
         *(f"{wait.step} waits for {wait.what}" for wait in others.values()),
         *_about(task, facts),

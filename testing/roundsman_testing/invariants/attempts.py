@@ -16,7 +16,6 @@ from roundsman.model.task import (
     StepRecord,
     Task,
     idempotency_key,
-    operation_of,
 )
 from roundsman.wire.messages import Reply
 from roundsman_testing.invariants.rules import Broken, Invariant
@@ -77,7 +76,7 @@ class Attempts:
             if record.process_state is ProcessState.PROCESSED and not asked:
                 yield from self._of_result(before, after, name)
             claimed = record.locked_by is not None and record.locked_by != earlier.locked_by
-            same = operation_of(record) == operation_of(earlier)
+            same = record.operation == earlier.operation
             if claimed and same and earlier.held_since is None and not asked:
                 yield from self._of_claim(after, name, earlier.not_before or 0, now)
             if record.held_since is not None and record.not_before != earlier.not_before:
@@ -132,9 +131,9 @@ class Attempts:
         After a timeout there is a wait only if no number limits the attempts.
         """
         earlier, record = before.step(name), after.step(name)
-        operation = operation_of(earlier)
+        operation = earlier.operation
         step = plan.expanded(after.fan_outs).steps.get(name)
-        goes_on = record.process_state in GOES_ON and operation_of(record) == operation
+        goes_on = record.process_state in GOES_ON and record.operation == operation
         if step is None or not goes_on:
             return
         retry = step.retry_of(operation)
@@ -200,7 +199,7 @@ class Attempts:
         """
         replies = self._replies.get((task_id, step.name), ())
         outcomes = [one.outcome for one in replies if one.error and one.error.cut().type == kind]
-        retry, attempts = step.retry_of(operation_of(record)), record.failure_count + 1
+        retry, attempts = step.retry_of(record.operation), record.failure_count + 1
         if Outcome.PERMANENT in outcomes or (outcomes and kind in retry.not_on):
             return ""
         if attempts < retry.max_attempts:
@@ -212,10 +211,10 @@ class Attempts:
 def _of_number(plan: Plan, before: Task, after: Task, name: str) -> Iterator[Broken]:
     """Check that a step whose attempt failed goes on only if its plan allows another attempt."""
     earlier, record = before.step(name), after.step(name)
-    operation = operation_of(earlier)
+    operation = earlier.operation
     step = plan.expanded(after.fan_outs).steps.get(name)
     most = None if step is None else step.attempts_of(operation)
-    goes_on = record.process_state in GOES_ON and operation_of(record) == operation
+    goes_on = record.process_state in GOES_ON and record.operation == operation
     if goes_on and most is not None and record.failure_count >= most:
         what = f"{name} goes on after {record.failure_count} of {most} attempts"
         yield Broken(Invariant.BOUNDED, after.task_id, what)
@@ -234,7 +233,7 @@ def _of_ending(plan: Plan, before: Task, after: Task) -> Iterator[Broken]:
     undoes = False
     if ending.step is not None:
         strategy = expanded.steps[ending.step].on_failure
-        undoes = operation_of(before.step(ending.step)) == UNDO
+        undoes = before.step(ending.step).operation == UNDO
     final = strategy.then if isinstance(strategy, WaitPlan) else strategy
     may_undo = isinstance(final, UndoPlan) and not undoes
     # A write may store several decisions, and the failure may be decided before the point is done.
@@ -256,7 +255,7 @@ def _is_past_no_return(plan: Plan, task: Task) -> bool:
 def _fails(reply: Reply, record: StepRecord) -> bool:
     """Whether the reply to the record's attempt makes it a failed one."""
     if reply.outcome is Outcome.WAITING:
-        return operation_of(record) == UNDO  # which cannot wait
+        return record.operation == UNDO  # which cannot wait
     if reply.outcome is Outcome.HELD:
         return reply.outcome_unknown and record.uncounted_calls >= MAX_UNCOUNTED_CALLS
     return reply.outcome in FAILED

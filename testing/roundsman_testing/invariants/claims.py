@@ -8,7 +8,7 @@ from roundsman.engine.attempts import OVERDUE
 from roundsman.engine.decision import SKEW
 from roundsman.model.events import Claimant
 from roundsman.model.states import ProcessState
-from roundsman.model.task import PERFORM, UNDO, StepRecord, Task, operation_of
+from roundsman.model.task import PERFORM, UNDO, StepRecord, Task
 from roundsman.wire.messages import AgentRequest
 from roundsman_testing.invariants.rules import Broken, Invariant
 
@@ -53,7 +53,7 @@ class Claims:
         """
         for task in tasks:
             for name, record in task.steps.items():
-                of = ClaimedOperation(task.task_id, name, operation_of(record))
+                of = ClaimedOperation(task.task_id, name, record.operation)
                 self._uncounted_timeouts_after[of] = record.uncounted_timeouts > 0
                 if record.locked_by is not None:
                     self._accepted.add((of, record.locked_by))
@@ -83,7 +83,7 @@ class Claims:
 
     def _claimed(self, task: Task, name: str, lock: str) -> Iterator[Broken]:
         """Check a new claim: its lock must never have been given before."""
-        of = ClaimedOperation(task.task_id, name, operation_of(task.step(name)))
+        of = ClaimedOperation(task.task_id, name, task.step(name).operation)
         given = self._given.setdefault(of, set())
         if lock in given:
             what = f"{name}: the lock {lock} was given before"
@@ -102,7 +102,7 @@ class Claims:
           an undo that never starts needs a person.
         """
         earlier, record = before.step(name), after.step(name)
-        of = ClaimedOperation(after.task_id, name, operation_of(earlier))
+        of = ClaimedOperation(after.task_id, name, earlier.operation)
         counted = _is_counted_as_overdue(earlier, record)
         spared_before = self._uncounted_timeouts_after.pop(of, False)
         self._uncounted_timeouts_after[of] = not counted and _is_let_pass(earlier, record, now)
@@ -132,7 +132,7 @@ def _is_counted_as_overdue(earlier: StepRecord, record: StepRecord) -> bool:
     error = record.error
     if error is None or error is earlier.error or error.type != OVERDUE:
         return False
-    goes_on = operation_of(record) == operation_of(earlier) and record.process_state not in FAILED
+    goes_on = record.operation == earlier.operation and record.process_state not in FAILED
     return not goes_on or record.failure_count > earlier.failure_count
 
 
@@ -143,7 +143,7 @@ def _is_let_pass(earlier: StepRecord, record: StepRecord, now: int) -> bool:
     """
     late_at = earlier.overdue_at if earlier.late_since is None else earlier.late_since
     return (
-        operation_of(record) == operation_of(earlier)
+        record.operation == earlier.operation
         and record.failure_count == earlier.failure_count
         and not _is_counted_as_overdue(earlier, record)
         and late_at is not None
@@ -153,7 +153,7 @@ def _is_let_pass(earlier: StepRecord, record: StepRecord, now: int) -> bool:
 
 def _ends_anyway(before: Task, after: Task, name: str) -> bool:
     """Whether the task ends for another reason, so that a perform has no further attempt anyway."""
-    if operation_of(before.step(name)) != PERFORM:
+    if before.step(name).operation != PERFORM:
         return False
     if before.ending is not None:
         return True

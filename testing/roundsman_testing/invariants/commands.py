@@ -161,7 +161,7 @@ def _not_extended(before: Task, after: Task, event: Extend) -> str:
 
 
 def _until(record: StepRecord) -> int:
-    return (record.complete_by or 0) + record.extra
+    return (record.until or 0) + record.extra
 
 
 def _still_waits(before: Task, after: Task, now: int) -> str:

@@ -6,7 +6,7 @@ from roundsman.definition.expressions import evaluate_list
 from roundsman.definition.plan import Plan
 from roundsman.model.json import Json
 from roundsman.model.states import DONE, ProcessState
-from roundsman.model.task import UNDO, Task, item_names, operation_of, step_of
+from roundsman.model.task import UNDO, Task, item_names, step_of
 from roundsman.wire.messages import AgentRequest
 from roundsman_testing.invariants.rules import Broken, Invariant
 
@@ -43,7 +43,7 @@ class Inputs:
         if step.item_of is not None:
             wanted["item"] = _items(plan, task, step.item_of, order)[step.index]
         results = _results(plan, task, step_of(request.step))
-        if operation_of(record) == UNDO and not record.outcome_unknown:
+        if record.operation == UNDO and not record.outcome_unknown:
             results[request.step] = record.result
         wanted["results"] = results
         given = {"input": request.input, "item": request.item, "results": dict(request.results)}

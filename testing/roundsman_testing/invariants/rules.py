@@ -166,10 +166,8 @@ def _too_late(task: Task, need: Need) -> str:
 
 def _of_locks(task: Task) -> Iterator[Broken]:
     for name, record in task.steps.items():
-        if record.under_way and (record.locked_by is None or record.complete_by is None):
+        if record.under_way and not record.locked_by:
             yield Broken(Invariant.ONE_LOCK, task.task_id, f"{name} is under way without a lock")
-        if record.locked_by is not None and record.process_state in IDLE:
-            yield Broken(Invariant.ONE_LOCK, task.task_id, f"{name} is idle with a lock")
 
 
 def _of_times(task: Task) -> Iterator[Broken]:
@@ -177,7 +175,7 @@ def _of_times(task: Task) -> Iterator[Broken]:
     if task.ending is not None:
         return
     for name, record in task.steps.items():
-        late = (record.complete_by or 0) - task.perform_by
+        late = (record.until or 0) - task.perform_by
         if record.process_state is ProcessState.PROCESSING and late > 0:
             yield Broken(
                 Invariant.IN_TIME, task.task_id, f"{name} has {late} ms more than the task"

@@ -19,6 +19,7 @@ from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect, StepError, StepRecord
 from tests.support.coping_stories import FENCED, TWO, held, held_after_a_step, held_undo
 from tests.support.machine_world import T0, World, plan, requests_in, step
+from tests.support.steps import stored_step
 
 HALF_THE_RAMP = RESUME_SPREAD // 2  # the jitter of the world is a half
 
@@ -39,7 +40,7 @@ def test_nothing_is_claimed_for_an_agent_that_is_held() -> None:
     assert decision.actions == (InspectAt(at),)
     assert (record.process_state, record.locked_by) == (ProcessState.PENDING, None)
     assert (record.held_since, record.not_before, record.failure_count) == (T0, at, 0)
-    assert record.complete_by == at + START_WITHIN
+    assert stored_step(record).complete_by == at + START_WITHIN
     assert record.error == StepError("Held", "worker is held by ann")
     assert world.task_state() is TaskState.RETRY
     assert decision.reason == (

@@ -24,6 +24,7 @@ from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepRecord
 from roundsman.wire.messages import AgentRequest
 from tests.support.machine_world import T0, World, plan, step
+from tests.support.steps import stored_step
 from tests.support.undone_samples import request
 
 BOARD_IS_OLD = 5 * SECOND
@@ -195,7 +196,7 @@ def test_the_time_that_an_attempt_was_given_is_the_measure_of_a_backlog() -> Non
     world = World(plan(step("a")))
     world.agents = {"worker/normal": AgentView(lag=30 * SECOND, read_up_to=T0)}
     world.start()
-    assert world.record("a").complete_by == T0 + 60 * SECOND
+    assert stored_step(world.record("a")).complete_by == T0 + 60 * SECOND
     behind(world, 29 * SECOND).overdue("a")
     assert world.record("a").failure_count == 1
 
@@ -221,7 +222,9 @@ def test_a_request_that_may_be_in_its_queue_still_has_more_time_and_is_not_sent_
     decision = reading(world, lag=28 * SECOND, sent=0).overdue("a")
     record = world.record("a")
     assert (record.locked_by, record.failure_count, record.uncounted_timeouts) == (lock, 0, 0)
-    assert record.complete_by == T0 + (28 + 30) * SECOND, "when it is read, and its own time"
+    assert stored_step(record).complete_by == T0 + (28 + 30) * SECOND, (
+        "when it is read, and its own time"
+    )
     assert decision.actions == ()
     assert (
         "its queue has a backlog; its deadline is moved to 2027-01-15T08:00:58Z" in decision.reason
@@ -326,7 +329,7 @@ def test_a_step_of_several_agents_may_go_to_another_once_its_complete_by_is_over
     world = World(plan(step("a", agents=("worker", "other"))))
     world.agents = {f"{agent}/normal": AgentView(lag=MINUTE) for agent in ("worker", "other")}
     world.start()
-    assert request(world, "a").complete_by == world.record("a").complete_by
+    assert request(world, "a").complete_by == stored_step(world.record("a")).complete_by
 
 
 def test_an_undo_that_nobody_reads_fails_in_the_end_with_an_alert() -> None:
@@ -417,4 +420,4 @@ def test_the_key_of_a_patient_request_is_spent_before_a_fresh_one_is_given() -> 
 def test_what_nothing_undoes_does_not_happen_long_after_its_task_was_given_up() -> None:
     world = World(plan(step("a")))
     world.start()
-    assert request(world, "a").complete_by == world.record("a").complete_by
+    assert request(world, "a").complete_by == stored_step(world.record("a")).complete_by

@@ -14,6 +14,7 @@ from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError
 from tests.support.coping_stories import FENCED, SLOW
 from tests.support.machine_world import T0, World, plan, requests_in, step
+from tests.support.steps import stored_step
 
 CLAIMANT = Claimant("sched", "nonce")
 
@@ -44,10 +45,10 @@ def test_no_heartbeat_is_due_after_the_end_of_the_attempt() -> None:
 
 def test_progress_moves_the_heartbeat_and_not_the_end() -> None:
     world = slow()
-    end = world.record("a").complete_by
+    end = stored_step(world.record("a")).complete_by
     decision = world.wait(8).shows_progress("a")
     record = world.record("a")
-    assert (record.heartbeat_by, record.complete_by) == (T0 + 18 * SECOND, end)
+    assert (record.heartbeat_by, stored_step(record).complete_by) == (T0 + 18 * SECOND, end)
     assert record.heard_at == T0 + 8 * SECOND
     assert record.process_state is ProcessState.PROCESSING
     assert decision.reason == "a: progress; the next is due by 2027-01-15T08:00:18Z"
@@ -150,7 +151,7 @@ def test_more_time_for_a_step_that_shows_no_progress_is_another_attempt_that_has
     assert world.record("a").failure_count == 0
     world.start()
     assert world.record("a").heartbeat_by == world.now + 10 * SECOND
-    assert world.record("a").complete_by == world.now + 11 * MINUTE
+    assert stored_step(world.record("a")).complete_by == world.now + 11 * MINUTE
 
 
 # --- callbacks ------------------------------------------------------------------------------------
@@ -163,7 +164,11 @@ def test_a_step_that_waits_for_its_callback_is_left_alone_until_then() -> None:
     record = world.record("a")
     until = world.now + 30 * MINUTE
     assert (record.process_state, record.locked_by) == (ProcessState.PROCESSING, lock)
-    assert (record.complete_by, record.heartbeat_by, record.waiting) == (until, None, True)
+    assert (stored_step(record).complete_by, record.heartbeat_by, record.waiting) == (
+        until,
+        None,
+        True,
+    )
     assert decision.actions == (InspectAt(until),)
     assert decision.reason == "a: waits for its callback until 2027-01-15T08:30:05Z"
     world.deliver_owed()
@@ -178,7 +183,7 @@ def test_a_step_that_waits_for_its_callback_is_left_alone_until_then() -> None:
 def test_a_callback_is_waited_for_no_longer_than_the_task_has() -> None:
     world = slow()
     world.waits_for_callback("a", 10**9)
-    assert world.record("a").complete_by == world.task.complete_by
+    assert stored_step(world.record("a")).complete_by == world.task.complete_by
 
 
 def test_a_callback_that_does_not_come_is_a_failure_in_its_own_words() -> None:

@@ -19,6 +19,7 @@ from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect, StepError
 from tests.support.coping_stories import FENCED, ONCE, SLOW, UNFENCED, routed
 from tests.support.machine_world import T0, StepOptions, World, plan, step
+from tests.support.steps import stored_step
 
 TWICE = Retry(max_attempts=2)
 THRICE = Compensation(fences_late_performs=True, retry=Retry(max_attempts=3))
@@ -127,7 +128,7 @@ def test_a_retry_that_would_come_after_the_tasks_time_says_so_and_that_of_an_und
     decision = world.fails("a", retry_after=90 * SECOND)
     assert world.record("a").not_before == T0 + 90 * SECOND
     assert "retried at 2027-01-15T08:01:30Z" in decision.reason
-    assert world.record("a").complete_by == T0 + 90 * SECOND + START_WITHIN
+    assert stored_step(world.record("a")).complete_by == T0 + 90 * SECOND + START_WITHIN
 
 
 @pytest.mark.parametrize("known", [True, False])
@@ -168,7 +169,7 @@ def test_a_wait_for_a_callback_ends_the_row_of_what_was_excused() -> None:
 def test_a_wait_without_an_end_is_over_at_once() -> None:
     world = started()
     world.wait(3).reply("a", Outcome.WAITING)
-    assert world.record("a").complete_by == world.now
+    assert stored_step(world.record("a")).complete_by == world.now
     assert world.record("a").waiting
 
 
@@ -202,7 +203,7 @@ def extended_by_backlog() -> World:
 def test_in_a_backlog_a_step_with_heartbeats_is_waited_for_by_its_heartbeat() -> None:
     record = extended_by_backlog().record("a")
     assert record.heartbeat_by == T0 + (20 + 10) * SECOND
-    assert record.complete_by == T0 + 10 * MINUTE
+    assert stored_step(record).complete_by == T0 + 10 * MINUTE
     assert record.locked_by is not None
 
 
@@ -219,7 +220,7 @@ def test_a_backlog_extends_up_to_the_requests_own_end() -> None:
     world = started(compensation=FENCED)
     seen(world, lag=320 * SECOND, reads=T0, read_up_to=T0 + 10 * SECOND).overdue("a")
     record = world.record("a")
-    assert record.complete_by == T0 + (30 + PATIENCE * 30) * SECOND
+    assert stored_step(record).complete_by == T0 + (30 + PATIENCE * 30) * SECOND
     assert record.heartbeat_by is None
 
 
@@ -239,7 +240,7 @@ def test_time_that_was_added_by_a_person_counts_in_a_backlog_too() -> None:
     world.start()
     begun = world.now
     seen(world, lag=20 * SECOND, reads=begun, read_up_to=begun + 10 * SECOND).overdue("a")
-    assert world.record("a").complete_by == begun + (20 + 30 + 60) * SECOND
+    assert stored_step(world.record("a")).complete_by == begun + (20 + 30 + 60) * SECOND
 
 
 @pytest.mark.parametrize(("lag", "extended"), [(28, True), (300, True), (301, False)])
@@ -332,11 +333,11 @@ def test_a_timeout_that_counts_ends_the_row_of_uncounted_calls() -> None:
 def test_a_ready_step_that_nobody_has_started_is_watched_from_now_on() -> None:
     world = started()
     world.overdue("a")
-    first = world.record("a").complete_by
+    first = stored_step(world.record("a")).complete_by
     assert first == world.now + START_WITHIN
     decision = world.wait_until(first).inspect()
     assert "a: was not started in time; started again" in decision.reason
-    assert world.record("a").complete_by == world.now + START_WITHIN
+    assert stored_step(world.record("a")).complete_by == world.now + START_WITHIN
 
 
 def undo_of_a_step_with_heartbeats() -> World:
@@ -354,7 +355,7 @@ def undo_of_a_step_with_heartbeats() -> World:
 def test_an_undo_in_a_backlog_is_waited_for_by_its_own_time() -> None:
     world = undo_of_a_step_with_heartbeats()
     seen(world, lag=20 * SECOND, reads=T0, read_up_to=T0 + 10 * SECOND).overdue("a")
-    assert world.record("a").complete_by == T0 + (20 + 30) * SECOND
+    assert stored_step(world.record("a")).complete_by == T0 + (20 + 30) * SECOND
 
 
 def test_a_perform_in_a_backlog_is_not_waited_for_beyond_its_tasks_complete_by() -> None:
@@ -363,7 +364,7 @@ def test_a_perform_in_a_backlog_is_not_waited_for_beyond_its_tasks_complete_by()
     seen(world, lag=20 * MINUTE, reads=world.now, read_up_to=world.now + MINUTE)
     world.wait(12).inspect()
     record, now = world.record("a"), world.now
-    assert record.complete_by == record.heartbeat_by == T0 + 12 * MINUTE
+    assert stored_step(record).complete_by == record.heartbeat_by == T0 + 12 * MINUTE
     waits = T0 + 12 * MINUTE - now
     assert world.task.complete_by == T0 + 12 * MINUTE + waits, "for what it waits, it has no less"
 
@@ -375,7 +376,7 @@ def test_an_undo_in_a_backlog_may_be_waited_for_beyond_its_tasks_complete_by() -
     begun = world.wait(20).now
     world.is_refused("a")
     seen(world, lag=350 * SECOND, reads=begun, read_up_to=begun + 10 * SECOND).overdue("a")
-    assert world.record("a").complete_by == begun + (30 + PATIENCE * 30) * SECOND
+    assert stored_step(world.record("a")).complete_by == begun + (30 + PATIENCE * 30) * SECOND
 
 
 def test_an_undo_with_its_own_time_is_not_taken_for_an_extended_one() -> None:

@@ -40,6 +40,7 @@ from roundsman.model.holds import BREAKER, OPERATOR, Hold
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect, StepError, StepRecord, Task, Termination
 from tests.support.machine_world import T0, step, workflow
+from tests.support.steps import changed_step, step_record
 
 RESERVE = step("reserve", agent="inventory")
 CHARGE = step("charge", RESERVE, agents=("payment", "payment_backup"))
@@ -61,8 +62,8 @@ def a_run(event: OperatorEvent | None = None) -> Run:
 def archived(name: str = "charge") -> Task:
     """A task of which that step failed for good."""
     task = new_task(PLAN, "ord-1", ProcessingOptions(), T0, shards=1)
-    done = StepRecord(process_state=ProcessState.PROCESSED, started_at=T0, finished_at=T0)
-    failed = StepRecord(
+    done = step_record(process_state=ProcessState.PROCESSED, started_at=T0, finished_at=T0)
+    failed = step_record(
         process_state=ProcessState.ERROR, started_at=T0, finished_at=FAILED_AT, error=ERROR
     )
     return replace(
@@ -127,21 +128,21 @@ def test_a_step_that_began_stays_at_its_agent_and_another_may_go_to_each_of_its_
 
 
 def test_a_step_that_is_not_ready_has_no_next_agent() -> None:
-    ready = StepRecord(complete_by=FAILED_AT)
+    ready = step_record(complete_by=FAILED_AT)
     assert agents_of(mail=ready) == (("mail",),)
-    assert agents_of(mail=replace(ready, complete_by=None)) == ()
+    assert agents_of(mail=changed_step(ready, complete_by=None)) == ()
     for state in (ProcessState.PROCESSED, ProcessState.ERROR, ProcessState.UNDONE):
-        assert agents_of(mail=replace(ready, process_state=state)) == (), state
+        assert agents_of(mail=changed_step(ready, process_state=state)) == (), state
 
 
 def test_an_undo_is_ready_until_it_is_claimed() -> None:
-    undoing = StepRecord(process_state=ProcessState.UNDOING, started_at=T0)
+    undoing = step_record(process_state=ProcessState.UNDOING, started_at=T0)
     assert agents_of(mail=undoing) == (("mail",),)
-    assert agents_of(mail=replace(undoing, locked_by="sched-1.1.5")) == ()
+    assert agents_of(mail=changed_step(undoing, locked_by="sched-1.1.5")) == ()
 
 
 def test_a_step_that_the_plan_does_not_have_has_no_next_agent() -> None:
-    ready = StepRecord(complete_by=FAILED_AT)
+    ready = step_record(complete_by=FAILED_AT)
     assert agents_of(wrap=ready, mail=ready) == (("mail",),)
 
 
@@ -153,7 +154,7 @@ def test_under_another_plan_the_next_agents_are_those_of_that_plan() -> None:
 
 def test_a_command_that_was_carried_out_before_does_not_change_the_plan_again() -> None:
     run, at = a_run(Resubmit(ASKED, plan=BY_POST.hash)), FAILED_AT + 2
-    ready = {"mail": StepRecord(complete_by=FAILED_AT)}
+    ready = {"mail": step_record(complete_by=FAILED_AT)}
     task = replace(archived(), command_ids=(ID,), steps=ready)
     assert judged(run, ORDER, PLAN, task, at, BY_POST) == Eligible(agents=(("mail",),))
     assert judged(run, ORDER, None, task, at) == Eligible()
@@ -224,7 +225,7 @@ def test_that_a_perform_happened_cannot_be_reported_for_many() -> None:
 
 def test_that_an_undo_happened_can_be_reported_for_many() -> None:
     task = archived()
-    failed = replace(task.step("reserve"), process_state=ProcessState.UNDO_ERROR)
+    failed = changed_step(task.step("reserve"), process_state=ProcessState.UNDO_ERROR)
     task = replace(task, steps={**task.steps, "reserve": failed})
     run = a_run(Resolve(ASKED, "reserve", did=True))
     assert isinstance(judged(run, ORDER, PLAN, task, FAILED_AT + 2), Eligible)
@@ -232,7 +233,7 @@ def test_that_an_undo_happened_can_be_reported_for_many() -> None:
 
 def test_an_undo_that_is_made_again_is_to_end_undone() -> None:
     task = archived()
-    failed = replace(task.step("reserve"), process_state=ProcessState.UNDO_ERROR)
+    failed = changed_step(task.step("reserve"), process_state=ProcessState.UNDO_ERROR)
     task = replace(
         task,
         ending=Termination(TaskState.UNDONE, "it failed", "charge", undo=True),

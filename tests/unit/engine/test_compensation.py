@@ -13,6 +13,7 @@ from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError
 from tests.support.machine_checks import DONE_LANE
 from tests.support.machine_world import World, plan, requests_in, step
+from tests.support.steps import stored_step
 from tests.support.undone_samples import (
     FENCED,
     OUTCOMES,
@@ -73,7 +74,7 @@ def test_what_came_before_a_step_under_way_is_not_undone_before_it_has_answered(
     assert requests_in(world.is_refused("b")) == []
     assert world.task_state() is TaskState.ACTIVE
     world.deliver_owed()
-    assert due(world.task, world.now) == world.record("late").complete_by
+    assert due(world.task, world.now) == stored_step(world.record("late")).complete_by
     assert requests_in(world.fails("late")) == ["a"]
 
 
@@ -145,7 +146,7 @@ def test_the_request_of_an_undo_has_its_own_key_and_what_the_compensation_needs(
     assert found.perform_key == "ord-1/b/perform"
     assert found.results == {"a": "of a", "b": "of b"}
     world.wait(60).succeeds("b")
-    assert world.record("a").complete_by == world.now + 240 * SECOND
+    assert stored_step(world.record("a")).complete_by == world.now + 240 * SECOND
     assert request(world, "a").complete_by == world.now + (1 + PATIENCE) * 240 * SECOND
 
 
@@ -156,7 +157,11 @@ def test_the_time_of_an_undo_is_not_bounded_by_the_tasks() -> None:
     world.start()
     world.wait(30).succeeds("a")
     world.is_refused("b")
-    assert world.record("a").complete_by == world.now + 30 * SECOND > world.task.complete_by
+    assert (
+        stored_step(world.record("a")).complete_by
+        == world.now + 30 * SECOND
+        > world.task.complete_by
+    )
     assert request(world, "a").complete_by == world.now + (1 + PATIENCE) * 30 * SECOND
     before = world.task
     assert world.wait(15).inspect().task is before  # the task's time passes, and undo goes on

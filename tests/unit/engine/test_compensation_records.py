@@ -11,6 +11,7 @@ from roundsman.model.task import Effect
 from tests.support.coping_stories import FENCED, ONCE, routed
 from tests.support.fan_out_stories import one_is_left_out
 from tests.support.machine_world import T0, World, plan, step
+from tests.support.steps import stored_step
 
 THREE = ("first", "second", "third")
 UNFENCED = Compensation()
@@ -47,7 +48,7 @@ def test_an_unfenced_undo_is_started_in_time_counted_from_the_end_of_its_wait() 
     world.ask_undo()
     record = world.record("a")
     assert record.not_before == T0 + 30 * SECOND + SKEW
-    assert record.complete_by == record.not_before + START_WITHIN
+    assert stored_step(record).complete_by == record.not_before + START_WITHIN
     assert record.acts_until is None
 
 
@@ -55,9 +56,9 @@ def test_an_undo_has_none_of_the_time_that_was_added_to_its_perform() -> None:
     world = failing(FENCED)
     world.extend(60, "a")
     world.overdue("a")
-    assert world.record("a").extra == 60 * SECOND
+    assert world.record("a").granted == 60 * SECOND
     world.ask_undo()
-    assert (world.state("a"), world.record("a").extra) == (ProcessState.UNDOING, 0)
+    assert (world.state("a"), world.record("a").granted) == (ProcessState.UNDOING, 0)
 
     world = failing(FENCED)
     world.extend(60, "a")

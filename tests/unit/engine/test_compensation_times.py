@@ -10,6 +10,7 @@ from roundsman.model.events import AgentView, Decision, InspectAt, Outcome, Star
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.states import ProcessState, TaskState
 from tests.support.machine_world import T0, World, plan, requests_in, step
+from tests.support.steps import stored_step
 from tests.support.undone_samples import (
     FENCED,
     ONCE,
@@ -46,10 +47,10 @@ def test_an_undo_does_not_wait_until_an_attempt_was_to_begin_that_an_answer_made
     lock = world.record("a").locked_by
     world.overdue("a")
     for _ in range(6):  # nobody claims the next attempt
-        world.wait_until(world.record("a").complete_by).inspect()
-    assert (world.record("a").complete_by or 0) >= world.now + 5 * MINUTE
+        world.wait_until(stored_step(world.record("a")).complete_by).inspect()
+    assert (stored_step(world.record("a")).complete_by or 0) >= world.now + 5 * MINUTE
     world.reply("a", outcome, lock=lock, callback=True)
-    assert (world.state("a"), world.record("a").complete_by) == (state, None)
+    assert (world.state("a"), stored_step(world.record("a")).complete_by) == (state, None)
 
 
 @pytest.mark.parametrize("outcome", OUTCOMES)
@@ -78,7 +79,7 @@ def test_an_unfenced_undo_waits_for_the_latest_request_ever_sent_not_for_the_las
     world.fails("a", retry_after=0)
     world.agents = {}
     world.fails("a", retry_after=0)
-    assert world.record("a").complete_by == T0 + 30 * SECOND
+    assert stored_step(world.record("a")).complete_by == T0 + 30 * SECOND
     world.fails("a")
     assert world.record("a").not_before == T0 + 35 * SECOND + SKEW
 
@@ -106,7 +107,7 @@ def test_an_unfenced_undo_waits_for_the_second_request_if_the_first_succeeded_la
     first = world.lock("a")
     world.overdue("a")
     world.start()
-    assert world.record("a").complete_by == T0 + 60 * SECOND
+    assert stored_step(world.record("a")).complete_by == T0 + 60 * SECOND
     world.succeeds("a", lock=first)
     world.is_refused("b")
     assert world.record("a").not_before == T0 + 60 * SECOND + SKEW

@@ -16,6 +16,7 @@ from roundsman.model.task import Effect, StepError, StepRecord
 from roundsman.wire.messages import AgentRequest
 from tests.support.machine_world import T0, World, plan, step
 from tests.support.operator_stories import FENCED, HOUR, ONCE, refusal
+from tests.support.steps import step_record
 
 ORDER: dict[str, Json] = {
     "orderId": "ord-1",
@@ -342,10 +343,10 @@ def with_records(world: World, **records: StepRecord) -> World:
 @pytest.mark.parametrize(
     "record",
     [
-        StepRecord(held_since=T0, complete_by=T0),
-        StepRecord(not_before=T0, complete_by=T0),
-        StepRecord(tried=("other",), complete_by=T0),
-        StepRecord(process_state=ProcessState.SKIPPED, finished_at=T0),
+        step_record(held_since=T0, complete_by=T0),
+        step_record(not_before=T0, complete_by=T0),
+        step_record(tried=("other",), complete_by=T0),
+        step_record(process_state=ProcessState.SKIPPED, finished_at=T0),
     ],
 )
 def test_a_condition_is_evaluated_once(record: StepRecord) -> None:
@@ -550,7 +551,7 @@ def test_a_step_that_is_to_begin_at_another_agent_gets_the_corrected_input() -> 
     world.start()
     world.fails("a")
     no_effect(world, "b")
-    moved = StepRecord(agent="other", tried=("worker",), complete_by=world.now)
+    moved = step_record(agent="other", tried=("worker",), complete_by=world.now)
     with_records(world, a=moved)
     world.correct(TOKEN)
     world.start()

@@ -19,6 +19,7 @@ from roundsman.model.task import StepError
 from tests.support.machine_world import T0, StepOptions, World, plan, requests_in, step
 from tests.support.operator_stories import FENCED, HOUR, ONCE, refusal
 from tests.support.restored_stories import restored
+from tests.support.steps import stored_step
 
 TEN_MINUTES = timedelta(minutes=10)
 DEADLINE = T0 + 10 * MINUTE
@@ -59,14 +60,14 @@ def test_a_step_is_performed_until_the_earlier_of_the_two_limits(
 def test_a_perform_is_cut_to_the_deadline() -> None:
     world = limited()
     world.wait(9 * 60 + 50).start()
-    assert world.record("a").complete_by == DEADLINE
+    assert stored_step(world.record("a")).complete_by == DEADLINE
     assert request_for(world.plan, world.task, "a", None, world.now).complete_by == DEADLINE
 
 
 def test_a_request_that_may_wait_long_in_its_queue_ends_at_the_deadline() -> None:
     world = limited(compensation=FENCED, complete_within=timedelta(minutes=5))
     world.start()
-    assert world.record("a").complete_by == T0 + 5 * MINUTE
+    assert stored_step(world.record("a")).complete_by == T0 + 5 * MINUTE
     assert request_for(world.plan, world.task, "a", None, world.now).complete_by == DEADLINE
 
 
@@ -74,7 +75,7 @@ def test_a_queue_that_is_behind_gives_no_time_after_the_deadline() -> None:
     world = limited()
     world.agents = {"worker/normal": AgentView(lag=8 * MINUTE, read_up_to=T0 - 8 * MINUTE)}
     world.start()
-    assert world.record("a").complete_by == T0 + 8 * MINUTE + 30 * SECOND
+    assert stored_step(world.record("a")).complete_by == T0 + 8 * MINUTE + 30 * SECOND
     assert world.record("a").acts_until == DEADLINE
 
 
@@ -83,7 +84,7 @@ def test_an_attempt_in_a_backlog_is_extended_to_the_deadline_at_most() -> None:
     world.start()
     world.agents = {"worker/normal": AgentView(lag=8 * MINUTE, read_up_to=T0)}
     world.overdue("a")
-    assert world.record("a").complete_by == DEADLINE
+    assert stored_step(world.record("a")).complete_by == DEADLINE
 
 
 def test_no_copy_of_a_request_acts_after_the_deadline() -> None:
@@ -97,7 +98,7 @@ def test_a_callback_is_waited_for_until_the_deadline() -> None:
     world = limited()
     world.start()
     decision = world.waits_for_callback("a", HOUR / 2)
-    assert world.record("a").complete_by == DEADLINE
+    assert stored_step(world.record("a")).complete_by == DEADLINE
     assert InspectAt(DEADLINE) in decision.actions
 
 
@@ -106,7 +107,7 @@ def test_a_step_does_not_wait_for_its_next_attempt_beyond_the_deadline() -> None
     world.start()
     decision = world.fails("a", retry_after=HOUR * SECOND // 2)
     assert world.record("a").not_before == DEADLINE
-    assert world.record("a").complete_by == DEADLINE
+    assert stored_step(world.record("a")).complete_by == DEADLINE
     assert "no attempt fits before the task must be complete" in decision.reason
 
 
@@ -237,7 +238,7 @@ def test_a_step_that_waits_for_its_callback_is_extended_up_to_the_deadline() -> 
     world.waits_for_callback("a", 60)
     refusal(world, lambda: world.extend(9 * 60 + 1, "a"))
     world.extend(9 * 60, "a")
-    assert world.record("a").complete_by == DEADLINE
+    assert stored_step(world.record("a")).complete_by == DEADLINE
 
 
 def test_an_undo_is_extended_beyond_the_deadline() -> None:
@@ -337,9 +338,11 @@ def test_under_the_newest_plan_a_step_that_waits_is_cut_to_the_deadline() -> Non
     world.wait(9 * 60 + 40).start()
     world.is_refused("b")
     world.wait(10).gives_back("a")
-    assert world.record("a").complete_by == DEADLINE + 20 * SECOND, "nothing performs it"
+    assert stored_step(world.record("a")).complete_by == DEADLINE + 20 * SECOND, (
+        "nothing performs it"
+    )
     world.resubmit(under=plan(step("a"), step("b")))
-    assert world.record("a").complete_by == DEADLINE
+    assert stored_step(world.record("a")).complete_by == DEADLINE
 
 
 def test_a_bulk_extension_is_refused_with_the_same_sentence() -> None:

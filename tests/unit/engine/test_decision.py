@@ -5,15 +5,26 @@ from dataclasses import replace
 import pytest
 
 from roundsman.definition.workflow import Retry, Undo
-from roundsman.engine.decision import DecisionBuilder, StepChanges
+from roundsman.engine.decision import DecisionBuilder
 from roundsman.engine.due import START_WITHIN
 from roundsman.engine.request_deadlines import PATIENCE
 from roundsman.engine.transitions import StepEvent, TaskEvent
 from roundsman.errors import NoTransition
 from roundsman.model.events import InspectAt
 from roundsman.model.instants import SECOND
-from roundsman.model.states import UNDER_WAY, ProcessState, TaskState
-from roundsman.model.states import Situation as S
+from roundsman.model.situations import (
+    AtAgent,
+    AwaitsCallback,
+    End,
+    Ended,
+    NotBegun,
+    Parked,
+    Ready,
+    Situation,
+    WaitsUntil,
+)
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.states import SituationName as S
 from roundsman.model.task import Effect, StepError, StepRecord, Termination
 from tests.support.coping_stories import FENCED, SLOW, routed
 from tests.support.fan_out_stories import FENCED as FENCED_ITEM
@@ -21,6 +32,7 @@ from tests.support.fan_out_stories import one_is_left_out, picking
 from tests.support.machine_world import T0, World, plan, step
 from tests.support.operator_stories import archived, heard_late, undone
 from tests.support.situations import RECORDS
+from tests.support.steps import changed_step, step_record
 
 P = ProcessState
 
@@ -36,17 +48,17 @@ def builder(**records: StepRecord) -> DecisionBuilder:
 
 def test_an_event_that_changes_nothing_moves_no_step() -> None:
     with pytest.raises(TypeError, match="changes nothing about a step processed"):
-        builder(a=StepRecord(process_state=P.PROCESSED)).move("a", StepEvent.STALE)
+        builder(a=step_record(process_state=P.PROCESSED)).move("a", StepEvent.STALE, NotBegun())
 
 
 @pytest.mark.parametrize(
     ("record", "used"),
     [
         (StepRecord(), {}),
-        (StepRecord(round=3), {"a": 2}),
-        (StepRecord(started_at=T0), {"a": 1}),
-        (StepRecord(started_at=T0, round=3), {"a": 3}),
-        (StepRecord(tried=("other",)), {"a": 1}),
+        (step_record(round=3), {"a": 2}),
+        (step_record(started_at=T0), {"a": 1}),
+        (step_record(started_at=T0, round=3), {"a": 3}),
+        (step_record(tried=("other",)), {"a": 1}),
     ],
 )
 def test_of_a_removed_step_the_rounds_whose_keys_were_used_are_kept(
@@ -80,7 +92,7 @@ def test_a_request_for_an_item_may_act_for_as_long_as_its_steps_patience() -> No
 
 
 def test_without_its_plan_a_request_may_act_until_its_complete_by() -> None:
-    claimed = StepRecord(process_state=P.PROCESSING, started_at=T0, complete_by=T0 + 30 * SECOND)
+    claimed = step_record(process_state=P.PROCESSING, started_at=T0, complete_by=T0 + 30 * SECOND)
     task = replace(builder(a=claimed).task, steps={"a": claimed, "gone": claimed})
     fenced = plan(step("a", compensation=FENCED))
     with_plan, without = DecisionBuilder(task, T0, fenced), DecisionBuilder(task, T0)
@@ -90,7 +102,7 @@ def test_without_its_plan_a_request_may_act_until_its_complete_by() -> None:
 
 
 def test_a_step_that_failed_before_any_request_has_none_that_may_act() -> None:
-    assert builder(a=StepRecord(process_state=P.ERROR)).acts_until("a") is None
+    assert builder(a=step_record(process_state=P.ERROR)).acts_until("a") is None
 
 
 def test_no_undo_waits_for_the_end_of_its_own_requests() -> None:
@@ -114,16 +126,16 @@ def test_an_ending_tasks_own_time_does_not_shorten_a_start() -> None:
 
 def test_a_step_under_way_does_not_begin_anew() -> None:
     with pytest.raises(NoTransition):
-        builder(a=StepRecord(process_state=P.PROCESSING, started_at=T0)).begin_anew("a")
+        builder(a=step_record(process_state=P.PROCESSING, started_at=T0)).begin_anew("a")
 
 
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        (StepRecord(process_state=P.SKIPPED, finished_at=T0), None),
-        (StepRecord(round=2, process_state=P.SKIPPED, finished_at=T0), StepRecord(round=2)),
-        (StepRecord(round=2, process_state=P.UNDONE, started_at=T0), StepRecord(round=3)),
-        (StepRecord(tried=("first",)), StepRecord(round=2)),
+        (step_record(process_state=P.SKIPPED, finished_at=T0), None),
+        (step_record(round=2, process_state=P.SKIPPED, finished_at=T0), step_record(round=2)),
+        (step_record(round=2, process_state=P.UNDONE, started_at=T0), step_record(round=3)),
+        (step_record(tried=("first",)), step_record(round=2)),
     ],
 )
 def test_begun_anew_a_step_is_untouched_but_for_the_keys_it_has_used(
@@ -135,7 +147,7 @@ def test_begun_anew_a_step_is_untouched_but_for_the_keys_it_has_used(
 
 
 def test_a_step_whose_callback_has_come_ends_with_its_request() -> None:
-    waiting = StepRecord(
+    waiting = step_record(
         process_state=P.PROCESSING,
         started_at=T0,
         waiting=True,
@@ -144,12 +156,12 @@ def test_a_step_whose_callback_has_come_ends_with_its_request() -> None:
     )
     decision = builder(a=waiting)
     decision.stop_waiting("a")
-    assert decision.step("a") == replace(waiting, waiting=False, complete_by=T0 + 30 * SECOND)
+    assert decision.step("a") == changed_step(waiting, waiting=False, complete_by=T0 + 30 * SECOND)
 
 
 # --- a failure for good ---------------------------------------------------------------------------
 
-CLAIMED = StepRecord(process_state=P.PROCESSING, started_at=T0, extra=5, granted=7, not_before=T0)
+CLAIMED = step_record(process_state=P.PROCESSING, started_at=T0, extra=5, granted=7, not_before=T0)
 ERROR = StepError("Declined", "")
 
 
@@ -159,7 +171,7 @@ ERROR = StepError("Declined", "")
         (CLAIMED, None, True),
         (CLAIMED, Effect.NONE, False),
         (replace(CLAIMED, outcome_unknown=True), Effect.NONE, True),
-        (replace(CLAIMED, process_state=P.UNDOING), None, False),
+        (changed_step(CLAIMED, process_state=P.UNDOING), None, False),
     ],
 )
 def test_the_effect_of_a_failed_perform_is_unknown_unless_it_is_proven(
@@ -183,7 +195,7 @@ def test_a_step_that_was_never_claimed_has_no_effect_that_could_be_unknown() -> 
 
 
 def test_the_first_ending_is_kept_and_is_the_reason() -> None:
-    decision = builder(a=StepRecord(process_state=P.PROCESSING, started_at=T0))
+    decision = builder(a=step_record(process_state=P.PROCESSING, started_at=T0))
     assert decision.end(Termination(TaskState.UNDONE, "the first", undo=True)) is True
     assert decision.end(Termination(TaskState.ARCHIVED, "the second")) is False
     assert decision.build(None, TaskEvent.REPLIED).reason == "the first"
@@ -199,36 +211,42 @@ def test_an_action_that_is_asked_for_twice_is_asked_for_once() -> None:
 
 # --- what an event keeps --------------------------------------------------------------------------
 
-READY: StepChanges = {"not_before": None, "complete_by": T0 + SECOND}
+READY = Ready(claim_by=T0 + SECOND)
+AT_AGENT = AtAgent(lock="lock.1", until=T0)
+WAIT = AwaitsCallback(lock="lock.1", until=T0)
+WAITS = WaitsUntil(not_before=T0, claim_by=T0)
+PARKED = Parked(not_before=T0, claim_by=T0, since=T0)
+SUCCEEDED = Ended(how=End.SUCCEEDED)
+FAILED = Ended(how=End.FAILED)
 
 
 @pytest.mark.parametrize(
-    ("situation", "event", "changes", "kept"),
+    ("situation", "event", "to", "kept"),
     [
-        (S.PARKED, StepEvent.HELD, {}, "calls series held"),
-        (S.PARKED, StepEvent.UNCLAIMED, READY, "calls series held"),
-        (S.PARKED, StepEvent.RETRY_DUE, READY, "calls series held"),
-        (S.PARKED, StepEvent.RESOLVED_NOT_DONE, READY, "held"),
-        (S.PARKED, StepEvent.CLAIMED, {}, "calls series"),
-        (S.PARKED, StepEvent.SUCCEEDED, {}, ""),
-        (S.PARKED, StepEvent.UNDO_BEGUN, {"not_before": None}, ""),
-        (S.READY, StepEvent.CONDITION_FALSE, {}, ""),
+        (S.PARKED, StepEvent.HELD, PARKED, "calls series"),
+        (S.PARKED, StepEvent.UNCLAIMED, READY, "calls series"),
+        (S.PARKED, StepEvent.RETRY_DUE, READY, "calls series"),
+        (S.PARKED, StepEvent.RESOLVED_NOT_DONE, READY, ""),
+        (S.PARKED, StepEvent.CLAIMED, AT_AGENT, "calls series"),
+        (S.PARKED, StepEvent.SUCCEEDED, SUCCEEDED, ""),
+        (S.PARKED, StepEvent.UNDO_BEGUN, READY, ""),
+        (S.READY, StepEvent.CONDITION_FALSE, Ended(how=End.SKIPPED), ""),
         (S.AT_AGENT, StepEvent.UNREAD, READY, "calls series"),
-        (S.AT_AGENT, StepEvent.EXTENDED, {}, "calls series attempt"),
-        (S.AT_AGENT, StepEvent.PROGRESSED, {}, "series attempt"),
-        (S.AT_AGENT, StepEvent.WAITS_FOR_CALLBACK, {"waiting": True}, "attempt"),
-        (S.AWAITS_CALLBACK, StepEvent.REMINDER_DUE, {}, "attempt"),
+        (S.AT_AGENT, StepEvent.EXTENDED, AT_AGENT, "calls series"),
+        (S.AT_AGENT, StepEvent.PROGRESSED, AT_AGENT, "series"),
+        (S.AT_AGENT, StepEvent.WAITS_FOR_CALLBACK, WAIT, ""),
+        (S.AWAITS_CALLBACK, StepEvent.REMINDER_DUE, WAIT, ""),
         (S.AT_AGENT, StepEvent.OUT_OF_TIME, READY, "series"),
         (S.AT_AGENT, StepEvent.OVERDUE, READY, "series"),
-        (S.AT_AGENT, StepEvent.FAILED, {"not_before": T0}, "series"),
-        (S.AT_AGENT, StepEvent.EXHAUSTED, {}, "series"),
-        (S.AT_AGENT, StepEvent.REFUSED, {}, ""),
-        (S.UNDO_PARKED, StepEvent.HELD, {}, "calls series held"),
-        (S.UNDO_PARKED, StepEvent.GOES_ON_AFTER_UNDO, {**READY, "locked_by": None}, ""),
+        (S.AT_AGENT, StepEvent.FAILED, WAITS, "series"),
+        (S.AT_AGENT, StepEvent.EXHAUSTED, FAILED, "series"),
+        (S.AT_AGENT, StepEvent.REFUSED, FAILED, ""),
+        (S.UNDO_PARKED, StepEvent.HELD, PARKED, "calls series"),
+        (S.UNDO_PARKED, StepEvent.GOES_ON_AFTER_UNDO, READY, ""),
     ],
 )
-def test_an_event_keeps_of_a_wait_of_an_attempt_and_of_the_counts_what_goes_on(
-    situation: S, event: StepEvent, changes: StepChanges, kept: str
+def test_an_event_keeps_of_the_counts_what_goes_on(
+    situation: S, event: StepEvent, to: Situation, kept: str
 ) -> None:
     made = replace(
         RECORDS[situation],
@@ -238,18 +256,61 @@ def test_an_event_keeps_of_a_wait_of_an_attempt_and_of_the_counts_what_goes_on(
         unexpected_since=T0,
         waits=2,
     )
-    if situation in UNDER_WAY:
-        made = replace(made, heartbeat_by=T0, heard_at=T0)
     decision = builder(a=made)
-    decision.move("a", event, **changes)
+    decision.move("a", event, to)
     record = decision.step("a")
-    assert (record.held_since == T0) is ("held" in kept)
+    assert record.situation == to
     assert (record.uncounted_calls == 3) is ("calls" in kept)
     series = (record.retry_until is not None, record.unexpected_since, record.waits)
     assert series == ((True, T0, 2) if "series" in kept else (False, None, 0))
-    heard = (record.heartbeat_by, record.heard_at)
-    assert heard == ((T0, T0) if "attempt" in kept else (None, None))
-    assert record.waiting is (record.situation is S.AWAITS_CALLBACK)
+
+
+@pytest.mark.parametrize(
+    ("situation", "anew", "since"),
+    [(S.PARKED, False, T0), (S.PARKED, True, None), (S.READY, False, None)],
+)
+def test_a_step_that_was_parked_counts_as_parked_until_it_is_claimed_or_begins_anew(
+    situation: S, anew: bool, since: int | None
+) -> None:
+    decision = builder(a=RECORDS[situation])
+    decision.requeue("a", StepEvent.UNCLAIMED, anew=anew)
+    assert decision.step("a").held_since == since
+    decision.requeue("a", StepEvent.UNCLAIMED)
+    assert decision.step("a").held_since == since
+
+
+@pytest.mark.parametrize(
+    ("event", "to", "granted"),
+    [
+        (StepEvent.OUT_OF_TIME, READY, 3 * SECOND),
+        (StepEvent.FAILED, WAITS, 3 * SECOND),
+        (StepEvent.EXTENDED, AT_AGENT, SECOND),
+    ],
+)
+def test_time_that_a_person_added_to_an_attempt_is_granted_to_the_next(
+    event: StepEvent, to: Situation, granted: int
+) -> None:
+    attempt = AtAgent(lock="lock.1", until=T0, extra=2 * SECOND)
+    decision = builder(a=StepRecord(situation=attempt, granted=SECOND))
+    decision.move("a", event, to)
+    assert decision.step("a").granted == granted
+
+
+@pytest.mark.parametrize(
+    ("situation", "how", "until"),
+    [
+        (S.AT_AGENT, End.SUCCEEDED, T0),
+        (S.AT_AGENT, End.FAILED, T0),
+        (S.AWAITS_CALLBACK, End.FAILED, T0),
+        (S.READY, End.FAILED, None),
+        (S.FAILED, End.SKIPPED, None),
+        (S.UNDO_AT_AGENT, End.SUCCEEDED, None),
+    ],
+)
+def test_a_perform_that_ended_says_until_when_its_request_may_act(
+    situation: S, how: End, until: int | None
+) -> None:
+    assert builder(a=RECORDS[situation]).ended("a", how) == Ended(how=how, until=until)
 
 
 # --- the task -------------------------------------------------------------------------------------
@@ -265,9 +326,9 @@ def test_a_decision_that_only_ends_the_task_is_stored() -> None:
 
 
 def test_a_state_that_the_table_does_not_list_is_a_defect() -> None:
-    decision = builder(a=StepRecord(process_state=P.PENDING, started_at=T0))
+    decision = builder(a=step_record(process_state=P.PENDING, started_at=T0))
     decision.before = decision.task = replace(decision.task, state=TaskState.PENDING)
-    decision.move("a", StepEvent.CLAIMED)
+    decision.move("a", StepEvent.CLAIMED, AtAgent(lock="lock", until=T0))
     with pytest.raises(NoTransition):
         decision.build(None, TaskEvent.INSPECT)
 

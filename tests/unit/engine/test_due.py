@@ -22,6 +22,7 @@ from roundsman.engine.new_task import ProcessingOptions, new_task
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Owed, StepRecord, Task, Termination
 from tests.support.machine_world import T0, plan, step
+from tests.support.steps import changed_step, step_record
 
 HOUR = 3_600_000
 OWED = (Owed("status", "completed", 3, T0, ""),)
@@ -33,11 +34,13 @@ def task(**steps: StepRecord) -> Task:
 
 
 def processing(complete_by: int) -> StepRecord:
-    return StepRecord(process_state=ProcessState.PROCESSING, locked_by="l", complete_by=complete_by)
+    return step_record(
+        process_state=ProcessState.PROCESSING, locked_by="l", complete_by=complete_by
+    )
 
 
 def waiting(not_before: int | None, complete_by: int) -> StepRecord:
-    return StepRecord(not_before=not_before, complete_by=complete_by)
+    return step_record(not_before=not_before, complete_by=complete_by)
 
 
 ENDING = Termination(TaskState.ARCHIVED, "failed")
@@ -56,7 +59,7 @@ def test_a_scheduled_task_is_due_at_its_start() -> None:
 
 def test_a_task_is_due_by_its_own_complete_by() -> None:
     assert due(replace(task(), complete_by=T0 + 9), T0) == T0 + 9
-    done = StepRecord(process_state=ProcessState.PROCESSED)
+    done = step_record(process_state=ProcessState.PROCESSED)
     assert due(task(a=done), T0) == T0 + HOUR
 
 
@@ -82,7 +85,7 @@ def test_a_task_is_due_by_the_earliest_of_its_steps(
     "state", [ProcessState.PROCESSED, ProcessState.ERROR, ProcessState.SKIPPED]
 )
 def test_a_step_that_is_over_is_never_due(state: ProcessState) -> None:
-    over = replace(processing(T0 + 1), process_state=state)
+    over = changed_step(processing(T0 + 1), process_state=state)
     assert due(task(a=over), T0) == T0 + HOUR
 
 
@@ -94,7 +97,7 @@ def test_an_ending_task_is_due_by_what_is_under_way_alone() -> None:
 
 
 def undoing(record: StepRecord) -> StepRecord:
-    return replace(record, process_state=ProcessState.UNDOING)
+    return changed_step(record, process_state=ProcessState.UNDOING)
 
 
 @pytest.mark.parametrize(

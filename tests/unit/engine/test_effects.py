@@ -1,7 +1,5 @@
 """Which effects may stand, record by record."""
 
-from dataclasses import replace
-
 import pytest
 
 from roundsman.definition.workflow import Compensation
@@ -16,23 +14,24 @@ from roundsman.engine.effects import (
 from roundsman.model.states import ProcessState
 from roundsman.model.task import AfterUndo, StepRecord
 from tests.support.machine_world import T0, plan, step
+from tests.support.steps import changed_step, step_record
 
 P = ProcessState
-LEFT_OUT = StepRecord(started_at=T0, after_undo=AfterUndo.SKIPPED)
+LEFT_OUT = step_record(started_at=T0, after_undo=AfterUndo.SKIPPED)
 
 
 @pytest.mark.parametrize(
     ("record", "may_stand", "to_undo"),
     [
-        (StepRecord(process_state=P.ERROR), False, False),
-        (StepRecord(process_state=P.ERROR, started_at=T0), True, True),
-        (StepRecord(process_state=P.PENDING, started_at=T0), True, True),
-        (StepRecord(process_state=P.UNDONE, started_at=T0), False, False),
-        (StepRecord(process_state=P.UNDO_ERROR, started_at=T0), True, False),
-        (StepRecord(process_state=P.SKIPPED, started_at=T0), True, True),
-        (replace(LEFT_OUT, process_state=P.UNDOING), True, True),
-        (replace(LEFT_OUT, process_state=P.UNDO_ERROR), True, False),
-        (replace(LEFT_OUT, process_state=P.SKIPPED), False, False),
+        (step_record(process_state=P.ERROR), False, False),
+        (step_record(process_state=P.ERROR, started_at=T0), True, True),
+        (step_record(process_state=P.PENDING, started_at=T0), True, True),
+        (step_record(process_state=P.UNDONE, started_at=T0), False, False),
+        (step_record(process_state=P.UNDO_ERROR, started_at=T0), True, False),
+        (step_record(process_state=P.SKIPPED, started_at=T0), True, True),
+        (changed_step(LEFT_OUT, process_state=P.UNDOING), True, True),
+        (changed_step(LEFT_OUT, process_state=P.UNDO_ERROR), True, False),
+        (changed_step(LEFT_OUT, process_state=P.SKIPPED), False, False),
     ],
 )
 def test_what_was_ever_claimed_may_stand_until_it_is_undone(
@@ -45,27 +44,27 @@ def test_what_was_ever_claimed_may_stand_until_it_is_undone(
 def test_of_the_steps_of_the_plan_those_are_named_whose_effects_stay_or_are_to_be_undone() -> None:
     compensated = step("a", compensation=Compensation())
     made = plan(compensated, step("b"), step("c"), step("d"), step("e", compensation=None))
-    claimed = StepRecord(process_state=P.PROCESSED, started_at=T0)
+    claimed = step_record(process_state=P.PROCESSED, started_at=T0)
     steps = {
         "a": claimed,
         "b": claimed,
-        "c": StepRecord(process_state=P.PENDING),
-        "d": StepRecord(process_state=P.PENDING, round=2),
+        "c": step_record(process_state=P.PENDING),
+        "d": step_record(process_state=P.PENDING, round=2),
         "gone": claimed,
     }
     assert without_compensation(made, steps) == ["b", "d"]
     assert left_to_undo(made, steps) == ["a"]
-    settled = {**steps, "a": StepRecord(process_state=P.UNDONE, started_at=T0)}
+    settled = {**steps, "a": step_record(process_state=P.UNDONE, started_at=T0)}
     assert left_to_undo(made, settled) == []
 
 
 @pytest.mark.parametrize(
     ("record", "expected"),
     [
-        (StepRecord(outcome_unknown=True), True),
+        (step_record(outcome_unknown=True), True),
         (StepRecord(), False),
-        (StepRecord(outcome_unknown=True, started_at=T0), False),
-        (StepRecord(process_state=P.SKIPPED, outcome_unknown=True), False),
+        (step_record(outcome_unknown=True, started_at=T0), False),
+        (step_record(process_state=P.SKIPPED, outcome_unknown=True), False),
     ],
 )
 def test_only_a_step_that_still_waits_may_have_been_performed_before_a_restore(
@@ -77,5 +76,5 @@ def test_only_a_step_that_still_waits_may_have_been_performed_before_a_restore(
 def test_only_the_items_of_a_fan_out_that_was_marked_are_unknown() -> None:
     fan_outs = [step(name, for_each="input.lines") for name in ("a", "b")]
     made = plan(*fan_outs, step("c", when="input.wanted"), step("d", for_each="input.lines"))
-    marked = StepRecord(outcome_unknown=True)
+    marked = step_record(outcome_unknown=True)
     assert with_unknown_items(made, {"a": marked, "b": StepRecord(), "c": marked}) == ["a"]

@@ -21,6 +21,7 @@ from tests.support.ended_wait_stories import (
     waiting,
 )
 from tests.support.machine_world import World, plan, requests_in, step
+from tests.support.steps import stored_step
 
 # --- The end of the wait -----------------------------------------------------------------------
 
@@ -116,9 +117,12 @@ def test_the_history_names_the_attempt_whose_wait_was_ended() -> None:
 
 def test_a_step_that_was_done_by_an_outside_system_is_undone_once_no_copy_may_act() -> None:
     world = waiting(UNFENCED)
-    until = world.record("a").complete_by
+    until = stored_step(world.record("a")).complete_by
     world.resolve("a", did=True)
-    assert (world.state("a"), world.record("a").complete_by) == (ProcessState.PROCESSED, until)
+    assert (world.state("a"), stored_step(world.record("a")).complete_by) == (
+        ProcessState.PROCESSED,
+        until,
+    )
 
 
 # --- The answer --------------------------------------------------------------------------------

@@ -17,14 +17,15 @@ from roundsman.model.corrections import Change
 from roundsman.model.events import CommandSource, Erase
 from roundsman.model.instants import DAY, iso
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import Effect, Owed, StepError, StepRecord, Task, Termination
+from roundsman.model.task import Effect, Owed, StepError, Task, Termination
 from tests.support.erased_stories import ENDED, completed, erased
 from tests.support.machine_world import T0, World
 from tests.support.operator_stories import refusal
+from tests.support.steps import step_record
 from tests.unit.engine.test_transitions import events
 
 SECRET = "A. Reader"
-FULL_STEP = StepRecord(
+FULL_STEP = step_record(
     process_state=ProcessState.UNDONE,
     complete_by=T0 + 1,
     failure_count=2,
@@ -54,7 +55,7 @@ FULL = Task(
     shard=3,
     lane="done#3",
     due_at=T0 + 6,
-    steps={"a": FULL_STEP, "a[0]": StepRecord(process_state=ProcessState.SKIPPED)},
+    steps={"a": FULL_STEP, "a[0]": step_record(process_state=ProcessState.SKIPPED)},
     ending=Termination(
         TaskState.UNDONE, f"declined for {SECRET}", "a", True, StepError("CardDeclined", SECRET)
     ),

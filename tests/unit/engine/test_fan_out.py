@@ -11,6 +11,7 @@ from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError, step_of
 from tests.support.fan_out_stories import FENCED, lines, of, pick, picking
 from tests.support.machine_world import World, plan, requests_in, states, step
+from tests.support.steps import stored_step
 
 P = ProcessState
 
@@ -255,7 +256,7 @@ def test_a_step_that_was_asked_to_start_gives_way_to_its_items() -> None:
     world = of(plan(first, pick(first)), 2)
     world.is_refused("first")
     world.resolve("first", did=True)
-    assert world.record("pick").complete_by is not None
+    assert stored_step(world.record("pick")).complete_by is not None
     world.start()
     assert set(world.task.steps) == {"first", "pick[0]", "pick[1]"}
 

@@ -17,10 +17,10 @@ from roundsman.model.events import (
     attempt_of,
 )
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import StepRecord
 from roundsman.wire.commands import command_of, read_command
 from tests.support.fan_out_stories import FENCED, of, pick, picking
 from tests.support.machine_world import World, plan, requests_in, step
+from tests.support.steps import step_record, stored_step
 
 P = ProcessState
 
@@ -183,7 +183,7 @@ def test_a_step_that_was_never_reached_the_second_time_keeps_its_spent_key_too()
     world.is_refused("first")
     world.succeeds("first")
     world.resubmit(again=True)
-    assert world.record("second") == StepRecord(round=2)
+    assert world.record("second") == step_record(round=2)
 
 
 def test_a_reply_for_an_item_that_nobody_knows_changes_nothing() -> None:
@@ -209,7 +209,7 @@ def test_results_of_all_items_together_have_the_limit_of_a_task() -> None:
 def test_the_undo_of_an_item_waits_until_no_request_can_act_where_nothing_fences_it() -> None:
     world = picking(2, compensation=Compensation(complete_within=timedelta(seconds=9)))
     world.succeeds("pick[0]")
-    last = world.record("pick[1]").complete_by
+    last = stored_step(world.record("pick[1]")).complete_by
     assert last is not None
     world.is_refused("pick[1]")
     assert world.record("pick[1]").not_before == last + 5_000

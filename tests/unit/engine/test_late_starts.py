@@ -11,6 +11,7 @@ from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.scheduler_queues import SchedulerQueues
 from roundsman.model.states import ProcessState, TaskState
 from tests.support.machine_world import T0, World, plan, step
+from tests.support.steps import stored_step
 
 a = step("a")
 WAITS = "its start waits in the scheduler's queue"
@@ -55,12 +56,12 @@ def test_it_is_looked_at_in_growing_intervals_from_when_it_was_first_seen_late()
     look(world, world.now, commands_wait=False)
     intervals = list[int]()
     for _ in range(8):
-        at = world.record("a").complete_by
+        at = stored_step(world.record("a")).complete_by
         assert at is not None
         decision = look(world, at, commands_wait=False)
         assert asks(decision), "nothing waits, so it was lost"
         assert decision.reason == "a: was not started in time; started again"
-        by = world.record("a").complete_by
+        by = stored_step(world.record("a")).complete_by
         assert by is not None
         intervals.append((by - at) // SECOND)
         assert world.record("a").late_since == T0 + 60 * SECOND
@@ -84,7 +85,7 @@ def test_it_is_sent_again_each_hour_since_it_may_be_lost_as_well(pass_takes: int
     while at < T0 + 190 * MINUTE:
         if asks(look(world, at)):
             sent.append((at - T0 - 60 * SECOND) // MINUTE)
-        due = world.record("a").complete_by
+        due = stored_step(world.record("a")).complete_by
         assert due is not None
         at = due + pass_takes * MINUTE
     assert {minutes // 60 for minutes in sent} == {1, 2, 3}
@@ -117,7 +118,7 @@ def test_an_undo_is_not_started_again_either() -> None:
     due = world.record("a").not_before
     assert due is not None
     assert asks(look(world, due)), "it is due only now"
-    first = world.record("a").complete_by
+    first = stored_step(world.record("a")).complete_by
     assert first is not None
     decision = look(world, first)
     assert world.record("a").late_since == first

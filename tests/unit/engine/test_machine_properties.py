@@ -44,7 +44,6 @@ from roundsman.model.task import (
     StepRecord,
     Task,
     idempotency_key,
-    operation_of,
 )
 from tests.support.machine_world import REPLY_TO, T0, World
 
@@ -141,7 +140,7 @@ class Chance:
         record = world.task.step(name)
         tokens = [*self.tokens.get(name, []), "foreign-token.1"]
         current = self.of(3) > 0 and record.locked_by is not None
-        operation = operation_of(record) if self.of(20) else ("perform", "undo")[self.of(1)]
+        operation = record.operation if self.of(20) else ("perform", "undo")[self.of(1)]
         return Replied(
             world.claimant(),
             step=name if self.of(20) else "unknown",
@@ -200,7 +199,7 @@ def check_steps(made: Plan, before: Task, after: Task, event: Event) -> None:
         if record.effect is Effect.NONE and earlier.effect is not Effect.NONE:
             assert not record.under_way, "a proof is about the requests that were made before it"
         elsewhere = record.agent != earlier.agent or record.tried != earlier.tried
-        if operation_of(record) == operation_of(earlier) and not elsewhere:
+        if record.operation == earlier.operation and not elsewhere:
             assert record.failure_count - earlier.failure_count in (0, 1)
         # What fails and may be tried at once is parked by the same decision: its failure counts.
         given_back = isinstance(event, Replied) and event.outcome is Outcome.HELD
@@ -208,8 +207,8 @@ def check_steps(made: Plan, before: Task, after: Task, event: Event) -> None:
         if record.held_since is not None and not elsewhere and not has_failed:
             assert record.failure_count <= earlier.failure_count, "a hold counts nothing"
         check_agents(made, name, earlier, record, event)
-        assert record.failure_count <= attempts(made, name, operation_of(record))
-        if operation_of(record) == UNDO:
+        assert record.failure_count <= attempts(made, name, record.operation)
+        if record.operation == UNDO:
             undone = after.ending is not None and after.ending.undo
             assert undone or record.after_undo is not None
             assert record.started_at is not None
@@ -237,7 +236,7 @@ def check_agents(
     assert {here, *record.tried} <= set(step.agents)
     if agent_now(step, earlier) == here or earlier.started_at is None:
         return
-    if operation_of(record) == PERFORM and operation_of(earlier) == PERFORM:
+    if record.operation == PERFORM and earlier.operation == PERFORM:
         moved = earlier.effect is Effect.NONE or given_back_with_proof(event)
         assert moved, "it may have happened there"
         assert agent_now(step, earlier) in record.tried
@@ -362,7 +361,7 @@ def answer_to(world: World, step: str, answer: str) -> Event:
         "waiting": Outcome.WAITING,
     }
     record = world.task.step(step)
-    operation = operation_of(record)
+    operation = record.operation
     return Replied(
         Claimant("other", world.claimant().nonce),
         step=step,

@@ -11,6 +11,7 @@ from tests.support.coping_stories import LATER
 from tests.support.fan_out_stories import picking
 from tests.support.machine_world import World, plan, step
 from tests.support.operator_stories import archived
+from tests.support.steps import stored_step
 
 ONCE = Retry(max_attempts=1)
 
@@ -55,7 +56,7 @@ def test_a_no_by_an_earlier_callback_token_leaves_the_end_of_the_request_under_w
     world.waits_for_callback("a", 20)
     world.wait(20).inspect()
     world.start()
-    ends_at = world.record("a").complete_by
+    ends_at = stored_step(world.record("a")).complete_by
     assert ends_at == world.now + 30 * SECOND
     error = StepError("Declined", "the bank refused")
     world.reply("a", Outcome.PERMANENT, lock=token, error=error, callback=True)
@@ -91,4 +92,4 @@ def test_a_step_that_an_inspection_makes_ready_is_watched() -> None:
     world.succeeds("pick[0]")
     world.overdue("pick[1]")
     assert world.state("pick[1]") is ProcessState.SKIPPED
-    assert world.record("ship").complete_by == world.now + START_WITHIN
+    assert stored_step(world.record("ship")).complete_by == world.now + START_WITHIN

@@ -8,6 +8,7 @@ from roundsman.model.events import AgentView
 from roundsman.model.states import ProcessState, TaskState
 from tests.support.machine_checks import ARCHIVED, DONE_LANE, OPEN
 from tests.support.machine_world import T0, World, plan, requests_in, step
+from tests.support.steps import stored_step
 
 ONCE = Retry(max_attempts=1)
 
@@ -26,7 +27,7 @@ def test_a_failure_beside_a_step_under_way_leaves_the_task_open_and_watched() ->
     assert world.task_state() is TaskState.ACTIVE
     assert world.task.ending is not None
     assert world.task.lane == OPEN
-    assert due(world.task, world.now) == world.record("b").complete_by
+    assert due(world.task, world.now) == stored_step(world.record("b")).complete_by
     assert world.owed() == ["received", "started"]
 
 

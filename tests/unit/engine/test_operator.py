@@ -26,6 +26,7 @@ from roundsman.model.instants import SECOND
 from roundsman.model.states import ProcessState, TaskState
 from tests.support.machine_world import REPLY_TO, T0, World, plan, requests_in, step
 from tests.support.operator_stories import FENCED, HOUR, ONCE, archived, refusal
+from tests.support.steps import stored_step
 
 # --- any command ----------------------------------------------------------------------------------
 
@@ -281,12 +282,12 @@ def test_a_step_that_was_given_more_time_is_asked_again_with_it_and_no_attempt_i
     world = World(plan(step("a", retry=ONCE)))
     world.start()
     world.extend(60, "a")
-    assert world.record("a").complete_by == T0 + 30 * SECOND
+    assert stored_step(world.record("a")).complete_by == T0 + 30 * SECOND
     world.overdue("a")
     assert world.record("a").failure_count == 0
     assert world.record("a").outcome_unknown
     world.start()
-    assert world.record("a").complete_by == world.now + 90 * SECOND
+    assert stored_step(world.record("a")).complete_by == world.now + 90 * SECOND
     assert (world.record("a").extra, world.record("a").granted) == (0, 60 * SECOND)
     request = request_for(world.plan, world.task, "a", None, world.now)
     assert request.within == 90 * SECOND, "its agent has as much for the call"
@@ -299,7 +300,7 @@ def test_a_step_that_waits_for_its_callback_waits_longer() -> None:
     world.start()
     world.waits_for_callback("a", 600)
     decision = world.extend(60, "a")
-    assert world.record("a").complete_by == T0 + 660 * SECOND
+    assert stored_step(world.record("a")).complete_by == T0 + 660 * SECOND
     assert decision.reason.startswith(
         "a: 60 s added; waits for its callback until 2027-01-15T08:11:00Z"
     )
@@ -329,7 +330,7 @@ def test_time_that_is_given_twice_is_given_whole_to_every_later_attempt() -> Non
         world.start()
     record = world.record("a")
     assert (record.granted, record.extra, record.failure_count) == (65 * SECOND, 0, 0)
-    assert record.complete_by == world.now + (30 + 65) * SECOND
+    assert stored_step(record).complete_by == world.now + (30 + 65) * SECOND
     request = request_for(world.plan, world.task, "a", None, world.now)
     assert request.within == (30 + 65) * SECOND
 
@@ -351,7 +352,7 @@ def test_more_time_for_an_undo_leaves_the_tasks_time() -> None:
     assert world.task.complete_by == before
     world.overdue("b")
     world.start()
-    assert world.record("b").complete_by == world.now + 90 * SECOND
+    assert stored_step(world.record("b")).complete_by == world.now + 90 * SECOND
     assert world.record("b").failure_count == 0
 
 

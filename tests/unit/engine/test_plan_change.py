@@ -14,10 +14,11 @@ from roundsman.model.events import Resubmit
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.priority import Priority
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import Effect, StepRecord
+from roundsman.model.task import Effect
 from tests.support.fan_out_stories import lines, pick
 from tests.support.machine_world import World, plan, requests_in, states, step, workflow
 from tests.support.operator_stories import FENCED, HOUR, ONCE, archived, refusal, undone
+from tests.support.steps import changed_step, step_record, stored_step
 
 P = ProcessState
 UNFENCED = Compensation(fences_late_performs=False)
@@ -218,8 +219,8 @@ def test_a_replaced_step_begins_under_a_new_key_and_its_condition_is_evaluated()
     world.start()
     world.is_refused("a", effect=Effect.NONE)
     world.resubmit(under=plan(step("a", when="input.wanted")))
-    assert world.record("a") == replace(
-        StepRecord(round=2), complete_by=world.record("a").complete_by
+    assert world.record("a") == changed_step(
+        step_record(round=2), complete_by=stored_step(world.record("a")).complete_by
     )
     assert requests_in(world.start()) == ["a"]
     request = request_for(world.plan, world.task, "a", None, world.now)
@@ -305,7 +306,11 @@ def test_a_step_that_waited_for_its_agent_waits_for_a_new_step_instead() -> None
     world = held_beside_a_failure()
     world.resubmit(under=plan(step("x"), step("a", "x", agent="held"), step("b")))
     record = world.record("a")
-    assert (record.held_since, record.complete_by, record.not_before) == (None, None, None)
+    assert (record.held_since, stored_step(record).complete_by, record.not_before) == (
+        None,
+        None,
+        None,
+    )
     assert requests_in(world.start()) == ["x", "b"]
 
 
@@ -377,8 +382,12 @@ def test_a_failed_step_waits_for_a_new_step_before_it_and_no_alert_calls_it_late
     assert world.state("b") is P.UNDOING, "its next request has another result in it"
     world.succeeds("b")
     record = world.record("b")
-    assert (record.complete_by, record.not_before, record.held_since) == (None, None, None)
-    assert due(world.task, world.now) == world.record("x").complete_by
+    assert (stored_step(record).complete_by, record.not_before, record.held_since) == (
+        None,
+        None,
+        None,
+    )
+    assert due(world.task, world.now) == stored_step(world.record("x")).complete_by
     world.wait(29)
     assert world.inspect().task is world.task
     assert requests_in(world.succeeds("x", "checked")) == ["b"]
@@ -472,7 +481,7 @@ def moved_to_another_agent(*after: str) -> World:
     world.fails("b")
     world.is_refused("c")
     later = world.now + 10 * MINUTE
-    moved = StepRecord(
+    moved = step_record(
         agent="other", tried=("worker",), complete_by=later, not_before=later, held_since=world.now
     )
     world.task = replace(world.task, steps={**world.task.steps, "b": moved})
@@ -484,7 +493,11 @@ def test_a_step_that_waits_at_another_agent_waits_for_a_new_step_instead() -> No
     b = step("b", "x", agents=("worker", "other"), compensation=FENCED)
     world.resubmit(under=plan(step("a"), step("x"), b, step("c", retry=ONCE)))
     record = world.record("b")
-    assert (record.complete_by, record.not_before, record.held_since) == (None, None, None)
+    assert (stored_step(record).complete_by, record.not_before, record.held_since) == (
+        None,
+        None,
+        None,
+    )
     assert (record.tried, record.round) == (("worker",), 2)
 
 
@@ -516,7 +529,7 @@ def test_a_step_under_a_new_key_is_due_if_all_before_it_is_done_and_waits_else()
         assert world.state("b") is P.UNDOING
         world.hold("worker", HOUR)
         world.succeeds("b")
-        assert (world.record("b").complete_by is None) == x_before_b
+        assert (stored_step(world.record("b")).complete_by is None) == x_before_b
 
 
 def test_a_step_that_came_after_nothing_and_comes_after_a_new_step_waits_for_no_time() -> None:
@@ -526,7 +539,7 @@ def test_a_step_that_came_after_nothing_and_comes_after_a_new_step_waits_for_no_
     world.resubmit(under=plan(step("x"), step("b", "x", compensation=FENCED)))
     world.start()
     world.succeeds("b")
-    assert (world.state("b"), world.record("b").complete_by) == (P.PENDING, None)
+    assert (world.state("b"), stored_step(world.record("b")).complete_by) == (P.PENDING, None)
 
 
 def test_the_new_steps_before_a_failed_undo_are_named_in_order() -> None:
@@ -771,7 +784,7 @@ def test_the_failed_undos_of_a_task_are_made_again_under_the_new_plan() -> None:
     other = plan(a, replace(b, compensation=slow), step("c", "b"), on_failure=Undo())
     world.resubmit(under=other)
     assert requests_in(world.start()) == ["b"]
-    assert world.record("b").complete_by == world.now + 5 * MINUTE
+    assert stored_step(world.record("b")).complete_by == world.now + 5 * MINUTE
     world.succeeds("b")
     assert world.task_state() is TaskState.UNDONE
 
@@ -815,7 +828,7 @@ def test_a_step_is_not_to_be_complete_after_its_task() -> None:
             complete_within=timedelta(seconds=20),
         )
     )
-    assert world.record("a").complete_by == world.task.complete_by == world.now + 20 * SECOND
+    assert world.record("b").claim_by == world.task.complete_by == world.now + 20 * SECOND
 
 
 def test_retention_and_priority_are_those_of_the_new_plan_unless_the_order_chose_its_own() -> None:
@@ -848,7 +861,7 @@ def test_an_undo_waits_for_requests_of_the_old_plan() -> None:
     b = step("b", "a", retry=ONCE)
     world = World(plan(a, b))
     world.start()
-    acts_until = world.record("a").complete_by
+    acts_until = stored_step(world.record("a")).complete_by
     assert acts_until is not None
     world.succeeds("a")
     world.is_refused("b")
@@ -878,7 +891,9 @@ def test_undos_that_failed_keep_their_times() -> None:
         world.is_refused(name)
     world.resubmit(under=plan(a, b, step("c", "b"), on_failure=Undo()))
     assert [world.state(name) for name in "ab"] == [P.UNDOING, P.UNDOING]
-    assert [world.record(name).complete_by for name in "ab"] == [world.now + 30 * SECOND] * 2
+    assert [stored_step(world.record(name)).complete_by for name in "ab"] == [
+        world.now + 30 * SECOND
+    ] * 2
 
 
 # --- Undone and cancelled tasks ----------------------------------------------------------------

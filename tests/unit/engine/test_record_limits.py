@@ -25,10 +25,12 @@ from roundsman.model.record_limits import (
     SHORT_MESSAGE,
     cut,
 )
+from roundsman.model.situations import AtAgent
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect, Owed, StepError, StepRecord, Termination
 from tests.support.fan_out_stories import FENCED, lines, pick
 from tests.support.machine_world import T0, World, plan, step
+from tests.support.steps import step_record
 
 P = ProcessState
 ONCE = Retry(max_attempts=1)
@@ -73,12 +75,12 @@ def test_a_short_error_is_of_the_same_failure_group_as_the_whole_one() -> None:
     for others in (0, 60):
         other = StepError("E", "m" * LONGEST_MESSAGE)
         old = {
-            f"s{place}": StepRecord(error=other, process_state=P.ERROR) for place in range(others)
+            f"s{place}": step_record(error=other, process_state=P.ERROR) for place in range(others)
         }
         world = World(plan(*(step(name) for name in (*old, "last"))))
-        task = replace(world.task, steps={**old, "last": StepRecord(started_at=T0)})
+        task = replace(world.task, steps={**old, "last": step_record(started_at=T0)})
         decision = DecisionBuilder(task, T0, world.plan)
-        decision.move("last", StepEvent.CLAIMED)
+        decision.move("last", StepEvent.CLAIMED, AtAgent(lock="lock", until=T0))
         decision.requeue("last", StepEvent.RESTORED, error=error, unexpected_since=T0)
         found = decision.build(world.plan, TaskEvent.REPLIED).task
         stored = found.step("last").error
@@ -96,14 +98,14 @@ def test_an_error_that_fits_exactly_is_kept_and_one_byte_more_is_cut() -> None:
     for more, kept in ((0, True), (1, False)):
         one = StepError("E", "m" * (LONGEST_MESSAGE - 1))
         full = ERRORS_LIMIT // one.size
-        old = {f"s{place}": StepRecord(error=one, process_state=P.ERROR) for place in range(full)}
+        old = {f"s{place}": step_record(error=one, process_state=P.ERROR) for place in range(full)}
         room = ERRORS_LIMIT - full * one.size
         assert room > SHORT_MESSAGE
         world = World(plan(*(step(name) for name in (*old, "last"))))
-        task = replace(world.task, steps={**old, "last": StepRecord(started_at=T0)})
+        task = replace(world.task, steps={**old, "last": step_record(started_at=T0)})
         decision = DecisionBuilder(task, T0, world.plan)
         message = "m" * (room + more - 1)
-        decision.move("last", StepEvent.CONDITION_FAILED, error=StepError("E", message))
+        decision.fail("last", StepEvent.CONDITION_FAILED, StepError("E", message))
         found = decision.build(world.plan, TaskEvent.START).task.step("last").error
         assert found == StepError("E", message if kept else "m" * SHORT_MESSAGE)
         assert decision.steps["s0"].error == one
@@ -112,10 +114,10 @@ def test_an_error_that_fits_exactly_is_kept_and_one_byte_more_is_cut() -> None:
 def test_errors_of_one_decision_share_their_part_as_those_of_many_do() -> None:
     names = [f"s{number}" for number in range(60)]
     world = World(plan(*(step(name) for name in names)))
-    task = replace(world.task, steps=dict.fromkeys(names, StepRecord(started_at=T0)))
+    task = replace(world.task, steps=dict.fromkeys(names, step_record(started_at=T0)))
     decision = DecisionBuilder(task, T0, world.plan)
     for name in names:
-        decision.move(name, StepEvent.CONDITION_FAILED, error=StepError("E", "m" * 2_000))
+        decision.fail(name, StepEvent.CONDITION_FAILED, StepError("E", "m" * 2_000))
     found = decision.build(world.plan, TaskEvent.START).task
     errors = [found.step(name).error for name in names]
     whole = ERRORS_LIMIT // (1 + LONGEST_MESSAGE)
@@ -127,11 +129,11 @@ def test_errors_of_one_decision_share_their_part_as_those_of_many_do() -> None:
 
 def test_the_same_error_as_before_is_not_cut_again() -> None:
     errors = [StepError("E", f"{number:03d}" + "m" * 990) for number in range(60)]
-    old = {f"s{place}": StepRecord(error=one) for place, one in enumerate(errors)}
+    old = {f"s{place}": step_record(error=one) for place, one in enumerate(errors)}
     world = World(plan(*(step(name) for name in old), step("last")))
     task = replace(world.task, steps=old, state=TaskState.ACTIVE)
     decision = DecisionBuilder(task, T0, world.plan)
-    decision.steps["last"] = StepRecord(process_state=P.PROCESSING, complete_by=T0 + 1)
+    decision.steps["last"] = step_record(process_state=P.PROCESSING, complete_by=T0 + 1)
     found = decision.build(world.plan, TaskEvent.REPLIED).task
     assert [found.step(name).error for name in old] == errors
 
@@ -169,8 +171,8 @@ def problem(more: int, state: P, former: Json = None, *, corrections: bool = Fal
     made = plan(step("a"), step("b"))
     fixed = ((Change(("note",), "z" * 500),),) if corrections else ()
     frame = size_in_bytes({"a": ""}) + size_in_bytes("y") + corrections_size(fixed)
-    large = StepRecord(process_state=state, result="x" * (RESULTS_LIMIT - frame + more))
-    steps = {"a": large, "b": StepRecord(process_state=P.PROCESSING, result=former)}
+    large = step_record(process_state=state, result="x" * (RESULTS_LIMIT - frame + more))
+    steps = {"a": large, "b": step_record(process_state=P.PROCESSING, result=former)}
     task = replace(World(made).task, steps=steps, corrections=fixed)
     decision = DecisionBuilder(task, T0, made)
     context = DecisionContext(made, decision, order=None, agents={}, jitter=0.0)
@@ -214,7 +216,7 @@ def test_a_correction_fits_beside_the_results(more: int, *, fits: bool) -> None:
 
 def former(count: int) -> dict[str, StepRecord]:
     """The records of items that a former run had."""
-    record = StepRecord(round=2, result="r", error=StepError("E", "m"))
+    record = step_record(round=2, result="r", error=StepError("E", "m"))
     return {f"pick[{number}]": record for number in range(count)}
 
 
@@ -257,7 +259,8 @@ def test_a_plan_is_refused_under_which_the_record_would_have_too_many_steps() ->
     world.start()
     world.is_refused("a")
     gone = {
-        f"gone[{number}]": StepRecord(process_state=P.SKIPPED) for number in range(MOST_RECORDS - 2)
+        f"gone[{number}]": step_record(process_state=P.SKIPPED)
+        for number in range(MOST_RECORDS - 2)
     }
     world.task = replace(world.task, steps={**world.task.steps, **gone})
     many = f"it would have {MOST_RECORDS + 1} steps with former items, but {MOST_RECORDS} fit"

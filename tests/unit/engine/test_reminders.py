@@ -14,6 +14,7 @@ from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError, StepRecord
 from roundsman.wire.messages import AgentRequest
 from tests.support.machine_world import T0, World, plan, requests_in, step
+from tests.support.steps import stored_step
 
 FENCED = Compensation(fences_late_performs=True)
 ASKED = step("a", compensation=FENCED, retry=Retry(max_attempts=2))
@@ -43,7 +44,12 @@ def reminder(world: World) -> AgentRequest:
 
 
 def of_reminders(record: StepRecord) -> tuple[int, int | None, int, str | None]:
-    return record.remind_every, record.remind_at, record.reminders, record.reminded_by
+    return (
+        stored_step(record).remind_every,
+        record.remind_at,
+        record.reminders,
+        stored_step(record).reminded_by,
+    )
 
 
 def rows(decision: Decision) -> list[tuple[str, str | None, int | None, str]]:
@@ -68,7 +74,7 @@ def test_without_an_interval_nothing_is_due_before_the_end() -> None:
 
 @pytest.mark.parametrize(("asked", "used"), [(0, 1), (0.999, 1), (1, 1), (2, 2)])
 def test_no_interval_is_shorter_than_a_second(asked: float, used: int) -> None:
-    assert waiting(every=asked).record("a").remind_every == used * SECOND
+    assert stored_step(waiting(every=asked).record("a")).remind_every == used * SECOND
 
 
 def test_before_its_time_nobody_is_reminded() -> None:
@@ -90,7 +96,10 @@ def test_an_inspection_asks_for_a_start_which_sends_it() -> None:
     record = world.record("a")
     token = f"sched-nonce.1.{decision.task.version}"
     assert of_reminders(record) == (600 * SECOND, T0 + 1_200 * SECOND, 1, token)
-    assert (record.locked_by, record.complete_by) == (lock, before.complete_by)
+    assert (record.locked_by, stored_step(record).complete_by) == (
+        lock,
+        stored_step(before).complete_by,
+    )
     assert (record.process_state, record.waiting) == (ProcessState.PROCESSING, True)
     assert (record.failure_count, record.heard_at) == (0, before.heard_at)
     assert requests_in(decision) == ["a"]

@@ -9,8 +9,9 @@ from roundsman.definition.workflow import Compensation, Step
 from roundsman.engine.request_deadlines import PATIENCE, ends_at, patience_behind
 from roundsman.model.instants import SECOND
 from roundsman.model.states import ProcessState
-from roundsman.model.task import PERFORM, UNDO, StepRecord
+from roundsman.model.task import PERFORM, UNDO
 from tests.support.machine_world import T0, plan, step
+from tests.support.steps import step_record
 
 FENCED = Compensation(fences_late_performs=True)
 UNFENCED = Compensation(complete_within=timedelta(seconds=8))
@@ -24,7 +25,7 @@ def made(a: Step) -> StepPlan:
 
 def performing(step: StepPlan) -> int:
     """How long a perform with a complete-by of T0 may act after it, in s."""
-    record = StepRecord(process_state=ProcessState.PROCESSING, started_at=T0)
+    record = step_record(process_state=ProcessState.PROCESSING, started_at=T0)
     return (ends_at(step, record, T0, LATE) - T0) // SECOND
 
 
@@ -74,12 +75,12 @@ def test_a_queue_is_behind_from_a_quarter_of_the_steps_time_on() -> None:
 
 def test_a_step_that_waits_for_its_callback_has_no_patience() -> None:
     a = made(step("a", compensation=FENCED))
-    record = StepRecord(process_state=ProcessState.PROCESSING, started_at=T0, waiting=True)
+    record = step_record(process_state=ProcessState.PROCESSING, started_at=T0, waiting=True)
     assert ends_at(a, record, T0, LATE) == T0
 
 
 def test_patience_ends_with_the_task_and_takes_nothing_from_the_complete_by() -> None:
     a = made(step("a", compensation=FENCED))
-    record = StepRecord(process_state=ProcessState.PROCESSING, started_at=T0)
+    record = step_record(process_state=ProcessState.PROCESSING, started_at=T0)
     assert ends_at(a, record, T0, T0 + 7 * SECOND) == T0 + 7 * SECOND
     assert ends_at(a, record, T0, T0 - 7 * SECOND) == T0

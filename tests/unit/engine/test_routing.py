@@ -15,6 +15,7 @@ from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import AfterUndo, Effect, idempotency_key
 from tests.support.coping_stories import FENCED, TWO, routed, undone_at_both
 from tests.support.machine_world import T0, World, plan, requests_in, step
+from tests.support.steps import stored_step
 
 THREE = ("first", "second", "third")
 HELD = AgentView(held_until=T0 + 10 * MINUTE, held_why="first is held by ann")
@@ -62,7 +63,7 @@ def test_an_agent_that_is_further_behind_than_the_others_is_passed_over(
 
 def test_the_request_has_the_backlog_of_the_agent_it_goes_to() -> None:
     world = routed(first=lagging(120), second=lagging(20))
-    assert world.record("a").complete_by == T0 + 50 * SECOND
+    assert stored_step(world.record("a")).complete_by == T0 + 50 * SECOND
 
 
 def test_a_step_whose_agents_are_all_held_waits_for_the_one_that_is_free_first() -> None:

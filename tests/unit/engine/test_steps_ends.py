@@ -8,6 +8,7 @@ from roundsman.model.record_limits import RESULTS_LIMIT
 from roundsman.model.states import ProcessState
 from roundsman.model.task import Effect, StepRecord
 from tests.support.machine_world import World, plan, requests_in, step
+from tests.support.steps import changed_step, step_record, stored_step
 
 SMALL: Json = {"total": "1.00"}
 check = step("check", when="input.total > `100`")
@@ -22,7 +23,9 @@ def with_record(world: World, name: str, record: StepRecord) -> World:
 def test_a_success_forgets_what_was_noted_of_earlier_attempts() -> None:
     world = World(plan(step("a")))
     world.start()
-    noted = replace(world.record("a"), effect=Effect.NONE, extra=5, granted=7, outcome_unknown=True)
+    noted = changed_step(
+        world.record("a"), effect=Effect.NONE, extra=5, granted=7, outcome_unknown=True
+    )
     with_record(world, "a", noted).succeeds("a")
     record = world.record("a")
     assert (record.effect, record.extra, record.granted) == (None, 0, 0)
@@ -56,20 +59,20 @@ def test_a_late_success_of_a_step_whose_effect_is_known_to_stand_changes_nothing
 
 def test_a_step_that_has_waited_is_not_asked_its_condition_again() -> None:
     world = World(plan(check), order=SMALL)
-    waited = StepRecord(not_before=world.now, complete_by=world.now)
+    waited = step_record(not_before=world.now, complete_by=world.now)
     assert requests_in(with_record(world, "check", waited).start()) == ["check"]
 
 
 def test_a_step_that_another_agent_has_tried_is_not_asked_its_condition_again() -> None:
     made = plan(step("check", agents=("one", "two"), when="input.total > `100`"))
     world = World(made, order=SMALL)
-    tried = StepRecord(tried=("one",), agent="two", complete_by=world.now)
+    tried = step_record(tried=("one",), agent="two", complete_by=world.now)
     assert requests_in(with_record(world, "check", tried).start()) == ["check"]
 
 
 def test_a_skipped_step_has_no_unknown_outcome_though_its_record_was_restored() -> None:
     world = World(plan(check), order=SMALL)
-    restored = StepRecord(outcome_unknown=True, complete_by=world.now)
+    restored = step_record(outcome_unknown=True, complete_by=world.now)
     with_record(world, "check", restored).start()
     record = world.record("check")
     assert (record.process_state, record.outcome_unknown) == (ProcessState.SKIPPED, False)
@@ -92,7 +95,7 @@ def test_a_ready_step_keeps_the_time_by_which_it_is_started() -> None:
     world.start()
     world.fails("a", retry_after=0)
     world.wait(30).inspect()
-    by = world.record("a").complete_by
+    by = stored_step(world.record("a")).complete_by
     assert world.record("a").process_state is ProcessState.PENDING
     world.wait(5).extend(60)
-    assert world.record("a").complete_by == by
+    assert stored_step(world.record("a")).complete_by == by

@@ -16,6 +16,7 @@ from roundsman.model.scheduler_queues import QueueView, SchedulerQueues
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepRecord, Task, Termination
 from tests.support.machine_world import T0, World, plan, step
+from tests.support.steps import step_record, stored_step
 
 a = step("a")
 BY = T0 + 60 * MINUTE
@@ -70,8 +71,8 @@ def test_the_time_of_a_hold_is_given_back_since_the_first_step_was_parked() -> N
     credit_holds(decision)
     assert given(decision.task) == (0, None)
     decision.steps = {
-        "a": StepRecord(held_since=T0 + 20),
-        "b": StepRecord(held_since=T0 + 10),
+        "a": step_record(held_since=T0 + 20, complete_by=T0),
+        "b": step_record(held_since=T0 + 10, complete_by=T0),
         "c": StepRecord(),
     }
     credit_holds(decision)
@@ -178,7 +179,7 @@ def test_the_time_counts_for_which_a_request_waits_in_its_queue() -> None:
     view = AgentView(lag=40 * SECOND, reads=T0 - 10 * SECOND, read_up_to=T0)
     world.agents = {"worker/normal": view}
     world.overdue("a")
-    until, now = world.record("a").complete_by, world.now
+    until, now = stored_step(world.record("a")).complete_by, world.now
     assert until is not None
     assert until > now
     assert given(world.task) == (until - now, until)
@@ -269,7 +270,7 @@ def ready() -> World:
     world = World(plan(a))
     world.start()
     world.wait(31).inspect()
-    assert world.record("a").complete_by == T0 + 61 * SECOND
+    assert stored_step(world.record("a")).complete_by == T0 + 61 * SECOND
     return world
 
 
@@ -279,7 +280,7 @@ def test_a_step_that_is_not_started_in_time_gives_its_task_the_time() -> None:
     assert given(world.task) == (9 * SECOND, T0 + 70 * SECOND)
     world.wait_until(T0 + 100 * SECOND).inspect()
     assert given(world.task) == (39 * SECOND, T0 + 100 * SECOND)
-    assert world.record("a").complete_by == T0 + 130 * SECOND
+    assert stored_step(world.record("a")).complete_by == T0 + 130 * SECOND
 
 
 def test_a_task_does_not_fail_between_two_looks_at_a_step_that_is_late() -> None:
@@ -301,8 +302,8 @@ def test_a_task_does_not_fail_before_the_first_look_at_a_step_that_is_late() -> 
 def test_the_step_that_has_been_late_for_the_longest_says_how_much_time_is_given() -> None:
     world = World(plan(a, step("b")))
     steps = {
-        "a": StepRecord(complete_by=T0 + 200 * SECOND, late_since=T0 + 60 * SECOND),
-        "b": StepRecord(complete_by=T0 + 200 * SECOND),
+        "a": step_record(complete_by=T0 + 200 * SECOND, late_since=T0 + 60 * SECOND),
+        "b": step_record(complete_by=T0 + 200 * SECOND),
     }
     world.task = replace(world.task, steps=steps, complete_by=T0 + 240 * SECOND)
     world.wait_until(T0 + 240 * SECOND).inspect()
@@ -313,7 +314,7 @@ def test_the_step_that_has_been_late_for_the_longest_says_how_much_time_is_given
 def test_a_step_that_waits_for_another_one_gives_nothing() -> None:
     world = World(plan(a, step("b", "a")))
     world.start()
-    steps = {**world.task.steps, "b": StepRecord(complete_by=T0 + 20 * SECOND)}
+    steps = {**world.task.steps, "b": step_record(complete_by=T0 + 20 * SECOND)}
     world.task = replace(world.task, steps=steps)
     world.wait(25).inspect()
     assert world.record("b").late_since == world.now
@@ -324,19 +325,19 @@ def test_an_undo_that_is_not_started_in_time_gives_nothing() -> None:
     world = undone_on_its_way()
     by = world.task.complete_by
     world.wait_until(world.record("a").not_before).inspect()
-    world.wait_until(world.record("a").complete_by).inspect()
+    world.wait_until(stored_step(world.record("a")).complete_by).inspect()
     assert world.record("a").late_since == world.now
-    world.wait_until(world.record("a").complete_by).inspect()
+    world.wait_until(stored_step(world.record("a")).complete_by).inspect()
     assert world.task.complete_by == by
 
 
 def test_an_undo_whose_request_waits_in_its_queue_gives_a_task_that_goes_on_nothing() -> None:
     world = undone_on_its_way()
     world.wait_until(world.record("a").not_before).start()
-    by, until = world.task.complete_by, world.record("a").complete_by
+    by, until = world.task.complete_by, stored_step(world.record("a")).complete_by
     assert until is not None
     view = AgentView(lag=40 * SECOND, reads=world.now - 10 * SECOND, read_up_to=world.now)
     world.agents = {"worker/normal": view}
     world.wait_until(until).inspect()
-    assert (world.record("a").complete_by or 0) > world.now, "it is extended"
+    assert (stored_step(world.record("a")).complete_by or 0) > world.now, "it is extended"
     assert world.task.complete_by == by

@@ -31,9 +31,11 @@ from roundsman.model.scheduler_queues import (
     QueueView,
     SchedulerQueues,
 )
+from roundsman.model.situations import AtAgent
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepRecord, Task
 from tests.support.machine_world import T0, WorkflowOptions, World, plan, step
+from tests.support.steps import changed_step, step_record, stored_step
 
 END = T0 + 30 * SECOND
 """The end of an attempt that is claimed at T0."""
@@ -61,7 +63,7 @@ def of_worker(view: QueueView) -> SchedulerQueues:
 
 
 def counted(view: QueueView, end: int, now: int, past_at: int | None = None) -> bool:
-    return counts(StepRecord(read_past_at=past_at), view, end, now)
+    return counts(AtAgent(lock="lock", until=end, read_past_at=past_at), view, end, now)
 
 
 # --- The evidence ------------------------------------------------------------------------------
@@ -166,28 +168,27 @@ class Changes(TypedDict, total=False):
 
 def claimed(**changes: Unpack[Changes]) -> StepRecord:
     """The record of an attempt that ends at END."""
-    record = StepRecord(
+    record = step_record(
         process_state=ProcessState.PROCESSING, locked_by="lock", complete_by=END, started_at=T0
     )
-    return replace(record, **changes)
+    return changed_step(record, **changes)
 
 
 def test_an_attempt_is_late_from_its_end_on() -> None:
-    assert late_since(claimed(), END - 1) is None
-    assert late_since(claimed(), END) == END
-    assert late_since(claimed(), END + MINUTE) == END
-    assert late_since(claimed(heartbeat_by=T0 + SECOND), T0 + MINUTE) == T0 + SECOND
+    assert late_since(claimed().situation, END - 1) is None
+    assert late_since(claimed().situation, END) == END
+    assert late_since(claimed().situation, END + MINUTE) == END
+    assert late_since(claimed(heartbeat_by=T0 + SECOND).situation, T0 + MINUTE) == T0 + SECOND
 
 
 def test_an_attempt_that_is_extended_is_late_since_its_first_end() -> None:
     extended = claimed(late_since=END, complete_by=END + MINUTE)
-    assert late_since(extended, END + SECOND) == END
+    assert late_since(extended.situation, END + SECOND) == END
 
 
 def test_what_is_not_under_way_is_not_late() -> None:
-    ready = StepRecord(complete_by=END, late_since=END)
-    assert late_since(ready, END + MINUTE) is None
-    assert late_since(claimed(complete_by=None), END + MINUTE) is None
+    ready = step_record(complete_by=END, late_since=END)
+    assert late_since(ready.situation, END + MINUTE) is None
 
 
 def test_the_agents_of_late_attempts_are_known_once_each_and_no_others() -> None:
@@ -226,12 +227,12 @@ def with_record(record: StepRecord, *, ended: bool = False, ending: bool = False
     world.start()
     if ending:
         world.is_refused("b")
-    done = StepRecord(process_state=ProcessState.PROCESSED, complete_by=T0, remind_at=T0)
+    done = step_record(process_state=ProcessState.PROCESSED, complete_by=T0, remind_at=T0)
     state = TaskState.COMPLETED if ended else world.task.state
     return replace(world.task, state=state, steps={"b": done, "a": record})
 
 
-READY = StepRecord(complete_by=END)
+READY = step_record(complete_by=END)
 
 
 def test_the_start_of_a_ready_step_is_late_from_the_time_on_by_which_it_should_be_claimed() -> None:
@@ -242,7 +243,7 @@ def test_the_start_of_a_ready_step_is_late_from_the_time_on_by_which_it_should_b
 
 
 def test_a_perform_of_an_ending_task_is_started_no_more_but_an_undo_is() -> None:
-    undo = replace(READY, process_state=ProcessState.UNDOING)
+    undo = changed_step(READY, process_state=ProcessState.UNDOING)
     assert not starts_late(with_record(READY, ending=True), END)
     assert starts_late(with_record(undo, ending=True), END)
     assert starts_late(with_record(undo), END), "an undo of a task that goes on"
@@ -260,7 +261,7 @@ def test_the_start_is_late_that_sends_a_reminder() -> None:
     assert starts_late(with_record(waits), END)
     assert not starts_late(with_record(waits), END - 1)
     assert not starts_late(with_record(waits, ending=True), END), "an ending task reminds nobody"
-    over = replace(waits, late_since=END)
+    over = changed_step(waits, late_since=END)
     assert not starts_late(with_record(over), END), "nobody is reminded of a wait that is over"
 
 
@@ -303,7 +304,7 @@ def test_an_overdue_attempt_is_extended_and_not_sent_again_while_messages_wait()
     record = world.record("a")
     assert record.process_state is ProcessState.PROCESSING
     assert (record.failure_count, record.uncounted_timeouts, record.locked_by) == (0, 0, lock)
-    assert (record.late_since, record.complete_by) == (END, END + 2 * SECOND)
+    assert (record.late_since, stored_step(record).complete_by) == (END, END + 2 * SECOND)
     assert len(world.requests) == sent
     assert decision.actions == (InspectAt(END + 2 * SECOND),)
     assert decision.history == ()
@@ -349,7 +350,7 @@ def test_an_extension_ends_at_the_deadline_of_the_task() -> None:
     )
     look(world, waiting(T0 + MINUTE), T0 + MINUTE)
     look(world, waiting(T0 + MINUTE), T0 + MINUTE + 4 * SECOND)
-    assert world.record("a").complete_by == T0 + 65 * SECOND
+    assert stored_step(world.record("a")).complete_by == T0 + 65 * SECOND
 
 
 def test_only_what_is_seen_after_the_end_of_the_attempt_is_evidence() -> None:
@@ -388,21 +389,24 @@ def test_a_mark_beyond_the_end_counts_it_though_messages_wait_once_hidden_ones_c
     look(world, waiting(END), END)
     now = END + MINUTE
     look(world, QueueView(ReadMark(END + UNCERTAINTY - 1, now), now), now)
-    assert world.record("a").read_past_at is None
+    assert stored_step(world.record("a")).read_past_at is None
     look(world, QueueView(ReadMark(END + UNCERTAINTY, now), now), now)
-    assert (world.record("a").failure_count, world.record("a").read_past_at) == (0, now)
+    assert (world.record("a").failure_count, stored_step(world.record("a")).read_past_at) == (
+        0,
+        now,
+    )
     for wait, failures in ((HIDDEN_FOR, 0), (HIDDEN_FOR + UNCERTAINTY, 1)):
         then = now + wait
         look(world, QueueView(ReadMark(then, then), then), then)
         assert world.record("a").failure_count == failures
-    assert world.record("a").read_past_at is None
+    assert stored_step(world.record("a")).read_past_at is None
 
 
 def test_an_attempt_keeps_the_time_at_which_its_queue_was_first_read_past_its_end() -> None:
     world = started()
     for now in (END + MINUTE, END + 2 * MINUTE):
         look(world, QueueView(ReadMark(now, now), now), now)
-    assert world.record("a").read_past_at == END + MINUTE
+    assert stored_step(world.record("a")).read_past_at == END + MINUTE
 
 
 def test_an_extension_does_not_move_the_end_that_the_evidence_is_about() -> None:
@@ -438,13 +442,13 @@ def test_an_undo_is_extended_like_a_perform_and_its_task_gets_no_time() -> None:
     world.is_refused("b")
     world.wait(40).start()
     by = world.task.complete_by
-    until = world.record("a").complete_by
+    until = stored_step(world.record("a")).complete_by
     assert until is not None
     assert world.state("a") is ProcessState.UNDOING
     decision = look(world, waiting(until), until)
     record = world.record("a")
     assert (record.failure_count, record.late_since) == (0, until)
-    assert record.complete_by == until + 2 * SECOND
+    assert stored_step(record).complete_by == until + 2 * SECOND
     assert decision.reason.startswith("a (undo): the replies of worker")
     assert world.task.complete_by == by
 
@@ -460,11 +464,11 @@ def test_the_time_limits_of_a_task_do_not_shorten_the_extension_of_an_undo() -> 
     world.succeeds("a")
     world.is_refused("b")
     world.wait(40).start()
-    until = world.record("a").complete_by
+    until = stored_step(world.record("a")).complete_by
     assert until is not None
     assert until > T0 + MINUTE
     look(world, waiting(until), until)
-    assert world.record("a").complete_by == until + 2 * SECOND
+    assert stored_step(world.record("a")).complete_by == until + 2 * SECOND
 
 
 def test_a_perform_of_a_task_that_ends_is_not_extended() -> None:
@@ -481,7 +485,7 @@ def test_an_attempt_that_shows_no_progress_is_extended_and_its_heartbeat_moves()
     look(world, waiting(at), at)
     record = world.record("a")
     assert (record.late_since, record.heartbeat_by) == (at, at + 2 * SECOND)
-    assert (record.complete_by, record.failure_count) == (END, 0)
+    assert (stored_step(record).complete_by, record.failure_count) == (END, 0)
 
 
 def test_progress_that_comes_at_last_ends_the_lateness() -> None:
@@ -606,7 +610,7 @@ def test_no_reply_of_another_step_does_either() -> None:
 def test_the_step_after_one_that_was_extended_is_claimed_with_time() -> None:
     world = extended_at_the_end(step("b", "a"))
     world.reply("a", Outcome.SUCCEEDED, claimant=world.claimant(END - SECOND))
-    by = world.record("b").complete_by
+    by = stored_step(world.record("b")).complete_by
     assert by is not None
     assert by > world.now
 
@@ -626,7 +630,7 @@ def test_an_extended_undo_keeps_no_task_from_failing() -> None:
     )
     world.fails("b")
     world.wait(40).start()
-    until = world.record("b").complete_by
+    until = stored_step(world.record("b")).complete_by
     assert until is not None
     look(world, waiting(until), until)
     assert world.record("b").late_since == until
@@ -648,7 +652,7 @@ def test_a_late_undo_gives_a_task_no_time() -> None:
     world = started(replace(other, retry=Retry(max_attempts=1)))
     world.fails("b")
     world.wait(40).start()
-    by, until = world.task.complete_by, world.record("b").complete_by
+    by, until = world.task.complete_by, stored_step(world.record("b")).complete_by
     assert until is not None
     assert (world.state("b"), world.task.ending) == (ProcessState.UNDOING, None)
     look(world, waiting(until), until)

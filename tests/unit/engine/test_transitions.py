@@ -45,7 +45,8 @@ from roundsman.model.events import (
 )
 from roundsman.model.instants import SECOND
 from roundsman.model.json import Json
-from roundsman.model.states import ProcessState, Situation, TaskState
+from roundsman.model.situations import NotBegun
+from roundsman.model.states import ProcessState, SituationName, TaskState
 from tests.support.coping_stories import COPING_STORIES
 from tests.support.ended_wait_stories import ENDED_WAIT_STORIES
 from tests.support.erased_stories import ERASED_STORIES
@@ -273,9 +274,9 @@ def test_every_entry_of_the_task_table_is_reached_and_nothing_else() -> None:
 def test_every_entry_of_the_step_table_is_reached_and_nothing_else(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    looked_up: set[tuple[Situation, StepEvent]] = set()
+    looked_up: set[tuple[SituationName, StepEvent]] = set()
 
-    def recording(situation: Situation, event: StepEvent) -> object:
+    def recording(situation: SituationName, event: StepEvent) -> object:
         looked_up.add((situation, event))
         return step_transition(situation, event)
 
@@ -289,32 +290,32 @@ def test_every_entry_of_the_step_table_is_reached_and_nothing_else(
     assert never == []
 
 
-MISSING_STEPS = sorted(set(product(Situation, StepEvent)) - set(STEPS))
+MISSING_STEPS = sorted(set(product(SituationName, StepEvent)) - set(STEPS))
 
 
 def test_a_step_is_in_the_situation_that_its_record_says() -> None:
-    assert {situation: record.situation for situation, record in RECORDS.items()} == {
-        situation: situation for situation in Situation
+    assert {situation: record.situation_name for situation, record in RECORDS.items()} == {
+        situation: situation for situation in SituationName
     }
 
 
 @pytest.mark.parametrize(("situation", "event"), MISSING_STEPS)
 def test_a_step_pair_that_is_not_in_the_table_is_refused_and_changes_nothing(
-    situation: Situation, event: StepEvent
+    situation: SituationName, event: StepEvent
 ) -> None:
     world = one()
     task = replace(world.task, steps={"a": RECORDS[situation]})
     written = DecisionBuilder(task, T0)
     with pytest.raises(NoTransition, match=f"no entry for a step {situation} and .*{event.value}"):
-        written.move("a", event, failure_count=7)
+        written.move("a", event, NotBegun(), failure_count=7)
     assert written.steps == task.steps == {"a": RECORDS[situation]}
 
 
 def test_a_situation_that_the_table_does_not_list_is_refused_and_changes_nothing() -> None:
-    task = replace(one().task, steps={"a": RECORDS[Situation.AT_AGENT]})
+    task = replace(one().task, steps={"a": RECORDS[SituationName.AT_AGENT]})
     written = DecisionBuilder(task, T0)
     with pytest.raises(NoTransition, match="may not change a step from at its agent to not begun"):
-        written.move("a", StepEvent.FAILED)
+        written.move("a", StepEvent.FAILED, NotBegun())
     assert written.steps == task.steps
 
 

@@ -12,7 +12,7 @@ from roundsman.definition.plan import Plan
 from roundsman.model.events import Outcome
 from roundsman.model.holds import OPERATOR, Hold
 from roundsman.model.instants import SECOND
-from roundsman.model.task import Effect, StepError, Task, idempotency_key, operation_of
+from roundsman.model.task import Effect, StepError, Task, idempotency_key
 from roundsman.scheduler.arrived import Arrived
 from roundsman.scheduler.scheduler import Handled
 from roundsman.wire.alert import Alert
@@ -95,7 +95,7 @@ class Chance:
         record = task.step(name)
         tokens = [*self.tokens.get(name, []), "foreign-token.1"]
         current = self.of(4) > 0 and record.locked_by is not None
-        operation = operation_of(record) if self.of(20) else ("perform", "undo")[self.of(1)]
+        operation = record.operation if self.of(20) else ("perform", "undo")[self.of(1)]
         outcome = Outcome.SUCCEEDED if self.of(1) else list(Outcome)[self.of(5)]
         reply = Reply(
             task_id=ORDER_ID,

@@ -23,6 +23,7 @@ from roundsman_testing.faults import Fault, Faults
 from roundsman_testing.recording import RecordingOutbox
 from tests.support.machine_world import T0, plan, step
 from tests.support.shell_world import ORDER_ID, SHARDS, Shells
+from tests.support.steps import stored_step
 
 first = step("first")
 LINE = plan(first)
@@ -226,7 +227,7 @@ def test_an_entry_that_was_early_is_followed_by_an_inspect_at_its_true_instant()
     shells.outbox.sent.clear()
     shells.wait(21)  # the entry of the first step is past, the second step has time left
     report = passed(shells.supervisor(), shells)
-    complete_by = shells.task().step("second").complete_by
+    complete_by = stored_step(shells.task().step("second")).complete_by
     assert complete_by is not None
     assert report.rearmed == 1
     assert shells.inspects() == [(ORDER_ID, complete_by - shells.now + RATHER_LATE)]

@@ -19,6 +19,7 @@ from roundsman_testing.faults import Crash, Fault, Faults
 from roundsman_testing.recording import SentRequest
 from tests.support.machine_world import plan, step
 from tests.support.shell_world import ORDER, ORDER_ID, Shells
+from tests.support.steps import stored_step
 
 first = step("first")
 second = step("second", first)
@@ -62,7 +63,7 @@ def test_a_request_carries_all_that_the_agent_needs() -> None:
     record = shells.task().step("second")
     assert request.lock == record.locked_by
     assert request.idempotency_key == f"{ORDER_ID}/second/perform"
-    assert request.complete_by == record.complete_by
+    assert request.complete_by == stored_step(record).complete_by
     assert request.input == ORDER
     assert request.results == {"first": {"done": "first"}}
     assert (request.attempt, request.outcome_unknown) == (1, False)

@@ -9,13 +9,13 @@ from roundsman.engine.new_task import ProcessingOptions, new_task
 from roundsman.model.events import Agents, AgentView
 from roundsman.model.instants import MINUTE
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import StepRecord
 from roundsman.ports import OrderRow
 from roundsman.scheduler.scheduler import Handled, newly_held, outcome_of
 from roundsman.wire.commands import START, Command
 from roundsman_testing.memory import MemoryAgentBoard, MemoryGroups, MemoryPlans, MemoryStore
 from roundsman_testing.recording import RecordingOutbox, SentCommand, SentRequest
 from tests.support.one_by_one import OneByOne
+from tests.support.steps import step_record
 
 NOW = 1_800_000_000_000
 HOUR = timedelta(hours=1)
@@ -71,7 +71,7 @@ def test_a_reminder_to_an_agent_without_a_queue_is_given_up_and_its_step_waits_o
     ask = Step(name="ask", agent="removed", complete_within=timedelta(seconds=30))
     plan = plan_of(Workflow(name="asking", steps=(ask,), complete_within=HOUR))
     plans.put_plan(plan)
-    waits = StepRecord(
+    waits = step_record(
         process_state=ProcessState.PROCESSING,
         locked_by="s-1.1.2",
         started_at=NOW,

@@ -14,6 +14,7 @@ from roundsman.wire.messages import Reply
 from roundsman_testing.faults import Faults
 from tests.support.machine_world import plan, step
 from tests.support.shell_world import ORDER_ID, Shells
+from tests.support.steps import stored_step
 
 first = step("first")
 second = step("second", first)
@@ -193,7 +194,7 @@ def test_a_supervisor_beside_a_scheduler_leaves_no_open_task_without_an_early_du
         assert shells.unwatched == [], order
         assert shells.task().step("first").process_state is ProcessState.PROCESSED
         entry = shells.open_entry()
-        complete_by = shells.task().step("second").complete_by
+        complete_by = stored_step(shells.task().step("second")).complete_by
         assert entry is not None
         assert complete_by is not None
         assert entry <= complete_by

@@ -42,6 +42,7 @@ from roundsman.wire.commands import Command
 from roundsman_testing import World
 from roundsman_testing.memory import MemoryBulkRuns, MemoryHolds, MemoryPlans, MemoryStore
 from roundsman_testing.world.outbox import WorldOutbox
+from tests.support.steps import changed_step
 from tests.world.shop import ONCE, a_step, a_workflow
 
 NOW = 1_800_000_000_000
@@ -491,7 +492,7 @@ def test_an_order_on_which_the_engine_fails_is_refused_and_holds_up_no_other() -
         if task_id != "ord-3" or task is None:
             return task
         ((name, record),) = task.steps.items()
-        under_way = replace(record, process_state=ProcessState.PROCESSING, locked_by="x.1.2.3")
+        under_way = changed_step(record, process_state=ProcessState.PROCESSING, locked_by="x.1.2.3")
         return replace(task, steps={name: under_way})
 
     desk.shop.load = broken  # type: ignore[method-assign]

@@ -13,7 +13,6 @@ from roundsman.errors import RoundsmanError, SchemaTooNew, UnreadableRecord
 from roundsman.model.events import Outcome
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import StepRecord
 from roundsman.ports import DueEntry
 from roundsman.supervisor.supervisor import (
     LONGEST_POSTPONEMENT,
@@ -25,6 +24,7 @@ from roundsman.wire.commands import Command
 from roundsman_testing.faults import Crash, Fault, Faults
 from tests.support.machine_world import T0, plan, step
 from tests.support.shell_world import ORDER_ID, SHARDS, Shells
+from tests.support.steps import step_record, stored_step
 from tests.support.supervision_world import passed, started, submitted
 
 first = step("first")
@@ -154,7 +154,7 @@ def test_a_look_that_changes_nothing_moves_the_entry_to_what_is_due_next() -> No
     shells = started()
     shells.wait(2)
     shells.reply("first")
-    complete_by = shells.task().step("second").complete_by
+    complete_by = stored_step(shells.task().step("second")).complete_by
     assert complete_by is not None
     shells.now = complete_by - 1
     stale = replace(shells.task(), due_at=shells.now)
@@ -189,7 +189,7 @@ def test_a_rearm_never_overwrites_a_decision_made_after_the_look() -> None:
             shells.reply("first")
 
     passed(shells, faults.before_each(rival))
-    complete_by = shells.task().step("second").complete_by
+    complete_by = stored_step(shells.task().step("second")).complete_by
     entry = shells.open_entry()
     assert entry is not None
     assert complete_by is not None
@@ -220,7 +220,7 @@ def impossible(shells: Shells) -> None:
     """A record that can be read, but for which the table has no line: it says that it is being
     undone, and its only step has been at its agent for too long."""
     task = shells.task(HEAD)
-    stuck = StepRecord(
+    stuck = step_record(
         process_state=ProcessState.PROCESSING, locked_by="s1-m.1", started_at=T0, complete_by=T0
     )
     in_a_year = T0 + 365 * 24 * 60 * MINUTE

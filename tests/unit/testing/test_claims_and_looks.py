@@ -27,6 +27,7 @@ from roundsman_testing.invariants.rules import Broken, of_knowledge, of_record, 
 from roundsman_testing.ledger import EffectKey
 from roundsman_testing.world.outbox import WorldOutbox
 from roundsman_testing.world.queues import REQUESTS
+from tests.support.steps import changed_step, step_record, stored_step
 from tests.unit.testing.samples import SHOP, charge
 
 Patch = pytest.MonkeyPatch
@@ -49,7 +50,7 @@ TASK = Task(
     lane="open#0",
     due_at=NOW,
 )
-CLAIMED = StepRecord(
+CLAIMED = step_record(
     process_state=ProcessState.PROCESSING,
     locked_by=LOCK,
     started_at=NOW,
@@ -63,8 +64,7 @@ def having(task: Task = TASK, **steps: StepRecord) -> Task:
 
 
 def requeued(record: StepRecord = CLAIMED, **changes: object) -> StepRecord:
-    pending = replace(record, process_state=ProcessState.PENDING, locked_by=None)
-    return replace(pending, **changes)  # type: ignore[arg-type]  # a record's own fields
+    return changed_step(record, process_state=ProcessState.PENDING, locked_by=None, **changes)
 
 
 def counted(record: StepRecord = CLAIMED) -> StepRecord:
@@ -106,7 +106,7 @@ class Course:
 
 def claimed(token: str = LOCK) -> Course:
     course = Course()
-    assert course.goes(replace(CLAIMED, locked_by=token)) == []
+    assert course.goes(changed_step(CLAIMED, locked_by=token)) == []
     return course
 
 
@@ -116,7 +116,7 @@ def test_a_time_out_of_a_request_that_no_queue_took_does_not_count() -> None:
 
 def test_it_may_be_sent_again_uncounted_and_the_next_may_count() -> None:
     course = claimed()
-    again = replace(CLAIMED, locked_by="0001-abcdef0123.2.4")
+    again = changed_step(CLAIMED, locked_by="0001-abcdef0123.2.4")
     assert course.goes(requeued()) == []
     assert course.goes(again) == []
     assert course.goes(counted(again)) == []
@@ -126,10 +126,10 @@ def test_after_one_that_counted_the_next_is_spared_first() -> None:
     course = claimed()
     for lock in ("a-b.2", "a-b.3"):
         course.goes(requeued())
-        course.goes(replace(CLAIMED, locked_by=lock))
-    once = counted(replace(CLAIMED, locked_by="a-b.3"))
+        course.goes(changed_step(CLAIMED, locked_by=lock))
+    once = counted(changed_step(CLAIMED, locked_by="a-b.3"))
     assert course.goes(once) == []
-    course.goes(replace(CLAIMED, locked_by="a-b.4", failure_count=1, error=once.error))
+    course.goes(changed_step(CLAIMED, locked_by="a-b.4", failure_count=1, error=once.error))
     assert course.goes(counted(requeued(once))) == [Invariant.SENT]
 
 
@@ -151,7 +151,7 @@ def test_after_a_time_out_that_a_restored_record_has_not_counted_the_next_may_co
     for uncounted, broken in ((0, [Invariant.SENT]), (1, [])):
         course = claimed()
         course.claims.begin_anew([having(reserve=requeued(uncounted_timeouts=uncounted))])
-        again = replace(CLAIMED, locked_by="0001-abcdef0123.2.4")
+        again = changed_step(CLAIMED, locked_by="0001-abcdef0123.2.4")
         course.task = having(reserve=requeued())
         course.goes(again)
         assert course.goes(counted(again)) == broken
@@ -169,11 +169,13 @@ def test_what_failed_by_an_answer_is_no_time_out() -> None:
 
 
 def test_an_undo_has_claims_of_its_own() -> None:
-    undoing = replace(CLAIMED, process_state=ProcessState.UNDOING)
+    undoing = changed_step(CLAIMED, process_state=ProcessState.UNDOING)
     course = claimed()
-    course.goes(replace(CLAIMED, process_state=ProcessState.PROCESSED, locked_by=None))
+    course.goes(changed_step(CLAIMED, process_state=ProcessState.PROCESSED, locked_by=None))
     course.goes(undoing)
-    failed = replace(undoing, process_state=ProcessState.UNDO_ERROR, locked_by=None, error=OVERDUE)
+    failed = changed_step(
+        undoing, process_state=ProcessState.UNDO_ERROR, locked_by=None, error=OVERDUE
+    )
     assert course.goes(failed) == [Invariant.SENT]
 
 
@@ -202,11 +204,11 @@ def earliest(task: Task, now: int = NOW) -> int:
 
 
 def test_what_a_task_needs_first_is_read_from_its_plan_and_record() -> None:
-    done = StepRecord(process_state=ProcessState.PROCESSED, started_at=NOW)
+    done = step_record(process_state=ProcessState.PROCESSED, started_at=NOW)
     waits = requeued(not_before=NOW + 10 * MINUTE)
     assert earliest(TASK) == NOW + SOON, "its first step can be started"
-    assert earliest(having(reserve=CLAIMED)) == CLAIMED.complete_by
-    beats = replace(CLAIMED, heartbeat_by=NOW + SECOND)
+    assert earliest(having(reserve=CLAIMED)) == stored_step(CLAIMED).complete_by
+    beats = changed_step(CLAIMED, heartbeat_by=NOW + SECOND)
     assert earliest(having(reserve=beats)) == NOW + SECOND
     assert earliest(having(reserve=waits)) == NOW + 10 * MINUTE
     assert earliest(having(reserve=waits), NOW + 11 * MINUTE) == NOW + 11 * MINUTE + SOON
@@ -226,7 +228,7 @@ def test_a_task_needs_a_look_at_its_deadline_if_that_is_earlier() -> None:
 
 
 def test_a_perform_that_is_waited_for_beyond_the_deadline_is_found() -> None:
-    by = CLAIMED.complete_by
+    by = stored_step(CLAIMED).complete_by
     assert by is not None
     limited = replace(having(reserve=CLAIMED), deadline=by, due_at=NOW)
     assert list(of_record(limited, NOW)) == []
@@ -238,9 +240,9 @@ def test_a_perform_that_is_waited_for_beyond_the_deadline_is_found() -> None:
 
 
 def test_an_ending_task_needs_its_undos_in_their_order_and_no_performs() -> None:
-    undoing = replace(CLAIMED, process_state=ProcessState.UNDOING, locked_by=None)
+    undoing = changed_step(CLAIMED, process_state=ProcessState.UNDOING, locked_by=None)
     ending = replace(TASK, ending=Termination(TaskState.UNDONE, "asked", undo=True))
-    behind = having(ending, reserve=undoing, charge=replace(undoing, not_before=NOW + MINUTE))
+    behind = having(ending, reserve=undoing, charge=changed_step(undoing, not_before=NOW + MINUTE))
     assert [need.at for need in needs(behind, NOW, PLAN)] == [NOW + MINUTE], "charge is first"
     assert earliest(having(ending, reserve=undoing)) == NOW + SOON
     assert list(needs(having(ending, reserve=requeued()), NOW, PLAN)) == []
@@ -325,7 +327,7 @@ def test_a_due_entry_that_was_put_off_for_hours_is_found(monkeypatch: Patch) -> 
 # --- KNOWN and ONCE -----------------------------------------------------------------------------
 
 KEY = EffectKey("ord-1", "reserve", "ord-1/reserve/perform")
-FAILED = replace(CLAIMED, process_state=ProcessState.ERROR, locked_by=None)
+FAILED = changed_step(CLAIMED, process_state=ProcessState.ERROR, locked_by=None)
 
 
 @pytest.mark.parametrize(

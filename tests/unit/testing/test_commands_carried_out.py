@@ -25,28 +25,29 @@ from roundsman.model.task import AfterUndo, StepError, StepRecord, Task, Termina
 from roundsman.wire.commands import command_of
 from roundsman_testing import Invariant
 from roundsman_testing.invariants.commands import Commands
+from tests.support.steps import changed_step, step_record
 
 NOW = 1_800_000_000_000
 ASKED = CommandSource("c-1", "amy", "by phone")
 REFUSED = StepError("CardDeclined", "")
-CLAIMED = StepRecord(
+CLAIMED = step_record(
     process_state=ProcessState.PROCESSING,
     locked_by="a-b.1.1",
     started_at=NOW - MINUTE,
     complete_by=NOW + MINUTE,
 )
-FAILED = StepRecord(
+FAILED = step_record(
     process_state=ProcessState.ERROR,
     started_at=NOW - MINUTE,
     finished_at=NOW - MINUTE,
     failure_count=3,
     error=REFUSED,
 )
-READY = StepRecord(complete_by=NOW + MINUTE, started_at=NOW - MINUTE)
-WAITS = replace(READY, not_before=NOW + MINUTE)
-UNDOES = replace(FAILED, process_state=ProcessState.UNDOING, failure_count=0)
-NOT_UNDONE = replace(FAILED, process_state=ProcessState.UNDO_ERROR)
-DONE = replace(FAILED, process_state=ProcessState.PROCESSED, result={"by": "hand"}, error=None)
+READY = step_record(complete_by=NOW + MINUTE, started_at=NOW - MINUTE)
+WAITS = changed_step(READY, not_before=NOW + MINUTE)
+UNDOES = changed_step(FAILED, process_state=ProcessState.UNDOING, failure_count=0)
+NOT_UNDONE = changed_step(FAILED, process_state=ProcessState.UNDO_ERROR)
+DONE = changed_step(FAILED, process_state=ProcessState.PROCESSED, result={"by": "hand"}, error=None)
 ARCHIVED = Termination(TaskState.ARCHIVED, "the card", "charge", error=REFUSED)
 CANCELLED = Termination(TaskState.CANCELLED, "by amy", undo=True)
 UNDONE = Termination(TaskState.UNDONE, "by amy", undo=True)
@@ -91,7 +92,7 @@ def found(event: OperatorEvent, before: Task, after: Task, *, apart: int = 0) ->
 
 
 OVER = having(FAILED, ARCHIVED, state=TaskState.ARCHIVED)
-OVER_UNDONE = having(replace(FAILED, process_state=ProcessState.UNDONE), UNDONE)
+OVER_UNDONE = having(changed_step(FAILED, process_state=ProcessState.UNDONE), UNDONE)
 OVER_UNDONE = replace(OVER_UNDONE, state=TaskState.UNDONE)
 HALF_UNDONE = having(NOT_UNDONE, UNDONE, state=TaskState.ARCHIVED)
 CORRECTED = (*changes_of({"total": 3}, ()),)
@@ -117,14 +118,18 @@ SHOWN: list[tuple[OperatorEvent, Task, Task]] = [
     (Resubmit(ASKED, again=True), OVER_UNDONE, again(NEW_KEY)),
     (Resolve(ASKED, "charge", did=True, result={"by": "hand"}), OVER, again(DONE)),
     (Resolve(ASKED, "charge", did=False), OVER, again(READY)),
-    (Resolve(ASKED, "charge", did=False), OVER, again(replace(CLAIMED, locked_by="a-b.1.9"))),
+    (Resolve(ASKED, "charge", did=False), OVER, again(changed_step(CLAIMED, locked_by="a-b.1.9"))),
     (Resolve(ASKED, "charge", did=False, fresh_key=True), OVER, again(UNDO_FIRST)),
     (Resolve(ASKED, "charge", did=True), HALF_UNDONE, OVER_UNDONE),
     (Extend(ASKED, 60), TASK, replace(TASK, complete_by=TASK.complete_by + MINUTE)),
-    (Extend(ASKED, 60, "charge"), having(CLAIMED), having(replace(CLAIMED, extra=MINUTE))),
-    (Extend(ASKED, 60, "charge"), having(CLAIMED), having(replace(CLAIMED, locked_by="a-b.2.9"))),
+    (Extend(ASKED, 60, "charge"), having(CLAIMED), having(changed_step(CLAIMED, extra=MINUTE))),
+    (
+        Extend(ASKED, 60, "charge"),
+        having(CLAIMED),
+        having(changed_step(CLAIMED, locked_by="a-b.2.9")),
+    ),
     (RunNow(ASKED), having(WAITS), having(READY)),
-    (RunNow(ASKED), having(WAITS), having(replace(WAITS, held_since=NOW))),
+    (RunNow(ASKED), having(WAITS), having(changed_step(WAITS, held_since=NOW))),
     (
         RunNow(ASKED),
         replace(TASK, state=TaskState.SCHEDULED, start_at=NOW + MINUTE),
@@ -191,7 +196,7 @@ def test_a_command_that_does_not_show_breaks_the_invariant(
     ("event", "before", "after"),
     [
         (Resubmit(ASKED), OVER, again(READY, start_at=NOW - 2 * SECOND)),
-        (RunNow(ASKED), having(WAITS), having(replace(READY, not_before=NOW + 2 * SECOND))),
+        (RunNow(ASKED), having(WAITS), having(changed_step(READY, not_before=NOW + 2 * SECOND))),
         (LATER, TASK, replace(TASK, version=RECONCILED["version"], complete_by=NOW + 34 * MINUTE)),
     ],
 )

@@ -37,6 +37,7 @@ from roundsman_testing.world.agents import RequestRun
 from roundsman_testing.world.outbox import WorldOutbox
 from tests.support.planted import no_version_condition
 from tests.support.plants import PLANTS
+from tests.support.steps import changed_step
 from tests.unit.testing.samples import BESIDE, SHOP
 
 Patch = pytest.MonkeyPatch
@@ -90,7 +91,9 @@ def gives_one_lock_twice(patch: Patch, world: World) -> None:
 def waits_beyond_the_tasks_end(patch: Patch, world: World) -> None:
     def extended(task: Task) -> Task:
         steps = {
-            name: replace(record, complete_by=task.complete_by + 1) if record.under_way else record
+            name: changed_step(record, complete_by=task.complete_by + 1)
+            if record.under_way
+            else record
             for name, record in task.steps.items()
         }
         return replace(task, steps=steps)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from fast_sugiyama import from_edges
 
 from roundsman.definition.plan import Plan
-from roundsman.model.states import ProcessState, Situation
+from roundsman.model.states import ProcessState, SituationName
 from roundsman.model.task import StepRecord, Task, step_of
 from roundsman_console.order.step_text import situation_words
 from roundsman_console.web.drawings.folding import FEW, Kinds, folded
@@ -290,7 +290,7 @@ def cut(text: str, most: int) -> str:
 def kind_of(record: StepRecord) -> str:
     """Return what a step is in one or two words: `done`, `failed`, `waiting`."""
     if record.process_state is ProcessState.PENDING:
-        return "pending" if record.situation is Situation.NOT_BEGUN else "waiting"
+        return "pending" if record.situation_name is SituationName.NOT_BEGUN else "waiting"
     return _KIND_OF[record.process_state]
 
 

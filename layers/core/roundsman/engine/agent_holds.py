@@ -14,7 +14,8 @@ from roundsman.engine.time_credit import credit
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.events import InspectAt, Replied
 from roundsman.model.instants import MINUTE, SECOND, second
-from roundsman.model.task import PERFORM, UNDO, Effect, StepError, StepRecord, operation_of
+from roundsman.model.situations import Parked
+from roundsman.model.task import PERFORM, UNDO, Effect, StepError, StepRecord
 
 RECHECK_INTERVAL = 5 * MINUTE
 """The maximum time in ms until the agent of a parked step is checked again, without the jitter of
@@ -55,7 +56,7 @@ def returned_by_agent(context: DecisionContext, step: StepPlan, reply: Replied) 
     """
     error = reply.error or StepError(HELD, "its agent accepts no work")
     record = context.decision.step(step.name)
-    performs = operation_of(record) == PERFORM
+    performs = record.operation == PERFORM
     begun = reply.outcome_unknown or record.heard_at is not None  # another copy may have called
     unknown = record.outcome_unknown or (performs and begun)
     effect = reply.effect if performs and reply.effect is Effect.NONE else None
@@ -123,18 +124,16 @@ def _park_until(
     decision = context.decision
     record = decision.step(step.name)
     unknown = record.outcome_unknown if outcome_unknown is None else outcome_unknown
-    undoes = operation_of(record) == UNDO
+    undoes = record.operation == UNDO
     acts_until = decision.acts_until(step.name)  # before `credit` moves the complete-by
     at = max(until, context.now + 1) + int(context.jitter * RESUME_SPREAD)
-    credit(decision, context.now if record.held_since is None else record.held_since, at)
+    since = context.now if record.held_since is None else record.held_since
+    credit(decision, since, at)
     decision.move(
         step.name,
         StepEvent.HELD,
-        locked_by=None,
-        not_before=at,
-        complete_by=decision.start_by(at),
+        Parked(not_before=at, claim_by=decision.start_by(at), since=since),
         acts_until=acts_until,
-        held_since=context.now if record.held_since is None else record.held_since,
         error=StepError(HELD, why).cut(),
         outcome_unknown=unknown,
         effect=effect or record.effect,
@@ -156,6 +155,6 @@ def _park_until(
 
 def _another_agent_available(context: DecisionContext, step: StepPlan, record: StepRecord) -> bool:
     """Whether an agent that the step was never at takes work; False for an undo."""
-    if len(step.agents) == 1 or operation_of(record) == UNDO:
+    if len(step.agents) == 1 or record.operation == UNDO:
         return False
     return any(not context.is_held(agent) for agent in untried(step, record))

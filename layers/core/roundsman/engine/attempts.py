@@ -5,7 +5,7 @@ claim, a complete-by, a failure count and a limit. The operation follows from th
 """
 
 from dataclasses import dataclass, replace
-from typing import TypedDict
+from typing import TypeVar
 
 from roundsman.definition.plan import RetryPlan, StepPlan, WaitPlan
 from roundsman.engine import timeouts
@@ -30,6 +30,14 @@ from roundsman.model.events import AgentView, Claimant, InspectAt, Outcome, Repl
 from roundsman.model.instants import MINUTE, format_duration, second
 from roundsman.model.queue_lag import MARK_INTERVAL, PROMPT, UNCERTAINTY
 from roundsman.model.scheduler_queues import HIDDEN_FOR, UNKNOWN, QueueView
+from roundsman.model.situations import (
+    AtAgent,
+    AwaitsCallback,
+    Parked,
+    Ready,
+    UnderWay,
+    WaitsUntil,
+)
 from roundsman.model.states import ProcessState
 from roundsman.model.task import (
     PERFORM,
@@ -38,8 +46,9 @@ from roundsman.model.task import (
     Effect,
     StepError,
     StepRecord,
-    operation_of,
 )
+
+A = TypeVar("A", bound=AtAgent | AwaitsCallback)
 
 UNEXPECTED_RETRIED_FOR = 60 * MINUTE
 """How long, in ms, a step is retried at least after its first unexpected error. A person gets the
@@ -55,7 +64,7 @@ attempts. After that, an agent that dies at each attempt is detected."""
 def claim(context: DecisionContext, step: StepPlan, claimant: Claimant) -> None:
     """Claim an attempt at the agent that `route` chooses, or park the step if there is none.
 
-    The complete-by is now, plus the agent's backlog, plus the time limit of the operation. A
+    The attempt waits until now, plus the agent's backlog, plus the time limit of the operation. A
     perform may not act after the task's complete-by; an undo may.
     """
     agent = route(context, step)
@@ -63,19 +72,18 @@ def claim(context: DecisionContext, step: StepPlan, claimant: Claimant) -> None:
         park(context, step)
         return
     record = context.decision.step(step.name)
-    operation = operation_of(record)
+    operation = record.operation
     behind = lag(context, agent)
     read_at = context.now + behind
-    granted = record.granted + record.extra
-    complete_by = read_at + time_of(step, operation) + granted
+    until = read_at + time_of(step, operation) + record.granted
     acts_until, heartbeat_by = record.acts_until, None
     if patience := patience_behind(step, operation, behind):
-        ends_by = min(complete_by + patience, context.decision.task.perform_by)
+        ends_by = min(until + patience, context.decision.task.perform_by)
         acts_until = max(acts_until or 0, ends_by)
     if operation == PERFORM:
-        complete_by = min(complete_by, context.decision.task.perform_by)
+        until = min(until, context.decision.task.perform_by)
         if step.heartbeat_within is not None:
-            heartbeat_by = min(complete_by, read_at + step.heartbeat_within)
+            heartbeat_by = min(until, read_at + step.heartbeat_within)
     # The first request under a key: no earlier one had another input.
     unused = record.started_at is None and not record.tried
     newest = len(context.decision.task.corrections)
@@ -83,17 +91,16 @@ def claim(context: DecisionContext, step: StepPlan, claimant: Claimant) -> None:
     context.decision.move(
         step.name,
         StepEvent.CLAIMED,
-        locked_by=claimant.token(attempt, context.decision.before.version + 1),
-        complete_by=complete_by,
-        heartbeat_by=heartbeat_by,
+        AtAgent(
+            lock=claimant.token(attempt, context.decision.before.version + 1),
+            until=until,
+            heartbeat_by=heartbeat_by,
+        ),
         acts_until=acts_until,
         started_at=context.now,
-        not_before=None,
         agent=stored_agent_name(step, agent),
         tried=tried_after_claim(step, record, agent),
         effect=None,
-        extra=0,
-        granted=granted,
         corrections=newest if unused else record.corrections,
     )
     context.decision.action(SendRequest(step.name))
@@ -126,16 +133,19 @@ def send_own_claims_again(context: DecisionContext, claimant: Claimant) -> None:
     That delivery may have ended between the write and the send.
     """
     for name, record in context.decision.steps.items():
-        token = record.reminded_by if record.waiting else record.locked_by
-        if record.under_way and claimant.made(token):
-            what = "reminder" if record.waiting else "request"
+        attempt = record.situation
+        if not isinstance(attempt, UnderWay):
+            continue
+        waits = isinstance(attempt, AwaitsCallback)
+        if claimant.made(attempt.sent_by):
+            what = "reminder" if waits else "request"
             context.decision.action(SendRequest(name))
             context.decision.note(f"{name}: its {what} is sent again")
 
 
 def failed(context: DecisionContext, step: StepPlan, reply: Replied) -> None:
     """Handle a reply that the current attempt failed, transiently or permanently."""
-    operation = operation_of(context.decision.step(step.name))
+    operation = context.decision.step(step.name).operation
     error = (reply.error or StepError("Unknown", "the agent gave no reason")).cut()
     message = f"{error.type}: {error.message}" if error.message else error.type
     what = _what(step, operation)
@@ -162,20 +172,22 @@ def failed(context: DecisionContext, step: StepPlan, reply: Replied) -> None:
 
 
 def progressed(context: DecisionContext, step: StepPlan) -> None:
-    """Handle a progress report: the heartbeat deadline moves, the complete-by does not."""
-    record = context.decision.step(step.name)
-    if record.heartbeat_by is None or record.complete_by is None or step.heartbeat_within is None:
-        why = "waits for its callback" if record.waiting else "has no heartbeat"
+    """Handle a progress report: the heartbeat deadline moves, the end of the attempt does not."""
+    attempt = context.decision.step(step.name).situation
+    beat_by = attempt.heartbeat_by if isinstance(attempt, AtAgent) else None
+    if not isinstance(attempt, AtAgent) or beat_by is None or step.heartbeat_within is None:
+        why = (
+            "waits for its callback" if isinstance(attempt, AwaitsCallback) else "has no heartbeat"
+        )
         context.decision.note(f"{step.name}: progress ignored: it {why}")
         return
-    by = min(context.now + step.heartbeat_within, record.complete_by)
-    context.decision.move(
-        step.name,
-        StepEvent.PROGRESSED,
-        heartbeat_by=max(record.heartbeat_by, by),
-        heard_at=max(record.heard_at or 0, context.now),
-        uncounted_timeouts=0,
+    by = min(context.now + step.heartbeat_within, attempt.until)
+    heard = replace(
+        in_time(attempt),
+        heartbeat_by=max(beat_by, by),
+        heard_at=max(attempt.heard_at or 0, context.now),
     )
+    context.decision.move(step.name, StepEvent.PROGRESSED, heard, uncounted_timeouts=0)
     context.decision.note(f"{step.name}: progress; the next is due by {second(by)}")
 
 
@@ -187,11 +199,12 @@ def waits_for_callback(context: DecisionContext, step: StepPlan, reply: Replied)
     its attempt fails.
     """
     record = context.decision.step(step.name)
-    if operation_of(record) == UNDO:
+    if record.operation == UNDO:
         error = StepError("CannotWait", "an undo cannot wait for a callback")
         failed(context, step, replace(reply, outcome=Outcome.TRANSIENT, error=error))
         return
-    if record.waiting:
+    attempt = record.situation
+    if not isinstance(attempt, AtAgent):
         context.decision.note(f"{step.name}: it already waits for its callback")
         return
     until = context.now if reply.until is None else reply.until
@@ -200,13 +213,15 @@ def waits_for_callback(context: DecisionContext, step: StepPlan, reply: Replied)
     context.decision.move(
         step.name,
         StepEvent.WAITS_FOR_CALLBACK,
-        complete_by=by,
+        AwaitsCallback(
+            lock=attempt.lock,
+            until=by,
+            heard_at=context.now,
+            extra=attempt.extra,
+            remind_every=every,
+            remind_at=remind_at,
+        ),
         acts_until=context.decision.acts_until(step.name),  # the request's own end may be later
-        heartbeat_by=None,
-        heard_at=context.now,
-        waiting=True,
-        remind_every=every,
-        remind_at=remind_at,
         uncounted_timeouts=0,
     )
     context.decision.action(InspectAt(by))
@@ -223,10 +238,12 @@ def credit_late_replies(context: DecisionContext) -> None:
     """
     for step in context.plan.steps.values():
         record = context.decision.step(step.name)
-        since = timeouts.late_since(record, context.now)
-        if since is None or operation_of(record) != PERFORM or _is_extended(context, record):
+        attempt = record.situation
+        since = timeouts.late_since(attempt, context.now)
+        if not isinstance(attempt, UnderWay) or since is None or record.operation != PERFORM:
             continue
-        if not _counts_as_timeout(context, step, since):
+        is_extended = attempt.overdue_at > context.now
+        if not is_extended and not _counts_as_timeout(context, step, attempt, since):
             credit(context.decision, since, timeouts.next_check(since, context.now))
 
 
@@ -239,31 +256,33 @@ def credit_extensions(context: DecisionContext) -> None:
         return
     for step in context.plan.steps.values():
         record = context.decision.step(step.name)
-        since = record.late_since
-        if since is not None and record.under_way and operation_of(record) == PERFORM:
+        since = record.late_since if record.under_way else None
+        if since is not None and record.operation == PERFORM:
             credit(context.decision, since, timeouts.next_check(since, context.now))
 
 
-def overdue(context: DecisionContext, step: StepPlan, by: int) -> None:
-    """Handle a timeout of the current attempt, which is late by `by` ms.
+def overdue(
+    context: DecisionContext, step: StepPlan, late: AtAgent | AwaitsCallback, by: int
+) -> None:
+    """Handle a timeout of the attempt under way, which is late by `by` ms.
 
     The timeout counts as a failed attempt, except in these cases, in this order: its reply may wait
     in its queue, an operator has added time, the request may still be in its queue, the queue has a
     backlog, or the request may never have been sent.
     """
     record = context.decision.step(step.name)
-    operation = operation_of(record)
+    operation = record.operation
     what, count = _what(step, operation), record.failure_count + 1
     if not (context.decision.ending and operation == PERFORM):  # else there is no retry
-        if not _counts_as_timeout(context, step, context.now - by):
-            _wait_for_reply(context, step, context.now - by)
+        if not _counts_as_timeout(context, step, late, context.now - by):
+            _wait_for_reply(context, step, late, context.now - by)
             return
-        if record.extra:
-            _requeue_with_added_time(context, step)
+        if late.extra:
+            _requeue_with_added_time(context, step, late.extra)
             return
         until = _queue_extension(context, step)
         if until is not None:
-            _extend_for_backlog(context, step, until)
+            _extend_for_backlog(context, step, late, until)
             return
         uncounted_timeouts = _uncounted_timeouts_after(context, step)
         if uncounted_timeouts is not None:
@@ -313,19 +332,20 @@ def overdue(context: DecisionContext, step: StepPlan, by: int) -> None:
 def make_ready_if_due(context: DecisionContext, step: StepPlan) -> None:
     """Make a waiting step ready if its wait or its hold is over, or if its Start was lost."""
     record = context.decision.step(step.name)
-    what = _what(step, operation_of(record))
-    if record.not_before is not None:
-        if record.not_before <= context.now:
+    what = _what(step, record.operation)
+    wait = record.situation
+    if isinstance(wait, WaitsUntil | Parked):
+        if wait.not_before <= context.now:
             context.decision.requeue(step.name, StepEvent.RETRY_DUE)
             context.decision.note(f"{what}: its next attempt is due")
         elif can_resume(context, step):
             context.decision.requeue(step.name, StepEvent.RETRY_DUE)
             context.decision.note(f"{what}: its agent accepts work again")
-    elif record.complete_by is not None and record.complete_by <= context.now:
-        since = context.now if record.late_since is None else record.late_since
+    elif isinstance(wait, Ready) and wait.claim_by <= context.now:
+        since = context.now if wait.late_since is None else wait.late_since
         within = start_interval(context.now - since)
-        if operation_of(record) == PERFORM and context.is_unblocked(step):
-            late_since = record.complete_by if record.late_since is None else since
+        if record.operation == PERFORM and context.is_unblocked(step):
+            late_since = wait.claim_by if wait.late_since is None else since
             credit(context.decision, late_since, context.now)
         context.decision.requeue(step.name, StepEvent.UNCLAIMED, within=within, late_since=since)
         again = "" if context.queues.commands_wait else "; started again"
@@ -347,7 +367,7 @@ def _patience_after(context: DecisionContext, step: StepPlan, error: StepError) 
     an unexpected error it is retried for at least UNEXPECTED_RETRIED_FOR, counted from the first.
     """
     record = context.decision.step(step.name)
-    keep = step.retry_of(operation_of(record)).keep_trying_for
+    keep = step.retry_of(record.operation).keep_trying_for
     if not keep:
         return _Patience(None, None)
     until = context.now + keep if record.retry_until is None else record.retry_until
@@ -366,7 +386,7 @@ def _is_last(context: DecisionContext, step: StepPlan, count: int, patience: _Pa
     begin at another agent instead.
     """
     record = context.decision.step(step.name)
-    operation = operation_of(record)
+    operation = record.operation
     if operation == PERFORM and context.decision.ending:
         return True
     if count < step.retry_of(operation).max_attempts:
@@ -436,14 +456,12 @@ def _try_again_after(
     """
     record = context.decision.step(step.name)
     at = context.now + wait
-    if operation_of(record) == PERFORM:
+    if record.operation == PERFORM:
         at = min(at, context.decision.task.perform_by)
     context.decision.move(
         step.name,
         event,
-        locked_by=None,
-        complete_by=context.decision.start_by(at),
-        not_before=at,
+        WaitsUntil(not_before=at, claim_by=context.decision.start_by(at)),
         acts_until=context.decision.acts_until(step.name),
         failure_count=record.failure_count + 1,
         error=error,
@@ -460,14 +478,14 @@ def _try_again_after(
     if patience.until is None or patience.until <= at:
         return retried
     until = patience.until
-    if operation_of(record) == PERFORM:
+    if record.operation == PERFORM:
         until = min(until, context.decision.task.perform_by)
     return f"{retried}, and until {second(until)} at least"
 
 
 def _unknown_after(record: StepRecord) -> bool:
     """Whether the effect of the perform is unknown after an attempt without a definite answer."""
-    return record.outcome_unknown or operation_of(record) == PERFORM
+    return record.outcome_unknown or record.operation == PERFORM
 
 
 def _queue_extension(context: DecisionContext, step: StepPlan) -> int | None:
@@ -484,7 +502,7 @@ def _queue_extension(context: DecisionContext, step: StepPlan) -> int | None:
         return None
     if _was_read(record, view) and record.uncounted_timeouts >= MAX_UNCOUNTED_TIMEOUTS:
         return None
-    operation, task_ends_at = operation_of(record), context.decision.task.perform_by
+    operation, task_ends_at = record.operation, context.decision.task.perform_by
     within = time_of(step, operation) + record.granted
     given = within if record.heartbeat_by is None else step.heartbeat_within or within
     by = started_at + within
@@ -498,7 +516,7 @@ def _queue_extension(context: DecisionContext, step: StepPlan) -> int | None:
     return until if until >= context.now + MARK_INTERVAL else None
 
 
-def _requeue_with_added_time(context: DecisionContext, step: StepPlan) -> None:
+def _requeue_with_added_time(context: DecisionContext, step: StepPlan, added: int) -> None:
     """Requeue an attempt to which an operator has added time; the attempt is not counted.
 
     The request at the agent still has its old time limit. The next request has the new one.
@@ -508,9 +526,8 @@ def _requeue_with_added_time(context: DecisionContext, step: StepPlan) -> None:
     context.decision.requeue(
         step.name, StepEvent.OUT_OF_TIME, outcome_unknown=unknown, uncounted_timeouts=0
     )
-    what, count = _what(step, operation_of(record)), record.failure_count + 1
-    added = format_duration(record.extra)
-    why = f"{what}: an operator has added {added}; sent again, no attempt counted"
+    what, count = _what(step, record.operation), record.failure_count + 1
+    why = f"{what}: an operator has added {format_duration(added)}; sent again, no attempt counted"
     context.decision.record("requeued", step.name, count, why)
 
 
@@ -520,40 +537,36 @@ def _replies(context: DecisionContext, step: StepPlan) -> QueueView:
     return context.queues.replies.get(agent, UNKNOWN)
 
 
-def _counts_as_timeout(context: DecisionContext, step: StepPlan, since: int) -> bool:
+def _counts_as_timeout(
+    context: DecisionContext, step: StepPlan, attempt: UnderWay, since: int
+) -> bool:
     """Whether no reply to the attempt, late since `since` (epoch ms), can wait in its queue."""
-    record = context.decision.step(step.name)
-    return timeouts.counts(record, _replies(context, step), since, context.now)
+    return timeouts.counts(attempt, _replies(context, step), since, context.now)
 
 
-def _is_extended(context: DecisionContext, record: StepRecord) -> bool:
-    """Whether the late attempt is extended to a later time than now."""
-    return (record.overdue_at or 0) > context.now
-
-
-def _wait_for_reply(context: DecisionContext, step: StepPlan, since: int) -> None:
+def _wait_for_reply(
+    context: DecisionContext, step: StepPlan, late: AtAgent | AwaitsCallback, since: int
+) -> None:
     """Extend the attempt, late since `since` (epoch ms): its reply may wait in its queue."""
     record = context.decision.step(step.name)
-    what, agent = _what(step, operation_of(record)), agent_now(step, record)
+    what, agent = _what(step, record.operation), agent_now(step, record)
     replies = _replies(context, step)
     lag = replies.lag(context.now)
     behind = f"the scheduler is {format_duration(lag)} behind" if lag > PROMPT else ""
     why = behind or f"the replies of {agent} may not all be read"
-    past_at = record.read_past_at
+    past_at = late.read_past_at
     if past_at is None and timeouts.is_read_past(replies, since):
         past_at = context.now
-    elif _is_extended(context, record):
+    elif late.overdue_at > context.now:
         context.decision.note(f"{what}: {why}; nothing is counted")
         return
     until = timeouts.next_check(since, context.now)
-    if operation_of(record) == PERFORM:
+    if record.operation == PERFORM:
         until = min(until, context.decision.task.perform_by)
     context.decision.move(
         step.name,
         StepEvent.EXTENDED,
-        **_deadlines(record, until),
-        late_since=since,
-        read_past_at=past_at,
+        replace(_extended(late, until), late_since=since, read_past_at=past_at),
     )
     if not replies.is_slow(context.now):
         context.decision.action(InspectAt(until))  # else one more message, for a supervisor's pass
@@ -561,36 +574,37 @@ def _wait_for_reply(context: DecisionContext, step: StepPlan, since: int) -> Non
     context.decision.note(f"{what}: {why}; {follows}")
 
 
-def _extend_for_backlog(context: DecisionContext, step: StepPlan, until: int) -> None:
+def _extend_for_backlog(
+    context: DecisionContext, step: StepPlan, late: AtAgent | AwaitsCallback, until: int
+) -> None:
     """Extend the attempt to `until` (epoch ms): its request may wait in its queue."""
     record = context.decision.step(step.name)
-    if operation_of(record) == PERFORM:
+    if record.operation == PERFORM:
         credit(context.decision, context.now, until)
     read = int(_was_read(record, context.agent(step)))
     context.decision.move(
         step.name,
         StepEvent.EXTENDED,
-        **_deadlines(record, until),
+        in_time(_extended(late, until)),
         uncounted_timeouts=record.uncounted_timeouts + read,
     )
-    what = _what(step, operation_of(record))
+    what = _what(step, record.operation)
     context.decision.note(
         f"{what}: its queue has a backlog; its deadline is moved to {second(until)}"
     )
 
 
-class _Deadlines(TypedDict):
-    """The fields of a step record that define when its attempt is overdue."""
+def _extended(attempt: AtAgent | AwaitsCallback, until: int) -> AtAgent | AwaitsCallback:
+    """The attempt, extended to `until` (epoch ms): it is not overdue before."""
+    longer = replace(attempt, until=max(attempt.until, until))
+    if isinstance(longer, AtAgent) and longer.heartbeat_by is not None:
+        return replace(longer, heartbeat_by=until)
+    return longer
 
-    complete_by: int
-    heartbeat_by: int | None
 
-
-def _deadlines(record: StepRecord, until: int) -> _Deadlines:
-    """The deadlines of an attempt that is extended to `until` (epoch ms)."""
-    beat = None if record.heartbeat_by is None else until
-    by = until if record.complete_by is None else max(record.complete_by, until)
-    return _Deadlines(complete_by=by, heartbeat_by=beat)
+def in_time(attempt: A) -> A:
+    """The attempt, if nothing is late about it any more."""
+    return replace(attempt, late_since=None, read_past_at=None)
 
 
 def _requeue_uncounted(
@@ -617,7 +631,7 @@ def _requeue_uncounted(
         error=error or record.error,
         unexpected_since=since,
     )
-    what, count = _what(step, operation_of(record)), record.failure_count + 1
+    what, count = _what(step, record.operation), record.failure_count + 1
     why = f"{what}: {reason}; sent again, no attempt counted"
     context.decision.record("requeued", step.name, count, why)
 
@@ -645,7 +659,7 @@ def _uncounted_timeouts_after(context: DecisionContext, step: StepPlan) -> int |
         else None
     )
     if _never_read(record, view):
-        return excused if operation_of(record) == UNDO else record.uncounted_timeouts
+        return excused if record.operation == UNDO else record.uncounted_timeouts
     return excused if 2 * view.lag >= due - started_at else None
 
 
@@ -673,7 +687,7 @@ def _may_be_unsent(context: DecisionContext, step: StepPlan) -> bool:
 def _was_extended(step: StepPlan, record: StepRecord) -> bool:
     """Whether the attempt's deadline is later than the time limit of its step allows."""
     started_at, due = record.started_at, record.overdue_at
-    within = time_of(step, operation_of(record)) + record.granted
+    within = time_of(step, record.operation) + record.granted
     given = within if record.heartbeat_by is None else step.heartbeat_within or within
     return started_at is not None and due is not None and due > started_at + given
 
@@ -698,7 +712,7 @@ def _silent_agent(context: DecisionContext, step: StepPlan) -> StepError | None:
     that is retried for a time is this an error of its own; for others it is a timeout.
     """
     record, view = context.decision.step(step.name), context.agent(step)
-    if not step.retry_of(operation_of(record)).keep_trying_for or record.heard_at is not None:
+    if not step.retry_of(record.operation).keep_trying_for or record.heard_at is not None:
         return None
     if not view.unread and (view.reads is not None or not _never_read(record, view)):
         return None
@@ -708,8 +722,8 @@ def _silent_agent(context: DecisionContext, step: StepPlan) -> StepError | None:
 
 def _missing_signal(context: DecisionContext, record: StepRecord) -> str:
     """What is missing, in words, if it is a callback or progress; empty if it is the reply."""
-    if record.waiting and record.complete_by is not None:
-        return f"no callback by {second(record.complete_by)}"
+    if isinstance(record.situation, AwaitsCallback):
+        return f"no callback by {second(record.situation.until)}"
     if record.heartbeat_by is None:
         return ""
     last = record.heard_at or record.started_at or context.now

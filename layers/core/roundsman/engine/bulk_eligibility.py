@@ -26,8 +26,8 @@ from roundsman.model.events import (
 from roundsman.model.failure import failure_of
 from roundsman.model.holds import Hold, hold_words
 from roundsman.model.json import Json
-from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import UNDO, Task, operation_of
+from roundsman.model.states import TaskState
+from roundsman.model.task import UNDO, Task
 
 WOULD_WAIT = ", and the orders would wait for it"
 """Follows the sentence of a hold because of which nothing, or nothing more, is sent."""
@@ -136,7 +136,7 @@ def _failed_since(task: Task, started_at: int) -> bool:
 
 
 def _performs(task: Task, step: str) -> bool:
-    return operation_of(task.step(step)) != UNDO
+    return task.step(step).operation != UNDO
 
 
 def _next_agents(plan: Plan, task: Task) -> tuple[tuple[str, ...], ...]:
@@ -144,10 +144,7 @@ def _next_agents(plan: Plan, task: Task) -> tuple[tuple[str, ...], ...]:
     found = []
     for name, record in task.steps.items():
         step = plan.steps.get(name)
-        waits = record.process_state in (ProcessState.PENDING, ProcessState.UNDOING)
-        # A Pending step has a complete-by once it is ready.
-        ready = record.process_state is ProcessState.UNDOING or record.complete_by is not None
-        if step is not None and waits and ready and not record.under_way:
+        if step is not None and record.may_begin(ending=False):
             at_one = record.started_at is not None
             found.append((agent_now(step, record),) if at_one else step.agents)
     return tuple(dict.fromkeys(found))

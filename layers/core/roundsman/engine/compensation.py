@@ -17,6 +17,7 @@ from roundsman.engine.routing import agent_now, stored_agent_name, untried
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.events import InspectAt
 from roundsman.model.instants import second
+from roundsman.model.situations import AwaitsCallback, End, Ended, NotBegun, Ready, WaitsUntil
 from roundsman.model.states import DONE, ProcessState
 from roundsman.model.task import (
     AfterUndo,
@@ -42,12 +43,12 @@ def end_waits(context: DecisionContext) -> None:
         return
     for step in context.plan.steps.values():
         record = decision.step(step.name)
-        if not record.waiting or record.complete_by is None:
+        if not isinstance(record.situation, AwaitsCallback):
             continue
         if ending.undo and step.compensation is not None and not step.fences_late_performs:
             decision.note(
                 f"{step.name}: may still be performed by an outside system, so it waits for its "
-                f"callback until {second(record.complete_by)}; if that system will not "
+                f"callback until {second(record.situation.until)}; if that system will not "
                 "perform it, resolve it as not done"
             )
             continue
@@ -119,18 +120,18 @@ def begin_undo(
     record = context.decision.step(step.name)
     acts_until = None if step.fences_late_performs else context.decision.acts_until(step.name)
     not_before = None if acts_until is None else acts_until + SKEW
+    claim_by = context.decision.start_by(not_before or context.now)
     context.decision.move(
         step.name,
         event,
-        locked_by=None,
+        Ready(claim_by=claim_by)
+        if not_before is None
+        else WaitsUntil(not_before=not_before, claim_by=claim_by),
         failure_count=0,
-        not_before=not_before,
         acts_until=None,
-        complete_by=context.decision.start_by(not_before or context.now),
         outcome_unknown=record.process_state is not ProcessState.PROCESSED,
         error=error or record.error,
         effect=None,
-        extra=0,
         granted=0,
         after_undo=after_undo,
         uncounted_timeouts=0,
@@ -169,8 +170,8 @@ def undone(
         context.decision.move(
             step.name,
             event,
+            context.decision.ended(step.name, End.SUCCEEDED),
             finished_at=context.now,
-            not_before=None,
             error=None,
             after_undo=None,
         )
@@ -182,8 +183,9 @@ def _leave_out(context: DecisionContext, step: StepPlan, event: StepEvent) -> No
 
     Nothing of the item's effect stands. The record keeps the error for which the item failed.
     """
-    context.decision.move(step.name, event, finished_at=context.now, not_before=None)
-    context.decision.move(step.name, StepEvent.LEFT_OUT)
+    undone = context.decision.ended(step.name, End.SUCCEEDED)
+    context.decision.move(step.name, event, undone, finished_at=context.now)
+    context.decision.move(step.name, StepEvent.LEFT_OUT, Ended(how=End.SKIPPED))
     context.decision.record("undone", step.name, None, f"{step.name}: undone and left out")
 
 
@@ -194,6 +196,7 @@ def _perform_elsewhere(context: DecisionContext, step: StepPlan, record: StepRec
     context.decision.requeue(
         step.name,
         StepEvent.GOES_ON_AFTER_UNDO,
+        anew=True,
         agent=stored_agent_name(step, agent),
         tried=(*record.tried, here),
         failure_count=0,
@@ -213,6 +216,7 @@ def _perform_under_new_key(context: DecisionContext, step: StepPlan) -> None:
     context.decision.requeue(
         step.name,
         StepEvent.GOES_ON_AFTER_UNDO,
+        anew=True,
         failure_count=0,
         outcome_unknown=False,
         effect=Effect.NONE,
@@ -223,7 +227,7 @@ def _perform_under_new_key(context: DecisionContext, step: StepPlan) -> None:
     steps = context.decision.steps
     if any(context.decision.step(name).process_state not in DONE for name in step.after):
         # A change of the plan has put another step before it: it waits for no time.
-        steps[step.name] = replace(steps[step.name], complete_by=None)
+        steps[step.name] = replace(steps[step.name], situation=NotBegun())
     why = f"{step.name}: undone under its key; it begins under a new one"
     context.decision.record("undone", step.name, None, why)
 
@@ -237,9 +241,9 @@ def _undo_elsewhere(context: DecisionContext, step: StepPlan, record: StepRecord
     context.decision.requeue(
         step.name,
         StepEvent.UNDONE_HERE,
+        anew=True,
         agent=stored_agent_name(step, agent),
         tried=record.tried[:-1],
-        held_since=None,
         failure_count=0,
         outcome_unknown=True,
         error=None,
@@ -267,7 +271,7 @@ def _is_finished(context: DecisionContext, step: StepPlan) -> bool:
 
 def _is_ready(context: DecisionContext, step: StepPlan) -> bool:
     record = context.decision.step(step.name)
-    if record.process_state is not ProcessState.UNDOING or record.locked_by is not None:
+    if record.process_state is not ProcessState.UNDOING or record.under_way:
         return False
     # Failed undos are resubmitted together, so their order is checked again.
     due = record.not_before is None or record.not_before <= context.now

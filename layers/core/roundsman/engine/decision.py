@@ -40,7 +40,7 @@ from roundsman.model.events import (
     Start,
 )
 from roundsman.model.failure import failure_of, shortened
-from roundsman.model.instants import SECOND
+from roundsman.model.instants import LONG_OVER, SECOND
 from roundsman.model.json import Json
 from roundsman.model.record_limits import (
     ERRORS_LIMIT,
@@ -50,6 +50,15 @@ from roundsman.model.record_limits import (
     cut,
 )
 from roundsman.model.scheduler_queues import NOTHING_KNOWN, SchedulerQueues
+from roundsman.model.situations import (
+    AtAgent,
+    AwaitsCallback,
+    End,
+    Ended,
+    Ready,
+    Situation,
+    UnderWay,
+)
 from roundsman.model.states import DONE, END_STATES, ProcessState, TaskState
 from roundsman.model.task import (
     PERFORM,
@@ -61,7 +70,6 @@ from roundsman.model.task import (
     StepRecord,
     Task,
     Termination,
-    operation_of,
 )
 
 SKEW = 5 * SECOND
@@ -78,41 +86,28 @@ STATUSES = {
 
 
 class StepChanges(TypedDict, total=False):
-    """The fields of a step record that `move` may set; the state follows from the table."""
+    """What outlives a situation and may change with it; the operation follows from the table."""
 
-    locked_by: str | None
-    complete_by: int | None
-    failure_count: int
-    not_before: int | None
-    started_at: int | None
-    finished_at: int | None
-    result: Json
-    error: StepError | None
     agent: str | None
-    acts_until: int | None
-    outcome_unknown: bool
-    held_since: int | None
-    heartbeat_by: int | None
-    heard_at: int | None
-    waiting: bool
-    wait_ended_at: int | None
-    remind_every: int
-    remind_at: int | None
-    reminders: int
-    reminded_by: str | None
-    uncounted_timeouts: int
-    uncounted_calls: int
     tried: tuple[str, ...]
-    after_undo: AfterUndo | None
-    effect: Effect | None
-    extra: int
-    granted: int
     corrections: int
+    reminders: int
+    started_at: int | None
+    acts_until: int | None
+    effect: Effect | None
+    outcome_unknown: bool
+    wait_ended_at: int | None
+    failure_count: int
     retry_until: int | None
     unexpected_since: int | None
     waits: int
-    late_since: int | None
-    read_past_at: int | None
+    uncounted_timeouts: int
+    uncounted_calls: int
+    granted: int
+    finished_at: int | None
+    result: Json
+    error: StepError | None
+    after_undo: AfterUndo | None
 
 
 WAIT_ENDED = "WaitEnded"
@@ -170,20 +165,21 @@ class DecisionBuilder:
             if name != without and record.result is not None
         }
 
-    def move(self, name: str, event: StepEvent, **changes: Unpack[StepChanges]) -> None:
-        """Apply the event to the step. Raises NoTransition if the table does not allow it.
+    def move(
+        self, name: str, event: StepEvent, to: Situation, **changes: Unpack[StepChanges]
+    ) -> None:
+        """Apply the event to the step: it gets the situation `to`, and these other values.
 
-        Raises TypeError if, by the table, the event changes nothing.
+        Raises NoTransition if the table does not allow that, and TypeError if, by the table, the
+        event changes nothing.
         """
         record = self.step(name)
-        transition = step_transition(record.situation, event)
+        transition = step_transition(record.situation_name, event)
         if not isinstance(transition, Move):
-            raise TypeError(f"{event.value!r} changes nothing about a step {record.situation}")
+            raise TypeError(f"{event.value!r} changes nothing about a step {record.situation_name}")
         undone_on = transition.state is record.process_state is ProcessState.UNDOING
         if undone_on and record.after_undo is AfterUndo.SKIPPED:
             changes.pop("error", None)  # keep the error for which the item is left out
-        if transition.under_way or transition.state is not record.process_state:
-            changes.setdefault("held_since", None)  # else a parked step still waits
         if transition.counts is not CountsInARow.GO_ON:
             changes.setdefault("uncounted_calls", 0)
         if transition.counts is CountsInARow.BEGIN_ANEW:
@@ -191,21 +187,13 @@ class DecisionBuilder:
         elif record.retry_until is not None:
             excused = self._excused_time(record, event)
             changes.setdefault("retry_until", record.retry_until + excused)
-        if record.process_state is ProcessState.PENDING:
-            changes.setdefault("complete_by", None)  # that of a pending step is no request's end
         if transition.state in NO_ANSWER_COMES:
             changes.setdefault("wait_ended_at", None)
-        changes.setdefault("late_since", None)
-        changes.setdefault("read_past_at", None)
-        if not transition.under_way:  # an attempt that ends leaves nothing
-            changes.setdefault("heartbeat_by", None)
-            changes.setdefault("heard_at", None)
-            changes.setdefault("waiting", False)
-            changes.setdefault("remind_every", 0)
-            changes.setdefault("remind_at", None)
-            changes.setdefault("reminded_by", None)
-        moved = replace(record, process_state=transition.state, **changes)
-        check_step_move(record.situation, event, moved.situation)
+        before = record.situation
+        if isinstance(before, UnderWay) and not isinstance(to, UnderWay):
+            changes.setdefault("granted", record.granted + before.extra)
+        moved = replace(record, operation=transition.operation, situation=to, **changes)
+        check_step_move(record.situation_name, event, moved.situation_name)
         self.steps[name] = moved
 
     def _excused_time(self, record: StepRecord, event: StepEvent) -> int:
@@ -223,7 +211,7 @@ class DecisionBuilder:
 
     def stale(self, name: str) -> str:
         """Why a late or repeated reply changes nothing."""
-        transition = step_transition(self.step(name).situation, StepEvent.STALE)
+        transition = step_transition(self.step(name).situation_name, StepEvent.STALE)
         return "" if isinstance(transition, Move) else transition.why
 
     def requeue(
@@ -232,20 +220,30 @@ class DecisionBuilder:
         event: StepEvent,
         *,
         within: int = START_WITHIN,
+        late_since: int | None = None,
+        anew: bool = False,
         **changes: Unpack[StepChanges],
     ) -> None:
-        """Apply the event and make the step ready to be claimed.
+        """Apply the event and make the step ready: it should be claimed `within` ms from now.
 
-        The step has no lock and no wait. Its complete-by is the time by which it should be started:
-        `within` ms from now.
+        `late_since` is since when its Starts have been late. A step that was parked counts as
+        parked until it is claimed, except if it begins `anew`: at another agent, or under a new
+        key.
         """
-        changes |= {
-            "locked_by": None,
-            "not_before": None,
-            "complete_by": self.start_by(self.now, within),
-            "acts_until": self.acts_until(name),
-        }
-        self.move(name, event, **changes)
+        ready = Ready(
+            claim_by=self.start_by(self.now, within),
+            late_since=late_since,
+            parked_since=None if anew else self.step(name).held_since,
+        )
+        changes["acts_until"] = self.acts_until(name)
+        self.move(name, event, ready, **changes)
+
+    def ended(self, name: str, how: End) -> Ended:
+        """The situation of the step if its operation ends now."""
+        record = self.step(name)
+        nobody_asks = record.operation == UNDO or how is End.SKIPPED
+        over = nobody_asks or record.last_until == LONG_OVER
+        return Ended(how=how, until=None if over else record.last_until)
 
     def acts_until(self, name: str) -> int | None:
         """When the last request to perform this step loses its right to act (epoch ms).
@@ -255,19 +253,18 @@ class DecisionBuilder:
         the step is being undone.
         """
         record = self.step(name)
-        if operation_of(record) == UNDO:
+        if record.operation == UNDO:
             return None
-        claimed = record.process_state is not ProcessState.PENDING
-        found = (record.acts_until, self._ends_at(name, record) if claimed else None)
+        found = (record.acts_until, self._ends_at(name, record))
         ahead = [at for at in found if at is not None and at + SKEW > self.now]
         return max(ahead, default=None)
 
     def _ends_at(self, name: str, record: StepRecord) -> int | None:
         """When the request of the record's last claim loses its right to act (epoch ms)."""
-        plan = self._plan and self._plan.expanded(self.task.fan_outs)
-        if record.complete_by is None or plan is None or name not in plan.steps:
-            return record.complete_by
-        return ends_at(plan.steps[name], record, record.complete_by, self.task.perform_by)
+        plan, until = self._plan and self._plan.expanded(self.task.fan_outs), record.last_until
+        if until is None or plan is None or name not in plan.steps:
+            return until
+        return ends_at(plan.steps[name], record, until, self.task.perform_by)
 
     def start_by(self, at: int, within: int = START_WITHIN) -> int:
         """The time by which a step that is ready at `at` should be started (epoch ms)."""
@@ -289,7 +286,7 @@ class DecisionBuilder:
     def begin_anew(self, name: str) -> None:
         """Reset the step as if it had never started, but keep its round: used keys stay used."""
         record = self.step(name)
-        step_transition(record.situation, StepEvent.BEGUN_ANEW)
+        step_transition(record.situation_name, StepEvent.BEGUN_ANEW)
         if record.started_at is not None or record.tried:
             self.steps[name] = StepRecord(round=record.round + 1)
         elif record.round > 1:
@@ -337,7 +334,13 @@ class DecisionBuilder:
         Only copies of its request may still act, until the end of that request.
         """
         record = self.step(name)
-        self.steps[name] = replace(record, complete_by=record.acts_until, waiting=False)
+        wait = record.situation
+        if isinstance(wait, AwaitsCallback):
+            until = LONG_OVER if record.acts_until is None else record.acts_until
+            at_agent = AtAgent(
+                lock=wait.lock, until=until, heard_at=wait.heard_at, extra=wait.extra
+            )
+            self.steps[name] = replace(record, situation=at_agent)
 
     def fail(
         self, name: str, event: StepEvent, error: StepError, effect: Effect | None = None
@@ -351,18 +354,16 @@ class DecisionBuilder:
         """
         record = self.step(name)
         exhausted = event is StepEvent.EXHAUSTED
-        unproven = operation_of(record) == PERFORM and record.started_at is not None
+        unproven = record.operation == PERFORM and record.started_at is not None
         self.move(
             name,
             event,
-            locked_by=None,
-            not_before=None,
+            self.ended(name, End.FAILED),
             finished_at=self.now,
             failure_count=record.failure_count + int(exhausted),
             error=error,
             outcome_unknown=record.outcome_unknown or (unproven and effect is None),
             effect=effect,
-            extra=0,
             granted=0,
         )
 

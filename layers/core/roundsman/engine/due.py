@@ -5,12 +5,14 @@ Every open task has an entry that is early enough. Only a supervisor that has re
 only when it is submitted and when it ends. A stale entry costs one read and never loses a task.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 from enum import StrEnum
 from zlib import crc32
 
 from roundsman.model.instants import MINUTE, SECOND
-from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.situations import Parked, UnderWay, WaitsUntil
+from roundsman.model.states import TaskState
 from roundsman.model.task import Owed, StepRecord, Task
 
 START_WITHIN = 30 * SECOND
@@ -53,38 +55,32 @@ def shard_of(task_id: str, shards: int) -> int:
 
 def due(task: Task, now: int) -> int:
     """The earliest time (epoch ms) at which something about an open task may be overdue."""
-    instants = [record.overdue_at for record in task.steps.values() if record.under_way]
-    if task.ending is None:
-        instants += [
-            at if at > now else now + start_interval(now - at)  # a Start was asked for
-            for record in task.steps.values()
-            if (at := record.remind_at) is not None
-        ]
-    waiting = _WAITING_STATES if task.ending is None else _WAITING_STATES_WHEN_ENDING
-    instants += [
-        _waiting(record, now)
-        for record in task.steps.values()
-        if record.process_state in waiting and not record.under_way
-    ]
-    if task.ending is None:
+    ending = task.ending is not None
+    instants = [at for one in task.steps.values() for at in _of_step(one, now, ending=ending)]
+    if not ending:
         instants.append(task.perform_by)
         if not task.steps:
             late_for = now - task.start_at
             instants.append(task.start_at if late_for < 0 else now + start_interval(late_for))
     if task.owed:
         instants.append(now + START_WITHIN)
-    return min((at for at in instants if at is not None), default=now + START_WITHIN)
+    return min(instants, default=now + START_WITHIN)
 
 
-_WAITING_STATES_WHEN_ENDING = frozenset({ProcessState.UNDOING})
-_WAITING_STATES = frozenset({ProcessState.PENDING, ProcessState.UNDOING})
-"""The states of steps that wait while the task goes on. A step may be undone meanwhile: to begin at
-another agent or under a new key, or as an item that is left out of a fan-out."""
-
-
-def _waiting(record: StepRecord, now: int) -> int | None:
-    waits = record.not_before is not None and record.not_before > now
-    return record.not_before if waits else record.complete_by
+def _of_step(record: StepRecord, now: int, *, ending: bool) -> Iterator[int]:
+    """The instants at which something about the step may be overdue (epoch ms)."""
+    here = record.situation
+    if isinstance(here, UnderWay):
+        yield here.overdue_at
+        if record.remind_at is not None and not ending:
+            late_for = now - record.remind_at
+            # A Start was asked for that sends it.
+            yield record.remind_at if late_for < 0 else now + start_interval(late_for)
+    elif isinstance(here, WaitsUntil | Parked) and here.not_before > now:
+        if record.may_begin(ending=ending):
+            yield here.not_before
+    elif record.claim_by is not None and record.may_begin(ending=ending):
+        yield record.claim_by
 
 
 def is_closed(task: Task) -> bool:

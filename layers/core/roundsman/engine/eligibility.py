@@ -6,7 +6,7 @@ from roundsman.errors import Refused
 from roundsman.model.events import OperatorEvent, Resolve, Resubmit
 from roundsman.model.json import Json
 from roundsman.model.states import TaskState
-from roundsman.model.task import UNDO, Task, operation_of
+from roundsman.model.task import UNDO, Task
 
 REFUSED_ROW = "refused"
 """The kind of the history row of a command that the scheduler refused."""
@@ -48,7 +48,7 @@ def _mistake(task: Task, event: OperatorEvent) -> str | None:
                 f"`again` begins an undone or cancelled task from the start, and this task is "
                 f"{task.state}; without it, the command {does}"
             )
-        case Resolve() if event.result is not None and operation_of(task.step(event.step)) == UNDO:
+        case Resolve() if event.result is not None and task.step(event.step).operation == UNDO:
             return f"{event.step} is being undone, and an undo has no result"
         case _:
             return None

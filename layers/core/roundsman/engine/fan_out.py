@@ -17,6 +17,7 @@ from roundsman.engine.effects import may_have_been_performed
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.json import Json, size_in_bytes
 from roundsman.model.record_limits import MOST_RECORDS
+from roundsman.model.situations import End, Ended
 from roundsman.model.states import DONE, ProcessState
 from roundsman.model.task import AfterUndo, StepError, StepRecord, Task, item_names, step_of
 
@@ -54,6 +55,7 @@ def fan_out(context: DecisionContext, step: StepPlan) -> None:
         context.decision.move(
             step.name,
             StepEvent.NO_ITEMS,
+            Ended(how=End.SKIPPED),
             finished_at=context.now,
             outcome_unknown=False,  # set if the record was restored from a backup
         )
@@ -189,7 +191,12 @@ def _skip_former_items(context: DecisionContext, step: str, count: int) -> None:
     for name in list(context.decision.steps):
         if step_of(name) == step != name and name not in items:
             context.decision.move(
-                name, StepEvent.NO_ITEMS, finished_at=context.now, result=None, error=None
+                name,
+                StepEvent.NO_ITEMS,
+                Ended(how=End.SKIPPED),
+                finished_at=context.now,
+                result=None,
+                error=None,
             )
 
 
@@ -222,7 +229,7 @@ def leave_out(context: DecisionContext, step: StepPlan) -> None:
     if step.compensation is not None and context.decision.step(step.name).started_at is not None:
         begin_undo(context, step, after_undo=AfterUndo.SKIPPED)
     else:
-        context.decision.move(step.name, StepEvent.LEFT_OUT)
+        context.decision.move(step.name, StepEvent.LEFT_OUT, Ended(how=End.SKIPPED))
 
 
 def _has_failed(record: StepRecord) -> bool:

@@ -59,6 +59,7 @@ from roundsman.model.instants import MINUTE, second
 from roundsman.model.json import Json
 from roundsman.model.queue_lag import PROMPT
 from roundsman.model.scheduler_queues import NOTHING_KNOWN, SchedulerQueues
+from roundsman.model.situations import AtAgent, AwaitsCallback, UnderWay
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import (
     LATE_ANSWER,
@@ -69,7 +70,6 @@ from roundsman.model.task import (
     Task,
     Termination,
     idempotency_key,
-    operation_of,
 )
 
 NO_AGENTS: Agents = {}
@@ -208,11 +208,7 @@ def _without_plan(decision: DecisionBuilder, event: Event) -> None:
     if decision.end(Termination(TaskState.ARCHIVED, why, error=error)):
         decision.record("failed", None, None, why)
     for name, record in list(decision.steps.items()):
-        if (
-            record.under_way
-            and record.complete_by is not None
-            and record.complete_by <= decision.now
-        ):
+        if isinstance(record.situation, UnderWay) and record.situation.until <= decision.now:
             error = StepError("Overdue", "no answer in time, and the plan is not stored")
             decision.fail(name, StepEvent.EXHAUSTED, error)
 
@@ -262,7 +258,7 @@ def _why_not_applicable(context: DecisionContext, event: Replied) -> str:
 def _replied(context: DecisionContext, event: Replied) -> None:
     decision, step = context.decision, context.plan.steps[event.step]
     record = decision.step(step.name)
-    timely = operation_of(record) == event.operation
+    timely = record.operation == event.operation
     current = timely and record.under_way and record.locked_by == event.lock
     accepts = _accepts_earlier_outcome(context, step) or (record.waiting and event.callback)
     counts = current or (timely and accepts and _counts_for_any_attempt(event))
@@ -334,7 +330,7 @@ def _handle_other_reply(context: DecisionContext, step: StepPlan, event: Replied
 def _accepts_earlier_outcome(context: DecisionContext, step: StepPlan) -> bool:
     """Whether the step still accepts the outcome of an earlier attempt: its effect is the same."""
     record = context.decision.step(step.name)
-    if operation_of(record) == PERFORM and context.decision.ending:
+    if record.operation == PERFORM and context.decision.ending:
         return False
     states = (ProcessState.PENDING, ProcessState.PROCESSING, ProcessState.UNDOING)
     return record.started_at is not None and record.process_state in states
@@ -350,9 +346,11 @@ def _inspect(context: DecisionContext) -> None:
     end_if_overdue(context)
     for step in context.plan.steps.values():
         record = decision.steps.get(step.name)
-        since = None if record is None else late_since(record, context.now)
+        if record is None or not isinstance(record.situation, AtAgent | AwaitsCallback):
+            continue
+        since = late_since(record.situation, context.now)
         if since is not None:
-            overdue(context, step, context.now - since)
+            overdue(context, step, record.situation, context.now - since)
     _nudge_what_waits(context)
     end_waits(context)
     begin_undos(context)
@@ -362,15 +360,9 @@ def _inspect(context: DecisionContext) -> None:
 
 def _nudge_what_waits(context: DecisionContext) -> None:
     for step in context.plan.steps.values():
-        record = context.decision.steps.get(step.name)
-        if record and not record.under_way and _waits_to_start(context, record.process_state):
+        record = context.decision.step(step.name)
+        if record.may_begin(ending=context.decision.ending is not None):
             make_ready_if_due(context, step)
-
-
-def _waits_to_start(context: DecisionContext, state: ProcessState) -> bool:
-    if state is ProcessState.PENDING:
-        return not context.decision.ending
-    return state is ProcessState.UNDOING
 
 
 def _credit_late_starts(context: DecisionContext) -> None:
@@ -382,7 +374,7 @@ def _credit_late_starts(context: DecisionContext) -> None:
     if not _is_overdue(context):
         return
     ready = [decision.step(step.name) for step in ready_to_perform(context)]
-    since = [r.complete_by if r.late_since is None else r.late_since for r in ready]
+    since = [r.claim_by if r.late_since is None else r.late_since for r in ready]
     late = [at for at in since if at is not None and at < task.complete_by]
     if not task.steps:
         late.append(task.start_at)

@@ -11,7 +11,7 @@ from roundsman.engine.decision import DecisionContext
 from roundsman.engine.fan_out import leave_out, tolerance
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.states import DONE, ProcessState, TaskState
-from roundsman.model.task import UNDO, Effect, StepError, Termination, operation_of
+from roundsman.model.task import UNDO, Effect, StepError, Termination
 
 
 def give_up(
@@ -30,7 +30,7 @@ def give_up(
     """
     record = context.decision.step(step.name)
     attempt = record.failure_count + 1 if record.started_at is not None else None
-    undo = operation_of(record) == UNDO
+    undo = record.operation == UNDO
     context.decision.fail(step.name, event, error, effect)
     tolerated = None if undo else tolerance(context, step)
     reason = f"{why}; {tolerated}" if tolerated else why

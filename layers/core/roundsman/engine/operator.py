@@ -8,6 +8,7 @@ failure, and a resolved step has the outcome that the operator states.
 from dataclasses import replace
 
 from roundsman.definition.plan import StepPlan
+from roundsman.engine.attempts import in_time
 from roundsman.engine.compensation import begin_undo, undone
 from roundsman.engine.corrections import affects, correct
 from roundsman.engine.decision import SKEW, DecisionBuilder, DecisionContext
@@ -30,6 +31,7 @@ from roundsman.model.events import (
     UndoAsked,
 )
 from roundsman.model.instants import SECOND, format_duration, iso, second
+from roundsman.model.situations import AtAgent, AwaitsCallback, End, WaitsUntil
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import AfterUndo, Effect, Task, Termination
 
@@ -327,9 +329,9 @@ def _resolve(context: DecisionContext, event: Resolve) -> None:
         context.decision.move(
             step.name,
             StepEvent.RESOLVED_DONE,
+            context.decision.ended(step.name, End.SUCCEEDED),
             result=event.result,
             finished_at=context.now,
-            not_before=None,
             error=None,
             outcome_unknown=False,
         )
@@ -370,10 +372,10 @@ def _resolve_undo(context: DecisionContext, step: StepPlan, event: Resolve) -> N
         )
     record = context.decision.step(step.name)
     asked = record.failure_count > 0 or record.held_since is not None
-    waits = record.locked_by is None and not asked
-    if waits and record.not_before is not None and record.not_before > context.now:
+    wait = record.situation
+    if isinstance(wait, WaitsUntil) and not asked and wait.not_before > context.now:
         raise Refused(
-            f"{step.name}: a request to perform it may act until {second(record.not_before)}; "
+            f"{step.name}: a request to perform it may act until {second(wait.not_before)}; "
             "undo it manually after that"
         )
     if context.decision.goes_on_after_undo(record):
@@ -408,23 +410,26 @@ def _extend(context: DecisionContext, event: Extend) -> None:
         return
     step = _step(context, event.step)
     record = context.decision.step(step.name)
-    if not record.under_way or record.complete_by is None:
+    attempt = record.situation
+    if not isinstance(attempt, AtAgent | AwaitsCallback):
         raise Refused(f"{step.name} has no attempt in progress: there is nothing to extend")
-    by = record.complete_by + record.extra + more
+    by = attempt.until + attempt.extra + more
     if record.process_state is ProcessState.PROCESSING:
-        _check_deadline(task, record.complete_by + record.extra, more)
+        _check_deadline(task, attempt.until + attempt.extra, more)
         context.decision.task = replace(task, complete_by=max(task.complete_by, by))
-    if record.waiting:
-        context.decision.move(step.name, StepEvent.EXTENDED, complete_by=by)
+    if isinstance(attempt, AwaitsCallback):
+        longer = replace(in_time(attempt), until=by)
+        context.decision.move(step.name, StepEvent.EXTENDED, longer)
         context.decision.note(
             f"{step.name}: {format_duration(more)} added; waits for its callback until {second(by)}"
         )
         return
     # The agent stops at the end of its current request; the next request has the added time.
-    context.decision.move(step.name, StepEvent.EXTENDED, extra=record.extra + more)
+    added = replace(in_time(attempt), extra=attempt.extra + more)
+    context.decision.move(step.name, StepEvent.EXTENDED, added)
     context.decision.note(
         f"{step.name}: {format_duration(more)} added; sent again if there is no reply by "
-        f"{second(record.complete_by)}, no attempt counted"
+        f"{second(attempt.until)}, no attempt counted"
     )
 
 

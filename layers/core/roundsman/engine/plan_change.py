@@ -17,6 +17,7 @@ from roundsman.engine.effects import may_have_been_performed
 from roundsman.engine.on_failure import past_no_return
 from roundsman.errors import Refused
 from roundsman.model.record_limits import MOST_RECORDS, MOST_USED_ROUNDS
+from roundsman.model.situations import NotBegun, Parked, Ready, WaitsUntil
 from roundsman.model.states import DONE, ProcessState
 from roundsman.model.task import (
     Effect,
@@ -72,13 +73,15 @@ def fit_times(context: DecisionContext) -> None:
     """
     steps, ends_at = context.decision.steps, context.decision.task.perform_by
     for name, record in steps.items():
-        if record.complete_by is not None:
-            steps[name] = replace(record, complete_by=min(record.complete_by, ends_at))
+        wait = record.situation
+        if isinstance(wait, Ready | WaitsUntil | Parked):
+            earlier = replace(wait, claim_by=min(wait.claim_by, ends_at))
+            steps[name] = replace(record, situation=earlier)
     for step in context.plan.steps.values():
         found = steps.get(step.name)
         waits = any(context.decision.step(name).process_state not in DONE for name in step.after)
         if waits and found is not None and found.process_state is ProcessState.PENDING:
-            steps[step.name] = replace(found, complete_by=None, not_before=None, held_since=None)
+            steps[step.name] = replace(found, situation=NotBegun())
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,8 @@ The Start or reply that finds a reminder due stores it before it is sent. If the
 between, a redelivery of its message sends the reminder again: at least once, with the same number.
 """
 
+from dataclasses import replace
+
 from roundsman.definition.plan import StepPlan
 from roundsman.engine.agent_holds import RECHECK_INTERVAL, RESUME_SPREAD
 from roundsman.engine.decision import DecisionContext
@@ -16,7 +18,7 @@ from roundsman.engine.routing import agent_now
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.events import Claimant, InspectAt, Replied, SendRequest
 from roundsman.model.instants import SECOND, second
-from roundsman.model.task import StepRecord
+from roundsman.model.situations import AwaitsCallback
 
 SHORTEST_INTERVAL = SECOND
 """The least time in ms between two reminders of one step."""
@@ -34,52 +36,50 @@ def due_reminders(context: DecisionContext) -> list[StepPlan]:
     """The steps whose reminder is due. None while the task is ending: its order goes no further."""
     if context.decision.ending is not None:
         return []
-    return [
-        step
-        for step in context.plan.steps.values()
-        if _is_due(context.decision.step(step.name), context.now)
-    ]
+    return [step for step in context.plan.steps.values() if _due_wait(context, step) is not None]
 
 
 def send_due_reminders(context: DecisionContext, claimant: Claimant) -> None:
     """Send each reminder that is due, or postpone it if its agent is on hold."""
     for step in due_reminders(context):
-        record = context.decision.step(step.name)
-        view = context.view(agent_now(step, record))
+        wait = _due_wait(context, step)
+        if wait is None:
+            continue
+        view = context.view(agent_now(step, context.decision.step(step.name)))
         held_until = view.held_until if view is not None else None
         if held_until is not None and held_until > context.now:
-            _postpone(context, step, min(held_until, context.now + RECHECK_INTERVAL))
+            _postpone(context, step, wait, min(held_until, context.now + RECHECK_INTERVAL))
         else:
-            _send(context, step, record, claimant)
+            _send(context, step, wait, claimant)
 
 
-def _is_due(record: StepRecord, now: int) -> bool:
-    """Whether to remind now; no longer if the wait is over, also if its answer may wait."""
-    if record.late_since is not None:
-        return False
-    at, by = record.remind_at, record.complete_by
-    return record.waiting and at is not None and by is not None and at <= now < by
+def _due_wait(context: DecisionContext, step: StepPlan) -> AwaitsCallback | None:
+    """The wait of which to remind now; None if it is over, also if its answer may wait."""
+    wait = context.decision.step(step.name).situation
+    if not isinstance(wait, AwaitsCallback) or wait.late_since is not None:
+        return None
+    due = wait.remind_at is not None and wait.remind_at <= context.now < wait.until
+    return wait if due else None
 
 
-def _postpone(context: DecisionContext, step: StepPlan, until: int) -> None:
+def _postpone(context: DecisionContext, step: StepPlan, wait: AwaitsCallback, until: int) -> None:
     at = until + int(context.jitter * RESUME_SPREAD)
-    context.decision.move(step.name, StepEvent.REMINDER_DUE, remind_at=at)
+    context.decision.move(step.name, StepEvent.REMINDER_DUE, replace(wait, remind_at=at))
     context.decision.action(InspectAt(at))
     context.decision.note(f"{step.name}: its agent is held; reminded at {second(at)}")
 
 
-def _send(context: DecisionContext, step: StepPlan, record: StepRecord, claimant: Claimant) -> None:
-    number, at = record.reminders + 1, context.now + record.remind_every
-    context.decision.move(
-        step.name,
-        StepEvent.REMINDER_DUE,
-        remind_at=at,
-        reminders=number,
-        reminded_by=claimant.token(number, context.decision.before.version + 1),
-    )
+def _send(
+    context: DecisionContext, step: StepPlan, wait: AwaitsCallback, claimant: Claimant
+) -> None:
+    record = context.decision.step(step.name)
+    number, at = record.reminders + 1, context.now + wait.remind_every
+    token = claimant.token(number, context.decision.before.version + 1)
+    reminded = replace(wait, remind_at=at, reminded_by=token)
+    context.decision.move(step.name, StepEvent.REMINDER_DUE, reminded, reminders=number)
     context.decision.action(SendRequest(step.name))
     context.decision.action(InspectAt(at))
     reason = f"{step.name}: reminder {number} sent"
-    if record.complete_by is not None and at < record.complete_by:
+    if at < wait.until:
         reason = f"{reason}; the next at {second(at)}"
     context.decision.record("reminded", step.name, record.failure_count + 1, reason)

@@ -15,7 +15,7 @@ step with several agents or with heartbeats never has patience.
 """
 
 from roundsman.definition.plan import StepPlan
-from roundsman.model.task import UNDO, StepRecord, operation_of
+from roundsman.model.task import UNDO, StepRecord
 
 PATIENCE = 10
 """How long a request may wait in its queue, as a multiple of the time limit of its attempt."""
@@ -56,7 +56,7 @@ def ends_at(step: StepPlan, record: StepRecord, by: int, task_ends_at: int) -> i
     The patience of a perform ends with the task's complete-by, that of an undo does not. If a copy
     of an earlier request may act for longer, this request may too.
     """
-    operation = operation_of(record)
+    operation = record.operation
     at = by if record.waiting else by + patience_of(step, operation)
     if operation == UNDO:
         return at

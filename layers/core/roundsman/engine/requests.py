@@ -6,13 +6,13 @@ from roundsman.definition.plan import Plan, StepPlan
 from roundsman.engine.fan_out import item_of
 from roundsman.engine.request_deadlines import ends_at, time_of
 from roundsman.model.json import Json
+from roundsman.model.situations import AwaitsCallback, UnderWay
 from roundsman.model.task import (
     PERFORM,
     UNDO,
     StepRecord,
     Task,
     idempotency_key,
-    operation_of,
     step_of,
 )
 from roundsman.wire.messages import AgentRequest
@@ -27,9 +27,10 @@ def request_for(plan: Plan, task: Task, step: str, order: Json, now: int) -> Age
     """
     plan = plan.expanded(task.fan_outs)
     record = task.step(step)
-    if not record.under_way or record.locked_by is None or record.complete_by is None:
+    attempt = record.situation
+    if not isinstance(attempt, UnderWay):
         raise ValueError(f"{step} of {task.task_id} is not claimed")
-    operation = operation_of(record)
+    operation = record.operation
     perform_key = idempotency_key(task.task_id, step, PERFORM, record)
     undoes = operation == UNDO
     order = task.input(order, record.corrections)  # an undo has the input of its perform
@@ -39,11 +40,11 @@ def request_for(plan: Plan, task: Task, step: str, order: Json, now: int) -> Age
         workflow=task.workflow,
         step=step,
         operation=operation,
-        lock=record.locked_by,
+        lock=attempt.lock,
         idempotency_key=idempotency_key(task.task_id, step, operation, record),
         perform_key=perform_key if undoes else None,
         attempt=record.failure_count + 1,
-        complete_by=_ends_at(plan.steps[step], record, record.complete_by, task.perform_by),
+        complete_by=_ends_at(plan.steps[step], record, attempt, task.perform_by),
         heartbeat_by=record.heartbeat_by,
         outcome_unknown=record.outcome_unknown,
         input=_fields_read(plan.steps[step], order),
@@ -63,18 +64,19 @@ def _fields_read(step: StepPlan, order: Json) -> Json:
     return {name: order[name] for name in ("orderId", *step.reads) if name in order}
 
 
-def _ends_at(step: StepPlan, record: StepRecord, by: int, task_ends_at: int) -> int:
+def _ends_at(step: StepPlan, record: StepRecord, attempt: UnderWay, task_ends_at: int) -> int:
     """When the request loses its right to act; a reminder when the wait ends or the next is due."""
-    if record.waiting:
-        return by if record.remind_at is None else min(by, record.remind_at)
-    return ends_at(step, record, by, task_ends_at)
+    if isinstance(attempt, AwaitsCallback):
+        until, next_at = attempt.until, attempt.remind_at
+        return until if next_at is None else min(until, next_at)
+    return ends_at(step, record, attempt.until, task_ends_at)
 
 
 def _within(step: StepPlan, record: StepRecord) -> int | None:
     """The time limit of the attempt in ms if an operator has added time; else None."""
     if not record.granted:
         return None
-    return time_of(step, operation_of(record)) + record.granted
+    return time_of(step, record.operation) + record.granted
 
 
 def agent_of(plan: Plan, task: Task, step: str) -> str:
@@ -90,6 +92,6 @@ def _results_for(plan: Plan, task: Task, step: str) -> Mapping[str, Json]:
     before = {step_of(name) for name in plan.before(step)}
     found = {name: result for name, result in task.results().items() if name in before}
     record = task.step(step)
-    if operation_of(record) == UNDO and not record.outcome_unknown:
+    if record.operation == UNDO and not record.outcome_unknown:
         found[step] = record.result
     return found

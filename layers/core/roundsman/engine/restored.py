@@ -28,7 +28,7 @@ from roundsman.errors import Refused
 from roundsman.model.events import Reconcile
 from roundsman.model.instants import second
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import PERFORM, StepRecord, Task, operation_of
+from roundsman.model.task import PERFORM, StepRecord, Task
 
 VERSIONS_SKIPPED = 1_000_000
 """By how much `reconcile` raises the version of a task: more decisions than any task gets between
@@ -51,7 +51,7 @@ def reconcile(context: DecisionContext, event: Reconcile) -> None:
             decision.requeue(
                 step.name,
                 StepEvent.RESTORED,
-                outcome_unknown=record.outcome_unknown or operation_of(record) == PERFORM,
+                outcome_unknown=record.outcome_unknown or record.operation == PERFORM,
                 uncounted_timeouts=0,
             )
             decision.note(f"{step.name}: its attempt begins again, not counted")
@@ -88,7 +88,7 @@ def is_sent_again(task: Task, record: StepRecord) -> bool:
 
     A task that is ending performs nothing again: the attempt ends when it is overdue.
     """
-    performs = operation_of(record) == PERFORM
+    performs = record.operation == PERFORM
     return record.under_way and not (performs and task.ending is not None)
 
 
@@ -170,7 +170,7 @@ def assess(plan: Plan, task: Task, now: int) -> Assessment:
             continue
         elif step.fans_out and not list_is_known(plan, task, step):
             unknown.append(step.name)
-        if len(step.agents) > 1 and operation_of(record) == PERFORM:
+        if len(step.agents) > 1 and record.operation == PERFORM:
             several.append(step.name)
     owes = _owes(task, again, now)
     return Assessment(owes, tuple(again), tuple(asks), tuple(several), tuple(unknown), open=True)

@@ -9,7 +9,7 @@ there was undone. A step does not return to an agent that it left.
 from roundsman.definition.plan import StepPlan
 from roundsman.engine.decision import DecisionContext
 from roundsman.model.instants import SECOND
-from roundsman.model.task import UNDO, Effect, StepRecord, operation_of
+from roundsman.model.task import UNDO, Effect, StepRecord
 
 MAX_LAG_DIFFERENCE = 10 * SECOND
 """How much longer an agent's lag may be than the shortest before the next agent is chosen, in
@@ -28,7 +28,7 @@ def route(context: DecisionContext, step: StepPlan) -> str | None:
 def candidates(context: DecisionContext, step: StepPlan) -> tuple[str, ...]:
     """The agents that may get the step's next request, in the order of preference."""
     record = context.decision.step(step.name)
-    if len(step.agents) == 1 or operation_of(record) == UNDO or not _may_leave(context, step):
+    if len(step.agents) == 1 or record.operation == UNDO or not _may_leave(context, step):
         return (agent_now(step, record),)
     return (agent_now(step, record), *untried(step, record)) if record.tried else step.agents
 

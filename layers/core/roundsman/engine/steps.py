@@ -11,6 +11,7 @@ from roundsman.model.corrections import corrections_size
 from roundsman.model.events import Claimant
 from roundsman.model.json import Json, canonical_json, parse_json, size_in_bytes
 from roundsman.model.record_limits import RESULTS_LIMIT
+from roundsman.model.situations import End, Ended, NotBegun
 from roundsman.model.states import ProcessState
 from roundsman.model.task import Effect, StepError
 
@@ -30,7 +31,7 @@ def set_start_deadlines(context: DecisionContext) -> None:
     if not context.decision.steps:
         return  # the due entry of a new task covers its start
     for step in ready_to_perform(context):
-        if context.decision.step(step.name).complete_by is None:
+        if isinstance(context.decision.step(step.name).situation, NotBegun):
             context.decision.requeue(step.name, StepEvent.UNCLAIMED)
 
 
@@ -65,13 +66,12 @@ def succeeded(context: DecisionContext, step: StepPlan, result: Json) -> None:
     context.decision.move(
         step.name,
         StepEvent.SUCCEEDED,
+        context.decision.ended(step.name, End.SUCCEEDED),
         finished_at=context.now,
-        not_before=None,
         result=parse_json(canonical_json(result)),  # as it is read back: keys sorted
         error=None,
         outcome_unknown=False,
         effect=None,
-        extra=0,
         granted=0,
     )
     context.decision.note(f"{step.name}: processed")
@@ -91,7 +91,13 @@ def late_success(context: DecisionContext, step: StepPlan, result: Json) -> None
     if record.effect is Effect.STANDS:
         context.decision.note(f"{step.name}: late success ignored: its effect is known to stand")
         return
-    context.decision.move(step.name, StepEvent.HAPPENED, effect=Effect.STANDS, outcome_unknown=True)
+    context.decision.move(
+        step.name,
+        StepEvent.HAPPENED,
+        record.situation,
+        effect=Effect.STANDS,
+        outcome_unknown=True,
+    )
     context.decision.record(
         "late success", step.name, None, f"{step.name}: succeeded after all: its effect stands"
     )
@@ -123,6 +129,7 @@ def _condition_holds(context: DecisionContext, step: StepPlan) -> bool:
     context.decision.move(
         step.name,
         StepEvent.CONDITION_FALSE,
+        Ended(how=End.SKIPPED),
         finished_at=context.now,
         outcome_unknown=False,  # set if the record was restored from a backup
     )

@@ -19,7 +19,7 @@ from roundsman.definition.plan import Plan
 from roundsman.engine.due import START_WITHIN
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.scheduler_queues import HIDDEN_FOR, UNCERTAINTY, QueueView
-from roundsman.model.states import ProcessState
+from roundsman.model.situations import Situation, UnderWay
 from roundsman.model.task import StepRecord, Task
 
 FIRST_CHECK_AFTER = 2 * SECOND
@@ -34,14 +34,16 @@ CONFIRMED_FOR = MINUTE
 of SQS are then exact (AWS documentation of GetQueueAttributes)."""
 
 
-def late_since(record: StepRecord, now: int) -> int | None:
-    """Since when the attempt under way is late (epoch ms); None if it is not late."""
-    if not record.under_way:
+def late_since(step: Situation, now: int) -> int | None:
+    """Since when the attempt under way is late (epoch ms); None if it is not late, or if none is.
+
+    `now` is in epoch ms.
+    """
+    if not isinstance(step, UnderWay):
         return None
-    if record.late_since is not None:
-        return record.late_since
-    at = record.overdue_at
-    return at if at is not None and at <= now else None
+    if step.late_since is not None:
+        return step.late_since
+    return step.overdue_at if step.overdue_at <= now else None
 
 
 def late_agents(plan: Plan, task: Task, now: int) -> tuple[str, ...]:
@@ -50,7 +52,7 @@ def late_agents(plan: Plan, task: Task, now: int) -> tuple[str, ...]:
     found = [
         record.agent or steps[name].agent
         for name, record in task.steps.items()
-        if name in steps and late_since(record, now) is not None
+        if name in steps and late_since(record.situation, now) is not None
     ]
     return tuple(dict.fromkeys(found))
 
@@ -64,13 +66,11 @@ def starts_late(task: Task, now: int) -> bool:
 
 
 def _start_is_late(task: Task, record: StepRecord, now: int) -> bool:
-    goes_on = task.ending is None
-    if record.under_way:
-        waits = goes_on and record.late_since is None
-        return waits and record.remind_at is not None and record.remind_at <= now
-    performs = record.process_state is ProcessState.PENDING and goes_on
-    waits = performs or record.process_state is ProcessState.UNDOING
-    return waits and record.complete_by is not None and record.complete_by <= now
+    ending = task.ending is not None
+    if record.remind_at is not None:
+        return not ending and record.late_since is None and record.remind_at <= now
+    by = record.claim_by
+    return by is not None and by <= now and record.may_begin(ending=ending)
 
 
 def late_for(task: Task, now: int) -> int:
@@ -90,9 +90,9 @@ def is_read_past(known: QueueView, end: int) -> bool:
     return known.mark is not None and known.mark.sent_at >= end + UNCERTAINTY
 
 
-def counts(record: StepRecord, known: QueueView, end: int, now: int) -> bool:
+def counts(attempt: UnderWay, known: QueueView, end: int, now: int) -> bool:
     """Whether the timeout of an attempt that ended at `end` counts, by what is known at `now`."""
-    lag, past_at = known.lag(now), record.read_past_at
+    lag, past_at = known.lag(now), attempt.read_past_at
     if past_at is not None and now - past_at >= HIDDEN_FOR + UNCERTAINTY + lag:
         return True
     if known.looked_at is None:

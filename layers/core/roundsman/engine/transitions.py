@@ -15,10 +15,11 @@ from enum import StrEnum
 from typing import Final, Literal
 
 from roundsman.errors import NoTransition
-from roundsman.model.states import BUSY, IDLE, UNDER_WAY, UNDO_IDLE
+from roundsman.model.states import BUSY, IDLE, OF_UNDO, UNDO_IDLE
 from roundsman.model.states import ProcessState as P
-from roundsman.model.states import Situation as S
+from roundsman.model.states import SituationName as S
 from roundsman.model.states import TaskState as T
+from roundsman.model.task import PERFORM, UNDO, Operation
 
 
 class StepEvent(StrEnum):
@@ -83,9 +84,9 @@ class Move:
         return self.to[0].state
 
     @property
-    def under_way(self) -> bool:
-        """Whether an attempt is under way in all of these situations; if not, in none."""
-        return self.to[0] in UNDER_WAY
+    def operation(self) -> Operation:
+        """The operation that all of these situations are about."""
+        return UNDO if self.to[0] in OF_UNDO else PERFORM
 
 
 @dataclass(frozen=True, slots=True)

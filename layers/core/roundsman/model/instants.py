@@ -10,6 +10,8 @@ SECOND = 1_000
 MINUTE = 60 * SECOND
 DAY = 24 * 60 * MINUTE
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+LONG_OVER = 0
+"""An instant that is over whatever is added to it."""
 
 
 def milliseconds(duration: timedelta) -> int:

@@ -44,8 +44,11 @@ DONE = frozenset({ProcessState.PROCESSED, ProcessState.SKIPPED})
 """The step states that allow the steps after this one to start."""
 
 
-class Situation(StrEnum):
-    """What a step does or waits for. Each situation belongs to one state of the pattern."""
+class SituationName(StrEnum):
+    """The situations of a perform and of an undo by name, as people read them.
+
+    Each belongs to one state of the pattern. `roundsman.model.situations` has their values.
+    """
 
     NOT_BEGUN = "not begun"
     """The steps before it are not done, or it was not looked at yet."""
@@ -77,23 +80,30 @@ class Situation(StrEnum):
         return _STATE_OF[self]
 
 
-IDLE = (Situation.NOT_BEGUN, Situation.READY, Situation.WAITS, Situation.PARKED)
+IDLE = (SituationName.NOT_BEGUN, SituationName.READY, SituationName.WAITS, SituationName.PARKED)
 """The situations of a step that is to be performed and is not under way."""
-BUSY = (Situation.AT_AGENT, Situation.AWAITS_CALLBACK)
+BUSY = (SituationName.AT_AGENT, SituationName.AWAITS_CALLBACK)
 """The situations of a step whose perform is under way."""
-UNDO_IDLE = (Situation.UNDO_READY, Situation.UNDO_WAITS, Situation.UNDO_PARKED)
+UNDO_IDLE = (SituationName.UNDO_READY, SituationName.UNDO_WAITS, SituationName.UNDO_PARKED)
 """The situations of a step that is to be undone and whose undo is not under way."""
 
-UNDER_WAY = frozenset({*BUSY, Situation.UNDO_AT_AGENT})
-"""The situations in which an attempt is under way: its values exist only there."""
+OF_UNDO = frozenset(
+    {
+        *UNDO_IDLE,
+        SituationName.UNDO_AT_AGENT,
+        SituationName.UNDONE,
+        SituationName.UNDO_FAILED,
+    }
+)
+"""The situations of a step that is being undone, or was."""
 
 _STATE_OF = {
     **dict.fromkeys(IDLE, ProcessState.PENDING),
     **dict.fromkeys(BUSY, ProcessState.PROCESSING),
-    Situation.PROCESSED: ProcessState.PROCESSED,
-    Situation.SKIPPED: ProcessState.SKIPPED,
-    Situation.FAILED: ProcessState.ERROR,
-    **dict.fromkeys((*UNDO_IDLE, Situation.UNDO_AT_AGENT), ProcessState.UNDOING),
-    Situation.UNDONE: ProcessState.UNDONE,
-    Situation.UNDO_FAILED: ProcessState.UNDO_ERROR,
+    SituationName.PROCESSED: ProcessState.PROCESSED,
+    SituationName.SKIPPED: ProcessState.SKIPPED,
+    SituationName.FAILED: ProcessState.ERROR,
+    **dict.fromkeys((*UNDO_IDLE, SituationName.UNDO_AT_AGENT), ProcessState.UNDOING),
+    SituationName.UNDONE: ProcessState.UNDONE,
+    SituationName.UNDO_FAILED: ProcessState.UNDO_ERROR,
 }

@@ -13,7 +13,19 @@ from roundsman.model.checks import LONGEST_ERROR_TYPE
 from roundsman.model.corrections import Correction, corrected
 from roundsman.model.json import Json
 from roundsman.model.record_limits import LONGEST_MESSAGE, cut
-from roundsman.model.states import DONE, END_STATES, UNDER_WAY, ProcessState, Situation, TaskState
+from roundsman.model.situations import (
+    AtAgent,
+    AwaitsCallback,
+    End,
+    Ended,
+    NotBegun,
+    Parked,
+    Ready,
+    Situation,
+    UnderWay,
+    WaitsUntil,
+)
+from roundsman.model.states import DONE, END_STATES, ProcessState, SituationName, TaskState
 
 SCHEMA = 7
 """The newest record format that this code reads. It does not change a record with a higher one. The
@@ -23,6 +35,8 @@ PACKED_SCHEMA = 4
 DIVIDED_SCHEMA = 5
 """The format of a record with rows of settled steps beside it. Code that does not know of them
 would begin those steps again."""
+
+_NOT_BEGUN = NotBegun()
 
 ERASED = "(erased)"
 """Stands for every text that was erased, whatever it was."""
@@ -71,78 +85,54 @@ class Effect(StrEnum):
     STANDS = "stands"  # the effect took place
 
 
+Operation: TypeAlias = Literal["perform", "undo"]
+PERFORM: Final = "perform"
+UNDO: Final = "undo"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepRecord:
-    """One step of one task: the fields of the Scheduler Agent Supervisor pattern, and more.
+    """One step of one task: what it does or waits for, and what outlives that.
 
     Instants are epoch ms; None means that there is no such instant.
     """
 
-    process_state: ProcessState = ProcessState.PENDING
-    """The state of the step."""
-    locked_by: str | None = None
-    """The lock token of the current request; None if no request is under way."""
-    complete_by: int | None = None
-    """While a request is under way: when the attempt is overdue and the engine checks it. The
-    request may be allowed to act for longer (`roundsman.engine.request_deadlines`). While the step
-    is ready: when it should have been claimed."""
-    failure_count: int = 0
-    """The number of failed attempts that were counted."""
-    not_before: int | None = None
-    """The earliest start of the next attempt; None if the step is not waiting for a time."""
-    started_at: int | None = None
-    """When the current attempt was claimed; None if the step was never claimed."""
-    finished_at: int | None = None
-    """When the step ended."""
-    result: Json = None
-    """What the agent returned."""
-    error: StepError | None = None
-    """The error of the last attempt that failed."""
-    agent: str | None = None
-    """The step's agent; None for the first agent in the plan."""
+    operation: Operation = PERFORM
+    """What the situation is about: the perform of the step, or its undo."""
+    situation: Situation = _NOT_BEGUN
+    """What the step does or waits for, with the values that exist only then."""
+
+    # Of its idempotency key: until a new round, or until the step goes to another agent.
+
     round: int = 1
     """The generation of the idempotency key; a fresh key begins the next round."""
-    acts_until: int | None = None
-    """Until when a copy of an earlier request may still act; None if none can."""
-    outcome_unknown: bool = False
-    """An attempt ended without a definite answer. For an undone step: its effect was never
-    confirmed."""
-    held_since: int | None = None
-    """Since when the step is parked: it waits only because its agent is on hold."""
-    heartbeat_by: int | None = None
-    """When the attempt is overdue if it shows no progress; None if it needs no heartbeat."""
-    heard_at: int | None = None
-    """When the agent last reported on the current attempt (progress, or waiting for a callback)."""
-    waiting: bool = False
-    """The attempt waits for a callback."""
-    remind_every: int = 0
-    """While the attempt waits for a callback: the time in ms between two reminders; 0 for none."""
-    remind_at: int | None = None
-    """When the next reminder is due; None if no reminders are sent."""
-    reminders: int = 0
-    """The number of reminders that were sent under the current idempotency key, in all attempts."""
-    reminded_by: str | None = None
-    """The token of the last reminder. It identifies the message that caused it, as `locked_by` does
-    for a claim, so that a redelivery of that message sends it again."""
-    uncounted_timeouts: int = 0
-    """Timeouts in a row that were attributed to a backlog and not counted as attempts."""
-    uncounted_calls: int = 0
-    """`held` replies in a row, each after a call whose outcome is unknown, that did not count as
-    attempts."""
+    agent: str | None = None
+    """The step's agent; None for the first agent in the plan."""
     tried: tuple[str, ...] = ()
     """The agents that were tried before `agent`."""
-    after_undo: "AfterUndo | None" = None
-    """What happens to the step after its undo; None if it stays Undone."""
-    effect: "Effect | None" = None
-    """What is proven about the effect of all requests so far; None if nothing is proven. An agent
-    proves it (`Reply.effect`), or a person states it."""
-    extra: int = 0
-    """Time in ms that a person added to the current attempt."""
-    granted: int = 0
-    """Time in ms that is added to each attempt from the next claim on: earlier `extra`."""
     corrections: int = 0
     """How many of the task's corrections are in the input of the step's requests. All requests
     under one idempotency key have the same input."""
+    reminders: int = 0
+    """The number of reminders that were sent under the current idempotency key, in all attempts."""
+    started_at: int | None = None
+    """When the current attempt was claimed; None if the step was never claimed."""
+    acts_until: int | None = None
+    """Until when a copy of an earlier request may still act; None if none can."""
+    effect: "Effect | None" = None
+    """What is proven about the effect of all requests so far; None if nothing is proven. An agent
+    proves it (`Reply.effect`), or a person states it."""
+    outcome_unknown: bool = False
+    """An attempt ended without a definite answer. For an undone step: its effect was never
+    confirmed."""
+    wait_ended_at: int | None = None
+    """When the step's wait for its callback was ended because its task was ending; None if it was
+    not, or if an answer came after that."""
+
+    # Of its operation: the attempts to perform it, or to undo it.
+
+    failure_count: int = 0
+    """The number of failed attempts that were counted."""
     retry_until: int | None = None
     """Until when the step is retried, whatever the number of its attempts; None if no attempt has
     failed, or if the plan limits only the number."""
@@ -150,45 +140,125 @@ class StepRecord:
     """When an attempt first failed with an unexpected error; None if none did."""
     waits: int = 0
     """How often the step has waited by the strategy `Wait`, if it is retried for a time."""
-    late_since: int | None = None
-    """While an attempt is under way: since when it is late, if its reply may wait in its queue.
-    While the step is ready: since when Starts of it have been late. Else None."""
-    read_past_at: int | None = None
-    """While an attempt is late: when it was first known that a reply was read that was sent after
-    the attempt's end; None if it is not known."""
-    wait_ended_at: int | None = None
-    """When the step's wait for its callback was ended because its task was ending; None if it was
-    not, or if an answer came after that."""
+    uncounted_timeouts: int = 0
+    """Timeouts in a row that were attributed to a backlog and not counted as attempts."""
+    uncounted_calls: int = 0
+    """`held` replies in a row, each after a call whose outcome is unknown, that did not count as
+    attempts."""
+    granted: int = 0
+    """Time in ms that is added to each attempt from the next claim on: what persons have added to
+    earlier attempts."""
+
+    # Of its outcome.
+
+    finished_at: int | None = None
+    """When the step last ended."""
+    result: Json = None
+    """What the agent returned."""
+    error: StepError | None = None
+    """The error of the last attempt that failed."""
+    after_undo: "AfterUndo | None" = None
+    """What happens to the step after its undo; None if it stays Undone."""
 
     @property
-    def overdue_at(self) -> int | None:
-        """When the current attempt is overdue: `heartbeat_by` if it is set, else `complete_by`."""
-        return self.complete_by if self.heartbeat_by is None else self.heartbeat_by
+    def situation_name(self) -> SituationName:
+        """The name of the situation, by which the transition table is ordered."""
+        here = self.situation
+        return _NAMES[self.operation, here.how if isinstance(here, Ended) else type(here)]
 
     @property
-    def situation(self) -> Situation:
-        """What the step does or waits for."""
-        state = self.process_state
-        if state is ProcessState.PENDING:
-            return self._idle or Situation.NOT_BEGUN
-        if state is ProcessState.PROCESSING:
-            return Situation.AWAITS_CALLBACK if self.waiting else Situation.AT_AGENT
-        if state is ProcessState.UNDOING:
-            idle = self._idle or Situation.READY
-            return Situation.UNDO_AT_AGENT if self.locked_by is not None else _OF_UNDO[idle]
-        return _AT_THE_END[state]
-
-    @property
-    def _idle(self) -> Situation | None:
-        """What a step that is not under way waits for; None if its start was not asked for."""
-        if self.not_before is not None:
-            return Situation.WAITS if self.held_since is None else Situation.PARKED
-        return None if self.complete_by is None else Situation.READY
+    def process_state(self) -> ProcessState:
+        """The state of the step: that of the pattern, to which the situation belongs."""
+        return self.situation_name.state
 
     @property
     def under_way(self) -> bool:
         """Whether an attempt is under way, of the perform or of the undo."""
-        return self.situation in UNDER_WAY
+        return isinstance(self.situation, UnderWay)
+
+    @property
+    def waiting(self) -> bool:
+        """Whether the attempt waits for a callback."""
+        return isinstance(self.situation, AwaitsCallback)
+
+    @property
+    def locked_by(self) -> str | None:
+        """The lock token of the attempt; None if none is under way."""
+        here = self.situation
+        return here.lock if isinstance(here, UnderWay) else None
+
+    @property
+    def heard_at(self) -> int | None:
+        """When the agent last reported on the attempt; None if none is under way."""
+        here = self.situation
+        return here.heard_at if isinstance(here, UnderWay) else None
+
+    @property
+    def heartbeat_by(self) -> int | None:
+        """When the attempt is overdue if it shows no progress; None if it needs no heartbeat."""
+        here = self.situation
+        return here.heartbeat_by if isinstance(here, AtAgent) else None
+
+    @property
+    def overdue_at(self) -> int | None:
+        """When the attempt is overdue; None if none is under way."""
+        here = self.situation
+        return here.overdue_at if isinstance(here, UnderWay) else None
+
+    @property
+    def until(self) -> int | None:
+        """Until when the attempt waits for its reply or its callback; None if none is under way."""
+        here = self.situation
+        return here.until if isinstance(here, UnderWay) else None
+
+    @property
+    def extra(self) -> int:
+        """Time in ms that a person added to the attempt; 0 if none is under way."""
+        here = self.situation
+        return here.extra if isinstance(here, UnderWay) else 0
+
+    @property
+    def last_until(self) -> int | None:
+        """Until when the last attempt waits, or would have waited; None if no request may act."""
+        here = self.situation
+        return here.until if isinstance(here, UnderWay | Ended) else None
+
+    @property
+    def late_since(self) -> int | None:
+        """Since when the attempt, or the Start of a ready step, is late; None if it is not."""
+        here = self.situation
+        return here.late_since if isinstance(here, UnderWay | Ready) else None
+
+    @property
+    def remind_at(self) -> int | None:
+        """When the next reminder is due; None if none is sent."""
+        here = self.situation
+        return here.remind_at if isinstance(here, AwaitsCallback) else None
+
+    @property
+    def claim_by(self) -> int | None:
+        """When the step should have been claimed; None if it is not to be claimed."""
+        here = self.situation
+        return here.claim_by if isinstance(here, Ready | WaitsUntil | Parked) else None
+
+    @property
+    def not_before(self) -> int | None:
+        """The earliest start of the next attempt; None if the step is not waiting for a time."""
+        here = self.situation
+        return here.not_before if isinstance(here, WaitsUntil | Parked) else None
+
+    @property
+    def held_since(self) -> int | None:
+        """Since when the step is parked, until it is claimed; None if it is not parked."""
+        here = self.situation
+        if isinstance(here, Parked):
+            return here.since
+        return here.parked_since if isinstance(here, Ready) else None
+
+    def may_begin(self, *, ending: bool) -> bool:
+        """Whether the step waits to be claimed. A task that is ending performs no step any more."""
+        waits = isinstance(self.situation, Ready | WaitsUntil | Parked)
+        return waits and not (ending and self.operation == PERFORM)
 
     @property
     def admitted(self) -> bool:
@@ -211,17 +281,22 @@ class StepRecord:
         return self.process_state is ProcessState.ERROR and self.effect is Effect.NONE
 
 
-_OF_UNDO = {
-    Situation.READY: Situation.UNDO_READY,
-    Situation.WAITS: Situation.UNDO_WAITS,
-    Situation.PARKED: Situation.UNDO_PARKED,
-}
-_AT_THE_END = {
-    one.state: one
-    for one in (
-        *(Situation.PROCESSED, Situation.SKIPPED, Situation.FAILED),
-        *(Situation.UNDONE, Situation.UNDO_FAILED),
-    )
+_NAMES: Final[Mapping[tuple[Operation, type[Situation] | End], SituationName]] = {
+    (PERFORM, NotBegun): SituationName.NOT_BEGUN,
+    (PERFORM, Ready): SituationName.READY,
+    (PERFORM, WaitsUntil): SituationName.WAITS,
+    (PERFORM, Parked): SituationName.PARKED,
+    (PERFORM, AtAgent): SituationName.AT_AGENT,
+    (PERFORM, AwaitsCallback): SituationName.AWAITS_CALLBACK,
+    (PERFORM, End.SUCCEEDED): SituationName.PROCESSED,
+    (PERFORM, End.SKIPPED): SituationName.SKIPPED,
+    (PERFORM, End.FAILED): SituationName.FAILED,
+    (UNDO, Ready): SituationName.UNDO_READY,
+    (UNDO, WaitsUntil): SituationName.UNDO_WAITS,
+    (UNDO, Parked): SituationName.UNDO_PARKED,
+    (UNDO, AtAgent): SituationName.UNDO_AT_AGENT,
+    (UNDO, End.SUCCEEDED): SituationName.UNDONE,
+    (UNDO, End.FAILED): SituationName.UNDO_FAILED,
 }
 
 UNTOUCHED = StepRecord()
@@ -454,18 +529,8 @@ def step_of(name: str) -> str:
 _ITEM = re.compile(r"(.+)\[([0-9]+)\]")
 
 
-Operation: TypeAlias = Literal["perform", "undo"]
 TASK_ID: Final = re.compile(r"[A-Za-z0-9._~-]{1,128}")
 """What the id of an order may be."""
-PERFORM: Final = "perform"
-UNDO: Final = "undo"
-
-_UNDOES = frozenset({ProcessState.UNDOING, ProcessState.UNDONE, ProcessState.UNDO_ERROR})
-
-
-def operation_of(record: StepRecord) -> Operation:
-    """Return the current operation of the step, which follows from its state: PERFORM or UNDO."""
-    return UNDO if record.process_state in _UNDOES else PERFORM
 
 
 def idempotency_key(task_id: str, step: str, operation: str, record: StepRecord) -> str:

@@ -44,8 +44,9 @@ from roundsman.model.instants import MINUTE
 from roundsman.model.json import Json, sha256
 from roundsman.model.queue_lag import with_unread
 from roundsman.model.scheduler_queues import NOTHING_KNOWN, is_mark_due, wanted_key
+from roundsman.model.situations import UnderWay
 from roundsman.model.states import TaskState
-from roundsman.model.task import StepError, Task, idempotency_key, operation_of
+from roundsman.model.task import StepError, Task, idempotency_key
 from roundsman.ports import (
     LONGEST_DELAY,
     AgentBoard,
@@ -103,10 +104,8 @@ def _left_to_the_supervisor(problem: Exception) -> Handled:
 
 
 def _claimed_before(task: Task, claimant: Claimant) -> bool:
-    return any(
-        r.under_way and (claimant.made(r.locked_by) or claimant.made(r.reminded_by))
-        for r in task.steps.values()
-    )
+    under_way = (r.situation for r in task.steps.values() if isinstance(r.situation, UnderWay))
+    return any(claimant.made(one.lock) or claimant.made(one.sent_by) for one in under_way)
 
 
 def _needs_order(plan: Plan, task: Task, event: Event) -> bool:
@@ -444,7 +443,7 @@ class Scheduler:
             return None
         name = names[0]
         record = task.step(name)
-        operation = operation_of(record)
+        operation = record.operation
         event = Replied(
             claimant=claimant,
             step=name,

@@ -312,7 +312,11 @@ class Supervisor:
             plan, task, Inspect(), now, order=None, agents=agents, jitter=jitter, queues=queues
         )
         report.behind = max(report.behind, late_for(decision.task, now))
-        late = [since for r in task.steps.values() if (since := late_since(r, now)) is not None]
+        late = [
+            since
+            for r in task.steps.values()
+            if (since := late_since(r.situation, now)) is not None
+        ]
         self._ahead.visited(
             task_id, late_since=min(late, default=None), start_waits=starts_late(task, now)
         )

@@ -25,11 +25,23 @@ from roundsman.model.corrections import Change
 from roundsman.model.events import HistoryRow
 from roundsman.model.field_table import Field, FieldTable
 from roundsman.model.json import Json
+from roundsman.model.situations import (
+    AtAgent,
+    AwaitsCallback,
+    End,
+    Ended,
+    NotBegun,
+    Parked,
+    Ready,
+    WaitsUntil,
+)
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import (
     DIVIDED_SCHEMA,
     PACKED_SCHEMA,
+    PERFORM,
     SCHEMA,
+    UNDO,
     Owed,
     StepError,
     StepRecord,
@@ -38,6 +50,7 @@ from roundsman.model.task import (
 )
 from roundsman.ports import OrderRow
 from tests.contract.samples import LOCK, NOW, born, claimed, completed
+from tests.support.steps import step_record
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef as Value
@@ -63,13 +76,43 @@ def maybe_at() -> st.SearchStrategy[int | None]:
     return st.none() | INSTANTS
 
 
-STEPS = st.builds(
+ATTEMPT = {
+    "lock": TEXTS,
+    "until": INSTANTS,
+    "heard_at": maybe_at(),
+    "extra": st.integers(0, 10**9),
+    "late_since": maybe_at(),
+    "read_past_at": maybe_at(),
+}
+IDLE = (
+    st.builds(Ready, claim_by=INSTANTS, late_since=maybe_at(), parked_since=maybe_at())
+    | st.builds(WaitsUntil, not_before=INSTANTS, claim_by=INSTANTS)
+    | st.builds(Parked, not_before=INSTANTS, claim_by=INSTANTS, since=INSTANTS)
+)
+AT_AGENT = st.builds(AtAgent, heartbeat_by=maybe_at(), **ATTEMPT)
+AWAITS_CALLBACK = st.builds(
+    AwaitsCallback,
+    remind_every=st.integers(0, 10**9),
+    remind_at=maybe_at(),
+    reminded_by=maybe(TEXTS),
+    **ATTEMPT,
+)
+OVER = st.sampled_from((End.SUCCEEDED, End.FAILED))
+PERFORM_SITUATIONS = (
+    st.builds(NotBegun)
+    | IDLE
+    | AT_AGENT
+    | AWAITS_CALLBACK
+    | st.builds(Ended, how=OVER, until=maybe_at())
+    | st.just(Ended(how=End.SKIPPED))
+)
+UNDO_SITUATIONS = IDLE | AT_AGENT | st.builds(Ended, how=OVER)
+SITUATIONS = st.tuples(st.just(PERFORM), PERFORM_SITUATIONS) | st.tuples(
+    st.just(UNDO), UNDO_SITUATIONS
+)
+LASTING = st.builds(
     StepRecord,
-    process_state=st.sampled_from(ProcessState),
-    locked_by=maybe(TEXTS),
-    complete_by=maybe_at(),
     failure_count=st.integers(0, 20),
-    not_before=maybe_at(),
     started_at=maybe_at(),
     finished_at=maybe_at(),
     result=JSON,
@@ -78,6 +121,9 @@ STEPS = st.builds(
     round=st.integers(1, 9),
     acts_until=maybe_at(),
     outcome_unknown=st.booleans(),
+)
+STEPS = st.builds(
+    lambda record, of: replace(record, operation=of[0], situation=of[1]), LASTING, SITUATIONS
 )
 TASKS = st.builds(
     Task,
@@ -131,14 +177,14 @@ def test_history_reads_back_as_it_was_written() -> None:
 
 @pytest.mark.parametrize("result", [0.1, 1e300, -0.0, 10**40, 123456789012345678.0, [1, 1.0]])
 def test_a_result_keeps_its_numbers_exactly(result: Json) -> None:
-    task = replace(born(), steps={"a": StepRecord(result=result)})
+    task = replace(born(), steps={"a": step_record(result=result)})
     read = read_task(task_item(task)).step("a").result
     assert repr(read) == repr(result)
 
 
 def test_what_utf8_cannot_say_is_replaced_in_texts_and_kept_in_json() -> None:
     half = "\ud83d"
-    step = StepRecord(result={"a": half}, error=StepError("Odd", f"code {half}"))
+    step = step_record(result={"a": half}, error=StepError("Odd", f"code {half}"))
     item = task_item(replace(born(), steps={"a": step}))
     str(item).encode()  # raises where anything in it is no UTF-8
     read = read_task(item).step("a")
@@ -170,7 +216,7 @@ def test_a_claimed_step_shows_the_fields_of_the_pattern_even_where_they_say_noth
 
 
 def test_a_step_that_was_never_claimed_says_only_what_became_of_it() -> None:
-    skipped = StepRecord(process_state=ProcessState.SKIPPED, finished_at=NOW)
+    skipped = step_record(process_state=ProcessState.SKIPPED, finished_at=NOW)
     step = task_item(replace(born(), steps={"a": skipped}))["Steps"]["M"]["a"]["M"]
     assert step == {"ProcessState": {"S": "Skipped"}, "FinishedAt": {"N": str(NOW)}}
 
@@ -186,7 +232,7 @@ def test_attributes_of_another_hand_do_not_disturb() -> None:
 
 
 def spoiled(change: "Callable[[dict[str, Value]], None]") -> "dict[str, Value]":
-    step = StepRecord(result=1, error=StepError("a", "b"), started_at=NOW)
+    step = step_record(result=1, error=StepError("a", "b"), started_at=NOW)
     full = replace(
         completed(born(), owed=("completed",)),
         steps={"pack": step},
@@ -295,7 +341,7 @@ def one_step(step: StepRecord) -> Task:
     ("table", "attribute", "task", "without"),
     [
         ("TASK", "tenant", replace(born(), tenant="x"), born()),
-        ("STEP", "agent", one_step(StepRecord(agent="x")), one_step(StepRecord())),
+        ("STEP", "agent", one_step(step_record(agent="x")), one_step(StepRecord())),
     ],
 )
 def test_an_older_version_refuses_a_record_only_while_a_field_that_it_would_drop_is_set(
@@ -321,8 +367,8 @@ ENDING = Termination(TaskState.ARCHIVED, "why", "a", error=ODD)
     ("table", "attribute", "task"),
     [
         ("TASK", "tenant", replace(born(), tenant="x")),
-        ("STEP", "agent", one_step(StepRecord(agent="x"))),
-        ("ERROR", "type", one_step(StepRecord(error=ODD))),
+        ("STEP", "agent", one_step(step_record(agent="x"))),
+        ("ERROR", "type", one_step(step_record(error=ODD))),
         ("ERROR", "type", replace(born(), ending=ENDING)),
         ("ENDING", "step", replace(born(), ending=ENDING)),
         ("OWED", "detail", replace(born(), owed=(Owed("status", "failed", 9, NOW, "why"),))),
@@ -331,7 +377,7 @@ ENDING = Termination(TaskState.ARCHIVED, "why", "a", error=ODD)
 def test_a_new_field_anywhere_in_a_task_gives_its_record_the_format(
     table: str, attribute: str, task: Task, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    many = {f"s{n}": StepRecord(started_at=NOW) for n in range(50)}
+    many = {f"s{n}": step_record(started_at=NOW) for n in range(50)}
     packed = replace(task, steps={**task.steps, **many})
     monkeypatch.setattr(codec, table, with_new_field(table, attribute))
     assert "Packed" in task_item(packed)
@@ -353,20 +399,21 @@ def test_a_field_that_the_first_version_did_not_know_has_a_format() -> None:
 def test_the_format_of_a_record_is_the_highest_of_its_fields() -> None:
     task = born()
     assert "Schema" not in task_item(task)
-    waits = {"a": StepRecord(remind_at=NOW)}
+    attempt = {"process_state": ProcessState.PROCESSING, "locked_by": "lock", "complete_by": NOW}
+    waits = {"a": step_record(waiting=True, remind_at=NOW, **attempt)}
     for changed, format_ in (
         (replace(task, corrections=((Change(("note",), "x"),),)), 2),
-        (replace(task, steps={"a": StepRecord(corrections=1)}), 2),
+        (replace(task, steps={"a": step_record(corrections=1)}), 2),
         (replace(task, used_rounds={"gone": 1}), 3),
         (replace(task, steps=waits), 3),
-        (replace(task, steps={"a": StepRecord(retry_until=NOW)}), 3),
-        (replace(task, steps={"a": StepRecord(waits=1)}), 3),
-        (replace(task, steps={"a": StepRecord(error=StepError("a", "b", unexpected=True))}), 3),
+        (replace(task, steps={"a": step_record(retry_until=NOW)}), 3),
+        (replace(task, steps={"a": step_record(waits=1)}), 3),
+        (replace(task, steps={"a": step_record(error=StepError("a", "b", unexpected=True))}), 3),
         (replace(task, order_expires=True), 5),
         (replace(task, order_expires=True, steps=waits), 5),
         (replace(task, deadline=NOW + 1, steps=waits), 6),
-        (replace(task, steps={"a": StepRecord(late_since=NOW)}), 6),
-        (replace(task, steps={"a": StepRecord(late_since=NOW, read_past_at=NOW)}), 7),
+        (replace(task, steps={"a": step_record(late_since=NOW, **attempt)}), 6),
+        (replace(task, steps={"a": step_record(late_since=NOW, read_past_at=NOW, **attempt)}), 7),
     ):
         assert task_item(changed)["Schema"] == {"N": str(format_)}
         assert read_task(task_item(changed)) == changed
@@ -378,7 +425,7 @@ def test_a_task_with_a_deadline_has_its_format_whatever_else_is_in_it() -> None:
     assert read_task(task_item(task)) == task
     corrected = replace(task, corrections=((Change(("note",), "x"),),))
     erased = replace(task, erased_at=NOW, erased_by="ann: request 17")
-    long = replace(task, steps={f"s{n}": StepRecord(started_at=NOW) for n in range(50)})
+    long = replace(task, steps={f"s{n}": step_record(started_at=NOW) for n in range(50)})
     for changed in (corrected, erased, long):
         assert task_item(changed)["Schema"] == {"N": "6"}
         assert read_task(task_item(changed)) == changed
@@ -394,7 +441,7 @@ def test_code_that_knows_no_deadline_does_not_read_the_record(
 
 
 def test_the_number_of_items_left_out_is_beside_the_steps_and_takes_no_kilobyte() -> None:
-    skipped = StepRecord(process_state=ProcessState.SKIPPED)
+    skipped = step_record(process_state=ProcessState.SKIPPED)
     task = replace(born(), fan_outs={"pick": 3}, steps={"pick[0]": StepRecord()})
     partly = replace(task, steps={"pick[0]": skipped, "pick[2]": skipped})
     many = replace(partly, steps={**partly.steps, **{f"s{n}": skipped for n in range(50)}})

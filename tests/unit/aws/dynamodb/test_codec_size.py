@@ -6,9 +6,10 @@ from roundsman.aws.dynamodb.codec import task_item
 from roundsman.engine.due import with_due_entry, without_owed
 from roundsman.model.instants import SECOND
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import Owed, StepRecord, Task
+from roundsman.model.task import Owed, Task
 from tests.contract.samples import NOW, PLAN, REPLY_TO, born
 from tests.support.item_size import item_size, number_size
+from tests.support.steps import step_record
 
 WRITE_UNIT = 1024
 
@@ -23,7 +24,7 @@ RESULTS = {
 def fulfilled(task: Task) -> Task:
     """Every step processed at its first attempt, a second or so apart."""
     steps = {
-        name: StepRecord(
+        name: step_record(
             process_state=ProcessState.PROCESSED,
             locked_by=f"7f3a-0c1d2e3f4{n}.1",
             complete_by=NOW + 61_234 + n * 1_357,

@@ -38,6 +38,7 @@ from roundsman.aws.dynamodb.groups import GROUP as GROUP_FIELDS
 from roundsman.aws.dynamodb.groups import DynamoGroups
 from roundsman.aws.dynamodb.holds import HOLD, DynamoHolds
 from roundsman.aws.dynamodb.item_reader import ItemReader
+from roundsman.aws.dynamodb.stored_step import StoredStep
 from roundsman.errors import SchemaTooNew, UnreadableRecord
 from roundsman.model.corrections import Change
 from roundsman.model.events import HistoryRow
@@ -61,6 +62,7 @@ from roundsman.model.task import (
 from roundsman.ports import OrderRow
 from tests.contract.samples import LOCK, NOW, PLAN, born
 from tests.support.formats import ABSENT, Document, at, compare, faults
+from tests.support.steps import changed_step, step_record
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -82,12 +84,11 @@ VALUES: list[Json] = [
 ]
 BAD = [ABSENT, *VALUES]
 
-STEP = StepRecord(
+STEP = step_record(
     process_state=ProcessState.PROCESSING,
     locked_by=LOCK,
     complete_by=NOW,
     failure_count=2,
-    not_before=NOW + 1,
     started_at=NOW + 2,
     finished_at=NOW + 3,
     result={"b": 1, "a": ["\ud83d", 1.0]},
@@ -96,8 +97,6 @@ STEP = StepRecord(
     round=2,
     acts_until=NOW + 4,
     outcome_unknown=True,
-    held_since=NOW + 5,
-    heartbeat_by=NOW + 6,
     heard_at=NOW + 7,
     waiting=True,
     uncounted_timeouts=3,
@@ -122,7 +121,14 @@ TASK = Task(
     shard=7,
     lane="archived#7",
     due_at=NOW + 40,
-    steps={"a": STEP, "pick[3]": StepRecord(started_at=NOW), "b": StepRecord()},
+    steps={
+        "a": STEP,
+        "b": StepRecord(),
+        "beats": changed_step(STEP, waiting=False, heartbeat_by=NOW + 6),
+        "parked": step_record(complete_by=NOW, not_before=NOW + 1, held_since=NOW + 5),
+        "pick[3]": step_record(started_at=NOW),
+        "ended": step_record(process_state=ProcessState.ERROR, complete_by=NOW, started_at=NOW),
+    },
     owed=(Owed("status", "failed", 9, NOW, ""), Owed("alert", "task_archived", 9, NOW, "why")),
     ending=Termination(TaskState.ARCHIVED, "why", "a", undo=True, error=StepError("Odd", "")),
     ended_at=NOW + 50,
@@ -448,7 +454,7 @@ ELSEWHERE = {
     ("table", "kind"),
     [
         (codec.TASK, Task),
-        (codec.STEP, StepRecord),
+        (codec.STEP, StoredStep),
         (codec.ERROR, StepError),
         (codec.ENDING, Termination),
         (codec.OWED, Owed),

@@ -33,9 +33,10 @@ from roundsman.aws.dynamodb.packed import (
 from roundsman.errors import SchemaTooNew, UnreadableRecord
 from roundsman.model.corrections import Change
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import PACKED_SCHEMA, StepError, StepRecord, Task, Termination
+from roundsman.model.task import PACKED_SCHEMA, StepError, Task, Termination
 from tests.contract.samples import NOW, born
 from tests.support.item_size import item_size
+from tests.support.steps import step_record
 from tests.unit.aws.dynamodb.test_codec import TASKS
 from tests.unit.aws.dynamodb.test_formats import ERASED_TASK, TASK
 
@@ -69,7 +70,7 @@ def chain(steps: int, *, seed: int = 1, result: int = 40) -> Task:
             f"{dice.choice(('sku', 'bin', 'lot'))}-{dice.randbytes(5).hex()} "
             for _ in range(result // 15)
         )
-        records[f"step_{place:03d}"] = StepRecord(
+        records[f"step_{place:03d}"] = step_record(
             process_state=ProcessState.PROCESSED,
             locked_by=f"{dice.choice(instances)}-{dice.randbytes(5).hex()}.1.{place + 2}",
             complete_by=at + 30_000,
@@ -126,28 +127,34 @@ def test_what_an_index_a_condition_or_an_update_names_stays_outside() -> None:
 
 def test_steps_are_columns_and_their_instants_are_differences() -> None:
     steps = {
-        "a": StepRecord(
+        "a": step_record(
             process_state=ProcessState.PROCESSED,
             started_at=NOW,
             complete_by=NOW + 30,
             finished_at=NOW + 7,
             error=StepError("Odd", "x"),
         ),
-        "b": StepRecord(process_state=ProcessState.PROCESSING, started_at=NOW + 9),
-        "c": StepRecord(complete_by=NOW + 11),
-        "d": StepRecord(process_state=ProcessState.SKIPPED, started_at=NOW + 8, not_before=NOW),
+        "b": step_record(
+            process_state=ProcessState.PROCESSING,
+            locked_by="lock",
+            started_at=NOW + 9,
+            complete_by=NOW + 39,
+        ),
+        "c": step_record(complete_by=NOW + 11),
+        "d": step_record(started_at=NOW + 8, not_before=NOW, complete_by=NOW + 5),
     }
     task = replace(born(), steps=steps, tenant="x" * WRITE_UNIT)
     assert document_of(task_item(task)) == {
         "Steps": {
             "Names": ["a", "b", "c", "d"],
             "Fields": {
-                "ProcessState": ["Processed", "Processing", "Pending", "Skipped"],
-                "CompleteBy": [30, None, NOW + 11, None],
+                "ProcessState": ["Processed", "Processing", "Pending", "Pending"],
+                "CompleteBy": [30, 30, NOW + 11, -3],
                 "FailureCount": [0, 0, None, 0],
                 "StartedAt": [NOW, 2, None, -1],
                 "FinishedAt": [7, None, None, None],
                 "Error": [{"Type": "Odd", "Message": "x"}, None, None, None],
+                "LockedBy": [None, "lock", None, None],
                 "NotBefore": [None, None, None, -8],
             },
         }
@@ -244,12 +251,14 @@ RECORDED = (
     "e6567b45b752a1253da72466dbf4257855bfb1b647f297b02d49a45180d28e5cd550f9efc3cca208ca0c6f2fb5"
     "a26cf361f80d5f886eed"
 )
-"""The packed attribute of TASK as it was first written; it can be read for ever."""
+"""The packed attribute of a task as it was first written; it can be read for ever."""
 
 
 def test_a_record_that_was_packed_before_is_still_read() -> None:
     recorded: Value = {"B": bytes.fromhex(RECORDED)}
-    assert read_task({**task_item(TASK), "Packed": recorded}) == read_task(plain_task_item(TASK))
+    steps = {name: TASK.steps[name] for name in ("a", "b", "pick[3]")}
+    former = read_task(plain_task_item(replace(TASK, steps=steps)))
+    assert read_task({**task_item(TASK), "Packed": recorded}) == former
 
 
 def broken(value: "Value") -> UnreadableRecord:

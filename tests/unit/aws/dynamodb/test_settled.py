@@ -29,6 +29,7 @@ from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import PACKED_SCHEMA, SettledRow, StepRecord, Task
 from tests.contract.samples import NOW, born
 from tests.support.item_size import item_size
+from tests.support.steps import changed_step, step_record
 from tests.unit.aws.dynamodb.test_packed import chain
 
 KB = 1024
@@ -77,7 +78,7 @@ def lives(steps: int, result: int) -> list[Task]:
     found = []
     for done in range(1, steps):
         kept = {name: whole.steps[name] for name in names[:done]}
-        claim = replace(
+        claim = changed_step(
             whole.steps[names[done]], process_state=ProcessState.PROCESSING, result=None
         )
         kept[names[done]] = replace(claim, finished_at=None)
@@ -154,7 +155,7 @@ def test_a_task_that_has_ended_gets_no_row() -> None:
 def test_steps_that_are_under_way_stay_in_the_record() -> None:
     task = chain(60)
     open_ones = {
-        name: replace(one, process_state=ProcessState.PROCESSING)
+        name: changed_step(one, process_state=ProcessState.PROCESSING)
         for name, one in task.steps.items()
     }
     assert divide(replace(task, steps=open_ones)).added is None
@@ -199,13 +200,13 @@ def changed(task: Task, place: int, how: int) -> Task:
     record = steps.get(name, StepRecord())
     match how:
         case 0:
-            steps[name] = replace(record, process_state=ProcessState.PROCESSING, result=None)
+            steps[name] = changed_step(record, process_state=ProcessState.PROCESSING, result=None)
         case 1:
-            steps[name] = replace(
+            steps[name] = changed_step(
                 record, process_state=ProcessState.PROCESSED, result={"of": task.version}
             )
         case 2:
-            steps[name] = replace(record, process_state=ProcessState.UNDONE)
+            steps[name] = changed_step(record, process_state=ProcessState.UNDONE)
         case 3:
             steps[name] = replace(record, failure_count=record.failure_count + 1)
         case 4:
@@ -260,7 +261,7 @@ def test_erased_contents_are_in_no_row() -> None:
 
 @pytest.mark.usefixtures("small_rows")
 def test_contents_are_erased_beside_a_step_that_has_none() -> None:
-    bare = StepRecord(process_state=ProcessState.SKIPPED)
+    bare = step_record(process_state=ProcessState.SKIPPED)
     table = Table()
     task = changed(born(), 1, 1)
     table.save(replace(task, steps={**task.steps, "step_2": bare}))
@@ -306,7 +307,7 @@ def test_a_divided_record_has_a_format_of_its_own(monkeypatch: pytest.MonkeyPatc
 
 def test_items_in_a_row_of_settled_steps_count_as_left_out() -> None:
     task = chain(60)
-    skipped = replace(task.steps["step_000"], process_state=ProcessState.SKIPPED)
+    skipped = changed_step(task.steps["step_000"], process_state=ProcessState.SKIPPED)
     task = replace(task, fan_outs={"pick": 1}, steps={"pick[0]": skipped, **task.steps})
     item, rows = stored(task)
     assert item["LeftOut"] == {"N": "1"}
@@ -420,7 +421,7 @@ def test_rows_count_by_age_and_not_by_their_place_in_the_list() -> None:
     task = born()
     rows = {}
     for version, result in ((9, "old"), (10, "new")):
-        record = StepRecord(process_state=ProcessState.PROCESSED, result=result)
+        record = step_record(process_state=ProcessState.PROCESSED, result=result)
         row = row_item(task, SettledRow(version, 1, {"a": record}))
         rows[row["TaskId"]["S"]] = row
     for order in (("9", "10"), ("10", "9")):

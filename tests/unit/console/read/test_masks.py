@@ -17,6 +17,7 @@ from roundsman.model.task import Owed, StepError, StepRecord, Task, Termination
 from roundsman.ports import OrderRow
 from roundsman_console.order.masks import MASK, NO_MASK, Mask, MaskedPaths, mask_of, shown
 from roundsman_console.stack.stack import DeployedStack
+from tests.support.steps import step_record
 
 AT = 1_800_000_000_000
 CHARGE = Step(name="charge", agent="payment", complete_within=timedelta(seconds=30))
@@ -112,7 +113,7 @@ def test_values_that_say_nothing_hide_nothing() -> None:
 def test_a_whole_record_is_shown_without_the_values() -> None:
     made = plan("token")
     error = StepError("Declined", "tok_visa is blocked")
-    record = StepRecord(
+    record = step_record(
         process_state=ProcessState.ERROR,
         result={"tok_visa": ["x tok_visa", 5, None, True]},
         error=error,
@@ -161,7 +162,7 @@ def test_numbers_of_a_result_are_hidden_too() -> None:
 
 def test_a_masked_result_is_hidden_as_a_whole_and_its_values_in_messages() -> None:
     made = plan(result_masked=True)
-    record = StepRecord(process_state=ProcessState.PROCESSED, result={"iban": ["DE02", {"n": 77}]})
+    record = step_record(process_state=ProcessState.PROCESSED, result={"iban": ["DE02", {"n": 77}]})
     one = task(made, {"charge": record})
     stack = DeployedStack("shop", {}, {})
     orders = Orders(ORDER)
@@ -174,7 +175,7 @@ def test_a_masked_result_is_hidden_as_a_whole_and_its_values_in_messages() -> No
 
 def test_the_items_of_a_fan_out_have_masked_results_too() -> None:
     made = plan(result_masked=True, for_each="input.lines")
-    record = StepRecord(process_state=ProcessState.PROCESSED, result="DE02")
+    record = step_record(process_state=ProcessState.PROCESSED, result="DE02")
     one = replace(task(made, {"charge[0]": record}), fan_outs={"charge": 1})
     for seen in (made, made.expanded(one.fan_outs)):
         assert shown(one, seen, mask(seen, one)).steps["charge[0]"].result == MASK
@@ -188,7 +189,7 @@ def test_a_step_without_a_result_shows_none() -> None:
 
 def test_without_the_order_no_text_of_it_is_shown() -> None:
     made = plan("token")
-    record = StepRecord(result="a", error=StepError("Declined", "tok_visa is blocked"))
+    record = step_record(result="a", error=StepError("Declined", "tok_visa is blocked"))
     one = task(made, {"charge": record})
     hidden = shown(one, made, mask(made, one, content=None))
     assert hidden.steps["charge"] == replace(record, result=MASK, error=StepError("Declined", MASK))

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
 
 from roundsman.aws.dynamodb.item_reader import ItemReader
 from roundsman.aws.dynamodb.packed import NotPacked, is_larger, item_bytes, packed, unpacked
+from roundsman.aws.dynamodb.stored_step import StoredStep, step_record, stored_step
 from roundsman.errors import SchemaTooNew, UnreadableRecord
 from roundsman.model.corrections import Correction, changes_json
 from roundsman.model.events import HistoryRow
@@ -163,8 +164,8 @@ OWED: "RecordTable[Owed]" = FieldTable(
     Field("At", "at", NUMBER),
     Field("Detail", "detail", TEXT),
 )
-STEP: "RecordTable[StepRecord]" = FieldTable(
-    StepRecord,
+STEP: "RecordTable[StoredStep]" = FieldTable(
+    StoredStep,
     Field("ProcessState", "process_state", enumeration(ProcessState)),
     Field("LockedBy", "locked_by", TEXT, None),
     Field("CompleteBy", "complete_by", NUMBER, None),
@@ -208,14 +209,14 @@ def _step_item(step: StepRecord) -> Item:
 
     `FailureCount`, a field of the pattern, is written from the first claim on, even if it is 0.
     """
-    item = STEP.written(step)
+    item = STEP.written(stored_step(step))
     if step.started_at is not None and not step.failure_count:
         item["FailureCount"] = number(0)
     return item
 
 
 def _steps(reader: ItemReader, name: str) -> Mapping[str, StepRecord]:
-    return {step: STEP.read(inner) for step, inner in reader.maps(name).items()}
+    return {step: step_record(STEP.read(inner)) for step, inner in reader.maps(name).items()}
 
 
 def steps_map(steps: Mapping[str, StepRecord]) -> "Value":
@@ -340,7 +341,7 @@ def schema_of(task: Task, form: int = 1) -> int:
         TASK.since(task),
         *map(OWED.since, task.owed),
         *map(ENDING.since, endings),
-        *map(STEP.since, steps),
+        *(STEP.since(stored_step(one)) for one in steps),
         *(ERROR.since(error) for error in errors if error is not None),
     )
 
