@@ -32,7 +32,7 @@ def test_the_page_of_an_undone_order_begins_at_the_step_that_failed(declined: Br
     assert "Failed attempts 1 of 5, no other follows" in card
     assert "Agent payment" in card
     assert "charge_card Undone failed payment 1, for good CardDeclined: POST answered 402" in rest
-    rows = re.findall('<tr id="step-([^"]+)"', declined.html("/orders/ord-1"))
+    rows = re.findall('<tr data-key="[^"]+" id="step-([^"]+)"', declined.html("/orders/ord-1"))
     assert rows == ["charge_card", "reserve_stock", "create_shipment", "send_confirmation"]
 
 
