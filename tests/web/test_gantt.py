@@ -88,6 +88,29 @@ def test_each_attempt_wait_undo_and_resubmission_is_a_bar() -> None:
     assert [mark.kind for mark in line.marks] == ["failed", "failed"]
 
 
+def test_a_hold_is_folded_though_it_is_not_known_when_the_next_attempt_began() -> None:
+    world = World(PLAN)
+    world.start()
+    world.now += 500
+    world.hold("worker", 60)
+    world.succeeds("a")
+    world.now += 60_000
+    world.release("worker")
+    world.inspect()
+    world.start()
+    world.now += 500
+    world.fails("b", retry_after=5_000)
+    world.now += 5_000
+    world.inspect()
+    world.start()
+    world.now += 400
+    found = bars(world.task, world.plan, history_of(world), world.now)
+    assert [(bar.kind, bar.exact) for bar in found.lines[2].bars] == [
+        *(("held", False), ("attempt", False), ("wait", True), ("attempt", True)),
+    ]
+    assert [one.words for one in found.axis.folds] == ["60 s", "5 s"]
+
+
 def test_a_hundred_steps_in_a_row_are_a_few_lines() -> None:
     found = drawn(chain_of(100, 77))
     assert [line.step for line in found.lines] == [

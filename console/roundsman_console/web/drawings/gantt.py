@@ -148,12 +148,7 @@ def bars(
         task.created_at,
         end,
         [*(at for one in every for at in (one.since, one.until)), *(row.at for row in history)],
-        [
-            (one.since, one.until)
-            for found in times.values()
-            for one in found
-            if one.kind in ("attempt", "undo")
-        ],
+        [span for found in times.values() for span in _busy(found)],
     )
     marks = _marks(history, axis)
     order = StepBars(
@@ -176,6 +171,14 @@ def bars(
     lined_up = {step_of(name) for name in begun}
     idle = tuple(name for name in names if step_of(name) not in lined_up)
     return Bars((order, *lines), task.created_at, end, axis, in_words, idle, inexact)
+
+
+def _busy(times: Sequence[StepTime]) -> Iterator[tuple[int, int]]:
+    """When an attempt of a step went on. One that began at some time of a hold does not count."""
+    held = {one.until for one in times if one.kind == "held" and not one.until_known}
+    for one in times:
+        if one.kind in ("attempt", "undo") and (one.since_known or one.until not in held):
+            yield one.since, one.until
 
 
 def what_words(time: StepTime) -> str:
