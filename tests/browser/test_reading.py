@@ -55,7 +55,7 @@ STATES = """() => {
   const found = [...document.querySelectorAll(".state")].map((one) => [
     one.textContent.trim(), getComputedStyle(one).color, one.querySelector("svg").innerHTML]);
   for (const node of document.querySelectorAll(".graph .node[class*=state-]")) {
-    const name = node.querySelector(".note").textContent.split(" ")[0];
+    const name = node.querySelector(".note").dataset.state;
     found.push([name, getComputedStyle(node).color, node.querySelector(".shape").innerHTML]);
   }
   for (const line of document.querySelectorAll(".gantt .line")) {

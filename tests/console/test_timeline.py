@@ -41,7 +41,7 @@ def test_an_order_is_shown_from_its_record_and_history_with_what_is_not_known(
     assert operator.asks("resubmit", "ord-2", "--again").exit_code == 0
     lines = operator.types("timeline", "ord-2").stdout.splitlines()
     assert lines[0] == "ord-2  order_fulfilment  Undone"
-    assert lines[1].split() == ["At", "After", "What", "By", "Sender", "Why"]
+    assert lines[1].split() == ["At", "Later", "What", "By", "Sender", "Why"]
     text = " ".join(" ".join(lines).split())
     assert "submitted" in text
     assert "failed charge_card: failed for good: CardDeclined" in text

@@ -3,7 +3,17 @@
 from dataclasses import replace
 
 from roundsman.model.states import ProcessState
-from roundsman_console.web.drawings.graph import HEIGHT, WIDTH, draw, positions
+from roundsman_console.web.drawings.graph import (
+    FIRST_LINE,
+    HEIGHT,
+    IN_A_ROW,
+    SECOND_LINE,
+    WIDTH,
+    draw,
+    layout,
+    name_lines,
+)
+from tests.support.large_orders import chain_of, fan_of, side_by_side
 from tests.support.machine_world import World, plan, step
 from tests.support.steps import step_record
 
@@ -11,18 +21,20 @@ DIAMOND = {"a": (), "b": ("a",), "c": ("a",), "d": ("b", "c")}
 
 
 def test_a_step_is_right_of_all_its_predecessors() -> None:
-    places = positions(DIAMOND)
+    places = layout(DIAMOND)
     for name, befores in DIAMOND.items():
-        assert all(places[other][0] + WIDTH < places[name][0] for other in befores)
+        assert all(places[other].x + WIDTH < places[name].x for other in befores)
 
 
 def test_no_two_steps_overlap() -> None:
-    apart = {**DIAMOND, "alone": (), "x": (), "y": ("x",)}
-    places = list(positions(apart).values())
+    chain = {f"c{place}": (f"c{place - 1}",) if place else () for place in range(12)}
+    alone = {f"alone{place}": () for place in range(7)}
+    apart = {**DIAMOND, **alone, "x": (), "y": ("x",), **chain}
+    places = list(layout(apart).values())
     assert len(places) == len(apart)
-    for number, (x, y) in enumerate(places):
-        for other_x, other_y in places[:number]:
-            assert abs(x - other_x) >= WIDTH or abs(y - other_y) >= HEIGHT
+    for number, one in enumerate(places):
+        for other in places[:number]:
+            assert abs(one.x - other.x) >= WIDTH or abs(one.y - other.y) >= HEIGHT
 
 
 def test_a_drawing_holds_all_its_steps() -> None:
@@ -49,4 +61,89 @@ def test_a_fan_out_is_one_node_with_its_items_by_state() -> None:
     items = {"a[0]": done, "a[1]": failed, "a[2]": done}
     task = replace(world.task, steps=items, fan_outs={"a": 3})
     (node,) = draw(made.expanded({"a": 3}), task).nodes
-    assert (node.state, node.note) == ("Error", "1 Error, 2 Processed")
+    assert (node.state, node.note) == ("Error", "1 failed, 2 done")
+
+
+def test_a_long_chain_goes_on_below_and_is_straight_in_each_row() -> None:
+    after = {f"c{place:02}": (f"c{place - 1:02}",) if place else () for place in range(23)}
+    places = layout(after)
+    rows = [places[f"c{place:02}"].row for place in range(23)]
+    assert rows == [place // IN_A_ROW for place in range(23)]
+    for row in range(5):
+        inside = [one for one in places.values() if one.row == row]
+        assert len({one.y for one in inside}) == 1
+        assert [one.x for one in inside] == sorted(one.x for one in inside)
+    assert {one.x for one in places.values() if one.row == 0} == {
+        one.x for one in places.values() if one.row == 1
+    }
+
+
+def test_a_row_is_not_divided_where_more_than_one_line_leads_on() -> None:
+    left = {f"l{place}": (f"l{place - 1}",) if place else ("a",) for place in range(9)}
+    right = {f"r{place}": (f"r{place - 1}",) if place else ("a",) for place in range(9)}
+    places = layout({"a": (), **left, **right, "z": ("l8", "r8"), "end": ("z",)})
+    # The first line that leads on alone is that from `z` to `end`.
+    assert {name for name, one in places.items() if one.row == 1} == {"end"}
+
+
+def test_steps_side_by_side_stand_in_the_order_of_the_workflow() -> None:
+    names = [f"w_{place:02}" for place in range(30)]
+    places = layout({"a": (), **dict.fromkeys(names, ("a",)), "z": tuple(names)})
+    assert sorted(names, key=lambda name: places[name].y) == names
+
+
+def test_a_hundred_steps_in_a_row_are_three_nodes_with_their_numbers() -> None:
+    order = chain_of(100, 77)
+    drawn = draw(order.plan, order.task, ["step_77_of_the_long_chain"])
+    assert [(node.name, node.state) for node in drawn.nodes] == [
+        ("77 done", "Processed"),
+        ("step_77_of_the_long_chain", "Error"),
+        ("22 pending", "Pending"),
+    ]
+    assert drawn.trouble == "step_77_of_the_long_chain"
+    assert drawn.summary == "100 steps: 1 failed, 77 done, 22 pending"
+    assert len({node.y for node in drawn.nodes}) == 1, "a straight line"
+    whole = draw(order.plan, order.task, whole=True)
+    assert (len(whole.nodes), whole.folded, drawn.folded) == (100, False, True)
+
+
+def test_of_a_hundred_steps_side_by_side_the_failed_ones_are_seen() -> None:
+    order = side_by_side(98, done=60, failed=3)
+    drawn = draw(order.plan, order.task, ["line_60", "line_61", "line_62"])
+    assert [node.name for node in drawn.nodes] == [
+        *("begin", "60 done", "line_60", "line_61", "line_62", "35 under way", "finish")
+    ]
+    assert drawn.trouble == "line_60"
+
+
+def test_an_undone_step_at_which_the_order_failed_is_marked_and_not_folded() -> None:
+    order = chain_of(40, 17, undo=True)
+    drawn = draw(order.plan, order.task, ["step_17_of_the_long_chain"])
+    assert [(node.name, node.failed_before) for node in drawn.nodes] == [
+        ("17 undone", False),
+        ("step_17_of_the_long_chain", True),
+        ("22 pending", False),
+    ]
+    assert drawn.nodes[1].words == "step_17_of_the_long_chain failed, Undone · worker"
+
+
+def test_the_items_of_a_fan_out_are_counted_and_no_count_is_cut() -> None:
+    order = fan_of(100, done=71, failed=7)
+    (node,) = draw(order.plan, order.task, ["pick[71]"]).nodes
+    assert node.notes == ("7 failed, 22 under way,", "71 done")
+    assert (node.name, node.failed) == ("pick", True)
+
+
+def test_the_name_of_a_step_is_whole_in_its_two_lines() -> None:
+    assert name_lines("reserve_stock") == ("reserve_stock",)
+    assert name_lines("step_00_of_the_long_chain") == ("step_00_of_the_long_", "chain")
+    for name in (
+        "a" * 40,
+        f"ab_{'c' * 37}",
+        f"{'a' * 19}_{'b' * 20}",
+        "the_name_of_a_step_that_is_very_long_now",
+    ):
+        lines = name_lines(name)
+        assert "".join(lines) == name
+        assert len(lines[0]) <= FIRST_LINE
+        assert len(lines[1]) <= SECOND_LINE

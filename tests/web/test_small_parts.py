@@ -4,19 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from roundsman.model.events import HistoryRow
 from roundsman.model.holds import OPERATOR, Hold
-from roundsman.model.instants import MINUTE, SECOND, second
+from roundsman.model.instants import MINUTE, second
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError, StepRecord, Task, Termination
 from roundsman_console.alert.standing import StandingAlert
 from roundsman_console.inspector import Inspector
-from roundsman_console.order.page import StepRow, fold
 from roundsman_console.orders.reasons import reason_of
 from roundsman_console.stack.overview_page import worst_first
 from roundsman_console.stack.stack import DeployedStack
 from roundsman_console.web import remembered
-from roundsman_console.web.drawings.gantt import bars
 from roundsman_console.web.remembered import Remembered
 from tests.support.machine_world import T0, World, plan, step
 from tests.support.steps import step_record
@@ -60,37 +57,6 @@ def test_an_order_whose_undo_failed_says_so_and_not_why_it_was_undone() -> None:
     assert reason_of(replace(task, steps={})) == "b: declined"
 
 
-def test_many_items_of_a_fan_out_are_folded_and_those_that_failed_are_shown() -> None:
-    def row(name: str, state: ProcessState) -> StepRow:
-        record = step_record(process_state=state, started_at=T0)
-        return StepRow(name, record, "", "", "0", "", "", may_stand=False)
-
-    done, failed, busy = ProcessState.PROCESSED, ProcessState.ERROR, ProcessState.PROCESSING
-    items = [row(f"a[{place}]", busy if place < 10 else done) for place in range(30)]
-    items[29] = row("a[29]", failed)
-    shown, folded = fold([*items, row("b", done)])
-    names = [one.name for one in shown]
-    assert names == [*(f"a[{place}]" for place in range(7)), "a[29]", "b"]
-    assert [(one.step, len(one.rows)) for one in folded] == [("a", 30)]
-    assert folded[0].states == ((failed, 1), (busy, 10), (done, 19))
-    assert fold(items[:8]) == (items[:8], []), "a few are rows as any other"
-
-
-def test_the_items_of_a_fan_out_share_one_line_of_times() -> None:
-    made = plan(step("a", for_each="input.lines"))
-    record = step_record(process_state=ProcessState.PROCESSED, started_at=T0, finished_at=T0 + 10)
-    steps = {"a[0]": record, "a[1]": replace(record, started_at=T0 + 20, finished_at=T0 + 30)}
-    task = replace(World(made, order={"lines": [1, 2]}).task, steps=steps, fan_outs={"a": 2})
-    task = replace(task, created_at=T0)
-    row = HistoryRow(1, T0 + 5, "failed", "a[1]", 1, "no")
-    drawn = bars(task, made.expanded({"a": 2}), [row], T0 + 100)
-    (line,) = drawn.steps
-    assert (line.step, line.state) == ("a", "Processed")
-    (bar,) = line.bars
-    assert (bar.x, bar.width, bar.words) == (0, 300, "attempt, 2 of 2 items, 30 ms")
-    assert [(mark.x, mark.failure) for mark in line.marks] == [(50, True)]
-
-
 def test_an_order_that_is_under_way_says_where() -> None:
     busy = step_record(process_state=ProcessState.PROCESSING, agent="payment", started_at=T0)
     assert reason_of(waiting(a=busy)) == "a: at payment"
@@ -113,13 +79,6 @@ def test_the_worst_alert_comes_first_and_of_one_severity_the_newest() -> None:
         [alert("info", 9), alert("error", 1), alert("critical", 2), alert("error", 3)]
     )
     assert [one.about for one in found] == ["critical-2", "error-3", "error-1", "info-9"]
-
-
-def test_the_axis_of_times_is_from_the_submission_to_the_end() -> None:
-    task = replace(World(PLAN).task, ended_at=T0 + 40 * SECOND)
-    drawn = bars(replace(task, created_at=T0), PLAN, [], T0 + MINUTE)
-    assert [words for _, words in drawn.ticks] == ["0 ms", "10 s", "20 s", "30 s", "40 s"]
-    assert [x for x, _ in drawn.ticks] == [0, 250, 500, 750, 1000]
 
 
 def test_a_value_is_kept_for_its_time_and_an_error_is_not(monkeypatch: pytest.MonkeyPatch) -> None:

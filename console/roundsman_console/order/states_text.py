@@ -5,10 +5,11 @@ from collections.abc import Iterable
 from rich.table import Table
 from rich.text import Text
 
-from roundsman.model.instants import format_duration, second
+from roundsman.model.instants import second
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Task
 from roundsman_console.cells import plain
+from roundsman_console.order.history import later_words
 from roundsman_console.order.timeline import Happening
 from roundsman_console.order.view import erased_words, left_out_words
 
@@ -42,22 +43,22 @@ def task_line(task: Task) -> Text:
     return line.append_text(plain(f"  {words}")) if (words := erased_words(task)) else line
 
 
-def happenings_table(happened: Iterable[Happening], since: int | None = None) -> Table:
+def happenings_table(happened: Iterable[Happening], *, later: bool = False) -> Table:
     """Return a table with a row for each entry, in their order.
 
-    `since` is the instant in epoch ms from which the column `After` counts; None leaves it out. The
-    columns of who sent a command are left out if there is none.
+    With `later`, a column has the time since the entry before. The columns of who sent a command
+    are left out if there is none.
     """
     rows = list(happened)
     people, senders = any(one.by for one in rows), any(one.sender for one in rows)
     table = Table(box=None, pad_edge=False)
-    for heading in ("At", *(("After",) if since is not None else ()), "What"):
+    for heading in ("At", *(("Later",) if later else ()), "What"):
         table.add_column(heading, no_wrap=True)
     who = [*(["By"] if people else []), *(["Sender"] if senders else [])]
     for heading in (*who, "Why"):
         table.add_column(heading, overflow="fold")
-    for one in rows:
-        after = [] if since is None else [format_duration(max(0, one.at - since))]
+    for place, one in enumerate(rows):
+        after = [later_words(one.at - rows[place - 1].at if place else None)] if later else []
         by = [*([one.by or ""] if people else []), *([one.sender or ""] if senders else [])]
         what = plain(one.what, KIND_STYLES.get(one.what, "bold" if one.by else ""))
         table.add_row(

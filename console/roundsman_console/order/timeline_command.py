@@ -45,6 +45,6 @@ def timeline_command(
 def _print(task: Task, happened: Sequence[Happening], gaps: Sequence[str]) -> None:
     console = results()
     console.print(task_line(task))
-    console.print(happenings_table(happened, since=task.created_at))
+    console.print(happenings_table(happened, later=True))
     for gap in gaps:
         console.print(plain(gap, "dim"))

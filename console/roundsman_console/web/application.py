@@ -31,6 +31,7 @@ from roundsman_console.errors import InvalidArgument, NotFound, sentence_of
 from roundsman_console.group import page as groups
 from roundsman_console.inspector import Inspector
 from roundsman_console.order import page as order
+from roundsman_console.order.record import record_file
 from roundsman_console.orders import export_page as export
 from roundsman_console.orders import page as orders
 from roundsman_console.stack import overview_page as overview
@@ -150,6 +151,7 @@ def application(inspector: Inspector, session: Session) -> Starlette:
             Route("/session", _open_session(console)),
             *(Route(page.path, _shown(console, page)) for page in PAGES),
             Route("/export/orders", _download(console)),
+            Route("/orders/{order}/record", _record(console)),
             Route("/live", _live(console)),
             Route("/commands/{command}", _command_form(console), methods=["GET"]),
             Route("/commands/{command}", _command_sent(console), methods=["POST"]),
@@ -244,6 +246,19 @@ def _download(console: Console) -> Endpoint:
         name = export.file_name(console.inspector)
         headers = {"Content-Disposition": f'attachment; filename="{name}"'}
         return StreamingResponse(text, media_type="application/jsonl", headers=headers)
+
+    return endpoint
+
+
+def _record(console: Console) -> Endpoint:
+    async def endpoint(request: Request) -> Response:
+        order_id = request.path_params["order"]
+        try:
+            name, text = await run_in_threadpool(lambda: record_file(console.inspector, order_id))
+        except AWS_ERRORS as error:
+            return console.error(status_of(error), sentence_of(error), path=_path_of(request))
+        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+        return Response(text, media_type="application/json", headers=headers)
 
     return endpoint
 
