@@ -10,9 +10,10 @@ from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError, StepRecord, Task, Termination
 from roundsman_console.cli_errors import USAGE, ConsoleError, exit_code
 from roundsman_console.inspector import InvalidArgument
-from roundsman_console.orders import selection
+from roundsman_console.orders import listing
 from roundsman_console.orders.filters import read_selection
-from roundsman_console.orders.selection import Page, Selection, find, matches
+from roundsman_console.orders.listing import Page, find
+from roundsman_console.orders.selection import Selection, matches
 from tests.console.shelves import DECLINED, Shelves, archived, open_task
 from tests.console.step_samples import AT
 
@@ -21,7 +22,7 @@ ALL = Selection()
 
 @pytest.fixture(autouse=True)
 def at_eight(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(selection, "now", lambda: AT)
+    monkeypatch.setattr(listing, "now", lambda: AT)
 
 
 def ids(page: Page) -> list[str]:
@@ -105,9 +106,9 @@ def test_a_cursor_of_another_filter_or_stack_is_refused() -> None:
     shelves.put(archived("a"), archived("b"))
     cursor = find(shelves.stack(), ALL, limit=1).cursor
     assert cursor is not None
-    assert "another filter or stack" in refused(cursor, Selection(workflow="w"), shelves)
+    assert "another filter, order or stack" in refused(cursor, Selection(workflow="w"), shelves)
     elsewhere = replace(shelves.stack(), name="other")
-    with pytest.raises(InvalidArgument, match="another filter or stack"):
+    with pytest.raises(InvalidArgument, match="another filter, order or stack"):
         find(elsewhere, ALL, after=cursor)
 
 
@@ -132,7 +133,7 @@ def test_ages_are_judged_by_the_instant_of_the_first_page(monkeypatch: pytest.Mo
     shelves.put(open_task("a", AT - 50_000), open_task("b", AT - 40_000))
     young = Selection(newer=60_000)
     first = find(shelves.stack(), young, limit=1)
-    monkeypatch.setattr(selection, "now", lambda: AT + 3_600_000)
+    monkeypatch.setattr(listing, "now", lambda: AT + 3_600_000)
     assert ids(find(shelves.stack(), young, after=first.cursor)) == ["b"]
     assert ids(find(shelves.stack(), young)) == []
 
@@ -264,6 +265,7 @@ def test_a_filter_is_printed_in_words_and_for_scripts() -> None:
         "workflow": None,
         "step": "charge",
         "error": None,
+        "agent": None,
         "olderThan": 7200,
         "newerThan": None,
         "group": None,

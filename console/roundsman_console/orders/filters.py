@@ -24,6 +24,7 @@ def read_selection(
     workflow: str | None = None,
     step: str | None = None,
     error: str | None = None,
+    agent: str | None = None,
     older: str | None = None,
     newer: str | None = None,
     group: str | None = None,
@@ -39,6 +40,7 @@ def read_selection(
         workflow=_word("--workflow", workflow),
         step=_word("--step", step),
         error=_word("--error", error),
+        agent=_word("--agent", agent),
         older=_age(older),
         newer=_age(newer),
         group=_group(group),
@@ -61,7 +63,7 @@ def _check(selection: Selection) -> None:
         raise ConsoleError(
             f"No {state} task is in a failure group; its tasks are Archived or Undone.", USAGE
         )
-    if state is TaskState.SCHEDULED and (selection.step or selection.error):
+    if state is TaskState.SCHEDULED and (selection.step or selection.error or selection.agent):
         raise ConsoleError("A Scheduled task is at no step, and has no error yet.", USAGE)
 
 

@@ -109,7 +109,11 @@ class DeployedStack:
     @cached_property
     def records(self) -> Records:
         """The tasks as lists read them: many at a time."""
-        return Records(self.dynamodb, tasks_table=self.output("TasksTableName"))
+        return Records(
+            self.dynamodb,
+            tasks_table=self.output("TasksTableName"),
+            orders_table=self.output("OrdersTableName"),
+        )
 
     @cached_property
     def plans(self) -> DynamoPlans:
