@@ -52,11 +52,14 @@ class Shelves:
         newest_first: bool = False,
         first: int = 20,
         only: IndexFilter = EVERY_ENTRY,
-    ) -> Iterator[Entry]:
-        """The entries, of which `only` leaves out none: it need not."""
-        for one in self.entries(lane, since=since, newest_first=newest_first):
-            if one.due_at <= until:
-                yield Entry(one.task_id, one.due_at, created_at=self.tasks[one.task_id].created_at)
+    ) -> Iterator[list[Entry]]:
+        """The entries in one page, of which `only` leaves out none: it need not."""
+        found = self.entries(lane, since=since, newest_first=newest_first)
+        yield [
+            Entry(one.task_id, one.due_at, created_at=self.tasks[one.task_id].created_at)
+            for one in found
+            if one.due_at <= until
+        ]
 
     def look_at_group(
         self,
@@ -66,10 +69,9 @@ class Shelves:
         since: int = 0,
         until: int = 2**53,
         newest_first: bool = False,
-    ) -> Iterator[Entry]:
-        for one in self.members(group, shard, since=since, newest_first=newest_first):
-            if one.failed_at <= until:
-                yield Entry(one.task_id, one.failed_at)
+    ) -> Iterator[list[Entry]]:
+        found = self.members(group, shard, since=since, newest_first=newest_first)
+        yield [Entry(one.task_id, one.failed_at) for one in found if one.failed_at <= until]
 
     def members(
         self, group: str, shard: int, *, since: int = 0, newest_first: bool = False

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
 
 
+MOST_BESIDES = 100
+"""The number of workflows that a filter can leave out: an expression has at most 4 KB."""
+
+
 @dataclass(frozen=True, slots=True)
 class IndexFilter:
     """Which entries of the index may match. A field that is None matches every entry."""
@@ -28,7 +32,7 @@ class IndexFilter:
     submitted_after: int | None = None
     """The earliest submission in epoch ms, exclusive."""
     besides: tuple[str, ...] = ()
-    """Workflows whose tasks do not match; at most 100."""
+    """Workflows whose tasks do not match; at most MOST_BESIDES."""
 
     def conditions(self) -> "dict[str, dict[str, AttributeValueTypeDef]]":
         """Return the conditions of a query, all of which an entry must meet, with their values."""
@@ -50,9 +54,8 @@ class IndexFilter:
         if self.submitted_after is not None:
             condition = "(CreatedAt > :after OR attribute_not_exists(CreatedAt))"
             found[condition] = {":after": number(self.submitted_after)}
-        if self.besides:
-            values = {f":besides{place}": text(one) for place, one in enumerate(self.besides)}
-            found[f"NOT Workflow IN ({', '.join(values)})"] = values
+        for place, workflow in enumerate(self.besides):
+            found[f"Workflow <> :besides{place}"] = {f":besides{place}": text(workflow)}
         return found
 
 

@@ -10,11 +10,12 @@ A page asks each shard of each lane that it reaches at least once. The shards ar
 side.
 """
 
-import heapq
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import chain, groupby, islice
+from itertools import groupby
 from math import inf
 
 from roundsman.aws.clock import now
@@ -44,6 +45,9 @@ from 16 shards, and half as much again, because shards are not equally full."""
 MOST_COUNTED = 1_000_000
 """The number of tasks up to which a list is counted when somebody asks; it costs some 20,000 read
 units."""
+
+FIRST_PAGE_SORTED = 400
+"""The number of entries in the first page of each shard if all of them are to be sorted."""
 
 SHARDS_AT_ONCE = 8
 """The number of shards that are asked at the same time; a client has ten connections."""
@@ -76,7 +80,10 @@ class Page:
     cursor: str | None
     """The cursor of the next page; None if this is the last page."""
     looked_at: int
-    """The number of tasks that were examined for this page, whether they match or not."""
+    """The number of tasks that were examined for this page, whether they match or not.
+
+    If the page ended early, a few more were, which the next page examines again.
+    """
     unreadable: Mapping[str, str] = field(default_factory=dict)
     """Why a record cannot be read by this code, by task id."""
     before: str | None = None
@@ -123,9 +130,17 @@ def find(
     end = inf if within is None else clock() + within
     reading = _Reading(stack, selection, as_of, limit, inf if budget is None else budget)
     start = None if begun is None else begun.place
-    reading.read(_places(stack, selection, way, as_of, start), lambda: clock() >= end)
+
+    def is_over() -> bool:
+        return reading.begun and clock() >= end
+
+    reading.read(_places(stack, selection, way, as_of, start, is_over), is_over)
     page = _page_before if way.backwards else _page_after
     return page(reading, begun, mark)
+
+
+class TimeIsOver(Exception):
+    """The time for a page is over, and its next entries would have to be asked for."""
 
 
 @dataclass(slots=True)
@@ -146,33 +161,41 @@ class _Reading:
     """The last one: everything up to it was looked at."""
     whole: bool = False
     """Whether nothing is left."""
+    begun: bool = False
+    """Whether a place was looked at: a page never ends before."""
+    is_over: bool = False
+    """Whether the reading ended because its time was over."""
 
     def read(self, places: Iterator[tuple[Place, Entry]], is_over: Callable[[], bool]) -> None:
         """Look at the places until the page is full or nothing is left, or until time is over."""
         while len(self.tasks) < self.limit:
-            part = self._part(places, is_over)
-            if not self._take(part):
+            part = self._part(places)
+            if not self._take(part) or self.whole or self.is_over:
                 return
-            if self.whole or self.looked_at >= self.budget or is_over():
+            if self.looked_at >= self.budget or is_over():
                 break
         # One place more shows whether there is a next page.
-        self.whole = self.whole or not any(place.task_id or is_over() for place, _ in places)
+        with suppress(TimeIsOver):
+            self.whole = not any(place.task_id for place, _ in places)
 
-    def _part(
-        self, places: Iterator[tuple[Place, Entry]], is_over: Callable[[], bool]
-    ) -> list[tuple[Place, Entry]]:
+    def _part(self, places: Iterator[tuple[Place, Entry]]) -> list[tuple[Place, Entry]]:
         """The next places whose records are read together."""
         # If the index decides, one task more than the limit shows whether there is a next page.
         decided = _decided_by_index(self.selection)
         many = min(self.limit - len(self.tasks) + 1 if decided else AT_ONCE, AT_ONCE)
         part: list[tuple[Place, Entry]] = []
         left = self.budget - self.looked_at
-        for place, entry in places:
-            part.append((place, entry))
-            left -= entry.looked_at
-            many -= bool(place.task_id)
-            if many == 0 or left <= 0 or is_over():
-                return part
+        try:
+            for place, entry in places:
+                part.append((place, entry))
+                self.begun = True
+                left -= entry.looked_at
+                many -= bool(place.task_id)
+                if many == 0 or left <= 0:
+                    return part
+        except TimeIsOver:
+            self.is_over = True
+            return part
         self.whole = True
         return part
 
@@ -259,11 +282,19 @@ class _Way:
 
 
 def _places(
-    stack: DeployedStack, selection: Selection, way: _Way, as_of: int, start: Place | None
+    stack: DeployedStack,
+    selection: Selection,
+    way: _Way,
+    as_of: int,
+    start: Place | None,
+    is_over: Callable[[], bool],
+    *,
+    first: int | None = None,
 ) -> Iterator[tuple[Place, Entry]]:
     """The places of the tasks that may match, in the order of reading, beyond `start`.
 
-    A place without a task says that everything up to it was looked at.
+    A place without a task says that everything up to it was looked at. Raises TimeIsOver instead of
+    asking for further entries when `is_over`.
     """
     for rank, lane in _parts_of(selection, way):
         same = start is not None and rank == start.rank
@@ -274,8 +305,8 @@ def _places(
         if start is not None and same:
             since = since if descending else max(since, start.at)
             until = min(until, start.at) if descending else until
-        shards = _shards(stack, selection, lane, as_of, (since, until), descending)
-        entries = _merged(shards, descending)
+        shards = _shards(stack, selection, lane, as_of, (since, until), descending, first)
+        entries = _merged(shards, descending, is_over)
         yield from _beyond(start if same else None, rank, entries, descending)
 
 
@@ -304,8 +335,11 @@ def _shards(
     as_of: int,
     bounds: tuple[int, int],
     descending: bool,
-) -> list[Iterator[Entry]]:
+    first: int | None,
+) -> list[Iterator[list[Entry]]]:
     since, until = bounds
+    if first is None:
+        first = FIRST_PAGE if selection.everything else FIRST_PAGE_FILTERED
     if lane is None:
         group = selection.group or ""
         return [
@@ -320,7 +354,7 @@ def _shards(
             since=since,
             until=until,
             newest_first=descending,
-            first=FIRST_PAGE if selection.everything else FIRST_PAGE_FILTERED,
+            first=first,
             only=index_filter_of(selection, lane, as_of),
         )
         for shard in stack.every_shard
@@ -352,12 +386,33 @@ def _decided_by_index(selection: Selection) -> bool:
     )
 
 
-def _merged(shards: Sequence[Iterator[Entry]], descending: bool) -> Iterator[Entry]:
-    """The entries of all shards in order. The first page of each is read at once."""
+def _merged(
+    shards: Sequence[Iterator[list[Entry]]], descending: bool, is_over: Callable[[], bool]
+) -> Iterator[Entry]:
+    """The entries of all shards in order. Raises TimeIsOver.
+
+    When one shard needs its next page, all of which no task is left read theirs side by side.
+    """
+    left = {place: deque[Entry]() for place in range(len(shards))}
     with ThreadPoolExecutor(SHARDS_AT_ONCE) as pool:
-        firsts = list(pool.map(lambda shard: list(islice(shard, 1)), shards))
-    every = (chain(first, rest) for first, rest in zip(firsts, shards, strict=True))
-    return heapq.merge(*every, key=lambda entry: entry.at, reverse=descending)
+        while left:
+            if not all(left.values()):
+                if is_over():
+                    raise TimeIsOver
+                without = [place for place, page in left.items() if not _has_a_task(page)]
+                pages = pool.map(lambda place: next(shards[place], None), without)
+                for place, page in zip(without, pages, strict=True):
+                    if page is not None:
+                        left[place].extend(page)
+                    elif not left[place]:
+                        del left[place]
+                continue
+            pick = max if descending else min
+            yield left[pick(left, key=lambda place: left[place][0].at)].popleft()
+
+
+def _has_a_task(page: Iterable[Entry]) -> bool:
+    return any(entry.task_id for entry in page)
 
 
 def _beyond(
@@ -406,7 +461,12 @@ def find_by_submission(
     """
     as_of = now()
     end = inf if within is None else clock() + within
-    places = _places(stack, selection, _Way(newest_first, backwards=False), as_of, None)
+    way = _Way(newest_first, backwards=False)
+
+    def is_over() -> bool:
+        return looked_at > 0 and clock() >= end
+
+    places = _places(stack, selection, way, as_of, None, is_over, first=FIRST_PAGE_SORTED)
     submitted: dict[str, int] = {}
     unread: list[str] = []
     looked_at, whole = 0, True
@@ -419,17 +479,19 @@ def find_by_submission(
         unread.clear()
 
     decided = _decided_by_index(selection)
-    for place, entry in places:
-        looked_at += entry.looked_at
-        if place.task_id and decided and entry.created_at is not None:
-            submitted[place.task_id] = entry.created_at
-        elif place.task_id:
-            unread.append(place.task_id)
-        if len(unread) == AT_ONCE:
-            read()
-        if clock() >= end:
-            whole = False
-            break
+    try:
+        for place, entry in places:
+            looked_at += entry.looked_at
+            if place.task_id and decided and entry.created_at is not None:
+                submitted[place.task_id] = entry.created_at
+            elif place.task_id:
+                unread.append(place.task_id)
+            if len(unread) == AT_ONCE:
+                read()
+                if clock() >= end:
+                    raise TimeIsOver  # as when its entries take the time
+    except TimeIsOver:
+        whole = False
     if unread:
         read()
     order = sorted(submitted, key=lambda one: (submitted[one], one), reverse=newest_first)

@@ -37,7 +37,7 @@ FIRST_PAGE = 20  # entries of one shard; a list of 50 tasks needs a few from eac
 FILTERED_PAGE = 4_000
 """Entries of one shard that DynamoDB looks at for a filter of the index before it answers, at most:
 some half of the 1 MB at which it answers anyway."""
-GROWS_BY = 4
+GROWS_BY = 10
 """How many times as many entries the next page of a filter has: the filter may match nearly all
 entries, or none."""
 END_OF_TIME = 2**53  # epoch ms; a DynamoDB number holds it exactly, and so does JSON
@@ -105,8 +105,8 @@ class Records:
         `first` is the size of the first page: the number of entries that the caller expects to
         need from this shard. Each page may raise TryAgain or CallRefused.
         """
-        found = self.look(lane, since=since, newest_first=newest_first, first=first)
-        return (DueEntry(one.task_id, one.at) for one in found if one.task_id)
+        for page in self.look(lane, since=since, newest_first=newest_first, first=first):
+            yield from (DueEntry(one.task_id, one.at) for one in page if one.task_id)
 
     def look(
         self,
@@ -117,17 +117,19 @@ class Records:
         newest_first: bool = False,
         first: int = FIRST_PAGE,
         only: IndexFilter = EVERY_ENTRY,
-    ) -> Iterator[Entry]:
-        """The entries of one lane shard from `since` to `until` (epoch ms), and each page's end.
+    ) -> Iterator[list[Entry]]:
+        """The entries of one lane shard from `since` to `until` (epoch ms), page by page.
 
-        `only` leaves out entries that cannot match; an entry that stays may not match either. Each
-        page may raise TryAgain or CallRefused.
+        The last one of each page is its end. `first` is the number of entries that the caller
+        expects to need from this shard. `only` leaves out entries that cannot match; an entry
+        that stays may not match either. Each page may raise TryAgain or CallRefused.
         """
         query = self._query(lane, since, until)
         query["ScanIndexForward"] = not newest_first
         size = self._page
-        size = FILTERED_PAGE if "FilterExpression" in _only(query, only) else self._page
-        query["Limit"] = min(first, self._page)
+        many = first > self._page or "FilterExpression" in _only(query, only)
+        size = FILTERED_PAGE if many else self._page
+        query["Limit"] = min(first, size)
         return self._pages(
             query, f"listing {lane}", "DueAt", size, since if newest_first else until
         )
@@ -140,8 +142,11 @@ class Records:
         since: int = 0,
         until: int = END_OF_TIME,
         newest_first: bool = False,
-    ) -> Iterator[Entry]:
-        """The members in one shard of a failure group that failed from `since` to `until`."""
+    ) -> Iterator[list[Entry]]:
+        """The members in one shard of a failure group that failed from `since` to `until`.
+
+        They come page by page; the last one of each page is its end.
+        """
         key = failure_key(group, shard)
         which = "FailureGroup = :group AND FailedAt BETWEEN :since AND :until"
         query: QueryInputTypeDef = {
@@ -161,25 +166,18 @@ class Records:
 
     def _pages(
         self, query: "QueryInputTypeDef", doing: str, sort_key: str, size: int, end: int
-    ) -> Iterator[Entry]:
-        """The entries of a query, and the end of each page; the last page ends at `end`."""
+    ) -> Iterator[list[Entry]]:
+        """The pages of a query; the last one ends at `end`."""
         while True:
             with aws_errors(doing):
                 page = self._client.query(**query)
-            for item in page["Items"]:
-                yield Entry(
-                    item["TaskId"]["S"],
-                    _instant(item[sort_key]),
-                    workflow=item.get("Workflow", {}).get("S"),
-                    created_at=_instant(item["CreatedAt"]) if "CreatedAt" in item else None,
-                    outcome=item.get("Outcome", {}).get("S"),
-                )
             last = page.get("LastEvaluatedKey")
             left_out = page["ScannedCount"] - page["Count"]
-            yield Entry("", _instant(last[sort_key]) if last else end, left_out)
+            ends = Entry("", _instant(last[sort_key]) if last else end, left_out)
+            yield [*(_entry(item, sort_key) for item in page["Items"]), ends]
             if not last:
                 return
-            limit = min(query["Limit"] * GROWS_BY, size) if "FilterExpression" in query else size
+            limit = min(query["Limit"] * GROWS_BY, size)
             query |= {"ExclusiveStartKey": last, "Limit": limit}
 
     def count(
@@ -196,7 +194,8 @@ class Records:
         Counting stops when the count exceeds `most`. DynamoDB sends no items for a count, so it
         takes a tenth of the time of `entries`.
         """
-        return self._count(_only(self._query(lane, since, until), only), most, f"counting {lane}")
+        query = _only(self._query(lane, since, until), only)
+        return self._count(query, most, f"counting {lane}", filtered="FilterExpression" in query)
 
     def count_members(self, group: str, shard: int, most: int, at: int) -> int:
         """Count the members in one shard of a failure group at `at` (epoch ms).
@@ -213,11 +212,13 @@ class Records:
         }
         return self._count(query, most, f"counting the failures of {key}")
 
-    def _count(self, query: "QueryInputTypeDef", most: int, doing: str) -> int:
+    def _count(
+        self, query: "QueryInputTypeDef", most: int, doing: str, *, filtered: bool = False
+    ) -> int:
         found = 0
         while found <= most:
             query["Select"] = "COUNT"
-            if "FilterExpression" not in query:  # else a limit is of the entries that it looks at
+            if not filtered:  # else few of the entries may match that a limit lets be looked at
                 query["Limit"] = most + 1 - found
             with aws_errors(doing):
                 page = self._client.query(**query)
@@ -336,3 +337,13 @@ def _only(query: "QueryInputTypeDef", only: IndexFilter) -> "QueryInputTypeDef":
 
 def _instant(value: "AttributeValueTypeDef") -> int:
     return int(float(value["N"]))
+
+
+def _entry(item: "Mapping[str, AttributeValueTypeDef]", sort_key: str) -> Entry:
+    return Entry(
+        item["TaskId"]["S"],
+        _instant(item[sort_key]),
+        workflow=item.get("Workflow", {}).get("S"),
+        created_at=_instant(item["CreatedAt"]) if "CreatedAt" in item else None,
+        outcome=item.get("Outcome", {}).get("S"),
+    )
