@@ -52,6 +52,7 @@ class Shelves:
         newest_first: bool = False,
         first: int = 20,
         only: IndexFilter = EVERY_ENTRY,
+        in_full: bool = False,
     ) -> Iterator[list[Entry]]:
         """The entries in one page, of which `only` leaves out none: it need not."""
         found = self.entries(lane, since=since, newest_first=newest_first)

@@ -271,6 +271,7 @@ def test_a_filter_is_printed_in_words_and_for_scripts() -> None:
         "group": None,
         "tags": {"tenant": "a"},
         "leftOut": False,
+        "startsWith": None,
     }
     left_out = read_selection(left_out=True)
     assert not left_out.everything

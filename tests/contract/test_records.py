@@ -85,6 +85,8 @@ def test_the_index_decides_what_it_can_of_a_filter_and_says_how_far_it_looked(
         (IndexFilter(submitted_by=NOW - 1), 0),
         (IndexFilter(submitted_after=NOW - 1), 6),
         (IndexFilter(submitted_after=NOW), 0),
+        (IndexFilter(starts=("ord-3", "ORD-3")), 1),
+        (IndexFilter(starts=("ord", "ORD")), 6),
         (IndexFilter(besides=("story", "gift")), 1),
     ):
         assert len(ids_of(found.look(LANE, only=only))) == many, only

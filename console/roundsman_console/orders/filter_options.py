@@ -42,6 +42,7 @@ def filters(step: str = "step") -> Iterator[inspect.Parameter]:
         "NAME=VALUE",
         list[str] | None,
     )
+    yield _filter("starts", "Only orders whose id starts with this.", "TEXT")
     yield flag("left_out", "--left-out", "Only orders that have left out an item that failed.")
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from roundsman.model.instants import SECOND, format_duration
 from roundsman.model.priority import Priority
 from roundsman.model.states import TaskState
+from roundsman.model.task import TASK_ID
 from roundsman_console.cli_errors import USAGE, ConsoleError
 from roundsman_console.orders.selection import TAGS, Selection
 from roundsman_console.sanitize import inert
@@ -30,6 +31,7 @@ def read_selection(
     group: str | None = None,
     tag: Sequence[str] | None = None,
     left_out: bool = False,
+    starts: str | None = None,
 ) -> Selection:
     """Return the filter that these options describe.
 
@@ -46,6 +48,7 @@ def read_selection(
         group=_group(group),
         tags=_tags(tag or ()),
         left_out=left_out,
+        starts=_starts(starts),
     )
     _check(selection)
     return selection
@@ -85,6 +88,16 @@ def _group(text: str | None) -> str | None:
         raise ConsoleError(
             f"{inert(text[:50])!r} is not a failure group id: f- and eight of 0-9 and a-f. "
             "List them with: roundsman groups",
+            USAGE,
+        )
+    return text
+
+
+def _starts(text: str | None) -> str | None:
+    if text is not None and not TASK_ID.fullmatch(text):
+        raise ConsoleError(
+            f"No order id starts with {inert(text[:50])!r}: an id is 1 to 128 of A-Z, a-z, 0-9 and "
+            ". _ ~ -",
             USAGE,
         )
     return text

@@ -31,6 +31,8 @@ class IndexFilter:
     """The latest submission in epoch ms, inclusive."""
     submitted_after: int | None = None
     """The earliest submission in epoch ms, exclusive."""
+    starts: tuple[str, ...] = ()
+    """How the id starts, in one of these ways."""
     besides: tuple[str, ...] = ()
     """Workflows whose tasks do not match; at most MOST_BESIDES."""
 
@@ -54,6 +56,10 @@ class IndexFilter:
         if self.submitted_after is not None:
             condition = "(CreatedAt > :after OR attribute_not_exists(CreatedAt))"
             found[condition] = {":after": number(self.submitted_after)}
+        if self.starts:
+            values = {f":starts{place}": text(one) for place, one in enumerate(self.starts)}
+            ways = " OR ".join(f"begins_with(TaskId, {name})" for name in values)
+            found[f"({ways})"] = values
         for place, workflow in enumerate(self.besides):
             found[f"Workflow <> :besides{place}"] = {f":besides{place}": text(workflow)}
         return found

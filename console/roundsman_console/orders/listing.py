@@ -46,9 +46,6 @@ MOST_COUNTED = 1_000_000
 """The number of tasks up to which a list is counted when somebody asks; it costs some 20,000 read
 units."""
 
-FIRST_PAGE_SORTED = 400
-"""The number of entries in the first page of each shard if all of them are to be sorted."""
-
 SHARDS_AT_ONCE = 8
 """The number of shards that are asked at the same time; a client has ten connections."""
 
@@ -181,7 +178,7 @@ class _Reading:
     def _part(self, places: Iterator[tuple[Place, Entry]]) -> list[tuple[Place, Entry]]:
         """The next places whose records are read together."""
         # If the index decides, one task more than the limit shows whether there is a next page.
-        decided = _decided_by_index(self.selection)
+        decided = self.selection.decided_by_index
         many = min(self.limit - len(self.tasks) + 1 if decided else AT_ONCE, AT_ONCE)
         part: list[tuple[Place, Entry]] = []
         left = self.budget - self.looked_at
@@ -289,7 +286,7 @@ def _places(
     start: Place | None,
     is_over: Callable[[], bool],
     *,
-    first: int | None = None,
+    in_full: bool = False,
 ) -> Iterator[tuple[Place, Entry]]:
     """The places of the tasks that may match, in the order of reading, beyond `start`.
 
@@ -305,7 +302,7 @@ def _places(
         if start is not None and same:
             since = since if descending else max(since, start.at)
             until = min(until, start.at) if descending else until
-        shards = _shards(stack, selection, lane, as_of, (since, until), descending, first)
+        shards = _shards(stack, selection, lane, as_of, (since, until), descending, in_full)
         entries = _merged(shards, descending, is_over)
         yield from _beyond(start if same else None, rank, entries, descending)
 
@@ -335,11 +332,9 @@ def _shards(
     as_of: int,
     bounds: tuple[int, int],
     descending: bool,
-    first: int | None,
+    in_full: bool,
 ) -> list[Iterator[list[Entry]]]:
     since, until = bounds
-    if first is None:
-        first = FIRST_PAGE if selection.everything else FIRST_PAGE_FILTERED
     if lane is None:
         group = selection.group or ""
         return [
@@ -354,7 +349,8 @@ def _shards(
             since=since,
             until=until,
             newest_first=descending,
-            first=first,
+            first=FIRST_PAGE if selection.everything else FIRST_PAGE_FILTERED,
+            in_full=in_full,
             only=index_filter_of(selection, lane, as_of),
         )
         for shard in stack.every_shard
@@ -372,17 +368,7 @@ def index_filter_of(selection: Selection, lane: Lane, as_of: int) -> IndexFilter
         outcome=selection.state if lane is Lane.DONE else None,
         submitted_by=None if older is None else as_of - older,
         submitted_after=None if newer is None else as_of - newer,
-    )
-
-
-def _decided_by_index(selection: Selection) -> bool:
-    """Whether nearly every task that the index finds matches: no record has to be read for it."""
-    of_records = (selection.step, selection.error, selection.agent, selection.group)
-    return (
-        not any(of_records)
-        and not selection.left_out
-        and not {*selection.tags} - {"priority"}
-        and (selection.state is None or selection.state in END_STATES)
+        starts=selection.beginnings,
     )
 
 
@@ -466,7 +452,7 @@ def find_by_submission(
     def is_over() -> bool:
         return looked_at > 0 and clock() >= end
 
-    places = _places(stack, selection, way, as_of, None, is_over, first=FIRST_PAGE_SORTED)
+    places = _places(stack, selection, way, as_of, None, is_over, in_full=True)
     submitted: dict[str, int] = {}
     unread: list[str] = []
     looked_at, whole = 0, True
@@ -478,7 +464,7 @@ def find_by_submission(
                 submitted[task.task_id] = task.created_at
         unread.clear()
 
-    decided = _decided_by_index(selection)
+    decided = selection.decided_by_index
     try:
         for place, entry in places:
             looked_at += entry.looked_at
@@ -509,7 +495,7 @@ def count_matching(
 
     The index may lag behind the tasks by about a second.
     """
-    if not _decided_by_index(selection):
+    if not selection.decided_by_index:
         return None
     as_of, found = now(), 0
     for _, lane in _parts_of(selection, _Way(newest_first=False, backwards=False)):

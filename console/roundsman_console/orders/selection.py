@@ -10,7 +10,7 @@ from roundsman.definition.plan import Plan
 from roundsman.model.failure import NO_STEP
 from roundsman.model.instants import format_duration
 from roundsman.model.json import Json
-from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.states import END_STATES, ProcessState, TaskState
 from roundsman.model.task import StepRecord, Task, step_of
 
 TAGS = ("tenant", "correlationId", "priority")
@@ -40,11 +40,34 @@ class Selection:
     """Values by the names in TAGS."""
     left_out: bool = False
     """Only tasks that have left out an item."""
+    starts: str | None = None
+    """How the id of the order starts; in small or in large letters as well."""
 
     @property
     def everything(self) -> bool:
         """Whether the filter matches every task."""
         return self == Selection()
+
+    @property
+    def beginnings(self) -> tuple[str, ...]:
+        """The beginnings of the ids that `starts` stands for; none if it is None."""
+        starts = self.starts
+        ways = [] if starts is None else [starts, starts.lower(), starts.upper()]
+        return tuple(dict.fromkeys(ways))
+
+    @property
+    def decided_by_index(self) -> bool:
+        """Whether the index of due tasks decides the filter, so that no record is read for it.
+
+        Only of an ended task that still owes a status or an alert the record is needed.
+        """
+        of_records = (self.step, self.error, self.agent, self.group)
+        return (
+            not any(of_records)
+            and not self.left_out
+            and not {*self.tags} - {"priority"}
+            and (self.state is None or self.state in END_STATES)
+        )
 
     def document(self) -> dict[str, Json]:
         """Return the filter as JSON for scripts and audits; ages are in seconds."""
@@ -59,6 +82,7 @@ class Selection:
             "group": self.group,
             "tags": dict(self.tags),
             "leftOut": self.left_out,
+            "startsWith": self.starts,
         }
 
     def words(self) -> str:
@@ -78,6 +102,7 @@ class Selection:
             self.group and f"in {self.group}",
             *(f"{name} {value}" for name, value in sorted(self.tags.items())),
             self.left_out and "with items left out",
+            self.starts and f"whose id starts with {self.starts}",
         ]
         return ", ".join(part for part in parts if part) or "all tasks"
 
@@ -96,6 +121,7 @@ def matches(task: Task, selection: Selection, at: int, plan: Plan | None = None)
         and all(tags.get(name) == value for name, value in selection.tags.items())
         and selection.group in (None, task.failure)
         and (not selection.left_out or bool(task.left_out()))
+        and (selection.starts is None or task.task_id.startswith(selection.beginnings))
         and _at_step(task, selection, plan)
     )
 

@@ -34,12 +34,13 @@ if TYPE_CHECKING:
 
 AT_ONCE = 100  # the maximum number of items in one BatchGetItem
 FIRST_PAGE = 20  # entries of one shard; a list of 50 tasks needs a few from each of 16 shards
-FILTERED_PAGE = 4_000
-"""Entries of one shard that DynamoDB looks at for a filter of the index before it answers, at most:
-some half of the 1 MB at which it answers anyway."""
+FULL_PAGE = 400  # entries of one shard in the first page, if all are needed
+LARGEST_PAGE = 4_000
+"""Entries of one shard that DynamoDB looks at for a page if a filter of the index leaves out some
+of them, or if all are needed: some half of the 1 MB at which it answers anyway."""
 GROWS_BY = 10
-"""How many times as many entries the next page of a filter has: the filter may match nearly all
-entries, or none."""
+"""How many times as many entries the next such page has: the filter may match nearly all entries,
+or none."""
 END_OF_TIME = 2**53  # epoch ms; a DynamoDB number holds it exactly, and so does JSON
 _FIRST_PAUSE = 0.05  # seconds; doubled after each response without a record
 _TRIES = 8  # responses in a row without a record, before a throttled read is given up
@@ -96,6 +97,8 @@ class Records:
         self._table = tasks_table
         self._orders = orders_table
         self._page = page
+        self.workflows: set[str] = set()
+        """The workflows of the entries that were read until now, for people to choose from."""
 
     def entries(
         self, lane: str, *, since: int = 0, newest_first: bool = False, first: int = FIRST_PAGE
@@ -117,21 +120,22 @@ class Records:
         newest_first: bool = False,
         first: int = FIRST_PAGE,
         only: IndexFilter = EVERY_ENTRY,
+        in_full: bool = False,
     ) -> Iterator[list[Entry]]:
         """The entries of one lane shard from `since` to `until` (epoch ms), page by page.
 
         The last one of each page is its end. `first` is the number of entries that the caller
-        expects to need from this shard. `only` leaves out entries that cannot match; an entry
-        that stays may not match either. Each page may raise TryAgain or CallRefused.
+        expects to need from this shard, unless it reads the shard `in_full`. `only` leaves out
+        entries that cannot match; an entry that stays may not match either. Each page may raise
+        TryAgain or CallRefused.
         """
-        query = self._query(lane, since, until)
+        query = _only(self._query(lane, since, until), only)
         query["ScanIndexForward"] = not newest_first
-        size = self._page
-        many = first > self._page or "FilterExpression" in _only(query, only)
-        size = FILTERED_PAGE if many else self._page
-        query["Limit"] = min(first, size)
+        grows = in_full or "FilterExpression" in query
+        query["Limit"] = FULL_PAGE if in_full else min(first, self._page)
+        end = since if newest_first else until
         return self._pages(
-            query, f"listing {lane}", "DueAt", size, since if newest_first else until
+            query, f"listing {lane}", "DueAt", LARGEST_PAGE if grows else self._page, end
         )
 
     def look_at_group(
@@ -174,7 +178,9 @@ class Records:
             last = page.get("LastEvaluatedKey")
             left_out = page["ScannedCount"] - page["Count"]
             ends = Entry("", _instant(last[sort_key]) if last else end, left_out)
-            yield [*(_entry(item, sort_key) for item in page["Items"]), ends]
+            found = [_entry(item, sort_key) for item in page["Items"]]
+            self.workflows.update(one.workflow for one in found if one.workflow is not None)
+            yield [*found, ends]
             if not last:
                 return
             limit = min(query["Limit"] * GROWS_BY, size)

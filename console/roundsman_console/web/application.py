@@ -32,6 +32,7 @@ from roundsman_console.group import page as groups
 from roundsman_console.inspector import Inspector
 from roundsman_console.order import page as order
 from roundsman_console.orders import export_page as export
+from roundsman_console.orders import find_page as search
 from roundsman_console.orders import page as orders
 from roundsman_console.stack import overview_page as overview
 from roundsman_console.web import registry
@@ -75,6 +76,7 @@ class PageRoute:
 PAGES = (
     PageRoute("/", overview.read, "overview.html"),
     PageRoute("/orders", orders.read, "orders.html"),
+    PageRoute("/find", search.read, "find.html"),
     PageRoute("/export", export.read, "export.html"),
     PageRoute("/orders/{order}", order.read, "order.html"),
     PageRoute("/groups", groups.read_all, "groups.html"),
@@ -225,8 +227,13 @@ def _path_of(request: Request) -> str:
 def _shown(console: Console, page: PageRoute) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         given = _parameters(request)
-        if page.path == "/orders" and given.get("find", "").strip():
-            return RedirectResponse(orders.address_found(given["find"]), HTTPStatus.SEE_OTHER)
+        if page.path == "/orders":
+            try:
+                shorter = orders.short_address(page.path, request.query_params.multi_items())
+            except AWS_ERRORS as error:
+                return console.error(status_of(error), sentence_of(error), path=_path_of(request))
+            if shorter is not None:
+                return RedirectResponse(shorter, HTTPStatus.SEE_OTHER)
         return await console.answer(
             page.template, lambda: page.read(console.inspector, given), path=_path_of(request)
         )
