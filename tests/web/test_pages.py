@@ -47,7 +47,7 @@ def test_the_pages_of_an_empty_stack_say_what_is_not_there(browser: Browser) -> 
     assert "No queue has dead letters." in pages["/dead-letters"]
     assert "No message is rejected." in pages["/rejected"]
     assert "payment takes work" in pages["/agents"]
-    assert "no workflow is in use" in pages["/workflows"]
+    assert "order_fulfilment 0 0 0 0" in pages["/workflows"]
     for address, page in pages.items():
         assert "None" not in page, address
 

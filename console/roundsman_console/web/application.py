@@ -48,6 +48,7 @@ from roundsman_console.web.session import (
     Session,
 )
 from roundsman_console.web.templates import Templates
+from roundsman_console.web.time_style import TimeStyleMiddleware, choose_times
 
 STATIC = Path(__file__).with_name("static")
 LARGEST_FORM = 1_100_000  # bytes: an order event of SQS's size, and its frame
@@ -151,6 +152,7 @@ def application(inspector: Inspector, session: Session) -> Starlette:
         routes=[
             Route("/session", _open_session(console)),
             *(Route(page.path, _shown(console, page)) for page in PAGES),
+            Route("/times", choose_times),
             Route("/export/orders", _download(console)),
             Route("/live", _live(console)),
             Route("/commands/{command}", _command_form(console), methods=["GET"]),
@@ -160,6 +162,7 @@ def application(inspector: Inspector, session: Session) -> Starlette:
         exception_handlers={404: _not_found(console)},
     )
     app.add_middleware(SessionMiddleware, console=console)
+    app.add_middleware(TimeStyleMiddleware)
     return app
 
 

@@ -13,6 +13,7 @@ from roundsman_console.orders.counts import Count
 from roundsman_console.sanitize import inert
 from roundsman_console.web.drawings.shapes import class_of, shape, state_mark
 from roundsman_console.web.session import FORM_TOKEN, Session
+from roundsman_console.web.time_style import STYLES, time_style
 from roundsman_console.web.times import ago, elapsed, left, sentence, until
 
 NAVIGATION = (
@@ -60,6 +61,8 @@ class Templates:
             at_least=at_least,
             state_class=class_of,
         )
+
+        self._environment.globals.update(TIME_STYLES=STYLES, time_style=time_style)
 
     def render(self, template: str, values: Mapping[str, object], *, path: str) -> str:
         """Return a page with the navigation. `path` is its own, with its query."""
