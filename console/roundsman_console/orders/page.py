@@ -179,7 +179,9 @@ def _by_submission(
 ) -> Listed:
     text = given.get("skip", "0") or "0"
     if not text.isdecimal() or len(text) > 6:
-        raise InvalidArgument("skip is the number of orders on the pages before: 0, 50, 100.")
+        raise InvalidArgument(
+            "The parameter skip is the number of orders on the pages before: 0, 50, 100."
+        )
     skip = int(text)
     page: SortedPage = find_by_submission(
         inspector.stack,
