@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from roundsman.model.instants import format_duration
+from roundsman.model.instants import SECOND, format_duration
 from roundsman.model.task import Task
 from roundsman_console.cells import plain
 from roundsman_console.cli.options import AsJson
@@ -113,7 +113,7 @@ def _table(tasks: Sequence[Task], reasons: Mapping[str, str]) -> Table:
             plain(task.workflow),
             plain(task.state, STATE_STYLES.get(task.state, "")),
             plain(_age(task.created_at, at)),
-            plain("" if task.ended_at is None else f"{_age(task.ended_at, at)} ago"),
+            plain("" if task.ended_at is None else _ago(task.ended_at, at)),
             plain(reasons[task.task_id]),
         )
     return table
@@ -121,3 +121,7 @@ def _table(tasks: Sequence[Task], reasons: Mapping[str, str]) -> Table:
 
 def _age(instant: int, at: int) -> str:
     return format_duration(max(0, at - instant))
+
+
+def _ago(instant: int, at: int) -> str:
+    return f"{_age(instant, at)} ago" if at - instant >= SECOND else "just now"
