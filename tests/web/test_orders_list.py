@@ -269,3 +269,15 @@ def test_numbers_keep_their_markup_and_counts_say_what_they_are() -> None:
 @pytest.mark.parametrize("address", ["/rejected", "/dead-letters"])
 def test_no_page_shows_markup(browser: Browser, address: str) -> None:
     assert "&lt;span" not in browser.html(address)
+
+
+def test_a_page_that_looks_at_many_orders_is_not_read_again_by_itself(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    several(browser)
+    assert "data-live" in browser.html("/orders?workflow=order_fulfilment")
+    assert "data-live" not in browser.html("/orders?count=yes")
+    monkeypatch.setattr("roundsman_console.orders.page.MOST_LIVE", 3)
+    page = browser.html("/orders?workflow=order_fulfilment")
+    assert "data-live" not in page
+    assert "This page does not follow the stack: it looked at 4 orders." in text_of(page)
