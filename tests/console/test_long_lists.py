@@ -105,6 +105,31 @@ def test_a_page_that_is_not_full_ends_after_its_time_and_the_next_goes_on(
 
 
 @pytest.mark.exhaustive
+@pytest.mark.parametrize("newest_first", [False, True])
+def test_a_page_without_any_time_still_goes_on_also_among_entries_of_one_instant(
+    newest_first: bool,
+) -> None:
+    tasks = [
+        replace(archived(f"ord-{place:04}"), shard=place % 2, lane=f"archived#{place % 2}")
+        for place in range(600)
+    ]
+    tasks[300] = replace(tasks[300], workflow="rare")
+    stack, found, cursor = ManyOrders.of(tasks).stack(2), list[str](), None
+    for selection in (Selection(workflow="rare"), Selection(error="None"), Selection()):
+        found, cursor = [], None
+        for _ in range(1_000):
+            page = find(stack, selection, after=cursor, within=0, newest_first=newest_first)
+            found += ids(page)
+            assert page.whole or page.cursor != cursor, "each page goes on from the one before"
+            cursor = page.cursor
+            if page.whole:
+                break
+        assert page.whole
+        wanted = {"rare": 1, None: 600}[selection.workflow] if selection.error is None else 0
+        assert len(found) == len({*found}) == wanted
+
+
+@pytest.mark.exhaustive
 def test_a_filter_that_only_records_decide_reads_on_until_its_time_is_over(
     many: ManyOrders,
 ) -> None:

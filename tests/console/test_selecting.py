@@ -144,6 +144,20 @@ def test_lanes_of_what_is_over_are_not_read_from_before_the_youngest() -> None:
     assert shelves.begun_at == [AT - 60_000, 0, AT - 60_000]
 
 
+def test_an_ended_task_that_still_owes_a_status_is_found_in_the_open_lane() -> None:
+    shelves = Shelves()
+    owing = replace(open_task("owing"), state=TaskState.COMPLETED, due_at=AT + 30_000)
+    later = replace(open_task("later"), due_at=AT + 3_600_000)
+    shelves.put(owing, later)
+    page = find(shelves.stack(), Selection(state=TaskState.COMPLETED))
+    assert (ids(page), page.looked_at) == (["owing"], 1), "one that is due later owes nothing"
+
+
+def test_a_page_goes_forward_or_back_from_a_cursor_not_both() -> None:
+    with pytest.raises(InvalidArgument, match="not both"):
+        find(Shelves().stack(), ALL, after="x", before="y")
+
+
 def test_a_record_that_cannot_be_read_is_reported_and_hides_no_other() -> None:
     shelves = Shelves(unreadable={"a": "it is newer"})
     shelves.put(archived("a"), archived("b"))

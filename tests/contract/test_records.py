@@ -92,6 +92,12 @@ def test_the_index_decides_what_it_can_of_a_filter_and_says_how_far_it_looked(
         assert len(ids_of(found.look(LANE, only=only))) == many, only
         assert found.count(LANE, 10, only=only) == many, only
     assert ids_of(found.look(LANE, until=NOW + 1)) == ["ord-0", "ord-1"]
+    dynamo_world.client.update_item(  # as code does that does not know the attribute
+        TableName=dynamo_world.tables.tasks,
+        Key={"TaskId": {"S": "ord-2"}},
+        UpdateExpression="REMOVE Outcome",
+    )
+    assert ids_of(found.look(LANE, only=IndexFilter(outcome=TaskState.UNDONE))) == ["ord-2"]
 
 
 def test_the_members_of_a_group_are_looked_at_between_two_instants(dynamo_world: World) -> None:

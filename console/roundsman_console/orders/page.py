@@ -37,8 +37,8 @@ SORTS = {
 BY_SUBMISSION = ("submitted", "submitted-oldest")
 
 MOST_LIVE = 5_000
-"""A page that looks at more orders than this is not read again by itself: 5,000 entries of the index
-every ten seconds are already some 700,000 read units a day."""
+"""A page that looks at more orders than this is not read again by itself: 5,000 entries of the
+index every ten seconds are already some 700,000 read units a day."""
 
 VIEWS: Sequence[tuple[str, Mapping[str, str]]] = (
     ("All", {}),
