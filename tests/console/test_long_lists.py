@@ -1,6 +1,7 @@
 """Lists of 50,000 orders: how far a page reads, in which order, and what it says of the rest."""
 
 from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import replace
 
 import pytest
@@ -221,3 +222,18 @@ def test_a_count_is_right_or_a_bound_or_not_given(many: ManyOrders) -> None:
     assert count_matching(stack, Selection(), most=100) == Count(100, more=True)
     assert count_matching(stack, Selection(error="CardDeclined")) is None
     assert many.requests["BatchGetItem"] == 0
+
+
+def test_the_calls_for_a_page_are_made_in_its_context(monkeypatch: pytest.MonkeyPatch) -> None:
+    page: ContextVar[str] = ContextVar("page", default="another")
+    seen = []
+    query = ManyOrders.query
+
+    def noted(many: ManyOrders, **asked: object) -> dict[str, object]:
+        seen.append(page.get())
+        return query(many, **asked)
+
+    monkeypatch.setattr(ManyOrders, "query", noted)
+    page.set("this")
+    find(ManyOrders.of([archived("a")]).stack(), Selection(state=TaskState.ARCHIVED))
+    assert {*seen} == {"this"}, "a limit of time of the page holds for each of its calls"

@@ -7,7 +7,6 @@ lower bounds, and the rest of the index is searched only for workflows that were
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from roundsman.engine.due import Lane, lane_key
@@ -18,6 +17,7 @@ from roundsman_console.orders.index_filter import EVERY_ENTRY, MOST_BESIDES, Ind
 from roundsman_console.orders.listing import SHARDS_AT_ONCE
 from roundsman_console.orders.task_records import Entry
 from roundsman_console.stack.stack import DeployedStack
+from roundsman_console.threads import map_in_threads
 
 WITHIN = 2.0
 """How long the orders are counted, and then the workflows searched for, in seconds each."""
@@ -155,16 +155,16 @@ def _look(
         )
         for shard in stack.every_shard
     }
-    with ThreadPoolExecutor(SHARDS_AT_ONCE) as pool:
-        while left:
-            if is_over():
-                return False
-            pages = pool.map(lambda pages: next(pages, None), left.values())
-            for shard, page in zip([*left], [*pages], strict=True):
-                if page is None:
-                    del left[shard]
-                for entry in page or ():
-                    _see(census, entry, lane)
+    while left:
+        if is_over():
+            return False
+        shards = [*left]
+        pages = map_in_threads(SHARDS_AT_ONCE, lambda shard: next(left[shard], None), shards)
+        for shard, page in zip(shards, pages, strict=True):
+            if page is None:
+                del left[shard]
+            for entry in page or ():
+                _see(census, entry, lane)
     return True
 
 

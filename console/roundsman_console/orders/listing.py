@@ -12,7 +12,6 @@ side.
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -34,6 +33,7 @@ from roundsman_console.orders.index_filter import EVERY_ENTRY, IndexFilter
 from roundsman_console.orders.selection import Selection, matches
 from roundsman_console.orders.task_records import AT_ONCE, END_OF_TIME, FIRST_PAGE, Entry, Loaded
 from roundsman_console.stack.stack import DeployedStack
+from roundsman_console.threads import map_in_threads
 
 WITHIN = 1.0
 """How long a list that a person waits for is looked for, in seconds."""
@@ -380,21 +380,20 @@ def _merged(
     When one shard needs its next page, all of which no task is left read theirs side by side.
     """
     left = {place: deque[Entry]() for place in range(len(shards))}
-    with ThreadPoolExecutor(SHARDS_AT_ONCE) as pool:
-        while left:
-            if not all(left.values()):
-                if is_over():
-                    raise TimeIsOver
-                without = [place for place, page in left.items() if not _has_a_task(page)]
-                pages = pool.map(lambda place: next(shards[place], None), without)
-                for place, page in zip(without, pages, strict=True):
-                    if page is not None:
-                        left[place].extend(page)
-                    elif not left[place]:
-                        del left[place]
-                continue
-            pick = max if descending else min
-            yield left[pick(left, key=lambda place: left[place][0].at)].popleft()
+    while left:
+        if not all(left.values()):
+            if is_over():
+                raise TimeIsOver
+            without = [place for place, page in left.items() if not _has_a_task(page)]
+            pages = map_in_threads(SHARDS_AT_ONCE, lambda place: next(shards[place], None), without)
+            for place, page in zip(without, pages, strict=True):
+                if page is not None:
+                    left[place].extend(page)
+                elif not left[place]:
+                    del left[place]
+            continue
+        pick = max if descending else min
+        yield left[pick(left, key=lambda place: left[place][0].at)].popleft()
 
 
 def _has_a_task(page: Iterable[Entry]) -> bool:
