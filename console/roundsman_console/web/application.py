@@ -152,9 +152,9 @@ def application(inspector: Inspector, session: Session) -> Starlette:
         routes=[
             Route("/session", _open_session(console)),
             *(Route(page.path, _shown(console, page)) for page in PAGES),
-            Route("/times", choose_times),
             Route("/export/orders", _download(console)),
             Route("/live", _live(console)),
+            Route("/times", choose_times),
             Route("/commands/{command}", _command_form(console), methods=["GET"]),
             Route("/commands/{command}", _command_sent(console), methods=["POST"]),
             Mount("/static", StaticFiles(directory=STATIC)),
