@@ -67,6 +67,21 @@ def test_a_row_whose_order_left_the_list_stays_in_its_place_until_somebody_asks(
     assert rows(page) == ["ord-3", "ord-1"]
 
 
+def test_a_list_of_which_no_row_is_left_stays_until_somebody_asks(desk: Desk) -> None:
+    undone(desk, "ord-1")
+    page = desk.tab()
+    page.goto("/orders?state=Undone")
+    with desk.still() as operator:
+        assert operator.asks("resubmit", "ord-1", "--again", "--no-wait").exit_code == 0
+        operator.world.run_one_batch("SchedulerQueue")
+    show = page.get_by_role("button", name="1 no longer here: show")
+    show.wait_for()
+    assert rows(page) == ["ord-1"]
+    show.click()
+    page.get_by_text("No order matches these filters.").wait_for()
+    assert rows(page) == []
+
+
 def test_an_element_with_a_key_is_the_same_after_another_came_before_it(desk: Desk) -> None:
     page = desk.tab()
     page.goto("/agents")

@@ -8,7 +8,7 @@
 // Changes `old` into `fresh`.
 function morph(old, fresh) {
   const focused = document.activeElement;
-  change(old, fresh);
+  if (!holdWhatIsGone(old, fresh)) change(old, fresh);
   if (focused?.isConnected && document.activeElement !== focused) {
     focused.focus({ preventScroll: true }); // an element that is moved loses it
   }
@@ -88,10 +88,24 @@ function holdRows(old, fresh) {
     }
   });
   waiting.set(old, fresh.cloneNode(true));
-  sayNews(old, coming.size, gone);
+  sayNews(coming.size, gone, () => {
+    changeChildren(old, waiting.get(old));
+    return old;
+  });
 }
 
-function sayNews(list, fresh, gone) {
+// A list of which no row is left stays too, until somebody asks. Returns whether it does.
+function holdWhatIsGone(old, fresh) {
+  const list = old.querySelector("tbody[data-hold]");
+  if (!list || fresh.querySelector("tbody[data-hold]") || !fresh.querySelector(".empty")) return false;
+  for (const row of list.children) row.classList.add("gone");
+  const empty = fresh.cloneNode(true);
+  sayNews(0, list.children.length, () => change(old, empty));
+  return true;
+}
+
+// Says how many rows are new or gone, with a button that shows the list as it is by now.
+function sayNews(fresh, gone, show) {
   const news = document.querySelector("[data-news]");
   if (!news) return;
   const words = [fresh ? `${fresh} new` : "", gone ? `${gone} no longer here` : ""];
@@ -105,10 +119,10 @@ function sayNews(list, fresh, gone) {
   if (button.textContent !== `${text}: show`) button.textContent = `${text}: show`;
   button.onclick = () => {
     const focused = document.activeElement;
-    changeChildren(list, waiting.get(list));
     news.replaceChildren();
+    const shown = show();
     if (focused?.isConnected) focused.focus({ preventScroll: true });
-    else list.querySelector("a")?.focus({ preventScroll: true });
+    else shown.querySelector("a")?.focus({ preventScroll: true });
   };
   if (!button.isConnected) news.append(button);
 }
