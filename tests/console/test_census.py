@@ -19,15 +19,9 @@ SHARDS = 16
 COMPLETED, UNDONE, CANCELLED = TaskState.COMPLETED, TaskState.UNDONE, TaskState.CANCELLED
 
 
-def over_after(looks: int) -> Callable[[], float]:
-    """A clock by which two seconds are over after so many looks at it, each time they begin."""
-    seen = [0]
-
-    def clock() -> float:
-        seen[0] += 1
-        return seen[0] * 2 / looks
-
-    return clock
+def over_after(many: ManyOrders, requests: int) -> Callable[[], float]:
+    """A clock by which a second is over after so many requests, each time it begins."""
+    return lambda: many.requests["Query"] / requests
 
 
 @pytest.fixture(scope="module")
@@ -59,8 +53,13 @@ def kept() -> list[Task]:
 
 
 @pytest.fixture
-def stack(kept: list[Task]) -> DeployedStack:
-    return ManyOrders.of(kept).stack(SHARDS)
+def many(kept: list[Task]) -> ManyOrders:
+    return ManyOrders.of(kept)
+
+
+@pytest.fixture
+def stack(many: ManyOrders) -> DeployedStack:
+    return many.stack(SHARDS)
 
 
 @pytest.mark.exhaustive
@@ -80,9 +79,9 @@ def test_all_20_000_orders_are_counted_by_workflow_and_end(stack: DeployedStack)
 
 @pytest.mark.exhaustive
 def test_counts_that_stop_in_time_are_lower_bounds_and_every_workflow_is_found(
-    stack: DeployedStack,
+    stack: DeployedStack, many: ManyOrders
 ) -> None:
-    census = take_census(stack, clock=over_after(6))
+    census = take_census(stack, clock=over_after(many, 40))
     assert census.partly == {Lane.DONE}
     assert {*census.workflows} == {"story", "gift", "rare"}
     assert census.complete
@@ -95,11 +94,14 @@ def test_counts_that_stop_in_time_are_lower_bounds_and_every_workflow_is_found(
 
 
 @pytest.mark.exhaustive
-def test_a_search_that_has_no_time_says_that_workflows_may_be_missing(stack: DeployedStack) -> None:
-    census = take_census(stack, clock=over_after(1))
+def test_a_search_that_has_no_time_says_that_workflows_may_be_missing(
+    stack: DeployedStack, many: ManyOrders
+) -> None:
+    over = over_after(many, 1)
+    census = take_census(stack, clock=over)
     assert not census.complete
     assert census.partly == {Lane.ARCHIVED, Lane.OPEN, Lane.DONE}
-    assert take_census(stack, ["story"], clock=over_after(1)).open("story") == Count(0, more=True)
+    assert take_census(stack, ["story"], clock=over).open("story") == Count(0, more=True)
 
 
 @pytest.mark.exhaustive

@@ -19,7 +19,7 @@ from roundsman_console.orders.task_records import Entry
 from roundsman_console.stack.stack import DeployedStack
 from roundsman_console.threads import map_in_threads
 
-WITHIN = 2.0
+WITHIN = 1.0
 """How long the orders are counted, and then the workflows searched for, in seconds each."""
 SAMPLES = 100
 """The number of orders of each workflow and lane that are kept as samples."""
@@ -159,7 +159,10 @@ def _look(
         if is_over():
             return False
         shards = [*left]
-        pages = map_in_threads(SHARDS_AT_ONCE, lambda shard: next(left[shard], None), shards)
+        # What has not begun when the time is over is not asked for.
+        pages = map_in_threads(
+            SHARDS_AT_ONCE, lambda shard: [] if is_over() else next(left[shard], None), shards
+        )
         for shard, page in zip(shards, pages, strict=True):
             if page is None:
                 del left[shard]

@@ -9,6 +9,7 @@ from roundsman.model.task import TASK_ID
 from roundsman_console.errors import InvalidCursor
 
 LONGEST = 600  # characters; a task id has at most 128
+SPARSE = 20  # tasks looked at for one that matches
 _FORMAT = 2
 _LATEST = 2**53
 
@@ -40,6 +41,11 @@ class Cursor:
     """The number of tasks that the pages before this place show."""
     looked_at: int = 0
     """The number of tasks that were looked at for those pages."""
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether few of the tasks that were looked at matched: then large pages are worth it."""
+        return self.looked_at > SPARSE * (self.before + 1)
 
     def text(self, mark: str) -> str:
         """Return the cursor as a text. `mark` identifies the list by its filter and its stack."""

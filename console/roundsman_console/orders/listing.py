@@ -131,7 +131,9 @@ def find(
     def is_over() -> bool:
         return reading.begun and clock() >= end
 
-    reading.read(_places(stack, selection, way, as_of, start, is_over), is_over)
+    in_full = begun is not None and begun.is_sparse
+    places = _places(stack, selection, way, as_of, start, is_over, in_full=in_full)
+    reading.read(places, is_over)
     page = _page_before if way.backwards else _page_after
     return page(reading, begun, mark)
 
@@ -385,7 +387,12 @@ def _merged(
             if is_over():
                 raise TimeIsOver
             without = [place for place, page in left.items() if not _has_a_task(page)]
-            pages = map_in_threads(SHARDS_AT_ONCE, lambda place: next(shards[place], None), without)
+            # What has not begun when the time is over is not asked for.
+            pages = map_in_threads(
+                SHARDS_AT_ONCE,
+                lambda place: [] if is_over() else next(shards[place], None),
+                without,
+            )
             for place, page in zip(without, pages, strict=True):
                 if page is not None:
                     left[place].extend(page)
