@@ -35,7 +35,7 @@ def test_all_orders_of_a_filter_are_corrected_and_begun_again(desk: Desk, script
     page = desk.tab(width=NARROW, scripts=scripts)
     page.goto("/orders")
     page.get_by_label("State").select_option("Undone")
-    page.get_by_label("Error type").fill("CardDeclined")
+    page.get_by_label("Error type").select_option("CardDeclined")
     page.get_by_role("button", name="Filter").click()
     page.get_by_role("link", name="Resubmit all").click()
     assert page.locator("h1").inner_text() == "Resubmit all Undone, CardDeclined"

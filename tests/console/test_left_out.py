@@ -17,7 +17,6 @@ from roundsman_console.order.states_text import task_line
 from roundsman_console.order.view import left_out_words, task_summary
 from roundsman_console.order.why import TaskFacts, diagnose
 from roundsman_console.orders.filters import read_selection
-from roundsman_console.orders.ls_command import list_reason
 from roundsman_console.orders.reasons import reason_of
 from roundsman_console.orders.selection_fields import option_text, selection_of
 from roundsman_testing import World
@@ -66,7 +65,7 @@ NONE = completed({"pick": 5}, [])
 )
 def test_an_order_says_how_many_of_its_items_were_left_out(found: Task, words: str) -> None:
     assert left_out_words(found) == words
-    assert list_reason(found) == words
+    assert reason_of(found) == words
     assert reason_of(found) == words
     assert task_line(found).plain == f"ord-1  story  Completed{words and ', '}{words}"
     diagnosis = diagnose(found, plan(), TaskFacts(at=AT))

@@ -19,9 +19,9 @@ from roundsman_console.order.timeline import happenings
 from roundsman_console.order.why import TaskFacts, diagnose
 from roundsman_console.orders import ls_command as ls
 from roundsman_console.orders.counts import Count
-from roundsman_console.orders.selection import Page
+from roundsman_console.orders.listing import Page
 from roundsman_console.stack import watch_command as watch
-from tests.console.shelves import archived
+from tests.console.shelves import Shelves, archived
 from tests.console.step_samples import AT, plan
 
 STRANGE = "\x1b[2J\x1b]0;owned\x07 [bold red]markup[/] \u202egnp.exe " + "long " * 40
@@ -56,7 +56,7 @@ def show_group(task: Task) -> None:
 
 
 VIEWS: dict[str, Callable[[Task], None]] = {
-    "ls": lambda task: ls._print(Page((task,), None, 1, {"ord-2": STRANGE}), 50),
+    "ls": lambda task: ls._print(Shelves().stack(), Page((task,), None, 1, {"ord-2": STRANGE}), 50),
     "why": lambda task: why._print(task, diagnose(task, plan(), TaskFacts(at=AT))),
     "show": lambda task: show._print(task, plan(), [], [STRANGE]),
     "timeline": lambda task: timeline._print(task, happenings(task, plan(), [], AT), [STRANGE]),

@@ -12,7 +12,7 @@ from roundsman.model.events import CommandSource, Resubmit
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError, StepRecord, Task, Termination
 from roundsman_console.order.show_command import next_lines, steps_table
-from roundsman_console.orders.ls_command import list_reason
+from roundsman_console.orders.reasons import reason_of
 from tests.console.step_samples import AT, plan, task
 from tests.support.steps import changed_step, step_record
 
@@ -78,7 +78,7 @@ def test_a_refusal_is_for_good_and_a_failure_is_counted() -> None:
     assert shown(waits)[:3] == ["charge", "Pending", "0"]
 
 
-def test_a_list_gives_the_reason_of_an_end_and_the_instant_of_the_next_look() -> None:
-    assert list_reason(ended(TaskState.ARCHIVED)) == "why it ended"
-    assert list_reason(replace(ended(TaskState.COMPLETED), ending=None)) == ""
-    assert list_reason(task({})).startswith("due 2027-01-15T0")
+def test_a_list_gives_the_reason_of_an_end_and_what_an_open_order_waits_for() -> None:
+    assert reason_of(ended(TaskState.ARCHIVED)) == "why it ended"
+    assert reason_of(replace(ended(TaskState.COMPLETED), ending=None)) == ""
+    assert reason_of(task({})) == "waits for the scheduler"

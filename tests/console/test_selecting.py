@@ -10,9 +10,10 @@ from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError, StepRecord, Task, Termination
 from roundsman_console.cli_errors import USAGE, ConsoleError, exit_code
 from roundsman_console.inspector import InvalidArgument
-from roundsman_console.orders import selection
+from roundsman_console.orders import listing
 from roundsman_console.orders.filters import read_selection
-from roundsman_console.orders.selection import Page, Selection, find, matches
+from roundsman_console.orders.listing import Page, find
+from roundsman_console.orders.selection import Selection, matches
 from tests.console.shelves import DECLINED, Shelves, archived, open_task
 from tests.console.step_samples import AT
 from tests.support.steps import step_record
@@ -22,7 +23,7 @@ ALL = Selection()
 
 @pytest.fixture(autouse=True)
 def at_eight(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(selection, "now", lambda: AT)
+    monkeypatch.setattr(listing, "now", lambda: AT)
 
 
 def ids(page: Page) -> list[str]:
@@ -106,9 +107,9 @@ def test_a_cursor_of_another_filter_or_stack_is_refused() -> None:
     shelves.put(archived("a"), archived("b"))
     cursor = find(shelves.stack(), ALL, limit=1).cursor
     assert cursor is not None
-    assert "another filter or stack" in refused(cursor, Selection(workflow="w"), shelves)
+    assert "another filter, order or stack" in refused(cursor, Selection(workflow="w"), shelves)
     elsewhere = replace(shelves.stack(), name="other")
-    with pytest.raises(InvalidArgument, match="another filter or stack"):
+    with pytest.raises(InvalidArgument, match="another filter, order or stack"):
         find(elsewhere, ALL, after=cursor)
 
 
@@ -133,7 +134,7 @@ def test_ages_are_judged_by_the_instant_of_the_first_page(monkeypatch: pytest.Mo
     shelves.put(open_task("a", AT - 50_000), open_task("b", AT - 40_000))
     young = Selection(newer=60_000)
     first = find(shelves.stack(), young, limit=1)
-    monkeypatch.setattr(selection, "now", lambda: AT + 3_600_000)
+    monkeypatch.setattr(listing, "now", lambda: AT + 3_600_000)
     assert ids(find(shelves.stack(), young, after=first.cursor)) == ["b"]
     assert ids(find(shelves.stack(), young)) == []
 
@@ -142,6 +143,20 @@ def test_lanes_of_what_is_over_are_not_read_from_before_the_youngest() -> None:
     shelves = Shelves()
     find(shelves.stack(1), Selection(newer=60_000))
     assert shelves.begun_at == [AT - 60_000, 0, AT - 60_000]
+
+
+def test_an_ended_task_that_still_owes_a_status_is_found_in_the_open_lane() -> None:
+    shelves = Shelves()
+    owing = replace(open_task("owing"), state=TaskState.COMPLETED, due_at=AT + 30_000)
+    later = replace(open_task("later"), due_at=AT + 3_600_000)
+    shelves.put(owing, later)
+    page = find(shelves.stack(), Selection(state=TaskState.COMPLETED))
+    assert (ids(page), page.looked_at) == (["owing"], 1), "one that is due later owes nothing"
+
+
+def test_a_page_goes_forward_or_back_from_a_cursor_not_both() -> None:
+    with pytest.raises(InvalidArgument, match="not both"):
+        find(Shelves().stack(), ALL, after="x", before="y")
 
 
 def test_a_record_that_cannot_be_read_is_reported_and_hides_no_other() -> None:
@@ -265,11 +280,13 @@ def test_a_filter_is_printed_in_words_and_for_scripts() -> None:
         "workflow": None,
         "step": "charge",
         "error": None,
+        "agent": None,
         "olderThan": 7200,
         "newerThan": None,
         "group": None,
         "tags": {"tenant": "a"},
         "leftOut": False,
+        "startsWith": None,
     }
     left_out = read_selection(left_out=True)
     assert not left_out.everything

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 
 import pytest
 
@@ -12,7 +12,8 @@ from roundsman.errors import TryAgain
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Task
 from roundsman_console.orders import task_records
-from roundsman_console.orders.task_records import Loaded, Records
+from roundsman_console.orders.index_filter import IndexFilter
+from roundsman_console.orders.task_records import Entry, Loaded, Records
 from tests.contract.samples import NOW, born, completed, order_row
 from tests.contract.test_reads import calls_of
 from tests.contract.worlds import World
@@ -23,10 +24,18 @@ GROUP = "f-1a2b3c4d"
 
 
 def reader(world: World, page: int = 100) -> Records:
-    return Records(world.client, tasks_table=world.tables.tasks, page=page)
+    return Records(
+        world.client, tasks_table=world.tables.tasks, orders_table=world.tables.orders, page=page
+    )
 
 
-def failed(world: World, place: int, expires_at: int | None = None) -> Task:
+def ids_of(pages: Iterator[list[Entry]]) -> list[str]:
+    return [one.task_id for one in chain.from_iterable(pages) if one.task_id]
+
+
+def failed(
+    world: World, place: int, expires_at: int | None = None, workflow: str = "story"
+) -> Task:
     task = replace(
         born(f"ord-{place}"),
         state=TaskState.ARCHIVED,
@@ -36,6 +45,7 @@ def failed(world: World, place: int, expires_at: int | None = None) -> Task:
         ended_at=NOW + place,
         failure=GROUP,
         expires_at=expires_at,
+        workflow=workflow,
     )
     world.store.create(order_row(task.task_id), task)
     return task
@@ -52,6 +62,59 @@ def test_entries_begin_where_asked_in_either_order_page_by_page(
     assert [entry.due_at for entry in found.entries(LANE, since=NOW + 3)] == [NOW + 3, NOW + 4]
     newest = found.entries(LANE, newest_first=True)
     assert [entry.task_id for entry in islice(newest, 3)] == ["ord-4", "ord-3", "ord-2"]
+
+
+def test_the_index_decides_what_it_can_of_a_filter_and_says_how_far_it_looked(
+    dynamo_world: World,
+) -> None:
+    for place in range(6):
+        failed(dynamo_world, place, workflow="refund" if place == 4 else "story")
+    found = reader(dynamo_world, page=2)
+    for newest_first in (False, True):
+        pages = found.look(LANE, newest_first=newest_first, only=IndexFilter("refund"))
+        refunds = [*chain.from_iterable(pages)]
+        assert [one.task_id for one in refunds if one.task_id] == ["ord-4"]
+        assert sum(one.looked_at for one in refunds) == 6
+        at = [one.at for one in refunds]
+        assert at == sorted(at, reverse=newest_first)
+    for only, many in (
+        (IndexFilter(priority="urgent"), 0),
+        (IndexFilter(priority="normal"), 6),
+        (IndexFilter(outcome=TaskState.ARCHIVED), 6),
+        (IndexFilter(outcome=TaskState.UNDONE), 0),
+        (IndexFilter(submitted_by=NOW), 6),
+        (IndexFilter(submitted_by=NOW - 1), 0),
+        (IndexFilter(submitted_after=NOW - 1), 6),
+        (IndexFilter(submitted_after=NOW), 0),
+        (IndexFilter(starts=("ord-3", "ORD-3")), 1),
+        (IndexFilter(starts=("ord", "ORD")), 6),
+        (IndexFilter(besides=("story", "gift")), 1),
+    ):
+        assert len(ids_of(found.look(LANE, only=only))) == many, only
+        assert found.count(LANE, 10, only=only) == many, only
+    assert ids_of(found.look(LANE, until=NOW + 1)) == ["ord-0", "ord-1"]
+    dynamo_world.client.update_item(  # as code does that does not know the attribute
+        TableName=dynamo_world.tables.tasks,
+        Key={"TaskId": {"S": "ord-2"}},
+        UpdateExpression="REMOVE Outcome",
+    )
+    assert ids_of(found.look(LANE, only=IndexFilter(outcome=TaskState.UNDONE))) == ["ord-2"]
+
+
+def test_the_members_of_a_group_are_looked_at_between_two_instants(dynamo_world: World) -> None:
+    for place in range(5):
+        failed(dynamo_world, place)
+    found = reader(dynamo_world, page=2)
+    between = found.look_at_group(GROUP, 3, since=NOW + 1, until=NOW + 3, newest_first=True)
+    assert ids_of(between) == ["ord-3", "ord-2", "ord-1"]
+
+
+def test_many_orders_are_read_together_without_those_that_are_missing(dynamo_world: World) -> None:
+    for place in range(3):
+        failed(dynamo_world, place)
+    found = reader(dynamo_world).orders(["ord-0", "ord-2", "ord-0", "none"])
+    assert {*found} == {"ord-0", "ord-2"}
+    assert found["ord-2"].content == order_row("ord-2").content
 
 
 def test_counts_stop_just_beyond_the_bound(dynamo_world: World) -> None:

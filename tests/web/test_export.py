@@ -9,7 +9,7 @@ from roundsman.errors import CallRefused, TryAgain
 from roundsman_console.inspector import Inspector
 from roundsman_console.orders import export as exporting
 from roundsman_console.orders.export_page import end_line, file_name
-from roundsman_console.orders.selection import find
+from roundsman_console.orders.listing import find
 from roundsman_console.stack.stack import DeployedStack
 from tests.console.operators import DECLINED
 from tests.moto.orders import order

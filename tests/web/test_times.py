@@ -6,9 +6,11 @@ import pytest
 
 from roundsman.model.instants import MINUTE, SECOND, iso
 from roundsman_console.web import times
+from roundsman_console.web.time_style import style_of
 from roundsman_console.web.times import HOUR, ago, elapsed, left, sentence, until, words
+from tests.moto.orders import order
 from tests.support.machine_world import T0
-from tests.web.browsers import text_of
+from tests.web.browsers import Browser, text_of
 
 
 @pytest.fixture(autouse=True)
@@ -78,3 +80,70 @@ def test_the_time_between_two_entries_is_exact_while_it_is_short() -> None:
         "100.0 s",
         "100 s",
     ]
+
+
+def test_the_style_of_a_cookie_is_one_of_those_that_there_are() -> None:
+    assert style_of("roundsman_times=utc") == "utc"
+    assert style_of('a={"b":1}; roundsman_times=local; c=d') == "local"
+    for none in ("", "roundsman_times=", "roundsman_times=odd", "xroundsman_times=utc", "utc"):
+        assert style_of(none) == "relative"
+
+
+def test_the_chosen_style_is_kept_and_each_page_is_in_it(browser: Browser) -> None:
+    browser.operator.world.submit(order("ord-1"))
+    browser.operator.world.run()
+    assert "just now" in browser.page("/orders")
+    answer = browser.client.get(
+        "/times?as=utc&back=/orders%3Fstate%3DCompleted", follow_redirects=False
+    )
+    assert answer.status_code == 303
+    assert answer.headers["location"] == "/orders?state=Completed"
+    assert "SameSite=strict" in answer.headers["set-cookie"]
+    page = browser.page("/orders")
+    assert "just now" not in page
+    assert "2027-01-15 08:00:00 UTC" in page
+    browser.client.get("/times?as=local")
+    assert "2027-01-15 08:00:00 UTC" in browser.page("/orders"), "only a script knows the zone"
+    browser.client.get("/times?as=odd")
+    assert "just now" not in browser.page("/orders"), "a style that there is not changes nothing"
+    browser.client.get("/times?as=relative")
+    assert "just now" in browser.page("/orders")
+
+
+@pytest.mark.parametrize(
+    "back",
+    [
+        "//evil.example/x",
+        "https://evil.example",
+        "/\\evil.example",
+        "evil",
+        "",
+        "/a%0d%0aSet-Cookie:x=y",
+    ],
+)
+def test_the_switch_leads_back_to_pages_of_the_console_only(browser: Browser, back: str) -> None:
+    answer = browser.client.get(f"/times?as=utc&back={back}", follow_redirects=False)
+    assert answer.headers["location"] == "/"
+    assert answer.headers.get_list("set-cookie")[0].startswith("roundsman_times=utc;")
+
+
+def test_the_switch_needs_the_cookie_of_the_console(browser: Browser) -> None:
+    browser.client.cookies.clear()
+    assert browser.client.get("/times?as=utc").status_code == 403
+
+
+def test_instants_in_utc_have_the_word_that_fits_before_them(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(times, "time_style", lambda: "utc")
+    shown = iso(T0)[:19].replace("T", " ") + " UTC"
+    assert text_of(ago(T0)) == text_of(until(T0)) == shown
+    assert text_of(left(T0)) == f"until {shown}"
+    for text, wanted in {
+        f"held since {at(0)} (2 min ago): tests": f"held since {shown}: tests",
+        f"attempt 2, at {at(0)} (in 2 min).": f"attempt 2, at {shown}.",
+        f"complete by {at(0)}, 2 min ago": f"complete by {shown}",
+        f"held by amy until {at(0)}: tests": f"held by amy until {shown}: tests",
+        f"erased on {iso(T0)} by ops": f"erased at {shown} by ops",
+    }.items():
+        assert plain(text) == wanted

@@ -148,7 +148,7 @@ def completed(browser: Browser) -> Browser:
 def test_without_figures_of_cloudwatch_the_records_are_shown_and_named(completed: Browser) -> None:
     page = completed.page("/workflows")
     assert "CloudWatch has no order that ended in this period." in page
-    assert "From the records of all 1 orders." in page
+    assert "From the records of all 1 order." in page
     plan = completed.operator.world.task("ord-1").plan
     page = completed.page(f"/workflows/{plan}")
     assert "CloudWatch has no attempt of this workflow in this period. From the records" in page
@@ -216,7 +216,7 @@ def test_a_viewer_who_may_not_read_metrics_sees_the_records_and_why(
     plan = completed.operator.world.task("ord-1").plan
     page = completed.page(f"/workflows/{plan}?period=30d")
     assert "GetMetricData" in page
-    assert "From the records of all 1 orders." in page
+    assert "From the records of all 1 order of the workflow." in page
 
 
 @pytest.mark.exhaustive

@@ -38,7 +38,8 @@ from roundsman_console.order.newest_plan import (
     plan_move,
     under_newest_plan,
 )
-from roundsman_console.orders.selection import Selection, find
+from roundsman_console.orders.listing import find
+from roundsman_console.orders.selection import Selection
 from roundsman_console.stack.stack import DeployedStack
 
 MOST = 100_000

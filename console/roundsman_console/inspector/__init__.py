@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from roundsman_console.order.corrections import InputChange, InputCorrection
     from roundsman_console.order.timeline import Happening
     from roundsman_console.order.why import Diagnosis
-    from roundsman_console.orders.selection import Page, Selection
+    from roundsman_console.orders.listing import Page
+    from roundsman_console.orders.selection import Selection
     from roundsman_console.stack.queues import Queue
     from roundsman_console.stack.stack import DeployedStack
     from roundsman_console.stack.stats import Stats
@@ -52,7 +53,7 @@ _HOMES = {
     "Interrupted": "roundsman_console.errors",
     "InvalidArgument": "roundsman_console.errors",
     "NotFound": "roundsman_console.errors",
-    "Page": "roundsman_console.orders.selection",
+    "Page": "roundsman_console.orders.listing",
     "Plan": "roundsman.definition.plan",
     "ProcessState": "roundsman.model.states",
     "Queue": "roundsman_console.stack.queues",

@@ -40,7 +40,8 @@ from roundsman_console.order.verbs import (
 )
 from roundsman_console.order.why import Diagnosis
 from roundsman_console.order.why_facts import why
-from roundsman_console.orders.selection import BUDGET, Page, Selection, find
+from roundsman_console.orders.listing import WITHIN, Page, find
+from roundsman_console.orders.selection import Selection
 from roundsman_console.stack.queues import Queue, find_queues
 from roundsman_console.stack.stack import DeployedStack, find_stack
 from roundsman_console.stack.stats import Stats, read_stats
@@ -84,14 +85,28 @@ class Inspector:
         selection: Selection | None = None,
         *,
         after: str | None = None,
+        before: str | None = None,
         limit: int = 50,
-        budget: int = BUDGET,
+        budget: int | None = None,
+        within: float | None = WITHIN,
+        newest_first: bool = False,
     ) -> Page:
         """Return a page of the tasks that match, those that need a person first.
 
-        `after` is the cursor of the page before. At most `budget` tasks are read for the page.
+        `after` is the cursor of the page before, and `before` that of the page after. Ended tasks
+        come by their end, the newest first if `newest_first`. The page ends early when `within`
+        seconds are over or `budget` tasks were looked at; None is no limit.
         """
-        page = find(self.stack, selection or Selection(), after=after, limit=limit, budget=budget)
+        page = find(
+            self.stack,
+            selection or Selection(),
+            after=after,
+            before=before,
+            limit=limit,
+            budget=budget,
+            within=within,
+            newest_first=newest_first,
+        )
         return replace(page, tasks=shown_tasks(self.stack, page.tasks))
 
     def task(

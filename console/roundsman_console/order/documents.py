@@ -194,7 +194,7 @@ class TaskPageDocument(TypedDict):
     cursor: str | None
     """The value of --after for the next page; null if this is the last page."""
     lookedAt: Count
-    """The number of tasks that were read for this page, whether they match or not."""
+    """The number of tasks that were examined for this page, whether they match or not."""
     unreadable: list[UnreadableTaskDocument]
 
 

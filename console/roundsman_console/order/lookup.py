@@ -9,7 +9,7 @@ from roundsman.model.events import HistoryRow
 from roundsman.model.instants import iso
 from roundsman.model.task import TASK_ID, Task
 from roundsman_console.errors import NotFound, UnknownOrder
-from roundsman_console.order.masks import NO_MASK, UNKNOWN_MASK, Mask, mask_of, shown
+from roundsman_console.order.masks import NO_MASK, UNKNOWN_MASK, Mask, mask_of, mask_with, shown
 from roundsman_console.sanitize import inert
 from roundsman_console.stack.stack import DeployedStack
 
@@ -62,22 +62,35 @@ def find_shown(
 def shown_tasks(stack: DeployedStack, tasks: Iterable[Task]) -> tuple[Task, ...]:
     """Return the tasks as they are shown to a person, with masked values replaced.
 
-    Nothing that an order may have caused is shown of a task whose plan or order cannot be read.
+    The orders that this needs are read together, and each plan once. Nothing that an order may have
+    caused is shown of a task whose plan or order cannot be read.
     """
-    return tuple(_shown_of_many(stack, task) for task in tasks)
+    found = tuple(tasks)
+    plans: dict[str, Plan | None] = {}
+    unknown: set[str] = set()
+    for task in filter(_says_something, found):
+        try:
+            plans[task.task_id] = plan_of(stack, task)
+        except (SchemaTooNew, UnreadableRecord):
+            unknown.add(task.task_id)
+    needed = [name for name, plan in plans.items() if plan is not None and plan.masked]
+    rows = stack.records.orders(needed) if needed else {}
+
+    def one(task: Task) -> Task:
+        if task.task_id in unknown:
+            return shown(task, None, UNKNOWN_MASK)
+        plan = plans.get(task.task_id)
+        return shown(task, plan, mask_with(task, plan, rows.get(task.task_id)))
+
+    return tuple(map(one, found))
 
 
-def _shown_of_many(stack: DeployedStack, task: Task) -> Task:
+def _says_something(task: Task) -> bool:
+    """Whether a value of the order may stand in the task; in most open tasks, none does."""
     records = task.steps.values()
-    says_something = any(r.result is not None or r.error is not None for r in records)
-    if task.ending is None and not says_something:
-        return task  # the plan and the order are not read for most tasks of a list
-    try:
-        plan = plan_of(stack, task)
-        mask = mask_of(stack, task, plan)
-    except (SchemaTooNew, UnreadableRecord):
-        plan, mask = None, UNKNOWN_MASK
-    return shown(task, plan, mask)
+    return task.ending is not None or any(
+        record.result is not None or record.error is not None for record in records
+    )
 
 
 def mask_of_order(stack: DeployedStack, task: Task) -> Mask:

@@ -15,6 +15,7 @@ from roundsman.model.corrections import Change, Path, path_text
 from roundsman.model.events import HistoryRow
 from roundsman.model.json import Json, canonical_json
 from roundsman.model.task import ERASED, StepError, StepRecord, Task, Termination, step_of
+from roundsman.ports import OrderRow
 from roundsman_console.stack.stack import DeployedStack
 
 MASK = "(masked)"
@@ -127,17 +128,22 @@ UNKNOWN_MASK = Mask(MaskedPaths(), None, everything=True)
 
 
 def mask_of(stack: DeployedStack, task: Task, plan: Plan | None) -> Mask:
-    """Return what is not shown of the task. The order is read if its plan masks fields of it.
+    """Return what is not shown of the task. The order is read if its plan masks fields of it."""
+    row = stack.tasks.order(task.task_id) if plan is not None and plan.masked else None
+    return mask_with(task, plan, row)
 
-    Nothing is masked without a plan: the plan says what is masked, and a person who repairs a task
-    whose plan is gone needs its reasons.
+
+def mask_with(task: Task, plan: Plan | None, row: OrderRow | None) -> Mask:
+    """Return what is not shown of the task, whose order is `row`; None if the order is missing.
+
+    The order is needed only if the plan masks fields of it. Nothing is masked without a plan: the
+    plan says what is masked, and a person who repairs a task whose plan is gone needs its reasons.
     """
     if plan is None or not plan.masks:
         return NO_MASK
     paths, found = MaskedPaths.of(plan.masked), list[Json]()
     everything = False
     if plan.masked:
-        row = stack.tasks.order(task.task_id)
         try:
             inputs = [] if row is None else _inputs(task, row.content)
         except ValueError:  # the row is that of another order: it was restored, or altered

@@ -21,7 +21,7 @@ from roundsman_console.order.documents import (
 )
 
 if TYPE_CHECKING:
-    from roundsman_console.orders.selection import Page
+    from roundsman_console.orders.listing import Page
 
 
 def step_names(task: Task, plan: Plan | None) -> list[str]:

@@ -1,4 +1,4 @@
-"""Cursors: the text that says where the next page of a list begins, and its strict parser."""
+"""Cursors: the text that says where a page of a list begins or ends, and its strict parser."""
 
 import base64
 import binascii
@@ -9,57 +9,87 @@ from roundsman.model.task import TASK_ID
 from roundsman_console.errors import InvalidCursor
 
 LONGEST = 600  # characters; a task id has at most 128
-_FORMAT = 1
+SPARSE = 20  # tasks looked at for one that matches
+_FORMAT = 2
 _LATEST = 2**53
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Place:
-    """The place of one task in a list. Places are ordered by their fields."""
+    """The place of one task in a list that has the oldest first.
+
+    Places are ordered by their fields.
+    """
 
     rank: int
     """The part of the list that contains the task, from 0."""
     at: int
     """The instant in epoch ms by which that part is ordered."""
     task_id: str
+    """Empty for a place between tasks."""
 
 
-START = Place(0, 0, "")
-"""The place before all tasks, because no task id is empty."""
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """Where a page of a list begins or ends."""
+
+    as_of: int
+    """When the list began, in epoch ms."""
+    place: Place
+    """The place before the page begins, or after it ends; it is not on the page."""
+    before: int = 0
+    """The number of tasks that the pages before this place show."""
+    looked_at: int = 0
+    """The number of tasks that were looked at for those pages."""
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether few of the tasks that were looked at matched: then large pages are worth it."""
+        return self.looked_at > SPARSE * (self.before + 1)
+
+    def text(self, mark: str) -> str:
+        """Return the cursor as a text. `mark` identifies the list by its filter and its stack."""
+        place = self.place
+        parts = [_FORMAT, mark, self.as_of, place.rank, place.at, self.before, self.looked_at]
+        text = json.dumps([*parts, place.task_id], separators=(",", ":"))
+        return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
-def cursor_of(mark: str, as_of: int, last: Place) -> str:
-    """Return the cursor of the page that begins after `last`.
-
-    `mark` identifies the list by its filter and its stack. `as_of` is when the list began, in epoch
-    ms.
-    """
-    parts = [_FORMAT, mark, as_of, last.rank, last.at, last.task_id]
-    text = json.dumps(parts, separators=(",", ":"))
-    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
-
-
-def read_cursor(cursor: str, mark: str) -> tuple[int, Place]:
-    """Return when the list began (epoch ms) and the place after which the next page begins.
+def read_cursor(cursor: str, mark: str) -> Cursor:
+    """Return the cursor of this text.
 
     Raises InvalidCursor if the text is not a cursor, or is the cursor of another list than `mark`.
     """
     match _parts(cursor):
-        case [int(version), str(of), int(as_of), int(rank), int(at), str(task_id)] if (
+        case [
+            int(version),
+            str(of),
+            int(as_of),
+            int(rank),
+            int(at),
+            int(before),
+            int(looked_at),
+            str(task_id),
+        ] if (
             version == _FORMAT
-            and all(type(one) is int and 0 <= one <= _LATEST for one in (as_of, rank, at))
+            and all(_is_count(one) for one in (as_of, rank, at, before, looked_at))
             and (TASK_ID.fullmatch(task_id) or not task_id)
         ):
-            place = Place(rank, at, task_id)
+            found = Cursor(as_of, Place(rank, at, task_id), before, looked_at)
         case _:
             raise InvalidCursor("This is not a cursor. Copy the whole cursor of the last page.")
     if of != mark:
         raise InvalidCursor(
-            "This cursor belongs to another filter or stack. Repeat the filter of the last page."
+            "This cursor belongs to another filter, order or stack. Repeat the options of the last "
+            "page."
         )
-    if cursor_of(of, as_of, place) != cursor:
+    if found.text(of) != cursor:
         raise InvalidCursor("This cursor was changed. Copy the whole cursor of the last page.")
-    return as_of, place
+    return found
+
+
+def _is_count(number: int) -> bool:
+    return type(number) is int and 0 <= number <= _LATEST
 
 
 def _parts(cursor: str) -> object:

@@ -12,7 +12,8 @@ from roundsman_console.documents import ExportedDocument
 from roundsman_console.order.lookup import mask_of_order, plan_of
 from roundsman_console.order.masks import shown
 from roundsman_console.order.view import task_document
-from roundsman_console.orders.selection import Page, Selection, find, tags_of
+from roundsman_console.orders.listing import Page, find
+from roundsman_console.orders.selection import Selection, tags_of
 from roundsman_console.stack.stack import DeployedStack
 
 AT_ONCE = 500  # tasks read per page at most; the cursor advances after each page

@@ -31,6 +31,7 @@ def filters(step: str = "step") -> Iterator[inspect.Parameter]:
     yield _filter("workflow", "Only tasks of this workflow.", "NAME")
     yield _filter(step, "Only tasks at this step, or that failed at it.", "NAME")
     yield _filter("error", "Only tasks with this error type: CardDeclined.", "TYPE")
+    yield _filter("agent", "Only tasks at a step of this agent, or that failed at one.", "NAME")
     yield _filter("older", "Only tasks submitted longer ago than this: 90s, 2h, 1d.", "TIME")
     yield _filter("newer", "Only tasks submitted more recently than this: 90s, 2h, 1d.", "TIME")
     yield _filter("group", "Only tasks of this failure group: f-1a2b3c4d.", "GROUP")
@@ -41,6 +42,7 @@ def filters(step: str = "step") -> Iterator[inspect.Parameter]:
         "NAME=VALUE",
         list[str] | None,
     )
+    yield _filter("starts", "Only orders whose id starts with this.", "TEXT")
     yield flag("left_out", "--left-out", "Only orders that have left out an item that failed.")
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from roundsman.model.instants import SECOND, format_duration
 from roundsman.model.priority import Priority
 from roundsman.model.states import TaskState
+from roundsman.model.task import TASK_ID
 from roundsman_console.cli_errors import USAGE, ConsoleError
 from roundsman_console.orders.selection import TAGS, Selection
 from roundsman_console.sanitize import inert
@@ -24,11 +25,13 @@ def read_selection(
     workflow: str | None = None,
     step: str | None = None,
     error: str | None = None,
+    agent: str | None = None,
     older: str | None = None,
     newer: str | None = None,
     group: str | None = None,
     tag: Sequence[str] | None = None,
     left_out: bool = False,
+    starts: str | None = None,
 ) -> Selection:
     """Return the filter that these options describe.
 
@@ -39,11 +42,13 @@ def read_selection(
         workflow=_word("--workflow", workflow),
         step=_word("--step", step),
         error=_word("--error", error),
+        agent=_word("--agent", agent),
         older=_age(older),
         newer=_age(newer),
         group=_group(group),
         tags=_tags(tag or ()),
         left_out=left_out,
+        starts=_starts(starts),
     )
     _check(selection)
     return selection
@@ -61,7 +66,7 @@ def _check(selection: Selection) -> None:
         raise ConsoleError(
             f"No {state} task is in a failure group; its tasks are Archived or Undone.", USAGE
         )
-    if state is TaskState.SCHEDULED and (selection.step or selection.error):
+    if state is TaskState.SCHEDULED and (selection.step or selection.error or selection.agent):
         raise ConsoleError("A Scheduled task is at no step, and has no error yet.", USAGE)
 
 
@@ -83,6 +88,16 @@ def _group(text: str | None) -> str | None:
         raise ConsoleError(
             f"{inert(text[:50])!r} is not a failure group id: f- and eight of 0-9 and a-f. "
             "List them with: roundsman groups",
+            USAGE,
+        )
+    return text
+
+
+def _starts(text: str | None) -> str | None:
+    if text is not None and not TASK_ID.fullmatch(text):
+        raise ConsoleError(
+            f"No order id starts with {inert(text[:50])!r}: an id is 1 to 128 of A-Z, a-z, 0-9 and "
+            ". _ ~ -",
             USAGE,
         )
     return text

@@ -4,14 +4,14 @@ The command reads indexes and never scans a table.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated
 
 import typer
 from rich.table import Table
 
-from roundsman.model.instants import format_duration, iso
+from roundsman.model.instants import SECOND, format_duration
 from roundsman.model.task import Task
 from roundsman_console.cells import plain
 from roundsman_console.cli.options import AsJson
@@ -19,15 +19,21 @@ from roundsman_console.cli.stack_option import StackOption
 from roundsman_console.cli.target import find_stack
 from roundsman_console.cli_errors import sentences
 from roundsman_console.clock import now
+from roundsman_console.counted import counted
 from roundsman_console.order.lookup import shown_tasks
 from roundsman_console.order.states_text import STATE_STYLES
-from roundsman_console.order.view import erased_words, left_out_words, page_document
+from roundsman_console.order.view import page_document
 from roundsman_console.orders.filter_options import AfterCursor, with_filters
-from roundsman_console.orders.selection import BUDGET, Page, Selection, find
+from roundsman_console.orders.listing import Page, find
+from roundsman_console.orders.reasons import reasons_of
+from roundsman_console.orders.selection import Selection
 from roundsman_console.sanitize import inert
+from roundsman_console.stack.stack import DeployedStack
 from roundsman_console.terminal import results
+from roundsman_console.verbs.reading import read_duration
 
 LONGEST_PAGE = 10_000  # tasks; use `roundsman export` for more
+LONGEST_LOOK = 600  # seconds
 
 
 @with_filters()
@@ -36,47 +42,69 @@ def ls_command(
     limit: Annotated[
         int, typer.Option(min=1, max=LONGEST_PAGE, help="Maximum number of tasks to show.")
     ] = 50,
+    newest_first: Annotated[
+        bool, typer.Option("--newest-first", help="Show those first that ended last.")
+    ] = False,
+    within: Annotated[
+        str, typer.Option(help="How long to look for them: 1s, 1m.", metavar="TIME")
+    ] = "1s",
     look: Annotated[
-        int, typer.Option(min=1, max=1_000_000, help="Maximum number of tasks to examine.")
-    ] = BUDGET,
+        int | None,
+        typer.Option(min=1, max=1_000_000, help="Maximum number of tasks to examine."),
+    ] = None,
     after: AfterCursor = None,
     stack: StackOption = None,
     as_json: AsJson = False,
 ) -> None:
     """List tasks, those that need a person first. Example: roundsman ls --state Archived"""
     with sentences():
-        budget = max(look, limit) if selection.everything else look
+        seconds = read_duration(within, most=LONGEST_LOOK)
         found = find_stack(stack)
-        page = find(found, selection, after=after, limit=limit, budget=budget)
+        page = find(
+            found,
+            selection,
+            after=after,
+            limit=limit,
+            budget=look,
+            within=seconds,
+            newest_first=newest_first,
+        )
         page = replace(page, tasks=shown_tasks(found, page.tasks))
         if as_json:
             print(json.dumps(page_document(page)))
         else:
-            _print(page, limit)
+            _print(found, page, limit)
 
 
-def _print(page: Page, limit: int) -> None:
+def _print(stack: DeployedStack, page: Page, limit: int) -> None:
     console = results()
     if page.tasks:
-        console.print(_table(page.tasks))
+        console.print(_table(page.tasks, reasons_of(stack, page.tasks)))
     elif page.whole:
         console.print("No tasks.")
     for order, problem in page.unreadable.items():
         console.print(plain(f"{order} cannot be read: {problem}", "red"))
+    if sentence := _going_on(page, limit):
+        # Not wrapped at the width of the terminal, so that the whole cursor can be copied.
+        console.print(inert(sentence), markup=False, soft_wrap=True)
+
+
+def _going_on(page: Page, limit: int) -> str:
+    """Return how to see more; empty if there is no more."""
     if page.whole:
-        return
-    # Not wrapped at the width of the terminal, so that the whole cursor can be copied.
+        return ""
     going_on = f"continue with --after {page.cursor}"
     if len(page.tasks) == limit:
-        sentence = f"More than {limit} exist; raise --limit, or {going_on}"
-    else:
-        sentence = f"Only {page.looked_at} tasks were examined; raise --look, or {going_on}"
-    console.print(inert(sentence), markup=False, soft_wrap=True)
+        return f"More than {limit} exist; raise --limit, or {going_on}"
+    return (
+        f"Looked at {counted(page.looked_at, 'task')}, found {len(page.tasks)}; raise --within or "
+        f"--look, or {going_on}"
+    )
 
 
-def _table(tasks: Sequence[Task]) -> Table:
+def _table(tasks: Sequence[Task], reasons: Mapping[str, str]) -> Table:
     table = Table(box=None, pad_edge=False)
-    for heading in ("Order", "Workflow", "State", "Age", "Reason"):
+    for heading in ("Order", "Workflow", "State", "Age", "Ended", "Reason"):
         table.add_column(heading, overflow="fold")
     at = now()
     for task in tasks:
@@ -84,17 +112,16 @@ def _table(tasks: Sequence[Task]) -> Table:
             plain(task.task_id),
             plain(task.workflow),
             plain(task.state, STATE_STYLES.get(task.state, "")),
-            plain(format_duration(max(0, at - task.created_at))),
-            plain(list_reason(task)),
+            plain(_age(task.created_at, at)),
+            plain("" if task.ended_at is None else _ago(task.ended_at, at)),
+            plain(reasons[task.task_id]),
         )
     return table
 
 
-def list_reason(task: Task) -> str:
-    """Return why the task ended, or that it was erased; of an open task, when it is inspected
-    again; of a completed one, how many items were left out."""
-    if task.erased_at is not None:
-        return erased_words(task)
-    if task.ending is not None:
-        return task.ending.why
-    return left_out_words(task) if task.ended else f"due {iso(task.due_at)}"
+def _age(instant: int, at: int) -> str:
+    return format_duration(max(0, at - instant))
+
+
+def _ago(instant: int, at: int) -> str:
+    return f"{_age(instant, at)} ago" if at - instant >= SECOND else "just now"

@@ -1,6 +1,6 @@
-"""Why an order is in its state, in a few words for a list of orders. Pure."""
+"""Why an order is in its state, in a few words for a list of orders."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from roundsman.definition.plan import Plan
 from roundsman.model.holds import Hold, hold_words
@@ -8,17 +8,29 @@ from roundsman.model.instants import second
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Task
 from roundsman_console.order.step_text import holds_of, last_error, span
-from roundsman_console.order.view import in_state, left_out_words
+from roundsman_console.order.view import erased_words, in_state, left_out_words
+from roundsman_console.stack.stack import DeployedStack
+
+
+def reasons_of(stack: DeployedStack, tasks: Sequence[Task]) -> Mapping[str, str]:
+    """Return why each order is in its state, by its id. Holds are read only if a step is held."""
+    held = {task.plan for task in tasks if held_steps(task)}
+    holds = stack.holds.holds() if held else ()
+    plans = {plan: stack.plans.plan(plan) for plan in held}
+    return {task.task_id: reason_of(task, plans.get(task.plan), holds) for task in tasks}
 
 
 def reason_of(task: Task, plan: Plan | None = None, holds: Sequence[Hold] = ()) -> str:
     """Return why the order ended or what it waits for.
 
-    Of an order that completed, how many items it has left out; empty if none.
+    Of an erased order, when and by whom; of one that completed, how many items it has left out,
+    empty if none.
 
     The plan and the holds on agents are needed only if a step is held. The page of the order has
     the whole explanation.
     """
+    if task.erased_at is not None:
+        return erased_words(task)
     failed = in_state(task, None, ProcessState.UNDO_ERROR)
     if task.state is TaskState.ARCHIVED and failed:
         error = last_error(task.step(failed[0]))

@@ -11,9 +11,9 @@ from roundsman_console.orders.selection import TAGS, Selection
 
 LEFT_OUT = "left_out"
 """The name of the field that is ticked for orders that have left out an item."""
-MORE_FIELDS = ("older", "newer", "group", *TAGS, LEFT_OUT)
+MORE_FIELDS = ("older", "newer", "group", "starts", *TAGS, LEFT_OUT)
 """The filters that are folded away until they are used."""
-FIELDS = ("state", "workflow", "step", "error", *MORE_FIELDS)
+FIELDS = ("state", "workflow", "step", "error", "agent", *MORE_FIELDS)
 """The filters, by the names of the form's fields."""
 
 AT_STEP = "at_step"
@@ -43,11 +43,13 @@ def selection_of(asked: Mapping[str, str]) -> Selection:
         workflow=text["workflow"],
         step=text["step"],
         error=text["error"],
+        agent=text["agent"],
         older=text["older"],
         newer=text["newer"],
         group=text["group"],
         tag=[f"{name}={text[name]}" for name in TAGS if text[name]],
         left_out=bool(text[LEFT_OUT]),
+        starts=text["starts"],
     )
 
 

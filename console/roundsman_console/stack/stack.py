@@ -22,7 +22,6 @@ from roundsman.model.task import Task
 from roundsman.ports import Member
 from roundsman.wire.tracing import is_sampled, trace_id
 from roundsman_console.errors import InspectorError, StackNotFound
-from roundsman_console.orders.task_records import Records
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
 
     from roundsman.aws.dynamodb.groups import DynamoGroups
     from roundsman.submission.events import EventReader
+    from roundsman_console.orders.task_records import Records
 
 CONNECT_WITHIN = 5  # timeout in seconds for each try, so that a missing network is reported soon
 
@@ -107,9 +107,15 @@ class DeployedStack:
         return heapq.merge(*shards, key=lambda member: member.failed_at, reverse=newest_first)
 
     @cached_property
-    def records(self) -> Records:
+    def records(self) -> "Records":
         """The tasks as lists read them: many at a time."""
-        return Records(self.dynamodb, tasks_table=self.output("TasksTableName"))
+        from roundsman_console.orders.task_records import Records
+
+        return Records(
+            self.dynamodb,
+            tasks_table=self.output("TasksTableName"),
+            orders_table=self.output("OrdersTableName"),
+        )
 
     @cached_property
     def plans(self) -> DynamoPlans:

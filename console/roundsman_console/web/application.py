@@ -33,6 +33,7 @@ from roundsman_console.inspector import Inspector
 from roundsman_console.order import page as order
 from roundsman_console.order.record import record_file
 from roundsman_console.orders import export_page as export
+from roundsman_console.orders import find_page as search
 from roundsman_console.orders import page as orders
 from roundsman_console.stack import overview_page as overview
 from roundsman_console.web import registry
@@ -48,6 +49,7 @@ from roundsman_console.web.session import (
     Session,
 )
 from roundsman_console.web.templates import Templates
+from roundsman_console.web.time_style import TimeStyleMiddleware, choose_times
 
 STATIC = Path(__file__).with_name("static")
 LARGEST_FORM = 1_100_000  # bytes: an order event of SQS's size, and its frame
@@ -76,6 +78,7 @@ class PageRoute:
 PAGES = (
     PageRoute("/", overview.read, "overview.html"),
     PageRoute("/orders", orders.read, "orders.html"),
+    PageRoute("/find", search.read, "find.html"),
     PageRoute("/export", export.read, "export.html"),
     PageRoute("/orders/{order}", order.read, "order.html"),
     PageRoute("/groups", groups.read_all, "groups.html"),
@@ -153,6 +156,7 @@ def application(inspector: Inspector, session: Session) -> Starlette:
             Route("/export/orders", _download(console)),
             Route("/orders/{order}/record", _record(console)),
             Route("/live", _live(console)),
+            Route("/times", choose_times),
             Route("/commands/{command}", _command_form(console), methods=["GET"]),
             Route("/commands/{command}", _command_sent(console), methods=["POST"]),
             Mount("/static", StaticFiles(directory=STATIC)),
@@ -160,6 +164,7 @@ def application(inspector: Inspector, session: Session) -> Starlette:
         exception_handlers={404: _not_found(console)},
     )
     app.add_middleware(SessionMiddleware, console=console)
+    app.add_middleware(TimeStyleMiddleware)
     return app
 
 
@@ -227,8 +232,13 @@ def _path_of(request: Request) -> str:
 def _shown(console: Console, page: PageRoute) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         given = _parameters(request)
-        if page.path == "/orders" and given.get("find", "").strip():
-            return RedirectResponse(orders.address_found(given["find"]), HTTPStatus.SEE_OTHER)
+        if page.path == "/orders":
+            try:
+                shorter = orders.short_address(page.path, request.query_params.multi_items())
+            except AWS_ERRORS as error:
+                return console.error(status_of(error), sentence_of(error), path=_path_of(request))
+            if shorter is not None:
+                return RedirectResponse(shorter, HTTPStatus.SEE_OTHER)
         return await console.answer(
             page.template, lambda: page.read(console.inspector, given), path=_path_of(request)
         )

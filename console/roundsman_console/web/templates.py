@@ -5,13 +5,15 @@ from pathlib import Path
 from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from roundsman.model.instants import format_duration, iso
 from roundsman_console.clock import now
+from roundsman_console.orders.counts import Count
 from roundsman_console.sanitize import inert
-from roundsman_console.web.drawings.shapes import shape, state_mark
+from roundsman_console.web.drawings.shapes import class_of, shape, state_mark
 from roundsman_console.web.session import FORM_TOKEN, Session
+from roundsman_console.web.time_style import STYLES, time_style
 from roundsman_console.web.times import ago, elapsed, left, sentence, until
 
 NAVIGATION = (
@@ -56,7 +58,11 @@ class Templates:
             shape=shape,
             state=state_mark,
             number=number,
+            at_least=at_least,
+            state_class=class_of,
         )
+
+        self._environment.globals.update(TIME_STYLES=STYLES, time_style=time_style)
 
     def render(self, template: str, values: Mapping[str, object], *, path: str) -> str:
         """Return a page with the navigation. `path` is its own, with its query."""
@@ -82,16 +88,25 @@ def inert_lines(text: object) -> str:
     return "\n".join(inert(line) for line in str(text).split("\n"))
 
 
-def number(count: object) -> str:
+def number(count: object) -> Markup:
     """Return a whole number with thin spaces between thousands; a zero is quiet."""
     if count == 0:
         return Markup('<span class="zero">0</span>')
-    return f"{count:,}".replace(",", "\u202f") if isinstance(count, int) else str(count)
+    return escape(f"{count:,}".replace(",", "\u202f") if isinstance(count, int) else str(count))
 
 
-def plural(count: int, one: str, more: str = "") -> str:
+def plural(count: int, one: str, more: str = "") -> Markup:
     """Return a number with its noun: `1 message`, `2 messages`."""
-    return f"{number(count)} {one if count == 1 else more or one + 's'}"
+    return Markup("{} {}").format(number(count), one if count == 1 else more or one + "s")
+
+
+def at_least(count: Count) -> Markup:
+    """Return a count: `1 005` if it is right, `at least 500` if it stopped at a bound."""
+    if not count.more:
+        return number(count.count)
+    if not count.count:  # all that were looked at are others
+        return Markup('<span class="zero" title="Not all orders were read">not counted</span>')
+    return Markup("at least {}").format(number(count.count))
 
 
 def path_part(text: object) -> str:

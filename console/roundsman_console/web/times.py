@@ -1,6 +1,6 @@
-"""Instants on pages: as the time since then or until then, with the instant on hover. Pure.
+"""Instants on pages: relative to now with the instant on hover, or the instant itself in UTC.
 
-The script of the page (static/console.js) counts on from here in the same words, so a page is not
+The script of the page (static/times.js) counts on from here in the same words, so a page is not
 read again for them.
 """
 
@@ -12,6 +12,7 @@ from markupsafe import Markup, escape
 from roundsman.model.instants import EPOCH, MINUTE, SECOND, format_duration, iso, milliseconds
 from roundsman_console.clock import now
 from roundsman_console.sanitize import inert
+from roundsman_console.web.time_style import RELATIVE, time_style
 
 HOUR = 60 * MINUTE
 HOURS_WITH_MINUTES = 10 * HOUR
@@ -29,6 +30,8 @@ _IN_A_SENTENCE = re.compile(
 )
 _KIND_AFTER = {"since": "since", "until": "left", "by": "by"}
 """The kind of words that takes the place of an instant, by the word before it."""
+_BEFORE_INSTANT = {"at": "at ", "since": "since ", "left": "until ", "by": "by "}
+"""The word before an instant that is shown itself, by the kind of words."""
 
 
 def ago(instant: int | None) -> Markup:
@@ -57,7 +60,7 @@ def sentence(text: object) -> Markup:
         if instant is None:
             continue
         found += escape(safe[end : match.start()])
-        found += relative(_KIND_AFTER.get(match[1], "until"), instant)
+        found += relative(_KIND_AFTER.get(match[1], "at"), instant)
         end = match.end()
     return found + escape(safe[end:])
 
@@ -70,13 +73,20 @@ def _instant_of(text: str) -> int | None:
 
 
 def relative(kind: str, instant: int) -> Markup:
-    """Return a `time` element that says how far away the instant (epoch ms) is.
+    """Return a `time` element that says how far away the instant (epoch ms) is, or when it is.
 
-    `kind` is `ago`, `until`, or how a sentence goes on: `since`, `left` (until) and `by`.
+    `kind` is `ago`, `until`, or how a sentence goes on: `at`, `since`, `left` (until) and `by`.
     """
+    shown = words(kind, instant - now()) if time_style() == RELATIVE else in_utc(kind, instant)
     return Markup('<time datetime="{0}" title="{0}" data-relative="{1}">{2}</time>').format(
-        iso(instant), kind, words(kind, instant - now())
+        iso(instant), kind, shown
     )
+
+
+def in_utc(kind: str, instant: int) -> str:
+    """Return the instant (epoch ms) in UTC: `2026-12-01 09:42:05 UTC`, after the word of `kind`."""
+    shown = iso(instant)[:19].replace("T", " ")
+    return f"{_BEFORE_INSTANT.get(kind, '')}{shown} UTC"
 
 
 def words(kind: str, away: int) -> str:

@@ -1,7 +1,8 @@
-"""The workflows: their drawing, the versions in flight, how their orders end and steps do.
+"""The workflows: their orders, their drawing, the versions in flight, how orders end and steps do.
 
-How orders end and how long steps take is read from CloudWatch, for a period, if the stack has
-metrics by workflow and step; else from the records of some orders.
+The orders of each are counted in the index of due tasks. How orders ended and how long steps took
+in a period is read from CloudWatch, if the stack has metrics by workflow and step; else how long
+steps take is read from the records of some orders.
 """
 
 from collections import Counter
@@ -17,7 +18,11 @@ from roundsman.model.task import Task, step_of
 from roundsman_console.clock import now
 from roundsman_console.errors import NotFound
 from roundsman_console.inspector import Inspector
+from roundsman_console.orders.census import Census, take_census
+from roundsman_console.orders.choices import choices_of
 from roundsman_console.orders.forecast import time_taken
+from roundsman_console.orders.listing import WITHIN, find
+from roundsman_console.orders.selection import Selection
 from roundsman_console.stack.step_metrics import (
     Ends,
     StepTimes,
@@ -39,7 +44,7 @@ PERIODS: Mapping[str, int] = {"24h": DAY, "7d": 7 * DAY, "30d": 30 * DAY}
 """The periods that can be chosen, in ms; the first if none is."""
 
 READ = 300
-"""The number of orders that the figures are made of, those that need a person first."""
+"""The number of orders whose records are read for the versions, some of each workflow."""
 
 
 @dataclass(slots=True)
@@ -91,21 +96,30 @@ class InPeriod(Generic[T]):
 
 
 ENDS: dict[str, Remembered[InPeriod[Mapping[str, Ends]]]] = {}
+CENSUS: Remembered[Census] = Remembered(MINUTE)  # it may read the whole index
 TIMES: dict[tuple[str, str], Remembered[InPeriod[Mapping[str, StepTimes]]]] = {}
 """What was read of each period, and of each plan in it."""
 
 
 def read_all(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]:
-    """Read the workflows that orders are in, each with its versions, and how their orders end."""
-    page = inspector.tasks(limit=READ, budget=READ)
-    found, period = versions(page.tasks), period_of(given)
-    names = sorted({one.workflow for one in found})
+    """Read all workflows of the stack, their orders now and in a period, and their versions."""
+    stack, period = inspector.stack, period_of(given)
+    known = choices_of(inspector)
+    census = CENSUS.get(inspector, lambda: take_census(stack, known.workflows))
+    known.workflows |= {*census.workflows}
+    names = sorted(known.workflows)
+    sample = stack.records.load_many(census.samples(READ), now()).tasks
     return {
-        "versions": found,
-        "read": len(page.tasks),
-        "whole": page.whole,
+        "census": census,
+        "names": [name for name in names if name in census.workflows],
+        "UNDONE": TaskState.UNDONE,
+        "CANCELLED": TaskState.CANCELLED,
+        "COMPLETED": TaskState.COMPLETED,
+        "versions": versions([*sample.values()]),
+        "read": len(sample),
+        "whole": census.whole and len(sample) >= census.looked_at,
         "ends": _ends(inspector, names, period),
-        "has_metrics": has_step_metrics(inspector.stack),
+        "has_metrics": has_step_metrics(stack),
         **_choice(period),
     }
 
@@ -115,7 +129,8 @@ def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]
     plan = inspector.stack.plans.plan(given["plan"])
     if plan is None:
         raise NotFound("There is no such plan.")
-    page = inspector.tasks(limit=READ, budget=READ)
+    of_workflow = Selection(workflow=plan.workflow)
+    page = find(inspector.stack, of_workflow, limit=READ, within=WITHIN, newest_first=True)
     found = next((one for one in versions(page.tasks) if one.plan == plan.hash), None)
     period = period_of(given)
     measured = _times(inspector, plan, period)
