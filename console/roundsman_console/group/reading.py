@@ -5,16 +5,27 @@ from the index of failures. So a group that was closed, or for which no alert wa
 long as it has members.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
 from typing import TypedDict
 
-from roundsman.model.failure import UNDO_FAILED, UNDONE, Failure, Group, GroupSeverity, failure_of
+from roundsman.model.failure import (
+    ARCHIVED,
+    RETRIED,
+    UNDO_FAILED,
+    UNDONE,
+    Failure,
+    Group,
+    GroupSeverity,
+    failure_of,
+)
+from roundsman.model.states import END_STATES, TaskState
 from roundsman.model.task import Task
 from roundsman.ports import Member
 from roundsman_console.agent.reading import AgentNow
+from roundsman_console.clock import now
 from roundsman_console.group.documents import Standing
 from roundsman_console.order.lookup import shown_tasks
 from roundsman_console.orders.counts import Count
@@ -32,6 +43,14 @@ last count of the supervisor."""
 
 READ = 1_000
 """The number of members, the oldest ones, that are read for the earliest complete-by."""
+
+STATES: Mapping[str, frozenset[TaskState]] = {
+    UNDONE: frozenset({TaskState.UNDONE}),
+    ARCHIVED: frozenset({TaskState.ARCHIVED}),
+    UNDO_FAILED: frozenset({TaskState.ARCHIVED}),
+    RETRIED: frozenset(TaskState) - END_STATES - {TaskState.SCHEDULED},
+}
+"""The states of the members of a group, by how they failed."""
 
 COUNTERS = 8  # the number of groups that are counted concurrently
 
@@ -124,6 +143,16 @@ def find_group(
         agent=_named(agents, agent),
         samples=masked,
     )
+
+
+def states_of_group(stack: DeployedStack, group: str) -> frozenset[TaskState]:
+    """Return the states in which the members of the group can be; empty if it is not known."""
+    how = next((row.how for row in stack.groups.groups() if row.id == group), "")
+    if not how:
+        first = list(islice(_standing(stack.members(group), now()), 1))
+        causes = map(failure_of, _samples(stack, group, first, now()))
+        how = next((cause.how for cause in causes if cause is not None), "")
+    return STATES.get(how, frozenset())
 
 
 class _Cause(TypedDict):
