@@ -79,7 +79,7 @@ def started(browser: Browser, **fields: str) -> str:
 
 def test_a_run_is_tried_out_first_and_says_who_is_eligible(browser: Browser) -> None:
     group = group_of(browser.operator)
-    assert "Resubmit all" in browser.page(f"/groups/{group}")
+    assert "Resubmit 8 orders" in browser.page(f"/groups/{group}")
     fields = {"group": group, "reason": "declined by mistake"}
     page = browser.sends("resubmit-all", **fields)
     assert "0 of 8 orders are eligible; nothing was sent." in page

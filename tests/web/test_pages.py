@@ -146,7 +146,7 @@ def test_a_failure_group_has_its_cause_count_and_samples(browser: Browser) -> No
         page = browser.page(f"/groups/{group['group']}")
         assert group["error"]["message"] in page
         assert "ord-1" in page
-    assert "There is no such failure group" in browser.page("/groups/f-00000000", 404)
+    assert "There is no such failure group" in browser.page("/groups/f-1", 404)
 
 
 @pytest.mark.exhaustive

@@ -52,10 +52,11 @@ def commands_on_agents() -> dict[str, FormCommand]:
 
 def _show(verb: type[HoldVerb | ReleaseVerb], inspector: Inspector, given: Form) -> CommandPage:
     agent = find_agent(inspector.stack, given.get("agent", ""))
-    return _page(verb, agent, given)
+    return form_on(agent, verb, given)
 
 
-def _page(verb: type[HoldVerb | ReleaseVerb], agent: AgentNow, given: Form) -> CommandPage:
+def form_on(agent: AgentNow, verb: type[HoldVerb | ReleaseVerb], given: Form) -> CommandPage:
+    """Return the form of a verb on an agent. Nothing is read."""
     page = page_of(verb, agent.name, "agent", "/agents", given)
     held = agent.hold(OPERATOR)
     if verb is HoldVerb and held is not None:
@@ -74,7 +75,7 @@ def _agent_command(
 ) -> CommandPage:
     stack = inspector.stack
     agent = find_agent(stack, given.get("agent", ""))
-    page = _page(kind, agent, given)
+    page = form_on(agent, kind, given)
     if page.impossible:
         return page
     version, by = _holds(agent), read_name(None)

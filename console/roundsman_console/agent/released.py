@@ -4,6 +4,7 @@ from collections import deque
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
+from roundsman.model.holds import OPERATOR, Hold
 from roundsman_console.agent.holds import HoldRelease
 from roundsman_console.clock import now
 from roundsman_console.inspector import Inspector
@@ -22,6 +23,8 @@ class Released:
     by: str
     reason: str
     """Empty if none was given."""
+    hold: Hold | None
+    """The hold that it ended; None if it could not be read."""
 
 
 _RELEASED: WeakKeyDictionary[Inspector, deque[Released]] = WeakKeyDictionary()
@@ -30,7 +33,9 @@ _RELEASED: WeakKeyDictionary[Inspector, deque[Released]] = WeakKeyDictionary()
 def note_release(inspector: Inspector, release: HoldRelease) -> None:
     """Remember a release for as long as the console runs."""
     found = _RELEASED.setdefault(inspector, deque(maxlen=MOST))
-    found.append(Released(release.agent.name, now(), release.by, release.reason))
+    agent = release.agent
+    hold = agent.hold(OPERATOR)
+    found.append(Released(agent.name, now(), release.by, release.reason, hold))
 
 
 def released_here(inspector: Inspector, agent: str, since: int) -> list[Released]:

@@ -59,9 +59,11 @@ from roundsman_console.web.command_page import (
     FormCommand,
     FormField,
     Item,
+    NextStep,
     agreed,
     asking,
     fields_of,
+    incident_of,
     not_sent,
     page_of,
     read_both,
@@ -162,17 +164,8 @@ def _title(verb: type[OrderVerb]) -> str:
 
 def _starts(name: str, verb: type[OrderVerb]) -> FormCommand:
     def show(inspector: Inspector, given: Form) -> CommandPage:
-        asked = asked_of_command(given)
-        hidden = for_command(asked)
-        about, back = _about(asked, _named(given))
-        fields = (*(() if hidden else (ORDERS,)), *_fields(verb), *LIMITS)
-        page = page_of(verb, about, "", back, {**DEFAULTS, **given}, name)
-        page = replace(page, title=_title(verb), fields=fields, hidden={**hidden, **page.hidden})
-        states = states_of(inspector.stack, selection_of(asked))
-        if states and verb.states.isdisjoint(states):
-            words = f"{page.title} is not possible: the orders are {' or '.join(sorted(states))}."
-            return replace(page, sentence=words, impossible=True)
-        return in_states(page, verb, states)
+        selection = selection_of(asked_of_command(given))
+        return form_on_many(name, given, states_of(inspector.stack, selection))
 
     def carry_out(inspector: Inspector, given: Form, session: Session) -> CommandPage:
         page = show(inspector, given)
@@ -186,6 +179,23 @@ def states_of(stack: DeployedStack, selection: Selection) -> Collection[TaskStat
     if selection.state is not None:
         return {selection.state}
     return states_of_group(stack, selection.group) if selection.group else ()
+
+
+def form_on_many(name: str, given: Form, states: Collection[TaskState]) -> CommandPage:
+    """Return the form of a command on many orders, which can be in `states`. Nothing is read.
+
+    Raises what `_about` raises.
+    """
+    verb, asked = MANY[name], asked_of_command(given)
+    hidden = for_command(asked)
+    about, back = _about(asked, _named(given))
+    fields = (*(() if hidden else (ORDERS,)), *_fields(verb), *LIMITS)
+    page = page_of(verb, about, "", back, {**DEFAULTS, **given}, name)
+    page = replace(page, title=_title(verb), fields=fields, hidden={**hidden, **page.hidden})
+    if states and verb.states.isdisjoint(states):
+        words = f"{page.title} is not possible: the orders are {' or '.join(sorted(states))}."
+        return replace(page, sentence=words, impossible=True)
+    return in_states(page, verb, states)
 
 
 def _named(given: Form) -> list[str]:
@@ -293,7 +303,11 @@ def _begun(inspector: Inspector, page: CommandPage, chosen: Chosen) -> CommandPa
         return replace(page, sentence=f"{held} {HELD}", refused=True)
     run = start_run(inspector.stack, run, chosen.orders, _unheard)
     words = f"{run.id} is stored: the supervisor begins within a minute."
-    return replace(page, sentence=words, done=True, about=run.id, back=f"/bulk/{run.id}")
+    follow = f"/bulk/{run.id}"
+    step = NextStep(f"Follow {run.id}", follow)
+    if incident_of(page.hidden):
+        return replace(page, sentence=words, done=True, next=[step])
+    return replace(page, sentence=words, done=True, about=run.id, back=follow)
 
 
 HELD = f"To send to these orders nevertheless, choose: {ANYWAY.label}."

@@ -5,7 +5,8 @@ An invalid limit raises WrongFields with one sentence for each that is wrong.
 
 from roundsman.model.bulk_run import FASTEST, LONGEST_PATIENCE, MOST_AT_ONCE, WINDOW, Terms
 from roundsman.model.instants import SECOND
-from roundsman_console.errors import InvalidArgument, WrongFields
+from roundsman_console.cli_errors import USAGE, ConsoleError
+from roundsman_console.errors import InspectorError, WrongFields
 from roundsman_console.verbs.reading import read_duration
 
 CANARY, CANARY_WAIT, RATE, AT_ONCE, STOP_AT = 5, "5m", 10.0, 500, "20%"
@@ -33,11 +34,11 @@ def read_terms(
         wrong["at_once"] = f"--at-once must be 1 to {MOST_AT_ONCE} orders, not {at_once}."
     try:
         share = _share(stop_at)
-    except InvalidArgument as error:
+    except InspectorError as error:
         wrong["stop_at"] = str(error)
     try:
         patience = read_duration(canary_wait, most=LONGEST_PATIENCE // SECOND) * SECOND
-    except InvalidArgument as error:
+    except InspectorError as error:
         wrong["canary_wait"] = str(error)
     if wrong:
         raise WrongFields(wrong)
@@ -52,12 +53,12 @@ def read_terms(
 
 
 def _share(text: str) -> float:
-    """Return `20%` as 0.2. Raises InvalidArgument unless it is a percentage from 0% to 100%."""
+    """Return `20%` as 0.2. Raises ConsoleError if it is not a percentage from 0% to 100%."""
     percentage = text.strip()
     try:
         share = float(percentage.removesuffix("%")) / 100
     except ValueError:
         share = -1.0
     if not percentage.endswith("%") or not 0 <= share <= 1:
-        raise InvalidArgument(f"--stop-at must be a share from 0% to 100%, not {text!r}.")
+        raise ConsoleError(f"--stop-at must be a share from 0% to 100%, not {text!r}.", USAGE)
     return share
