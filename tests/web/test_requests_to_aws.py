@@ -56,7 +56,6 @@ def test_the_page_has_the_requests_of_each_page_of_the_example(browser: Browser)
         "/progress/{work}": f"/progress/{work.id}",
         "/orders/{order}": "/orders/ord-1",
         "/groups/{group}": f"/groups/{group}",
-        "/results/{result}": f"/results/{results.keep(a_result(browser))}",
         "/workflows/{plan}": f"/workflows/{browser.operator.world.task('ord-1').plan}",
         "/bulk/{run}": f"/bulk/{runs[0]['runId']}",
     }

@@ -82,15 +82,15 @@ def links_of(task: Task) -> list[type[OrderVerb]]:
 
 def _show(verb: type[OrderVerb], inspector: Inspector, given: Form) -> CommandPage:
     page, task, plan = _of_order(inspector, verb, given)
-    return _with_input(page, _input_of(inspector, verb, task, plan), given)
+    return _with_input(page, _input_of(inspector, verb, task, plan))
 
 
-def _with_input(page: CommandPage, found: "_Input | None", given: Form) -> CommandPage:
+def _with_input(page: CommandPage, found: "_Input | None") -> CommandPage:
     """Fill the field of the whole input; leave it out if there is no input to correct."""
     if found is None:
         fields = [field for field in page.fields if field.name != INPUT]
         return replace(page, fields=fields)
-    return replace(page, form={INPUT: laid_out(found.shown), **given})
+    return replace(page, form={INPUT: laid_out(found.shown), **page.form})
 
 
 def _of_order(
@@ -163,7 +163,7 @@ def _order_command(
     page, task, plan = _of_order(inspector, kind, given)
     version, by = str(task.version), read_name(None)
     original = _input_of(inspector, kind, task, plan)
-    page = _with_input(page, original, given)
+    page = _with_input(page, original)
     reason, verb = read_both(
         lambda: reason_of(page, given), lambda: kind.read_form(_as_meant(given, original))
     )
