@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from roundsman.errors import UnreadableRecord
 from roundsman.model.bulk_run import BulkRecord, OrderResult
 from roundsman.model.events import COMMAND_KINDS, HistoryRow
+from roundsman.model.failure import NO_STEP, RETRIED, UNDO_FAILED, UNDONE, UNREADABLE
 from roundsman.model.holds import OPERATOR, Hold
 from roundsman.model.instants import MINUTE, format_duration
 from roundsman.model.task import Task
@@ -65,6 +66,30 @@ class Standing:
     """The number of orders that were looked at."""
     may_stand: Mapping[str, int]
     """The number of orders in which the effect of a step may stand, by the step."""
+
+
+def what_happened(group: GroupNow) -> str:
+    """Return in a sentence what happened to the orders of the group."""
+    one = group.count.count == 1 and not group.count.more
+    many = f"{many_orders(group)} of {group.workflow}"
+    at = "as a whole" if group.step == NO_STEP else f"at {group.step}"
+    was, is_, they = ("was", "is", "needs") if one else ("were", "are", "need")
+    what = {
+        UNDONE: f"{many} failed {at} and {was} undone",
+        UNDO_FAILED: f"{many} could not be undone {at} and {they} a person",
+        RETRIED: f"{many} {'fails' if one else 'fail'} {at} and {is_} tried again",
+        UNREADABLE: f"{many_orders(group)} cannot be read",
+    }.get(group.how, f"{many} failed {at} and {they} a person")
+    error = f"{group.error_type}: {group.message}" if group.message else group.error_type
+    return f"{what}: {error}" if error else what
+
+
+def many_orders(group: GroupNow) -> str:
+    """Return the number of orders in the group: `1 order`, `more than 10,000 orders`."""
+    many = f"{group.count.count:,}".replace(",", "\u202f")
+    if group.count.more:
+        return f"more than {many} orders"
+    return f"{many} order{'' if group.count.count == 1 else 's'}"
 
 
 def still_fails(group: GroupNow, held: bool, at: int) -> str:

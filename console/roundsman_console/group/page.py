@@ -15,11 +15,13 @@ from roundsman_console.errors import NotFound
 from roundsman_console.group.incident import (
     acts_of,
     hold_of,
+    many_orders,
     read_cause,
     read_runs,
     standing_of,
     states_of,
     still_fails,
+    what_happened,
 )
 from roundsman_console.group.reading import STATES, GroupNow
 from roundsman_console.group.repair import Repair, repair_of
@@ -74,6 +76,7 @@ def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]
     return {
         **shared,
         "group": group,
+        "what_happened": what_happened(group),
         "ended": ENDED.get(group.how, "archived"),
         "still": still_fails(group, bool(agent and agent.holds), at),
         "curve": failure_curve(group.failed_at, at),
@@ -139,7 +142,7 @@ def _forms(group: GroupNow) -> Mapping[str, CommandPage | None]:
     if group.count.count and name:
         given = {INCIDENT: group.id, "group": group.id}
         page = form_on_many(name, given, _states(group))
-        found["go_on"] = replace(page, title=page.title.replace(" all", f" {_many(group)}"))
+        found["go_on"] = replace(page, title=page.title.replace(" all", f" {many_orders(group)}"))
     return found
 
 
@@ -147,12 +150,6 @@ def _lets_go_on(group: GroupNow) -> str:
     if group.how == UNREADABLE:
         return ""
     return "run-all" if group.how == RETRIED else "resubmit-all"
-
-
-def _many(group: GroupNow) -> str:
-    one = group.count.count == 1 and not group.count.more
-    many = f"more than {group.count.count:,}" if group.count.more else f"{group.count.count:,}"
-    return f"{many} order{'' if one else 's'}"
 
 
 def _states(group: GroupNow) -> Collection[TaskState]:
