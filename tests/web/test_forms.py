@@ -75,6 +75,8 @@ def test_a_wrong_field_that_is_folded_away_is_unfolded(browser: Browser) -> None
     assert wrong_fields(html) == ["stop_at"]
     html = browser.posts("resubmit-all", state="Undone", reason="x", rate="fast").text
     assert "<details open>" not in html
+    html = browser.posts("resubmit-all", state="Undone", reason="x", sets="a=1", rate="fast").text
+    assert "<details open><summary>More options" in html, "what was filled in is seen"
 
 
 def test_a_result_can_be_loaded_again_and_left_with_back(browser: Browser) -> None:

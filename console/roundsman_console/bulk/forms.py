@@ -191,7 +191,13 @@ def form_on_many(name: str, given: Form, states: Collection[TaskState]) -> Comma
     about, back = _about(asked, _named(given))
     fields = (*(() if hidden else (ORDERS,)), *_fields(verb), *LIMITS)
     page = page_of(verb, about, "", back, {**DEFAULTS, **given}, name)
-    page = replace(page, title=_title(verb), fields=fields, hidden={**hidden, **page.hidden})
+    page = replace(
+        page,
+        title=_title(verb),
+        fields=fields,
+        hidden={**hidden, **page.hidden},
+        proposed={**DEFAULTS, **page.proposed},
+    )
     if states and verb.states.isdisjoint(states):
         words = f"{page.title} is not possible: the orders are {' or '.join(sorted(states))}."
         return replace(page, sentence=words, impossible=True)

@@ -11,7 +11,7 @@ from roundsman_console.errors import WrongFields
 from roundsman_console.inspector import Inspector
 from roundsman_console.order.corrections import InputChange
 from roundsman_console.verbs.actor import read_reason
-from roundsman_console.verbs.verb import Form, Verb
+from roundsman_console.verbs.verb import FieldKind, Form, Verb
 from roundsman_console.web.session import GO, Session
 
 A = TypeVar("A")
@@ -129,6 +129,8 @@ class CommandPage:
     """The order's steps, for fields that take one."""
     form: Form = field(default_factory=dict)
     """The fields as they were sent."""
+    proposed: Form = field(default_factory=dict)
+    """What is in fields before anything is typed."""
     sentence: str = ""
     """What was found or done; empty before the form was sent."""
     refused: bool = False
@@ -172,6 +174,17 @@ class CommandPage:
         """The name of the first field with an error, as they are shown; empty if there is none."""
         shown = [REASON.name, *(one.name for one in self.fields)]
         return next((name for name in shown if name in self.errors), "")
+
+    def unfolded(self, fields: Sequence[FormField]) -> bool:
+        """Whether fields that are folded away are to be seen: one is wrong, or was filled in."""
+        return any(
+            one.name in self.errors
+            or (
+                one.kind != FieldKind.BODY
+                and self.form.get(one.name, "") not in ("", self.proposed.get(one.name))
+            )
+            for one in fields
+        )
 
     def labelled(self, sentence: str, name: str = "") -> str:
         """Return a sentence that names options or statements, with the labels of the fields.
@@ -219,6 +232,7 @@ def page_of(
         f"/groups/{incident}" if incident else back,
         fields_of(verb),
         form={**proposed_by(verb), **given},
+        proposed=proposed_by(verb),
         reason=verb.needs_reason,
         hidden={INCIDENT: incident} if incident else {},
         danger=verb.danger,
