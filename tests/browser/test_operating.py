@@ -9,7 +9,9 @@ from roundsman.model.instants import MINUTE
 from roundsman.model.states import TaskState
 from tests.browser.desk import NARROW, Desk
 from tests.browser.stories import DECLINES
+from tests.browser.test_reading import faults
 from tests.moto.orders import ALL_EFFECTS, order
+from tools.engines.chromium import axe_script
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -35,6 +37,12 @@ def do_it(page: "Page", button: str) -> str:
     page.get_by_role("link", name="Back to").wait_for()
     sentence: str = page.locator(".lead").inner_text()
     return sentence
+
+
+def find_no_fault(page: "Page") -> None:
+    """No fault of accessibility is on the page."""
+    page.evaluate(axe_script().read_text(encoding="utf-8"))
+    assert faults(page) == [], page.url
 
 
 def test_a_night_from_the_alert_to_the_last_order(desk: Desk) -> None:
@@ -146,6 +154,7 @@ def test_a_form_that_is_wrong_keeps_what_was_typed_also_with_back(desk: Desk) ->
         page.get_by_role("button", name="Show what it would do").click()
     assert page.evaluate("document.activeElement.name") == "seconds"
     assert page.get_by_label("Reason").input_value() == "it declines every card"
+    find_no_fault(page)
     page.get_by_label("For how long").fill("20m")
     show_it(page)
     do_it(page, "Hold now")
@@ -180,6 +189,7 @@ def test_what_is_typed_on_the_page_of_an_incident_stays_while_the_page_is_live(
         operator.world.submit(order("ord-2009"))
         operator.world.run()
     page.get_by_role("heading", name="4 orders undone").wait_for()
+    find_no_fault(page)
     assert stop.get_by_label("Reason").input_value() == "it declines every card"
     assert page.evaluate("document.documentElement.scrollWidth") == NARROW
 

@@ -8,7 +8,9 @@ import pytest
 from roundsman.aws.dynamodb.control import KEEP_MARKS_FOR
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.states import TaskState
+from roundsman_console.group.repair import repair_of
 from roundsman_console.inspector import Inspector
+from roundsman_console.stack.stack import DeployedStack
 from roundsman_console.web.drawings.failures import MOST_BARS, failure_curve
 from roundsman_testing.stack import Clock, Services, Stack
 from tests.console.bulk.conftest import PARAMETERS
@@ -192,7 +194,7 @@ def test_what_lets_orders_go_on_fits_how_they_failed(
             button.words
             for form in person.forms
             for button in form.buttons
-            if button.classes == "go" and not button.words.startswith("Hold")
+            if button.words.startswith(("Run", "Resubmit"))
         ]
         assert begins == ([f"{title}\u2026"] if title else [])
 
@@ -267,6 +269,50 @@ def test_the_owner_and_the_links_of_the_agent_are_those_of_the_outputs(
     assert 'href="https://wiki.example/pay"' in html
     assert "javascript:" not in html
     assert f"/aws/lambda/{stack.name}/payment" in html
+
+
+def test_one_button_is_the_next_act(browser: Browser, declined: str) -> None:
+    person = Hand(browser).opens(f"/groups/{declined}")
+
+    def next_acts() -> list[str]:
+        buttons = [one for form in person.forms for one in form.buttons]
+        return [one.words for one in buttons if one.classes == "go"]
+
+    assert next_acts() == ["Hold payment\u2026"]
+    person.sends("Hold payment", Reason="x")
+    person.sends("Hold now")
+    assert next_acts() == ["Release payment\u2026"]
+
+
+def test_a_group_that_is_calm_has_no_order_and_offers_nothing(
+    browser: Browser, declined: str
+) -> None:
+    browser.operator.world.faults()
+    for name in NAMES:
+        browser.operator.asks("resubmit", name, "--again")
+    browser.operator.world.run()
+    page = browser.page(f"/groups/{declined}")
+    assert "Orders of order_fulfilment failed at charge_card: CardDeclined" in page
+    assert "No order is left in the group." in page
+    assert "/commands/" not in browser.html(f"/groups/{declined}")
+
+
+def test_the_log_is_that_of_the_agent_in_the_time_of_the_failures() -> None:
+    arn = "arn:aws:cloudformation:eu-central-1:000000000000:stack/shop/1"
+    at_aws = DeployedStack(
+        "shop", {}, {}, arn=arn, endpoint="https://cloudformation.eu-central-1.amazonaws.com"
+    )
+    first, last = 1_800_000_000_000, 1_800_000_060_000
+    found = repair_of(at_aws, "payment", first, last, last + MINUTE)
+    [logs] = found.links
+    assert logs.title == "Logs of payment"
+    assert logs.address.startswith("https://eu-central-1.console.aws.amazon.com/cloudwatch/home?")
+    assert "source~(~'*2faws*2flambda*2fshop*2fpayment)" in logs.address
+    assert "start~'2027-01-15T07*3a55*3a00.000Z" in logs.address
+    assert "end~'2027-01-15T08*3a06*3a00.000Z" in logs.address
+    assert found.logs == "aws logs tail /aws/lambda/shop/payment --since 7m"
+    local = replace(at_aws, endpoint="http://127.0.0.1:4566")
+    assert repair_of(local, "payment", first, last, last).links == ()
 
 
 def test_an_incident_that_goes_on_says_so(browser: Browser, declined: str) -> None:

@@ -81,6 +81,8 @@ def what_happened(group: GroupNow) -> str:
         UNREADABLE: f"{many_orders(group)} cannot be read",
     }.get(group.how, f"{many} failed {at} and {they} a person")
     error = f"{group.error_type}: {group.message}" if group.message else group.error_type
+    if not group.count.count:
+        what = f"Orders of {group.workflow} failed {at}"
     return f"{what}: {error}" if error else what
 
 

@@ -91,7 +91,7 @@ def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]
         "open_run": next((one for one in runs[::-1] if one.state in GOING), None),
         "others": _others(group),
         "goes_on": GOES_ON.get(group.how, ARCHIVED_GO_ON),
-        "repair": _repair(inspector, group),
+        "repair": _repair(inspector, group, at),
         "acts": acts_of(inspector, runs, agent.name if agent else "", first),
         "commands": commands_of(group),
     }
@@ -120,10 +120,10 @@ def _step_now(group: GroupNow, *, begun: bool) -> int:
     return 2 if group.agent.holds else 1
 
 
-def _repair(inspector: Inspector, group: GroupNow) -> Repair | None:
+def _repair(inspector: Inspector, group: GroupNow, at: int) -> Repair | None:
     if group.agent is None or group.first_at is None or group.last_at is None:
         return None
-    return repair_of(inspector.stack, group.agent.name, group.first_at, group.last_at)
+    return repair_of(inspector.stack, group.agent.name, group.first_at, group.last_at, at)
 
 
 def _forms(group: GroupNow) -> Mapping[str, CommandPage | None]:

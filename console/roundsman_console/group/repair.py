@@ -28,8 +28,11 @@ class Repair:
     """The command that shows the log of the agent."""
 
 
-def repair_of(stack: DeployedStack, agent: str, first: int, last: int) -> Repair:
-    """Return what helps to repair an agent whose calls failed from `first` to `last` (epoch ms)."""
+def repair_of(stack: DeployedStack, agent: str, first: int, last: int, at: int) -> Repair:
+    """Return what helps to repair an agent whose calls failed from `first` to `last`.
+
+    `at` is now; all are epoch ms.
+    """
     title = "".join(word.capitalize() for word in agent.split("_"))
     links = [
         NextStep(what, address)
@@ -40,7 +43,7 @@ def repair_of(stack: DeployedStack, agent: str, first: int, last: int) -> Repair
     address = logs_address(stack, group, first - AROUND, last + AROUND)
     if address:
         links.append(NextStep(f"Logs of {agent}", address))
-    minutes = max(1, (last - first + 2 * AROUND) // MINUTE)
+    minutes = (at - first + AROUND) // MINUTE
     return Repair(
         stack.outputs.get(f"{title}Owner", ""),
         tuple(links),

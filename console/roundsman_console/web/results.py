@@ -12,7 +12,7 @@ from roundsman_console.inspector import Inspector
 from roundsman_console.web.command_page import CommandPage
 from roundsman_console.web.kept import Kept
 
-MOST = 100
+MOST = 50
 """The number of results that are kept."""
 LONGEST = 12 * 60 * MINUTE
 """How long a result is kept, in ms: a shift."""
