@@ -10,11 +10,18 @@ from urllib.parse import urlsplit
 
 from roundsman.model.instants import MINUTE, iso
 from roundsman_console.stack.stack import DeployedStack
-from roundsman_console.web.command_page import NextStep
 
 AROUND = 5 * MINUTE
 """The time before the first and after the last failure of which the log is shown, in ms."""
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9_.-]")
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """An address outside of the console."""
+
+    title: str
+    address: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +30,7 @@ class Repair:
 
     owner: str
     """Empty if the application does not say it."""
-    links: tuple[NextStep, ...]
+    links: tuple[Link, ...]
     logs: str
     """The command that shows the log of the agent."""
 
@@ -35,14 +42,14 @@ def repair_of(stack: DeployedStack, agent: str, first: int, last: int, at: int) 
     """
     title = "".join(word.capitalize() for word in agent.split("_"))
     links = [
-        NextStep(what, address)
+        Link(what, address)
         for what in ("Runbook", "Dashboard")
         if is_link(address := stack.outputs.get(f"{title}{what}", ""))
     ]
     group = f"/aws/lambda/{stack.name}/{agent}"
     address = logs_address(stack, group, first - AROUND, last + AROUND)
     if address:
-        links.append(NextStep(f"Logs of {agent}", address))
+        links.append(Link(f"Logs of {agent}", address))
     minutes = (at - first + AROUND) // MINUTE
     return Repair(
         stack.outputs.get(f"{title}Owner", ""),
