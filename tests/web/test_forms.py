@@ -9,6 +9,7 @@ import pytest
 from botocore.client import BaseClient
 from botocore.exceptions import ClientError
 
+from roundsman.model.instants import MINUTE
 from roundsman_console.web import results
 from roundsman_console.web.registry import COMMANDS
 from roundsman_console.web.work import Work, WorkResult, works_of
@@ -90,7 +91,9 @@ def test_a_result_can_be_loaded_again_and_left_with_back(browser: Browser) -> No
         assert words in browser.page(address)
     person.opens(shown).sends("Hold now")
     assert "Nothing was sent: the form, or what it is about, has changed" in person.text
-    browser.operator.world.clock.now += results.LONGEST + 1
+    browser.operator.world.clock.now += 5 * MINUTE
+    assert "mail is held for 30 min. 5 min ago" in browser.page(done)
+    browser.operator.world.clock.now += results.LONGEST
     assert "This result is not known any more" in browser.page(done, 404)
 
 
@@ -294,3 +297,21 @@ def test_what_a_bulk_run_has_in_flight_is_named(browser: Browser) -> None:
     html = browser.html(f"/bulk/{runs[0]['runId']}")
     assert "In flight: ord-1" in text_of(html)
     assert '<a href="/orders/ord-1">' in html
+
+
+@pytest.mark.parametrize(
+    ("command", "sent", "field"),
+    [
+        ("smoke", {"within": "soon"}, "within"),
+        ("smoke", {"body": "no"}, "body"),
+        ("answer", {"callback": "ord-1", "step": "charge_card", "result": "no"}, "result"),
+        ("reconcile", {"restored_to": "yesterday", "rate": "fast"}, "restored_to"),
+    ],
+)
+def test_the_other_forms_name_the_wrong_field_too(
+    browser: Browser, command: str, sent: dict[str, str], field: str
+) -> None:
+    html = browser.posts(command, **sent).text
+    assert wrong_fields(html)[0] == field
+    for text in sent.values():
+        assert text in html

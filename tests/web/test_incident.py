@@ -209,8 +209,10 @@ def test_a_hold_has_a_default_and_a_way_back(browser: Browser, declined: str) ->
     person.sends("Hold now")
     assert "Release payment" in person.text
     assert not any(words.startswith("Hold payment") for _, words in person.links)
+    held = person.address
     person.sends("Undo: release payment")
     assert "payment is released." in person.text
+    assert "Undo: release payment" not in browser.page(held), "it is not held any more"
     assert browser.operator.reads("agents")["agents"]
     assert "takes work" in browser.page("/agents")
     again = Hand(browser).opens(f"/groups/{declined}")

@@ -30,6 +30,7 @@ from roundsman_console.inspector import Inspector
 from roundsman_console.web import results
 from roundsman_console.web.command_page import INCIDENT, CommandPage, NextStep
 from roundsman_console.web.drawings.failures import failure_curve
+from roundsman_console.web.results import Result
 
 _GROUP = re.compile(r"f-[0-9a-f]{8}", re.ASCII)
 
@@ -66,7 +67,7 @@ def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]
         raise NotFound("There is no such failure group: its id is f- and eight of 0-9 and a-f.")
     group, at = inspector.group(name), now()
     runs = read_runs(inspector, name, group)
-    shared = {"id": name, "runs": runs, "result": _result(given), "NO_STEP": NO_STEP}
+    shared = {"id": name, "runs": runs, "result": _result(given, group), "NO_STEP": NO_STEP}
     if group is None:
         return {**shared, **_read_over(inspector, runs)}
     agent, first = group.agent, group.first_at or group.counted_at
@@ -105,10 +106,16 @@ def _read_over(inspector: Inspector, runs: Sequence[BulkRecord]) -> Mapping[str,
     return {"group": None, "cause": cause, "acts": acts, "commands": ()}
 
 
-def _result(given: Mapping[str, str]) -> CommandPage | None:
-    """What a form of this page has done, if the address names it."""
-    page = results.find(given.get("result", ""))
-    return page if page is not None and page.hidden.get(INCIDENT) == given["group"] else None
+def _result(given: Mapping[str, str], group: GroupNow | None) -> Result | None:
+    """What a form of this page has done, if the address names it.
+
+    The way back from a hold is left out if the agent is not held any more.
+    """
+    found = results.find(given.get("result", ""))
+    if found is None or found.page.hidden.get(INCIDENT) != given["group"]:
+        return None
+    held = group is not None and hold_of(group.agent) is not None
+    return found if held else replace(found, page=replace(found.page, way_back=None))
 
 
 def _step_now(group: GroupNow, *, begun: bool) -> int:

@@ -54,7 +54,7 @@ LABELS: Mapping[str, FormField] = {
 
 def read_form(inspector: Inspector, given: Form, read_only: bool) -> Mapping[str, object]:
     """Read an empty form. Raises NotFound if there is no such command, order, agent or message."""
-    return {"page": _command(given).show(inspector, given), "locked": read_only}
+    return {"page": _command(given).show(inspector, given), "at": None, "locked": read_only}
 
 
 def carry_out(inspector: Inspector, given: Form, session: Session) -> Mapping[str, object]:
