@@ -1,5 +1,6 @@
 """The errors of the inspector and the client, and errors of AWS calls as sentences for people."""
 
+from collections.abc import Mapping
 from typing import Generic, TypeVar
 
 from botocore.exceptions import (
@@ -58,6 +59,18 @@ class InspectorError(RoundsmanError):
 
 class InvalidArgument(InspectorError):
     """An argument is invalid. Nothing was sent or changed."""
+
+
+class WrongFields(InvalidArgument):
+    """Some arguments are invalid, each for a reason of its own. Nothing was sent or changed.
+
+    The message is the first reason.
+    """
+
+    def __init__(self, reasons: Mapping[str, str]) -> None:
+        super().__init__(next(iter(reasons.values())))
+        self.reasons = reasons
+        """The reasons, by the names of the arguments."""
 
 
 class NotFound(InspectorError):

@@ -21,7 +21,16 @@ if TYPE_CHECKING:
 
 FAST = dict.fromkeys(
     (
-        *("/", "/orders", "/orders/{order}", "/groups", "/agents", "/bulk", "/bulk/{run}"),
+        *(
+            "/",
+            "/orders",
+            "/orders/{order}",
+            "/groups",
+            "/groups/{group}",
+            "/agents",
+            "/bulk",
+            "/bulk/{run}",
+        ),
         "/progress/{work}",
     ),
     0.05,

@@ -40,11 +40,13 @@ def test_all_orders_of_a_filter_are_corrected_and_begun_again(desk: Desk, script
     page.get_by_role("link", name="Resubmit all").click()
     assert page.locator("h1").inner_text() == "Resubmit all Undone, CardDeclined"
     page.get_by_label("Reason").fill("a new contract")
+    assert page.get_by_label("Begin again from the start").is_checked()
+    page.get_by_text("More options").click()
     page.get_by_label("Correct the input").fill("customerId=c-77")
-    page.get_by_label("Begin again from the start").check()
-    page.get_by_text("Limits of the run").click()
     page.get_by_label("The run stops if more fail again").fill("0%")
     text = show_it(page)
+    assert page.get_by_label("Correct the input").input_value() == "customerId=c-77"
+    assert page.get_by_label("Correct the input").is_visible(), "what was filled in is seen"
     assert text.startswith("4 of 4 orders are eligible; nothing was sent.")
     assert text.endswith("The run stops if more than 0% fail again.")
     assert "Correction of the input of ord-2000" in page.locator("main").inner_text()

@@ -9,7 +9,9 @@ from roundsman.model.instants import MINUTE
 from roundsman.model.states import TaskState
 from tests.browser.desk import NARROW, Desk
 from tests.browser.stories import DECLINES
+from tests.browser.test_reading import faults
 from tests.moto.orders import ALL_EFFECTS, order
+from tools.engines.chromium import axe_script
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -35,6 +37,12 @@ def do_it(page: "Page", button: str) -> str:
     page.get_by_role("link", name="Back to").wait_for()
     sentence: str = page.locator(".lead").inner_text()
     return sentence
+
+
+def find_no_fault(page: "Page") -> None:
+    """No fault of accessibility is on the page."""
+    page.evaluate(axe_script().read_text(encoding="utf-8"))
+    assert faults(page) == [], page.url
 
 
 def test_a_night_from_the_alert_to_the_last_order(desk: Desk) -> None:
@@ -67,7 +75,7 @@ def look(page: "Page") -> None:
     page.get_by_role("link", name="3 orders undone (order_fulfilment, charge_card)").click()
     page.wait_for_url("**/groups/f-*")
     assert "CardDeclined: POST answered 402" in page.locator("main").inner_text()
-    page.get_by_role("link", name="ord-2001").click()
+    page.get_by_role("link", name="ord-2001").first.click()
     page.wait_for_url("**/orders/ord-2001")
     text = page.locator("main").inner_text()
     assert "charge_card: failed for good: CardDeclined: POST answered 402" in text
@@ -124,6 +132,7 @@ def resubmit(desk: Desk, page: "Page", name: str) -> None:
     page.wait_for_url(f"**/orders/{name}")
     page.get_by_role("link", name="Resubmit").click()
     page.get_by_label("Reason").fill("declined by mistake")
+    page.get_by_label("Begin again from the start").uncheck()
     assert "refused, nothing was sent" in show_it(page)
     page.get_by_label("Begin again from the start").check()
     assert show_it(page).startswith(f"resubmit of {name} is possible; nothing was sent.")
@@ -134,6 +143,55 @@ def resubmit(desk: Desk, page: "Page", name: str) -> None:
     page.get_by_role("link", name=f"Back to {name}").click()
     page.locator("h1 .state-completed").wait_for()
     assert "declined by mistake" in page.locator("main").inner_text()
+
+
+def test_a_form_that_is_wrong_keeps_what_was_typed_also_with_back(desk: Desk) -> None:
+    page = desk.tab()
+    page.goto("/commands/hold?agent=payment")
+    page.get_by_label("Reason").fill("it declines every card")
+    page.get_by_label("For how long").fill("soon")
+    with page.expect_navigation():
+        page.get_by_role("button", name="Show what it would do").click()
+    assert page.evaluate("document.activeElement.name") == "seconds"
+    assert page.get_by_label("Reason").input_value() == "it declines every card"
+    find_no_fault(page)
+    page.get_by_label("For how long").fill("20m")
+    show_it(page)
+    do_it(page, "Hold now")
+    assert page.evaluate("document.activeElement.getAttribute('role')") == "status"
+    page.go_back()
+    assert page.locator(".lead").inner_text() == "payment would begin nothing new for 20 min."
+    page.go_back()
+    page.go_back()
+    assert page.url.endswith("/commands/hold?agent=payment")
+    assert page.get_by_label("Reason").input_value() == "it declines every card"
+    page.go_forward()
+    page.go_forward()
+    page.go_forward()
+    page.get_by_role("button", name="Undo: release payment").click()
+    page.get_by_text("No task waits for it.").wait_for()
+    assert desk.operator.reads("agents")["agents"]
+
+
+def test_what_is_typed_on_the_page_of_an_incident_stays_while_the_page_is_live(
+    desk: Desk,
+) -> None:
+    with desk.still() as operator:
+        operator.world.faults(DECLINES)
+        operator.world.submit(*map(order, DECLINED_BY_MISTAKE))
+        operator.world.run()
+        group = operator.world.task(DECLINED_BY_MISTAKE[0]).failure
+    page = desk.tab(width=NARROW)
+    page.goto(f"/groups/{group}")
+    stop = page.get_by_role("region", name="1. Stop")
+    stop.get_by_label("Reason").fill("it declines every card")
+    with desk.still() as operator:
+        operator.world.submit(order("ord-2009"))
+        operator.world.run()
+    page.get_by_role("heading", name="4 orders undone").wait_for()
+    find_no_fault(page)
+    assert stop.get_by_label("Reason").input_value() == "it declines every card"
+    assert page.evaluate("document.documentElement.scrollWidth") == NARROW
 
 
 def test_a_command_is_refused_with_the_sentence_of_the_command_line(desk: Desk) -> None:
@@ -219,10 +277,9 @@ def test_a_bulk_run_is_stopped_in_the_middle_from_another_tab(desk: Desk) -> Non
         operator.world.faults()
         group = operator.world.task(names[0]).failure
     page = desk.tab()
-    page.goto(f"/groups/{group}")
-    page.get_by_role("link", name="Resubmit all").click()
+    page.goto(f"/commands/resubmit-all?group={group}")
     page.get_by_label("Reason").fill("declined by mistake")
-    page.get_by_label("Begin again from the start").check()
+    assert page.get_by_label("Begin again from the start").is_checked()
     page.get_by_label("Orders that are sent first").fill("1")
     page.get_by_label("Orders a second").fill("0.1")
     assert show_it(page).startswith("8 of 8 orders are eligible; nothing was sent.")

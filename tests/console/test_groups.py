@@ -68,11 +68,12 @@ def test_of_a_large_group_the_count_is_bounded_and_the_newest_known(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(groups, "MOST", 6)
-    monkeypatch.setattr(groups, "READ", 3)
     found = shown(8, [row()])
     assert found is not None
     assert str(found.count) == "more than 6"
     assert (found.first_at, found.last_at) == (AT + 1, AT + 8)
+    assert len(found.failed_at) == 6
+    assert [one.task_id for one in found.newest[:2]] == ["ord-8", "ord-7"]
 
 
 def test_a_group_that_was_never_alerted_is_known_by_who_stands_in_it() -> None:

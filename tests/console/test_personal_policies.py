@@ -290,7 +290,7 @@ def every_page(group: str, run: str) -> None:
         browser.get(session.link)
         for page in PAGES:
             address = page.path.format(
-                order="ord-1", group=group, run=run, plan="0" * 64, work="w-1"
+                order="ord-1", group=group, run=run, plan="0" * 64, work="w-1", result="r-1"
             )
             assert browser.get(address).status_code in (200, 404), address
 

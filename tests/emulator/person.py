@@ -87,9 +87,10 @@ class Person:
             self.page.get_by_role("button", name=name, exact=True).click()
         self._done(f"**{name}**")
 
-    def fill(self, label: str, text: str) -> None:
-        """Fill in the field whose label begins so."""
-        self._field(label).fill(text)
+    def fill(self, label: str, text: str, *, above: str | None = None) -> None:
+        """Fill in the field whose label begins so, if need be in the form with this button."""
+        where = self._form(above) if above else self.page
+        where.get_by_label(re.compile(rf"^\s*{re.escape(label)}")).first.fill(text)
         self._done(f"*{label}*: {text}")
 
     def replace(self, label: str, old: str, new: str) -> None:
@@ -115,9 +116,12 @@ class Person:
             self.page.keyboard.press("Enter")
         self._done(f"{name} in the search field")
 
-    def sends(self, title: str) -> str:
-        """Look at what a form would do, and carry it out. Returns the sentence that was shown."""
-        self.button("Show what it would do")
+    def sends(self, title: str, *, show: str = "Show what it would do") -> str:
+        """Look at what a form would do, and carry it out. Returns the sentence that was shown.
+
+        `show` is the button that shows it.
+        """
+        self.button(show)
         shown = self.text
         assert self.page.get_by_role("button", name=f"{title} now", exact=True).count(), shown
         self.button(f"{title} now")
@@ -153,6 +157,10 @@ class Person:
 
     def _row(self, name: str) -> "Locator":
         return self.page.get_by_role("row", name=re.compile(rf"^{re.escape(name)}\b")).first
+
+    def _form(self, button: str) -> "Locator":
+        inside = self.page.get_by_role("button", name=button, exact=True)
+        return self.page.locator("form").filter(has=inside)
 
     def _field(self, label: str) -> "Locator":
         return self.page.get_by_label(re.compile(rf"^\s*{re.escape(label)}")).first

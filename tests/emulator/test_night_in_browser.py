@@ -31,6 +31,7 @@ FEW, MANY = 32, 200
 CANARY = 5
 LATE = "ord-2901"  # comes while payment is held
 WRONG = "ord-2902"  # its event is rejected
+HOLD, RELEASE = "Hold payment\u2026", "Release payment\u2026"
 CARRIER_IS_SLOW = {"operation": "POST /shipments", "status": 503, "retryAfter": 600}
 ERROR = "CardDeclined: POST answered 402"
 
@@ -72,7 +73,7 @@ def test_a_night_from_the_alert_to_the_last_order_in_the_browser(night: Night) -
         hold(person)
         wait_for_a_late_order(person)
         set_faults(stack)  # the acquirer puts its rule right
-        release(person)
+        release(night, person)
         set_faults(stack, {**CARRIER_IS_SLOW, "orderId": night.orders[0]})
         run = start(night, person)
         other = stop(night, person, run)
@@ -92,7 +93,8 @@ def look(night: Night, person: Person, group: str) -> None:
     person.reads(f"{many} orders undone (order_fulfilment, charge_card)")
     person.finds_it_accessible()
     person.find(group)
-    person.reads("CardDeclined", f"{many} orders of order_fulfilment at charge_card, undone: POST")
+    failed = f"{many} orders of order_fulfilment failed at charge_card and were undone: CardDecl"
+    person.reads(failed, f"{many} orders undone: CardDeclined")
     person.finds_it_accessible()
     person.link("ord-2")
     person.reads("Undone", f"charge_card: failed for good: {ERROR}", "undone: reserve_stock")
@@ -100,19 +102,14 @@ def look(night: Night, person: Person, group: str) -> None:
 
 
 def hold(person: Person) -> None:
-    """No further order is declined. The page of the group leads to the agent."""
+    """No further order is declined. The page of the group leads, with 30 minutes proposed."""
     person.block = "hold"
     person.link("f-")
-    person.link("payment")
-    person.link("Hold", beside="payment")
-    person.fill("Reason", "it declines every card")
-    person.fill("For how long", "30m")
-    shown = person.sends("Hold")
+    person.fill("Reason", "it declines every card", above=HOLD)
+    shown = person.sends("Hold", show=HOLD)
     assert "payment would begin nothing new for 30 min." in shown
-    person.reads("payment is held for 30 min.")
+    person.reads("payment is held for 30 min.", "Undo: release payment", "it declines every card")
     person.block = ""
-    person.link("Back to payment")
-    person.reads("it declines every card")
     person.finds_it_accessible()
 
 
@@ -133,30 +130,27 @@ def wait_for_a_late_order(person: Person) -> None:
     person.block = ""
 
 
-def release(person: Person) -> None:
+def release(night: Night, person: Person) -> None:
     """The late order goes on within a minute."""
     person.block = "release"
-    person.link("Agents")
-    person.link("Release", beside="payment")
-    person.fill("Reason", "the acquirer put its rule right")
-    assert "The hold of payment would end now." in person.sends("Release")
+    person.link("Overview")
+    person.link(f"{len(night.orders)} orders undone")
+    person.fill("Reason", "the acquirer put its rule right", above=RELEASE)
+    assert "The hold of payment would end now" in person.sends("Release", show=RELEASE)
     person.reads("payment is released.")
 
 
 def start(night: Night, person: Person) -> str:
     """All that were declined begin anew, the canary first. Returns the id of the run."""
     many, person.block = len(night.orders), "resubmit"
-    person.link("Overview")
-    person.link(f"{many} orders undone")
-    person.link("Resubmit all")
-    person.fill("Reason", "declined by mistake")
-    person.check("Begin again from the start")
-    shown = person.sends("Resubmit all")
+    resubmit = f"Resubmit {many} orders\u2026"
+    person.fill("Reason", "declined by mistake", above=resubmit)
+    shown = person.sends("Resubmit all", show=resubmit)
     assert f"{many} of {many} orders are eligible; nothing was sent." in shown
     assert f"The first {CANARY} are sent" in shown
     person.reads("is stored: the supervisor begins within a minute.")
     person.finds_it_accessible()
-    person.link("Back to b-")
+    person.link("Follow b-")
     # One of the canary waits for the carrier, so nothing but the canary is sent.
     person.reads(f"{CANARY - 1} of {many} orders", f"Not reached {many - CANARY}")
     person.block = ""
@@ -184,10 +178,8 @@ def attempt_the_one_that_waits(night: Night, other: Person) -> None:
     """A person need not wait for its next attempt."""
     waiting = night.orders[0]
     other.block = "run-now"
-    other.link("Orders")
-    other.choose("State", "Retry")
-    other.button("Filter")
-    other.link(waiting)
+    other.link("Back to b-")
+    other.link(waiting)  # the order in flight
     other.reads(f"{waiting} waits", "create_shipment")
     other.link("Run now")
     other.fill("Reason", "the carrier answers again")

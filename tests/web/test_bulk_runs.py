@@ -3,6 +3,7 @@
 import re
 import threading
 from collections.abc import Iterator
+from html import unescape
 from typing import cast
 
 import pytest
@@ -12,8 +13,10 @@ from roundsman.errors import TryAgain
 from roundsman.model.states import TaskState
 from roundsman_console.application import application_events
 from roundsman_console.bulk.dry_run import choose_for
+from roundsman_console.hints import option_words
 from roundsman_console.inspector import Inspector
 from roundsman_console.stack.stack import find_stack
+from roundsman_console.web import results
 from roundsman_console.web.application import application
 from roundsman_console.web.kept import LONGEST
 from roundsman_console.web.session import Session
@@ -76,7 +79,7 @@ def started(browser: Browser, **fields: str) -> str:
 
 def test_a_run_is_tried_out_first_and_says_who_is_eligible(browser: Browser) -> None:
     group = group_of(browser.operator)
-    assert "Resubmit all" in browser.page(f"/groups/{group}")
+    assert "Resubmit 8 orders" in browser.page(f"/groups/{group}")
     fields = {"group": group, "reason": "declined by mistake"}
     page = browser.sends("resubmit-all", **fields)
     assert "0 of 8 orders are eligible; nothing was sent." in page
@@ -171,27 +174,42 @@ def test_what_failed_again_is_listed(browser: Browser) -> None:
 
 
 @pytest.mark.parametrize(
-    ("field", "text", "option"),
+    ("field", "text", "option", "label"),
     [
-        ("canary", "101", "--canary"),
-        ("rate", "26", "--rate"),
-        pytest.param("rate", "nan", "--rate", marks=pytest.mark.exhaustive),
-        ("at_once", "0", "--at-once"),
-        pytest.param("stop_at", "half", "--stop-at", marks=pytest.mark.exhaustive),
-        pytest.param("canary_wait", "soon", "--canary-wait", marks=pytest.mark.exhaustive),
+        ("canary", "101", "--canary", "Orders that are sent first"),
+        ("rate", "26", "--rate", "Orders a second"),
+        pytest.param("rate", "nan", "--rate", "Orders a second", marks=pytest.mark.exhaustive),
+        ("at_once", "0", "--at-once", "Orders in flight at most"),
+        pytest.param(
+            "stop_at",
+            "half",
+            "--stop-at",
+            "The run stops if more fail again",
+            marks=pytest.mark.exhaustive,
+        ),
+        pytest.param("canary_wait", "soon", "--canary-wait", "", marks=pytest.mark.exhaustive),
     ],
 )
 def test_limits_that_are_not_possible_are_refused_in_the_words_of_the_command_line(
-    before_none: Browser, field: str, text: str, option: str
+    before_none: Browser, field: str, text: str, option: str, label: str
 ) -> None:
     group = "f-00000000"
-    page = before_none.sends("resubmit-all", 400, group=group, reason="x", **{field: text})
+    page = before_none.posts("resubmit-all", group=group, reason="x", **{field: text}).text
     typed = before_none.operator.types(
         "resubmit", "--group", group, "--reason", "x", option, text
     ).stderr
-    assert " ".join(typed.split()) in page
-    wrong = {"group": group, "reason": "x", "canary": "many"}
-    assert "The canary and the orders in flight" in before_none.sends("resubmit-all", 400, **wrong)
+    sentence = " ".join(typed.split()).replace(option, label)
+    assert f'id="wrong-{field}">{sentence}<' in unescape(page)
+    assert 'value="x"' in page, "the reason is kept"
+
+
+def test_limits_that_are_no_numbers_are_all_named_at_once(before_none: Browser) -> None:
+    wrong = {"group": "f-00000000", "canary": "many", "rate": "fast"}
+    page = before_none.sends("resubmit-all", **wrong)
+    assert "3 fields below must be corrected" in page
+    assert "Reason is empty." in page
+    assert "'many' is not a whole number of orders." in page
+    assert "'fast' is not a number of orders a second." in page
 
 
 def test_the_orders_page_offers_what_the_filter_can_be_acted_on_with(before_none: Browser) -> None:
@@ -232,9 +250,10 @@ def test_a_dry_run_over_a_filter_is_that_of_the_command_line(browser: Browser) -
     assert page.count("ord-8") == 0
     assert eligible(typed) == 0
     assert "0 of 8 orders are eligible" in page
-    for orders, why in rows_of(typed["refused"]):
-        assert f"{orders} orders" in page
-        assert why in page
+    [(orders, why)] = rows_of(typed["refused"])
+    assert f"{orders} orders" in page
+    assert "add --again" in option_words(why)
+    assert "choose \u201cBegin again from the start, under new keys\u201d to begin" in page
     typed = browser.operator.reads("resubmit", *options, "--reason", "x", "--again")
     assert eligible(typed) == 8
     assert "8 of 8 orders are eligible" in browser.sends(
@@ -343,7 +362,7 @@ def test_a_dry_run_that_takes_long_shows_its_progress_and_then_a_link_to_its_pag
     ended = browser.html(address)
     assert "8 of 8 orders are eligible; nothing was sent." in ended
     assert "data-live" not in ended
-    link = re.search(r'href="(/dry-runs/[^"]+)">Show what it would do<', ended)
+    link = re.search(r'href="(/results/[^"]+)">Show what it would do<', ended)
     assert link is not None
     html = browser.html(link[1])
     assert "8 orders ord-0, ord-1, ord-2 eligible" in text_of(html)
@@ -351,8 +370,8 @@ def test_a_dry_run_that_takes_long_shows_its_progress_and_then_a_link_to_its_pag
     assert shown is not None
     assert browser.operator.reads("bulk", "ls")["runs"] == []
     assert "is stored" in browser.sends("resubmit-all", **fields, go="yes", shown=shown[1])
-    browser.operator.world.clock.now += LONGEST + 1
-    assert "This dry run is not known any more." in browser.page(link[1], 404)
+    browser.operator.world.clock.now += results.LONGEST + 1
+    assert "This result is not known any more" in browser.page(link[1], 404)
 
 
 def test_a_dry_run_that_takes_long_and_fails_says_why_on_the_page_of_its_progress(
@@ -366,14 +385,14 @@ def test_a_dry_run_that_takes_long_and_fails_says_why_on_the_page_of_its_progres
 
     monkeypatch.setattr("roundsman_console.bulk.forms.choose_for", refused)
     monkeypatch.setattr("roundsman_console.bulk.dry_run_pages.PATIENCE", 0)
-    address, work = progress_of(before_none, "undo-all", state="Undone", reason="x")
+    address, work = progress_of(before_none, "undo-all", state="Archived", reason="x")
     goes_on.set()
     assert work.thread is not None
     work.thread.join()
     page = before_none.html(address)
     assert "reading the tasks: throttled." in page
     assert "problem" in page
-    assert "/dry-runs/" not in page
+    assert "/results/" not in page
 
 
 @pytest.mark.exhaustive
@@ -399,13 +418,13 @@ def test_what_was_shown_too_long_ago_is_shown_again(browser: Browser) -> None:
 def test_a_filter_that_selects_too_much_is_refused(before_none: Browser) -> None:
     refused = "To select many orders, give a failure group or a state."
     assert refused in before_none.page("/commands/resubmit-all?older=2h", 400)
-    assert refused in before_none.sends("undo-all", 400, workflow="order_fulfilment", reason="x")
+    assert refused in before_none.sends("undo-all", workflow="order_fulfilment", reason="x")
     completed = {"state": "Completed", "reason": "x"}
     typed = before_none.operator.types("undo", "--state", "Completed", "--reason", "x").stderr
-    assert " ".join(typed.split()) in before_none.sends("undo-all", 400, **completed)
+    assert " ".join(typed.split()) in before_none.sends("undo-all", **completed)
     typed = before_none.operator.types("undo", "--state", "Archived", "--reason", "x").stderr
     assert " ".join(typed.split()).partition(".")[0] in before_none.sends(
-        "undo-all", 404, state="Archived", reason="x"
+        "undo-all", state="Archived", reason="x"
     )
 
 
@@ -432,8 +451,8 @@ def test_the_newest_plan_of_many_orders_is_shown(browser: Browser) -> None:
     page = browser.sends("resubmit-all", **fields)
     assert "8 orders: the plan" in page
     assert "is the newest." in page
-    page = browser.sends("resubmit-all", 400, **fields, steps="charge_card")
-    assert "--step cannot be combined with --plan" in page
+    page = browser.sends("resubmit-all", **fields, steps="charge_card")
+    assert ": every failed step is tried again" in page
 
 
 @pytest.mark.parametrize(
@@ -484,14 +503,13 @@ def test_a_run_over_orders_that_are_named(
     page = browser.sends("resubmit-all", **fields, **ids)
     assert "Resubmit all 3 orders" in page
     assert "3 of 3 orders are eligible" in page
+    assert "Name at least one order." in browser.sends("resubmit-all", **fields)
     for wrong, options in (
-        ({}, ()),
         ({**ids, "state": "Undone"}, ("ord-1", "ord-2", "--state", "Undone")),
         ({"orders": "none"}, ("ord-1", "none")),
     ):
         typed_wrong = browser.operator.types("resubmit", *options, "--reason", "x")
         answer = browser.posts("resubmit-all", **fields, **wrong)
-        assert answer.status_code in (400, 404)
         typed_words = " ".join(typed_wrong.stderr.partition("See:")[0].split())
         assert typed_words
         assert typed_words in text_of(answer.text)
@@ -500,13 +518,13 @@ def test_a_run_over_orders_that_are_named(
     states = {name: browser.operator.world.task(name).state for name in NAMES}
     assert [name for name, state in states.items() if state is TaskState.COMPLETED] == NAMES[1:4]
     monkeypatch.setattr("roundsman_console.bulk.forms.MOST_NAMED", 2)
-    assert "At most 2 orders can be named." in browser.sends("resubmit-all", 400, **fields, **ids)
+    assert "At most 2 orders can be named." in browser.sends("resubmit-all", **fields, **ids)
 
 
 def test_a_result_is_for_one_order_only(before_none: Browser) -> None:
     fields = {"state": "Archived", "step": "charge_card", "did": "yes", "result": "1"}
-    page = before_none.sends("resolve-all", 400, reason="x", **fields)
-    assert "--result works for one order only. Resolve the orders one by one." in page
+    page = before_none.sends("resolve-all", reason="x", **fields)
+    assert "works for one order only. Resolve the orders one by one." in page
     assert 'name="result"' not in before_none.html("/commands/resolve-all?state=Archived")
 
 

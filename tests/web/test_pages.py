@@ -105,7 +105,9 @@ def test_an_order_is_found_by_its_id(declined: Browser) -> None:
 @pytest.mark.exhaustive
 def test_the_search_finds_the_group_that_an_email_names_and_a_bulk_run(declined: Browser) -> None:
     group = declined.operator.world.task("ord-1").failure
-    assert "1 order of order_fulfilment at charge_card" in declined.page(f"/orders?find={group}")
+    assert "1 order of order_fulfilment failed at charge_card and was undone" in declined.page(
+        f"/orders?find={group}"
+    )
     assert "There is no bulk run b-0123abcd" in declined.page("/orders?find=b-0123abcd", 404)
     assert "There is no order f-0123" in declined.page("/orders?find=f-0123")
 
@@ -147,7 +149,7 @@ def test_a_failure_group_has_its_cause_count_and_samples(browser: Browser) -> No
         page = browser.page(f"/groups/{group['group']}")
         assert group["error"]["message"] in page
         assert "ord-1" in page
-    assert "There is no such failure group" in browser.page("/groups/f-00000000", 404)
+    assert "There is no such failure group" in browser.page("/groups/f-1", 404)
 
 
 @pytest.mark.exhaustive

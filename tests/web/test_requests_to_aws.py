@@ -55,7 +55,7 @@ def test_the_page_has_the_requests_of_each_page_of_the_example(browser: Browser)
     addresses = {
         "/progress/{work}": f"/progress/{work.id}",
         "/orders/{order}": "/orders/ord-1",
-        "/groups/{group}": "/groups/f-00000000",
+        "/groups/{group}": f"/groups/{group}",
         "/workflows/{plan}": f"/workflows/{browser.operator.world.task('ord-1').plan}",
         "/bulk/{run}": f"/bulk/{runs[0]['runId']}",
     }

@@ -127,6 +127,11 @@ def release_agent(stack: DeployedStack, name: str, *, by: str, reason: str = "")
     return HoldRelease(held, by, reason, alert_released(stack, held.name, by, reason, now()))
 
 
+def can_be_released(agent: AgentNow) -> bool:
+    """Return whether `release_agent` would end a hold of the agent."""
+    return any(hold.kind == OPERATOR or hold.unreadable for hold in agent.holds)
+
+
 def wake_after(
     stack: DeployedStack, release: HoldRelease, first: int, progress: Callable[[Woken], None]
 ) -> tuple[Woken, str | None]:

@@ -32,6 +32,7 @@ class HoldVerb(Verb):
             "Duration of the hold: 90s, 30m, 2h, 1d; at most 7d.",
             label="For how long",
             hint="90s, 30m, 2h or 1d; at most 7d",
+            proposed="30m",
             read=partial(read_duration, least=SHORTEST_HOLD, most=LONGEST_HOLD),
         ),
     ]

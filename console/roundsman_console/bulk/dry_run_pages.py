@@ -4,21 +4,17 @@ The page of a few orders appears at once. Otherwise the browser goes to the prog
 which has a link to the page when it has ended.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from roundsman_console.errors import NotFound
 from roundsman_console.inspector import Inspector
+from roundsman_console.web import results
 from roundsman_console.web.command_page import CommandPage
-from roundsman_console.web.kept import Kept
 from roundsman_console.web.parts import AWS_ERRORS
 from roundsman_console.web.work import Work, WorkResult, works_of
 
 PATIENCE = 2.0
 """The seconds after which a person wants to see that something happens."""
-
-PAGES: Kept[CommandPage] = Kept()
-"""The pages that took longer, by the ids of their works."""
 
 
 @dataclass(slots=True)
@@ -44,12 +40,11 @@ def shown_or_followed(
         except AWS_ERRORS as error:
             outcome.errors.append(error)
             raise
-        PAGES.keep(work.id, found)
         outcome.pages.append(found)
         return WorkResult(
             found.sentence,
             good=not found.refused,
-            page=f"/dry-runs/{work.id}",
+            page=f"/results/{results.keep(found)}",
             page_title="Show what it would do",
         )
 
@@ -63,11 +58,3 @@ def shown_or_followed(
     for error in outcome.errors:
         raise error
     return outcome.pages[0]
-
-
-def read(_inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]:
-    """Read a page that was worked out. Raises NotFound if it is not kept any more."""
-    page = PAGES.get(given["work"])
-    if page is None:
-        raise NotFound("This dry run is not known any more. Begin it again.")
-    return {"page": page, "locked": False}

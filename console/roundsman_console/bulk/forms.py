@@ -8,7 +8,7 @@ supervisor decides on each before it sends.
 
 import hashlib
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
@@ -37,10 +37,12 @@ from roundsman_console.bulk.verbs import OF_RUNS, BulkRunVerb
 from roundsman_console.cli_errors import USAGE, ConsoleError
 from roundsman_console.clock import now
 from roundsman_console.counted import counted
-from roundsman_console.errors import AgentOnHold, InvalidArgument
+from roundsman_console.errors import AgentOnHold, WrongFields
+from roundsman_console.group.reading import states_of_group
 from roundsman_console.inspector import Inspector
 from roundsman_console.order.changes_text import plan_lines
 from roundsman_console.order.corrections import corrects, known_workflows
+from roundsman_console.order.forms import in_states
 from roundsman_console.order.verbs import OF_ONE_OR_MANY, OrderVerb
 from roundsman_console.orders.selection import Selection
 from roundsman_console.orders.selection_fields import (
@@ -49,18 +51,23 @@ from roundsman_console.orders.selection_fields import (
     option_text,
     selection_of,
 )
-from roundsman_console.verbs.actor import read_name, read_reason
+from roundsman_console.stack.stack import DeployedStack
+from roundsman_console.verbs.actor import read_name
 from roundsman_console.verbs.verb import Form
 from roundsman_console.web.command_page import (
     CommandPage,
     FormCommand,
     FormField,
     Item,
+    NextStep,
     agreed,
     asking,
     fields_of,
+    incident_of,
     not_sent,
     page_of,
+    read_both,
+    reason_of,
 )
 from roundsman_console.web.kept import Kept
 from roundsman_console.web.session import GO, Session
@@ -68,21 +75,40 @@ from roundsman_console.web.work import Work
 
 MOST_NAMED = 1_000
 """The number of orders that can be named in a form. Each is read on its own."""
-ORDERS = FormField("orders", "The orders, by their ids", "lines", "With spaces or lines between.")
+ORDERS = FormField(
+    "orders", "The orders, by their ids", "lines", "With spaces or lines between.", required=True
+)
 ANYWAY = FormField("anyway", "Also send to orders that would wait for a held agent", "check")
-LIMITS_OF_RUN = "Limits of the run"
+MORE = "More options"
 LIMITS = (
-    FormField("canary", "Orders that are sent first", hint="0 to 100; the rest wait for them."),
-    FormField("rate", "Orders a second", hint="0.001 to 25."),
-    FormField("at_once", "Orders in flight at most", hint="1 to 1000.", folded=LIMITS_OF_RUN),
     FormField(
-        "stop_at", "The run stops if more fail again", hint="0% to 100%.", folded=LIMITS_OF_RUN
+        "canary",
+        "Orders that are sent first",
+        hint="0 to 100; the rest wait for them.",
+        option="--canary",
+    ),
+    FormField("rate", "Orders a second", hint="0.001 to 25.", option="--rate"),
+    FormField(
+        "at_once", "Orders in flight at most", hint="1 to 1000.", folded=MORE, option="--at-once"
     ),
     FormField(
-        "canary_wait", "Longest wait for the next result", hint="30s, 5m", folded=LIMITS_OF_RUN
+        "stop_at",
+        "The run stops if more fail again",
+        hint="0% to 100%.",
+        folded=MORE,
+        option="--stop-at",
+    ),
+    FormField(
+        "canary_wait",
+        "Longest wait for the next result",
+        hint="30s, 5m",
+        folded=MORE,
+        option="--canary-wait",
     ),
     ANYWAY,
 )
+ALWAYS_SHOWN = frozenset({"step", "did", "seconds", "again", "keep"})
+"""The arguments of verbs that are not folded away in the form for many orders."""
 DEFAULTS = {
     "canary": str(CANARY),
     "rate": f"{RATE:g}",
@@ -137,25 +163,60 @@ def _title(verb: type[OrderVerb]) -> str:
 
 
 def _starts(name: str, verb: type[OrderVerb]) -> FormCommand:
-    def show(_inspector: Inspector, given: Form) -> CommandPage:
-        asked, named = asked_of_command(given), _named(given)
-        hidden = for_command(asked)
-        about, back = _about(asked, named)
-        fields = (*(() if hidden else (ORDERS,)), *_fields(verb), *LIMITS)
-        page = page_of(verb, about, "", back, {**DEFAULTS, **given}, name)
-        return replace(page, title=_title(verb), fields=fields, hidden=hidden)
+    def show(inspector: Inspector, given: Form) -> CommandPage:
+        selection = selection_of(asked_of_command(given))
+        return form_on_many(name, given, states_of(inspector.stack, selection))
 
     def carry_out(inspector: Inspector, given: Form, session: Session) -> CommandPage:
-        return _start(inspector, show(inspector, given), verb, given, session)
+        page = show(inspector, given)
+        return page if page.impossible else _start(inspector, page, verb, given, session)
 
     return FormCommand(verb.name, show, carry_out)
 
 
+def states_of(stack: DeployedStack, selection: Selection) -> Collection[TaskState]:
+    """Return the states in which the selected orders can be; empty if it is not known."""
+    if selection.state is not None:
+        return {selection.state}
+    return states_of_group(stack, selection.group) if selection.group else ()
+
+
+def form_on_many(name: str, given: Form, states: Collection[TaskState]) -> CommandPage:
+    """Return the form of a command on many orders, which can be in `states`. Nothing is read.
+
+    Raises what `_about` raises.
+    """
+    verb, asked = MANY[name], asked_of_command(given)
+    hidden = for_command(asked)
+    about, back = _about(asked, _named(given))
+    fields = (*(() if hidden else (ORDERS,)), *_fields(verb), *LIMITS)
+    page = page_of(verb, about, "", back, {**DEFAULTS, **given}, name)
+    page = replace(
+        page,
+        title=_title(verb),
+        fields=fields,
+        hidden={**hidden, **page.hidden},
+        proposed={**DEFAULTS, **page.proposed},
+    )
+    if states and verb.states.isdisjoint(states):
+        words = f"{page.title} is not possible: the orders are {' or '.join(sorted(states))}."
+        return replace(page, sentence=words, impossible=True)
+    return in_states(page, verb, states)
+
+
 def _named(given: Form) -> list[str]:
-    """The orders that are named, once each. Raises InvalidArgument if there are too many."""
-    named = list(dict.fromkeys(given.get(ORDERS.name, "").replace(",", " ").split()))
+    """The orders that are named, once each."""
+    return list(dict.fromkeys(given.get(ORDERS.name, "").replace(",", " ").split()))
+
+
+def _checked_names(given: Form, *, needed: bool) -> list[str]:
+    """The orders that are named. Raises WrongFields if there are too many, or none is."""
+    named = _named(given)
     if len(named) > MOST_NAMED:
-        raise InvalidArgument(f"At most {MOST_NAMED} orders can be named. Use a filter.")
+        why = f"At most {MOST_NAMED} orders can be named. Use a filter."
+        raise WrongFields({ORDERS.name: why})
+    if needed and not named:
+        raise WrongFields({ORDERS.name: "Name at least one order."})
     return named
 
 
@@ -180,7 +241,11 @@ def _fields(verb: type[OrderVerb]) -> list[FormField]:
     """The fields of the command for one order, without those for one order only."""
     alone = {one.name for one in verb.arguments() if one.alone}
     return [
-        replace(field, kind="text" if field.kind == "steps" else field.kind)
+        replace(
+            field,
+            kind="text" if field.kind == "steps" else field.kind,
+            folded="" if field.name in ALWAYS_SHOWN else MORE,
+        )
         for field in fields_of(verb)
         if field.name not in alone
     ]
@@ -189,12 +254,14 @@ def _fields(verb: type[OrderVerb]) -> list[FormField]:
 def _start(
     inspector: Inspector, page: CommandPage, kind: type[OrderVerb], given: Form, session: Session
 ) -> CommandPage:
-    stack, by = inspector.stack, read_name(None)
-    reason, terms = read_reason(given.get("reason", "")), _terms(given)
-    verb = kind.read_form(given, many=True)
-    asked, named = asked_of_command(given), _named(given)
-    if not page.hidden and not named:
-        raise ConsoleError("Give an order id, or a filter: --group or --state.", USAGE)
+    stack, by, asked = inspector.stack, read_name(None), asked_of_command(given)
+    (reason, named), (verb, terms) = read_both(
+        lambda: read_both(
+            lambda: reason_of(page, given),
+            lambda: _checked_names(given, needed=not for_command(asked)),
+        ),
+        lambda: read_both(lambda: kind.read_form(given, many=True), lambda: _terms(given)),
+    )
     kept = CHOSEN.of(given) if GO in given else None
     if kept is not None and session.take(given, kept.version):
         return _begun(inspector, page, kept)
@@ -224,7 +291,7 @@ def _start(
             page,
             sentence=not_sent(given, False) + _words(chosen.run, tried),
             problems=_notes(chosen.run, tried),
-            items=_items(chosen.run, tried),
+            items=[replace(one, why=page.labelled(one.why)) for one in _items(chosen.run, tried)],
             inputs=tried.inputs or (),
             asks=tried.eligible > 0,
             shown=shown,
@@ -242,7 +309,11 @@ def _begun(inspector: Inspector, page: CommandPage, chosen: Chosen) -> CommandPa
         return replace(page, sentence=f"{held} {HELD}", refused=True)
     run = start_run(inspector.stack, run, chosen.orders, _unheard)
     words = f"{run.id} is stored: the supervisor begins within a minute."
-    return replace(page, sentence=words, done=True, about=run.id, back=f"/bulk/{run.id}")
+    follow = f"/bulk/{run.id}"
+    step = NextStep(f"Follow {run.id}", follow)
+    if incident_of(page.hidden):
+        return replace(page, sentence=words, done=True, next=[step])
+    return replace(page, sentence=words, done=True, about=run.id, back=follow)
 
 
 HELD = f"To send to these orders nevertheless, choose: {ANYWAY.label}."
@@ -284,15 +355,12 @@ def _item(kind: OrderGroup, verdict: str, *, goes: bool) -> Item:
 
 
 def _terms(form: Form) -> Terms:
-    """Read the limits of a run. Raises InvalidArgument or ConsoleError if one is not possible."""
+    """Read the limits of a run. Raises WrongFields for those that are not possible."""
     given = {**DEFAULTS, **{name: text for name, text in form.items() if text.strip()}}
-    try:
-        canary, at_once, rate = int(given["canary"]), int(given["at_once"]), float(given["rate"])
-    except ValueError as error:
-        raise InvalidArgument(
-            "The canary and the orders in flight are whole numbers, and the rate is a number of "
-            "orders a second."
-        ) from error
+    (canary, at_once), rate = read_both(
+        lambda: read_both(lambda: _whole(given, "canary"), lambda: _whole(given, "at_once")),
+        lambda: _rate(given),
+    )
     return read_terms(
         canary,
         given["canary_wait"],
@@ -303,19 +371,35 @@ def _terms(form: Form) -> Terms:
     )
 
 
+def _whole(given: Form, name: str) -> int:
+    try:
+        return int(given[name])
+    except ValueError as error:
+        why = f"{given[name]!r} is not a whole number of orders."
+        raise WrongFields({name: why}) from error
+
+
+def _rate(given: Form) -> float:
+    try:
+        return float(given["rate"])
+    except ValueError as error:
+        why = f"{given['rate']!r} is not a number of orders a second."
+        raise WrongFields({"rate": why}) from error
+
+
 def _asks(kind: type[BulkRunVerb]) -> FormCommand:
     def show(inspector: Inspector, given: Form) -> CommandPage:
         run = find_run(inspector.stack, given.get("run", ""))[0].run.id
         return page_of(kind, run, "run", f"/bulk/{run}", given, kind.name.replace(" ", "-"))
 
     def carry_out(inspector: Inspector, given: Form, session: Session) -> CommandPage:
-        page, reason = show(inspector, given), read_reason(given.get("reason", ""))
+        page = show(inspector, given)
+        reason = reason_of(page, given)
         found = find_run(inspector.stack, page.about)[0].state
         state = found.value
         if found not in POSSIBLE[kind.action]:
-            return replace(
-                page, sentence=f"{page.about} cannot be {kind.then}: it is {state}.", refused=True
-            )
+            words = f"{page.about} cannot be {kind.then}: it is {state}."
+            return replace(page, sentence=words, impossible=True)
         if not agreed(given, session, state):
             would = f"{page.about} is {state}. It would be {kind.then}."
             return asking(page, given, session, state, would)

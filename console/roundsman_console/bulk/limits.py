@@ -1,11 +1,12 @@
 """The limits of a bulk run, as operators give them: canary, rate, orders in flight, failure share.
 
-An invalid limit raises ConsoleError with one sentence for the user.
+An invalid limit raises WrongFields with one sentence for each that is wrong.
 """
 
 from roundsman.model.bulk_run import FASTEST, LONGEST_PATIENCE, MOST_AT_ONCE, WINDOW, Terms
 from roundsman.model.instants import SECOND
 from roundsman_console.cli_errors import USAGE, ConsoleError
+from roundsman_console.errors import InspectorError, WrongFields
 from roundsman_console.verbs.reading import read_duration
 
 CANARY, CANARY_WAIT, RATE, AT_ONCE, STOP_AT = 5, "5m", 10.0, 500, "20%"
@@ -20,22 +21,33 @@ def read_terms(
 ) -> Terms:
     """Return the limits of a bulk run: canary, rate, concurrency and failure share.
 
-    Raises ConsoleError if an option is invalid.
+    Raises WrongFields if options are invalid.
     """
+    wrong: dict[str, str] = {}
+    share, patience = 0.0, 0
     if not 0 <= canary <= WINDOW:
-        raise ConsoleError(f"--canary must be 0 to {WINDOW} orders, not {canary}.", USAGE)
+        wrong["canary"] = f"--canary must be 0 to {WINDOW} orders, not {canary}."
     if not SLOWEST <= rate <= FASTEST:  # also false for NaN
-        raise ConsoleError(
-            f"--rate must be {SLOWEST:g} to {FASTEST:g} orders per second, not {rate:g}.", USAGE
-        )
+        allowed = f"{SLOWEST:g} to {FASTEST:g}"
+        wrong["rate"] = f"--rate must be {allowed} orders per second, not {rate:g}."
     if not 1 <= at_once <= MOST_AT_ONCE:
-        raise ConsoleError(f"--at-once must be 1 to {MOST_AT_ONCE} orders, not {at_once}.", USAGE)
+        wrong["at_once"] = f"--at-once must be 1 to {MOST_AT_ONCE} orders, not {at_once}."
+    try:
+        share = _share(stop_at)
+    except InspectorError as error:
+        wrong["stop_at"] = str(error)
+    try:
+        patience = read_duration(canary_wait, most=LONGEST_PATIENCE // SECOND) * SECOND
+    except InspectorError as error:
+        wrong["canary_wait"] = str(error)
+    if wrong:
+        raise WrongFields(wrong)
     return Terms(
         rate=rate,
         at_once=at_once,
         canary=canary,
-        stop_at=_share(stop_at),
-        patience=read_duration(canary_wait, most=LONGEST_PATIENCE // SECOND) * SECOND,
+        stop_at=share,
+        patience=patience,
         anyway=anyway,
     )
 

@@ -6,11 +6,14 @@ from roundsman.errors import UnreadableRecord
 from roundsman.model.bulk_run import BulkRecord, OrderResult, RequestAction
 from roundsman.model.events import COMMAND_KINDS
 from roundsman_console.bulk.forms import MANY
+from roundsman_console.bulk.of_group import group_of
 from roundsman_console.bulk.start import POSSIBLE, bulk_runs_of, find_run
 from roundsman_console.inspector import Inspector
 from roundsman_console.web.parts import part
 
 RUNS = 20
+MOST_IN_FLIGHT = 20
+"""The number of orders in flight that the page names."""
 MOST_NOTES = 500
 """The number of orders that failed again or were refused that the page lists."""
 
@@ -31,7 +34,10 @@ def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]
     """Read one bulk run. Raises NotFound if there is none with this id."""
     record, is_open = find_run(inspector.stack, given["run"])
     notes = part(lambda: bulk_runs_of(inspector.stack).notes(record))
+    in_flight = [one.order for one in record.progress.on_their_way]
     return {
+        "in_flight": in_flight[:MOST_IN_FLIGHT],
+        "more_in_flight": max(0, len(in_flight) - MOST_IN_FLIGHT),
         "record": record,
         "is_open": is_open,
         "done": record.progress.results + record.progress.refusals,
@@ -42,12 +48,6 @@ def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]
         "actions": [action.value for action in RequestAction if record.state in POSSIBLE[action]],
         **RESULTS,
     }
-
-
-def group_of(record: BulkRecord) -> str | None:
-    """Return the failure group that the run's orders were selected by; None if it is no group."""
-    filters = record.run.selection.split()
-    return filters[1] if len(filters) == 2 and filters[0] == "--group" else None
 
 
 def kind_of(record: BulkRecord) -> str:

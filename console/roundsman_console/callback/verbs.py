@@ -5,7 +5,7 @@ from typing import Annotated
 
 from roundsman.errors import PermanentError
 from roundsman.model.json import Json
-from roundsman_console.errors import InvalidArgument
+from roundsman_console.errors import WrongFields
 from roundsman_console.order.command_documents import AnswerDocument
 from roundsman_console.verbs.reading import read_failure, read_json, read_result
 from roundsman_console.verbs.verb import Argument, Verb
@@ -58,7 +58,14 @@ class AnswerVerb(Verb):
     failed: Annotated[
         str | None, Argument("--failed", "The step failed for good; the error type, one word.")
     ] = None
-    message: Annotated[str, Argument("--message", "With --failed: the error message.")] = ""
+    message: Annotated[
+        str,
+        Argument(
+            "--message",
+            "With --failed: the error message.",
+            label="The error message, if it failed",
+        ),
+    ] = ""
 
     @property
     def failure(self) -> PermanentError | None:
@@ -67,6 +74,5 @@ class AnswerVerb(Verb):
 
     def check(self) -> None:
         if (self.result is None) == (self.failure is None):
-            raise InvalidArgument(
-                "Give either --result or --failed. For no result, give --result null."
-            )
+            why = "Give either --result or --failed. For no result, give --result null."
+            raise WrongFields({"result": why})

@@ -27,6 +27,7 @@ from roundsman_console.dead_letter.verbs import (
     DropVerb,
     RedriveVerb,
 )
+from roundsman_console.errors import InvalidArgument, WrongFields
 from roundsman_console.inspector import Inspector
 from roundsman_console.stack.stack import DeployedStack
 from roundsman_console.verbs.verb import Form
@@ -107,8 +108,11 @@ class _Message:
     """Why it is where it is."""
 
     def edited(self, given: Form) -> str:
-        """Return the text that a person means who edited the masked one."""
-        return edited_body(given.get("body", ""), self.masked, self.real)
+        """Return the text that a person means who edited the masked one. Raises WrongFields."""
+        try:
+            return edited_body(given.get(BODY.name, ""), self.masked, self.real)
+        except InvalidArgument as error:
+            raise WrongFields({BODY.name: str(error)}) from error
 
     @property
     def version(self) -> str:

@@ -54,6 +54,7 @@ class DropVerb(MessageVerb):
     """What deletes a message."""
 
     title = "Delete"
+    danger = True
 
     message: Annotated[str, Argument(help="The message id, or the beginning of it.", label="")]
 

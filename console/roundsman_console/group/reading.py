@@ -5,23 +5,35 @@ from the index of failures. So a group that was closed, or for which no alert wa
 long as it has members.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
 from typing import TypedDict
 
-from roundsman.model.failure import UNDO_FAILED, UNDONE, Failure, Group, GroupSeverity, failure_of
+from roundsman.model.failure import (
+    ARCHIVED,
+    RETRIED,
+    UNDO_FAILED,
+    UNDONE,
+    Failure,
+    Group,
+    GroupSeverity,
+    failure_of,
+)
+from roundsman.model.states import END_STATES, TaskState
 from roundsman.model.task import Task
 from roundsman.ports import Member
 from roundsman_console.agent.reading import AgentNow
+from roundsman_console.clock import now
 from roundsman_console.group.documents import Standing
 from roundsman_console.order.lookup import shown_tasks
 from roundsman_console.orders.counts import Count
 from roundsman_console.stack.stack import DeployedStack
 
 MOST = 10_000
-"""The maximum number of members that are counted."""
+"""The maximum number of members of one group that are read and counted, the oldest ones. An entry
+of the index is about 100 bytes, and it costs the same to count as to read."""
 
 MOST_IN_A_LIST = 1_000
 """The maximum number of members that are counted for each group in a list."""
@@ -30,8 +42,16 @@ COUNTED_NOW = 10
 """The number of groups in a list whose members are counted now. The other groups are shown with the
 last count of the supervisor."""
 
-READ = 1_000
-"""The number of members, the oldest ones, that are read for the earliest complete-by."""
+NEWEST = 50
+"""The number of members, the newest ones, that the page of a group lists."""
+
+STATES: Mapping[str, frozenset[TaskState]] = {
+    UNDONE: frozenset({TaskState.UNDONE}),
+    ARCHIVED: frozenset({TaskState.ARCHIVED}),
+    UNDO_FAILED: frozenset({TaskState.ARCHIVED}),
+    RETRIED: frozenset(TaskState) - END_STATES - {TaskState.SCHEDULED},
+}
+"""The states of the members of a group, by how they failed."""
 
 COUNTERS = 8  # the number of groups that are counted concurrently
 
@@ -57,11 +77,16 @@ class GroupNow:
     last_at: int | None = None
     """When the newest member failed; None if there is no member."""
     complete_by: int | None = None
-    """The earliest complete-by of the oldest READ members; None in a list or without a member."""
+    """The earliest complete-by of the members that were read; None in a list or without a member.
+    """
     agent: AgentNow | None = None
     """The agent of the failed step; None if the task failed as a whole or the agent is unknown."""
     samples: tuple[Task, ...] = ()
     """The tasks of the oldest, a middle and the newest member; empty in a list."""
+    failed_at: tuple[int, ...] = ()
+    """When the members that were read failed, the oldest first; empty in a list."""
+    newest: tuple[Member, ...] = ()
+    """The NEWEST newest members, the newest first; empty in a list."""
 
     @property
     def standing(self) -> Standing:
@@ -99,13 +124,13 @@ def find_group(
 ) -> GroupNow | None:
     """Return the group with its samples; None if it has neither a row nor members."""
     row = next((row for row in stack.groups.groups() if row.id == group), None)
-    oldest = list(islice(_standing(stack.members(group), at), READ))
-    count = Count(len(oldest))
-    newest = oldest[-1:]
-    if len(oldest) == READ:
-        count = _count(stack, group, MOST, at)
-        newest = list(islice(stack.members(group, newest_first=True), 1))
-    samples = _samples(stack, group, [*oldest[:1], *oldest[len(oldest) // 2 :][:1], *newest], at)
+    read = list(islice(_standing(stack.members(group), at), MOST + 1))
+    oldest, count = read[:MOST], Count(len(read[:MOST]), more=len(read) > MOST)
+    newest = oldest[::-1][:NEWEST]
+    if count.more:
+        newest = list(islice(stack.members(group, newest_first=True), NEWEST))
+    middle = oldest[len(oldest) // 2 :][:1]
+    samples = _samples(stack, group, [*oldest[:1], *middle, *newest[:1]], at)
     failure = next((found for task in samples if (found := failure_of(task)) is not None), None)
     cause = row or failure
     if cause is None:
@@ -123,7 +148,19 @@ def find_group(
         complete_by=min((one.complete_by for one in oldest), default=None),
         agent=_named(agents, agent),
         samples=masked,
+        failed_at=tuple(one.failed_at for one in oldest),
+        newest=tuple(newest),
     )
+
+
+def states_of_group(stack: DeployedStack, group: str) -> frozenset[TaskState]:
+    """Return the states in which the members of the group can be; empty if it is not known."""
+    how = next((row.how for row in stack.groups.groups() if row.id == group), "")
+    if not how:
+        first = list(islice(_standing(stack.members(group), now()), 1))
+        causes = map(failure_of, _samples(stack, group, first, now()))
+        how = next((cause.how for cause in causes if cause is not None), "")
+    return STATES.get(how, frozenset())
 
 
 class _Cause(TypedDict):

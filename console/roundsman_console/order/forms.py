@@ -1,6 +1,7 @@
 """The commands on an order: what the engine would decide, and the command that is sent."""
 
 import json
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import partial
 from urllib.parse import quote
@@ -8,11 +9,13 @@ from urllib.parse import quote
 from roundsman.client import Client
 from roundsman.definition.plan import Plan
 from roundsman.model.events import CommandSource
+from roundsman.model.states import TaskState
 from roundsman.model.task import Task
 from roundsman_console.clock import now
 from roundsman_console.dead_letter.assess import Verdict, judge, order_of
 from roundsman_console.dead_letter.edits import edited_body, laid_out
 from roundsman_console.dead_letter.queues import find_source
+from roundsman_console.errors import InvalidArgument, WrongFields
 from roundsman_console.inspector import Inspector
 from roundsman_console.order.changes_text import plan_lines
 from roundsman_console.order.commands import (
@@ -23,18 +26,21 @@ from roundsman_console.order.commands import (
 )
 from roundsman_console.order.erasure import erase_order
 from roundsman_console.order.masks import mask_of
+from roundsman_console.order.step_text import span
 from roundsman_console.order.verbs import (
     OF_ONE_OR_MANY,
     OF_ORDERS,
     EraseVerb,
     OrderVerb,
     ResubmitVerb,
+    RunVerb,
 )
 from roundsman_console.order.view import may_stand, step_names
-from roundsman_console.verbs.actor import read_name, read_reason
+from roundsman_console.verbs.actor import read_name
 from roundsman_console.verbs.limits import WAIT
 from roundsman_console.verbs.verb import Form
 from roundsman_console.web.command_page import (
+    REASON,
     CommandPage,
     FormCommand,
     FormField,
@@ -43,13 +49,17 @@ from roundsman_console.web.command_page import (
     asking,
     not_sent,
     page_of,
+    read_both,
+    reason_of,
     sent_page,
 )
 from roundsman_console.web.session import Session
 
 INPUT = "input"
 """The field of the whole input, which is shown with masked values."""
-CONFIRM = FormField("confirm", "The order's id, to confirm", hint="It cannot be brought back.")
+CONFIRM = FormField(
+    "confirm", "The order's id, to confirm", hint="It cannot be brought back.", required=True
+)
 
 
 def commands_on_orders() -> dict[str, FormCommand]:
@@ -72,15 +82,15 @@ def links_of(task: Task) -> list[type[OrderVerb]]:
 
 def _show(verb: type[OrderVerb], inspector: Inspector, given: Form) -> CommandPage:
     page, task, plan = _of_order(inspector, verb, given)
-    return _with_input(page, _input_of(inspector, verb, task, plan), given)
+    return _with_input(page, _input_of(inspector, verb, task, plan))
 
 
-def _with_input(page: CommandPage, found: "_Input | None", given: Form) -> CommandPage:
+def _with_input(page: CommandPage, found: "_Input | None") -> CommandPage:
     """Fill the field of the whole input; leave it out if there is no input to correct."""
     if found is None:
         fields = [field for field in page.fields if field.name != INPUT]
         return replace(page, fields=fields)
-    return replace(page, form={INPUT: laid_out(found.shown), **given})
+    return replace(page, form={INPUT: laid_out(found.shown), **page.form})
 
 
 def _of_order(
@@ -88,8 +98,24 @@ def _of_order(
 ) -> tuple[CommandPage, Task, Plan | None]:
     task, plan, _ = inspector.task(given.get("order", ""))
     page = page_of(verb, task.task_id, "order", f"/orders/{task.task_id}", given)
-    names, stands = step_names(task, plan), may_stand(task, plan)
-    return replace(page, steps=names, stands=stands), task, plan
+    names = step_names(task, plan)
+    stands = may_stand(task, plan) if verb.undoes else ()
+    return in_states(replace(page, steps=names, stands=stands), verb, {task.state}), task, plan
+
+
+def in_states(
+    page: CommandPage, verb: type[OrderVerb], states: Collection[TaskState]
+) -> CommandPage:
+    """Return the page of a verb for orders in these states: only what applies to them."""
+    left_out = verb.left_out_in(states)
+    # A box that is not checked is not sent: what is proposed is for the empty form only.
+    proposed = {} if REASON.name in page.form else verb.proposed_in(states)
+    return replace(
+        page,
+        does=verb.does_in(states),
+        fields=[field for field in page.fields if field.name not in left_out],
+        form={**proposed, **page.form},
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,10 +146,13 @@ def _input_of(
 def _as_meant(given: Form, found: _Input | None) -> Form:
     """Return the form with the real input that a person means who edited the masked one.
 
-    It is left out if it is as it was. Raises InvalidArgument if a masked value was moved.
+    It is left out if it is as it was. Raises WrongFields if a masked value was moved.
     """
     text = given.get(INPUT, "")
-    edited = edited_body(text, found.shown, found.real) if found and text.strip() else ""
+    try:
+        edited = edited_body(text, found.shown, found.real) if found and text.strip() else ""
+    except InvalidArgument as error:
+        raise WrongFields({INPUT: str(error)}) from error
     changed = found is not None and edited != found.real
     return {**given, INPUT: edited if changed else ""}
 
@@ -132,16 +161,20 @@ def _order_command(
     kind: type[OrderVerb], inspector: Inspector, given: Form, session: Session
 ) -> CommandPage:
     page, task, plan = _of_order(inspector, kind, given)
-    version = str(task.version)
-    reason, by = read_reason(given.get("reason", "")), read_name(None)
+    version, by = str(task.version), read_name(None)
     original = _input_of(inspector, kind, task, plan)
-    page = _with_input(page, original, given)
-    verb = kind.read_form(_as_meant(given, original))
+    page = _with_input(page, original)
+    reason, verb = read_both(
+        lambda: reason_of(page, given), lambda: kind.read_form(_as_meant(given, original))
+    )
     go = agreed(given, session, version)
     result = send_command(
         inspector.stack, page.about, verb, by=by, reason=reason, wait=WAIT, dry_run=not go
     )
-    asks, sentence = result.outcome is CommandOutcome.DRY_RUN, result.sentence
+    asks = result.outcome is CommandOutcome.DRY_RUN
+    sentence = page.labelled(result.sentence)
+    if asks and verb.name == RunVerb.name:
+        sentence = f"{sentence} {_begins_now(task, plan)}"
     if asks and result.plan is not None:
         sentence += " The order would continue under the newest plan."
     page = replace(
@@ -153,7 +186,22 @@ def _order_command(
     )
     if asks:
         return asking(page, given, session, version, sentence)
+    if result.outcome is CommandOutcome.DONE:
+        sentence = f"Done. The history of {page.about} has: {sentence}"
     return _result_page(page, given, result, sentence, go=go)
+
+
+def _begins_now(task: Task, plan: Plan | None) -> str:
+    """Return what would begin now: the steps that wait for an attempt, or the whole order."""
+    at = now()
+    waits = [
+        name
+        for name in step_names(task, plan)
+        if (before := task.step(name).not_before) is not None and before > at
+    ]
+    if not waits:
+        return "It would go on now."
+    return f"The next attempt of {span(waits)} would begin now; nothing else changes."
 
 
 def _result_page(
@@ -182,8 +230,8 @@ def _changes(
 
 def _change(name: str, before: Task, after: Task) -> StepChange | None:
     old, new = before.step(name), after.step(name)
-    if old == new:
-        return None
+    if (old.process_state, old.round) == (new.process_state, new.round):
+        return None  # nothing that a person could see
     key = "a new key" if new.round != old.round else "the same key"
     return StepChange(name, old.process_state, new.process_state, key)
 
@@ -197,21 +245,25 @@ def _show_erase(_inspector: Inspector, given: Form) -> CommandPage:
 
 
 def _erase(inspector: Inspector, given: Form, session: Session) -> CommandPage:
-    page, by = _show_erase(inspector, given), read_name(None)
-    reason, order = read_reason(given.get("reason", "")), page.about
-    confirmed = given.get("confirm", "").strip() == order
+    page, by, order = _show_erase(inspector, given), read_name(None), given.get("order", "")
+    reason, confirmed = read_both(lambda: reason_of(page, given), lambda: _confirmed(given, order))
     stack = inspector.stack
     result = erase_order(stack, order, by=by, reason=reason, wait=WAIT, dry_run=True)
     version = str(result.task.version) if result.task else "no task"
     go = confirmed and agreed(given, session, version)
     if go:
         result = erase_order(stack, order, by=by, reason=reason, wait=WAIT)
-    possible, sentence = result.outcome is CommandOutcome.DRY_RUN, result.sentence
-    if possible and confirmed:
-        return asking(page, given, session, version, sentence)
-    if possible:
-        sentence += " Give the order's id to confirm that its contents are removed for ever."
-    return _result_page(page, given, result, sentence, go=go)
+    if result.outcome is CommandOutcome.DRY_RUN:
+        return asking(page, given, session, version, result.sentence)
+    return _result_page(page, given, result, result.sentence, go=go)
+
+
+def _confirmed(given: Form, order: str) -> bool:
+    """Return True if the order's id was typed. Raises WrongFields if not."""
+    if given.get(CONFIRM.name, "").strip() != order:
+        why = "Give the order's id to confirm that its contents are removed for ever."
+        raise WrongFields({CONFIRM.name: why})
+    return True
 
 
 def _show_submit(inspector: Inspector, given: Form) -> CommandPage:
@@ -223,7 +275,7 @@ def _show_submit(inspector: Inspector, given: Form) -> CommandPage:
         inspector.stack.name,
         "stack",
         "/orders",
-        (FormField("body", "The event, as JSON", "body"),),
+        (FormField("body", "The event, as JSON", "body", required=True),),
         form=given,
         reason="none",
     )

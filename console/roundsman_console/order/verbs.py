@@ -1,7 +1,7 @@
 """The verbs on orders: resubmit, undo, cancel, resolve, extend, run, move and erase."""
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, TypeAlias
 
@@ -12,7 +12,7 @@ from roundsman.model.json import Json
 from roundsman.model.states import END_STATES, ProcessState, TaskState
 from roundsman.model.task import Task
 from roundsman_console.bulk.documents import BulkRunDocument, DryRunDocument
-from roundsman_console.errors import InvalidArgument
+from roundsman_console.errors import WrongFields
 from roundsman_console.order.command_documents import CommandDocument
 from roundsman_console.order.step_text import span
 from roundsman_console.order.view import may_stand
@@ -35,6 +35,8 @@ NOT_ASKED = "0" * 64
 
 OPEN = frozenset(TaskState) - END_STATES
 FAILED = frozenset({TaskState.ARCHIVED, TaskState.UNDONE, TaskState.CANCELLED})
+BEGIN_ANEW = frozenset({TaskState.UNDONE, TaskState.CANCELLED})
+"""The states from which a task does not continue but begins again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +49,8 @@ class OrderVerb(Verb):
     """The states of tasks for which it is offered. The engine decides whether it is allowed."""
     dry_run: ClassVar[str] = ""
     """The help of the option --dry-run for one order; empty if there is none."""
+    undoes: ClassVar[bool] = False
+    """Whether what stands of an order is to be known before it is asked for."""
 
     @abstractmethod
     def event(self, asked: CommandSource) -> OperatorEvent:
@@ -56,6 +60,27 @@ class OrderVerb(Verb):
     def fits(cls, task: Task) -> bool:
         """Return whether the verb is offered for the task."""
         return task.state in cls.states
+
+    @classmethod
+    def does_in(cls, states: Collection[TaskState]) -> str:
+        """Return what the verb does to tasks that are in these states, in sentences.
+
+        Without states, that is what it does to any task.
+        """
+        del states
+        return cls.does()
+
+    @classmethod
+    def left_out_in(cls, states: Collection[TaskState]) -> Collection[str]:
+        """Return the names of the arguments that no task in these states can take."""
+        del states
+        return ()
+
+    @classmethod
+    def proposed_in(cls, states: Collection[TaskState]) -> Mapping[str, str]:
+        """Return what a form proposes for tasks that are in these states."""
+        del states
+        return {}
 
     @property
     def named(self) -> tuple[str, ...]:
@@ -152,7 +177,7 @@ class ResubmitVerb(OrderVerb):
         Argument(
             "--again",
             "Begin an undone or cancelled task again from the start.",
-            label="Begin again from the start, repeating every effect",
+            label="Begin again from the start, under new keys",
         ),
     ] = False
     newest_plan: Annotated[
@@ -177,18 +202,42 @@ class ResubmitVerb(OrderVerb):
         ),
     ] = ()
 
+    @classmethod
+    def does_in(cls, states: Collection[TaskState]) -> str:
+        if states and BEGIN_ANEW.issuperset(states):
+            return (
+                "Begin again from the start, each step under a new key. An order is refused if an "
+                "effect of it may stand, because it would then happen twice."
+            )
+        if states and BEGIN_ANEW.isdisjoint(states):
+            return "Try the failed steps, or the failed undo, again under the same keys."
+        return (
+            "Continue a failed order. One that is archived tries its failed steps, or its failed "
+            "undo, again under the same keys; one that is undone or cancelled begins again from "
+            "the start, under new keys, if that is chosen below."
+        )
+
+    @classmethod
+    def left_out_in(cls, states: Collection[TaskState]) -> Collection[str]:
+        if states and BEGIN_ANEW.issuperset(states):
+            return ("steps", "used", "fresh_key", "not_done")
+        return ("again",) if states and BEGIN_ANEW.isdisjoint(states) else ()
+
+    @classmethod
+    def proposed_in(cls, states: Collection[TaskState]) -> Mapping[str, str]:
+        return {"again": "yes"} if states and BEGIN_ANEW.issuperset(states) else {}
+
     def check(self) -> None:
         corrected = self._corrects
         if self.input is not None and (self.sets or self.removes):
-            raise InvalidArgument("Give either --input, or --set and --remove.")
+            raise WrongFields({"input": "Give either --input, or --set and --remove."})
         if self.used and not corrected:
-            raise InvalidArgument("--used requires --input, --set or --remove.")
+            raise WrongFields({"used": "--used requires --input, --set or --remove."})
         if self.not_done and not (corrected or self.fresh_key):
-            raise InvalidArgument("--not-done requires a correction or --fresh-key.")
+            raise WrongFields({"not_done": "--not-done requires a correction or --fresh-key."})
         if self.newest_plan and self.steps:
-            raise InvalidArgument(
-                "--step cannot be combined with --plan: every failed step is tried again."
-            )
+            why = "--step cannot be combined with --plan: every failed step is tried again."
+            raise WrongFields({"steps": why})
 
     def event(self, asked: CommandSource) -> OperatorEvent:
         return events.Resubmit(
@@ -233,6 +282,8 @@ class UndoVerb(OrderVerb):
 
     name = "undo"
     title = "Undo"
+    danger = True
+    undoes = True
     states = frozenset(TaskState) - {TaskState.UNDONE}
 
     def event(self, asked: CommandSource) -> OperatorEvent:
@@ -254,6 +305,8 @@ class CancelVerb(OrderVerb):
 
     name = "cancel"
     title = "Cancel"
+    danger = True
+    undoes = True
     states = OPEN
 
     keep: Annotated[bool, Argument("--no-undo", "Do not undo what has happened.")] = False
@@ -279,6 +332,7 @@ class ResolveVerb(OrderVerb):
 
     name = "resolve"
     title = "Resolve"
+    undoes = True
     states = OPEN | {TaskState.ARCHIVED}
 
     step: Annotated[
@@ -324,9 +378,9 @@ class ResolveVerb(OrderVerb):
 
     def check(self) -> None:
         if self.result is not None and not self.did:
-            raise InvalidArgument("A step that did not happen has no result.")
+            raise WrongFields({"result": "A step that did not happen has no result."})
         if self.fresh_key and self.did:
-            raise InvalidArgument("A step that happened needs no new key.")
+            raise WrongFields({"fresh_key": "A step that happened needs no new key."})
 
     @classmethod
     def fits(cls, task: Task) -> bool:
@@ -360,6 +414,7 @@ class ExtendVerb(OrderVerb):
             "Additional time: 90s, 10m, 1h30m, 2d.",
             label="Additional time",
             hint="90s, 10m, 1h30m or 2d",
+            proposed="10m",
             read=read_duration,
         ),
     ]
@@ -432,6 +487,7 @@ class EraseVerb(OrderVerb):
 
     name = "erase"
     title = "Erase"
+    danger = True
     reason = "Reason, which is kept. Do not write personal data in it."
     reason_options = ("--why", "--reason")
     document = CommandDocument

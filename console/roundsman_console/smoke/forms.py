@@ -11,7 +11,7 @@ from roundsman_console.application import check_event
 from roundsman_console.cli_errors import ConsoleError
 from roundsman_console.dead_letter.edits import laid_out
 from roundsman_console.dead_letter.masked import masked_body
-from roundsman_console.errors import InvalidArgument
+from roundsman_console.errors import WrongFields
 from roundsman_console.inspector import Inspector
 from roundsman_console.smoke.events import (
     BY,
@@ -106,13 +106,20 @@ def _smoke(inspector: Inspector, given: Form, session: Session) -> CommandPage:
 
 
 def _event(given: Form) -> tuple[str, Mapping[str, Json]]:
-    """Where the order event is from, and the event. Raises ConsoleError if there is none."""
+    """Where the order event is from, and the event.
+
+    Raises ConsoleError if there is none, and WrongFields for one that is wrong.
+    """
     workflow = given.get("workflow", "").strip() or None
     body = given.get("body", "").strip()
     if body:
         if workflow is not None:
-            raise InvalidArgument("Choose a workflow or give an order event, not both.")
-        return "The event", parse_event("The event", body)
+            why = "Choose a workflow or give an order event, not both."
+            raise WrongFields({"body": why})
+        try:
+            return "The event", parse_event("The event", body)
+        except ConsoleError as error:
+            raise WrongFields({"body": str(error)}) from error
     file = event_file(workflow, None)
     return str(file), read_event(file, workflow)
 
@@ -123,7 +130,8 @@ def _within(given: Form) -> float:
     except ValueError:
         seconds = 0.0
     if not isfinite(seconds) or not SHORTEST <= seconds <= LONGEST:
-        raise InvalidArgument(f"The time to wait is {SHORTEST:g} to {LONGEST:g} seconds.")
+        why = f"The time to wait is {SHORTEST:g} to {LONGEST:g} seconds."
+        raise WrongFields({"within": why})
     return seconds
 
 

@@ -12,7 +12,7 @@ from dataclasses import MISSING, dataclass, fields, replace
 from enum import StrEnum
 from typing import ClassVar, Literal, Self, get_args, get_type_hints
 
-from roundsman_console.errors import InvalidArgument
+from roundsman_console.errors import InvalidArgument, WrongFields
 
 Form = Mapping[str, str]
 
@@ -56,6 +56,8 @@ class Argument:
     label: str | None = None
     """The label of the field; None for the help. Empty if no field asks for it."""
     hint: str = ""
+    proposed: str = ""
+    """What is in the field before anything is typed; empty for nothing."""
     folded: str = ""
     """The heading under which the field is folded away; empty if it is not."""
     read: Callable[..., object] = _as_given
@@ -90,6 +92,8 @@ class Verb:
     needs_reason: ClassVar[Literal["required", "optional", "none"]] = "required"
     document: ClassVar[object]
     """The type of what it prints with --json."""
+    danger: ClassVar[bool] = False
+    """Whether it takes something away that cannot be brought back; its button is red."""
 
     @classmethod
     def help(cls) -> str:
@@ -128,13 +132,14 @@ class Verb:
     def read(cls, given: Mapping[str, object], *, many: bool = False) -> Self:
         """Return the verb with arguments that were typed; None for one that was not.
 
-        `many` says whether it is for several orders. Raises InvalidArgument for a wrong one.
+        `many` says whether it is for several orders. Raises WrongFields for those that are wrong,
+        and InvalidArgument if they contradict each other.
         """
         return cls._made(given, many, lambda one: one.read)
 
     @classmethod
     def read_form(cls, form: Form, *, many: bool = False) -> Self:
-        """Return the verb with the arguments of a form. Raises InvalidArgument for a wrong one."""
+        """Return the verb with the arguments of a form. Raises as `read` does."""
         given = {one.name: _of_field(one, form.get(one.name, "")) for one in cls.arguments()}
         return cls._made(given, many, lambda one: one.read_field or one.read)
 
@@ -145,17 +150,23 @@ class Verb:
         many: bool,
         reads: Callable[[Argument], Callable[..., object]],
     ) -> Self:
-        values = {}
+        values, wrong = {}, {}
         for one in cls.arguments():
             value = given.get(one.name)
             if value is None and one.required:
                 if one.missing:
-                    raise InvalidArgument(one.missing)
+                    wrong[one.name] = one.missing
+                    continue
                 value = ""
             if value is not None and one.alone and many:
-                raise InvalidArgument(one.alone)
-            if value is not None:
-                values[one.name] = reads(one)(value)
+                wrong[one.name] = one.alone
+            elif value is not None:
+                try:
+                    values[one.name] = reads(one)(value)
+                except InvalidArgument as error:
+                    wrong[one.name] = str(error)
+        if wrong:
+            raise WrongFields(wrong)
         make: Callable[..., Self] = cls
         made = make(**values)
         made.check()

@@ -21,7 +21,6 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from roundsman_console.agent import page as agents
-from roundsman_console.bulk import dry_run_pages as dry_runs
 from roundsman_console.bulk import page as bulk
 from roundsman_console.cli_errors import USAGE, ConsoleError
 from roundsman_console.cost import page as cost
@@ -36,7 +35,7 @@ from roundsman_console.orders import export_page as export
 from roundsman_console.orders import find_page as search
 from roundsman_console.orders import page as orders
 from roundsman_console.stack import overview_page as overview
-from roundsman_console.web import registry
+from roundsman_console.web import registry, results
 from roundsman_console.web import work_page as work
 from roundsman_console.web import workflows_page as workflows
 from roundsman_console.web.live import LIVE_SECONDS, live_events
@@ -92,7 +91,7 @@ PAGES = (
     PageRoute("/workflows/{plan}", workflows.read, "workflow.html"),
     PageRoute("/cost", cost.read, "cost.html"),
     PageRoute("/progress/{work}", work.read, "work.html"),
-    PageRoute("/dry-runs/{work}", dry_runs.read, "command.html"),
+    PageRoute("/results/{result}", results.read, "command.html"),
     PageRoute("/doctor", doctor.read, "doctor.html"),
 )
 """The pages that only show. Those that are live are read again every LIVE_SECONDS."""

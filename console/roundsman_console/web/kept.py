@@ -29,9 +29,10 @@ class _Entry(Generic[T]):
 
 
 class Kept(Generic[T]):
-    """The newest MOST values by name, such as the form's field SHOWN, each for LONGEST."""
+    """The newest `most` values by name, such as the form's field SHOWN, each for `longest` ms."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, most: int = MOST, longest: int = LONGEST) -> None:
+        self._most, self._longest = most, longest
         self._entries: OrderedDict[str, _Entry[T]] = OrderedDict()
         self._lock = Lock()
 
@@ -39,7 +40,7 @@ class Kept(Generic[T]):
         """Keep the value under this name: of a decision, the value of SHOWN in its form."""
         with self._lock:
             self._entries[shown] = _Entry(now(), value)
-            while len(self._entries) > MOST:
+            while len(self._entries) > self._most:
                 self._entries.popitem(last=False)
 
     def of(self, form: Form) -> T | None:
@@ -50,4 +51,4 @@ class Kept(Generic[T]):
         """Return the value that is kept under this name; None if it is not kept any more."""
         with self._lock:
             found = self._entries.get(shown)
-        return None if found is None or now() - found.at > LONGEST else found.value
+        return None if found is None or now() - found.at > self._longest else found.value

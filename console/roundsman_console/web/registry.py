@@ -1,24 +1,37 @@
 """Commands as buttons: a form, what the command would do, and its outcome.
 
 A command is sent in two steps, as the command line does it: what would happen is shown first, and
-the same form is sent again to carry it out.
+the same form is sent again to carry it out. A form that is wrong, or that AWS refuses, is shown
+again with what was typed, and says what is wrong beside the field.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from roundsman_console.agent.forms import commands_on_agents
-from roundsman_console.bulk.forms import commands_on_many
+from roundsman_console.bulk.forms import LIMITS, ORDERS, commands_on_many
 from roundsman_console.callback.forms import ANSWER
-from roundsman_console.dead_letter.forms import commands_on_messages
-from roundsman_console.errors import NotFound
+from roundsman_console.dead_letter.forms import BODY, commands_on_messages
+from roundsman_console.errors import NotFound, WrongFields, sentence_of
 from roundsman_console.inspector import Inspector
 from roundsman_console.order.forms import commands_on_orders
 from roundsman_console.reconcile.forms import RECONCILE
 from roundsman_console.smoke.forms import SMOKE
 from roundsman_console.stack.forms import ROLLBACK
+from roundsman_console.verbs.declared import VERBS
 from roundsman_console.verbs.verb import Form
-from roundsman_console.web.command_page import FormCommand
-from roundsman_console.web.session import Session
+from roundsman_console.web import results
+from roundsman_console.web.command_page import (
+    INCIDENT,
+    REASON,
+    CommandPage,
+    FormCommand,
+    FormField,
+    fields_of,
+    incident_of,
+)
+from roundsman_console.web.parts import AWS_ERRORS
+from roundsman_console.web.session import GO, SHOWN, Session
 
 GOES_TO = "goes_to"
 """The value with the address of the page to show instead; empty for the page itself."""
@@ -32,21 +45,84 @@ COMMANDS: Mapping[str, FormCommand] = {
 }
 """The commands in the browser, by the last part of the address of their form."""
 
+LABELS: Mapping[str, FormField] = {
+    one.name: one
+    for one in (*(field for verb in VERBS for field in fields_of(verb)), ORDERS, *LIMITS, BODY)
+}
+"""The fields that a person may have filled in, by their names."""
+
 
 def read_form(inspector: Inspector, given: Form, read_only: bool) -> Mapping[str, object]:
     """Read an empty form. Raises NotFound if there is no such command, order, agent or message."""
-    return {"page": _command(given).show(inspector, given), "locked": read_only}
+    return {"page": _command(given).show(inspector, given), "at": None, "locked": read_only}
 
 
 def carry_out(inspector: Inspector, given: Form, session: Session) -> Mapping[str, object]:
     """Show what the command would do; with the field GO, send it and show its outcome.
 
-    It is sent only if exactly this form was shown, and what it is about is as it was then. Raises
-    NotFound if there is no such command, order, agent or message, and InspectorError for a wrong
-    field.
+    It is sent only if exactly this form was shown, and what it is about is as it was then. Returns
+    the address of the page that says so. Raises NotFound if there is no such command.
     """
-    page = _command(given).carry_out(inspector, given, session)
-    return {"page": page, "locked": False, GOES_TO: page.goes_to}
+    command = _command(given)
+    try:
+        page = command.carry_out(inspector, given, session)
+    except WrongFields as wrong:
+        page = _shown_again(command, inspector, given, wrong.reasons, "")
+    except AWS_ERRORS as error:
+        page = _shown_again(command, inspector, given, {}, sentence_of(error))
+    incident = incident_of(given)
+    if incident and page.done:
+        return {GOES_TO: f"/groups/{incident}?result={results.keep(page)}"}
+    return {GOES_TO: page.goes_to or f"/results/{results.keep(page)}"}
+
+
+def _shown_again(
+    command: FormCommand,
+    inspector: Inspector,
+    given: Form,
+    errors: Mapping[str, str],
+    problem: str,
+) -> CommandPage:
+    """Return the form with what was typed, and with what is wrong."""
+    try:
+        page = command.show(inspector, given)
+    except AWS_ERRORS as error:
+        page, errors, problem = _as_typed(given), {}, sentence_of(error)
+    known = {REASON.name, *(one.name for one in page.fields)}
+    unplaced = [sentence for name, sentence in errors.items() if name not in known]
+    return replace(
+        page,
+        errors={
+            name: page.labelled(sentence, name)
+            for name, sentence in errors.items()
+            if name in known
+        },
+        problem=page.labelled(" ".join([problem, *unplaced]).strip()),
+        sentence="",
+    )
+
+
+def _as_typed(given: Form) -> CommandPage:
+    """Return a form whose subject cannot be read, with everything that was sent."""
+    sent = {
+        name: text for name, text in given.items() if name not in ("command", INCIDENT, GO, SHOWN)
+    }
+    incident = incident_of(given)
+    fields = [LABELS[name] for name in sent if name in LABELS]
+    shown = {*LABELS, REASON.name}
+    hidden = {name: text for name, text in sent.items() if name not in shown}
+    return CommandPage(
+        given["command"],
+        given["command"].replace("-", " ").capitalize(),
+        "",
+        "",
+        "",
+        f"/groups/{incident}" if incident else "/",
+        [replace(one, required=False) for one in fields],
+        form=given,
+        reason="optional" if REASON.name in sent else "none",
+        hidden={**hidden, INCIDENT: incident} if incident else hidden,
+    )
 
 
 def _command(given: Form) -> FormCommand:

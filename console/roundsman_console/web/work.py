@@ -54,6 +54,8 @@ class Work:
     """What happened, the oldest first."""
     count: str = ""
     """How far it is, in words; empty if it does not count."""
+    done: str = ""
+    """A sentence about what was done when it began; empty if nothing was."""
     result: WorkResult | None = None
     """None while it runs."""
     thread: threading.Thread | None = field(default=None, repr=False)
@@ -89,9 +91,12 @@ class Works:
         self._works: dict[str, Work] = {}
         self._lock = threading.Lock()
 
-    def start(self, title: str, back: str, do: Do) -> Work:
-        """Begin a work in a thread. Raises InspectorError if MOST_AT_ONCE run already."""
-        work = Work(title, back)
+    def start(self, title: str, back: str, do: Do, *, done: str = "") -> Work:
+        """Begin a work in a thread. Raises InspectorError if MOST_AT_ONCE run already.
+
+        `done` is a sentence about what was done already.
+        """
+        work = Work(title, back, done=done)
         work.thread = threading.Thread(target=_run, args=(work, do), name=title, daemon=True)
         with self._lock:
             if sum(one.runs for one in self._works.values()) >= MOST_AT_ONCE:

@@ -1,0 +1,217 @@
+"""An incident: a failure group with what was done about it, also when no order is in it any more.
+
+An open group has its members and its row. Once it is over, the stack has forgotten it, and the
+bulk runs over it tell what it was: they keep their orders and their results for 90 days.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from roundsman.errors import UnreadableRecord
+from roundsman.model.bulk_run import BulkRecord, OrderResult
+from roundsman.model.events import COMMAND_KINDS, HistoryRow
+from roundsman.model.failure import NO_STEP, RETRIED, UNDO_FAILED, UNDONE, UNREADABLE
+from roundsman.model.holds import OPERATOR, Hold
+from roundsman.model.instants import MINUTE, format_duration
+from roundsman.model.task import Task
+from roundsman_console.agent.reading import AgentNow
+from roundsman_console.agent.released import Released, released_here
+from roundsman_console.bulk.of_group import runs_over
+from roundsman_console.bulk.start import bulk_runs_of
+from roundsman_console.errors import NotFound
+from roundsman_console.group.reading import GroupNow
+from roundsman_console.inspector import Inspector
+from roundsman_console.order.lookup import find_shown
+from roundsman_console.order.view import may_stand
+
+STILL_FAILS = 2 * MINUTE
+"""A failure within this time (in ms) means that orders still fail."""
+LOOKED_FOR = 3
+"""The number of orders of a run that are read to find one that still has its history."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """What an incident was that is over, as one of its orders has it in its history."""
+
+    order: str
+    workflow: str
+    step: str
+    agent: str
+    """Empty if it is not known."""
+    why: str
+    at: int
+    """When this order failed, in epoch ms."""
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """Something that was done about an incident."""
+
+    at: int
+    """In epoch ms."""
+    words: str
+    address: str = ""
+    """The address of its page; empty if it has none."""
+    name: str = ""
+    """The name of its page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The effects of some orders of an incident."""
+
+    orders: int
+    """The number of orders that were looked at."""
+    may_stand: Mapping[str, int]
+    """The number of orders in which the effect of a step may stand, by the step."""
+
+
+def what_happened(group: GroupNow) -> str:
+    """Return in a sentence what happened to the orders of the group."""
+    one = group.count.count == 1 and not group.count.more
+    many = f"{many_orders(group)} of {group.workflow}"
+    at = "as a whole" if group.step == NO_STEP else f"at {group.step}"
+    was, is_, they = ("was", "is", "needs") if one else ("were", "are", "need")
+    what = {
+        UNDONE: f"{many} failed {at} and {was} undone",
+        UNDO_FAILED: f"{many} could not be undone {at} and {they} a person",
+        RETRIED: f"{many} {'fails' if one else 'fail'} {at} and {is_} tried again",
+        UNREADABLE: f"{many_orders(group)} cannot be read",
+    }.get(group.how, f"{many} failed {at} and {they} a person")
+    error = f"{group.error_type}: {group.message}" if group.message else group.error_type
+    if not group.count.count:
+        what = f"Orders of {group.workflow} failed {at}"
+    return f"{what}: {error}" if error else what
+
+
+def many_orders(group: GroupNow) -> str:
+    """Return the number of orders in the group: `1 order`, `more than 10,000 orders`."""
+    many = f"{group.count.count:,}".replace(",", "\u202f")
+    if group.count.more:
+        return f"more than {many} orders"
+    return f"{many} order{'' if group.count.count == 1 else 's'}"
+
+
+def still_fails(group: GroupNow, held: bool, at: int) -> str:
+    """Return in a sentence whether orders still fail for this cause at `at` (epoch ms)."""
+    if not group.count.count or group.last_at is None:
+        return "No order is in the group now."
+    quiet = at - group.last_at
+    if quiet < STILL_FAILS:
+        return "Orders still fail." if not held else "The agent is held, so no more orders fail."
+    words = f"No order has failed so in the last {format_duration(quiet)}"
+    return f"{words}; the agent is held." if held else f"{words}: the cause is gone, or none came."
+
+
+def standing_of(tasks: Sequence[Task]) -> Standing:
+    """Return which effects of these orders may stand."""
+    return Standing(len(tasks), Counter(name for task in tasks for name in sorted(may_stand(task))))
+
+
+def states_of(tasks: Sequence[Task]) -> Mapping[str, int]:
+    """Return the number of these orders in each state."""
+    return Counter(task.state.value for task in tasks)
+
+
+def read_runs(inspector: Inspector, group: str, known: GroupNow | None) -> list[BulkRecord]:
+    """Return the bulk runs over the group since it began, the oldest first."""
+    began = [] if known is None else [known.first_at, known.row.since if known.row else None]
+    since = min((at for at in began if at is not None), default=0)
+    return runs_over(inspector, group, since)
+
+
+def read_cause(inspector: Inspector, runs: Sequence[BulkRecord]) -> Cause | None:
+    """Return what the group was over which these runs were; None if no order of them tells it."""
+    store = bulk_runs_of(inspector.stack)
+    for record in runs:
+        try:
+            planned = store.orders(record.run, 0, LOOKED_FOR)
+        except UnreadableRecord:
+            continue
+        for one in planned:
+            found = _cause_of(inspector, one.order, record.run.started_at)
+            if found is not None:
+                return found
+    return None
+
+
+def _cause_of(inspector: Inspector, order: str, before: int) -> Cause | None:
+    """Return why the order had failed before this instant (epoch ms)."""
+    try:
+        task, plan, history = find_shown(inspector.stack, order)
+    except (NotFound, UnreadableRecord):
+        return None
+    failed = [row for row in history if _is_failure(row) and row.at <= before]
+    if not failed:
+        return None
+    last = failed[-1]
+    step = last.step or ""
+    agent = plan.steps[step].agent if plan is not None and step in plan.steps else ""
+    return Cause(order, task.workflow, step, agent, last.reason, last.at)
+
+
+def _is_failure(row: HistoryRow) -> bool:
+    return row.kind in ("failed", "undo failed")
+
+
+def acts_of(inspector: Inspector, runs: Sequence[BulkRecord], agent: str, since: int) -> list[Act]:
+    """Return what was done since `since` (epoch ms), the earliest first.
+
+    The stack keeps a hold until the next one replaces it or it is released; a release and the hold
+    that it ended are known until this console ends.
+    """
+    released = released_here(inspector, agent, since) if agent else []
+    stored = inspector.stack.holds.stored() if agent else []
+    holds = [
+        *(hold for hold in stored if (hold.agent, hold.kind) == (agent, OPERATOR)),
+        *(one.hold for one in released if one.hold is not None),
+    ]
+    acts = [
+        *(_hold_act(hold) for hold in holds if hold.until >= since),
+        *(_release_act(one) for one in released),
+        *(_run_act(record) for record in runs),
+    ]
+    return sorted(acts, key=lambda act: act.at)
+
+
+def _run_act(record: BulkRecord) -> Act:
+    run = record.run
+    results = [
+        f"{record.progress.count(result):,} {RESULT_WORDS[result]}"
+        for result in OrderResult
+        if record.progress.count(result)
+    ]
+    if record.progress.on_their_way:
+        results.append(f"{len(record.progress.on_their_way):,} in flight")
+    if record.left:
+        results.append(f"{record.left:,} not reached")
+    orders = "1 order" if run.selected == 1 else f"{run.selected:,} orders"
+    words = f"{COMMAND_KINDS[type(run.event)]} of {orders} by {run.by}: {run.reason}."
+    state = f" It is {record.state.value}: {', '.join(results)}." if results else ""
+    return Act(run.started_at, words + state, f"/bulk/{run.id}", run.id)
+
+
+RESULT_WORDS: Mapping[OrderResult, str] = {
+    OrderResult.COMPLETED: "Completed",
+    OrderResult.UNDONE: "Undone",
+    OrderResult.CANCELLED: "Cancelled",
+    OrderResult.TAKEN: "done",
+    OrderResult.FAILED: "failed again",
+}
+
+
+def _hold_act(hold: Hold) -> Act:
+    lasts = format_duration(hold.until - hold.since)
+    return Act(hold.since, f"hold of {hold.agent} for {lasts} by {hold.by}: {hold.reason}.")
+
+
+def _release_act(one: Released) -> Act:
+    why = f": {one.reason}" if one.reason else ""
+    return Act(one.at, f"release of {one.agent} by {one.by}{why}.")
+
+
+def hold_of(agent: AgentNow | None) -> Hold | None:
+    """Return the operator's hold of the agent; None if there is none, or no agent."""
+    return None if agent is None else agent.hold(OPERATOR)

@@ -1,0 +1,90 @@
+"""Where the cause of an incident is repaired: who owns the agent, and the links to look at.
+
+An application says it in the outputs of its template, by the name of the agent: `PaymentOwner`,
+`PaymentRunbook` and `PaymentDashboard`. Pure; nothing is asked of AWS.
+"""
+
+import re
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from roundsman.model.instants import MINUTE, iso
+from roundsman_console.stack.stack import DeployedStack
+
+AROUND = 5 * MINUTE
+"""The time before the first and after the last failure of which the log is shown, in ms."""
+_NOT_PLAIN = re.compile(r"[^A-Za-z0-9_.-]")
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """An address outside of the console."""
+
+    title: str
+    address: str
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """Who and what helps to repair the service of an agent."""
+
+    owner: str
+    """Empty if the application does not say it."""
+    links: tuple[Link, ...]
+    logs: str
+    """The command that shows the log of the agent."""
+
+
+def repair_of(stack: DeployedStack, agent: str, first: int, last: int, at: int) -> Repair:
+    """Return what helps to repair an agent whose calls failed from `first` to `last`.
+
+    `at` is now; all are epoch ms.
+    """
+    title = "".join(word.capitalize() for word in agent.split("_"))
+    links = [
+        Link(what, address)
+        for what in ("Runbook", "Dashboard")
+        if is_link(address := stack.outputs.get(f"{title}{what}", ""))
+    ]
+    group = f"/aws/lambda/{stack.name}/{agent}"
+    address = logs_address(stack, group, first - AROUND, last + AROUND)
+    if address:
+        links.append(Link(f"Logs of {agent}", address))
+    minutes = (at - first + AROUND) // MINUTE
+    return Repair(
+        stack.outputs.get(f"{title}Owner", ""),
+        tuple(links),
+        f"aws logs tail {group} --since {minutes}m",
+    )
+
+
+def is_link(address: str) -> bool:
+    """Return whether a text is an address on the web that a page may link to."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return False
+    return parts.scheme in ("https", "http") and bool(parts.netloc)
+
+
+def logs_address(stack: DeployedStack, log_group: str, since: int, until: int) -> str:
+    """Return the address of CloudWatch Logs Insights for a log group; empty for a local AWS.
+
+    `since` and `until` are epoch ms. The address has the query in the encoding of that console.
+    """
+    region = stack.arn.split(":")[3] if stack.arn.count(":") > 3 else ""
+    if not region or ".amazonaws.com" not in stack.endpoint:
+        return ""
+    query = "fields @timestamp, level, message, task_id, step, error_type | sort @timestamp desc"
+    detail = (
+        f"~(end~'{_escaped(iso(until))}~start~'{_escaped(iso(since))}~timeType~'ABSOLUTE~tz~'UTC"
+        f"~editorString~'{_escaped(query)}~source~(~'{_escaped(log_group)}))"
+    )
+    return (
+        f"https://{region}.console.aws.amazon.com/cloudwatch/home?region={region}"
+        f"#logsV2:logs-insights$3FqueryDetail$3D{detail}"
+    )
+
+
+def _escaped(text: str) -> str:
+    return _NOT_PLAIN.sub(lambda found: f"*{ord(found[0]):02x}", text)

@@ -1,0 +1,348 @@
+"""The page of an incident: from the alert to the last order, and after the all-clear."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from roundsman.aws.dynamodb.control import KEEP_MARKS_FOR
+from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.states import TaskState
+from roundsman_console.group.repair import repair_of
+from roundsman_console.inspector import Inspector
+from roundsman_console.stack.stack import DeployedStack
+from roundsman_console.web.drawings.failures import MOST_BARS, failure_curve
+from roundsman_testing.stack import Clock, Services, Stack
+from tests.console.bulk.conftest import PARAMETERS
+from tests.moto.orders import ALL_EFFECTS, order
+from tests.project import deployed_project
+from tests.web.browsers import Browser
+from tests.web.hand import Hand
+
+DECLINES = {"operation": "POST /charges", "status": 402, "body": {"error": "CardDeclined"}}
+NO_REFUND = {"operation": "POST /refunds", "status": 400}
+LATER: dict[str, object] = {"operation": "POST /charges", "status": 503, "retryAfter": 600}
+NAMES = [f"ord-{n}" for n in range(2001, 2009)]
+LATE = "ord-2901"
+MOST_CLICKS, MOST_TYPED = 9, 60
+
+
+@pytest.fixture(scope="module")
+def one_world(roundsman_services: Services, roundsman_clock: Clock) -> Iterator[Stack]:
+    """One deployment for all tests of a module, with few shards."""
+    with deployed_project(roundsman_services, roundsman_clock, PARAMETERS) as world:
+        yield world
+
+
+@pytest.fixture
+def declined(browser: Browser) -> str:
+    """The group of eight orders that were declined by mistake."""
+    world = browser.operator.world
+    world.faults(DECLINES)
+    world.submit(*map(order, NAMES))
+    world.run()
+    return str(world.task(NAMES[0]).failure)
+
+
+def test_a_night_takes_nine_clicks_and_sixty_characters(browser: Browser, declined: str) -> None:
+    """docs/runbook/night.md: hold, repair, release, resubmit, and see that it is over."""
+    world = browser.operator.world
+    person = Hand(browser).opens("/")
+    person.finds(declined)
+    assert "8 orders undone: CardDeclined" in person.text
+    assert "No effect stands in the 8 orders listed below" in person.text
+    person.sends("Hold payment", Reason="declines every card")
+    assert "payment would begin nothing new for 30 min." in person.text
+    person.sends("Hold now")
+    assert "payment is held for 30 min." in person.text
+    world.pass_time(KEEP_MARKS_FOR // SECOND)  # every function has read the hold
+    world.submit(order(LATE))
+    world.run()
+    assert world.task(LATE).state is TaskState.RETRY
+    world.faults()  # the acquirer puts its rule right
+    person.sends("Release payment")
+    person.sends("Release now")
+    assert "payment is released." in person.text
+    person.sends("Resubmit 8 orders", Reason="declined by mistake")
+    assert "8 of 8 orders are eligible; nothing was sent." in person.text
+    person.sends("Resubmit all now")
+    assert "is stored: the supervisor begins within a minute." in person.text
+    world.pass_time(600)
+    person.follows("Follow b-")
+    assert "8 of 8 orders with a result" in person.text
+    assert person.clicks <= MOST_CLICKS
+    assert person.typed <= MOST_TYPED
+    assert {world.task(name).state for name in (*NAMES, LATE)} == {TaskState.COMPLETED}
+    assert world.effects(LATE) == ALL_EFFECTS
+    twice = {**ALL_EFFECTS, "inventory perform": 2, "inventory undo": 1}
+    assert [world.effects(name) for name in NAMES] == [twice] * len(NAMES)
+
+
+def test_the_page_stays_after_the_all_clear_also_from_the_bulk_run(
+    browser: Browser, declined: str
+) -> None:
+    world = browser.operator.world
+    world.faults()
+    person = Hand(browser).opens(f"/groups/{declined}")
+    person.sends("Hold payment", Reason="it declines every card")
+    person.sends("Hold now")
+    person.sends("Release payment", Reason="the rule is right")
+    person.sends("Release now")
+    person.sends("Resubmit 8 orders", Reason="declined by mistake")
+    person.sends("Resubmit all now")
+    world.pass_time(1_200)
+    assert browser.operator.reads("groups", "ls")["groups"] == []
+    person.follows("Follow b-")
+    person.follows(declined)
+    text = person.text
+    assert "It is over: no order is in it now. Orders of order_fulfilment at charge_card" in text
+    assert "charge_card: failed for good: CardDeclined: POST answered 402" in text
+    hold, release, resubmit = (
+        text.index("hold of payment for 30 min by"),
+        text.index("release of payment by"),
+        text.index("resubmit of 8 orders by"),
+    )
+    assert hold < release < resubmit
+    assert "declined by mistake. It is finished: 8 Completed. b-" in text
+    assert "/commands/" not in person.html, "nothing is offered for what is over"
+
+
+def test_a_group_that_ended_without_a_bulk_run_is_a_page_and_not_an_error(
+    browser: Browser, declined: str
+) -> None:
+    browser.operator.world.faults()
+    for name in NAMES:
+        assert browser.operator.asks("resubmit", name, "--again").exit_code == 0
+    browser.operator.world.pass_time(900)
+    page = browser.page(f"/groups/{declined}")
+    assert "it is over, or there never was one" in page
+    assert "its id is f- and eight of" in browser.page("/groups/f-1", 404)
+
+
+def test_a_run_whose_orders_are_erased_or_gone_still_says_that_it_is_over(
+    browser: Browser, declined: str
+) -> None:
+    world = browser.operator.world
+    world.faults()
+    go = ("--again", "--reason", "x", "--go", "--yes", "--no-wait")
+    browser.operator.types("resubmit", "--group", declined, *go)
+    world.pass_time(900)
+    for table, key in (("TasksTableName", "TaskId"), ("OrdersTableName", "OrderID")):
+        for name in NAMES:
+            world.dynamodb.delete_item(TableName=world.stack.outputs[table], Key={key: {"S": name}})
+    page = browser.page(f"/groups/{declined}")
+    assert "What its orders failed with is no longer stored." in page
+    assert "resubmit of 8 orders by" in page
+
+
+def test_what_cannot_apply_to_undone_orders_is_not_offered(browser: Browser, declined: str) -> None:
+    html = browser.html(f"/groups/{declined}")
+    assert "/commands/undo-all" not in html
+    assert "/commands/cancel-all" not in html
+    assert 'name="again" value="yes"' in html
+    assert "Undone orders begin again from the start, under new keys." in browser.page(
+        f"/groups/{declined}"
+    )
+    page = browser.page(f"/commands/undo-all?group={declined}")
+    assert "Undo all is not possible: the orders are Undone." in page
+    form = browser.html(f"/commands/resubmit-all?group={declined}")
+    assert 'name="again" value="yes" checked' in form
+    assert "under the same keys" not in form
+    assert 'name="fresh_key"' not in form
+    sent = browser.sends("undo-all", group=declined, reason="x", go="yes")
+    assert "Undo all is not possible" in sent
+
+
+def test_archived_orders_try_their_failed_steps_again_and_can_be_undone(browser: Browser) -> None:
+    world = browser.operator.world
+    world.faults(DECLINES, NO_REFUND)
+    world.submit(order("ord-1"))
+    world.run()
+    assert world.task("ord-1").state is TaskState.ARCHIVED
+    group = str(world.task("ord-1").failure)
+    html, page = browser.html(f"/groups/{group}"), browser.page(f"/groups/{group}")
+    assert "Their failed undo is tried again under the same keys." in page
+    assert "Effects that may stand" in page
+    assert 'name="again"' not in html
+    assert f"/commands/undo-all?group={group}" in html
+    assert "/commands/cancel-all" not in html
+    form = browser.page(f"/commands/resubmit-all?group={group}")
+    assert "again under the same keys" in form
+    assert "Begin again from the start" not in form
+
+
+def test_what_lets_orders_go_on_fits_how_they_failed(
+    browser: Browser, declined: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group = browser.inspector.group(declined)
+    assert group is not None
+    for how, title, words in (
+        ("retried", "Run 8 orders now", "Each goes on by itself at its next attempt."),
+        (
+            "archived",
+            "Resubmit 8 orders",
+            "Their failed steps are tried again under the same keys.",
+        ),
+        ("undo_failed", "Resubmit 8 orders", "Their failed undo is tried again"),
+        ("unreadable", "", "takes no command"),
+    ):
+        such = replace(group, how=how)
+        monkeypatch.setattr(Inspector, "group", lambda _, __, found=such: found)
+        person = Hand(browser).opens(f"/groups/{declined}")
+        assert words in person.text
+        begins = [
+            button.words
+            for form in person.forms
+            for button in form.buttons
+            if button.words.startswith(("Run", "Resubmit"))
+        ]
+        assert begins == ([f"{title}\u2026"] if title else [])
+
+
+def test_a_hold_has_a_default_and_a_way_back(browser: Browser, declined: str) -> None:
+    person = Hand(browser).opens(f"/groups/{declined}")
+    form = person.form("Hold payment")
+    assert form.field("For how long").value == "30m"
+    assert form.field("Reason").required
+    person.sends("Hold payment", Reason="x")
+    assert [one.words for one in person.form("Hold now").buttons if one.classes == "danger"] == []
+    person.sends("Hold now")
+    assert "Release payment" in person.text
+    assert not any(words.startswith("Hold payment") for _, words in person.links)
+    held = person.address
+    person.sends("Undo: release payment")
+    assert "payment is released." in person.text
+    assert "Undo: release payment" not in browser.page(held), "it is not held any more"
+    assert browser.operator.reads("agents")["agents"]
+    assert "takes work" in browser.page("/agents")
+    again = Hand(browser).opens(f"/groups/{declined}")
+    assert "Hold payment" in again.text
+
+
+def test_an_undo_of_a_hold_ends_no_later_hold(browser: Browser, declined: str) -> None:
+    person = Hand(browser).opens(f"/groups/{declined}")
+    person.sends("Hold payment", Reason="x")
+    person.sends("Hold now")
+    browser.operator.asks("hold", "payment", "--for", "2h")
+    person.sends("Undo: release payment")
+    assert "Nothing was sent" in person.text
+    assert "routine" in browser.page("/agents")
+
+
+def test_a_hold_that_replaces_another_has_no_undo(browser: Browser) -> None:
+    browser.operator.asks("hold", "payment", "--for", "2h")
+    page = browser.sends("hold", agent="payment", reason="x", seconds="30m")
+    assert "It would replace the hold by ops until" in page
+    done = browser.carries_out("hold", agent="payment", reason="x", seconds="30m")
+    assert "Undo: release payment" not in done
+
+
+def test_beside_a_run_that_goes_on_no_other_is_offered(browser: Browser, declined: str) -> None:
+    browser.operator.world.faults()
+    person = Hand(browser).opens(f"/groups/{declined}")
+    person.sends("Resubmit 8 orders", Reason="x")
+    person.sends("Resubmit all now")
+    assert "lets them go on: 0 of 8 orders reached" in person.text
+    assert "Resubmit 8 orders…" not in person.text
+
+
+def test_a_read_only_console_shows_the_incident_without_forms(
+    browser: Browser, declined: str
+) -> None:
+    browser.session.read_only = True
+    html = browser.html(f"/groups/{declined}")
+    assert "/commands/" not in html
+    assert "8 orders undone" in browser.page(f"/groups/{declined}")
+
+
+def test_the_owner_and_the_links_of_the_agent_are_those_of_the_outputs(
+    browser: Browser, declined: str
+) -> None:
+    stack = browser.inspector.stack
+    said = {
+        "PaymentOwner": "team-pay, #pay-oncall",
+        "PaymentRunbook": "https://wiki.example/pay",
+        "PaymentDashboard": "javascript:alert(1)",
+    }
+    mended = replace(stack, outputs={**stack.outputs, **said})
+    browser.inspector.__dict__["stack"] = mended
+    html = browser.html(f"/groups/{declined}")
+    assert "Owner of payment: team-pay, #pay-oncall" in browser.page(f"/groups/{declined}")
+    assert 'href="https://wiki.example/pay"' in html
+    assert "javascript:" not in html
+    assert f"/aws/lambda/{stack.name}/payment" in html
+
+
+def test_one_button_is_the_next_act(browser: Browser, declined: str) -> None:
+    person = Hand(browser).opens(f"/groups/{declined}")
+
+    def next_acts() -> list[str]:
+        buttons = [one for form in person.forms for one in form.buttons]
+        return [one.words for one in buttons if one.classes == "go"]
+
+    assert next_acts() == ["Hold payment\u2026"]
+    person.sends("Hold payment", Reason="x")
+    person.sends("Hold now")
+    assert next_acts() == ["Release payment\u2026"]
+
+
+def test_a_group_that_is_calm_has_no_order_and_offers_nothing(
+    browser: Browser, declined: str
+) -> None:
+    browser.operator.world.faults()
+    for name in NAMES:
+        browser.operator.asks("resubmit", name, "--again")
+    browser.operator.world.run()
+    page = browser.page(f"/groups/{declined}")
+    assert "Orders of order_fulfilment failed at charge_card: CardDeclined" in page
+    assert "No order is left in the group." in page
+    assert "/commands/" not in browser.html(f"/groups/{declined}")
+
+
+def test_the_log_is_that_of_the_agent_in_the_time_of_the_failures() -> None:
+    arn = "arn:aws:cloudformation:eu-central-1:000000000000:stack/shop/1"
+    at_aws = DeployedStack(
+        "shop", {}, {}, arn=arn, endpoint="https://cloudformation.eu-central-1.amazonaws.com"
+    )
+    first, last = 1_800_000_000_000, 1_800_000_060_000
+    found = repair_of(at_aws, "payment", first, last, last + MINUTE)
+    [logs] = found.links
+    assert logs.title == "Logs of payment"
+    assert logs.address.startswith("https://eu-central-1.console.aws.amazon.com/cloudwatch/home?")
+    assert "source~(~'*2faws*2flambda*2fshop*2fpayment)" in logs.address
+    assert "start~'2027-01-15T07*3a55*3a00.000Z" in logs.address
+    assert "end~'2027-01-15T08*3a06*3a00.000Z" in logs.address
+    assert found.logs == "aws logs tail /aws/lambda/shop/payment --since 7m"
+    local = replace(at_aws, endpoint="http://127.0.0.1:4566")
+    assert repair_of(local, "payment", first, last, last).links == ()
+
+
+def test_an_incident_that_goes_on_says_so(browser: Browser, declined: str) -> None:
+    page = browser.page(f"/groups/{declined}")
+    assert "Orders still fail." in page
+    browser.operator.world.clock.now += 10 * MINUTE
+    page = browser.page(f"/groups/{declined}")
+    assert "No order has failed so in the last 10 min: the cause is gone, or none came." in page
+    assert "Failures of the orders that are in the group now, in each" in page
+
+
+def test_the_curve_has_few_bars_and_every_failure() -> None:
+    assert failure_curve([], 1_000) is None
+    hour = 60 * MINUTE
+    for span in (0, 1_000, 90_000, hour, 40 * hour, 9_000 * hour):
+        failures = [1_000_000_000_000 + span * n // 7 for n in range(8)]
+        curve = failure_curve(failures, failures[-1])
+        assert curve is not None
+        assert len(curve.bars) <= MOST_BARS
+        assert sum(int(bar.words.partition(" ")[0]) for bar in curve.bars) == 8
+        assert max(bar.height for bar in curve.bars) == 48
+
+
+def test_a_result_of_another_incident_is_not_shown(browser: Browser, declined: str) -> None:
+    person = Hand(browser).opens(f"/groups/{declined}")
+    person.sends("Hold payment", Reason="x")
+    person.sends("Hold now")
+    result = person.address.partition("?")[2]
+    assert "payment is held for 30 min." in browser.page(f"/groups/{declined}?{result}")
+    assert "payment is held for 30 min." not in browser.page(f"/groups/f-00000000?{result}")
+    assert "payment is held for 30 min." not in browser.page(f"/groups/{declined}?result=x")
