@@ -32,6 +32,7 @@ from roundsman_console.agent import documents as agents
 from roundsman_console.alert import documents as alerts
 from roundsman_console.alert import messages as alert_messages
 from roundsman_console.bulk import documents as bulk
+from roundsman_console.changes import documents as changes
 from roundsman_console.constraints import Instant, Keyword
 from roundsman_console.dead_letter import documents as dead_letters
 from roundsman_console.doctor import documents as doctor
@@ -55,6 +56,7 @@ DOCUMENTS: Mapping[str, object] = {
     "bulk ls": bulk.BulkRunListDocument,
     "bulk show": bulk.BulkRunDocument,
     "bulk watch": bulk.BulkRunDocument,
+    "changes": changes.ChangesDocument,
     "check": console.CheckDocument,
     "cost": console.CostDocument,
     "demo": console.DemoDocument,

@@ -94,6 +94,8 @@ _LISTED: Final = {
         "services": "Run stand-ins for the services of this application's agents until Ctrl-C.",
         "submit": "Send an order event, unchanged, and wait until the stack has the order.",
         "preflight": "Check the project and the AWS account before a deployment. Changes nothing.",
+        "changes": "Show what a deployment would change, in the nested stacks too, "
+        "and which rights grow.",
         "smoke": "Send one order through the deployed stack, and follow it to its end.",
     },
     LOOK: {
@@ -144,6 +146,7 @@ _MODULES: Final = {
     "services": "cli.services",
     "submit": "order.submit_command",
     "preflight": "preflight.command",
+    "changes": "changes.command",
     "smoke": "smoke.command",
     "show": "order.show_command",
     "ls": "orders.ls_command",
