@@ -16,7 +16,7 @@ from botocore.exceptions import ClientError
 from roundsman.aws.outputs import LIVE
 from roundsman_console.errors import InspectorError
 from roundsman_console.stack import rollback
-from roundsman_console.stack.rollback import given_up, succeeded
+from roundsman_console.stack.rollback import DeployedVersions, succeeded, versions_in
 from roundsman_console.stack.stack import find_stack
 from roundsman_console.stack.versions import read_versions
 from tests.console.operators import Operator
@@ -37,6 +37,7 @@ class Deployments:
     """Of the stack and of one nested in it, the newest first."""
     at: datetime = datetime(2026, 11, 23, tzinfo=UTC)
     count: int = 0
+    says_what_it_gives_up: bool = True
 
     def function(self, name: str) -> str:
         return self.operator.world.stack.outputs[f"{name}FunctionName"]
@@ -57,11 +58,17 @@ class Deployments:
         client = boto3.client("lambda")
         code = f"{name}-{self.count}".encode()
         client.update_function_code(FunctionName=self.function(name), ZipFile=code)
-        return client.publish_version(FunctionName=self.function(name))["Version"]
+        version = client.publish_version(FunctionName=self.function(name))["Version"]
+        self.of_version(name, version, "CREATE_COMPLETE")
+        return version
+
+    def of_version(self, name: str, version: str, status: str) -> None:
+        arn = f"arn:aws:lambda:us-east-1:123456789012:function:{self.function(name)}:{version}"
+        self.happened(NESTED, arn, status, "AWS::Lambda::Version")
 
     def give_up(self, name: str, version: str) -> None:
-        arn = f"arn:aws:lambda:us-east-1:123456789012:function:{self.function(name)}:{version}"
-        self.happened(NESTED, arn, "DELETE_SKIPPED", "AWS::Lambda::Version")
+        if self.says_what_it_gives_up:
+            self.of_version(name, version, "DELETE_SKIPPED")
 
     def created(self) -> None:
         self.happened(ROOT, ROOT, "CREATE_IN_PROGRESS")
@@ -154,9 +161,11 @@ def test_the_functions_that_the_deployment_changed_go_back_and_no_others(
     assert "Every function runs" in operator.types("rollback", "--yes").stdout
 
 
+@pytest.mark.parametrize("says_what_it_gives_up", [True, False])
 def test_a_version_of_a_deployment_that_failed_is_never_gone_back_to(
-    operator: Operator, deployments: Deployments
+    operator: Operator, deployments: Deployments, says_what_it_gives_up: bool
 ) -> None:
+    deployments.says_what_it_gives_up = says_what_it_gives_up
     deployments.fails("Payment", "Mail")  # they publish version 2, which is never live
     deployments.succeeds(Payment="1")
     assert running(operator)["Payment"] == "3"
@@ -175,9 +184,11 @@ def test_a_deployment_that_failed_last_does_not_count_as_the_last_one(
     assert running(operator)["Mail"] == "1"
 
 
+@pytest.mark.parametrize("says_what_it_gives_up", [True, False])
 def test_nobody_goes_back_to_a_version_that_somebody_left(
-    operator: Operator, deployments: Deployments
+    operator: Operator, deployments: Deployments, says_what_it_gives_up: bool
 ) -> None:
+    deployments.says_what_it_gives_up = says_what_it_gives_up
     deployments.succeeds(Payment="1")  # version 2 is wrong
     assert operator.types("rollback", "--yes").exit_code == 0
     deployments.succeeds(Payment="2")  # the former code again, as version 3
@@ -187,10 +198,13 @@ def test_nobody_goes_back_to_a_version_that_somebody_left(
 
 
 def test_a_function_that_is_new_stays(operator: Operator, deployments: Deployments) -> None:
-    deployments.succeeds(Payment="1")
-    move(deployments.function("Mail"), deployments.publish("Mail"))  # it gives up no version
-    operator.types("rollback", "--yes")
-    assert (running(operator)["Payment"], running(operator)["Mail"]) == ("1", "2")
+    for stack in deployments.events.values():  # Mail was not there before
+        stack[:] = [one for one in stack if deployments.function("Mail") not in str(one)]
+    deployments.happened(ROOT, ROOT, "UPDATE_IN_PROGRESS")
+    move(deployments.function("Mail"), deployments.publish("Mail"))
+    deployments.happened(ROOT, ROOT, "UPDATE_COMPLETE")
+    assert operator.types("rollback", "--yes").exit_code == 0
+    assert running(operator)["Mail"] == "2"
 
 
 def test_nothing_goes_back_without_a_yes(operator: Operator, deployments: Deployments) -> None:
@@ -278,7 +292,7 @@ class TestEvents:
         ]
         return found[::-1]
 
-    def test_only_updates_that_succeeded_count_and_each_lasts_until_the_next_of_any_outcome(
+    def test_only_deployments_that_succeeded_count_and_each_lasts_until_the_next_of_any_outcome(
         self,
     ) -> None:
         events = self.events(
@@ -290,7 +304,8 @@ class TestEvents:
         hours = [
             (one.began.hour, one.until.hour if one.until else None) for one in succeeded(events)
         ]
-        assert hours == [(7, None), (2, 4)]
+        assert hours == [(7, None), (2, 4), (0, 2)]
+        assert [one.creation for one in succeeded(events)] == [False, False, True]
 
     def test_events_of_resources_are_no_deployments(self) -> None:
         [event] = self.events("UPDATE_COMPLETE")
@@ -302,7 +317,7 @@ class TestEvents:
         with pytest.raises(InspectorError, match=status):
             succeeded(self.events("UPDATE_IN_PROGRESS", "UPDATE_COMPLETE", status))
 
-    def test_only_versions_that_are_given_up_count(self) -> None:
+    def test_versions_are_published_or_given_up(self) -> None:
         arn = "arn:aws:lambda:x:1:function:pay:7"
         kind = "AWS::Lambda::Version"
 
@@ -314,7 +329,13 @@ class TestEvents:
             }
             return {**whole, **more}
 
-        assert given_up([one()]) == {"pay": {7}}
-        assert given_up([one(ResourceStatus="CREATE_COMPLETE")]) == {}
-        assert given_up([one(ResourceType="AWS::Lambda::LayerVersion")]) == {}
-        assert given_up([one(PhysicalResourceId="")]) == {}
+        assert versions_in([one()]) == DeployedVersions({}, {"pay": {7}})
+        for status in ("CREATE_COMPLETE", "UPDATE_COMPLETE"):
+            found = versions_in([one(ResourceStatus=status)])
+            assert found == DeployedVersions({"pay": {7}}, {})
+        for more in (
+            {"ResourceStatus": "CREATE_IN_PROGRESS"},
+            {"ResourceType": "AWS::Lambda::LayerVersion"},
+            {"PhysicalResourceId": ""},
+        ):
+            assert versions_in([one(**more)]) == DeployedVersions({}, {})

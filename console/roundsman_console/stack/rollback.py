@@ -3,13 +3,14 @@
 Only the aliases are moved, so this takes seconds. The stack's template still names the newer
 versions: the former code has to be deployed afterwards.
 
-What was live is what a deployment of the whole stack left behind when it succeeded: CloudFormation
-then gives up the version that its template named before, and its events name it. A deployment that
-failed gives up its own version, which has never been live for longer than it took to fail.
+What was live is read from CloudFormation's events of the deployments that succeeded: the version
+that such a deployment gave up, because its template named it before, or else the one that an
+earlier one published. A version that a failed deployment published was never live for longer than
+it took to fail.
 """
 
-from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,10 @@ _FIRST = "Submission"
 _VERSION = "AWS::Lambda::Version"
 _GIVEN_UP = ("DELETE_SKIPPED", "DELETE_COMPLETE")
 """What CloudFormation says of a version that its template no longer names; the first one stays."""
+_PUBLISHED = ("CREATE_COMPLETE", "UPDATE_COMPLETE")
+"""What it says of a version that its template names now."""
+_BEGINNINGS = {"UPDATE_IN_PROGRESS": "UPDATE_COMPLETE", "CREATE_IN_PROGRESS": "CREATE_COMPLETE"}
+"""The statuses with which a deployment begins, and that with which it has then succeeded."""
 _ARN_PARTS = 8  # arn:aws:lambda:REGION:ACCOUNT:function:NAME:VERSION
 
 
@@ -61,6 +66,15 @@ class Deployment:
     began: datetime
     until: datetime | None
     """When the next deployment of any outcome began; None for the newest."""
+    creation: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DeployedVersions:
+    """What one deployment did with the versions of functions: their numbers, by function."""
+
+    published: Mapping[str, Set[int]]
+    given_up: Mapping[str, Set[int]]
 
 
 def find_changes(stack: DeployedStack) -> list[VersionChange]:
@@ -73,20 +87,21 @@ def find_changes(stack: DeployedStack) -> list[VersionChange]:
     client: CloudFormationClient = boto3.client("cloudformation")
     with aws_errors("reading the deployments of the stack"):
         deployments = succeeded(_events(client, stack.name, None))
-    if not deployments:
+    if not deployments or deployments[0].creation:
         raise InspectorError(
             f"The stack {stack.name} was deployed once, or last more than 90 days ago: there is "
             "nothing to go back to."
         )
-    functions = functions_of(stack.outputs)
-    names = {function: name for name, function in functions.items()}
     with aws_errors("reading the versions of the functions"):
-        found = []
-        for function, versions in _given_up(client, stack, deployments[0]).items():
-            if function in names:
-                change = _change(client, stack, deployments, names[function], function, versions)
-                found += [change] if change is not None else []
-    return sorted(found, key=lambda change: (change.name != _FIRST, change.name))
+        history = _History(client, stack.name, deployments)
+        last = history.at(0)
+        found = [
+            _change(stack, history, name, function)
+            for name, function in functions_of(stack.outputs).items()
+            if function in last.published or function in last.given_up
+        ]
+    changes = [each for each in found if each is not None]
+    return sorted(changes, key=lambda change: change.name != _FIRST)
 
 
 def go_back(stack: DeployedStack, changes: Sequence[VersionChange]) -> None:
@@ -107,7 +122,7 @@ def go_back(stack: DeployedStack, changes: Sequence[VersionChange]) -> None:
 
 
 def succeeded(events: Sequence["StackEventTypeDef"]) -> list[Deployment]:
-    """Return the updates of a stack that succeeded, the newest first.
+    """Return the deployments of a stack that succeeded, the newest first.
 
     `events` are those of the stack, the newest first. Raises InspectorError if a deployment is
     under way.
@@ -121,59 +136,83 @@ def succeeded(events: Sequence["StackEventTypeDef"]) -> list[Deployment]:
         raise InspectorError(f"The stack is {own[0][1]}. Wait until the deployment has ended.")
     found: list[Deployment] = []
     until: datetime | None = None
-    complete = False
+    outcome = ""
     for at, status in own:
-        if status in ("UPDATE_IN_PROGRESS", "IMPORT_IN_PROGRESS", "CREATE_IN_PROGRESS"):
-            if complete and status == "UPDATE_IN_PROGRESS":
-                found.append(Deployment(at, until))
-            until, complete = at, False
-        elif status == "UPDATE_COMPLETE":
-            complete = True
+        if status in _BEGINNINGS:
+            if outcome == _BEGINNINGS[status]:
+                found.append(Deployment(at, until, creation=status == "CREATE_IN_PROGRESS"))
+            until, outcome = at, ""
+        elif status.endswith("_COMPLETE"):
+            outcome = status
     return found
 
 
-def given_up(events: Sequence["StackEventTypeDef"]) -> dict[str, set[int]]:
-    """Return the versions that CloudFormation gave up, by function.
-
-    `events` are those of one deployment in one stack.
-    """
-    found: dict[str, set[int]] = {}
+def versions_in(events: Sequence["StackEventTypeDef"]) -> DeployedVersions:
+    """Return the versions that the events of one deployment name."""
+    published: dict[str, set[int]] = {}
+    given_up: dict[str, set[int]] = {}
     for event in events:
         status = event.get("ResourceStatus", "")
         parts = event.get("PhysicalResourceId", "").split(":")
-        if (
-            event.get("ResourceType") == _VERSION
-            and status in _GIVEN_UP
-            and len(parts) == _ARN_PARTS
-            and parts[7].isdecimal()
-        ):
-            found.setdefault(parts[6], set()).add(int(parts[7]))
-    return found
+        is_version = event.get("ResourceType") == _VERSION and len(parts) == _ARN_PARTS
+        if is_version and parts[7].isdecimal():
+            if status in _GIVEN_UP:
+                given_up.setdefault(parts[6], set()).add(int(parts[7]))
+            elif status in _PUBLISHED:
+                published.setdefault(parts[6], set()).add(int(parts[7]))
+    return DeployedVersions(published, given_up)
+
+
+@dataclass
+class _History:
+    """What the deployments of a stack did, each read once, when it is asked for."""
+
+    client: "CloudFormationClient"
+    stack: str
+    deployments: Sequence[Deployment]
+    """The newest first."""
+    known: dict[int, DeployedVersions] = field(default_factory=dict)
+    stacks: list[str] = field(default_factory=list)
+
+    def at(self, number: int) -> DeployedVersions:
+        """Return what a deployment did, in the stack and in those nested in it."""
+        if number not in self.known:
+            self.stacks = self.stacks or list(_stacks(self.client, self.stack))
+            deployment = self.deployments[number]
+            events = [
+                event
+                for stack in self.stacks
+                for event in _events(self.client, stack, deployment.began)
+                if deployment.until is None or event["Timestamp"] < deployment.until
+            ]
+            self.known[number] = versions_in(events)
+        return self.known[number]
+
+    def former(self, function: str) -> Iterator[Set[int]]:
+        """Yield the versions of a function that were live before the last deployment, newest first.
+
+        What a deployment gave up was live before it; what an earlier one published was live, too.
+        """
+        yield self.at(0).given_up.get(function, set())
+        for number in range(1, len(self.deployments)):
+            yield self.at(number).published.get(function, set())
+            yield self.at(number).given_up.get(function, set())
 
 
 def _change(
-    client: "CloudFormationClient",
-    stack: DeployedStack,
-    deployments: Sequence[Deployment],
-    name: str,
-    function: str,
-    versions: Set[int],
+    stack: DeployedStack, history: _History, name: str, function: str
 ) -> VersionChange | None:
-    """The way back of a function whose versions the last deployment gave up; None if it is there.
-
-    A version that somebody left before is passed over for the one before it.
-    """
+    """The way back of a function; None if it is there already, or was not there before."""
     alias = stack.lambda_client.get_alias(FunctionName=function, Name=LIVE)
     running, left = alias["FunctionVersion"], read_left(stack.lambda_client, alias["AliasArn"])
-    for number, deployment in enumerate(deployments):
-        if number > 0:
-            versions = _given_up(client, stack, deployment).get(function, set())
+    for versions in history.former(function):
         former = [version for version in versions if version not in left]
         if former:
+            if running == str(max(former)):
+                return None
             _check_exists(stack, function, max(former))
-            same = running == str(max(former))
-            return None if same else VersionChange(name, function, running, str(max(former)))
-    raise InspectorError(f"{function} has no version that somebody has not left: deploy the code.")
+            return VersionChange(name, function, running, str(max(former)))
+    return None
 
 
 def _check_exists(stack: DeployedStack, function: str, version: int) -> None:
@@ -188,22 +227,6 @@ def _check_exists(stack: DeployedStack, function: str, version: int) -> None:
             f"Version {version} of {function}, which was live before, was deleted: deploy the "
             "former code."
         ) from error
-
-
-def _given_up(
-    client: "CloudFormationClient", stack: DeployedStack, deployment: Deployment
-) -> dict[str, set[int]]:
-    """The versions that one deployment gave up, in the stack and in those nested in it."""
-    found: dict[str, set[int]] = {}
-    for each in _stacks(client, stack.name):
-        events = [
-            event
-            for event in _events(client, each, deployment.began)
-            if deployment.until is None or event["Timestamp"] < deployment.until
-        ]
-        for function, versions in given_up(events).items():
-            found.setdefault(function, set()).update(versions)
-    return found
 
 
 def _stacks(client: "CloudFormationClient", stack: str) -> Iterator[str]:
