@@ -42,6 +42,7 @@ from roundsman_console.preflight import documents as preflight
 from roundsman_console.reconcile import documents as recovery
 from roundsman_console.smoke import documents as smoke
 from roundsman_console.stack import documents as stats
+from roundsman_console.table import documents as tables
 from roundsman_console.verbs.declared import VERBS
 from tools.field_pages import docstrings
 
@@ -62,6 +63,7 @@ DOCUMENTS: Mapping[str, object] = {
     "demo": console.DemoDocument,
     "dlq ls": dead_letters.DeadLetterListDocument,
     "dlq show": dead_letters.DeadLetterDetailsDocument,
+    "delete": tables.TablesDocument,
     "doctor": doctor.ReportDocument,
     "export": console.ExportDocument,
     "groups ls": groups.GroupListDocument,
@@ -75,6 +77,8 @@ DOCUMENTS: Mapping[str, object] = {
     "rejected ls": dead_letters.RejectionListDocument,
     "rejected resend": dead_letters.ResendDocument,
     "rejected show": dead_letters.RejectionDocument,
+    **dict.fromkeys(("restore prepare", "restore replace", "restore start"), tables.TablesDocument),
+    "rollback": stats.RollbackDocument,
     "services": console.ServicesDocument,
     "ui": console.UiDocument,
     "show": tasks.TaskDocument,

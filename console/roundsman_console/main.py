@@ -134,6 +134,8 @@ _LISTED: Final = {
         "release": "End the hold of an agent, and wake the tasks that wait for it.",
         "reconcile": "Let the orders go on after the tables were restored to an instant.",
         "rollback": "Run the versions again that ran before the last deployment.",
+        "restore": "Take the tables back to an instant, or to those of a deleted stack.",
+        "delete": "Delete a stack that has no open order, once its tables are backed up.",
     },
 }
 """The commands in the order of the help, each with the first paragraph of its own help."""
@@ -176,6 +178,8 @@ _MODULES: Final = {
     "release": "agent.hold_command",
     "reconcile": "reconcile.command",
     "rollback": "stack.rollback_command",
+    "restore": "table.command:restore_app",
+    "delete": "table.delete_command",
 }
 """The module of each command in `roundsman_console`, and its attribute if that is not
 `name_command`."""

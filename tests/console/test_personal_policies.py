@@ -79,8 +79,8 @@ ON_ONE = {
     *("rejected resend", "release", "resolve", "resubmit", "run", "smoke", "submit", "undo"),
 }
 ON_MANY = {"bulk pause", "bulk resume", "bulk stop", "reconcile"}
-OF_DEPLOYERS = {"rollback"}
-"""Commands of those who deploy: they have the policies of `pipeline/deployer.yaml`."""
+OF_DEPLOYERS = {"delete", "restore prepare", "restore replace", "restore start", "rollback"}
+"""Commands of those who deploy, and who may delete tables."""
 
 NEVER_CALLED = {
     "ListsTheResourcesOfTheStack: cloudformation:ListStackResources on"

@@ -14,12 +14,14 @@ import pytest
 from botocore.exceptions import ClientError
 
 from roundsman.aws.outputs import LIVE
+from roundsman_console.cli_errors import USAGE
 from roundsman_console.errors import InspectorError
 from roundsman_console.stack import rollback
 from roundsman_console.stack.rollback import DeployedVersions, succeeded, versions_in
 from roundsman_console.stack.stack import find_stack
 from roundsman_console.stack.versions import read_versions
 from tests.console.operators import Operator
+from tests.console.schemas import assert_schema
 
 FUNCTIONS = ("Submission", "Scheduler", "Supervisor", "Inventory", "Payment", "Shipping", "Mail")
 ROOT, NESTED = (
@@ -150,7 +152,7 @@ def test_the_functions_that_the_deployment_changed_go_back_and_no_others(
     deployments.succeeds(Payment="1", Submission="1")
     before = running(operator)
     assert (before["Payment"], before["Mail"]) == ("2", "1")
-    result = operator.types("rollback", "--yes")
+    result = operator.types("rollback", "--confirm", "roundsman")
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines()[:2] == [
         "Submission: version 2, before 1",
@@ -158,7 +160,7 @@ def test_the_functions_that_the_deployment_changed_go_back_and_no_others(
     ]
     assert "2 functions of roundsman went back" in result.stdout
     assert set(running(operator).values()) == {"1"}
-    assert "Every function runs" in operator.types("rollback", "--yes").stdout
+    assert "Every function runs" in operator.types("rollback", "--confirm", "roundsman").stdout
 
 
 @pytest.mark.parametrize("says_what_it_gives_up", [True, False])
@@ -169,7 +171,7 @@ def test_a_version_of_a_deployment_that_failed_is_never_gone_back_to(
     deployments.fails("Payment", "Mail")  # they publish version 2, which is never live
     deployments.succeeds(Payment="1")
     assert running(operator)["Payment"] == "3"
-    result = operator.types("rollback", "--yes")
+    result = operator.types("rollback", "--confirm", "roundsman")
     assert result.stdout.splitlines()[0] == "Payment: version 3, before 1"
     assert running(operator)["Payment"] == "1"
 
@@ -179,7 +181,7 @@ def test_a_deployment_that_failed_last_does_not_count_as_the_last_one(
 ) -> None:
     deployments.succeeds(Payment="1")
     deployments.fails("Payment", "Mail")
-    result = operator.types("rollback", "--yes")
+    result = operator.types("rollback", "--confirm", "roundsman")
     assert result.stdout.splitlines()[0] == "Payment: version 2, before 1"
     assert running(operator)["Mail"] == "1"
 
@@ -190,10 +192,10 @@ def test_nobody_goes_back_to_a_version_that_somebody_left(
 ) -> None:
     deployments.says_what_it_gives_up = says_what_it_gives_up
     deployments.succeeds(Payment="1")  # version 2 is wrong
-    assert operator.types("rollback", "--yes").exit_code == 0
+    assert operator.types("rollback", "--confirm", "roundsman").exit_code == 0
     deployments.succeeds(Payment="2")  # the former code again, as version 3
     assert running(operator)["Payment"] == "3"
-    result = operator.types("rollback", "--yes")
+    result = operator.types("rollback", "--confirm", "roundsman")
     assert result.stdout.splitlines()[0] == "Payment: version 3, before 1"
 
 
@@ -203,21 +205,34 @@ def test_a_function_that_is_new_stays(operator: Operator, deployments: Deploymen
     deployments.happened(ROOT, ROOT, "UPDATE_IN_PROGRESS")
     move(deployments.function("Mail"), deployments.publish("Mail"))
     deployments.happened(ROOT, ROOT, "UPDATE_COMPLETE")
-    assert operator.types("rollback", "--yes").exit_code == 0
+    assert operator.types("rollback", "--confirm", "roundsman").exit_code == 0
     assert running(operator)["Mail"] == "2"
 
 
-def test_nothing_goes_back_without_a_yes(operator: Operator, deployments: Deployments) -> None:
+def test_nothing_goes_back_without_the_name_of_the_stack(
+    operator: Operator, deployments: Deployments
+) -> None:
     deployments.succeeds(Payment="1")
     result = operator.types("rollback")
     assert result.exit_code != 0
-    assert "add --yes" in result.stderr
+    assert "To confirm, add: --confirm roundsman" in result.stderr
+    for words in (("--json",), ("--confirm", "webroundsman"), ("--confirm", "round")):
+        assert operator.types("rollback", *words).exit_code == USAGE
     assert running(operator)["Payment"] == "2"
+
+
+def test_what_went_back_is_printed_as_json(operator: Operator, deployments: Deployments) -> None:
+    deployments.succeeds(Payment="1")
+    found = operator.reads("rollback", "--confirm", "roundsman")
+    assert_schema("rollback", found)
+    went = {"name": "Payment", "function": deployments.function("Payment"), "left": 2, "runs": 1}
+    assert found == {"stack": "roundsman", "wentBack": [went]}
+    assert operator.reads("rollback", "--confirm", "roundsman")["wentBack"] == []
 
 
 @pytest.mark.usefixtures("deployments")
 def test_a_stack_that_was_deployed_once_has_nothing_to_go_back_to(operator: Operator) -> None:
-    result = operator.types("rollback", "--yes")
+    result = operator.types("rollback", "--confirm", "roundsman")
     assert result.exit_code != 0
     assert "was deployed once" in result.stderr
 
@@ -225,7 +240,7 @@ def test_a_stack_that_was_deployed_once_has_nothing_to_go_back_to(operator: Oper
 def test_a_stack_that_is_being_deployed_waits(operator: Operator, deployments: Deployments) -> None:
     deployments.succeeds(Payment="1")
     deployments.happened(ROOT, ROOT, "UPDATE_IN_PROGRESS")
-    result = operator.types("rollback", "--yes")
+    result = operator.types("rollback", "--confirm", "roundsman")
     assert result.exit_code != 0
     assert "Wait until the deployment has ended" in result.stderr
     assert running(operator)["Payment"] == "2"
@@ -237,7 +252,7 @@ def test_a_former_version_that_was_deleted_is_named(
     deployments.succeeds(Payment="1")
     function = deployments.function("Payment")
     boto3.client("lambda").delete_function(FunctionName=function, Qualifier="1")
-    result = operator.types("rollback", "--yes")
+    result = operator.types("rollback", "--confirm", "roundsman")
     assert result.exit_code != 0
     assert f"Version 1 of {function}, which was live before, was deleted" in result.stderr
 
@@ -271,7 +286,7 @@ def test_a_version_of_a_failed_deployment_is_an_orphan_and_one_that_was_left_is_
     assert read_versions(client, "Payment", payment).orphan == 2
     deployments.succeeds(Payment="1")
     assert read_versions(client, "Payment", payment).orphan is None
-    operator.types("rollback", "--yes")
+    operator.types("rollback", "--confirm", "roundsman")
     assert read_versions(client, "Payment", payment).running == 1
     assert read_versions(client, "Payment", payment).orphan is None
 

@@ -36,6 +36,10 @@ NOT_IN_THE_BROWSER: Mapping[str, str] = {
         ("init", "add agent", "add workflow", "check", "upgrade", "preflight", "changes"), PROJECT
     ),
     "services": PROJECT,
+    **dict.fromkeys(
+        ("delete", "restore prepare", "restore replace", "restore start"),
+        "it takes hours, and stops or deletes what the console reads",
+    ),
     **{verb: "it starts and stops the local AWS" for verb in VERBS if verb.startswith("local ")},
     "ui": "it is the console in the browser",
 }

@@ -15,6 +15,7 @@ from roundsman_console.changes.live import LiveStack, parsed_template
 from roundsman_console.changes.package import read_object
 from roundsman_console.changes.whole import StackTemplate, nested_urls
 from roundsman_console.errors import InspectorError, NotFound
+from roundsman_console.stack.deployment_failure import first_failure
 from roundsman_console.stack.resources import ENGINE, NESTED_STACK
 
 if TYPE_CHECKING:
@@ -282,36 +283,6 @@ def execute(client: "CloudFormationClient", found: FoundChangeSet, live: LiveSta
     except WaiterError as error:
         reason = first_failure(client, found.stack) or str(error)
         raise InspectorError(f"The stack {found.stack} was not deployed: {reason}") from error
-
-
-_BEGINNINGS = ("CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS")
-
-
-def first_failure(client: "CloudFormationClient", stack: str) -> str | None:
-    """Return the first event of a stack's last deployment that failed; None if there is none.
-
-    That of a nested stack is read from its own events. Raises the errors of boto3.
-    """
-    failed: tuple[str, str, str, str] | None = None
-    for page in client.get_paginator("describe_stack_events").paginate(StackName=stack):
-        for event in page["StackEvents"]:  # the newest is first
-            status = event.get("ResourceStatus", "")
-            of_itself = event.get("PhysicalResourceId") == event["StackId"]
-            if status.endswith("_FAILED") and not of_itself:
-                failed = (
-                    event.get("LogicalResourceId", ""),
-                    event.get("ResourceType", ""),
-                    event.get("PhysicalResourceId", ""),
-                    event.get("ResourceStatusReason", status),
-                )
-            if of_itself and status in _BEGINNINGS:
-                return None if failed is None else _cause(client, *failed)
-    return None if failed is None else _cause(client, *failed)
-
-
-def _cause(client: "CloudFormationClient", name: str, kind: str, physical: str, reason: str) -> str:
-    inner = first_failure(client, physical) if kind == NESTED_STACK and physical else None
-    return f"{name}: {inner or reason}"
 
 
 def handed_on(

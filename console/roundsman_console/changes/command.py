@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from roundsman.command_line import command_line
 from roundsman_console.changes.project_changes import ProjectChanges
 from roundsman_console.changes.review import Review
 from roundsman_console.changes.text import print_review, stop_sentence
@@ -75,5 +76,6 @@ def _next(review: Review, environment: str) -> str | None:
         return f"{review.stack} is deployed."
     if review.change_set is None:
         return None
-    where = "" if environment == "default" else f" --config-env {environment}"
-    return f"Carry it out: roundsman changes{where} --execute {review.change_set}"
+    where = () if environment == "default" else ("--config-env", environment)
+    options = (*where, "--execute", review.change_set)
+    return f"Carry it out: {command_line('changes', options=options)}"

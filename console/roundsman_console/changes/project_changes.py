@@ -73,8 +73,7 @@ class ProjectChanges:
         for name in NOT_HANDED_ON:
             if settings.get(name):
                 raise ConsoleError(
-                    f"{CONFIG} sets {name}, which roundsman changes does not hand on. Deploy with "
-                    "sam deploy."
+                    f"{CONFIG} sets {name}, which is not handed on here. Deploy with sam deploy."
                 )
         region = settings.get("region") or boto3.Session().region_name
         if not isinstance(region, str) or not region:
