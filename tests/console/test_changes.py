@@ -288,8 +288,10 @@ def test_what_aws_says_of_nested_stacks_is_joined_with_the_comparison(
         {"Action": "Add", "LogicalResourceId": "FVersion0123456789"},
         {"Action": "Remove", "LogicalResourceId": "FVersionabcdef0123", "PolicyAction": "Retain"},
     ]
+    without_a_change_set = {**nested, "LogicalResourceId": "Mail", "Replacement": "Conditional"}
+    del without_a_change_set["ChangeSetId"]
     cloud.changes = {
-        MADE: [nested],
+        MADE: [nested, without_a_change_set],
         INNER: [
             replaced,
             dynamic("Mails"),

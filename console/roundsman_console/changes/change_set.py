@@ -169,8 +169,9 @@ def _read(client: "CloudFormationClient", arn: str, prefix: str) -> Iterator[tup
     for change in _resource_changes(client, arn):
         name, kind = change.get("LogicalResourceId", ""), change.get("ResourceType", "")
         inner = change.get("ChangeSetId")
-        if kind == NESTED_STACK and inner:
-            yield from _read(client, inner, prefix if name == ENGINE else f"{prefix}{name}")
+        if kind == NESTED_STACK:  # the comparison looks into one that has no change set of its own
+            if inner:
+                yield from _read(client, inner, prefix if name == ENGINE else f"{prefix}{name}")
         else:
             stable = f"{prefix}{stable_name(name, kind)}"
             yield Change(stable, kind, _action(change), _properties(change)), _passes_on(change)
