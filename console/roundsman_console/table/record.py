@@ -121,6 +121,6 @@ def read(path: Path, does: str, stack: str, of: str | None = None) -> Record | N
     if (record.does, record.stack) != (does, stack) or (of is not None and record.of != of):
         raise InvalidArgument(
             f"{path} is the record of another operation: {record.does} of {record.stack} "
-            f"({record.of}). Remove the file if that one has ended, or name another by --record."
+            f"({record.of}). Remove the file if that one has ended, or name another one."
         )
     return record

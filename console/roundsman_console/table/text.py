@@ -10,11 +10,11 @@ from roundsman_console.terminal import progress, say
 def plan_of(record: Record, steps: Sequence[Step]) -> list[str]:
     """Return the plan as lines: the exact names, and the steps with those that are done."""
     named = [
-        f"  {one.output.removesuffix('Name')}: {one.name}"
+        f"- {one.output.removesuffix('Name')}: {one.name}"
         + (f", from {one.source}" if one.source else "")
         for one in record.tables
     ]
-    todo = [f"  {'done' if one.name in record.done else 'to do'}  {one.does}" for one in steps]
+    todo = [f"- {'done' if one.name in record.done else 'to do'}: {one.does}" for one in steps]
     return [f"Tables of {record.stack}:", *named, "Steps:", *todo]
 
 
