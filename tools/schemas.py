@@ -32,6 +32,7 @@ from roundsman_console.agent import documents as agents
 from roundsman_console.alert import documents as alerts
 from roundsman_console.alert import messages as alert_messages
 from roundsman_console.bulk import documents as bulk
+from roundsman_console.changes import documents as changes
 from roundsman_console.constraints import Instant, Keyword
 from roundsman_console.dead_letter import documents as dead_letters
 from roundsman_console.doctor import documents as doctor
@@ -41,6 +42,7 @@ from roundsman_console.preflight import documents as preflight
 from roundsman_console.reconcile import documents as recovery
 from roundsman_console.smoke import documents as smoke
 from roundsman_console.stack import documents as stats
+from roundsman_console.table import documents as tables
 from roundsman_console.verbs.declared import VERBS
 from tools.field_pages import docstrings
 
@@ -55,11 +57,13 @@ DOCUMENTS: Mapping[str, object] = {
     "bulk ls": bulk.BulkRunListDocument,
     "bulk show": bulk.BulkRunDocument,
     "bulk watch": bulk.BulkRunDocument,
+    "changes": changes.ChangesDocument,
     "check": console.CheckDocument,
     "cost": console.CostDocument,
     "demo": console.DemoDocument,
     "dlq ls": dead_letters.DeadLetterListDocument,
     "dlq show": dead_letters.DeadLetterDetailsDocument,
+    "delete": tables.TablesDocument,
     "doctor": doctor.ReportDocument,
     "export": console.ExportDocument,
     "groups ls": groups.GroupListDocument,
@@ -73,6 +77,8 @@ DOCUMENTS: Mapping[str, object] = {
     "rejected ls": dead_letters.RejectionListDocument,
     "rejected resend": dead_letters.ResendDocument,
     "rejected show": dead_letters.RejectionDocument,
+    **dict.fromkeys(("restore prepare", "restore replace", "restore start"), tables.TablesDocument),
+    "rollback": stats.RollbackDocument,
     "services": console.ServicesDocument,
     "ui": console.UiDocument,
     "show": tasks.TaskDocument,

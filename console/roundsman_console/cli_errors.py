@@ -91,4 +91,5 @@ def sentences() -> Iterator[None]:
 def complain(sentence: str) -> None:
     """Print a message on standard error. `hint` is applied: it may quote text from outside."""
     text = "\n".join(hint(line) for line in sentence.splitlines())
-    Console(stderr=True, highlight=False, soft_wrap=True).print(text, style="red", markup=False)
+    console = Console(stderr=True, highlight=False, emoji=False, soft_wrap=True)
+    console.print(text, style="red", markup=False)

@@ -15,12 +15,14 @@ from roundsman_console.sanitize import inert
 _stack: ContextVar[str | None] = ContextVar("stack", default=None)
 
 COMMANDS = (
-    *("agents", "alerts", "answer", "cancel", "cost", "doctor", "erase", "export", "extend"),
+    *("agents", "alerts", "answer", "cancel", "cost", "delete", "doctor"),
+    *("erase", "export", "extend"),
     *("groups", "hold", "ls", "reconcile", "release", "resolve", "resubmit", "rollback", "run"),
     *("show", "smoke", "stats", "submit", "timeline", "ui", "undo", "watch", "why"),
     *("bulk ls", "bulk pause", "bulk resume", "bulk show", "bulk stop", "bulk watch"),
     *("dlq drop", "dlq ls", "dlq redrive", "dlq show"),
     *("groups ls", "groups show"),
+    *("restore prepare", "restore replace", "restore start"),
     *("rejected drop", "rejected ls", "rejected resend", "rejected show"),
 )
 """The commands with the option --stack, but for `local up`, which prints its own hints."""

@@ -94,6 +94,8 @@ _LISTED: Final = {
         "services": "Run stand-ins for the services of this application's agents until Ctrl-C.",
         "submit": "Send an order event, unchanged, and wait until the stack has the order.",
         "preflight": "Check the project and the AWS account before a deployment. Changes nothing.",
+        "changes": "Show what a deployment would change, in the nested stacks too, "
+        "and which rights grow.",
         "smoke": "Send one order through the deployed stack, and follow it to its end.",
     },
     LOOK: {
@@ -133,6 +135,8 @@ _LISTED: Final = {
         "release": "End the hold of an agent, and wake the tasks that wait for it.",
         "reconcile": "Let the orders go on after the tables were restored to an instant.",
         "rollback": "Run the versions again that ran before the last deployment.",
+        "restore": "Take the tables back to an instant, or to those of a deleted stack.",
+        "delete": "Delete a stack that has no open order, once its tables are backed up.",
     },
 }
 """The commands in the order of the help, each with the first paragraph of its own help."""
@@ -145,6 +149,7 @@ _MODULES: Final = {
     "services": "cli.services",
     "submit": "order.submit_command",
     "preflight": "preflight.command",
+    "changes": "changes.command",
     "smoke": "smoke.command",
     "show": "order.show_command",
     "ls": "orders.ls_command",
@@ -175,6 +180,8 @@ _MODULES: Final = {
     "release": "agent.hold_command",
     "reconcile": "reconcile.command",
     "rollback": "stack.rollback_command",
+    "restore": "table.command:restore_app",
+    "delete": "table.delete_command",
 }
 """The module of each command in `roundsman_console`, and its attribute if that is not
 `name_command`."""

@@ -6,6 +6,7 @@ stacks are put into the template (`roundsman_console.nested_stacks`).
 """
 
 import json
+import logging
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -32,6 +33,7 @@ __all__ = [
     "TemplateProblem",
     "mapping_of",
     "part",
+    "transformed",
 ]
 
 CODE_BUCKET = "roundsman-test-code"
@@ -293,14 +295,24 @@ def _translated(text: str, values: tuple[tuple[str, str], ...]) -> Document:
         for place in ("CodeUri", "ContentUri"):  # `sam package` sets these to URLs in S3
             if place in properties:
                 properties[place] = f"s3://{CODE_BUCKET}/{CODE_KEY}"
+    translated = transformed(template, given)
+    tables = part(translated, "Mappings")
+    translated["Resources"] = _look_up(translated["Resources"], tables, given)
+    return translated
+
+
+def transformed(template: Document, given: Mapping[str, str]) -> Document:
+    """Return a SAM template in plain CloudFormation; the argument is changed.
+
+    `given` are values of its parameters. Raises samtranslator's InvalidDocumentException.
+    """
+    # Nobody collects its metrics, of which it warns on standard error.
+    logging.getLogger("samtranslator.metrics.metrics").setLevel(logging.ERROR)
     # samtranslator asks boto3 for a region, and the user need not have set one.
     region = os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
     with patch.dict(os.environ, {"AWS_DEFAULT_REGION": region}):
         os.environ.pop("AWS_PROFILE", None)
-        translated = mapping_of(transform(template, given, _NoManagedPolicies()))
-    tables = part(translated, "Mappings")
-    translated["Resources"] = _look_up(translated["Resources"], tables, given)
-    return translated
+        return mapping_of(transform(template, dict(given), _NoManagedPolicies()))
 
 
 class _NoManagedPolicies:

@@ -29,7 +29,7 @@ def say(*lines: str | None) -> None:
 
     None is not printed.
     """
-    console = Console(highlight=False, soft_wrap=True)
+    console = Console(highlight=False, emoji=False, soft_wrap=True)  # an ARN may have :x:
     for line in lines:
         if line is not None:
             console.print(inert(line), markup=False)

@@ -15,7 +15,9 @@ from roundsman_console.doctor.stack import (
     silent_alarm,
     table_findings,
     topic_findings,
+    version_findings,
 )
+from roundsman_console.stack.versions import FunctionVersions
 
 Found = Iterable[Finding]
 
@@ -94,6 +96,12 @@ BROKEN: dict[str, tuple[Callable[[], Found], Callable[[], Found], str, str]] = {
         lambda: table(recovery=False, PointInTimeRecovery="false"),
         "Tasks",
         "point-in-time recovery is not enabled",
+    ),
+    "orphan-version": (
+        lambda: version_findings(FunctionVersions("Pay", running=7, newest=8)),
+        lambda: version_findings(FunctionVersions("Pay", 7, 8, left=frozenset({8}))),
+        "Pay",
+        "version 8 is newer than 7, which runs",
     ),
     "protection-off": (
         lambda: table(protected=False, DeletionProtection="later"),

@@ -79,13 +79,17 @@ ON_ONE = {
     *("rejected resend", "release", "resolve", "resubmit", "run", "smoke", "submit", "undo"),
 }
 ON_MANY = {"bulk pause", "bulk resume", "bulk stop", "reconcile"}
-OF_DEPLOYERS = {"rollback"}
-"""Commands of those who deploy: they have the policies of `pipeline/deployer.yaml`."""
+OF_DEPLOYERS = {"delete", "restore prepare", "restore replace", "restore start", "rollback"}
+"""Commands of those who deploy, and who may delete tables."""
 
 NEVER_CALLED = {
     "ListsTheResourcesOfTheStack: cloudformation:ListStackResources on"
     " arn:aws:cloudformation:us-east-1:123456789012:stack/roundsman-*": (
         "the stack on moto has no nested stacks, whose resources `doctor` lists too"
+    ),
+    "ChecksTheFunctions: lambda:ListTags on"
+    " arn:aws:lambda:us-east-1:123456789012:function:roundsman-*": (
+        "`doctor` reads them of functions whose newest version is not the one that runs"
     ),
     "ChecksTheSchedules: scheduler:GetSchedule on"
     " arn:aws:scheduler:us-east-1:123456789012:schedule/default/roundsman-*": (

@@ -95,17 +95,22 @@ def test_each_stage_is_checked_before_and_smoke_tested_after_its_deployment(
     for stage in ("dev", "prod"):
         run = [step["run"] for step in jobs[stage]["steps"] if "run" in step]
         verbs = [" ".join(one.split()[:2]).removeprefix(".venv/bin/") for one in run]
+        plan = ["sam build", "roundsman changes"] if stage == "dev" else []
         assert verbs == [
-            *("make install", "roundsman preflight", "sam build", "sam deploy"),
+            *("make install", "roundsman preflight", *plan, "roundsman changes"),
             "roundsman smoke",
         ]
+        assert f'--config-env {stage} --execute "$CHANGE_SET"' in run[-2]
         assert f"[{stage}.deploy.parameters]" in config
         assert f'stack_name = "shop-{stage}"' in config
         assert f"--stack shop-{stage}" in run[-1]
         assert jobs[stage]["environment"] == stage
-    assert jobs["prod-plan"]["steps"][-1]["run"].endswith(
-        "--config-env prod --no-execute-changeset"
-    )
+    planned = jobs["prod-plan"]["steps"][-1]
+    assert planned["run"].endswith('changes --config-env prod --github-output "$GITHUB_OUTPUT"')
+    made = f"${{{{ steps.{planned['id']}.outputs.change_set }}}}"
+    assert jobs["prod-plan"]["outputs"] == {"change_set": made}
+    carried_out = "${{ needs.prod-plan.outputs.change_set }}"
+    assert jobs["prod"]["steps"][-2]["env"] == {"CHANGE_SET": carried_out}
     assert (jobs["prod"]["needs"], jobs["prod-plan"]["needs"]) == ("prod-plan", "dev")
 
 

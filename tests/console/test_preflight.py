@@ -317,12 +317,33 @@ class TestChecks:
         )
         assert checked()[1]["account"]["sentence"] == "No region is set."
 
+    def test_a_version_of_a_deployment_that_failed_is_named(self, account: Account) -> None:
+        stack = deployed(DeletionProtection="true")
+        output = {"OutputKey": "PaymentFunctionName", "OutputValue": "shop-Payment"}
+        stack["Stacks"][0]["Outputs"].append(output)
+        arn = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:shop-Payment"
+        account.answers |= {
+            "DescribeStacks": stack,
+            "GetFunctionConfiguration": {"Version": "7", "FunctionArn": f"{arn}:live"},
+            "ListVersionsByFunction": {
+                "Versions": [{"Version": number} for number in ("$LATEST", "7", "8")]
+            },
+            "ListTags": {"Tags": {}},
+        }
+        code, found = checked()
+        assert (code, found["versions"]["status"]) == (0, "warning")
+        assert found["versions"]["details"] == ["Payment runs version 7; version 8 was never live."]
+        account.answers["ListTags"] = {"Tags": {"roundsman:went-back-from": "8"}}
+        assert checked()[1]["versions"]["status"] == "ok"
+        account.answers["ListTags"] = DENIED
+        assert checked()[1]["versions"]["status"] == "unchecked"
+
     def test_the_text_has_a_line_for_each_check_and_a_summary(self, account: Account) -> None:
         result = types(*ADDRESSES)
         assert result.exit_code == 0, result.output
         lines = result.stdout.splitlines()
         assert lines[0] == "ok           name  samconfig.toml names the stack roundsman."
-        assert lines[-1] == ("Ready to deploy roundsman: 6 ok, 1 warning, 0 fault, 0 not checked.")
+        assert lines[-1] == ("Ready to deploy roundsman: 7 ok, 1 warning, 0 fault, 0 not checked.")
         account.answers["GetAccountSettings"] = {"AccountLimit": {"ConcurrentExecutions": 10}}
         refused = types(*ADDRESSES)
         assert refused.exit_code == 1

@@ -178,8 +178,8 @@ def throttle(**_rest: object) -> None:
 PARTIAL = {"alerts", "doctor", "export"}
 """Verbs that print what they could read, and what they could not."""
 
-ELSEWHERE = ("rollback",)
-"""Verbs that ask CloudFormation and Lambda alone."""
+ELSEWHERE = ("delete", "restore prepare", "restore replace", "restore start", "rollback")
+"""Verbs that ask CloudFormation and Lambda first, and then for the name of the stack."""
 
 
 @pytest.mark.parametrize(

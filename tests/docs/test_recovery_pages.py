@@ -12,6 +12,7 @@ import pytest
 import typer
 from botocore import xform_name
 
+from roundsman_console.table.record import TABLES
 from tests.console.verbs import VERBS
 
 RUNBOOK = Path(__file__).parents[2] / "docs" / "runbook"
@@ -23,11 +24,9 @@ PAGES = (
     "redrive.md",
 )
 BLOCK = re.compile(r"^ *```sh\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
-OWN_FUNCTION = re.compile(r"\$\((?:output [^()]*|mappings)\)")
-"""The calls of the two shell functions that the pages define."""
 QUOTED = re.compile(r'"[^"]*"|\'[^\']*\'')
 INNER = re.compile(r"\$\(([^()]*)\)")
-ASSIGNED = re.compile(r"^(?:[a-z]+=|for \w+ in )")
+ASSIGNED = re.compile(r"^[a-z]+=")
 INTO_FILE = re.compile(r" > [a-z]+\.[a-z]+$")
 OF_EVERY_COMMAND = {"--query", "--output", "--region"}
 FILE_COMMANDS = {("s3", "cp"): 2, ("s3", "ls"): 1}
@@ -42,7 +41,7 @@ def commands_in(line: str) -> Iterator[str]:
         texts.append(found[0])
         return f"<{len(texts) - 1}>"
 
-    bare = QUOTED.sub(keep, OWN_FUNCTION.sub("VALUE", line.split(" # ", maxsplit=1)[0]))
+    bare = QUOTED.sub(keep, line.split(" # ", maxsplit=1)[0])
     statements = []
     while found := INNER.search(bare):
         statements.append(found[1])
@@ -144,8 +143,21 @@ def test_a_command_that_its_program_does_not_take_is_noticed(wrong: str) -> None
 def test_the_tables_that_are_restored_are_all_tables_of_the_engine() -> None:
     template = (RUNBOOK.parents[1] / "stacks" / "engine.yaml").read_text(encoding="utf-8")
     tables = re.findall(r"^  (\w+Table):\n    Type: AWS::DynamoDB::Table", template, re.MULTILINE)
-    for page in ("restore.md", "region-lost.md"):
-        loops = re.findall(r"for name in ([\w ]+);", (RUNBOOK / page).read_text(encoding="utf-8"))
-        assert loops
-        for loop in loops:
-            assert sorted(loop.split()) == sorted(f"{table}Name" for table in tables)
+    assert sorted(TABLES) == sorted(f"{table}Name" for table in tables)
+
+
+LOOP = re.compile(r"^ *(?:for|while|until|done)\b|\bxargs\b|contains\(", re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", sorted(path.name for path in RUNBOOK.glob("*.md")))
+def test_no_page_has_a_loop_over_what_it_found_by_a_part_of_a_name(page: str) -> None:
+    # One that found another stack's table would delete it.
+    blocks = BLOCK.findall((RUNBOOK / page).read_text(encoding="utf-8"))
+    assert [block for block in blocks if LOOP.search(block)] == []
+
+
+@pytest.mark.parametrize(
+    "wrong", ["for id in $(x); do\n", "x | xargs y\n", "aws x --query \"A[?contains(@, 'a')]\"\n"]
+)
+def test_a_loop_is_noticed(wrong: str) -> None:
+    assert LOOP.search(wrong)

@@ -102,7 +102,9 @@ def rollback(stack: DeployedStack) -> Result:
         for name, value in stack.aws.environment.items():
             patch.setenv(name, value)
         patch.setattr(boto3, "DEFAULT_SESSION", None)
-        return CliRunner().invoke(app, ["rollback", "--stack", stack.aws.stack, "--yes"])
+        return CliRunner().invoke(
+            app, ["rollback", "--stack", stack.aws.stack, "--confirm", stack.aws.stack]
+        )
 
 
 def completed_once(stack: DeployedStack, order_ids: list[str]) -> None:

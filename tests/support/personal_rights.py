@@ -104,7 +104,7 @@ def rights_of(service: str, operation: str, arguments: Parameters) -> Iterator[R
         )
 
 
-def _arn(service: str, arguments: Parameters) -> str:
+def _arn(service: str, arguments: Parameters) -> str:  # noqa: PLR0911  # each service
     match service, arguments:
         case "sqs", {"QueueUrl": str(url)}:
             return f"arn:aws:sqs:{ACCOUNT}:{url.rpartition('/')[2]}"
@@ -115,6 +115,8 @@ def _arn(service: str, arguments: Parameters) -> str:
         case "lambda", {"FunctionName": str(name)}:
             alias = f":{arguments['Qualifier']}" if "Qualifier" in arguments else ""
             return f"arn:aws:lambda:{ACCOUNT}:function:{name}{alias}"
+        case "lambda", {"Resource": str(arn)}:
+            return arn
         case "cloudformation", {"StackName": str(name)}:
             return f"arn:aws:cloudformation:{ACCOUNT}:stack/{name}/0123"
         case "scheduler", {"Name": str(name)}:

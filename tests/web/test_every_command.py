@@ -33,7 +33,12 @@ SHOWN: Mapping[str, str] = {
 PROJECT = "it works on the files of a project, before there is a stack"
 NOT_IN_THE_BROWSER: Mapping[str, str] = {
     **dict.fromkeys(
-        ("init", "add agent", "add workflow", "check", "upgrade", "preflight", "services"), PROJECT
+        ("init", "add agent", "add workflow", "check", "upgrade", "preflight", "changes"), PROJECT
+    ),
+    "services": PROJECT,
+    **dict.fromkeys(
+        ("delete", "restore prepare", "restore replace", "restore start"),
+        "it takes hours, and stops or deletes what the console reads",
     ),
     **{verb: "it starts and stops the local AWS" for verb in VERBS if verb.startswith("local ")},
     "ui": "it is the console in the browser",

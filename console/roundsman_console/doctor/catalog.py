@@ -124,6 +124,14 @@ CATALOG: Mapping[FindingKind, Entry] = {
         "The function's reserved concurrency is 0: it is never called.",
         "Remove the reservation, unless somebody set it on purpose.",
     ),
+    FindingKind.ORPHAN_VERSION: Entry(
+        _NOTICE,
+        "The function's newest version never ran for good: a deployment that failed published it. "
+        "Lambda publishes no second version of the same code, so a deployment of the same code "
+        "fails with: A version for this Lambda function exists.",
+        "Give Revision of the function's block in template.yaml (for the functions of the engine, "
+        "of the block Engine) another number, and deploy again.",
+    ),
     FindingKind.SCHEDULE_DISABLED: Entry(
         _CRITICAL,
         "A schedule of the stack is disabled. Without the supervisor's schedule, "

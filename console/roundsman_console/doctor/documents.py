@@ -33,6 +33,7 @@ class FindingKind(StrEnum):
     QUEUE_UNREAD = "queue-unread"
     FUNCTION_NOT_READY = "function-not-ready"
     FUNCTION_STOPPED = "function-stopped"
+    ORPHAN_VERSION = "orphan-version"
     SCHEDULE_DISABLED = "schedule-disabled"
     TABLE_NOT_READY = "table-not-ready"
     TTL_OFF = "ttl-off"

@@ -15,6 +15,7 @@ from roundsman_console.doctor.documents import FindingKind
 from roundsman_console.doctor.report import Finding, Looking
 from roundsman_console.stack.resources import stack_resources
 from roundsman_console.stack.stack import DeployedStack
+from roundsman_console.stack.versions import FunctionVersions, versions_beside
 
 if TYPE_CHECKING:
     from mypy_boto3_scheduler import EventBridgeSchedulerClient
@@ -77,6 +78,15 @@ def _look_at_function(stack: DeployedStack, name: str, physical: str) -> Iterato
         reason=found.get("LastUpdateStatusReason", "") or found.get("StateReason", ""),
         reserved=reserved.get("ReservedConcurrentExecutions"),
     )
+    versions = versions_beside(client, name, physical, found["Version"], found["FunctionArn"])
+    yield from version_findings(versions)
+
+
+def version_findings(versions: FunctionVersions) -> Iterator[Finding]:
+    """Find that a failed deployment has published a version."""
+    if versions.orphan is not None:
+        evidence = f"version {versions.orphan} is newer than {versions.running}, which runs"
+        yield Finding(FindingKind.ORPHAN_VERSION, versions.name, evidence)
 
 
 def function_findings(

@@ -14,6 +14,7 @@ class PreflightCheck(StrEnum):
     CONCURRENCY = "concurrency"
     ALERTS = "alerts"
     KEYS = "keys"
+    VERSIONS = "versions"
 
 
 class CheckStatus(StrEnum):

@@ -23,6 +23,7 @@ from roundsman_console.preflight.documents import (
     PreflightCheck,
     PreflightDocument,
 )
+from roundsman_console.stack.versions import FunctionVersions, functions_of, read_versions
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient
@@ -184,7 +185,12 @@ def run_preflight(
         }
         return check_keys(policies)
 
-    progress("Reading the concurrency, the subscriptions and the keys")
+    def versions() -> CheckOutcome:
+        functions: LambdaClient = client("lambda")
+        named = functions_of(found.outputs if found else {})
+        return check_versions([read_versions(functions, *each) for each in named.items()])
+
+    progress("Reading the concurrency, the subscriptions, the keys and the versions")
     outcomes = [
         named,
         check_parameters(planned, found.parameters if found else {}),
@@ -195,6 +201,9 @@ def run_preflight(
         if unread is None
         else _unchecked(PreflightCheck.ALERTS, unread),
         _read(PreflightCheck.KEYS, keys),
+        _read(PreflightCheck.VERSIONS, versions)
+        if unread is None
+        else _unchecked(PreflightCheck.VERSIONS, unread),
     ]
     return PreflightReport(planned, region, caller["Account"], outcomes, strict)
 
@@ -331,6 +340,26 @@ def check_keys(policies: Mapping[str, object]) -> CheckOutcome:
         return CheckOutcome(check, _FAULT, sentence, details, do)
     sentence = "Alarms may use the keys of topics." if policies else "No topic has a KMS key."
     return CheckOutcome(check, _OK, sentence)
+
+
+def check_versions(found: Sequence[FunctionVersions]) -> CheckOutcome:
+    """No deployment that failed has left a version whose code may come again."""
+    check = PreflightCheck.VERSIONS
+    orphans = [one for one in found if one.orphan is not None]
+    if not orphans:
+        return CheckOutcome(
+            check, _OK, "No version of a failed deployment is newer than what runs."
+        )
+    details = [
+        f"{one.name} runs version {one.running}; version {one.orphan} was never live."
+        for one in orphans
+    ]
+    sentence = (
+        f"A deployment that failed published a version of {counted(len(orphans), 'function')}. "
+        "The same code again would be refused: A version for this Lambda function exists."
+    )
+    do = "Unless the code has changed since, give Revision of its block another number."
+    return CheckOutcome(check, _WARNING, sentence, details, do)
 
 
 def _alarms_may_use(policy: object) -> bool:

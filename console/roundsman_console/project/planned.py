@@ -53,14 +53,14 @@ def planned_stack(project: Path, environment: str, given: Mapping[str, str]) -> 
     `given` are values that replace those of samconfig.toml. Raises ConsoleError if samconfig.toml
     or a template cannot be read, or if samconfig.toml names no stack.
     """
-    settings = _settings(project / CONFIG, environment)
+    settings = deploy_settings(project / CONFIG, environment)
     stack = settings.get("stack_name")
     if not isinstance(stack, str) or not stack:
         raise ConsoleError(f"{CONFIG} sets no stack_name in the environment {environment}.")
     template = project / "template.yaml"
     written = _Written.read(template)
     of_root = {name: Declared(each) for name, each in written.root.get("Parameters", {}).items()}
-    parameters = _overrides(settings, project) | dict(given)
+    parameters = parameter_overrides(settings, project) | dict(given)
     values = {
         name: parameters.get(name, ANY_ADDRESS if each.default is None else each.default)
         for name, each in of_root.items()
@@ -85,8 +85,12 @@ def planned_stack(project: Path, environment: str, given: Mapping[str, str]) -> 
     )
 
 
-def _settings(path: Path, environment: str) -> Mapping[str, object]:
-    """Return the parameters of `sam deploy` in an environment, with the global ones."""
+def deploy_settings(path: Path, environment: str) -> Mapping[str, object]:
+    """Return the parameters of `sam deploy` in an environment, with the global ones.
+
+    `path` is that of samconfig.toml. Raises ConsoleError if it cannot be read or has no such
+    environment.
+    """
     try:
         read = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
@@ -110,15 +114,16 @@ def _text(settings: Mapping[str, object], name: str) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def _overrides(settings: Mapping[str, object], project: Path) -> dict[str, str]:
-    """Return the values of parameters, read as SAM reads them."""
+def parameter_overrides(settings: Mapping[str, object], project: Path) -> dict[str, str]:
+    """Return the values of parameters, read as SAM reads them.
+
+    Raises ConsoleError if they cannot be read, or the SAM CLI is not installed.
+    """
     try:
         types = importlib.import_module("samcli.cli.types")
         usage = importlib.import_module("click").UsageError
     except ImportError as error:
-        raise ConsoleError(
-            "roundsman preflight needs the SAM CLI: install roundsman[local]."
-        ) from error
+        raise ConsoleError("This needs the SAM CLI: install roundsman[local].") from error
     try:
         found = types.CfnParameterOverridesType().convert(
             settings.get("parameter_overrides"), None, None, current_file=project / CONFIG

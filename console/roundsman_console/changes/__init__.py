@@ -1,0 +1,1 @@
+"""What a deployment would change in a stack, before it does."""

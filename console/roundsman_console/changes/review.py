@@ -1,0 +1,100 @@
+"""What a change set does, as `roundsman changes` reports it."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from roundsman_console.changes.compare import Change, Changes, compare
+from roundsman_console.changes.documents import (
+    ChangeDocument,
+    ChangesDocument,
+    RightDocument,
+)
+from roundsman_console.changes.live import LiveStack
+from roundsman_console.changes.rights import Right
+from roundsman_console.changes.whole import StackTemplate, whole_resources
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """What a deployment would change."""
+
+    stack: str
+    changes: Changes
+    change_set: str | None = None
+    """The ARN; None if nothing changes."""
+    nested: bool = False
+    """Whether AWS looked into the nested stacks."""
+    refused: str = ""
+    """Why it did not; empty if it did, or if it is not known."""
+    allowed: Collection[str] = ()
+    """The tables and queues that may be lost."""
+    executed: bool = False
+
+    @property
+    def stopped(self) -> list[Change]:
+        """The changes that lose data and that nobody allowed."""
+        return self.changes.stopped(self.allowed)
+
+    def document(self) -> ChangesDocument:
+        """Return the review as JSON for scripts."""
+        return {
+            "stack": self.stack,
+            "changeSet": self.change_set,
+            "nested": self.nested,
+            "refused": self.refused,
+            "changes": [_document(one) for one in self.changes.own],
+            "passedOn": [_document(one) for one in self.changes.passed_on],
+            "rights": [_right(one) for one in self.changes.rights],
+            "stopped": [one.name for one in self.stopped],
+            "executed": self.executed,
+        }
+
+
+def compare_with_live(
+    live: LiveStack, templates: StackTemplate, parameters: Mapping[str, str]
+) -> Changes:
+    """Return what differs between a stack and what is to be deployed.
+
+    `parameters` are those that are given; the others stay as they are, or have their default.
+    Raises InspectorError if the templates do not fit together.
+    """
+    after = parameter_values(templates, live, parameters)
+    return compare(
+        whole_resources(live.templates, live.parameters), whole_resources(templates, after)
+    )
+
+
+def parameter_values(
+    templates: StackTemplate, live: LiveStack, given: Mapping[str, str]
+) -> dict[str, str]:
+    """Return the values of the parameters of a template that are known."""
+    declared = templates.template.get("Parameters")
+    values = {}
+    for name, one in (declared if isinstance(declared, dict) else {}).items():
+        default = one.get("Default") if isinstance(one, dict) else None
+        value = given.get(name, live.parameters.get(name, default))
+        if isinstance(value, bool):
+            values[name] = str(value).lower()
+        elif value is not None:
+            values[name] = str(value)
+    return values
+
+
+def _document(change: Change) -> ChangeDocument:
+    return {
+        "name": change.name,
+        "kind": change.kind,
+        "action": change.action,
+        "properties": list(change.properties),
+    }
+
+
+def _right(right: Right) -> RightDocument:
+    return {
+        "holder": right.holder,
+        "principal": right.principal,
+        "effect": right.effect,
+        "action": right.action,
+        "resource": right.resource,
+        "condition": right.condition,
+    }

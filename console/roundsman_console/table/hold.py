@@ -1,0 +1,91 @@
+"""Stops all functions of a stack that write to its tables, and starts them again.
+
+Each function is named by an output of the stack, and its event source mappings are asked for by its
+name: those of another stack, whatever its name begins with, are never touched. Each function here
+raises CallRefused or TryAgain if AWS refuses a call.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from roundsman.aws.errors import aws_errors
+from roundsman.aws.outputs import LIVE
+from roundsman_console import clock
+from roundsman_console.stack.stack import DeployedStack
+from roundsman_console.stack.versions import functions_of
+from roundsman_console.table.record import Record
+
+BETWEEN_LOOKS = 5.0
+_SUPERVISOR, _SCHEDULER = "SupervisorFunctionName", "Scheduler"
+_OFF = ("Disabled", "Deleting")
+
+
+def note_what_runs(stack: DeployedStack, record: Record) -> None:
+    """Note what `hold` will stop."""
+    client = stack.lambda_client
+    with aws_errors("reading the event source mappings"):
+        for name, function in functions_of(stack.outputs).items():
+            enabled = [uuid for uuid, state in _mappings(stack, function) if state not in _OFF]
+            record.mappings += enabled
+            if name == _SCHEDULER:
+                record.scheduler += enabled
+    with aws_errors("reading the concurrency of the supervisor"):
+        found = client.get_function_concurrency(FunctionName=stack.output(_SUPERVISOR))
+        reserved = found.get("ReservedConcurrentExecutions")
+        record.concurrency = reserved if reserved else None
+
+
+def hold(stack: DeployedStack, record: Record) -> None:
+    """Stop the supervisor, then each function that reads a queue, and return when none reads.
+
+    May be repeated.
+    """
+    client = stack.lambda_client
+    with aws_errors("stopping the functions"):
+        client.put_function_concurrency(
+            FunctionName=stack.output(_SUPERVISOR), ReservedConcurrentExecutions=0
+        )
+        for uuid in record.mappings:
+            client.update_event_source_mapping(UUID=uuid, Enabled=False)
+        for uuid in record.mappings:
+            while client.get_event_source_mapping(UUID=uuid).get("State") not in _OFF:
+                clock.pause(BETWEEN_LOOKS)
+
+
+def is_held(stack: DeployedStack, record: Record) -> bool:
+    """Whether nothing that `hold` stopped runs."""
+    client = stack.lambda_client
+    with aws_errors("reading whether the functions are stopped"):
+        found = client.get_function_concurrency(FunctionName=stack.output(_SUPERVISOR))
+        return found.get("ReservedConcurrentExecutions") == 0 and all(
+            client.get_event_source_mapping(UUID=uuid).get("State") in _OFF
+            for uuid in record.mappings
+        )
+
+
+def start(stack: DeployedStack, mappings: Sequence[str]) -> None:
+    """Let these event source mappings read again. May be repeated."""
+    with aws_errors("starting the functions"):
+        for uuid in mappings:
+            stack.lambda_client.update_event_source_mapping(UUID=uuid, Enabled=True)
+
+
+def start_supervisor(stack: DeployedStack, record: Record) -> None:
+    """Let the supervisor run as before. May be repeated."""
+    name, client = stack.output(_SUPERVISOR), stack.lambda_client
+    with aws_errors("starting the supervisor"):
+        if record.concurrency is None:
+            client.delete_function_concurrency(FunctionName=name)
+        else:
+            client.put_function_concurrency(
+                FunctionName=name, ReservedConcurrentExecutions=record.concurrency
+            )
+
+
+def _mappings(stack: DeployedStack, function: str) -> Iterator[tuple[str, str]]:
+    """Yield the UUID and the state of each event source mapping of a function's alias."""
+    pages = stack.lambda_client.get_paginator("list_event_source_mappings").paginate(
+        FunctionName=f"{function}:{LIVE}"
+    )
+    for page in pages:
+        for one in page["EventSourceMappings"]:
+            yield one["UUID"], one.get("State", "")
