@@ -9,7 +9,6 @@ import pytest
 
 from roundsman.definition.plan import plan_of
 from roundsman.model.states import ProcessState
-from roundsman.model.task import StepRecord
 from roundsman_console.application import application_workflows
 from roundsman_console.orders.counts import Count
 from roundsman_console.orders.step_marks import marks_of
@@ -18,6 +17,7 @@ from roundsman_console.web.templates import Templates, at_least, number, plural
 from tests.console.operators import DECLINED, in_retry
 from tests.console.shelves import open_task
 from tests.moto.orders import order
+from tests.support.steps import step_record
 from tests.web.browsers import Browser, text_of
 from tests.web.test_requests_to_aws import requests_counted
 
@@ -245,8 +245,8 @@ def test_a_row_has_a_mark_for_each_step_and_its_end(browser: Browser) -> None:
 
 
 def test_steps_beside_each_other_in_one_state_share_a_mark_if_there_are_many() -> None:
-    done = StepRecord(process_state=ProcessState.PROCESSED)
-    failed = StepRecord(process_state=ProcessState.ERROR)
+    done = step_record(process_state=ProcessState.PROCESSED)
+    failed = step_record(process_state=ProcessState.ERROR)
     many = {f"s{place:02}": done for place in range(12)} | {"t": failed}
     marks = marks_of(open_task("a", steps=many), None)
     assert [mark.words for mark in marks] == ["12 steps Processed", "t Error"]
