@@ -120,6 +120,18 @@ def sentence_of(error: RoundsmanError | ClientError | BotoCoreError | ResponsePa
             return _caused(error)
 
 
+def cause_of(error: RoundsmanError | ClientError | BotoCoreError | ResponseParserError) -> str:
+    """Return why a call failed as a sentence, without what the call was for.
+
+    All calls that fail for one cause, such as credentials that have expired, have this sentence.
+    """
+    match error.__cause__:
+        case (ClientError() | BotoCoreError() | ResponseParserError()) as cause:
+            return sentence_of(cause)
+        case _:
+            return sentence_of(error)
+
+
 def _caused(error: RoundsmanError) -> str:
     match error.__cause__:
         case ClientError() | BotoCoreError() as cause:

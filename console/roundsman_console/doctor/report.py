@@ -10,7 +10,7 @@ from roundsman.errors import RoundsmanError
 from roundsman.model.instants import iso
 from roundsman_console.doctor.catalog import CATALOG, Entry
 from roundsman_console.doctor.documents import FindingKind, ReportDocument, Severity
-from roundsman_console.errors import sentence_of
+from roundsman_console.errors import cause_of
 
 INSPECTS = "make the scheduler inspect it"
 """The repair of `--fix` in words."""
@@ -115,7 +115,7 @@ class Reading:
         if not isinstance(error, ClientError | BotoCoreError | RoundsmanError):
             return False
         code = error.response["Error"].get("Code") if isinstance(error, ClientError) else None
-        self.looking.missed(self.what, sentence_of(error), lacking=code in NOT_MADE)
+        self.looking.missed(self.what, cause_of(error), lacking=code in NOT_MADE)
         return True
 
 
@@ -165,6 +165,13 @@ class Report:
     def well(self) -> bool:
         """Whether there is no finding, and every part that the deployment has was read."""
         return not self.findings and all(one.lacking for one in self.unseen)
+
+    @property
+    def blind(self) -> bool:
+        """Whether a part that the deployment has could not be read: what is wrong with it is not
+        known.
+        """
+        return any(not one.lacking for one in self.unseen)
 
     def document(self) -> ReportDocument:
         """Return the report as JSON for scripts."""

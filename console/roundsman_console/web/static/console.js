@@ -1,4 +1,4 @@
-// Live pages and relative times. Without this script every page can still be read and used.
+// Relative times, and what live pages (live.js) change in place. Without this script every page can still be read and used.
 "use strict";
 
 // The words of roundsman_console/web/times.py for a time in milliseconds.
@@ -61,38 +61,6 @@ function morph(old, fresh) {
   before.slice(after.length).forEach((node) => node.remove());
 }
 
-let source = null;
-
-function say(text) {
-  document.getElementById("live-state").textContent = text;
-}
-
-function listen() {
-  const main = document.querySelector("main[data-live]");
-  if (source || !main || document.hidden) return;
-  const page = location.pathname + location.search;
-  source = new EventSource(`/live?page=${encodeURIComponent(page)}`);
-  source.addEventListener("open", () => say(" · live"));
-  source.addEventListener("error", () => say(" · not live: the console does not answer"));
-  source.addEventListener("page", (event) => {
-    const fresh = new DOMParser().parseFromString(event.data, "text/html");
-    morph(document.getElementById("main"), fresh.getElementById("main"));
-    morph(document.querySelector("footer time"), fresh.querySelector("footer time"));
-    document.title = fresh.title;
-    tick();
-    if (!document.querySelector("main[data-live]")) stop();
-  });
-}
-
-function stop() {
-  if (source) source.close();
-  source = null;
-  say("");
-}
-
-// A hidden tab reads nothing.
-document.addEventListener("visibilitychange", () => (document.hidden ? stop() : listen()));
-
 // "/" goes to the search, as on many pages.
 document.addEventListener("keydown", (event) => {
   const typing = event.target.closest("input, textarea, select");
@@ -118,4 +86,3 @@ document.addEventListener("click", async (event) => {
 });
 
 setInterval(() => document.hidden || tick(), 1000);
-listen();
