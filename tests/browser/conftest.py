@@ -15,6 +15,7 @@ from tests.browser.desk import Desk, served, started_chromium
 from tests.browser.stories import busy
 from tests.console.operators import Operator, let_go_is_seen_at_once, operator_of
 from tests.project import deployed_project, of_each_agent
+from tests.web.wellness import doctor_finds_nothing
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -82,6 +83,7 @@ def module_desk(
 ) -> Iterator[Desk]:
     """The console of the module's stack, as its tests leave it."""
     inspector = Inspector(find_stack(None, application_events()))
+    doctor_finds_nothing(module_operator.world, patch)
     with served(inspector, patch, every=live_seconds) as server:
         desk = Desk(chromium, server, module_operator)
         yield desk

@@ -17,6 +17,7 @@ from roundsman_console.web import application as web
 from roundsman_console.web import deadlines, work
 from roundsman_console.web.server import listening
 from roundsman_console.web.session import Session
+from roundsman_console.web.whereabouts import find_whereabouts
 from tests.console.operators import Operator
 from tools.engines.chromium import find_chromium
 from tools.engines.runtimes import ToolError
@@ -101,7 +102,7 @@ def served(
     with listening(0) as listener:
         session = Session(listener.getsockname()[1])
         config = uvicorn.Config(
-            web.application(inspector, session),
+            web.application(inspector, session, find_whereabouts(inspector.stack)),
             log_config=None,
             lifespan="off",
             timeout_graceful_shutdown=1,

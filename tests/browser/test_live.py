@@ -157,6 +157,8 @@ def test_an_id_is_copied_and_its_button_stays_as_wide(desk: Desk) -> None:
 
 def test_the_tab_says_what_its_page_is_about_and_follows_it(desk: Desk) -> None:
     waiting_order(desk)
+    with desk.still() as operator:
+        operator.world.supervise()
     page, overview = desk.tab(), desk.tab()
     page.goto("/orders/ord-1")
     overview.goto("/")

@@ -11,6 +11,7 @@ from tests.console.operators import DECLINED, in_retry, note_reply_read
 from tests.console.test_left_out import with_an_item_left_out
 from tests.moto.orders import order
 from tests.web.browsers import Browser, text_of
+from tests.web.wellness import make_well
 
 PAGES = (
     "/",
@@ -37,7 +38,10 @@ def declined(browser: Browser) -> Browser:
 
 
 @pytest.mark.exhaustive
-def test_the_pages_of_an_empty_stack_say_what_is_not_there(browser: Browser) -> None:
+def test_the_pages_of_an_empty_stack_say_what_is_not_there(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_well(browser.operator.world, monkeypatch)
     pages = {address: browser.page(address) for address in PAGES}
     assert "Nothing needs attention: no failure group is open" in pages["/"]
     assert "There is no order yet" in pages["/orders"]
