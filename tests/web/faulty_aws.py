@@ -35,8 +35,12 @@ EXPIRED = "ExpiredTokenException"
 
 NOTHING = json.dumps(
     {
-        **{"Count": 0, "ScannedCount": 0, "Items": [], "Table": {}},
-        **{"TimeToLiveDescription": {}, "ContinuousBackupsDescription": {}},
+        "Count": 0,
+        "ScannedCount": 0,
+        "Items": [],
+        "Table": {},
+        "TimeToLiveDescription": {},
+        "ContinuousBackupsDescription": {},
     }
 )
 """What DynamoDB answers to every call if nothing is in the tables."""
