@@ -28,6 +28,8 @@ function showState(state, words, why) {
   if (line.textContent !== words) line.textContent = words; // it is read aloud when it changes
   const reason = document.getElementById("live-why");
   if (reason.textContent !== why) reason.textContent = why;
+  const again = document.getElementById("again");
+  if (again) again.textContent = state === "live" ? "Read again" : "Try again";
   tick();
 }
 
@@ -39,8 +41,8 @@ function fail(why, silent) {
 
 function succeed() {
   isSilent = false;
-  const banner = document.querySelector("#main .causes .problem");
-  if (banner) showState("partly", "NOT WHOLE", banner.textContent.trim());
+  const isWhole = document.querySelector("#main .causes") === null;
+  if (!isWhole) showState("partly", "NOT WHOLE", "the reason is below.");
   else showState("live", isLive() ? "Live" : "", "");
 }
 
