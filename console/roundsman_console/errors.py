@@ -1,5 +1,6 @@
 """The errors of the inspector and the client, and errors of AWS calls as sentences for people."""
 
+import re
 from typing import Generic, TypeVar
 
 from botocore.exceptions import (
@@ -46,6 +47,7 @@ _ASKED_TOO_MUCH = {
     "SlowDown",
     "TooManyRequestsException",
 }
+_RESOURCE = re.compile(r" on resource: \S+")
 _NOT_AWS = (
     "The answer does not come from AWS. Check AWS_ENDPOINT_URL, and whether a sign-in page "
     "intercepts requests."
@@ -123,13 +125,15 @@ def sentence_of(error: RoundsmanError | ClientError | BotoCoreError | ResponsePa
 def cause_of(error: RoundsmanError | ClientError | BotoCoreError | ResponseParserError) -> str:
     """Return why a call failed as a sentence, without what the call was for.
 
-    All calls that fail for one cause, such as credentials that have expired, have this sentence.
+    All calls that fail for one cause have this sentence: credentials that have expired, or a right
+    that is missing, on whichever resource.
     """
     match error.__cause__:
         case (ClientError() | BotoCoreError() | ResponseParserError()) as cause:
-            return sentence_of(cause)
+            sentence = sentence_of(cause)
         case _:
-            return sentence_of(error)
+            sentence = sentence_of(error)
+    return _RESOURCE.sub("", sentence)
 
 
 def _caused(error: RoundsmanError) -> str:

@@ -7,9 +7,11 @@ from contextlib import AbstractContextManager
 
 import boto3
 import pytest
+from botocore.exceptions import ClientError
 from starlette.testclient import TestClient
 
-from roundsman_console.errors import InspectorError
+from roundsman_console.errors import InspectorError, cause_of
+from roundsman_console.unread import Unread, causes
 from roundsman_console.web import deadlines
 from roundsman_console.web.application import application
 from roundsman_console.web.deadlines import PageTimedOut, limit_calls, read_in_time
@@ -92,7 +94,6 @@ def test_a_page_asks_no_service_that_may_take_longer_than_its_time(
     aws: FaultyAws, browser: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     aws.does = {"other": HANGS}
-    monkeypatch.setattr(deadlines, "read_in_time", pytest.fail)  # the page itself is not given up
     instant = iter([0.0, *[9.8] * 10_000])
     monkeypatch.setattr(deadlines, "moment", lambda: next(instant))
     monkeypatch.setattr(deadlines, "PAGE_SECONDS", 10.0)
@@ -173,3 +174,16 @@ def test_only_pages_have_deadlines(aws: FaultyAws) -> None:
         boto3.client("sqs").get_queue_url(QueueName="a")
     assert not isinstance(raised.value, InspectorError)
     assert aws.asked["sqs"] == deadlines.TRIES, "a command tries as often as ever"
+
+
+def test_a_right_that_is_missing_on_many_resources_is_one_cause() -> None:
+    def refused(queue: str) -> ClientError:
+        message = (
+            f"User: amy is not authorized to perform: sqs:x on resource: arn:aws:sqs:::{queue} "
+            "because no identity-based policy allows it"
+        )
+        return ClientError({"Error": {"Code": "AccessDenied", "Message": message}}, "X")
+
+    found = causes(Unread(queue, cause_of(refused(queue))) for queue in ("a", "b", "a"))
+    assert [one.missing for one in found] == [["a", "b"]]
+    assert "sqs:x because no identity-based policy allows it" in found[0].sentence

@@ -9,11 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import boto3
 import pytest
+import uvicorn
 
 from roundsman_console.errors import InspectorError
 from roundsman_console.inspector import Inspector
-from roundsman_console.web import server
+from roundsman_console.stack.stack import find_stack
+from roundsman_console.web import deadlines, server
 from roundsman_console.web.hosts import kept_host, new_host, usual_port
 from roundsman_console.web.session import Session
 from roundsman_console.web.whereabouts import Colour
@@ -222,3 +225,31 @@ def test_without_a_folder_the_host_is_a_new_one_each_time(tmp_path: Path) -> Non
     nothing = tmp_path / "file"
     nothing.write_text("")
     assert kept_host(nothing, "arn:shop") != kept_host(nothing, "arn:shop")
+
+
+def test_a_console_is_served_on_its_usual_port_under_its_own_host(
+    operator: Operator, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(boto3, "DEFAULT_SESSION", boto3.DEFAULT_SESSION)  # it is put back
+    ran: list[tuple[str, int]] = []
+
+    def run(_: uvicorn.Server, sockets: list[socket.socket]) -> None:
+        ran.extend(one.getsockname() for one in sockets)
+
+    monkeypatch.setattr(uvicorn.Server, "run", run)
+    seen: list[Session] = []
+    for _ in range(2):
+        found = find_stack(None)
+        server.serve(Inspector(found), port=None, read_only=True, opened=seen.append)
+    first, second = seen
+    assert {address for address, _ in ran} == {"127.0.0.1"}
+    assert first.port == ran[0][1]
+    assert USUAL <= first.port < USUAL + server.NEXT_PORTS
+    assert first.read_only
+    assert first.host == second.host != "127.0.0.1"
+    assert [*state.glob("*.host")]
+    server.serve(Inspector(found), port=0, read_only=False, opened=seen.append, loopback=True)
+    assert seen[-1].shared
+    client = boto3.client("sqs")
+    settings = vars(client.meta.config)
+    assert settings["read_timeout"] == deadlines.CALL_SECONDS, "all clients have deadlines"

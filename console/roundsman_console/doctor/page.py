@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from roundsman_console.doctor.documents import FindingKind, Severity
 from roundsman_console.doctor.report import Finding
 from roundsman_console.inspector import Inspector
-from roundsman_console.unread import Unread
 
 FOLDED_FROM = 3
 """More findings of one kind are folded away."""
@@ -21,7 +20,7 @@ def read(inspector: Inspector, _given: Mapping[str, str]) -> Mapping[str, object
         "severities": Counter(one.entry.severity for one in report.findings),
         "Severity": Severity,
         "folded_from": FOLDED_FROM,
-        "unread": [Unread(one.what, one.why) for one in report.unseen if not one.lacking],
+        "unread": report.unread,
     }
 
 

@@ -1,7 +1,7 @@
 """What needs attention? All that stands wrong in a stack: alerts, the supervisor, the doctor."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import quote
 
 from roundsman.model.instants import MINUTE, SECOND
@@ -60,11 +60,8 @@ def attention(
         found += of_supervisor(stats.visited_at, stats.at, parameters)
     if report:
         found += of_doctor(report)
-        unread += [
-            Unread(f"the doctor's check of {one.what}", one.why)
-            for one in report.unseen
-            if not one.lacking
-        ]
+        checks = (replace(one, what=f"the doctor's check of {one.what}") for one in report.unread)
+        unread += checks
     return Attention(tuple(worst_first(found)), tuple(unread))
 
 
@@ -114,19 +111,17 @@ def _page_of(alert: StandingAlert) -> str:
     """Return the page that shows what the next command of an alert shows."""
     if alert.kind == "group":
         return f"/groups/{quote(alert.about, safe='')}"
-    for command, page in _PAGES.items():
-        if alert.look.startswith(command):
-            return page
-    return "/doctor"
+    _, verb, *_ = alert.look.split()
+    return _PAGES.get(verb, "/doctor")
 
 
 _PAGES = {
-    "roundsman dlq": "/dead-letters",
-    "roundsman rejected": "/rejected",
-    "roundsman stats": "/#queues",
-    "roundsman release": "/agents",
-    "roundsman agents": "/agents",
-    "roundsman groups": "/groups",
-    "roundsman ls --state Archived": "/orders?state=Archived",
+    "dlq": "/dead-letters",
+    "rejected": "/rejected",
+    "stats": "/#queues",
+    "release": "/agents",
+    "agents": "/agents",
+    "groups": "/groups",
+    "ls": "/orders?state=Archived",
 }
-"""The pages by the beginning of the command that shows the same."""
+"""The pages by the verb of the next command, which shows the same."""

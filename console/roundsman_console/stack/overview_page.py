@@ -65,7 +65,7 @@ def _checked(inspector: Inspector) -> Report:
     A check that could not read everything is made again with the next page.
     """
     report = CHECKED.get(inspector, inspector.check)
-    if any(not one.lacking for one in report.unseen):
+    if report.unread:
         CHECKED.forget(inspector)
     return report
 
