@@ -1,5 +1,6 @@
 """The errors of the inspector and the client, and errors of AWS calls as sentences for people."""
 
+import re
 from collections.abc import Mapping
 from typing import Generic, TypeVar
 
@@ -47,6 +48,7 @@ _ASKED_TOO_MUCH = {
     "SlowDown",
     "TooManyRequestsException",
 }
+_RESOURCE = re.compile(r" on resource: \S+")
 _NOT_AWS = (
     "The answer does not come from AWS. Check AWS_ENDPOINT_URL, and whether a sign-in page "
     "intercepts requests."
@@ -131,6 +133,20 @@ def sentence_of(error: RoundsmanError | ClientError | BotoCoreError | ResponsePa
             return _NOT_AWS
         case RoundsmanError():
             return _caused(error)
+
+
+def cause_of(error: RoundsmanError | ClientError | BotoCoreError | ResponseParserError) -> str:
+    """Return why a call failed as a sentence, without what the call was for.
+
+    All calls that fail for one cause have this sentence: credentials that have expired, or a right
+    that is missing, on whichever resource.
+    """
+    match error.__cause__:
+        case (ClientError() | BotoCoreError() | ResponseParserError()) as cause:
+            sentence = sentence_of(cause)
+        case _:
+            sentence = sentence_of(error)
+    return _RESOURCE.sub("", sentence)
 
 
 def _caused(error: RoundsmanError) -> str:

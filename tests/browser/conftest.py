@@ -15,6 +15,7 @@ from tests.browser.desk import Desk, served, started_chromium
 from tests.browser.stories import busy
 from tests.console.operators import Operator, let_go_is_seen_at_once, operator_of
 from tests.project import deployed_project, of_each_agent
+from tests.web.wellness import doctor_finds_nothing
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -40,8 +41,9 @@ FAST = dict.fromkeys(
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A dry run of a few orders is shown at once, however slow the machine is."""
+    """A dry run of a few orders is shown at once, and no page is too slow on a busy machine."""
     monkeypatch.setattr("roundsman_console.bulk.dry_run_pages.PATIENCE", 600)
+    monkeypatch.setattr("roundsman_console.web.deadlines.PAGE_SECONDS", 600)
 
 
 @pytest.fixture(scope="package")
@@ -90,6 +92,7 @@ def module_desk(
 ) -> Iterator[Desk]:
     """The console of the module's stack, as its tests leave it."""
     inspector = Inspector(find_stack(None, application_events()))
+    doctor_finds_nothing(module_operator.world, patch)
     with served(inspector, patch, every=live_seconds) as server:
         desk = Desk(chromium, server, module_operator)
         yield desk

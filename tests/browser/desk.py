@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, TypeVar
 import pytest
 import uvicorn
 from starlette.concurrency import run_in_threadpool
-from starlette.responses import StreamingResponse
 
 from roundsman_console.inspector import Inspector
 from roundsman_console.web import application as web
-from roundsman_console.web import live, work
+from roundsman_console.web import deadlines, work
 from roundsman_console.web.server import listening
 from roundsman_console.web.session import Session
+from roundsman_console.web.whereabouts import find_whereabouts
 from tests.console.operators import Operator
 from tools.engines.chromium import find_chromium
 from tools.engines.runtimes import ToolError
@@ -53,11 +53,10 @@ def started_chromium() -> "Iterator[Browser]":
 
 
 @dataclass
-class Streams:
-    """The live pages that browsers have open, and the pages that were read."""
+class Readings:
+    """The pages that were read."""
 
-    open: int = 0
-    read: int = 0
+    count: int = 0
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,7 @@ class Server:
     """A console that is served on a port of 127.0.0.1."""
 
     session: Session
-    streams: Streams
+    readings: Readings
     still: "threading.RLock"
     """Held while a page is read: who holds it too can change the stack meanwhile."""
     inspector: Inspector
@@ -76,30 +75,15 @@ def served(
     inspector: Inspector, patch: pytest.MonkeyPatch, *, every: Mapping[str, float] | None = None
 ) -> Iterator[Server]:
     """Serve the console in a thread. `every` are the seconds of live pages, by their paths."""
-    streams, still = Streams(), threading.RLock()
+    readings, still = Readings(), threading.RLock()
 
     async def one_at_a_time(read: Callable[[], T]) -> T:
         def alone() -> T:
             with still:
-                streams.read += 1
+                readings.count += 1
                 return read()
 
         return await run_in_threadpool(alone)
-
-    def counted(*given: object) -> StreamingResponse:
-        response = live.live_events(*given)  # type: ignore[arg-type]  # passed on as it came
-        body = response.body_iterator
-
-        async def events() -> object:
-            streams.open += 1
-            try:
-                async for event in body:
-                    yield event
-            finally:
-                streams.open -= 1
-
-        response.body_iterator = events()  # type: ignore[assignment]  # the same events
-        return response
 
     run_work = work._run
 
@@ -112,13 +96,13 @@ def served(
 
     patch.setattr(web, "run_in_threadpool", one_at_a_time)
     patch.setattr(work, "_run", work_alone)
-    patch.setattr(web, "live_events", counted)
+    patch.setattr(deadlines, "run_in_threadpool", one_at_a_time)
     if every is not None:
         patch.setattr(web, "LIVE_SECONDS", every)
     with listening(0) as listener:
         session = Session(listener.getsockname()[1])
         config = uvicorn.Config(
-            web.application(inspector, session),
+            web.application(inspector, session, find_whereabouts(inspector.stack)),
             log_config=None,
             lifespan="off",
             timeout_graceful_shutdown=1,
@@ -127,7 +111,7 @@ def served(
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:
-            yield Server(session, streams, still, inspector)
+            yield Server(session, readings, still, inspector)
         finally:
             server.should_exit = True
             thread.join()

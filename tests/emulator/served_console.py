@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,10 +29,12 @@ class ServedConsole:
 @contextmanager
 def served_console(stack: DeployedStack) -> Iterator[ServedConsole]:
     """The console of a stack, as an operator with the login name amy starts it."""
+    state = tempfile.TemporaryDirectory()  # of amy's, not of who runs the tests
+    environment = {"LOGNAME": "amy", "XDG_STATE_HOME": state.name}
     process = subprocess.Popen(
         [ROUNDSMAN, "ui", "--json", "--stack", stack.aws.stack],
         cwd=PROJECT,
-        env={**os.environ, **stack.aws.environment, "LOGNAME": "amy"},
+        env={**os.environ, **stack.aws.environment, **environment},
         stdout=subprocess.PIPE,
         text=True,
     )
@@ -48,3 +51,4 @@ def served_console(stack: DeployedStack) -> Iterator[ServedConsole]:
         process.kill()
         process.wait()
         process.stdout.close()
+        state.cleanup()

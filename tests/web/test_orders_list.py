@@ -14,6 +14,7 @@ from roundsman_console.orders.counts import Count
 from roundsman_console.orders.step_marks import marks_of
 from roundsman_console.orders.task_records import Loaded, Records
 from roundsman_console.web.templates import Templates, at_least, number, plural
+from roundsman_console.web.whereabouts import Whereabouts
 from tests.console.operators import DECLINED, in_retry
 from tests.console.shelves import open_task
 from tests.moto.orders import order
@@ -225,7 +226,7 @@ def test_the_search_finds_what_starts_with_a_text(browser: Browser) -> None:
 
 
 def test_a_long_reason_is_clamped_and_a_short_one_is_not(browser: Browser) -> None:
-    templates = Templates("shop", browser.session)
+    templates = Templates(Whereabouts("shop"), browser.session)
     text = '{% import "lists.html" as lists %}{{ lists.clamped(text) }}'
     template = templates._environment.from_string(text)
     assert "<details" not in template.render(text="short")

@@ -7,11 +7,11 @@ import pytest
 
 from roundsman.model.states import ProcessState, TaskState
 from roundsman_console.web.drawings.shapes import SHAPES
-from roundsman_console.web.live import event_of
 from tests.console.operators import DECLINED, in_retry, note_reply_read
 from tests.console.test_left_out import with_an_item_left_out
 from tests.moto.orders import order
 from tests.web.browsers import Browser, text_of
+from tests.web.wellness import make_well
 
 PAGES = (
     "/",
@@ -38,7 +38,10 @@ def declined(browser: Browser) -> Browser:
 
 
 @pytest.mark.exhaustive
-def test_the_pages_of_an_empty_stack_say_what_is_not_there(browser: Browser) -> None:
+def test_the_pages_of_an_empty_stack_say_what_is_not_there(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_well(browser.operator.world, monkeypatch)
     pages = {address: browser.page(address) for address in PAGES}
     assert "Nothing needs attention: no failure group is open" in pages["/"]
     assert "There is no order yet" in pages["/orders"]
@@ -236,11 +239,7 @@ def test_a_read_only_console_shows_no_buttons(browser: Browser) -> None:
     assert "--read-only" in browser.page("/commands/run?order=ord-1")
 
 
-def test_an_event_of_a_live_page_has_each_of_its_lines() -> None:
-    assert event_of("<p>\n</p>") == "event: page\ndata: <p>\ndata: </p>\n\n"
-
-
-def test_only_pages_that_are_live_are_streamed(browser: Browser) -> None:
+def test_only_pages_that_are_live_are_read_again(browser: Browser) -> None:
     assert "There is no such live page." in browser.page("/live?page=/doctor", 404)
     assert "There is no such live page." in browser.page("/live?page=//evil.example/orders", 404)
 

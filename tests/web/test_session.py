@@ -12,8 +12,6 @@ from roundsman_console.web.application import application
 from roundsman_console.web.session import FORM_TOKEN, SECURITY_HEADERS, Session
 from tests.web.browsers import PORT, text_of
 
-ADDRESS = f"http://127.0.0.1:{PORT}"
-
 
 @pytest.fixture
 def session() -> Session:
@@ -24,7 +22,7 @@ def session() -> Session:
 def client(session: Session) -> Iterator[TestClient]:
     """A browser that has not opened the link yet. Nothing here asks the stack."""
     app = application(Inspector(DeployedStack("shop", {}, {})), session)
-    with TestClient(app, base_url=ADDRESS) as found:
+    with TestClient(app, base_url=session.address) as found:
         yield found
 
 
@@ -34,10 +32,11 @@ def opened(client: TestClient, session: Session) -> TestClient:
 
 
 def form(
-    client: TestClient, session: Session, *, origin: str = ADDRESS, token: str = ""
+    client: TestClient, session: Session, *, origin: str | None = None, token: str = ""
 ) -> Response:
     fields = {FORM_TOKEN: token or session.form_token, "reason": "x"}
-    return client.post("/commands/none", data=fields, headers={"Origin": origin} if origin else {})
+    given = session.address if origin is None else origin
+    return client.post("/commands/none", data=fields, headers={"Origin": given} if given else {})
 
 
 def refused(answer: Response, status: int, words: str) -> None:
@@ -83,7 +82,13 @@ def test_the_cookie_is_not_for_scripts_nor_for_other_sites(
     assert cookie.endswith("; Path=/; HttpOnly; SameSite=Strict")
 
 
-@pytest.mark.parametrize("host", ["evil.example", f"evil.example:{PORT}", "127.0.0.1:1", ""])
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("evil.example", f"evil.example:{PORT}", "127.0.0.1:1", ""),
+        *(f"127.0.0.1:{PORT}", f"localhost:{PORT}", f"other.localhost:{PORT}"),
+    ],
+)
 def test_another_host_name_is_refused_for_every_path(
     client: TestClient, session: Session, host: str
 ) -> None:
@@ -137,3 +142,122 @@ def test_secrets_are_in_no_text_of_the_session(session: Session) -> None:
     token = session.link.partition("=")[2]
     assert token not in repr(session)
     assert session.form_token not in repr(session)
+
+
+def test_a_cookie_goes_to_the_host_of_its_console_only(
+    client: TestClient, session: Session
+) -> None:
+    cookie = client.get(session.link).headers["Set-Cookie"]
+    assert "domain" not in cookie.lower(), "no other host below localhost gets it"
+    assert session.host.endswith(".localhost")
+    assert session.host != Session(PORT).host, "nobody can guess it"
+
+
+@pytest.mark.parametrize(
+    "foreign", ["ui[tab]=1", 'prefs={"theme":"dark"}', "=", ";;", 'a="b', "roundsman_8901=guess"]
+)
+def test_a_cookie_of_another_program_locks_nobody_out(
+    client: TestClient, session: Session, foreign: str
+) -> None:
+    cookie = client.get(session.link).headers["Set-Cookie"].partition(";")[0]
+    client.cookies.clear()
+    for header in (f"{foreign}; {cookie}", f"{cookie}; {foreign}", f"{foreign};{cookie}"):
+        assert client.get("/progress/none", headers={"Cookie": header}).status_code == 404, header
+    refused(client.get("/orders", headers={"Cookie": foreign}), 403, "opened in another browser")
+
+
+FROM_ELSEWHERE = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
+
+
+def test_a_link_of_another_site_leads_through_a_page_that_asks_again(
+    client: TestClient, session: Session
+) -> None:
+    opened(client, session)
+    cookies = dict(client.cookies)
+    client.cookies.clear()  # the browser keeps it back
+    page = client.get("/progress/w-1?a=b", headers=FROM_ELSEWHERE)
+    assert page.status_code == 200
+    assert "shop" not in page.text
+    assert 'action="' not in page.text, "the form goes to the address of the page"
+    assert '<form method="post">' in page.text
+    client.cookies.update(cookies)
+    again = client.post(
+        "/progress/w-1?a=b", headers={"Origin": session.address}, follow_redirects=False
+    )
+    assert (again.status_code, again.headers["Location"]) == (303, "/progress/w-1?a=b")
+
+
+def test_the_page_that_asks_again_lets_nobody_in(client: TestClient, session: Session) -> None:
+    page = client.post("/orders", headers={**FROM_ELSEWHERE, "Origin": session.address})
+    refused(page, 403, "opened in another browser")
+    opened(client, session)
+    other = client.post("/orders", headers={"Origin": "https://evil.example"})
+    refused(other, 403, "does not come from a page of the console")
+
+
+def test_only_a_person_who_follows_a_link_gets_the_page_that_asks_again(
+    client: TestClient,
+) -> None:
+    for headers in (
+        {**FROM_ELSEWHERE, "Sec-Fetch-Mode": "no-cors"},
+        {**FROM_ELSEWHERE, "Sec-Fetch-Site": "none"},
+        {**FROM_ELSEWHERE, "Sec-Fetch-Site": "same-origin"},
+    ):
+        refused(client.get("/orders", headers=headers), 403, "opened in another browser")
+
+
+def test_a_read_only_console_can_be_reached_by_a_link_too(
+    client: TestClient, session: Session
+) -> None:
+    session.read_only = True
+    opened(client, session)
+    again = client.post("/orders", headers={"Origin": session.address}, follow_redirects=False)
+    assert (again.status_code, again.headers["Location"]) == (303, "/orders")
+
+
+def test_nothing_of_the_stack_is_shown_before_the_link_was_opened(client: TestClient) -> None:
+    for path in ("/static/none", "/static/", "/static/../orders", "/session", "/alive", "/none"):
+        for method in ("GET", "POST", "HEAD", "PUT"):
+            answer = client.request(method, path)
+            assert answer.status_code >= 400, (method, path)
+            assert "shop" not in answer.text, (method, path)
+            assert "Overview" not in answer.text, (method, path)
+
+
+def test_an_open_page_can_ask_whether_its_console_still_runs(
+    client: TestClient, session: Session
+) -> None:
+    answer = opened(client, session).get("/alive")
+    assert (answer.status_code, answer.content) == (204, b"")
+
+
+@pytest.mark.parametrize(
+    ("place", "page"),
+    [
+        ("", "/"),
+        ("f-0a1b2c3d", "/groups/f-0a1b2c3d"),
+        ("b-0a1b2c3d", "/bulk/b-0a1b2c3d"),
+        ("payment_backup", "/agents#agent-payment_backup"),
+        ("payment", "/orders/payment"),  # this stack has no such agent
+        ("ord-1", "/orders/ord-1"),
+        ("//evil.example", "/orders/%2F%2Fevil.example"),
+        ('"><script>', "/orders/%22%3E%3Cscript%3E"),
+    ],
+)
+def test_the_link_leads_to_a_place(place: str, page: str) -> None:
+    session = Session(PORT)
+    stack = DeployedStack("shop", {"PaymentBackupRequestQueueUrl": "https://q"}, {})
+    app = application(Inspector(stack), session)
+    with TestClient(app, base_url=session.address) as client:
+        opened_page = client.get(session.link_to(place)).text
+    assert f'content="0; url={page}"' in opened_page
+
+
+def test_a_console_under_127_0_0_1_warns_on_each_page() -> None:
+    warning = "other programs that listen on this machine can get its cookie"
+    for host, warns in (("127.0.0.1", True), ("a.localhost", False)):
+        session = Session(PORT, host=host)
+        app = application(Inspector(DeployedStack("shop", {}, {})), session)
+        with TestClient(app, base_url=session.address) as client:
+            client.get(session.link)
+            assert (warning in client.get("/progress/none").text) is warns

@@ -8,10 +8,10 @@ from roundsman.model.holds import OPERATOR, Hold
 from roundsman.model.instants import MINUTE, second
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError, StepRecord, Task, Termination
-from roundsman_console.alert.standing import StandingAlert
+from roundsman_console.alert.documents import AlertSeverity
 from roundsman_console.inspector import Inspector
 from roundsman_console.orders.reasons import reason_of
-from roundsman_console.stack.overview_page import worst_first
+from roundsman_console.stack.attention import Concern, worst_first
 from roundsman_console.stack.stack import DeployedStack
 from roundsman_console.web import remembered
 from roundsman_console.web.remembered import Remembered
@@ -72,13 +72,17 @@ def test_an_order_that_completed_or_waits_for_its_time_says_so() -> None:
 
 
 def test_the_worst_alert_comes_first_and_of_one_severity_the_newest() -> None:
-    def alert(severity: str, since: int) -> StandingAlert:
-        return StandingAlert("hold", f"{severity}-{since}", severity, "", "", since)  # type: ignore[arg-type]  # of the list
+    def concern(severity: AlertSeverity, since: int | None) -> Concern:
+        return Concern(severity, f"{severity}-{since}", "/", since)
 
     found = worst_first(
-        [alert("info", 9), alert("error", 1), alert("critical", 2), alert("error", 3)]
+        [
+            *(concern("info", 9), concern("error", 1), concern("critical", None)),
+            *(concern("critical", 2), concern("error", 3)),
+        ]
     )
-    assert [one.about for one in found] == ["critical-2", "error-3", "error-1", "info-9"]
+    names = ["critical-2", "critical-None", "error-3", "error-1", "info-9"]
+    assert [one.sentence for one in found] == names
 
 
 def test_a_value_is_kept_for_its_time_and_an_error_is_not(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,8 +23,9 @@ def read(inspector: Inspector, _given: Mapping[str, str]) -> Mapping[str, object
     return {
         "agents": agents,
         "times": part(
-            lambda: TIMES.get(inspector, lambda: read_attempt_times(inspector.stack, names, now()))
+            lambda: TIMES.get(inspector, lambda: read_attempt_times(inspector.stack, names, now())),
+            "how long attempts take",
         ),
-        "queues": part(inspector.queues),
+        "queues": part(inspector.queues, "the queues"),
         "OPERATOR": OPERATOR,
     }

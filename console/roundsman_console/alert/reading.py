@@ -23,10 +23,11 @@ from roundsman_console.alert.standing import (
 )
 from roundsman_console.clock import now
 from roundsman_console.dead_letter.queues import Source, counts, sources
-from roundsman_console.errors import aws_sentence
+from roundsman_console.errors import cause_of, sentence_of
 from roundsman_console.group.reading import list_groups
 from roundsman_console.stack.queues import lags_of
 from roundsman_console.stack.stack import DeployedStack
+from roundsman_console.unread import Unread
 
 
 @dataclass
@@ -34,8 +35,10 @@ class StandingAlerts:
     """The standing alerts, as far as they could be read."""
 
     standing: list[StandingAlert] = field(default_factory=list)
+    missed: list[Unread] = field(default_factory=list)
+    """The sources that could not be read, each with the cause."""
     unread: list[str] = field(default_factory=list)
-    """The sources that could not be read, each with its error as a sentence."""
+    """The same, each as one text with its error as a sentence."""
 
     def add(self, what: str, read: Callable[[], list[StandingAlert]]) -> None:
         """Add the alerts that `read` returns.
@@ -45,10 +48,9 @@ class StandingAlerts:
         """
         try:
             self.standing += read()
-        except (ClientError, BotoCoreError) as error:
-            self.unread.append(f"{what}: {aws_sentence(error)}")
-        except RoundsmanError as error:
-            self.unread.append(f"{what}: {error}")
+        except (ClientError, BotoCoreError, RoundsmanError) as error:
+            self.missed.append(Unread(what, cause_of(error)))
+            self.unread.append(f"{what}: {sentence_of(error)}")
 
 
 def read_standing(stack: DeployedStack) -> StandingAlerts:

@@ -20,6 +20,7 @@ def read(inspector: Inspector, _given: Mapping[str, str]) -> Mapping[str, object
         "severities": Counter(one.entry.severity for one in report.findings),
         "Severity": Severity,
         "folded_from": FOLDED_FROM,
+        "unread": report.unread,
     }
 
 

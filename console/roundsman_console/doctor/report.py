@@ -10,7 +10,8 @@ from roundsman.errors import RoundsmanError
 from roundsman.model.instants import iso
 from roundsman_console.doctor.catalog import CATALOG, Entry
 from roundsman_console.doctor.documents import FindingKind, ReportDocument, Severity
-from roundsman_console.errors import sentence_of
+from roundsman_console.errors import cause_of, sentence_of
+from roundsman_console.unread import Unread
 
 INSPECTS = "make the scheduler inspect it"
 """The repair of `--fix` in words."""
@@ -74,6 +75,8 @@ class Unseen:
     lacking: bool = False
     """The deployment (an emulator) does not have this part at all, so nothing can be wrong with
     it."""
+    cause: str = ""
+    """The cause alone, which other parts may have in common; empty if that is `why`."""
 
 
 class Looking:
@@ -87,17 +90,17 @@ class Looking:
         """Return a context manager for one read, which notes an error under the name `what`."""
         return Reading(self, what)
 
-    def missed(self, what: str, why: str, *, lacking: bool = False) -> None:
-        """Note that `what` could not be read. `lacking` is as in `Unseen`."""
-        self._missed.append(Unseen(what, why, lacking))
+    def missed(self, what: str, why: str, *, lacking: bool = False, cause: str = "") -> None:
+        """Note that `what` could not be read. `lacking` and `cause` are as in `Unseen`."""
+        self._missed.append(Unseen(what, why, lacking, cause))
 
     @property
     def unseen(self) -> Sequence[Unseen]:
         """The parts that could not be read, one entry per reason."""
-        by_reason: dict[tuple[str, bool], list[str]] = defaultdict(list)
+        by_reason: dict[tuple[str, bool, str], list[str]] = defaultdict(list)
         for one in dict.fromkeys(self._missed):
-            by_reason[one.why, one.lacking].append(one.what)
-        return [Unseen(_listed(each), why, lacking) for (why, lacking), each in by_reason.items()]
+            by_reason[one.why, one.lacking, one.cause].append(one.what)
+        return [Unseen(_listed(each), *reason) for reason, each in by_reason.items()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +118,8 @@ class Reading:
         if not isinstance(error, ClientError | BotoCoreError | RoundsmanError):
             return False
         code = error.response["Error"].get("Code") if isinstance(error, ClientError) else None
-        self.looking.missed(self.what, sentence_of(error), lacking=code in NOT_MADE)
+        why, cause = sentence_of(error), cause_of(error)
+        self.looking.missed(self.what, why, lacking=code in NOT_MADE, cause=cause)
         return True
 
 
@@ -165,6 +169,11 @@ class Report:
     def well(self) -> bool:
         """Whether there is no finding, and every part that the deployment has was read."""
         return not self.findings and all(one.lacking for one in self.unseen)
+
+    @property
+    def unread(self) -> list[Unread]:
+        """The parts of the deployment that could not be read: what is wrong there is not known."""
+        return [Unread(one.what, one.cause or one.why) for one in self.unseen if not one.lacking]
 
     def document(self) -> ReportDocument:
         """Return the report as JSON for scripts."""

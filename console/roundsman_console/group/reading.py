@@ -6,7 +6,6 @@ long as it has members.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
 from typing import TypedDict
@@ -30,6 +29,7 @@ from roundsman_console.group.documents import Standing
 from roundsman_console.order.lookup import shown_tasks
 from roundsman_console.orders.counts import Count
 from roundsman_console.stack.stack import DeployedStack
+from roundsman_console.threads import map_in_threads
 
 MOST = 10_000
 """The maximum number of members of one group that are read and counted, the oldest ones. An entry
@@ -112,8 +112,7 @@ def list_groups(stack: DeployedStack, agents: Sequence[AgentNow], at: int) -> li
     rows = stack.groups.groups()
     rows.sort(key=lambda row: (row.undone, -row.count))
     fresh = rows[:COUNTED_NOW]
-    with ThreadPoolExecutor(COUNTERS) as counters:
-        counts = list(counters.map(lambda row: _count(stack, row.id, MOST_IN_A_LIST, at), fresh))
+    counts = map_in_threads(COUNTERS, lambda row: _count(stack, row.id, MOST_IN_A_LIST, at), fresh)
     counted = dict(zip((row.id for row in fresh), counts, strict=True))
     found = [_listed(row, counted.get(row.id), agents, at) for row in rows]
     return sorted(found, key=lambda group: (group.how == UNDONE, -group.count.count))

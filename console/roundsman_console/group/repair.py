@@ -8,8 +8,9 @@ import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from roundsman.model.instants import MINUTE, iso
+from roundsman.model.instants import MINUTE
 from roundsman_console.stack.stack import DeployedStack
+from roundsman_console.web.aws_links import aws_console_of
 
 AROUND = 5 * MINUTE
 """The time before the first and after the last failure of which the log is shown, in ms."""
@@ -47,8 +48,9 @@ def repair_of(stack: DeployedStack, agent: str, first: int, last: int, at: int) 
         if is_link(address := stack.outputs.get(f"{title}{what}", ""))
     ]
     group = f"/aws/lambda/{stack.name}/{agent}"
-    address = logs_address(stack, group, first - AROUND, last + AROUND)
-    if address:
+    aws = aws_console_of(stack)
+    if aws is not None:
+        address = aws.logs([agent], first - AROUND, last + AROUND, errors=True)
         links.append(Link(f"Logs of {agent}", address))
     minutes = (at - first + AROUND) // MINUTE
     return Repair(
@@ -65,26 +67,3 @@ def is_link(address: str) -> bool:
     except ValueError:
         return False
     return parts.scheme in ("https", "http") and bool(parts.netloc)
-
-
-def logs_address(stack: DeployedStack, log_group: str, since: int, until: int) -> str:
-    """Return the address of CloudWatch Logs Insights for a log group; empty for a local AWS.
-
-    `since` and `until` are epoch ms. The address has the query in the encoding of that console.
-    """
-    region = stack.arn.split(":")[3] if stack.arn.count(":") > 3 else ""
-    if not region or ".amazonaws.com" not in stack.endpoint:
-        return ""
-    query = "fields @timestamp, level, message, task_id, step, error_type | sort @timestamp desc"
-    detail = (
-        f"~(end~'{_escaped(iso(until))}~start~'{_escaped(iso(since))}~timeType~'ABSOLUTE~tz~'UTC"
-        f"~editorString~'{_escaped(query)}~source~(~'{_escaped(log_group)}))"
-    )
-    return (
-        f"https://{region}.console.aws.amazon.com/cloudwatch/home?region={region}"
-        f"#logsV2:logs-insights$3FqueryDetail$3D{detail}"
-    )
-
-
-def _escaped(text: str) -> str:
-    return _NOT_PLAIN.sub(lambda found: f"*{ord(found[0]):02x}", text)

@@ -12,27 +12,21 @@ from roundsman_console.orders.choices import Choices, choices_of
 from roundsman_console.orders.listing import Page
 from roundsman_console.orders.page import plans_of, rows_of
 from roundsman_console.orders.selection import Selection
+from roundsman_console.web.places import page_of_id
 from roundsman_console.web.registry import GOES_TO
 
 MOST = 20
 """The number of orders that the search shows."""
-_GROUP, _RUN = re.compile(r"f-[0-9a-f]{8}"), re.compile(r"b-[0-9a-f]{8}")
 KINDS = {"workflow": "Workflow", "step": "Step", "error": "Error type", "agent": "Agent"}
 
 
 def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]:
-    """Find what the text names, or go to its page if it is the whole name of one thing.
-
-    An e-mail about a failure names its group. An order whose id looks like that of a group or of a
-    run is on the page of its id, and not found here.
-    """
+    """Find what the text names, or go to its page if it is the whole name of one thing."""
     text = given.get("text", "").strip()
     if not text:
         return {GOES_TO: "/orders"}
-    if _GROUP.fullmatch(text):
-        return {GOES_TO: f"/groups/{text}"}
-    if _RUN.fullmatch(text):
-        return {GOES_TO: f"/bulk/{text}"}
+    if address := page_of_id(text):
+        return {GOES_TO: address}
     if _is_an_order(inspector, text):
         return {GOES_TO: f"/orders/{quote(text, safe='')}"}
     page = _orders(inspector, text)

@@ -1,14 +1,16 @@
 """The overview: the numbers of the stack, what stands wrong, and which orders will be too late."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
 
 from roundsman.model.instants import MINUTE
 from roundsman.model.states import TaskState
-from roundsman_console.alert.standing import StandingAlert, newest_first
 from roundsman_console.clock import now
+from roundsman_console.doctor.report import Report
 from roundsman_console.inspector import Inspector, Selection
 from roundsman_console.orders.forecast import Forecast, forecast
 from roundsman_console.orders.reasons import reason_of
+from roundsman_console.stack.attention import attention
 from roundsman_console.stack.stats import newest_failures
 from roundsman_console.stack.throughput import ENDS, Throughput, read_throughput
 from roundsman_console.web.drawings.chart import chart
@@ -23,35 +25,49 @@ THROUGHPUT: Remembered[Throughput] = Remembered(
     keep=5 * MINUTE  # reading a metric costs money, and a period is 30 minutes long
 )
 """The orders accepted and ended in the last day."""
-SEVERITIES = ("critical", "error", "warning", "info")
-"""The severities of alerts, the worst first."""
+CHECKED: Remembered[Report] = Remembered(
+    keep=5 * MINUTE  # a check makes about a hundred requests
+)
+"""What the doctor found."""
 
 
 def read(inspector: Inspector, _given: Mapping[str, str]) -> Mapping[str, object]:
     """Read the overview. A part that cannot be read says so, and the others are shown."""
-    stats = part(inspector.stats)
-    alerts = part(inspector.alerts)
+    alerts = part(inspector.alerts, "what needs attention")
+    stats = part(inspector.stats, "orders by state and queues")
+    failures = part(lambda: newest_failures(inspector.stack), "the latest archived orders")
+    late = part(lambda: _forecast(inspector), "the orders that will be late")
     throughput = part(
-        lambda: THROUGHPUT.get(inspector, lambda: read_throughput(inspector.stack, now()))
+        lambda: THROUGHPUT.get(inspector, lambda: read_throughput(inspector.stack, now())),
+        "the last 24 hours",
     )
-    failures = part(lambda: newest_failures(inspector.stack))
+    report = part(lambda: _checked(inspector), "the doctor's checks")
+    found = attention(alerts.value, stats.value, report.value, inspector.stack.parameters)
     return {
         "stats": stats,
         "states": [*TaskState],
         "throughput": throughput,
         "chart": chart(throughput.value) if throughput.value else None,
         "ends": ENDS,
-        "alerts": alerts,
-        "standing": worst_first(alerts.value.standing) if alerts.value else [],
+        "alerts": replace(alerts, unread=(*alerts.unread, *found.unread)),
+        "report": report,
+        "standing": found.concerns,
+        "all_read": not found.unread and None not in (alerts.value, stats.value, report.value),
         "failures": failures,
         "reasons": {task.task_id: reason_of(task) for task in failures.value or ()},
-        "forecast": part(lambda: _forecast(inspector)),
+        "forecast": late,
     }
 
 
-def worst_first(found: Iterable[StandingAlert]) -> list[StandingAlert]:
-    """Sort by severity, and those of one severity by their time, the newest first."""
-    return sorted(newest_first(found), key=lambda one: SEVERITIES.index(one.severity))
+def _checked(inspector: Inspector) -> Report:
+    """Return what the doctor found a moment ago, or what it finds now.
+
+    A check that could not read everything is made again with the next page.
+    """
+    report = CHECKED.get(inspector, inspector.check)
+    if report.unread:
+        CHECKED.forget(inspector)
+    return report
 
 
 def _forecast(inspector: Inspector) -> Forecast:

@@ -6,7 +6,6 @@ of its own queue or of an agent's replies.
 """
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
@@ -21,6 +20,7 @@ from roundsman.model.scheduler_queues import COMMANDS, QueueView, is_read_mark
 from roundsman_console.agent.reading import agent_names
 from roundsman_console.stack.documents import AgeSource
 from roundsman_console.stack.stack import DeployedStack
+from roundsman_console.threads import map_in_threads
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudwatch.type_defs import MetricDataQueryTypeDef
@@ -60,8 +60,7 @@ def find_queues(stack: DeployedStack, at: int) -> list[Queue]:
         for name, url in stack.outputs.items()
         if name.endswith(_URL)
     ]
-    with ThreadPoolExecutor(ASKERS) as askers:
-        counted = list(askers.map(lambda queue: _counted(stack, queue), named))
+    counted = map_in_threads(ASKERS, lambda queue: _counted(stack, queue), named)
     measured = _measured(stack, counted, at)
     return with_ages(counted, measured, stack.board.agents(), lags_of(stack.board.marks(), at))
 

@@ -21,6 +21,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from roundsman_console.agent import page as agents
+from roundsman_console.agent.reading import agent_names
 from roundsman_console.bulk import page as bulk
 from roundsman_console.cli_errors import USAGE, ConsoleError
 from roundsman_console.cost import page as cost
@@ -35,20 +36,27 @@ from roundsman_console.orders import export_page as export
 from roundsman_console.orders import find_page as search
 from roundsman_console.orders import page as orders
 from roundsman_console.stack import overview_page as overview
+from roundsman_console.unread import Unread, causes
 from roundsman_console.web import registry, results
 from roundsman_console.web import work_page as work
 from roundsman_console.web import workflows_page as workflows
-from roundsman_console.web.live import LIVE_SECONDS, live_events
-from roundsman_console.web.parts import AWS_ERRORS
+from roundsman_console.web.deadlines import read_in_time
+from roundsman_console.web.live import LIVE_SECONDS
+from roundsman_console.web.parts import AWS_ERRORS, Part
+from roundsman_console.web.places import address_of
 from roundsman_console.web.session import (
     FORM_TOKEN,
+    OTHER_BROWSER,
+    READ_ONLY,
     SECURITY_HEADERS,
     USED_LINK,
     Denial,
     Session,
+    comes_from_elsewhere,
 )
 from roundsman_console.web.templates import Templates
 from roundsman_console.web.time_style import TimeStyleMiddleware, choose_times
+from roundsman_console.web.whereabouts import Whereabouts
 
 STATIC = Path(__file__).with_name("static")
 LARGEST_FORM = 1_100_000  # bytes: an order event of SQS's size, and its frame
@@ -100,24 +108,38 @@ PAGES = (
 class Console:
     """What the routes share: the stack, the session and the templates."""
 
-    def __init__(self, inspector: Inspector, session: Session) -> None:
+    def __init__(self, inspector: Inspector, session: Session, where: Whereabouts) -> None:
         self.inspector = inspector
         self.session = session
-        self.templates = Templates(inspector.stack.name, session)
+        self.templates = Templates(where, session)
 
     async def answer(self, template: str, read: Callable[[], Values], *, path: str) -> Response:
         """Read a page in a thread and render it; an error becomes a page that says it in words.
 
-        Values with an address in GOES_TO send the browser there.
+        Values with an address in GOES_TO send the browser there. A page that is not read in time is
+        such an error.
         """
+        return await self._rendered(template, read_in_time(read), path=path)
+
+    async def command_answer(
+        self, template: str, read: Callable[[], Values], *, path: str
+    ) -> Response:
+        """Carry out a command in a thread and render its page, as `answer` does.
+
+        It has no deadline: a command that was begun is not given up.
+        """
+        return await self._rendered(template, run_in_threadpool(read), path=path)
+
+    async def _rendered(self, template: str, read: Awaitable[Values], *, path: str) -> Response:
         try:
-            values = await run_in_threadpool(read)
+            values = await read
         except AWS_ERRORS as error:
             return self.error(status_of(error), sentence_of(error), path=path)
         elsewhere = values.get(registry.GOES_TO)
         if elsewhere:
             return RedirectResponse(str(elsewhere), HTTPStatus.SEE_OTHER)
-        return HTMLResponse(self.templates.render(template, values, path=path))
+        shown = {**values, "causes": causes(unread_of(values)), "every": read_every(path)}
+        return HTMLResponse(self.templates.render(template, shown, path=path))
 
     def error(self, status: HTTPStatus, sentence: str, *, path: str = "") -> HTMLResponse:
         """Return a page with one sentence."""
@@ -125,13 +147,27 @@ class Console:
             "status": status,
             "heading": HEADINGS.get(status, status.phrase),
             "sentence": sentence[:1].upper() + sentence[1:],
+            # What could not be read is tried again; what is not there is not.
+            "every": read_every(path) if status == HTTPStatus.BAD_GATEWAY else None,
         }
         return HTMLResponse(self.templates.render("error.html", values, path=path), int(status))
 
     def denied(self, denial: Denial) -> HTMLResponse:
         """Return the page of a request that is not allowed; it shows nothing of the stack."""
-        values = {"status": denial.status, "sentence": denial.sentence}
-        return HTMLResponse(self.templates.render_bare("denied.html", values), denial.status)
+        return self.bare(denial.status, denial.sentence)
+
+    def bare(self, status: HTTPStatus, sentence: str) -> HTMLResponse:
+        """Return a page with one sentence that shows nothing of the stack."""
+        values = {"heading": HEADINGS.get(status, status.phrase), "sentence": sentence}
+        return HTMLResponse(self.templates.render_bare("bare.html", values), int(status))
+
+
+def unread_of(values: Values) -> list[Unread]:
+    """Return what could not be read of a page: of its parts, and what it lists as `unread`."""
+    parts = (one for one in values.values() if isinstance(one, Part))
+    listed = values.get("unread", ())
+    more = [one for one in listed if isinstance(one, Unread)] if isinstance(listed, list) else []
+    return [*(one for part in parts for one in part.unread), *more]
 
 
 def status_of(error: Exception) -> HTTPStatus:
@@ -145,13 +181,20 @@ def status_of(error: Exception) -> HTTPStatus:
     return HTTPStatus.BAD_GATEWAY
 
 
-def application(inspector: Inspector, session: Session) -> Starlette:
-    """Return the console of one stack for one session."""
-    console = Console(inspector, session)
+def application(
+    inspector: Inspector, session: Session, where: Whereabouts | None = None
+) -> Starlette:
+    """Return the console of one stack for one session.
+
+    `where` is None if nothing but the name of the stack is known.
+    """
+    console = Console(inspector, session, where or Whereabouts(inspector.stack.name))
     app = Starlette(
         routes=[
             Route("/session", _open_session(console)),
-            *(Route(page.path, _shown(console, page)) for page in PAGES),
+            *(Route(page.path, _shown(console, page), methods=["GET"]) for page in PAGES),
+            *(Route(page.path, _gone_on, methods=["POST"]) for page in PAGES),
+            Route("/alive", _alive),
             Route("/export/orders", _download(console)),
             Route("/orders/{order}/record", _record(console)),
             Route("/live", _live(console)),
@@ -193,12 +236,16 @@ class SessionMiddleware:
         await (answer or self._app)(scope, receive, send_with_headers)
 
     def _denial(self, scope: Scope) -> Response | None:
-        headers, session = Headers(scope=scope), self._console.session
+        headers, console = Headers(scope=scope), self._console
         if scope["path"] == "/session" or scope["path"].startswith("/static/"):
-            denial = session.denial_of_address(headers.get("host"))
+            denial = console.session.denial_of_address(headers.get("host"))
         else:
-            denial = session.denial(scope["method"], headers.get("host"), headers)
-        return None if denial is None else self._console.denied(denial)
+            denial = console.session.denial(scope["method"], headers.get("host"), headers)
+        if denial is OTHER_BROWSER and comes_from_elsewhere(scope["method"], headers):
+            return HTMLResponse(console.templates.render_bare("continue.html", {}))
+        if denial is READ_ONLY and not scope["path"].startswith("/commands/"):
+            return None  # it goes on from a link of another site, and changes nothing
+        return None if denial is None else console.denied(denial)
 
 
 Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
@@ -213,10 +260,23 @@ def _open_session(console: Console) -> Endpoint:
             return console.denied(USED_LINK)
         # A page instead of a redirect: after a link from elsewhere, a browser would not send the
         # cookie, which is SameSite=Strict, with the redirected request.
-        opened = console.templates.render_bare("opened.html", {})
+        place = request.query_params.get("place", "")
+        agents = agent_names(console.inspector.stack.outputs, set())
+        page = address_of(place, agents) if place else "/"
+        opened = console.templates.render_bare("opened.html", {"page": page})
         return HTMLResponse(opened, headers={"Set-Cookie": cookie})
 
     return endpoint
+
+
+async def _gone_on(request: Request) -> Response:
+    """Go on from a link of another site to the page that it leads to."""
+    return RedirectResponse(_path_of(request), HTTPStatus.SEE_OTHER)
+
+
+async def _alive(_request: Request) -> Response:
+    """Say to an open page that the console still runs."""
+    return Response(status_code=HTTPStatus.NO_CONTENT)
 
 
 def _parameters(request: Request) -> dict[str, str]:
@@ -280,15 +340,17 @@ def _live(console: Console) -> Endpoint:
             return console.error(HTTPStatus.NOT_FOUND, "There is no such live page.")
         page, given = found
 
-        async def read() -> str:
-            answer = await console.answer(
-                page.template, lambda: page.read(console.inspector, given), path=wanted
-            )
-            return bytes(answer.body).decode()
-
-        return live_events(read, LIVE_SECONDS[page.path])
+        return await console.answer(
+            page.template, lambda: page.read(console.inspector, given), path=wanted
+        )
 
     return endpoint
+
+
+def read_every(address: str) -> float | None:
+    """Return the seconds from one reading of this page to the next; None if it is not live."""
+    found = live_page(address)
+    return None if found is None else LIVE_SECONDS[found[0].path]
 
 
 def live_page(address: str) -> tuple[PageRoute, dict[str, str]] | None:
@@ -331,7 +393,7 @@ def _command_sent(console: Console) -> Endpoint:
         if denial is not None:
             return console.denied(denial)
         given = {**form, **request.path_params}
-        return await console.answer(
+        return await console.command_answer(
             "command.html",
             lambda: registry.carry_out(console.inspector, given, console.session),
             path=_path_of(request),
@@ -341,7 +403,9 @@ def _command_sent(console: Console) -> Endpoint:
 
 
 def _not_found(console: Console) -> Callable[[Request, Exception], Awaitable[Response]]:
-    async def handler(_request: Request, _error: Exception) -> Response:
+    async def handler(request: Request, _error: Exception) -> Response:
+        if request.url.path.startswith("/static/"):  # which needs no cookie
+            return console.bare(HTTPStatus.NOT_FOUND, "There is no such file.")
         return console.error(HTTPStatus.NOT_FOUND, "There is no such page.", path="")
 
     return handler

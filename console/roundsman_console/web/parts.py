@@ -8,7 +8,8 @@ from botocore.exceptions import BotoCoreError, ClientError
 from botocore.parsers import ResponseParserError
 
 from roundsman.errors import RoundsmanError
-from roundsman_console.errors import sentence_of
+from roundsman_console.errors import cause_of, sentence_of
+from roundsman_console.unread import Unread
 
 T = TypeVar("T")
 
@@ -23,11 +24,17 @@ class Part(Generic[T]):
     value: T | None
     problem: str | None = None
     """The error as a sentence, with the refused action; None if the part was read."""
+    unread: tuple[Unread, ...] = ()
+    """What is missing, for the top of the page; empty if nothing is or the part has no name."""
 
 
-def part(read: Callable[[], T]) -> Part[T]:
-    """Read a part of a page. An error of AWS or of a record is the part's problem."""
+def part(read: Callable[[], T], what: str = "") -> Part[T]:
+    """Read a part of a page. An error of AWS or of a record is the part's problem.
+
+    The cause of the error of a part with a name, `what`, is shown once, at the top of the page.
+    """
     try:
         return Part(read())
     except AWS_ERRORS as error:
-        return Part(None, sentence_of(error))
+        unread = (Unread(what, cause_of(error)),) if what else ()
+        return Part(None, sentence_of(error), unread)

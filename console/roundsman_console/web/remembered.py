@@ -26,3 +26,7 @@ class Remembered(Generic[T]):
         value = read()
         self._found[inspector] = (at, value)
         return value
+
+    def forget(self, inspector: Inspector) -> None:
+        """Read the value again when it is asked for next."""
+        self._found.pop(inspector, None)

@@ -8,30 +8,63 @@ import uvicorn
 from roundsman_console.errors import InspectorError
 from roundsman_console.inspector import Inspector
 from roundsman_console.web.application import application
+from roundsman_console.web.deadlines import limit_calls
+from roundsman_console.web.hosts import LOOPBACK, kept_host, state_folder, usual_port
 from roundsman_console.web.session import Session
+from roundsman_console.web.whereabouts import Colour, find_whereabouts
 
 ADDRESS = "127.0.0.1"  # never another: whoever reaches the console has the operator's AWS rights
+NEXT_PORTS = 10
+"""So many ports are tried, the usual one of the stack first."""
 
 
 def serve(
-    inspector: Inspector, *, port: int, read_only: bool, opened: Callable[[Session], None]
+    inspector: Inspector,
+    *,
+    port: int | None,
+    read_only: bool,
+    opened: Callable[[Session], None],
+    loopback: bool = False,
+    colour: Colour | None = None,
 ) -> None:
-    """Serve the console until Ctrl-C. `port` 0 takes a free one.
+    """Serve the console until Ctrl-C. `port` 0 takes a free one; None takes the stack's usual one,
+    or the next that is free.
 
-    `opened` is called once the socket listens. Raises InspectorError if the port is in use.
+    With `loopback`, its host is 127.0.0.1, for browsers that find no other. `opened` is called once
+    the socket listens. Raises InspectorError if the port is in use.
     """
+    stack = inspector.stack
+    limit_calls()
     prepare(inspector)
-    with listening(port) as listener:
-        session = Session(listener.getsockname()[1], read_only)
+    with usual_listener(stack.name) if port is None else listening(port) as listener:
+        host = LOOPBACK if loopback else kept_host(state_folder(), stack.arn or stack.name)
+        session = Session(listener.getsockname()[1], read_only, host)
         config = uvicorn.Config(
-            application(inspector, session),
+            application(inspector, session, find_whereabouts(stack, colour)),
             log_config=None,
             access_log=False,
             lifespan="off",
-            timeout_graceful_shutdown=1,  # live pages that are open would hold up Ctrl-C
+            timeout_graceful_shutdown=1,  # a page that is being read would hold up Ctrl-C
         )
         opened(session)
         uvicorn.Server(config).run(sockets=[listener])
+
+
+def usual_listener(stack: str) -> socket.socket:
+    """Return a socket on the usual port of a stack's console, or on the next one that is free.
+
+    Raises InspectorError if none of NEXT_PORTS ports is free.
+    """
+    first = usual_port(stack)
+    for port in range(first, first + NEXT_PORTS):
+        try:
+            return listening(port)
+        except InspectorError:
+            continue
+    raise InspectorError(
+        f"The ports {first} to {first + NEXT_PORTS - 1} of 127.0.0.1 cannot be used. Name another "
+        "with --port; 0 takes a free one."
+    )
 
 
 def listening(port: int) -> socket.socket:
@@ -45,7 +78,7 @@ def listening(port: int) -> socket.socket:
         listener.close()
         raise InspectorError(
             f"Port {port} of 127.0.0.1 cannot be used ({error.strerror}). Name another with "
-            "--port, or leave it out for a free one."
+            "--port, or leave it out for the usual one."
         ) from error
     return listener
 

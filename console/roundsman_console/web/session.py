@@ -1,9 +1,13 @@
 """Which requests the console answers: one browser, from its own pages only.
 
 The console listens on 127.0.0.1, but every page on the internet and every user of the machine can
-send requests there. So each request must name this address (against DNS rebinding) and have the
-cookie that only the link of `roundsman ui` gives, once. A request that changes something must also
+send requests there. So each request must name the console's own host (against DNS rebinding) and
+have the cookie that only the link of `roundsman ui` gives, once. The browser sends the cookie to no
+other host, so no other program of the machine gets it. A request that changes something must also
 come from the console's own pages: its Origin, and a token in the form that no other site can read.
+
+The cookie does not come with a link from another site. Such a request gets a page that asks the
+browser for the same address again, now from the console's own page.
 """
 
 import hmac
@@ -12,7 +16,9 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from http.cookies import CookieError, SimpleCookie
+from urllib.parse import urlencode
+
+from roundsman_console.web.hosts import LOOPBACK, new_host
 
 SAFE_METHODS = frozenset({"GET", "HEAD"})
 
@@ -76,6 +82,8 @@ class Session:
 
     port: int
     read_only: bool = False
+    host: str = field(default_factory=new_host)
+    """The host under which the console answers: a name below `localhost`, or LOOPBACK."""
     _token: str | None = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
     _cookie: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
     form_token: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
@@ -86,16 +94,26 @@ class Session:
     @property
     def address(self) -> str:
         """The address of the console, without a slash at its end."""
-        return f"http://127.0.0.1:{self.port}"
+        return f"http://{self.host}:{self.port}"
+
+    @property
+    def shared(self) -> bool:
+        """Whether other programs of this machine get the cookie too, as they have the same host."""
+        return self.host == LOOPBACK
 
     @property
     def link(self) -> str:
         """The link that opens the console, once. It is a secret."""
-        return f"{self.address}/session?token={self._token or 'used'}"
+        return self.link_to("")
+
+    def link_to(self, place: str) -> str:
+        """Return the link that opens the console, once, at a place; empty for the overview."""
+        query = {"token": self._token or "used", **({"place": place} if place else {})}
+        return f"{self.address}/session?{urlencode(query)}"
 
     @property
     def cookie_name(self) -> str:
-        """The name of the cookie. A browser sends cookies of 127.0.0.1 to all of its ports."""
+        """The name of the cookie. A browser sends the cookies of a host to all of its ports."""
         return f"roundsman_{self.port}"
 
     def redeem(self, token: str) -> str | None:
@@ -110,8 +128,7 @@ class Session:
 
     def denial_of_address(self, host: str | None) -> Denial | None:
         """Why the `Host` header is refused; None if it is the console's own address."""
-        known = {f"127.0.0.1:{self.port}", f"localhost:{self.port}"}
-        return None if host in known else OTHER_HOST
+        return None if host == f"{self.host}:{self.port}" else OTHER_HOST
 
     def denial(self, method: str, host: str | None, headers: Mapping[str, str]) -> Denial | None:
         """Why a request is refused before its body is read; None if it is allowed.
@@ -125,7 +142,7 @@ class Session:
             return OTHER_BROWSER
         if method in SAFE_METHODS:
             return None
-        if headers.get("origin") != f"http://{host}":
+        if headers.get("origin") != self.address:
             return OTHER_SITE
         return READ_ONLY if self.read_only else None
 
@@ -155,11 +172,24 @@ class Session:
         return hmac.digest(self.form_token.encode(), text.encode(), "sha256").hex()
 
     def _has_cookie(self, header: str) -> bool:
-        try:
-            found = SimpleCookie(header).get(self.cookie_name)
-        except CookieError:
-            return False
-        return found is not None and _equal(found.value, self._cookie)
+        """Whether the cookie is among those of the request.
+
+        The header is parsed by hand: the standard library's parser gives up at a cookie of another
+        program that is not as it should be, and so would lock the operator out.
+        """
+        found = (one.strip().partition("=") for one in header.split(";"))
+        return any(
+            name == self.cookie_name and _equal(value, self._cookie) for name, _, value in found
+        )
+
+
+def comes_from_elsewhere(method: str, headers: Mapping[str, str]) -> bool:
+    """Whether a browser follows a link of another site, so that it does not send the cookie.
+
+    The names in `headers` are in lower case.
+    """
+    site, mode = headers.get("sec-fetch-site"), headers.get("sec-fetch-mode")
+    return method == "GET" and mode == "navigate" and site in ("cross-site", "same-site")
 
 
 FORM_TOKEN = "form_token"  # noqa: S105  # the name of a form's field

@@ -15,6 +15,7 @@ from roundsman_console.web.drawings.shapes import class_of, shape, state_mark
 from roundsman_console.web.session import FORM_TOKEN, Session
 from roundsman_console.web.time_style import STYLES, time_style
 from roundsman_console.web.times import ago, elapsed, left, sentence, until
+from roundsman_console.web.whereabouts import Whereabouts
 
 NAVIGATION = (
     ("/", "Overview"),
@@ -33,8 +34,8 @@ NAVIGATION = (
 class Templates:
     """The templates of the console for one stack and session."""
 
-    def __init__(self, stack: str, session: Session) -> None:
-        self._stack = stack
+    def __init__(self, where: Whereabouts, session: Session) -> None:
+        self._where = where
         self._session = session
         self._environment = Environment(
             loader=FileSystemLoader(Path(__file__).with_name("templates")),
@@ -67,7 +68,11 @@ class Templates:
     def render(self, template: str, values: Mapping[str, object], *, path: str) -> str:
         """Return a page with the navigation. `path` is its own, with its query."""
         shared = {
-            "stack": self._stack,
+            "stack": self._where.stack,
+            "where": self._where,
+            "shared": self._session.shared,
+            "causes": (),
+            "every": None,
             "read_only": self._session.read_only,
             "navigation": NAVIGATION,
             "path": path,

@@ -1,0 +1,159 @@
+"""What needs attention: alerts, a silent supervisor and what the doctor finds. Its counts too."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.states import TaskState
+from roundsman_console.alert.documents import AlertKind
+from roundsman_console.alert.reading import StandingAlerts
+from roundsman_console.alert.standing import Alarm, StandingAlert, of_alarms
+from roundsman_console.doctor.documents import FindingKind
+from roundsman_console.doctor.report import Finding, Looked, Report, Unseen
+from roundsman_console.orders.counts import Count, TaskCounts
+from roundsman_console.stack import overview_page
+from roundsman_console.stack.attention import attention, of_doctor, of_supervisor
+from roundsman_console.stack.stats import Stats
+from roundsman_console.unread import Unread
+from tests.web.browsers import Browser
+from tests.web.wellness import doctor_finds_nothing, make_well
+
+AT = 1_800_000_000_000
+
+
+def report(findings: Sequence[Finding] = (), unseen: Sequence[Unseen] = ()) -> Report:
+    return Report(Looked("shop", AT, {"open": 0, "archived": 0}, ()), findings, unseen)
+
+
+@pytest.mark.parametrize(
+    ("silent_for", "interval", "concerned"),
+    [
+        (None, "60", True),
+        (2 * MINUTE, "60", False),
+        (2 * MINUTE + 1, "60", True),
+        (2 * MINUTE + 1, "", True),
+        (10 * MINUTE, "300", False),
+        (10 * MINUTE + 1, "300", True),
+    ],
+)
+def test_a_supervisor_that_misses_two_passes_needs_attention(
+    silent_for: int | None, interval: str, concerned: bool
+) -> None:
+    visited_at = None if silent_for is None else AT - silent_for
+    found = of_supervisor(visited_at, AT, {"SupervisorIntervalSeconds": interval})
+    assert bool(found) is concerned
+    if found:
+        assert (found[0].severity, found[0].since) == ("critical", visited_at)
+
+
+def test_a_stack_whose_supervisor_never_ran_says_so_until_it_runs(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    doctor_finds_nothing(browser.operator.world, monkeypatch)
+    page = browser.page("/")
+    assert "The supervisor has never run: nothing that is overdue is found" in page
+    assert "Nothing needs attention" not in page
+    make_well(browser.operator.world, monkeypatch)
+    page = browser.page("/")
+    assert "Nothing needs attention: no failure group is open, no agent is held" in page
+    assert "The supervisor passed just now , and the doctor found nothing critical just now" in page
+    browser.operator.world.clock.now += 121 * SECOND
+    page = browser.page("/")
+    assert "The supervisor does not run" in page
+    assert "Nothing needs attention" not in page
+
+
+def test_critical_findings_of_the_doctor_need_attention_and_others_do_not() -> None:
+    found = of_doctor(
+        report(
+            [
+                Finding(FindingKind.ALERTS_UNHEARD, "AlertTopic", "no subscription"),
+                Finding(FindingKind.TASK_STUCK, "ord-1", "overdue"),
+                Finding(FindingKind.TASK_STUCK, "ord-2", "overdue"),
+                Finding(FindingKind.TTL_OFF, "Tasks", "TTL is not enabled"),
+                Finding(FindingKind.SUPERVISOR_LATE, "shard 0", "never visited"),
+            ]
+        )
+    )
+    assert [one.sentence for one in found] == [
+        "alerts-unheard: AlertTopic: no subscription",
+        "task-stuck: 2 places, first ord-1: overdue",
+    ]
+    assert {(one.severity, one.page) for one in found} == {("critical", "/doctor")}
+
+
+def test_the_overview_asks_the_doctor_and_keeps_what_it_said(browser: Browser) -> None:
+    overview_page.CHECKED.forget(browser.inspector)
+    assert "alerts-unheard: AlertTopic: no subscription" in browser.page("/")
+    kept = overview_page.CHECKED.get(browser.inspector, lambda: pytest.fail("it is kept"))
+    assert kept.findings
+
+
+def test_a_check_that_could_not_read_everything_is_made_again(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checks = [
+        report(unseen=[Unseen("alarms", "AWS refused it.")]),
+        report(unseen=[Unseen("schedules", "there are none", lacking=True)]),
+    ]
+    monkeypatch.setattr(browser.inspector, "check", lambda: checks.pop(0))
+    overview_page.CHECKED.forget(browser.inspector)
+    browser.operator.world.supervise()
+    page = browser.page("/")
+    assert "AWS refused it. Not read: the doctor's check of alarms." in page
+    assert "Nothing needs attention" not in page
+    assert "More may need attention" in page
+    assert "Nothing needs attention" in browser.page("/")
+    assert "Nothing needs attention" in browser.page("/"), "the whole check is kept"
+    assert not checks
+
+
+def test_nothing_is_missing_if_everything_was_read() -> None:
+    alerts = StandingAlerts(missed=[Unread("Alarms", "no")])
+    assert attention(alerts, None, report(), {}).unread == (Unread("Alarms", "no"),)
+    lacking = report(unseen=[Unseen("alarms", "the stack lists none", lacking=True)])
+    assert attention(StandingAlerts(), None, lacking, {}).unread == ()
+
+
+@pytest.mark.parametrize(
+    ("kind", "about", "look", "page"),
+    [
+        ("group", "f-0a1b2c3d", "roundsman ls --group f-0a1b2c3d", "/groups/f-0a1b2c3d"),
+        ("dead_letters", "MailRequestQueue", "roundsman dlq ls MailRequestQueue", "/dead-letters"),
+        ("rejected", "RejectedQueue", "roundsman rejected ls", "/rejected"),
+        ("behind", "scheduler", "roundsman stats", "/#queues"),
+        ("hold", "mail", "roundsman release mail", "/agents"),
+        ("circuit", "mail", "roundsman agents", "/agents"),
+    ],
+)
+def test_each_alert_leads_to_the_page_of_its_next_command(
+    kind: AlertKind, about: str, look: str, page: str
+) -> None:
+    alerts = StandingAlerts([StandingAlert(kind, about, "error", "x", look, AT)])
+    [concern] = attention(alerts, None, None, {}).concerns
+    assert (concern.page, concern.since) == (page, AT)
+
+
+def test_each_alarm_leads_to_a_page() -> None:
+    names = ("ArchivedTasksAlarm", "SupervisorErrorsAlarm", "MailDeadLettersAlarm", "OwnAlarm")
+    alerts = StandingAlerts(of_alarms(Alarm(name, "x", AT) for name in names))
+    pages = [one.page for one in attention(alerts, None, None, {}).concerns]
+    assert pages == ["/orders?state=Archived", "/doctor", "/dead-letters", "/doctor"]
+
+
+def test_none_among_the_orders_that_were_read_is_no_number(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    states = {state: Count() for state in TaskState}
+    states[TaskState.COMPLETED] = Count(500, more=True)
+    states[TaskState.UNDONE] = Count(0, more=True)
+    counts = TaskCounts({}, states, left_out=Count(0, more=True))
+    stats = Stats(browser.operator.world.clock(), counts, (), (), None)
+    monkeypatch.setattr(browser.inspector, "stats", lambda: stats)
+    doctor_finds_nothing(browser.operator.world, monkeypatch)
+    page = browser.page("/")
+    assert ">500 Completed" in page
+    assert ">0" not in page
+    assert " none among the orders that were read; there are more Undone" in page
+    assert "0 Cancelled" in page

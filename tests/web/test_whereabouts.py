@@ -1,0 +1,94 @@
+"""Where am I: the stack, account, region, profile and caller on top of each page, in a colour."""
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+from starlette.testclient import TestClient
+
+from roundsman_console.inspector import Inspector
+from roundsman_console.stack.stack import DeployedStack
+from roundsman_console.web import whereabouts
+from roundsman_console.web.application import application
+from roundsman_console.web.session import Session
+from roundsman_console.web.whereabouts import Colour, Whereabouts, colour_of, find_whereabouts
+from tests.web.browsers import PORT, Browser, text_of
+
+ARN = "arn:aws:cloudformation:eu-central-1:123456789012:stack/shop/0a1b"
+AWS = "https://cloudformation.eu-central-1.amazonaws.com"
+
+
+@pytest.fixture
+def of_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody has signed in."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_DEFAULT_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.parametrize(
+    ("stack", "profile", "colour"),
+    [
+        ("shop", "", Colour.BLUE),
+        ("shop-prod", "", Colour.RED),
+        ("ProdShop", "", Colour.BLUE),  # no word of its own
+        ("shop-production-2", "", Colour.RED),
+        ("prd1-shop", "", Colour.RED),
+        ("shop", "acme-live", Colour.RED),
+        ("shop-products", "delivery", Colour.BLUE),
+    ],
+)
+def test_production_is_red_by_the_names_of_the_stack_and_of_the_profile(
+    stack: str, profile: str, colour: Colour
+) -> None:
+    assert colour_of(stack, profile, local=False) is colour
+    assert colour_of(stack, profile, local=True) is Colour.GREEN
+
+
+@pytest.mark.usefixtures("of_nobody")
+def test_a_stack_is_shown_with_its_account_region_profile_and_caller(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(whereabouts, "_caller", lambda: "assumed-role/ops/amy")
+    monkeypatch.setenv("AWS_PROFILE", "prod")
+    where = find_whereabouts(DeployedStack("shop", {}, {}, arn=ARN, endpoint=AWS))
+    assert where == Whereabouts(
+        *("shop", "123456789012", "eu-central-1", "", "prod", "assumed-role/ops/amy"), Colour.RED
+    )
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKID")
+    keys = find_whereabouts(DeployedStack("shop", {}, {}, arn=ARN, endpoint=AWS), Colour.AMBER)
+    assert (keys.profile, keys.colour) == ("", Colour.AMBER), "the keys are used, not the profile"
+
+
+def test_a_local_aws_is_named_and_green(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(whereabouts, "_caller", lambda: "")
+    endpoint = "http://127.0.0.1:4510"
+    where = find_whereabouts(DeployedStack("shop-prod", {}, {}, arn=ARN, endpoint=endpoint))
+    assert (where.local, where.colour) == (endpoint, Colour.GREEN)
+
+
+def test_a_caller_is_found_without_the_account_and_may_be_unknown(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert find_whereabouts(browser.inspector.stack).caller == "user/moto"
+
+    def refused(_: str) -> object:
+        raise ClientError({"Error": {"Code": "AccessDenied"}}, "GetCallerIdentity")
+
+    monkeypatch.setattr(boto3, "client", refused)
+    assert find_whereabouts(browser.inspector.stack).caller == ""
+
+
+def test_every_page_says_where_it_is_and_hostile_text_is_inert() -> None:
+    session = Session(PORT, read_only=True)
+    where = Whereabouts(
+        "shop", "123456789012", "eu-west-1", "", "<b>x</b>", "user/\u202eamy", Colour.RED
+    )
+    inspector = Inspector(DeployedStack("shop", {}, {}))
+    with TestClient(application(inspector, session, where), base_url=session.address) as client:
+        client.get(session.link)
+        for address in ("/export", "/progress/none", "/none", "/commands/none"):
+            page = client.get(address).text
+            assert "colour-red" in page, address
+            assert "shop 1234-5678-9012 eu-west-1 profile <b>x</b> user/?amy read-only" in (
+                text_of(page)
+            ), address
+            assert "<b>x" not in page
