@@ -4,7 +4,6 @@ An application says it in the outputs of its template, by the name of the agent:
 `PaymentRunbook` and `PaymentDashboard`. Pure; nothing is asked of AWS.
 """
 
-import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -14,7 +13,6 @@ from roundsman_console.web.aws_links import aws_console_of
 
 AROUND = 5 * MINUTE
 """The time before the first and after the last failure of which the log is shown, in ms."""
-_NOT_PLAIN = re.compile(r"[^A-Za-z0-9_.-]")
 
 
 @dataclass(frozen=True, slots=True)
