@@ -11,6 +11,7 @@ from roundsman.model.states import TaskState
 from roundsman_console.group.repair import repair_of
 from roundsman_console.inspector import Inspector
 from roundsman_console.stack.stack import DeployedStack
+from roundsman_console.web.aws_links import aws_console_of
 from roundsman_console.web.drawings.failures import MOST_BARS, failure_curve
 from roundsman_testing.stack import Clock, Services, Stack
 from tests.console.bulk.conftest import PARAMETERS
@@ -308,10 +309,10 @@ def test_the_log_is_that_of_the_agent_in_the_time_of_the_failures() -> None:
     found = repair_of(at_aws, "payment", first, last, last + MINUTE)
     [logs] = found.links
     assert logs.title == "Logs of payment"
-    assert logs.address.startswith("https://eu-central-1.console.aws.amazon.com/cloudwatch/home?")
-    assert "source~(~'*2faws*2flambda*2fshop*2fpayment)" in logs.address
-    assert "start~'2027-01-15T07*3a55*3a00.000Z" in logs.address
-    assert "end~'2027-01-15T08*3a06*3a00.000Z" in logs.address
+    aws = aws_console_of(at_aws)
+    assert aws is not None
+    around = (first - 5 * MINUTE, last + 5 * MINUTE)
+    assert logs.address == aws.logs(["payment"], *around, errors=True)
     assert found.logs == "aws logs tail /aws/lambda/shop/payment --since 7m"
     local = replace(at_aws, endpoint="http://127.0.0.1:4566")
     assert repair_of(local, "payment", first, last, last).links == ()
