@@ -1,7 +1,7 @@
 """The attempts of a step: claims, failures, timeouts and retries.
 
 A step has two operations: perform, and undo if its effect is compensated. Attempts of both have a
-claim, a complete-by, a failure count and a limit. The operation follows from the step's state.
+claim, an end, a failure count and a limit. `StepRecord.operation` says which it is.
 """
 
 from dataclasses import dataclass, replace
@@ -716,8 +716,8 @@ def _silent_agent(context: DecisionContext, step: StepPlan) -> StepError | None:
     """The error if the agent reads no requests at all; None if it does, or may do so.
 
     An agent whose module cannot be imported never reads a request. Then the queue has no read mark,
-    or one that is out of date and older than the request. Only for a step
-    that is retried for a time is this an error of its own; for others it is a timeout.
+    or one that is out of date and older than the request. Only for a step that is retried for a
+    time is this an error of its own; for others it is a timeout.
     """
     record, view = context.decision.step(step.name), context.agent(step)
     if not step.retry_of(record.operation).keep_trying_for or record.heard_at is not None:

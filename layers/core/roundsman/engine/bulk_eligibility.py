@@ -76,8 +76,8 @@ class NotFor:
 def event_for(run: Run, planned: PlannedOrder, task: Task) -> OperatorEvent:
     """Return the event of the run's command for one task.
 
-    A command that is for the version that was read only, is refused if the task has changed when it
-    is delivered, up to 20 s later. A task under way changes every few seconds, so the commands that
+    A command for one version is refused if the task has changed when it is delivered, up to 20 s
+    later. A task under way changes every few seconds, so the commands that
     mean the task in whatever state it is by then are for any version.
     """
     any_version = planned.version is None and isinstance(run.event, FOR_ANY_VERSION)

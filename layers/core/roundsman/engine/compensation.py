@@ -36,7 +36,8 @@ def end_waits(context: DecisionContext) -> None:
 
     An undo has to wait for it if the service does not fence late performs: the outside system may
     still act. Otherwise the step has failed, so that the task is undone or archived now. Its
-    callback token stays valid, so that a late answer is recorded (`late_success`).
+    callback token stays valid, so that a late answer is recorded: as the step's late success, or,
+    once its undo has begun, in the history and by an alert.
     """
     decision, ending = context.decision, context.decision.ending
     if ending is None:

@@ -134,8 +134,9 @@ def _check_item_counts(context: DecisionContext, changes: Correction, after: Jso
         items = count_items(context, step, after)
         if items != count:
             raise Refused(
-                f"{name} has {count} items, and would have {items or 'no list of items'}: the "
-                "number of items cannot be corrected once it is known"
+                f"{name} has {count} items, and would have "
+                f"{'no list of items' if items is None else items}: the number of items cannot be "
+                "corrected once it is known"
             )
 
 

@@ -170,6 +170,10 @@ class DecisionBuilder:
     ) -> None:
         """Apply the event to the step: it gets the situation `to`, and these other values.
 
+        Beside these, the counts change as the table says; `retry_until` moves by the time that does
+        not count; the time that a person added to an attempt is `granted` to the next; an answer
+        ends what was known of an ended wait; and an item that is left out keeps its error.
+
         Raises NoTransition if the table does not allow that, and TypeError if, by the table, the
         event changes nothing.
         """
@@ -510,8 +514,8 @@ class DecisionBuilder:
         A step that is undone while its task goes on counts as Processing or Pending, not as
         Undoing.
         """
-        undone = self.ending is not None and self.ending.undo
-        if record.process_state is ProcessState.UNDOING and not undone:
+        ends_in_undo = self.ending is not None and self.ending.undo
+        if record.process_state is ProcessState.UNDOING and not ends_in_undo:
             return ProcessState.PROCESSING if record.under_way else ProcessState.PENDING
         return record.process_state
 
@@ -615,7 +619,7 @@ class DecisionContext:
     """The plan that the task names, without an expansion of its fan-outs."""
     decision: DecisionBuilder
     order: Json
-    """The content of the order row; None if no condition needs it."""
+    """The content of the order row; None if no condition, list of items or correction needs it."""
     agents: Agents
     jitter: float
     """A random number in [0, 1)."""

@@ -17,14 +17,14 @@ from roundsman.model.task import Owed, StepRecord, Task
 
 START_WITHIN = 30 * SECOND
 """How long a ready step may stay unclaimed, or an owed status or alert unsent, before a supervisor
-sends again, in ms: twice a scheduler's timeout of 10 s, rounded up."""
+sends again, in ms: three times a scheduler's timeout of 10 s."""
 
 BRIEFLY_LATE = 2 * MINUTE
 """How long a Start may be late, in ms, before that is taken for more than a lost message. Meanwhile
 a supervisor looks twice."""
 
 LONG_START_INTERVAL = 5 * MINUTE
-"""The time in ms between two looks at a step that nobody has claimed for longer than that."""
+"""The time in ms between two looks at a step that nobody has claimed for BRIEFLY_LATE."""
 
 
 def start_interval(late_for: int) -> int:

@@ -1,11 +1,10 @@
 """Decides what an event changes about a task; the entry point of the engine.
 
 The engine is pure: it reads no clock, draws no random numbers and does no I/O. What it needs are
-arguments. States change only through `roundsman.engine.transitions`. This module dispatches the
-event, and the other modules decide the rest: `steps` (which can start), `attempts` (claims,
-failures and timeouts), `routing` (which agent), `agent_holds` (agents on hold), `on_failure` (the
-strategy of a failed step), `compensation` (undo), `operator` (commands) and `erasure` (the command
-that removes the contents).
+arguments. The states of the pattern change only through `roundsman.engine.transitions`. This module
+dispatches the event, and each other module decides what its name says: `steps` which can start,
+`attempts` about claims, failures and timeouts, `routing` which agent, `on_failure` how a task that
+has failed ends, `compensation` about undo, `operator` about commands.
 """
 
 from collections.abc import Sequence
@@ -93,7 +92,7 @@ def decide(
     """The decision on `task` when `event` happens at `now` (epoch ms).
 
     `plan` is the plan that the task names, or None if it is not stored. `order` is the JSON of the
-    order row; only a `when` or a `for_each` of a step reads it. `agents` are the known views of the
+    order row; only a `when`, a `for_each` and a correction of the input read it. `agents` are the known views of the
     agents' queues. `jitter` is in [0, 1). `next_plan` is the plan that a Resubmit or a Move names,
     or None if it names none or that plan is not stored. `queues` is what is known of the queues
     that the scheduler reads. If nothing changes, the decision's task is `task` itself; otherwise
@@ -176,7 +175,7 @@ def _reply_after_end(plan: Plan | None, decision: DecisionBuilder, event: Replie
 
 
 def _record_answer_after_undo(decision: DecisionBuilder, event: Replied) -> bool:
-    """Record the first answer to a callback since its step has been undone.
+    """Record the first answer to a callback that came after the undo of its step began.
 
     Returns whether the reply is that.
     """

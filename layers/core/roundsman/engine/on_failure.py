@@ -43,7 +43,7 @@ def give_up(
     elif context.decision.ending is None:
         # The step was to go on after this undo. An operator must find out which effects stand.
         context.decision.end(Termination(TaskState.ARCHIVED, why, step.name, error=error))
-    # Otherwise the other compensations go on, and the task ends Archived after them.
+    # Otherwise the other compensations go on; a task that ends in undo is Archived after them.
 
 
 def ending_by(

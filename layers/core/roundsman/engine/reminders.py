@@ -1,4 +1,4 @@
-"""Reminders: a step that waits for a callback asks its agent from time to time to remind of it.
+"""Reminders: a step that waits for a callback has its agent send a reminder from time to time.
 
 The agent's `waiting` reply sets how often (`Reply.remind_every`). A reminder is a request under the
 lock and the key of the attempt that waits, to which the agent sends no reply. So it changes nothing
@@ -54,7 +54,7 @@ def send_due_reminders(context: DecisionContext, claimant: Claimant) -> None:
 
 
 def _due_wait(context: DecisionContext, step: StepPlan) -> AwaitsCallback | None:
-    """The wait of which to remind now; None if it is over, also if its answer may wait."""
+    """The wait whose reminder is due; None if the wait is over, or if its answer may wait."""
     wait = context.decision.step(step.name).situation
     if not isinstance(wait, AwaitsCallback) or wait.late_since is not None:
         return None

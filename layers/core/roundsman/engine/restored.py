@@ -1,9 +1,9 @@
 """What a task owes after its tables were restored to an earlier instant, and how it goes on.
 
 The messages and decisions since then belong to a later state that no longer exists. The record is
-right for the instant, and every step may have gone on since. A step that was performed
-since then is performed again under the same idempotency key, which its service recognizes:
-the key consists of the task, the step and the number of its fresh key, all of which are restored.
+right for the instant, and every step may have gone on since. A step that was performed since then
+is performed again under the same idempotency key, which its service recognizes: the key consists of
+the task, the step and the number of its fresh key, all of which are restored.
 
 The command `reconcile` (`reconcile`) makes one decision on each open task:
 

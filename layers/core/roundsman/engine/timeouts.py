@@ -6,8 +6,8 @@ One of these is the evidence:
   every reply that was hidden at that time has come again: HIDDEN_FOR is over.
 - The reply queue was seen empty after the attempt's end: once while the scheduler keeps up, and for
   CONFIRMED_FOR while it may be behind. SQS may wrongly report zero; that costs one attempt.
-- Nothing is known of the queue: no mark exists, and its depth cannot be read, as in a stack whose
-  roles lack the right. The timeout then counts as it always did.
+- Nothing is known of the queue: no mark in date exists, and its depth cannot be read, as in a stack
+  whose roles lack the right. That is no evidence, but the timeout counts then.
 
 Without evidence the attempt is extended, and it is neither counted nor sent again: a copy of its
 request would only make the queues longer. The intervals grow with the time for which it is late, so

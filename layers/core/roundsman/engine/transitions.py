@@ -39,7 +39,7 @@ class StepEvent(StrEnum):
     SUCCEEDED = "succeeded"
     FAILED = "failed, attempts left"
     OVERDUE = "overdue, attempts left"
-    UNREAD = "overdue, never read"
+    UNREAD = "overdue, not counted"
     WAITS_ON = "attempts exhausted, waits"
     EXHAUSTED = "attempts exhausted"
     REFUSED = "failed for good"

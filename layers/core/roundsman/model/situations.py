@@ -24,7 +24,7 @@ class Ready:
     late_since: int | None = None
     """Since when Starts of the step have been late."""
     parked_since: int | None = None
-    """Since when the step was parked before; its time is given back when it is claimed."""
+    """Since when the step was parked before. Until it is claimed, the time counts as parked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,7 +116,7 @@ class End(StrEnum):
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     SKIPPED = "skipped"
-    """It was not performed: its condition was false, it had no items, or it was left out."""
+    """Its condition was false, it had no items, or it is an item that has failed and was left out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +126,7 @@ class Ended:
     how: End
     until: int | None = None
     """Until when the last attempt to perform the step would have waited: a copy of its request may
-    still act. None if there was none, or if nobody asks any more."""
+    still act. None if there was no attempt; of a skipped step and of an undo it is not kept."""
 
 
 ToBegin: TypeAlias = Ready | WaitsUntil | Parked

@@ -1,6 +1,6 @@
 """The states of a task and of a step, and the situations of a step.
 
-The task states are those of asynq, plus the states of the undo. The step states are those of the
+The task states are those of asynq, plus those of the undo and of a cancelled task. The step states are those of the
 Scheduler Agent Supervisor pattern. A situation says more: a Pending step may be ready, wait for a
 time, or be parked.
 """

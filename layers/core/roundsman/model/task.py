@@ -118,7 +118,8 @@ class StepRecord:
     started_at: int | None = None
     """When the current attempt was claimed; None if the step was never claimed."""
     acts_until: int | None = None
-    """Until when a copy of an earlier request may still act; None if none can."""
+    """Until when a copy of a request may still act that the attempt's own end does not bound: an
+    earlier one, or one that was sent while the queue was behind. None if none can."""
     effect: "Effect | None" = None
     """What is proven about the effect of all requests so far; None if nothing is proven. An agent
     proves it (`Reply.effect`), or a person states it."""
@@ -219,7 +220,7 @@ class StepRecord:
 
     @property
     def last_until(self) -> int | None:
-        """Until when the last attempt waits, or would have waited; None if nobody asks any more."""
+        """Until when the attempt waits, or the last perform would have; None in other situations."""
         here = self.situation
         return here.until if isinstance(here, UnderWay | Ended) else None
 
@@ -317,7 +318,8 @@ class SettledRow:
 
 
 LATE_ANSWER = "late_answer"
-"""The alert that a callback was answered after the undo of its step. The detail is the step."""
+"""The alert that a callback was answered after the undo of its step had begun, and after its task
+had ended. The detail is the step."""
 
 
 @dataclass(frozen=True, slots=True)
