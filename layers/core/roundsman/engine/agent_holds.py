@@ -18,7 +18,8 @@ from roundsman.model.situations import Parked
 from roundsman.model.task import PERFORM, UNDO, Effect, StepError, StepRecord
 
 RECHECK_INTERVAL = 5 * MINUTE
-"""The maximum time in ms until the agent of a parked step is checked again, without RESUME_SPREAD. It bounds how late the end of a hold is noticed."""
+"""The maximum time in ms until the agent of a parked step is checked again, without RESUME_SPREAD.
+It bounds how late the end of a hold is noticed."""
 
 RESUME_SPREAD = 10 * SECOND
 """The period in ms over which parked steps resume, so that they do not all resume at once."""

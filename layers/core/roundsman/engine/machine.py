@@ -91,12 +91,12 @@ def decide(
 ) -> Decision:
     """The decision on `task` when `event` happens at `now` (epoch ms).
 
-    `plan` is the plan that the task names, or None if it is not stored. `order` is the JSON of the
-    order row; only a `when`, a `for_each` and a correction of the input read it. `agents` are the known views of the
-    agents' queues. `jitter` is in [0, 1). `next_plan` is the plan that a Resubmit or a Move names,
-    or None if it names none or that plan is not stored. `queues` is what is known of the queues
-    that the scheduler reads. If nothing changes, the decision's task is `task` itself; otherwise
-    its version is one higher.
+    `plan` is the plan that the task names, or None if it is not stored. `order` is the JSON of
+    the order row; only a `when`, a `for_each` and a correction of the input read it. `agents`
+    are the known views of the agents' queues. `jitter` is in [0, 1). `next_plan` is the plan
+    that a Resubmit or a Move names, or None if it names none or that plan is not stored.
+    `queues` is what is known of the queues that the scheduler reads. If nothing changes, the
+    decision's task is `task` itself; otherwise its version is one higher.
 
     Raises Refused, with a sentence for the operator, if a command is not possible for the task;
     TryAgain if a reply needs a plan that is missing; NoTransition for a defect of the engine.

@@ -116,7 +116,7 @@ class End(StrEnum):
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     SKIPPED = "skipped"
-    """Its condition was false, it had no items, or it is an item that has failed and was left out."""
+    """Its condition was false, it had no items, or it is an item that failed and was left out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

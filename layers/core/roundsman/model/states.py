@@ -1,8 +1,8 @@
 """The states of a task and of a step, and the situations of a step.
 
-The task states are those of asynq, plus those of the undo and of a cancelled task. The step states are those of the
-Scheduler Agent Supervisor pattern. A situation says more: a Pending step may be ready, wait for a
-time, or be parked.
+The task states are those of asynq, plus those of the undo and of a cancelled task. The step states
+are those of the Scheduler Agent Supervisor pattern. A situation says more: a Pending step may be
+ready, wait for a time, or be parked.
 """
 
 from enum import StrEnum

@@ -220,7 +220,7 @@ class StepRecord:
 
     @property
     def last_until(self) -> int | None:
-        """Until when the attempt waits, or the last perform would have; None in other situations."""
+        """Until when the attempt waits, or the last perform would have; else None."""
         here = self.situation
         return here.until if isinstance(here, UnderWay | Ended) else None
 
