@@ -111,7 +111,7 @@ def test_commands_are_sent_and_their_outcome_is_returned(
     cancelled = inspector.cancel("ord-3", by="amy", reason="ordered twice")
     assert cancelled.outcome is CommandOutcome.DONE
     assert world.task("ord-3").state is TaskState.CANCELLED
-    assert inspector.undo("ord-2", by="amy", reason="try").outcome is CommandOutcome.REFUSED
+    assert inspector.run("ord-2", by="amy", reason="try").outcome is CommandOutcome.REFUSED
     sent = inspector.cancel("ord-3", by="amy", reason="twice", wait=0)
     assert sent.outcome is CommandOutcome.REFUSED
 

@@ -29,6 +29,7 @@ EVENTS = {
     "resolve": TaskEvent.RESOLVE,
     "extend": TaskEvent.EXTEND,
     "run": TaskEvent.RUN_NOW,
+    "move": TaskEvent.MOVE,
     "erase": TaskEvent.ERASE,
 }
 

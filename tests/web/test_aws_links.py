@@ -6,8 +6,8 @@ from urllib.parse import unquote
 
 import pytest
 
+from roundsman_console.stack.aws_links import AwsConsole, aws_console_of
 from roundsman_console.stack.stack import DeployedStack
-from roundsman_console.web.aws_links import AwsConsole, aws_console_of
 from tests.project import TEMPLATE
 
 CONSOLE = AwsConsole("aws", "123456789012", "eu-central-1", "shop")

@@ -219,7 +219,8 @@ def test_the_orders_page_offers_what_the_filter_can_be_acted_on_with(before_none
     assert "cancel-all" not in offered
     assert "cancel-all" in before_none.html("/orders?state=Retry")
     assert "run-all" in before_none.html("/orders?state=Retry")
-    assert "-all" not in before_none.html("/orders?state=Completed")
+    completed = before_none.html("/orders?state=Completed")
+    assert re.findall("[a-z]+-all", completed) == ["undo-all"], "a completed order is taken back"
     assert "can be acted on as a whole" in before_none.page("/orders?workflow=order_fulfilment")
     before_none.session.read_only = True
     assert "-all" not in before_none.html("/orders?state=Undone")

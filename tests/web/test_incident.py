@@ -10,8 +10,8 @@ from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.states import TaskState
 from roundsman_console.group.repair import repair_of
 from roundsman_console.inspector import Inspector
+from roundsman_console.stack.aws_links import aws_console_of
 from roundsman_console.stack.stack import DeployedStack
-from roundsman_console.web.aws_links import aws_console_of
 from roundsman_console.web.drawings.failures import MOST_BARS, failure_curve
 from roundsman_testing.stack import Clock, Services, Stack
 from tests.console.bulk.conftest import PARAMETERS

@@ -8,7 +8,7 @@ import pytest
 
 from roundsman_console.order.failure import failures
 from roundsman_console.order.page import LOGS_AROUND, MOST_CARDS, cards_of
-from roundsman_console.web.aws_links import AwsConsole
+from roundsman_console.stack.aws_links import AwsConsole
 from tests.console.operators import DECLINED, in_retry
 from tests.moto.orders import order
 from tests.support.large_orders import chain_of, fan_of, store

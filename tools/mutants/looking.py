@@ -55,9 +55,9 @@ LOOKING = (
     ),
     Mutant(
         name="entries-of-one-instant-in-order",
-        file="console/roundsman_console/orders/selection.py",
-        old="sorted(task_id for _, task_id in alike)",
-        new="[task_id for _, task_id in alike]",
+        file="console/roundsman_console/orders/listing.py",
+        old="in sorted(alike, key=lambda entry: entry.task_id, reverse=descending):",
+        new="in alike:",
         tests=(
             "tests/console/test_selecting.py::test_entries_of_one_instant_are_each_on_one_page",
         ),
@@ -65,9 +65,10 @@ LOOKING = (
     ),
     Mutant(
         name="a-page-has-a-budget",
-        file="console/roundsman_console/orders/selection.py",
-        old="min(many, AT_ONCE, budget - looked)",
-        new="min(many, AT_ONCE)",
+        file="console/roundsman_console/orders/listing.py",
+        old="            if self.looked_at >= self.budget or is_over():\n",
+        new="            if is_over():\n",
+        also=(("                if many == 0 or left <= 0:\n", "                if many == 0:\n"),),
         tests=(
             "tests/console/test_selecting.py::test_a_rare_filter_gives_a_page_that_says_it_is_partial_and_goes_on",
         ),

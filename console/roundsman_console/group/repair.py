@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from roundsman.model.instants import MINUTE
+from roundsman_console.stack.aws_links import aws_console_of
 from roundsman_console.stack.stack import DeployedStack
-from roundsman_console.web.aws_links import aws_console_of
 
 AROUND = 5 * MINUTE
 """The time before the first and after the last failure of which the log is shown, in ms."""

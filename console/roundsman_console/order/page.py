@@ -33,7 +33,7 @@ from roundsman_console.order.view import (
     nothing_undoes,
     step_names,
 )
-from roundsman_console.web.aws_links import AwsConsole, aws_console_of
+from roundsman_console.stack.aws_links import AwsConsole, aws_console_of
 from roundsman_console.web.drawings.gantt import bars
 from roundsman_console.web.drawings.graph import FAILED, KINDS, draw, kind_of
 from roundsman_console.web.parts import part
