@@ -64,7 +64,7 @@ def test_a_reading_that_fails_keeps_the_page_and_goes_on_by_itself(desk: Desk) -
         strip = page.locator("#strip").inner_text()
         assert "STALE" in strip
         assert EXPIRED in strip
-        assert page.get_by_role("link", name="Try again").is_visible()
+        assert page.get_by_role("link", name="Try again", exact=True).is_visible()
         assert page.get_by_role("link", name="ord-1").is_visible(), "what was read last is kept"
         assert page.evaluate("getComputedStyle(document.querySelector('main')).opacity") != "1"
         an_order(desk, "ord-2")

@@ -94,7 +94,11 @@ def test_an_alert_says_what_failed_and_why_how_many_are_hit_and_what_to_do() -> 
             "undoFailed": {},
         },
         "do": {
-            "look": [f"roundsman groups show {group}", "roundsman show ord-1"],
+            "look": [
+                f"roundsman groups show {group}",
+                "roundsman show ord-1",
+                f"roundsman ui {group}",
+            ],
             "hold": "roundsman hold worker --for 30m --reason '...'",
             "resubmit": f"roundsman resubmit --group {group} --reason '...'",
         },
@@ -144,6 +148,7 @@ def test_the_words_of_an_alert_are_read_in_half_a_minute() -> None:
         "To see the details:\n"
         f"    roundsman groups show {group}\n"
         "    roundsman show ord-1\n"
+        f"    roundsman ui {group}\n"
         "\n"
         "To stop calls to the service for 30 minutes:\n"
         "    roundsman hold worker --for 30m --reason '...'\n"
@@ -306,7 +311,11 @@ def test_a_record_that_cannot_be_handled_has_an_alert_of_its_kind() -> None:
     assert body["alert"] == "task_unreadable"
     assert (body["severity"], body["samples"]) == ("critical", ["ord-1"])
     assert body["do"] == {
-        "look": [f"roundsman groups show {body['group']}", "roundsman show ord-1"]
+        "look": [
+            f"roundsman groups show {body['group']}",
+            "roundsman show ord-1",
+            f"roundsman ui {body['group']}",
+        ]
     }
     assert alert.attributes["severity"] == "critical"
 

@@ -208,6 +208,7 @@ def _commands(
         return {"look": [command_line("ls", options=of)]}
     orders = [sample.task.task_id for sample in samples] or list(census.samples)
     looks += [command_line("show", order) for order in orders[:1]]
+    looks.append(command_line("ui", group.id))
     found: dict[str, Json] = {"look": looks}
     if group.agent:
         found["hold"] = command_line("hold", group.agent, options=("--for", "30m", *REASON))
