@@ -6,9 +6,9 @@ An invalid limit raises ConsoleError with one sentence for the user.
 from roundsman.model.bulk_run import FASTEST, LONGEST_PATIENCE, MOST_AT_ONCE, WINDOW, Terms
 from roundsman.model.instants import SECOND
 from roundsman_console.cli_errors import USAGE, ConsoleError
-from roundsman_console.verbs.reading import read_duration
+from roundsman_console.verbs.reading import read_duration, read_stop_at
 
-CANARY, CANARY_WAIT, RATE, AT_ONCE, STOP_AT = 5, "5m", 10.0, 500, "20%"
+CANARY, CANARY_WAIT, RATE, AT_ONCE = 5, "5m", 10.0, 500
 """The defaults."""
 SLOWEST = 0.001
 """The lowest rate of a run, in orders per second: one in a quarter of an hour."""
@@ -34,19 +34,7 @@ def read_terms(
         rate=rate,
         at_once=at_once,
         canary=canary,
-        stop_at=_share(stop_at),
+        stop_at=read_stop_at(stop_at),
         patience=read_duration(canary_wait, most=LONGEST_PATIENCE // SECOND) * SECOND,
         anyway=anyway,
     )
-
-
-def _share(text: str) -> float:
-    """Return `20%` as 0.2. Raises ConsoleError if it is not a percentage from 0% to 100%."""
-    percentage = text.strip()
-    try:
-        share = float(percentage.removesuffix("%")) / 100
-    except ValueError:
-        share = -1.0
-    if not percentage.endswith("%") or not 0 <= share <= 1:
-        raise ConsoleError(f"--stop-at must be a share from 0% to 100%, not {text!r}.", USAGE)
-    return share

@@ -11,8 +11,10 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from roundsman.model.holds import on_orders
 from roundsman.model.instants import format_duration, iso
 from roundsman.model.task import Task
+from roundsman_console.agent.text import order_hold_lines
 from roundsman_console.cells import plain
 from roundsman_console.cli.options import AsJson
 from roundsman_console.cli.stack_option import StackOption
@@ -25,7 +27,7 @@ from roundsman_console.order.view import erased_words, left_out_words, page_docu
 from roundsman_console.orders.filter_options import AfterCursor, with_filters
 from roundsman_console.orders.selection import BUDGET, Page, Selection, find
 from roundsman_console.sanitize import inert
-from roundsman_console.terminal import results
+from roundsman_console.terminal import results, say
 
 LONGEST_PAGE = 10_000  # tasks; use `roundsman export` for more
 
@@ -52,6 +54,7 @@ def ls_command(
         if as_json:
             print(json.dumps(page_document(page)))
         else:
+            say(*order_hold_lines(on_orders(found.holds.holds())))
             _print(page, limit)
 
 
