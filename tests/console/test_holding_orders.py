@@ -187,7 +187,7 @@ def test_why_show_and_alerts_name_the_hold_on_the_order(operator: Operator) -> N
     held = "everything is held by ops: routine, until 2027-01-15T08:30:00Z"
     assert held in " ".join(operator.types("show", "ord-1").stdout.split())
     why = operator.reads("why", "ord-1")
-    assert why["sentence"] == f"ord-1 waits for the end of a hold, for reserve_stock: {held}"
+    assert why["sentence"] == f"ord-1 waits for the end of a hold, for reserve_stock: {held}."
     assert (why["case"], why["next"]) == ("held", "roundsman release --all")
     [alert] = [one for one in listed(operator.reads("alerts")["alerts"]) if one["kind"] == "hold"]
     assert (alert["about"], alert["severity"]) == ("everything", "warning")

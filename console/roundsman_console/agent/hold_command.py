@@ -1,6 +1,6 @@
 """`roundsman hold` and `roundsman release`: put an agent or orders on hold, and end the hold.
 
-What is about orders is in `orders_hold_command`. A hold is a row that schedulers and agents read,
+What is about orders is in `order_hold_command`. A hold is a row that schedulers and agents read,
 not a command to a task. It takes effect when they next read it, and ends by itself at its end time.
 """
 
@@ -16,7 +16,7 @@ from roundsman_console.agent.holds import (
     release_agent,
     wake_after,
 )
-from roundsman_console.agent.orders_hold_command import (
+from roundsman_console.agent.order_hold_command import (
     hold_orders_now,
     release_orders_now,
     waking,

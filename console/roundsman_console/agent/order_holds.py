@@ -154,6 +154,15 @@ def find_order_hold(stack: DeployedStack, workflow: str) -> Hold | None:
     return next((hold for hold in holds if hold.workflow == workflow), None)
 
 
+def held_orders(stack: DeployedStack, workflow: str) -> Hold:
+    """Return the hold as `find_order_hold`. Raises InspectorError if there is none."""
+    found = find_order_hold(stack, workflow)
+    if found is None:
+        what = "Everything" if workflow == EVERY_WORKFLOW else f"Workflow {workflow}"
+        raise InspectorError(f"{what} is not held.")
+    return found
+
+
 def hold_orders(
     stack: DeployedStack, workflow: str, seconds: int, *, undos: bool, by: str, reason: str
 ) -> OrdersHold:
@@ -205,10 +214,7 @@ def release_orders(
         read_workflow(workflow)
     check_sender(by, reason, reason_required=False)
     by, reason = wire_text(by), wire_text(reason)
-    before = find_order_hold(stack, workflow)
-    if before is None:
-        what = "Everything" if workflow == EVERY_WORKFLOW else f"Workflow {workflow}"
-        raise InspectorError(f"{what} is not held.")
+    before = held_orders(stack, workflow)
     if share <= before.released:
         raise InspectorError(
             f"{before.released} % of the orders go on already. For less, hold them again."

@@ -55,8 +55,7 @@ class OnHoldVerb(Verb):
 class HoldVerb(OnHoldVerb):
     """Give an agent no work for a while, or let no step of a workflow's orders begin.
 
-    Its steps wait, and no attempt is counted. With --workflow or --all, new orders are accepted and
-    wait, and open orders finish what runs.
+    What waits counts no attempt. New orders are accepted, and what runs at an agent is finished.
 
     Example: roundsman hold payment --for 30m --reason "acquirer maintenance"
 
@@ -122,8 +121,7 @@ class ReleaseVerb(OnHoldVerb):
             "--share",
             "The share of the orders that go on, in percent: 1, 10, 100. All if it is left out.",
             metavar="PERCENT",
-            label="Share in percent",
-            hint="1, 10 or 100; empty for all",
+            label="",
             read=_read_share,
         ),
     ] = None
