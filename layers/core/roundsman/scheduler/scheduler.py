@@ -321,6 +321,7 @@ class Scheduler:
         earlier delivery may have died before it sent their requests.
         """
         now, known, jitter = self._clock(), self._board.agents(), self._jitter()
+        held = self._board.order_holds()
         inspects = isinstance(event, Inspect)
         queues = self._queues.known(plan, task) if inspects else NOTHING_KNOWN
 
@@ -333,9 +334,7 @@ class Scheduler:
                 order=self._orders.content_of(task)
                 if plan and _needs_order(plan, task, event)
                 else None,
-                agents=known
-                if plan is None
-                else agents_of(plan.agents, task, known, self._board.order_holds(), now),
+                agents=known if plan is None else agents_of(plan.agents, task, known, held, now),
                 jitter=jitter,
                 next_plan=self._next_plan(event),
                 queues=queues,
