@@ -5,9 +5,8 @@ from typing import Annotated
 
 import typer
 
-from roundsman.model.holds import on_orders
 from roundsman_console.agent.documents import AgentListDocument
-from roundsman_console.agent.reading import find_agents
+from roundsman_console.agent.reading import find_agents_and_order_holds
 from roundsman_console.agent.text import agents_table, order_hold_lines
 from roundsman_console.agent.view import agent_document, order_hold_document
 from roundsman_console.cli.stack_option import StackOption
@@ -28,8 +27,7 @@ def agents_command(
     Example: roundsman agents
     """
     with sentences():
-        here = find_stack(stack)
-        found, of_orders = find_agents(here), on_orders(here.holds.holds())
+        found, of_orders = find_agents_and_order_holds(find_stack(stack))
         if as_json:
             agents = [agent_document(agent) for agent in found]
             holds = [order_hold_document(hold) for hold in of_orders]

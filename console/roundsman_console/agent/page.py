@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 
-from roundsman.model.holds import OPERATOR, on_orders
+from roundsman.model.holds import OPERATOR
 from roundsman.model.instants import MINUTE
+from roundsman_console.agent.reading import find_agents_and_order_holds
 from roundsman_console.agent.view import order_hold_sentence
 from roundsman_console.clock import now
 from roundsman_console.inspector import Inspector
@@ -19,8 +20,7 @@ TIMES: Remembered[Mapping[str, AttemptTimes]] = Remembered(
 
 def read(inspector: Inspector, _given: Mapping[str, str]) -> Mapping[str, object]:
     """Read the agents, how long their attempts took, and all queues."""
-    agents = inspector.agents()
-    holds = on_orders(inspector.stack.holds.holds())
+    agents, holds = find_agents_and_order_holds(inspector.stack)
     names = [agent.name for agent in agents]
     return {
         "agents": agents,
