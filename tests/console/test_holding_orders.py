@@ -11,8 +11,8 @@ from roundsman.model.task import Termination
 from roundsman_console.agent import order_holds
 from roundsman_console.cli import confirm
 from roundsman_testing.stack import MORNING
-from tests.console.operators import Operator, document, holds_of
-from tests.console.test_holding import commands, inspect, waits_for_payment
+from tests.console.operators import Operator, at_each_call, document, holds_of
+from tests.console.test_holding import commands, inspect, refuse, waits_for_payment
 from tests.moto.orders import order
 
 HALF_AN_HOUR = 30 * 60_000
@@ -120,6 +120,15 @@ def test_a_workflow_that_no_open_order_has_is_named_with_those_that_there_are(
     assert "check the name" not in right.stdout
 
 
+def test_a_hold_on_a_workflow_stands_though_its_orders_cannot_be_read(operator: Operator) -> None:
+    waits_for_payment(operator, "ord-1")
+    with at_each_call("dynamodb.Query", refuse):
+        result = operator.asks("hold", "--workflow", "other", "--for", "30m")
+    assert result.exit_code == 0, result.output
+    assert "check the name" not in result.stdout
+    assert len(holds_of(operator.world).holds()) == 1
+
+
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
@@ -185,7 +194,9 @@ def test_why_show_and_alerts_name_the_hold_on_the_order(operator: Operator) -> N
     operator.world.submit(order("ord-1"))
     operator.world.run()
     held = "everything is held by ops: routine, until 2027-01-15T08:30:00Z"
-    assert held in " ".join(operator.types("show", "ord-1").stdout.split())
+    shown = " ".join(operator.types("show", "ord-1").stdout.split())
+    assert held in shown
+    assert "Let go on: roundsman release --all" in shown
     why = operator.reads("why", "ord-1")
     assert why["sentence"] == f"ord-1 waits for the end of a hold, for reserve_stock: {held}."
     assert (why["case"], why["next"]) == ("held", "roundsman release --all")

@@ -7,11 +7,12 @@ always.
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 
 from roundsman.aws.clock import now
-from roundsman.errors import RoundsmanError
+from roundsman.errors import RoundsmanError, SchemaTooNew, UnreadableRecord
 from roundsman.model.holds import (
     ALL_ORDERS,
     EVERY_WORKFLOW,
@@ -325,13 +326,14 @@ def _hold_again(stack: DeployedStack, release: OrdersRelease, watched: Watched) 
 
 
 def _workflows(stack: DeployedStack) -> frozenset[str]:
-    """The workflows of the first LOOKED_AT open orders."""
+    """The workflows of the first LOOKED_AT open orders, as far as they can be read."""
     found = set()
-    for task_id in islice(open_tasks(stack), LOOKED_AT):
-        try:
-            task = stack.tasks.load(task_id, now())
-        except RoundsmanError:
-            continue
-        if task is not None:
-            found.add(task.workflow)
+    try:
+        for task_id in islice(open_tasks(stack), LOOKED_AT):
+            with suppress(UnreadableRecord, SchemaTooNew):
+                task = stack.tasks.load(task_id, now())
+                if task is not None:
+                    found.add(task.workflow)
+    except RoundsmanError:
+        pass
     return frozenset(found)
