@@ -6,7 +6,8 @@ from roundsman.errors import RoundsmanError
 from roundsman.model.holds import ALL_ORDERS, Hold
 from roundsman.model.instants import iso
 from roundsman.wire.alert import Alert, agent_alert, orders_alert
-from roundsman_console.agent.view import release_command, workflow_of
+from roundsman_console.agent.release_line import release_command
+from roundsman_console.agent.view import workflow_of
 from roundsman_console.stack.stack import DeployedStack
 
 

@@ -3,8 +3,9 @@
 from roundsman.model.holds import ALL_ORDERS, Hold
 from roundsman.model.instants import SECOND, format_duration, second
 from roundsman_console.agent.order_holds import OrdersHold, OrdersRelease, Watched
+from roundsman_console.agent.release_line import release_command
 from roundsman_console.agent.verbs import ReleaseVerb
-from roundsman_console.agent.view import order_hold_sentence, release_command
+from roundsman_console.agent.view import order_hold_sentence
 from roundsman_console.hints import hint
 
 

@@ -1,6 +1,5 @@
 """Presenting an agent and its holds to people (text) and scripts (JSON)."""
 
-from roundsman.command_line import command_line
 from roundsman.model.holds import BREAKER, EVERY_WORKFLOW, OPERATOR, Hold
 from roundsman.model.instants import iso, second
 from roundsman_console.agent.documents import AgentDocument, HoldDocument, OrderHoldDocument
@@ -33,15 +32,6 @@ def hold_document(hold: Hold) -> HoldDocument:
 def workflow_of(hold: Hold) -> str | None:
     """Return the workflow of a hold on orders; None if it holds the orders of all workflows."""
     return None if hold.workflow == EVERY_WORKFLOW else hold.workflow
-
-
-def release_command(hold: Hold) -> str:
-    """Return the command that ends an operator's hold."""
-    if hold.agent:
-        return command_line("release", hold.agent)
-    if hold.workflow == EVERY_WORKFLOW:
-        return command_line("release", options=("--all",))
-    return command_line("release", options=("--workflow", hold.workflow))
 
 
 def order_hold_document(hold: Hold) -> OrderHoldDocument:

@@ -12,7 +12,7 @@ from roundsman.command_line import command_line
 from roundsman.model.failure import NO_STEP, RETRIED, UNDO_FAILED, UNREADABLE, Group
 from roundsman.model.holds import OPERATOR, Hold
 from roundsman.model.instants import MINUTE, format_duration, iso, second
-from roundsman_console.agent.view import release_command
+from roundsman_console.agent.release_line import release_command
 from roundsman_console.alert.documents import AlertDocument, AlertKind, AlertSeverity
 from roundsman_console.counted import counted
 

@@ -14,7 +14,7 @@ from roundsman.model.events import HistoryRow
 from roundsman.model.instants import iso, second
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepRecord, Task, item_place
-from roundsman_console.agent.view import release_command
+from roundsman_console.agent.release_line import release_command
 from roundsman_console.cells import plain
 from roundsman_console.cli.stack_option import StackOption
 from roundsman_console.cli.target import find_stack
