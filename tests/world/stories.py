@@ -272,7 +272,11 @@ STORIES = (
             f"{ORDERS_HELD}::test_a_healthy_order_never_fails_because_of_holds_that_come_and_go",
             f"{ORDERS_HELD}::test_what_runs_ends_as_always_and_nothing_begins_after_it",
             f"{ORDERS_HELD}::test_a_share_of_the_orders_goes_on_and_each_share_contains_the_one_before",
+            f"{ORDERS_HELD}::test_new_orders_are_accepted_and_wait_and_go_on_with_all_their_time",
+            f"{ORDERS_HELD}::test_a_hold_on_one_workflow_leaves_the_others_alone",
             f"{ORDERS_HELD}::test_undos_go_on",
+            f"{ORDERS_HELD}::test_undos_wait_too_if_the_hold_says_so",
+            f"{ORDERS_HELD}::test_a_deadline_runs_on_while_everything_is_on_hold",
         ),
     ),
     Story(

@@ -3,10 +3,8 @@
 from dataclasses import replace
 from datetime import timedelta
 
-import pytest
-
 from roundsman.errors import PermanentError
-from roundsman.model.holds import EVERY_WORKFLOW, is_in_share
+from roundsman.model.holds import is_in_share
 from roundsman.model.instants import milliseconds
 from roundsman.model.situations import Parked
 from roundsman_testing import TaskState, World
@@ -156,18 +154,3 @@ def test_a_deadline_runs_on_while_everything_is_on_hold() -> None:
     ending = world.task(order).ending
     assert ending is not None
     assert ending.why.startswith("the task's deadline was ")
-
-
-def test_a_world_refuses_what_is_not_held_no_share_and_no_workflow() -> None:
-    world = World(STORY)
-    with pytest.raises(ValueError, match="everything is not held"):
-        world.release_all()
-    with pytest.raises(ValueError, match="no workflow 'ghost'; there are story"):
-        world.hold_workflow("ghost", HOURS)
-    world.hold_all(HOURS)
-    for share in (0, 101):
-        with pytest.raises(ValueError, match="a share is 1 to 100 percent"):
-            world.release_all(share)
-    with pytest.raises(ValueError, match="workflow story is not held"):
-        world.release_workflow("story")
-    assert EVERY_WORKFLOW not in world.workflows
