@@ -257,6 +257,18 @@ def test_a_share_in_which_few_fail_stays_released(waiting: Operator, quick: list
     assert holds_of(waiting.world).holds() == []
 
 
+def test_what_failed_before_the_release_does_not_count_against_it(waiting: Operator) -> None:
+    for number in range(30):
+        task = waiting.world.task(f"ord-{number}")
+        retried = replace(task, version=task.version + 1, failure="f-0000aaaa")
+        waiting.world.store.save(retried, seen=task.version)
+    result = waiting.types("release", "--all", "--watch", "30s")
+    assert result.exit_code == 0, result.output
+    shown = result.stdout.replace("\n", " ")
+    assert "40 tasks that wait: woken" in shown
+    assert "0 of 10 woken orders failed" in shown
+
+
 @pytest.mark.parametrize("share", ["50", "100"])
 def test_a_share_of_which_too_many_fail_is_held_again(
     waiting: Operator, monkeypatch: pytest.MonkeyPatch, share: str

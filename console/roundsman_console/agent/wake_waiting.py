@@ -53,7 +53,7 @@ class Woken:
     whole: bool = False
     """Every open task was examined."""
     first: tuple[str, ...] = ()
-    """The ids of the first FIRST tasks that were woken."""
+    """The ids of the first FIRST tasks that were woken, without those in a failure group."""
 
 
 def wake(
@@ -78,7 +78,8 @@ def wake(
     with ThreadPoolExecutor(READERS) as readers:
         while part := list(islice(ids, AT_ONCE)):
             looks = list(readers.map(lambda one: _looks(stack, one, waits), part))
-            waiting = [one for one, found_so in zip(part, looks, strict=True) if found_so]
+            waiting = [one for one, look in zip(part, looks, strict=True) if look.waits]
+            failing = {one for one, look in zip(part, looks, strict=True) if look.fails}
             fitting = ramp(waiting, first, found.woken, end)
             at_once = now()
             outbox.send_inspects([(one, at - at_once) for one, at in fitting])
@@ -86,8 +87,8 @@ def wake(
                 found,
                 looked=found.looked + len(part),
                 woken=found.woken + len(fitting),
-                unread=found.unread + looks.count(None),
-                first=(*found.first, *(one for one, _ in fitting))[:FIRST],
+                unread=found.unread + sum(look.waits is None for look in looks),
+                first=(*found.first, *(one for one, _ in fitting if one not in failing))[:FIRST],
             )
             progress(found)
             if len(fitting) < len(waiting) or now() >= end:
@@ -127,15 +128,25 @@ def let_go(task: Task, before: Hold, share: int) -> bool:
     )
 
 
-def _looks(
-    stack: DeployedStack, task_id: str, waits: Callable[[Task, Plan | None], bool]
-) -> bool | None:
-    """Whether the task waits for the hold; None if it cannot be read."""
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What was seen of an open task."""
+
+    waits: bool | None
+    """Whether it waits for the hold; None if it cannot be read."""
+    fails: bool = False
+    """Whether it is in a failure group."""
+
+
+def _looks(stack: DeployedStack, task_id: str, waits: Callable[[Task, Plan | None], bool]) -> _Look:
     try:
         task = stack.tasks.load(task_id, now())
-        return task is not None and waits(task, plan_of(stack, task))
+        if task is None:
+            return _Look(waits=False)
+        fails = task.failure is not None
+        return _Look(waits=waits(task, plan_of(stack, task)), fails=fails)
     except RoundsmanError:
-        return None
+        return _Look(waits=None)
 
 
 def open_tasks(stack: DeployedStack) -> Iterator[str]:
