@@ -131,8 +131,8 @@ _LISTED: Final = {
         "rejected": "Rejected messages, which can never be handled: list, read, correct, "
         "send again.",
         "dlq": "Dead letters, messages that failed every delivery: list, read, send back.",
-        "hold": "Give an agent no work for a while. Its steps wait, and no attempt is counted.",
-        "release": "End the hold of an agent, and wake the tasks that wait for it.",
+        "hold": "Give an agent no work for a while, or let no step of a workflow's orders begin.",
+        "release": "End the hold of an agent or of orders, and wake the tasks that wait for it.",
         "reconcile": "Let the orders go on after the tables were restored to an instant.",
         "rollback": "Run the versions again that ran before the last deployment.",
         "restore": "Take the tables back to an instant, or to those of a deleted stack.",

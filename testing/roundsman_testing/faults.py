@@ -416,6 +416,12 @@ class FaultyHolds(_Faulty[MemoryHolds]):
     def release(self, agent: str, kind: str) -> bool:
         return self._inner.release(agent, kind)
 
+    def release_orders(self, workflow: str) -> bool:
+        return self._inner.release_orders(workflow)
+
+    def change(self, before: Hold, after: Hold) -> bool:
+        return self._inner.change(before, after)
+
 
 class FaultyBulkRuns(_Faulty[MemoryBulkRuns]):
     """The part of a BulkRunStore that supervisors use, with faults.
@@ -518,6 +524,9 @@ class FaultyBoard(_Faulty[MemoryAgentBoard]):
 
     def agents(self) -> Agents:
         return self._around("read_board", self._inner.agents)
+
+    def order_holds(self) -> Sequence[Hold]:
+        return self._inner.order_holds()  # read together with `agents`
 
     def marks(self) -> Mapping[str, ReadMark]:
         return self._inner.marks()  # read together with `agents`

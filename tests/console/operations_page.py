@@ -13,7 +13,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from roundsman.model.holds import BREAKER, OPERATOR, Hold
+from roundsman.model.holds import BREAKER, EVERY_WORKFLOW, OPERATOR, Hold
 from roundsman_testing.stack import Stack
 from tests.console.doctored import put_in_order, see_mappings_enabled
 from tests.console.letter_stories import LETTER_STORIES, LETTER_THINGS
@@ -126,6 +126,13 @@ def _held(world: Stack) -> None:
     )
 
 
+def _all_held(world: Stack) -> None:
+    until = world.clock() + 1_800_000
+    holds_of(world).hold(
+        Hold("", OPERATOR, world.clock(), until, "wrong prices", "amy", workflow=EVERY_WORKFLOW)
+    )
+
+
 def _circuit_open(world: Stack) -> None:
     """As the breaker of the payment agent leaves it."""
     at, why = world.clock(), "5 calls in a row failed"
@@ -163,6 +170,8 @@ STORIES: Mapping[str, Callable[[Stack], None]] = {
     "held": lambda _: None,
     "released": _held,
     "circuit-open": _circuit_open,
+    "held-all": lambda _: None,
+    "released-all": _all_held,
     "doctor": _supervisor_died,
     **LETTER_STORIES,
 }

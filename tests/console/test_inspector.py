@@ -163,6 +163,24 @@ def test_every_error_has_a_sentence() -> None:
     assert sentence_of(caused).endswith("(reading tasks: NoCredentialsError).")
 
 
+def test_orders_are_held_and_go_on_in_shares(inspector: Inspector) -> None:
+    held = inspector.hold_orders(60, by="amy", reason="wrong prices")
+    assert (held.hold.target, held.replaced, held.unknown) == ("everything", None, False)
+    part = inspector.release_orders(share=10, by="amy")
+    assert part.after == replace(held.hold, released=10)
+    assert inspector.release_orders(by="ben").after is None
+    with pytest.raises(InspectorError, match="Everything is not held"):
+        inspector.release_orders(by="ben")
+    of_one = inspector.hold_orders(60, workflow="sale", undos=True, by="amy", reason="recall")
+    assert (of_one.hold.workflow, of_one.hold.undos) == ("sale", True)
+    with pytest.raises(InvalidArgument, match="A share is 1 to 100 percent, not 0"):
+        inspector.release_orders(workflow="sale", share=0, by="amy")
+    with pytest.raises(InvalidArgument, match="A hold lasts 10 to 604800 seconds"):
+        inspector.hold_orders(9, by="amy", reason="try")
+    with pytest.raises(InvalidArgument, match="is not the name of a workflow"):
+        inspector.hold_orders(60, workflow="No Name", by="amy", reason="try")
+
+
 @pytest.mark.parametrize("seconds", [-1, 0, 9, 7 * 24 * 3600 + 1, 1_800_000])
 def test_a_hold_outside_its_limits_is_refused(inspector: Inspector, seconds: int) -> None:
     with pytest.raises(InvalidArgument, match="A hold lasts 10 to 604800 seconds"):

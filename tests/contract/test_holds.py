@@ -8,8 +8,9 @@ import pytest
 from roundsman.aws.dynamodb.control import DynamoAgentBoard
 from roundsman.aws.dynamodb.holds import DynamoHolds
 from roundsman.errors import CallRefused, TryAgain, UnreadableRecord
+from roundsman.model.checks import NAME
 from roundsman.model.events import AgentView
-from roundsman.model.holds import BREAKER, OPERATOR, Hold
+from roundsman.model.holds import BREAKER, EVERY_WORKFLOW, OPERATOR, Hold
 from roundsman.model.instants import MINUTE, SECOND, second
 from roundsman.model.queue_lag import UNCERTAINTY
 from tests.contract.samples import NOW
@@ -180,6 +181,7 @@ def test_a_name_that_is_no_agent_and_kind_holds_nobody_and_each_is_reported(
     dynamo_world: World,
 ) -> None:
     names = ["payment", "payment/", "/operator", "payment/somehow"]
+    names += ["workflow:/operator", "workflow:story/breaker", "workflow:story"]
     dynamo_world.client.put_item(
         TableName=dynamo_world.tables.control,
         Item={"ControlId": {"S": "holds"}, **{name: {"S": "x"} for name in names}},
@@ -191,6 +193,123 @@ def test_a_name_that_is_no_agent_and_kind_holds_nobody_and_each_is_reported(
     )
     assert holds.holds() == []
     assert len(reported) == len(names)
+
+
+# ---- holds on orders ---------------------------------------------------------------------
+
+EVERYTHING = Hold(
+    "", OPERATOR, NOW, NOW + 60 * MINUTE, "bad weather", "anna", workflow=EVERY_WORKFLOW, undos=True
+)
+STORY = replace(EVERYTHING, workflow="story", undos=False, released=10)
+
+
+def test_a_hold_on_orders_is_stored_beside_those_on_agents_and_comes_first(world: World) -> None:
+    holds = world.holds(Clock())
+    for hold in (BY_ANNA, STORY, EVERYTHING):
+        assert holds.hold(hold)
+    assert list(holds.holds()) == [EVERYTHING, STORY, BY_ANNA]
+    assert not holds.release("", OPERATOR), "an agent without a name is nothing"
+    assert holds.release_orders(EVERY_WORKFLOW)
+    assert not holds.release_orders(EVERY_WORKFLOW)
+    assert list(holds.holds()) == [STORY, BY_ANNA]
+    assert holds.release_orders("story")
+    assert list(holds.holds()) == [BY_ANNA]
+
+
+def test_a_hold_is_changed_only_as_it_was_read(world: World) -> None:
+    holds = world.holds(Clock())
+    holds.hold(EVERYTHING)
+    one, ten = replace(EVERYTHING, released=1), replace(EVERYTHING, released=10)
+    assert holds.change(EVERYTHING, one)
+    assert not holds.change(EVERYTHING, ten), "somebody has changed it"
+    assert list(holds.holds()) == [one]
+    assert holds.change(one, ten)
+    holds.release_orders(EVERY_WORKFLOW)
+    assert not holds.change(ten, one)
+    assert list(holds.holds()) == []
+
+
+def test_a_change_whose_answer_was_lost_was_made(dynamo_world: World) -> None:
+    holds = dynamo_world.holds(Clock())
+    holds.hold(EVERYTHING)
+    with first_answer_lost(dynamo_world.client, "UpdateItem") as attempts:
+        assert holds.change(EVERYTHING, replace(EVERYTHING, released=1))
+    assert attempts == [1, 2]
+
+
+def test_a_hold_of_before_holds_on_orders_is_read_and_written_as_it_was(
+    dynamo_world: World,
+) -> None:
+    name = "payment/operator"
+    dynamo_world.client.put_item(
+        TableName=dynamo_world.tables.control,
+        Item={"ControlId": {"S": "holds"}, name: {"M": GOOD}},
+    )
+    holds = dynamo_world.holds(Clock())
+    assert holds.holds() == [Hold("payment", OPERATOR, 1, 99999999999999, "?", "anna")]
+    holds.hold(holds.holds()[0])
+    key = {"ControlId": {"S": "holds"}}
+    stored = dynamo_world.client.get_item(TableName=dynamo_world.tables.control, Key=key)
+    assert stored["Item"][name] == {"M": GOOD}
+
+
+def test_code_of_before_takes_a_hold_on_orders_for_one_on_an_agent_that_cannot_exist(
+    dynamo_world: World,
+) -> None:
+    dynamo_world.holds(Clock()).hold(EVERYTHING)
+    key = {"ControlId": {"S": "holds"}}
+    stored = dynamo_world.client.get_item(TableName=dynamo_world.tables.control, Key=key)
+    [name] = stored["Item"].keys() - key
+    agent, _, kind = name.partition("/")
+    assert kind == OPERATOR
+    assert NAME.fullmatch(agent) is None
+    assert stored["Item"][name]["M"].keys() >= GOOD.keys()
+
+
+@pytest.mark.parametrize("strange", [*NO_HOLDS, "undos words", "released words"])
+def test_a_hold_on_orders_that_cannot_be_read_holds_them_until_it_is_released(
+    dynamo_world: World, strange: str
+) -> None:
+    more: dict[str, Value] = {
+        "undos words": {"M": {**GOOD, "Undos": {"S": "yes"}}},
+        "released words": {"M": {**GOOD, "Released": {"S": "half"}}},
+    }
+    value = {**NO_HOLDS, **more}[strange]
+    dynamo_world.client.put_item(
+        TableName=dynamo_world.tables.control,
+        Item={"ControlId": {"S": "holds"}, "workflow:story/operator": value},
+    )
+    clock = Clock()
+    holds = dynamo_world.holds(clock)
+    for _ in range(2):
+        [hold] = holds.holds()
+        assert (hold.workflow, hold.agent, hold.unreadable, hold.released) == ("story", "", True, 0)
+        assert "release workflow story, or hold it again" in hold.reason
+        assert hold.holds_order("story", "ord-1")
+        assert not hold.holds_order("other", "ord-1")
+        clock.now += 20 * MINUTE
+    assert holds.release_orders("story")
+    assert holds.holds() == []
+
+
+def test_the_board_lists_holds_on_orders_apart_from_the_views_of_agents(world: World) -> None:
+    clock = Clock()
+    board, _ = world.board(clock)
+    world.holds(clock).hold(STORY)
+    assert board.agents() == {}
+    assert list(board.order_holds()) == [STORY]
+
+
+def test_a_change_that_cannot_be_made_says_of_what(moto_world: World) -> None:
+    holds = moto_world.holds(Clock())
+    with unreachable(moto_world.client, "UpdateItem"):
+        with pytest.raises(TryAgain, match="releasing the orders of story"):
+            holds.release_orders("story")
+        with pytest.raises(TryAgain, match="changing the hold on the orders of story"):
+            holds.change(STORY, STORY)
+    refused = answered(moto_world.client, "UpdateItem", 400, error("AccessDeniedException"))
+    with refused, pytest.raises(CallRefused, match="holding the orders of story: AccessDenied"):
+        holds.hold(STORY)
 
 
 # ---- the board ---------------------------------------------------------------------------

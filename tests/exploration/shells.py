@@ -15,6 +15,7 @@ from roundsman.engine.decision import STATUSES
 from roundsman.errors import RoundsmanError, TryAgain
 from roundsman.model.events import Agents, AgentView, HistoryRow, OperatorEvent, Outcome
 from roundsman.model.failure import RETRIED, Group
+from roundsman.model.holds import Hold
 from roundsman.model.instants import MINUTE, SECOND, iso
 from roundsman.model.json import Json, parse_json
 from roundsman.model.queue_lag import ReadMark
@@ -298,6 +299,10 @@ class Board:
     def agents(self) -> Agents:
         """By agent and priority."""
         return self._views
+
+    def order_holds(self) -> Sequence[Hold]:
+        """No order is on hold."""
+        return ()
 
     def marks(self) -> Mapping[str, ReadMark]:
         """Of commands, where they wait."""

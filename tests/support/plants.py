@@ -150,6 +150,11 @@ def nobody_minds_holds(patch: Patch) -> None:
     patch.setattr(control, "with_holds", lambda views, *_: views)
 
 
+def nobody_minds_holds_on_orders(patch: Patch) -> None:
+    """No scheduler knows of a hold on orders."""
+    patch.setattr(control, "on_orders", lambda _: ())
+
+
 def waits_that_are_ignored(patch: Patch) -> None:
     ready = steps._is_ready
 
@@ -380,6 +385,7 @@ PLANTS = (
     Plant(Invariant.RESULT, "no result is stored", returns(steps, "canonical_json", "null")),
     Plant(Invariant.ACTS_IN_TIME, "an agent acts after complete-by", agents_with_more_time),
     Plant(Invariant.HELD_BACK, "a held agent is called", nobody_minds_holds),
+    Plant(Invariant.ORDER_HELD, "an order on hold goes on", nobody_minds_holds_on_orders),
     Plant(Invariant.PACED, "a rate limit limits nothing", returns(RateLimit, "wait", None)),
     Plant(Invariant.COUNTED, "a held reply counts", returns(machine, "counts_as_failure", True)),
     Plant(Invariant.WAITS, "no backoff between attempts", returns(attempts, "retry_delay", 0)),

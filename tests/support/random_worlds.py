@@ -103,6 +103,8 @@ class RandomWorld:
             world.operator.run_now(order)
         world.hold("payment", timedelta(minutes=4), "by chance")
         world.run(for_=timedelta(minutes=6))
+        world.hold_all(timedelta(minutes=5), "by chance", undos=self.chance.random() < 0.5)
+        self._submit(9)
         self._commands()
         world.run(for_=timedelta(minutes=10))
         self._begin_bulk_run()

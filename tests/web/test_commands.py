@@ -2,12 +2,14 @@
 
 import re
 from html import unescape
+from itertools import count
 
 import pytest
 
 from roundsman.model.states import TaskState
+from roundsman_console.agent import order_holds
 from roundsman_console.web.work import WorkResult
-from tests.console.operators import DECLINED, in_retry
+from tests.console.operators import DECLINED, holds_of, in_retry
 from tests.moto.orders import order
 from tests.web.browsers import Browser
 
@@ -215,3 +217,82 @@ def test_an_order_that_has_changed_since_is_shown_again(browser: Browser) -> Non
     assert shown is not None
     browser.operator.asks("extend", "ord-1", "--by", "10m")
     assert "Nothing was sent" in browser.sends("run", **fields, go="yes", shown=shown[1])
+
+
+# ---- orders on hold -----------------------------------------------------------------------------
+
+
+def test_everything_is_held_and_goes_on_in_shares(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(order_holds, "pause", lambda _: None)
+    monkeypatch.setattr(order_holds, "moment", count().__next__)
+    fields = {"workflow": "*", "reason": "wrong prices"}
+    would = browser.sends("hold-orders", **fields, seconds="30m")
+    assert "No step of any order would begin for 30 min." in would
+    assert "Let go on" not in browser.page("/agents")
+    held = browser.carries_out("hold-orders", **fields, seconds="30m", undos="yes")
+    assert "Everything is held by" in held
+    [hold] = holds_of(browser.operator.world).holds()
+    assert (hold.workflow, hold.undos, hold.reason) == ("*", True, "wrong prices")
+    page = browser.page("/agents")
+    assert "undos too: wrong prices." in page
+    assert "Let go on" in page
+    browser.operator.world.submit(order("ord-1"))
+    browser.operator.world.run()
+    assert "everything is held by" in browser.page("/orders/ord-1")
+    assert "verything is held by" in browser.page("/")
+    share = browser.work("release-orders", workflow="*", reason="", share="99").result
+    assert share is not None
+    assert "99 % of the orders go on" in share.sentence
+    assert share.good
+    assert holds_of(browser.operator.world).holds()[0].released == 99
+    released = browser.work("release-orders", workflow="*", reason="over").result
+    assert released is not None
+    assert released.sentence.startswith("Everything is released by ")
+    assert "verything is held by" not in browser.page("/agents")
+
+
+def test_a_workflow_that_is_held_is_typed_in_the_form(browser: Browser) -> None:
+    assert "Workflow its name, as in the list of orders" in browser.page("/commands/hold-orders")
+    fields = {"workflow": "order_fulfilment", "reason": "x", "seconds": "30m"}
+    assert "No step of the orders of order_fulfilment would" in browser.sends(
+        "hold-orders", **fields
+    )
+    browser.carries_out("hold-orders", **fields)
+    [hold] = holds_of(browser.operator.world).holds()
+    assert hold.workflow == "order_fulfilment"
+
+
+@pytest.mark.parametrize(
+    ("command", "fields", "words"),
+    [
+        ("hold-orders", {"workflow": "No Name", "seconds": "30m"}, "is not the name of a workflow"),
+        ("hold-orders", {"workflow": "", "seconds": "30m"}, "Give exactly one of"),
+        ("hold-orders", {"workflow": "*", "seconds": "9d"}, "is too long"),
+        ("release-orders", {"workflow": "*", "share": "0"}, "must be 1 to 100 percent"),
+    ],
+)
+def test_a_wrong_field_about_orders_on_hold_is_named(
+    browser: Browser, command: str, fields: dict[str, str], words: str
+) -> None:
+    assert words in browser.sends(command, 400, reason="x", **fields)
+    assert holds_of(browser.operator.world).holds() == []
+
+
+def test_what_is_not_held_is_not_released(browser: Browser) -> None:
+    assert "Everything is not held." in browser.sends("release-orders", workflow="*", reason="")
+
+
+def test_a_release_that_fails_orders_is_taken_back_and_says_so(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(order_holds, "_failure", lambda *_: "f-0000aaaa")
+    assert browser.operator.asks("hold", "--all", "--for", "30m").exit_code == 0
+    browser.operator.world.submit(order("ord-1"))
+    browser.operator.world.run()
+    ended = browser.work("release-orders", workflow="*", reason="", watch="30s").result
+    assert ended is not None
+    assert not ended.good
+    assert "The release goes no further: everything is held until" in ended.notes[-1]
+    assert len(holds_of(browser.operator.world).holds()) == 1

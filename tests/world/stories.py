@@ -22,6 +22,7 @@ REPAIRS = "tests/world/test_repairs.py"
 BULK = "tests/world/test_bulk_runs.py"
 OUTAGES = "tests/world/test_outages.py"
 RESTORED = "tests/world/test_restored.py"
+ORDERS_HELD = "tests/world/test_holds_on_orders.py"
 REDELIVERY = "tests/unit/scheduler/test_redelivery.py"
 
 
@@ -262,6 +263,20 @@ STORIES = (
             f"{OVERLOAD}::test_a_held_step_is_woken_by_the_end_of_its_hold_without_a_message",
             f"{OVERLOAD}::test_a_task_whose_time_runs_out_while_its_agent_is_held_completes",
             f"{OVERLOAD}::test_an_undo_whose_agent_is_held_is_made_when_the_hold_ends",
+        ),
+    ),
+    Story(
+        "Everything is on hold while orders come, run and are undone: an order fails although "
+        "nothing is wrong with it, goes on before its share is released, or stays half undone.",
+        (
+            f"{ORDERS_HELD}::test_a_healthy_order_never_fails_because_of_holds_that_come_and_go",
+            f"{ORDERS_HELD}::test_what_runs_ends_as_always_and_nothing_begins_after_it",
+            f"{ORDERS_HELD}::test_a_share_of_the_orders_goes_on_and_each_share_contains_the_one_before",
+            f"{ORDERS_HELD}::test_new_orders_are_accepted_and_wait_and_go_on_with_all_their_time",
+            f"{ORDERS_HELD}::test_a_hold_on_one_workflow_leaves_the_others_alone",
+            f"{ORDERS_HELD}::test_undos_go_on",
+            f"{ORDERS_HELD}::test_undos_wait_too_if_the_hold_says_so",
+            f"{ORDERS_HELD}::test_a_deadline_runs_on_while_everything_is_on_hold",
         ),
     ),
     Story(

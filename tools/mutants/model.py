@@ -85,6 +85,14 @@ MODEL = (
         why="an attempt on an agent that is on hold counts, though it was never sent",
     ),
     Mutant(
+        name="a-hold-on-orders-lets-their-undos-go-on",
+        file="layers/core/roundsman/model/holds.py",
+        old="of_undos = [hold for hold in found if hold.undos]",
+        new="of_undos = found",
+        tests=("tests/unit/engine/test_order_holds.py::test_an_undo_goes_on",),
+        why="an order that has failed stays half undone until a hold on it ends",
+    ),
+    Mutant(
         name="lock-given-once",
         file="layers/core/roundsman/model/events.py",
         old='return f"{self.instance}-{self.nonce}.{attempt}.{version}"',

@@ -124,8 +124,8 @@ REFUSED = (
     Mutant(
         name="a-hold-that-nobody-could-release-holds-nobody",
         file=HOLDS,
-        old="            if not agent or kind not in (OPERATOR, BREAKER):\n",
-        new="            if False:\n",
+        old="if not (agent or workflow) or (kind != OPERATOR and (of_orders or kind != BREAKER)):",
+        new="if False:",
         tests=(
             f"{HOLD_TESTS}::test_a_name_that_is_no_agent_and_kind_holds_nobody_and_each_is_reported[moto]",
         ),

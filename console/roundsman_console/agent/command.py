@@ -1,4 +1,4 @@
-"""`roundsman agents`: lists the agents, and which are on hold and why."""
+"""`roundsman agents`: lists the agents, which are on hold and why, and which orders are."""
 
 import json
 from typing import Annotated
@@ -6,25 +6,32 @@ from typing import Annotated
 import typer
 
 from roundsman_console.agent.documents import AgentListDocument
-from roundsman_console.agent.reading import find_agents
-from roundsman_console.agent.text import agents_table
-from roundsman_console.agent.view import agent_document
+from roundsman_console.agent.reading import find_agents_and_order_holds
+from roundsman_console.agent.text import agents_table, order_hold_lines
+from roundsman_console.agent.view import agent_document, order_hold_document
 from roundsman_console.cli.stack_option import StackOption
 from roundsman_console.cli.target import find_stack
 from roundsman_console.cli_errors import sentences
 from roundsman_console.clock import now
-from roundsman_console.terminal import results
+from roundsman_console.terminal import results, say
 
 
 def agents_command(
     stack: StackOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """List the agents, whether they take work, and why if not. Example: roundsman agents"""
+    """List the agents, whether they take work, and why if not.
+
+    Above them are the holds on orders.
+
+    Example: roundsman agents
+    """
     with sentences():
-        found = find_agents(find_stack(stack))
+        found, of_orders = find_agents_and_order_holds(find_stack(stack))
         if as_json:
             agents = [agent_document(agent) for agent in found]
-            print(json.dumps(AgentListDocument(agents=agents)))
+            holds = [order_hold_document(hold) for hold in of_orders]
+            print(json.dumps(AgentListDocument(agents=agents, orderHolds=holds)))
             return
+        say(*order_hold_lines(of_orders))
         results().print(agents_table(found, now()) if found else "No agents.")

@@ -1,11 +1,13 @@
-"""Alerts to the operators that an agent was held or released."""
+"""Alerts to the operators that an agent or orders were held or released."""
 
 from roundsman.aws.sqs.outbox import AwsOutbox
 from roundsman.command_line import command_line
 from roundsman.errors import RoundsmanError
-from roundsman.model.holds import Hold
+from roundsman.model.holds import ALL_ORDERS, Hold
 from roundsman.model.instants import iso
-from roundsman.wire.alert import Alert, agent_alert
+from roundsman.wire.alert import Alert, agent_alert, orders_alert
+from roundsman_console.agent.release_line import release_command
+from roundsman_console.agent.view import workflow_of
 from roundsman_console.stack.stack import DeployedStack
 
 
@@ -49,6 +51,53 @@ def alert_released(stack: DeployedStack, agent: str, by: str, reason: str, at: i
             title=f"Roundsman: {agent} is released by {by}",
             summary=f"{agent} is released by {by}, and takes work again{why}",
             fields={"reason": reason or None, "by": by, "at": iso(at)},
+            commands={"look": "roundsman agents"},
+        ),
+    )
+
+
+def alert_orders_held(stack: DeployedStack, hold: Hold) -> str | None:
+    """Send the alert that orders are on hold. Returns the error if it cannot be sent."""
+    until = f"{iso(hold.until)[:16]}Z"
+    held = f"{hold.target} is held by {hold.by} until {until}"
+    undos = "; undos wait too" if hold.undos else "; undos go on"
+    return _publish(
+        stack,
+        orders_alert(
+            "orders_held",
+            workflow_of(hold),
+            title=f"Roundsman: {held}",
+            summary=f"{held}, and no step of its orders begins{undos}: {hold.reason}",
+            fields={
+                "reason": hold.reason,
+                "by": hold.by,
+                "since": iso(hold.since),
+                "until": iso(hold.until),
+                "undosToo": hold.undos,
+            },
+            commands={"look": "roundsman agents", "release": release_command(hold)},
+        ),
+    )
+
+
+def alert_orders_released(
+    stack: DeployedStack, hold: Hold, share: int, by: str, reason: str, at: int
+) -> str | None:
+    """Send the alert that an operator let a share of the orders go on at `at` (epoch ms).
+
+    `hold` is the one that held them, and `share` is in percent. Returns the error if it cannot be
+    sent.
+    """
+    goes = "all orders go" if share == ALL_ORDERS else f"{share} % of the orders go"
+    why = f": {reason}" if reason else ""
+    return _publish(
+        stack,
+        orders_alert(
+            "orders_released",
+            workflow_of(hold),
+            title=f"Roundsman: {hold.target} is released by {by}: {goes} on",
+            summary=f"{hold.target} is released by {by}, and {goes} on{why}",
+            fields={"reason": reason or None, "by": by, "at": iso(at), "share": share},
             commands={"look": "roundsman agents"},
         ),
     )

@@ -1,12 +1,10 @@
-"""`roundsman hold` and `roundsman release`: put an agent on hold, and end the hold.
+"""`roundsman hold` and `roundsman release`: put an agent or orders on hold, and end the hold.
 
-A hold is a row that schedulers and agents read, not a command to a task. It takes effect when they
-next read it, and ends by itself at its end time.
+What is about orders is in `order_hold_command`. A hold is a row that schedulers and agents read,
+not a command to a task. It takes effect when they next read it, and ends by itself at its end time.
 """
 
 import json
-
-from rich.console import Console
 
 from roundsman.command_line import command_line
 from roundsman.model.holds import BREAKER, OPERATOR, Hold
@@ -18,6 +16,12 @@ from roundsman_console.agent.holds import (
     release_agent,
     wake_after,
 )
+from roundsman_console.agent.order_hold_command import (
+    hold_orders_now,
+    release_orders_now,
+    waking,
+    warn_not_alerted,
+)
 from roundsman_console.agent.reading import AgentNow, find_agent
 from roundsman_console.agent.view import circuit_sentence
 from roundsman_console.agent.woken_text import woken_lines
@@ -26,7 +30,6 @@ from roundsman_console.cli.options import AsJson, By, Yes
 from roundsman_console.cli.stack_option import StackOption
 from roundsman_console.cli.target import announced_stack
 from roundsman_console.cli_errors import complain, sentences
-from roundsman_console.errors import Interrupted
 from roundsman_console.hints import hint
 from roundsman_console.terminal import say
 from roundsman_console.verbs.actor import read_name, read_reason
@@ -45,11 +48,14 @@ def hold_command(
     with sentences():
         who, why = read_name(by), read_reason(reason)
         found = announced_stack(stack)
-        held = find_agent(found, verb.agent)
+        if verb.orders_of is not None:
+            hold_orders_now(found, verb, verb.orders_of, who, why, as_json=as_json, yes=yes)
+            return
+        held = find_agent(found, verb.agent or "")
         lasts = format_duration(verb.seconds * SECOND)
         confirm(f"{_is_held(held)}Hold {held.name} for {lasts}?", yes=yes)
         result = hold_agent(found, held, verb.seconds, by=who, reason=why)
-        _warn(result.not_alerted)
+        warn_not_alerted(result.not_alerted)
         if as_json:
             print(json.dumps(result.document()))
         else:
@@ -67,35 +73,23 @@ def release_command(
     with sentences():
         who, why = read_name(by), read_reason(reason) if reason else ""
         found = announced_stack(stack)
-        release = release_agent(found, verb.agent, by=who, reason=why)
-        _warn(release.not_alerted)
+        if verb.orders_of is not None:
+            release_orders_now(found, verb, verb.orders_of, who, why, as_json=as_json)
+            return
+        release = release_agent(found, verb.agent or "", by=who, reason=why)
+        warn_not_alerted(release.not_alerted)
         if not as_json:
             say(*_released_lines(release))
         first = release.first_wake
-        with Console(stderr=True, quiet=as_json).status("Finding the tasks that wait") as status:
-            try:
-                woken, lost = wake_after(
-                    found,
-                    release,
-                    first,
-                    lambda so_far: status.update(
-                        f"{so_far.looked} open tasks examined, {so_far.woken} woken"
-                    ),
-                )
-            except Interrupted as interrupted:
-                woken, lost = interrupted.result, "interrupted"
+        woken, lost = waking(
+            lambda progress: wake_after(found, release, first, progress), quiet=as_json
+        )
         if as_json:
             print(json.dumps(release.document(woken)))
         else:
             say(*woken_lines(woken, first))
         if lost is not None:
             complain(f"Not all waiting tasks were woken: {lost}.")
-
-
-def _warn(not_alerted: str | None) -> None:
-    """Print a warning if the other operators were not alerted; the hold or release is done."""
-    if not_alerted is not None:
-        complain(f"The other operators were not alerted: {not_alerted}.")
 
 
 def _is_held(agent: AgentNow) -> str:

@@ -8,9 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from roundsman.aws.clock import now
+from roundsman.definition.plan import Plan
 from roundsman.errors import RoundsmanError
 from roundsman.model.holds import BREAKER, OPERATOR, Hold
 from roundsman.model.instants import SECOND
+from roundsman.model.task import Task
 from roundsman.wire.limits import wire_text
 from roundsman_console.agent.documents import (
     AgentHeldDocument,
@@ -20,7 +22,7 @@ from roundsman_console.agent.documents import (
 from roundsman_console.agent.hold_alerts import alert_held, alert_released
 from roundsman_console.agent.reading import AgentNow, find_agent
 from roundsman_console.agent.view import circuit_sentence, hold_document
-from roundsman_console.agent.wake_waiting import HOLDS_ARE_KNOWN_AFTER, Woken, wake
+from roundsman_console.agent.wake_waiting import HOLDS_ARE_KNOWN_AFTER, Woken, waits_for, wake
 from roundsman_console.errors import InspectorError, Interrupted, InvalidArgument
 from roundsman_console.order.commands import check_sender
 from roundsman_console.stack.stack import DeployedStack
@@ -137,9 +139,22 @@ def wake_after(
 ) -> tuple[Woken, str | None]:
     """Wake the tasks that wait for the released agent, the first at `first` (epoch ms).
 
+    Returns and raises what `wake_those` does. The agent stays released in any case.
+    """
+    agent = release.agent.name
+    return wake_those(stack, lambda task, plan: waits_for(task, plan, agent), first, progress)
+
+
+def wake_those(
+    stack: DeployedStack,
+    waits: Callable[[Task, Plan | None], bool],
+    first: int,
+    progress: Callable[[Woken], None],
+) -> tuple[Woken, str | None]:
+    """Wake the open tasks that `waits`, the first at `first` (epoch ms).
+
     Returns the progress, and the error of AWS or of a record that stopped it; None if all were
-    woken. Raises Interrupted on Ctrl-C; its `result` is the progress (Woken). The agent stays
-    released in any case.
+    woken. Raises Interrupted on Ctrl-C; its `result` is the progress (Woken).
     """
     reached = Woken()
 
@@ -149,7 +164,7 @@ def wake_after(
         progress(woken)
 
     try:
-        return wake(stack, release.agent.name, first, note), None
+        return wake(stack, waits, first, note), None
     except InspectorError:
         raise
     except RoundsmanError as error:

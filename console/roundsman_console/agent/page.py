@@ -4,6 +4,8 @@ from collections.abc import Mapping
 
 from roundsman.model.holds import OPERATOR
 from roundsman.model.instants import MINUTE
+from roundsman_console.agent.reading import find_agents_and_order_holds
+from roundsman_console.agent.view import order_hold_sentence
 from roundsman_console.clock import now
 from roundsman_console.inspector import Inspector
 from roundsman_console.stack.throughput import AttemptTimes, read_attempt_times
@@ -18,10 +20,11 @@ TIMES: Remembered[Mapping[str, AttemptTimes]] = Remembered(
 
 def read(inspector: Inspector, _given: Mapping[str, str]) -> Mapping[str, object]:
     """Read the agents, how long their attempts took, and all queues."""
-    agents = inspector.agents()
+    agents, holds = find_agents_and_order_holds(inspector.stack)
     names = [agent.name for agent in agents]
     return {
         "agents": agents,
+        "order_holds": [(hold.workflow, order_hold_sentence(hold)) for hold in holds],
         "times": part(
             lambda: TIMES.get(inspector, lambda: read_attempt_times(inspector.stack, names, now())),
             "how long attempts take",

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from roundsman.model.holds import Hold
+from roundsman.model.holds import Hold, on_orders
 from roundsman_console.errors import NotFound
 from roundsman_console.sanitize import inert
 from roundsman_console.stack.stack import DeployedStack
@@ -35,15 +35,22 @@ class AgentNow:
 
 def find_agents(stack: DeployedStack) -> list[AgentNow]:
     """Return the stack's agents, sorted by name."""
+    agents, _ = find_agents_and_order_holds(stack)
+    return agents
+
+
+def find_agents_and_order_holds(stack: DeployedStack) -> tuple[list[AgentNow], list[Hold]]:
+    """Return the stack's agents, sorted by name, and the holds on orders in force, of one read."""
     views, holds = stack.board.agents(), stack.holds.holds()
     lags: dict[str, dict[str, int]] = {}
     for queue, view in views.items():
         agent, _, priority = queue.partition("/")
         lags.setdefault(agent, {})[priority] = view.lag
-    return [
+    agents = [
         AgentNow(name, tuple(hold for hold in holds if hold.agent == name), lags.get(name, {}))
         for name in agent_names(stack.outputs, {*lags, *(hold.agent for hold in holds)})
     ]
+    return agents, on_orders(holds)
 
 
 def find_agent(stack: DeployedStack, name: str) -> AgentNow:

@@ -1,12 +1,25 @@
-"""The table of a stack's agents and their holds."""
+"""The table of a stack's agents and their holds, and the sentences of holds on orders."""
+
+from collections.abc import Sequence
 
 from rich.table import Table
 
-from roundsman.model.holds import OPERATOR
+from roundsman.model.holds import OPERATOR, Hold
 from roundsman.model.instants import format_duration
 from roundsman_console.agent.reading import AgentNow
+from roundsman_console.agent.release_line import release_command
+from roundsman_console.agent.view import order_hold_sentence
 from roundsman_console.cells import plain
+from roundsman_console.hints import hint
 from roundsman_console.terminal import short_instant
+
+
+def order_hold_lines(holds: Sequence[Hold]) -> list[str]:
+    """Return two lines for each hold on orders: what it is, and the command that ends it."""
+    found = []
+    for hold in holds:
+        found += [order_hold_sentence(hold), f"Let go on: {hint(release_command(hold))}"]
+    return found
 
 
 def agents_table(agents: list[AgentNow], at: int) -> Table:

@@ -1,8 +1,8 @@
 """Presenting an agent and its holds to people (text) and scripts (JSON)."""
 
-from roundsman.model.holds import BREAKER, OPERATOR, Hold
+from roundsman.model.holds import BREAKER, EVERY_WORKFLOW, OPERATOR, Hold
 from roundsman.model.instants import iso, second
-from roundsman_console.agent.documents import AgentDocument, HoldDocument
+from roundsman_console.agent.documents import AgentDocument, HoldDocument, OrderHoldDocument
 from roundsman_console.agent.reading import AgentNow
 
 
@@ -27,6 +27,30 @@ def hold_document(hold: Hold) -> HoldDocument:
         "by": hold.by,
         "reason": hold.reason,
     }
+
+
+def workflow_of(hold: Hold) -> str | None:
+    """Return the workflow of a hold on orders; None if it holds the orders of all workflows."""
+    return None if hold.workflow == EVERY_WORKFLOW else hold.workflow
+
+
+def order_hold_document(hold: Hold) -> OrderHoldDocument:
+    """Return a hold on orders as JSON for scripts."""
+    return {
+        **hold_document(hold),
+        "workflow": workflow_of(hold),
+        "undosToo": hold.undos,
+        "released": hold.released,
+    }
+
+
+def order_hold_sentence(hold: Hold) -> str:
+    """Return a sentence about a hold on orders."""
+    goes = f", except {hold.released} % of the orders" if hold.released else ""
+    also = ", undos too" if hold.undos else ""
+    target = hold.target[:1].upper() + hold.target[1:]
+    until = "" if hold.unreadable else f" until {second(hold.until)}"
+    return f"{target} is held by {hold.by}{until}{goes}{also}: {hold.reason}."
 
 
 def circuit_sentence(circuit: Hold) -> str:

@@ -1,6 +1,6 @@
-"""Waking the tasks with parked steps after their agent was released, at a limited rate.
+"""Waking the tasks with parked steps after a hold was released, at a limited rate.
 
-The engine checks the agent of each parked step every few minutes (RECHECK_INTERVAL), so a failure
+The engine checks the hold of each parked step every few minutes (RECHECK_INTERVAL), so a failure
 here loses nothing: waking only makes the tasks continue sooner. The tasks are found in the open
 lanes of the due index.
 """
@@ -16,23 +16,27 @@ from roundsman.definition.plan import Plan
 from roundsman.engine.agent_holds import MAX_VIEW_AGE, RECHECK_INTERVAL
 from roundsman.engine.due import Lane, lane_key
 from roundsman.errors import RoundsmanError
+from roundsman.model.holds import Hold, is_in_share
 from roundsman.model.instants import SECOND
-from roundsman.model.task import Task
+from roundsman.model.task import PERFORM, Task
 from roundsman_console.order.lookup import plan_of
 from roundsman_console.orders.task_records import END_OF_TIME
 from roundsman_console.stack.stack import DeployedStack
 
 HOLDS_ARE_KNOWN_AFTER = MAX_VIEW_AGE + SECOND
-"""The time in ms from the release of an agent to the first wake-up. A scheduler's view of the holds
+"""The time in ms from a release to the first wake-up. A scheduler's view of the holds
 is up to MAX_VIEW_AGE old, so it does not resume a step that was parked more recently than that."""
 
 GOES_ON_WITHIN = RECHECK_INTERVAL
 """The time in ms after which a parked step goes on by itself, without being woken."""
 
 A_SECOND = 10
-"""The number of tasks that are woken per second, so that the released agent is not overloaded."""
+"""The number of tasks that are woken per second, so that no agent is overloaded."""
 
 AT_ONCE = 50  # the number of tasks in a batch; a batch is read before its messages are sent
+FIRST = 500
+"""The number of woken tasks whose ids are kept, to see what becomes of them."""
+
 READERS = 8  # concurrent reads, so that reading many open tasks is no slower than waking them
 
 
@@ -43,15 +47,22 @@ class Woken:
     looked: int = 0
     """The number of open tasks that were examined."""
     woken: int = 0
-    """The number of tasks with a step parked for the agent, to which an `inspect` was sent."""
+    """The number of tasks with a step that waited for the hold, to which an `inspect` was sent."""
     unread: int = 0
     """The number of tasks that could not be read."""
     whole: bool = False
     """Every open task was examined."""
+    first: tuple[str, ...] = ()
+    """The ids of the first FIRST tasks that were woken, without those in a failure group."""
 
 
-def wake(stack: DeployedStack, agent: str, first: int, progress: Callable[[Woken], None]) -> Woken:
-    """Send an `inspect` to each task with a step parked for the agent, from `first` (epoch ms) on.
+def wake(
+    stack: DeployedStack,
+    waits: Callable[[Task, Plan | None], bool],
+    first: int,
+    progress: Callable[[Woken], None],
+) -> Woken:
+    """Send an `inspect` to each open task that `waits`, from `first` (epoch ms) on.
 
     `progress` is called after each batch, with the steps woken so far. Ends early after
     RECHECK_INTERVAL, because by then the engine has checked every parked step. Raises TryAgain or
@@ -63,11 +74,12 @@ def wake(stack: DeployedStack, agent: str, first: int, progress: Callable[[Woken
         scheduler_queue=stack.output("SchedulerQueueUrl"),
         reply_prefix=stack.output("ReplyQueuePrefix"),
     )
-    ids = _open(stack)
+    ids = open_tasks(stack)
     with ThreadPoolExecutor(READERS) as readers:
         while part := list(islice(ids, AT_ONCE)):
-            looks = list(readers.map(lambda one: _looks(stack, one, agent), part))
-            waiting = [one for one, waits in zip(part, looks, strict=True) if waits]
+            looks = list(readers.map(lambda one: _looks(stack, one, waits), part))
+            waiting = [one for one, look in zip(part, looks, strict=True) if look.waits]
+            failing = {one for one, look in zip(part, looks, strict=True) if look.fails}
             fitting = ramp(waiting, first, found.woken, end)
             at_once = now()
             outbox.send_inspects([(one, at - at_once) for one, at in fitting])
@@ -75,7 +87,8 @@ def wake(stack: DeployedStack, agent: str, first: int, progress: Callable[[Woken
                 found,
                 looked=found.looked + len(part),
                 woken=found.woken + len(fitting),
-                unread=found.unread + looks.count(None),
+                unread=found.unread + sum(look.waits is None for look in looks),
+                first=(*found.first, *(one for one, _ in fitting if one not in failing))[:FIRST],
             )
             progress(found)
             if len(fitting) < len(waiting) or now() >= end:
@@ -102,17 +115,42 @@ def waits_for(task: Task, plan: Plan | None, agent: str) -> bool:
     )
 
 
-def _looks(stack: DeployedStack, task_id: str, agent: str) -> bool | None:
-    """Whether the task has a step parked for the agent; None if it cannot be read."""
+def let_go(task: Task, before: Hold, share: int) -> bool:
+    """Whether a step of the task waited for the hold on orders and goes on with this share."""
+    if not before.holds_order(task.workflow, task.task_id):
+        return False
+    ending = task.ending is not None
+    return is_in_share(task.task_id, share) and any(
+        record.held_since is not None
+        and record.may_begin(ending=ending)
+        and (record.operation == PERFORM or before.undos)
+        for record in task.steps.values()
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What was seen of an open task."""
+
+    waits: bool | None
+    """Whether it waits for the hold; None if it cannot be read."""
+    fails: bool = False
+    """Whether it is in a failure group."""
+
+
+def _looks(stack: DeployedStack, task_id: str, waits: Callable[[Task, Plan | None], bool]) -> _Look:
     try:
         task = stack.tasks.load(task_id, now())
-        return task is not None and waits_for(task, plan_of(stack, task), agent)
+        if task is None:
+            return _Look(waits=False)
+        fails = task.failure is not None
+        return _Look(waits=waits(task, plan_of(stack, task)), fails=fails)
     except RoundsmanError:
-        return None
+        return _Look(waits=None)
 
 
-def _open(stack: DeployedStack) -> Iterator[str]:
-    """The ids of all open tasks."""
+def open_tasks(stack: DeployedStack) -> Iterator[str]:
+    """Yield the ids of all open tasks."""
     for shard in stack.every_shard:
         for entry in stack.tasks.due(lane_key(Lane.OPEN, shard), END_OF_TIME):
             yield entry.task_id

@@ -121,6 +121,22 @@ class AgentAlertDocument(AnyAlertDocument):
     at: NotRequired[Instant]
 
 
+class OrdersAlertDocument(AnyAlertDocument):
+    """The alert that orders are on hold, or go on."""
+
+    alert: Literal["orders_held", "orders_released"]
+    workflow: str | None
+    """Null for the orders of all workflows."""
+    reason: str | None
+    by: str
+    since: NotRequired[Instant]
+    until: NotRequired[Instant]
+    undosToo: NotRequired[bool]
+    at: NotRequired[Instant]
+    share: NotRequired[Count]
+    """The share of the orders that go on, in percent."""
+
+
 class ForeignCommandAlertDocument(AnyAlertDocument):
     """The alert that a principal sent a command without being an operator's."""
 
@@ -155,6 +171,7 @@ class HeartbeatAlertDocument(AnyAlertDocument):
 AlertMessageDocument: TypeAlias = (
     GroupAlertDocument
     | AgentAlertDocument
+    | OrdersAlertDocument
     | ForeignCommandAlertDocument
     | LateAnswerAlertDocument
     | HeartbeatAlertDocument

@@ -12,6 +12,7 @@ from roundsman.command_line import command_line
 from roundsman.model.failure import NO_STEP, RETRIED, UNDO_FAILED, UNREADABLE, Group
 from roundsman.model.holds import OPERATOR, Hold
 from roundsman.model.instants import MINUTE, format_duration, iso, second
+from roundsman_console.agent.release_line import release_command
 from roundsman_console.alert.documents import AlertDocument, AlertKind, AlertSeverity
 from roundsman_console.counted import counted
 
@@ -22,7 +23,7 @@ class StandingAlert:
 
     kind: AlertKind
     about: str
-    """The id of the group, the name of the agent, alarm or queue, or `scheduler`."""
+    """The id of the group, what is on hold, the name of the alarm or queue, or `scheduler`."""
     severity: AlertSeverity
     sentence: str
     look: str
@@ -109,14 +110,14 @@ _HOW = {RETRIED: "retried after an unexpected error", UNREADABLE: "cannot be rea
 
 
 def of_holds(holds: Iterable[Hold]) -> list[StandingAlert]:
-    """Return the agents on hold, by an operator or because their circuit is open."""
+    """Return what is on hold, by an operator or because the circuit of an agent is open."""
     return [
         StandingAlert(
             "hold",
-            hold.agent,
-            "info",
-            f"{hold.agent} is held by {hold.by} until {iso(hold.until)}: {hold.reason}",
-            command_line("release", hold.agent),
+            hold.target,
+            "info" if hold.agent else "warning",
+            f"{hold.target} is held by {hold.by} until {iso(hold.until)}: {hold.reason}",
+            release_command(hold),
             hold.since,
         )
         if hold.kind == OPERATOR

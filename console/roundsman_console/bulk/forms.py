@@ -28,7 +28,6 @@ from roundsman_console.bulk.limits import (
     CANARY_WAIT,
     LONGEST_SELECTION,
     RATE,
-    STOP_AT,
     read_terms,
 )
 from roundsman_console.bulk.start import POSSIBLE, ask, find_run, new_run, start_run
@@ -53,6 +52,7 @@ from roundsman_console.orders.selection_fields import (
 )
 from roundsman_console.stack.stack import DeployedStack
 from roundsman_console.verbs.actor import read_name
+from roundsman_console.verbs.limits import STOP_AT
 from roundsman_console.verbs.verb import Form
 from roundsman_console.web.command_page import (
     CommandPage,

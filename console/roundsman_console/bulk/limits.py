@@ -5,11 +5,10 @@ An invalid limit raises WrongFields with one sentence for each that is wrong.
 
 from roundsman.model.bulk_run import FASTEST, LONGEST_PATIENCE, MOST_AT_ONCE, WINDOW, Terms
 from roundsman.model.instants import SECOND
-from roundsman_console.cli_errors import USAGE, ConsoleError
 from roundsman_console.errors import InspectorError, WrongFields
-from roundsman_console.verbs.reading import read_duration
+from roundsman_console.verbs.reading import read_duration, read_stop_at
 
-CANARY, CANARY_WAIT, RATE, AT_ONCE, STOP_AT = 5, "5m", 10.0, 500, "20%"
+CANARY, CANARY_WAIT, RATE, AT_ONCE = 5, "5m", 10.0, 500
 """The defaults."""
 SLOWEST = 0.001
 """The lowest rate of a run, in orders per second: one in a quarter of an hour."""
@@ -33,7 +32,7 @@ def read_terms(
     if not 1 <= at_once <= MOST_AT_ONCE:
         wrong["at_once"] = f"--at-once must be 1 to {MOST_AT_ONCE} orders, not {at_once}."
     try:
-        share = _share(stop_at)
+        share = read_stop_at(stop_at)
     except InspectorError as error:
         wrong["stop_at"] = str(error)
     try:
@@ -50,15 +49,3 @@ def read_terms(
         patience=patience,
         anyway=anyway,
     )
-
-
-def _share(text: str) -> float:
-    """Return `20%` as 0.2. Raises ConsoleError if it is not a percentage from 0% to 100%."""
-    percentage = text.strip()
-    try:
-        share = float(percentage.removesuffix("%")) / 100
-    except ValueError:
-        share = -1.0
-    if not percentage.endswith("%") or not 0 <= share <= 1:
-        raise ConsoleError(f"--stop-at must be a share from 0% to 100%, not {text!r}.", USAGE)
-    return share

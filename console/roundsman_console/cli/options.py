@@ -17,14 +17,13 @@ from roundsman_console.bulk.limits import (
     CANARY_WAIT,
     LONGEST_SELECTION,
     RATE,
-    STOP_AT,
     read_terms,
 )
 from roundsman_console.cli.stack_option import StackOption
 from roundsman_console.orders.filter_options import filters, with_filters
 from roundsman_console.orders.selection import Selection
 from roundsman_console.orders.selection_fields import AT_STEP
-from roundsman_console.verbs.limits import WAIT
+from roundsman_console.verbs.limits import STOP_AT, WAIT
 
 By: TypeAlias = Annotated[
     str | None,

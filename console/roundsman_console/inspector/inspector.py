@@ -7,6 +7,7 @@ from roundsman.definition.plan import Plan
 from roundsman.definition.workflow import Workflow
 from roundsman.model.corrections import changes_of
 from roundsman.model.events import HistoryRow
+from roundsman.model.holds import ALL_ORDERS, EVERY_WORKFLOW
 from roundsman.model.json import Json
 from roundsman.model.task import Task
 from roundsman.submission.events import EventReader
@@ -15,6 +16,12 @@ from roundsman_console.agent.holds import (
     HoldResult,
     hold_agent,
     release_agent,
+)
+from roundsman_console.agent.order_holds import (
+    OrdersHold,
+    OrdersRelease,
+    hold_orders,
+    release_orders,
 )
 from roundsman_console.agent.reading import AgentNow, find_agent, find_agents
 from roundsman_console.alert.reading import StandingAlerts, read_standing
@@ -254,6 +261,29 @@ class Inspector:
     def release(self, agent: str, *, by: str, reason: str = "") -> HoldRelease:
         """End an operator's hold. Waiting tasks continue within minutes."""
         return release_agent(self.stack, agent, by=by, reason=reason)
+
+    def hold_orders(
+        self,
+        seconds: int,
+        *,
+        workflow: str | None = None,
+        undos: bool = False,
+        by: str,
+        reason: str,
+    ) -> OrdersHold:
+        """Let no step of a workflow's orders begin for `seconds`, or of all orders without one.
+
+        With `undos`, no undo begins either.
+        """
+        target = EVERY_WORKFLOW if workflow is None else workflow
+        return hold_orders(self.stack, target, seconds, undos=undos, by=by, reason=reason)
+
+    def release_orders(
+        self, *, workflow: str | None = None, share: int = ALL_ORDERS, by: str, reason: str = ""
+    ) -> OrdersRelease:
+        """Let a share of the held orders go on, in percent. They continue within minutes."""
+        target = EVERY_WORKFLOW if workflow is None else workflow
+        return release_orders(self.stack, target, share, by=by, reason=reason)
 
     def _send(
         self,

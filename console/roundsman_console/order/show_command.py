@@ -14,6 +14,7 @@ from roundsman.model.events import HistoryRow
 from roundsman.model.instants import iso, second
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepRecord, Task, item_place
+from roundsman_console.agent.release_line import release_command
 from roundsman_console.cells import plain
 from roundsman_console.cli.stack_option import StackOption
 from roundsman_console.cli.target import find_stack
@@ -54,6 +55,11 @@ def show_command(
             held = any(record.held_since is not None for record in task.steps.values())
             holds = found.holds.holds() if held else ()
             facts = step_facts(task, plan, holds, now())
+            facts += [
+                f"Let go on: {hint(release_command(hold))}"
+                for hold in holds
+                if hold.holds_order(task.workflow, task.task_id)
+            ]
             _print(task, plan, history, [*facts, *([f"Trace: {trace}"] if trace else [])])
 
 

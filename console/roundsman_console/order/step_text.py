@@ -66,7 +66,7 @@ def _facts(
     task: Task, record: StepRecord, step: StepPlan | None, holds: Sequence[Hold], at: int
 ) -> Iterator[str]:
     if record.held_since is not None:
-        yield _held(record, step, holds, at)
+        yield _held(task, record, step, holds, at)
     if isinstance(record.situation, AwaitsCallback):
         until = second(record.situation.until)
         yield f"waits for a callback until {until}{reminder_words(task, record)}"
@@ -112,11 +112,13 @@ def retry_words(task: Task, record: StepRecord) -> Iterator[str]:
     yield f"{why}retried until {second(until)}"
 
 
-def _held(record: StepRecord, step: StepPlan | None, holds: Sequence[Hold], at: int) -> str:
+def _held(
+    task: Task, record: StepRecord, step: StepPlan | None, holds: Sequence[Hold], at: int
+) -> str:
     since = f"held since {second(record.held_since or at)}"
     found = [
-        f"{hold.agent} {hold_words(hold)}, until {second(hold.until)}"
-        for hold in holds_of(record, step, holds)
+        f"{hold.target} {hold_words(hold)}, until {second(hold.until)}"
+        for hold in holds_of(task, record, step, holds)
     ]
     if found:
         return f"{since}: {'; '.join(found)}"
@@ -126,10 +128,23 @@ def _held(record: StepRecord, step: StepPlan | None, holds: Sequence[Hold], at: 
     return f"{since}{why}; the next check is at {second(record.not_before)}"
 
 
-def holds_of(record: StepRecord, step: StepPlan | None, holds: Sequence[Hold]) -> list[Hold]:
-    """Return the holds on the agent that the step waits for; without one, on all its agents."""
+def holds_of(
+    task: Task, record: StepRecord, step: StepPlan | None, holds: Sequence[Hold]
+) -> list[Hold]:
+    """Return the holds for which the step waits: on its order, and on its agent.
+
+    Of a step that is at no agent yet, those on all its agents.
+    """
     agents = {record.agent} if record.agent else set(step.agents if step else ())
-    return [hold for hold in holds if hold.agent in agents]
+    return [
+        hold
+        for hold in holds
+        if hold.agent in agents
+        or (
+            hold.holds_order(task.workflow, task.task_id)
+            and (record.operation == PERFORM or hold.undos)
+        )
+    ]
 
 
 def _again(record: StepRecord) -> str:

@@ -14,6 +14,7 @@ from roundsman.model.scheduler_queues import COMMANDS, QueueView, replies_key
 from roundsman.model.situations import AwaitsCallback, Ended, NotBegun, UnderWay
 from roundsman.model.states import ProcessState
 from roundsman.model.task import PERFORM, UNDO, StepRecord, Task
+from roundsman_console.agent.release_line import release_command
 from roundsman_console.order.documents import StepCase
 from roundsman_console.order.step_text import holds_of, reminder_words, retry_words
 from roundsman_console.order.view import step_names
@@ -196,7 +197,7 @@ class _View:
         of = f"the undo of {name}" if record.operation == UNDO else name
         since = f"{name} has been held since {second(record.held_since or self.at)}"
         looks = _looks_again(record, self.at)
-        of_step = holds_of(record, step, self.holds)
+        of_step = holds_of(self.task, record, step, self.holds)
         found = [hold for hold in of_step if hold.until > self.at]
         found.sort(key=lambda hold: hold.kind != OPERATOR)
         if not found:
@@ -206,8 +207,11 @@ class _View:
                 return StepWait("held", name, _agent(record, step), what, (since,), None, late)
             return StepWait("held", name, _agent(record, step), what, (since, *looks))
         hold = found[0]
-        what = f"{hold.agent}, which {hold_words(hold)}, until {second(hold.until)}, for {of}"
-        others = (f"{one.agent} {hold_words(one)}" for one in found[1:])
+        agent, until = hold.agent or _agent(record, step), f"until {second(hold.until)}"
+        what = f"{agent}, which {hold_words(hold)}, {until}, for {of}"
+        if not hold.agent:
+            what = f"the end of a hold, for {of}: {hold.target} {hold_words(hold)}, {until}"
+        others = (f"{one.target} {hold_words(one)}" for one in found[1:])
         evidence = (
             since,
             *looks,
@@ -215,9 +219,8 @@ class _View:
             "no attempt is counted, and its complete-by moves with the wait",
         )
         if hold.kind == OPERATOR:
-            release = command_line("release", hold.agent)
-            return StepWait("held", name, hold.agent, what, evidence, release)
-        return StepWait("circuit_open", name, hold.agent, what, evidence, "roundsman agents")
+            return StepWait("held", name, agent, what, evidence, release_command(hold))
+        return StepWait("circuit_open", name, agent, what, evidence, "roundsman agents")
 
     def _again(self, name: str, record: StepRecord, step: StepPlan | None) -> StepWait:
         agent, not_before = _agent(record, step), record.not_before or self.at

@@ -11,8 +11,10 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from roundsman.model.holds import on_orders
 from roundsman.model.instants import SECOND, format_duration
 from roundsman.model.task import Task
+from roundsman_console.agent.text import order_hold_lines
 from roundsman_console.cells import plain
 from roundsman_console.cli.options import AsJson
 from roundsman_console.cli.stack_option import StackOption
@@ -29,7 +31,7 @@ from roundsman_console.orders.reasons import reasons_of
 from roundsman_console.orders.selection import Selection
 from roundsman_console.sanitize import inert
 from roundsman_console.stack.stack import DeployedStack
-from roundsman_console.terminal import results
+from roundsman_console.terminal import results, say
 from roundsman_console.verbs.reading import read_duration
 
 LONGEST_PAGE = 10_000  # tasks; use `roundsman export` for more
@@ -73,6 +75,7 @@ def ls_command(
         if as_json:
             print(json.dumps(page_document(page)))
         else:
+            say(*order_hold_lines(on_orders(found.holds.holds())))
             _print(found, page, limit)
 
 

@@ -45,7 +45,7 @@ def reason_of(task: Task, plan: Plan | None = None, holds: Sequence[Hold] = ()) 
 
 
 def held_steps(task: Task) -> list[str]:
-    """Return the steps that wait only because their agent is on hold."""
+    """Return the steps that wait only because of a hold."""
     return [name for name, record in task.steps.items() if record.held_since is not None]
 
 
@@ -64,10 +64,13 @@ def _waits(task: Task, plan: Plan | None, holds: Sequence[Hold]) -> str:
 
 
 def _hold_of(task: Task, step: str, plan: Plan | None, holds: Sequence[Hold]) -> str:
-    """Which agent a held step waits for, to follow `waits`."""
+    """Which hold a step waits for, to follow `waits`."""
     record = task.step(step)
     planned = plan.expanded(task.fan_outs).steps.get(step) if plan else None
-    if found := holds_of(record, planned, holds):
+    if found := holds_of(task, record, planned, holds):
         first = found[0]
-        return f" for {first.agent}, which {hold_words(first)}, until {second(first.until)}"
+        until = second(first.until)
+        if not first.agent:
+            return f": {first.target} {hold_words(first)}, until {until}"
+        return f" for {first.agent}, which {hold_words(first)}, until {until}"
     return f": {record.error.message}" if record.error else " for its agent"

@@ -54,7 +54,10 @@ class RestoredRunDocument(BulkRunSummaryDocument):
 class RestoredHoldDocument(HoldDocument):
     """A hold by an operator that is in force again."""
 
-    agent: str
+    agent: str | None
+    """The agent; null for a hold on orders."""
+    workflow: str | None
+    """The workflow of a hold on orders, or `*` for all; null for a hold on an agent."""
 
 
 class ReconcileDocument(TypedDict):

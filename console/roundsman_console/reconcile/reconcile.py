@@ -171,7 +171,11 @@ class Reconciliation:
 
 
 def _hold(hold: Hold) -> RestoredHoldDocument:
-    return {**hold_document(hold), "agent": hold.agent}
+    return {
+        **hold_document(hold),
+        "agent": hold.agent or None,
+        "workflow": hold.workflow or None,
+    }
 
 
 def command_id_of(restored_to: int, order: str) -> str:

@@ -39,7 +39,7 @@ def summary(found: Reconciliation) -> list[str]:
             "is lost"
         )
     lines += [
-        f"- {hold.agent} {hold_words(hold)}, until {iso(hold.until)}: as of the instant; it may "
+        f"- {hold.target} {hold_words(hold)}, until {iso(hold.until)}: as of the instant; it may "
         "have been released since"
         for hold in found.holds
     ]

@@ -20,5 +20,11 @@ SHORTEST_HOLD = 10
 LONGEST_HOLD = 7 * 24 * 3600
 """Seconds."""
 
+STOP_AT = "20%"
+"""If a larger share of orders fails, a bulk run stops, and a release is taken back."""
+
+SHORTEST_WATCH, LONGEST_WATCH = 5, 3600
+"""Seconds for which a release is watched."""
+
 LOWEST_RATE, HIGHEST_RATE = 0.5, 100.0
 """Orders per second that `reconcile` sends."""

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from roundsman.errors import PermanentError
+from roundsman.model.checks import NAME
 from roundsman.model.corrections import Correction, changes_of, path_text, typed_change
 from roundsman.model.instants import EPOCH
 from roundsman.model.json import Json, parse_json
@@ -40,6 +41,27 @@ def read_duration(text: str, *, least: int = 1, most: int = LONGEST_EXTENSION) -
             f"at least {least}s, at most {most // 86_400}d at once.",
         )
     return seconds
+
+
+def read_workflow(text: str) -> str:
+    """Return the name of a workflow. Raises InvalidArgument if no workflow can have it."""
+    if not NAME.fullmatch(text):
+        raise InvalidArgument(
+            f"{text[:50]!r} is not the name of a workflow: a-z, 0-9 and _, at most 40 of them."
+        )
+    return text
+
+
+def read_stop_at(text: str) -> float:
+    """Return `20%` as 0.2. Raises InvalidArgument if it is not a percentage from 0% to 100%."""
+    percentage = text.strip()
+    try:
+        share = float(percentage.removesuffix("%")) / 100
+    except ValueError:
+        share = -1.0
+    if not percentage.endswith("%") or not 0 <= share <= 1:
+        raise InvalidArgument(f"--stop-at must be a share from 0% to 100%, not {text!r}.")
+    return share
 
 
 def read_instant(text: str) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from roundsman_console.agent.forms import commands_on_agents
+from roundsman_console.agent.order_forms import commands_on_held_orders
 from roundsman_console.bulk.forms import LIMITS, ORDERS, commands_on_many
 from roundsman_console.callback.forms import ANSWER
 from roundsman_console.dead_letter.forms import BODY, commands_on_messages
@@ -39,6 +40,7 @@ GOES_TO = "goes_to"
 COMMANDS: Mapping[str, FormCommand] = {
     **commands_on_orders(),
     **commands_on_agents(),
+    **commands_on_held_orders(),
     **commands_on_many(),
     **commands_on_messages(),
     **{one.verb: one for one in (ANSWER, SMOKE, RECONCILE, ROLLBACK)},

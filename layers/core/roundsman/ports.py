@@ -232,6 +232,9 @@ class AgentBoard(Protocol):
     def agents(self) -> Agents:
         """Return the views of the request queues, by agent and priority (`payment/normal`)."""
 
+    def order_holds(self) -> Sequence[Hold]:
+        """Return the stored holds on orders, which are read together with `agents`."""
+
     def marks(self) -> Mapping[str, ReadMark]:
         """Return the read marks of the queues that the scheduler reads, by key.
 
@@ -249,20 +252,26 @@ class AgentBoard(Protocol):
 
 
 class HoldStore(Protocol):
-    """Stores the holds on agents, in ControlTable."""
+    """Stores the holds on agents and on orders, in ControlTable."""
 
     def holds(self) -> Sequence[Hold]:
-        """Return the holds in force, ordered by agent and kind."""
+        """Return the holds in force: those on orders first, then by agent and kind."""
 
     def hold(self, hold: Hold) -> bool:
-        """Store a hold; it replaces the agent's earlier hold of the same kind.
+        """Store a hold; it replaces the earlier hold of the same kind on the same target.
 
         Returns True if no such hold was in force before. A circuit breaker's hold never replaces a
         longer one: then nothing is stored, and the method returns False.
         """
 
     def release(self, agent: str, kind: str) -> bool:
-        """End the hold now. Returns True if it was in force."""
+        """End the hold on an agent now. Returns True if it was in force."""
+
+    def release_orders(self, workflow: str) -> bool:
+        """End the hold on orders of a workflow, or of EVERY_WORKFLOW. True if it was in force."""
+
+    def change(self, before: Hold, after: Hold) -> bool:
+        """Store `after` in place of `before`, with the same target. False if others changed it."""
 
 
 class GroupStore(Protocol):

@@ -1,27 +1,30 @@
-"""Checks of what agents are asked, and when they call their services."""
+"""Checks of what agents are asked, when they call their services, and what holds keep back."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from roundsman.model.holds import OPERATOR, Hold
 from roundsman.model.instants import SECOND
 from roundsman.model.json import Json
+from roundsman.model.task import PERFORM, Task
 from roundsman.wire.messages import AgentRequest
 from roundsman_testing.invariants.rules import Broken, Invariant
 
 KNOWN_WITHIN = 10_000
-"""How long (ms) an agent may call its service before it knows of a hold."""
+"""How long (ms) until agents and schedulers know of a hold."""
 
 ROUNDED = 1
 """The instants of calls are in whole ms."""
 
 
 class Calls:
-    """Follows the requests of a world and checks ONE_INPUT, ACTS_IN_TIME, HELD_BACK and PACED.
+    """Follows the requests of a world and checks ONE_INPUT, ACTS_IN_TIME, HELD_BACK, ORDER_HELD
+    and PACED.
 
     The caller reports each request that a queue accepted (`accepted`), each call of an agent's
-    function (`called`), when an agent could not read the holds (`unread`), and that the rate limit
-    could not be applied to the next call (`unlimited`). `holds` returns the holds in force, and
-    `limits` has the most calls a second of each agent that has a rate limit.
+    function (`called`), each stored record (`written`), when an agent could not read the holds
+    (`unread`), and that the rate limit could not be applied to the next call (`unlimited`). `holds`
+    returns the holds in force, and `limits` has the most calls a second of each agent that has a
+    rate limit.
     """
 
     def __init__(self) -> None:
@@ -76,15 +79,30 @@ class Calls:
             yield Broken(Invariant.ACTS_IN_TIME, request.task_id, what)
         if agent in self.limits:
             yield from self._of_pace(agent, request, at)
-        if self.holds_may_have_changed:
-            self.holds_may_have_changed = False
-            self._known = self.holds()
-        for hold in self._known:
+        for hold in self._holds():
             known = hold.since + KNOWN_WITHIN <= at < hold.until
             is_held = (hold.agent, hold.kind) == (agent, OPERATOR)
             if is_held and known and at >= self._blind_until:
                 what = f"{agent} is held by an operator, and acts on {request.step}"
                 yield Broken(Invariant.HELD_BACK, request.task_id, what)
+
+    def written(self, before: Task, after: Task, now: int) -> Iterator[Broken]:
+        """Check what two records of a task show of its claims, the later one stored at `now`."""
+        for hold in self._holds():
+            known = hold.since + KNOWN_WITHIN <= now < hold.until
+            if not known or not hold.holds_order(after.workflow, after.task_id):
+                continue
+            for name, record in after.steps.items():
+                claimed = record.locked_by not in (None, before.step(name).locked_by)
+                if claimed and (record.operation == PERFORM or hold.undos):
+                    what = f"{hold.target} is held, and {name} is begun ({record.operation})"
+                    yield Broken(Invariant.ORDER_HELD, after.task_id, what)
+
+    def _holds(self) -> Sequence[Hold]:
+        if self.holds_may_have_changed:
+            self.holds_may_have_changed = False
+            self._known = self.holds()
+        return self._known
 
     def _of_pace(self, agent: str, request: AgentRequest, at: int) -> Iterator[Broken]:
         """Check that the call comes after the one before, at the agent's rate."""

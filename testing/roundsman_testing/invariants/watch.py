@@ -183,6 +183,7 @@ class InvariantWatch:
         if before is not None and before.version < task.version:
             self._history.of_change(before, task)
             self.broken += self._commands.of_change(before, task, now)
+            self.broken += self.calls.written(before, task, now)
             if plan is not None:
                 self.broken += self._attempts.of_change(plan, before, task, now)
                 self.broken += self._inputs.of_change(plan, before, task)

@@ -13,6 +13,7 @@ run and reports the seed and the trace. The same seed repeats the run.
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from enum import Enum
 from functools import partial
@@ -34,7 +35,7 @@ from roundsman.errors import (
 from roundsman.model.bulk_run import BulkRecord, PlannedOrder, Run, Terms
 from roundsman.model.corrections import Correction, changes_json, corrected, read_changes
 from roundsman.model.events import CommandSource, HistoryRow, Reconcile, Resubmit
-from roundsman.model.holds import BREAKER, OPERATOR, Hold
+from roundsman.model.holds import ALL_ORDERS, BREAKER, EVERY_WORKFLOW, OPERATOR, Hold
 from roundsman.model.instants import iso, milliseconds
 from roundsman.model.json import Json, canonical_json, parse_json
 from roundsman.model.task import PERFORM, TASK_ID, Task
@@ -353,6 +354,58 @@ class World:
             self.processes.guards.close(agent)
         self.trace.note(self.now, "{} is released", agent)
 
+    def hold_all(self, for_: timedelta, reason: str = "", *, undos: bool = False) -> None:
+        """Let no step of any order begin for the time `for_`; with `undos`, no undo either."""
+        self._hold_orders(EVERY_WORKFLOW, for_, reason, undos)
+
+    def hold_workflow(
+        self, workflow: str, for_: timedelta, reason: str = "", *, undos: bool = False
+    ) -> None:
+        """Let no step of the workflow's orders begin for the time `for_`; with `undos`, no undo
+        either.
+
+        Raises ValueError if there is no such workflow.
+        """
+        self._check_workflow(workflow)
+        self._hold_orders(workflow, for_, reason, undos)
+
+    def release_all(self, share: int = ALL_ORDERS) -> None:
+        """Let a share of the orders that `hold_all` holds go on, in percent; 100 ends the hold.
+
+        Raises ValueError if nothing is held so, or for another share than 1 to 100.
+        """
+        self._release_orders(EVERY_WORKFLOW, share)
+
+    def release_workflow(self, workflow: str, share: int = ALL_ORDERS) -> None:
+        """Let a share of the orders that `hold_workflow` holds go on, like `release_all`.
+
+        Raises ValueError also if there is no such workflow.
+        """
+        self._check_workflow(workflow)
+        self._release_orders(workflow, share)
+
+    def _hold_orders(self, workflow: str, for_: timedelta, reason: str, undos: bool) -> None:
+        until = self.now + duration(for_)
+        hold = Hold(
+            "", OPERATOR, self.now, until, reason, "operator", workflow=workflow, undos=undos
+        )
+        self.processes.holds.hold(hold)
+        self.trace.note(self.now, "{} is held: {}", hold.target, reason)
+
+    def _release_orders(self, workflow: str, share: int) -> None:
+        if not 1 <= share <= ALL_ORDERS:
+            raise ValueError(f"a share is 1 to {ALL_ORDERS} percent, not {share}")
+        holds = self.processes.holds
+        held = next((one for one in holds.holds() if one.workflow == workflow), None)
+        if held is None:
+            what = "everything" if workflow == EVERY_WORKFLOW else f"workflow {workflow}"
+            raise ValueError(f"{what} is not held")
+        if share == ALL_ORDERS:
+            holds.release_orders(workflow)
+        else:
+            holds.change(held, replace(held, released=share))
+        self.trace.note(self.now, "{} is released: {} % of the orders", held.target, share)
+
     def down(self, function: str, for_: timedelta) -> None:
         """Let a function begin no invocation for the time `for_`: its messages wait in order.
 
@@ -482,6 +535,10 @@ class World:
             is_left = mail.queue == COMMANDS and not mail.gone and mail.visible_at <= self.now
             if is_left and self._receive(mail):
                 self._handle_batch(Invocation(SCHEDULER, [mail], self.versions.newest))
+
+    def _check_workflow(self, name: str) -> None:
+        if name not in self.workflows:
+            raise ValueError(f"no workflow {name!r}; there are {', '.join(self.workflows)}")
 
     def _check_hold(self, agent: str, kind: str) -> None:
         known = self.versions.newest.agents

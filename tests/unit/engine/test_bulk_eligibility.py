@@ -1,5 +1,6 @@
 """What a bulk run makes of one order, purely: whether to send to it, and what it came to."""
 
+from collections.abc import Collection
 from dataclasses import replace
 
 import pytest
@@ -38,7 +39,16 @@ from roundsman.model.events import (
 )
 from roundsman.model.holds import BREAKER, OPERATOR, Hold
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import Effect, StepError, StepRecord, Task, Termination
+from roundsman.model.task import (
+    PERFORM,
+    UNDO,
+    Effect,
+    Operation,
+    StepError,
+    StepRecord,
+    Task,
+    Termination,
+)
 from tests.support.machine_world import T0, step, workflow
 from tests.support.steps import changed_step, step_record
 
@@ -120,11 +130,23 @@ def test_a_task_that_completed_since_did_not_fail_again() -> None:
     assert refused == NotFor("only a task that ended with a failure can be resubmitted")
 
 
+PERFORMS: tuple[Operation, ...] = (PERFORM,)
+
+
+def eligible(
+    *agents: tuple[str, ...],
+    to_undo: bool = False,
+    operations: Collection[Operation] = PERFORMS,
+) -> Eligible:
+    """The order is eligible, and these are the agents and the operations of its next requests."""
+    return Eligible(to_undo, agents, PLAN.workflow, ORDER.order, frozenset(operations))
+
+
 def test_a_step_that_began_stays_at_its_agent_and_another_may_go_to_each_of_its_own() -> None:
     found = judged(a_run(), ORDER, PLAN, archived("charge"), FAILED_AT + 2)
-    assert found == Eligible(agents=(("payment",), ("mail",)))
+    assert found == eligible(("payment",), ("mail",))
     found = judged(a_run(), ORDER, PLAN, archived("mail"), FAILED_AT + 2)
-    assert found == Eligible(agents=(("mail",), ("payment", "payment_backup")))
+    assert found == eligible(("mail",), ("payment", "payment_backup"))
 
 
 def test_a_step_that_is_not_ready_has_no_next_agent() -> None:
@@ -149,15 +171,15 @@ def test_a_step_that_the_plan_does_not_have_has_no_next_agent() -> None:
 def test_under_another_plan_the_next_agents_are_those_of_that_plan() -> None:
     run, at = a_run(Resubmit(ASKED, plan=BY_POST.hash)), FAILED_AT + 2
     found = judged(run, ORDER, PLAN, archived(), at, BY_POST)
-    assert found == Eligible(agents=(("payment",), ("post",)))
+    assert found == eligible(("payment",), ("post",))
 
 
 def test_a_command_that_was_carried_out_before_does_not_change_the_plan_again() -> None:
     run, at = a_run(Resubmit(ASKED, plan=BY_POST.hash)), FAILED_AT + 2
     ready = {"mail": step_record(complete_by=FAILED_AT)}
     task = replace(archived(), command_ids=(ID,), steps=ready)
-    assert judged(run, ORDER, PLAN, task, at, BY_POST) == Eligible(agents=(("mail",),))
-    assert judged(run, ORDER, None, task, at) == Eligible()
+    assert judged(run, ORDER, PLAN, task, at, BY_POST) == eligible(("mail",), operations=())
+    assert judged(run, ORDER, None, task, at) == eligible(operations=())
 
 
 def test_a_cancelled_order_ends_in_undo_only_if_that_is_asked() -> None:
@@ -240,7 +262,7 @@ def test_an_undo_that_is_made_again_is_to_end_undone() -> None:
         steps={**task.steps, "reserve": failed},
     )
     found = judged(a_run(), ORDER, PLAN, task, FAILED_AT + 2)
-    assert found == Eligible(to_undo=True, agents=(("inventory",),))
+    assert found == eligible(("inventory",), to_undo=True, operations={UNDO})
 
 
 def test_a_step_that_may_go_to_several_agents_waits_only_where_all_are_held() -> None:
@@ -253,6 +275,21 @@ def test_a_step_that_may_go_to_several_agents_waits_only_where_all_are_held() ->
     assert held_for(Eligible(), [hold("payment")]) is None
     assert hold_sentence(hold("mail")) == "mail is held by amy: moving"
     assert hold_sentence(hold("mail", BREAKER)) == "mail has an open circuit: moving"
+
+
+def test_an_order_waits_for_a_hold_on_it_unless_only_undos_are_next_and_they_go_on() -> None:
+    everything = Hold("", OPERATOR, 0, 1, "moving", "amy", workflow="*")
+    performs = Eligible(
+        agents=(("mail",),), workflow="sale", task_id="ord-1", operations=frozenset({PERFORM})
+    )
+    undoes = replace(performs, to_undo=True, operations=frozenset({UNDO}))
+    assert held_for(performs, [everything]) == everything
+    assert held_for(performs, [replace(everything, workflow="other")]) is None
+    assert held_for(performs, [replace(everything, released=100)]) is None
+    assert held_for(undoes, [everything]) is None
+    too = replace(everything, undos=True)
+    assert held_for(undoes, [too]) == too
+    assert hold_sentence(too) == "everything is held by amy: moving"
 
 
 OPEN = (

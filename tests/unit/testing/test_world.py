@@ -318,3 +318,17 @@ def test_a_lost_note_of_a_call_is_no_proof_and_stops_no_call() -> None:
     record = world.task(order_id).steps["charge"]
     assert (record.error, record.effect) == (StepError("CardDeclined", ""), None)
     assert "close_key" not in world.faults.calls
+
+
+def test_a_world_refuses_what_is_not_held_no_share_and_no_workflow() -> None:
+    world = World(SHOP)
+    with pytest.raises(ValueError, match="everything is not held"):
+        world.release_all()
+    with pytest.raises(ValueError, match="no workflow 'ghost'; there are shop"):
+        world.hold_workflow("ghost", timedelta(hours=3))
+    world.hold_all(timedelta(hours=3))
+    for share in (0, 101):
+        with pytest.raises(ValueError, match="a share is 1 to 100 percent"):
+            world.release_all(share)
+    with pytest.raises(ValueError, match="workflow shop is not held"):
+        world.release_workflow("shop")

@@ -1,10 +1,14 @@
-"""Steps that wait because their agent is on hold.
+"""Steps that wait because their agent, their workflow or everything is on hold.
 
 An agent is on hold while an operator holds it or while its circuit breaker is open. The scheduler
 sees the hold on the agents' board and claims nothing for that agent. The agent itself returns
-requests that were sent before, with a `held` reply. In both cases the step is parked: it waits
-without a lock, and its agent is checked again at least every RECHECK_INTERVAL. No attempt is
-counted, and the task's complete-by moves by the time in which any of its steps was parked.
+requests that were sent before, with a `held` reply. A hold on orders, on those of one workflow or
+on all, is the same for a step as a hold on each of its agents, except that the agents do not know
+of it: what was sent is done, and undos go on unless the hold says otherwise.
+
+In all cases the step is parked: it waits without a lock, and the hold is checked again at least
+every RECHECK_INTERVAL. No attempt is counted, and the task's complete-by moves by the time in which
+any of its steps was parked.
 """
 
 from roundsman.definition.plan import StepPlan
@@ -41,10 +45,12 @@ HELD = "Held"
 
 
 def park(context: DecisionContext, step: StepPlan) -> None:
-    """Park the step because every agent that may take it is on hold."""
+    """Park the step because every agent that may take it is on hold, or its order is."""
+    operation = context.decision.step(step.name).operation
     views = [view for agent in candidates(context, step) if (view := context.view(agent))]
-    until = min(view.held_until or context.now for view in views)
-    why = next((view.held_why for view in views if view.held_why), "its agent accepts no work")
+    holds = [view.held(operation) for view in views]
+    until = min(held_until or context.now for held_until, _ in holds)
+    why = next((why for _, why in holds if why), "its agent accepts no work")
     _park_until(context, step, min(until, context.now + RECHECK_INTERVAL), why)
 
 
@@ -75,7 +81,7 @@ def returned_by_agent(context: DecisionContext, step: StepPlan, reply: Replied) 
         )
         return
     wait = DEFAULT_RETURN_DELAY if reply.retry_after is None else max(0, reply.retry_after)
-    held_until = context.agent(step).held_until or 0
+    held_until = context.agent(step).held(record.operation)[0] or 0
     until = min(max(context.now + wait, held_until), context.now + RECHECK_INTERVAL)
     uncounted_calls = record.uncounted_calls + int(reply.outcome_unknown)
     why = error.message or error.type
@@ -104,11 +110,12 @@ def can_resume(context: DecisionContext, step: StepPlan) -> bool:
     False until the step has been parked for MAX_VIEW_AGE: before that, the views may not contain
     its hold yet.
     """
-    since = context.decision.step(step.name).held_since
+    record = context.decision.step(step.name)
+    since = record.held_since
     if since is None or not context.agents or context.now - since <= MAX_VIEW_AGE:
         return False
     # If a queue was never read, only its hold is known. No known hold means no hold.
-    return not all(context.is_held(agent) for agent in candidates(context, step))
+    return not all(context.is_held(a, record.operation) for a in candidates(context, step))
 
 
 def _park_until(

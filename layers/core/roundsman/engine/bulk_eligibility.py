@@ -25,10 +25,10 @@ from roundsman.model.events import (
     UndoAsked,
 )
 from roundsman.model.failure import failure_of
-from roundsman.model.holds import Hold, hold_words
+from roundsman.model.holds import Hold, hold_words, on_orders
 from roundsman.model.json import Json
 from roundsman.model.states import TaskState
-from roundsman.model.task import UNDO, Task
+from roundsman.model.task import PERFORM, UNDO, Operation, Task
 
 WOULD_WAIT = ", and the orders would wait for it"
 """Follows the sentence of a hold because of which nothing, or nothing more, is sent."""
@@ -64,6 +64,10 @@ class Eligible:
     """The command makes the task end in undo."""
     agents: tuple[tuple[str, ...], ...] = ()
     """The agents of the next requests: for each step, every agent that may perform it."""
+    workflow: str = ""
+    task_id: str = ""
+    operations: frozenset[Operation] = frozenset()
+    """The operations of the next requests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +120,10 @@ def judged(
     if after.plan != task.plan and next_plan is not None:
         plan = next_plan.expanded(after.fan_outs)
     agents = () if plan is None else _next_agents(plan, after)
-    return Eligible(to_undo, agents)
+    ending = after.ending is not None
+    next_steps = (step for step in after.steps.values() if step.may_begin(ending=ending))
+    operations = frozenset(step.operation for step in next_steps)
+    return Eligible(to_undo, agents, task.workflow, task.task_id, operations)
 
 
 def _unfit(run: Run, planned: PlannedOrder, task: Task, event: OperatorEvent) -> str | None:
@@ -153,7 +160,11 @@ def _next_agents(plan: Plan, task: Task) -> tuple[tuple[str, ...], ...]:
 
 
 def held_for(eligible: Eligible, holds: Sequence[Hold]) -> Hold | None:
-    """Return a hold because of which a step would be parked: all of its agents are on hold."""
+    """Return a hold because of which a step would be parked: on its order, or on all its agents."""
+    for hold in on_orders(holds):
+        waits = PERFORM in eligible.operations or (hold.undos and UNDO in eligible.operations)
+        if waits and hold.holds_order(eligible.workflow, eligible.task_id):
+            return hold
     by_agent = {hold.agent: hold for hold in holds}
     for agents in eligible.agents:
         if all(agent in by_agent for agent in agents):
@@ -163,7 +174,7 @@ def held_for(eligible: Eligible, holds: Sequence[Hold]) -> Hold | None:
 
 def hold_sentence(hold: Hold) -> str:
     """Return the hold in words: `payment is held by amy: maintenance`."""
-    return f"{hold.agent} {hold_words(hold)}"
+    return f"{hold.target} {hold_words(hold)}"
 
 
 def was_taken(run: Run, task: Task, history: Sequence[HistoryRow] = ()) -> bool:

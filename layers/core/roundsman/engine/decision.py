@@ -65,6 +65,7 @@ from roundsman.model.task import (
     UNDO,
     AfterUndo,
     Effect,
+    Operation,
     Owed,
     StepError,
     StepRecord,
@@ -651,10 +652,11 @@ class DecisionContext:
         """The view of the agent's queue for this task's priority; None if nothing is known."""
         return self.agents.get(f"{agent}/{self.decision.task.priority}")
 
-    def is_held(self, agent: str) -> bool:
-        """Whether the agent is on hold now."""
+    def is_held(self, agent: str, operation: Operation = PERFORM) -> bool:
+        """Whether a request for the operation is held back from the agent now."""
         view = self.view(agent)
-        return view is not None and view.held_until is not None and view.held_until > self.now
+        until = None if view is None else view.held(operation)[0]
+        return until is not None and until > self.now
 
     def is_unblocked(self, step: StepPlan) -> bool:
         """Whether every step that this one comes after is Processed or Skipped."""

@@ -18,7 +18,8 @@ ms."""
 
 def route(context: DecisionContext, step: StepPlan) -> str | None:
     """The agent for the step's next request; None if every candidate is on hold."""
-    taking = [agent for agent in candidates(context, step) if not context.is_held(agent)]
+    operation = context.decision.step(step.name).operation
+    taking = [a for a in candidates(context, step) if not context.is_held(a, operation)]
     if len(taking) <= 1:
         return taking[0] if taking else None
     least = min(lag(context, agent) for agent in taking)

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 
 from roundsman.model.corrections import Correction
 from roundsman.model.json import Json
-from roundsman.model.task import Effect, StepError, Task
+from roundsman.model.task import UNDO, Effect, Operation, StepError, Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,6 +269,22 @@ class AgentView:
     if it is not on hold."""
     held_why: str = ""
     """The reason for the hold, in words."""
+    performs_held_until: int | None = None
+    """Until when no step of the order is performed, because its workflow or everything is on hold;
+    None if neither is. Undos go on."""
+    performs_held_why: str = ""
+    """The reason for that hold, in words."""
+
+    def held(self, operation: Operation) -> tuple[int | None, str]:
+        """Until when no request for the operation is sent to the agent, and why, in words.
+
+        None if no hold is known.
+        """
+        until, of_orders = self.held_until, self.performs_held_until
+        if operation == UNDO or of_orders is None:
+            return until, self.held_why
+        why = "; ".join(one for one in (self.performs_held_why, self.held_why) if one)
+        return max(until or 0, of_orders), why
 
 
 Agents: TypeAlias = Mapping[str, AgentView]

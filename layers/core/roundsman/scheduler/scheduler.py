@@ -41,9 +41,9 @@ from roundsman.model.events import (
     Start,
     StartTask,
 )
+from roundsman.model.holds import agents_of
 from roundsman.model.instants import MINUTE
 from roundsman.model.json import Json, sha256
-from roundsman.model.queue_lag import with_unread
 from roundsman.model.scheduler_queues import NOTHING_KNOWN, is_mark_due, wanted_key
 from roundsman.model.situations import UnderWay
 from roundsman.model.states import TaskState
@@ -321,6 +321,7 @@ class Scheduler:
         earlier delivery may have died before it sent their requests.
         """
         now, known, jitter = self._clock(), self._board.agents(), self._jitter()
+        held = self._board.order_holds()
         inspects = isinstance(event, Inspect)
         queues = self._queues.known(plan, task) if inspects else NOTHING_KNOWN
 
@@ -333,7 +334,7 @@ class Scheduler:
                 order=self._orders.content_of(task)
                 if plan and _needs_order(plan, task, event)
                 else None,
-                agents=known if plan is None else with_unread(known, plan.agents, task.priority),
+                agents=known if plan is None else agents_of(plan.agents, task, known, held, now),
                 jitter=jitter,
                 next_plan=self._next_plan(event),
                 queues=queues,

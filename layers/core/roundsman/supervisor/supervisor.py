@@ -22,8 +22,8 @@ from roundsman.engine.machine import decide
 from roundsman.engine.timeouts import late_for, late_since, starts_late
 from roundsman.errors import CallRefused, SchemaTooNew, TryAgain, UnreadableRecord
 from roundsman.model.events import Decision, Inspect, InspectAt, StartTask
+from roundsman.model.holds import agents_of
 from roundsman.model.instants import MINUTE, SECOND
-from roundsman.model.queue_lag import with_unread
 from roundsman.model.task import Task
 from roundsman.ports import (
     LONGEST_DELAY,
@@ -302,12 +302,13 @@ class Supervisor:
             if task is None or is_closed(task):
                 return None  # the index lags behind the record
             plan, agents = self._plan_of(task), self._board.agents()
+            held = self._board.order_holds()
         except CallRefused:
             report.blind = True
             raise
-        if plan is not None:
-            agents = with_unread(agents, plan.agents, task.priority)
         queues, now, jitter = self._queues.known(plan, task), self._clock(), self._jitter()
+        if plan is not None:
+            agents = agents_of(plan.agents, task, agents, held, now)
         decision = decide(
             plan, task, Inspect(), now, order=None, agents=agents, jitter=jitter, queues=queues
         )

@@ -104,6 +104,11 @@ WHAT_FOR = {
     "release": "To release the agent, so that it accepts work again",
 }
 
+WHAT_FOR_ORDERS = {
+    "look": "To see what is on hold",
+    "release": "To let the orders go on",
+}
+
 
 def agent_alert(
     kind: str,
@@ -116,18 +121,49 @@ def agent_alert(
     commands: Mapping[str, str],
 ) -> Alert:
     """Return an alert about an agent. `commands` maps a key of WHAT_FOR to a shell command."""
+    about = {"agent": agent}
+    return _held_alert(kind, about, severity, title, summary, fields, commands, WHAT_FOR)
+
+
+def orders_alert(
+    kind: str,
+    workflow: str | None,
+    *,
+    title: str,
+    summary: str,
+    fields: Mapping[str, Json],
+    commands: Mapping[str, str],
+) -> Alert:
+    """Return an alert that orders are on hold, or go on: of a workflow, or all if it is None.
+
+    `commands` maps a key of WHAT_FOR_ORDERS to a shell command.
+    """
+    about = {"workflow": workflow}
+    return _held_alert(kind, about, "warning", title, summary, fields, commands, WHAT_FOR_ORDERS)
+
+
+def _held_alert(
+    kind: str,
+    about: Mapping[str, str | None],
+    severity: str,
+    title: str,
+    summary: str,
+    fields: Mapping[str, Json],
+    commands: Mapping[str, str],
+    what_for: Mapping[str, str],
+) -> Alert:
     words = AlertText().line(summary)
     for name in ("since", "until", "by", "reason"):
         value = fields.get(name)
         if isinstance(value, str) and value not in summary:
             words.pair(name, value)
-    for what_for, command in commands.items():
-        words.commands(WHAT_FOR[what_for], command)
+    for name, command in commands.items():
+        words.commands(what_for[name], command)
     document: dict[str, Json] = {
         "alert": kind,
         "severity": severity,
         "summary": summary,
-        "agent": agent,
+        **about,
         **fields,
         "do": commands,
     }
@@ -141,7 +177,7 @@ def agent_alert(
             "workflow": "none",
             "step": "none",
             "severity": severity,
-            "agent": agent,
+            **{name: value for name, value in about.items() if value is not None},
         },
     )
 

@@ -444,7 +444,7 @@ def test_what_is_written_without_the_record_is_what_the_record_has() -> None:
 
 ELSEWHERE = {
     Task: {"failure", "settled"},  # in the index `failures`, and in rows beside the record
-    Hold: {"agent", "kind", "unreadable"},  # in the attribute's name, and never stored
+    Hold: {"agent", "workflow", "kind", "unreadable"},  # in the attribute's name, and never stored
     Group: {"id"},  # in the attribute's name
 }
 """The attributes of a type that are not in its table."""

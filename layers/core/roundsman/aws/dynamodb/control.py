@@ -24,7 +24,7 @@ from roundsman.definition.plan import Plan, read_plan
 from roundsman.errors import TryAgain, UnreadableRecord
 from roundsman.model.events import Agents
 from roundsman.model.field_table import Field, FieldTable
-from roundsman.model.holds import Hold, with_holds
+from roundsman.model.holds import Hold, on_orders, with_holds
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.leases import Lease, Leases
 from roundsman.model.queue_lag import (
@@ -180,6 +180,11 @@ class DynamoAgentBoard:
             if not is_of_scheduler(queue)
         }
         return with_holds(views, self._holds, now)
+
+    def order_holds(self) -> list[Hold]:
+        """The stored holds on orders, of the same read as the views of `agents`."""
+        self._refresh(self._clock())
+        return on_orders(self._holds)
 
     def marks(self) -> Mapping[str, ReadMark]:
         """The read marks of the queues that the scheduler reads, by key."""

@@ -1,18 +1,22 @@
-"""The holds on agents: the row `holds` of ControlTable, with one attribute per agent and kind.
+"""The holds: the row `holds` of ControlTable, with one attribute per target and kind.
 
-The attribute's name is `payment/operator` or `payment/breaker`, so the two kinds of hold on one
-agent never overwrite each other. One read, of one unit, returns all holds, and the scheduler need
-not know which agents exist. A hold that has ended is not removed: readers ignore it, and the next
-hold of its kind replaces it.
+The name of the attribute of a hold on an agent is `payment/operator` or `payment/breaker`, so the
+two kinds of hold on one agent never overwrite each other. That of a hold on orders is
+`workflow:order_fulfilment/operator`, and `workflow:*/operator` for those of all workflows. Code of
+before holds on orders takes `workflow:*` for the name of an agent. There is no agent of such a
+name, so that code holds no order.
 
-A hold that cannot be read holds its own agent, and no other, until it is replaced or released.
-Such an attribute holds no agent if its name does not consist of an agent and one of the two kinds.
+One read, of one unit, returns all holds, and the scheduler need not know which agents exist. A hold
+that has ended is not removed: readers ignore it, and the next hold of its kind replaces it.
+
+A hold that cannot be read holds its own target, and no other, until it is replaced or released.
+Such an attribute holds nothing if its name does not consist of a target and one of the two kinds.
 """
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from roundsman.aws.dynamodb.codec import NUMBER, TEXT, RecordTable, number, text
+from roundsman.aws.dynamodb.codec import FLAG, NUMBER, TEXT, RecordTable, number, text
 from roundsman.aws.dynamodb.item_reader import ItemReader, OnUnreadable, ignore_unreadable
 from roundsman.aws.errors import ConditionFailed, aws_errors
 from roundsman.errors import UnreadableRecord
@@ -33,6 +37,9 @@ CAN_BE_READ = (
 NONE_LASTS_LONGER = f"NOT ({CAN_BE_READ}) OR #hold.#until <= :until"
 FIELDS = {"#since": "Since", "#until": "Until", "#reason": "Reason", "#by": "By"}
 IS_THERE = "attribute_exists(#hold)"
+IS_AS_READ_OR_CHANGED = "#hold = :before OR #hold = :after"
+OF_WORKFLOW = "workflow:"
+"""What the name of a hold on orders begins with. The name of an agent has no colon."""
 
 
 class DynamoHolds:
@@ -52,7 +59,7 @@ class DynamoHolds:
         self._on_unreadable = on_unreadable
 
     def holds(self) -> list[Hold]:
-        """The holds in force now, sorted by agent and kind."""
+        """The holds in force now: those on orders first, then by agent and kind."""
         return in_force(self.stored(), self._clock())
 
     def stored(self, *, latest: bool = True) -> list[Hold]:
@@ -61,7 +68,7 @@ class DynamoHolds:
         The read is strongly consistent if `latest`, else eventually consistent, at half the price:
         for callers that keep the holds for seconds.
         """
-        with aws_errors("reading the holds on agents"):
+        with aws_errors("reading the holds"):
             found = self._client.get_item(
                 TableName=self._table, Key={ID: text(HOLDS)}, ConsistentRead=latest
             )
@@ -70,7 +77,7 @@ class DynamoHolds:
         return [hold for hold in read if hold is not None]
 
     def hold(self, hold: Hold) -> bool:
-        """Store the hold in place of the agent's earlier one of that kind.
+        """Store the hold in place of the earlier one of that kind on the same target.
 
         Returns True if no hold of that kind was in force before. Several instances see a circuit
         open, and may write late: so a breaker's hold never replaces a longer one. It is then not
@@ -78,11 +85,11 @@ class DynamoHolds:
         it may shorten it. If the answer was lost and the client repeats the write, the repeat finds
         this hold stored, which does not count as an earlier hold.
         """
-        name = _name(hold.agent, hold.kind)
+        name = _name(hold)
         key, update = {ID: text(HOLDS)}, "SET #hold = :hold"
         names, values = {"#hold": name}, {":hold": _value(hold)}
         try:
-            with aws_errors(f"holding the agent {hold.agent}"):
+            with aws_errors(f"holding {_words(hold.agent, hold.workflow)}"):
                 if hold.kind != BREAKER:
                     found = self._client.update_item(
                         TableName=self._table,
@@ -117,9 +124,35 @@ class DynamoHolds:
         False may also mean that this call ended it and the answer was lost. No hold of that kind
         is left in either case.
         """
-        name = _name(agent, kind)
+        return self._release(f"{agent}/{kind}", _words(agent, ""))
+
+    def release_orders(self, workflow: str) -> bool:
+        """End the hold on orders of a workflow, or of EVERY_WORKFLOW. Returns as `release`."""
+        return self._release(f"{OF_WORKFLOW}{workflow}/{OPERATOR}", _words("", workflow))
+
+    def change(self, before: Hold, after: Hold) -> bool:
+        """Store `after` in place of `before`; the two have one target and one kind.
+
+        Returns False, and stores nothing, if what is stored is neither: another operator has
+        changed it.
+        """
         try:
-            with aws_errors(f"releasing the agent {agent}"):
+            with aws_errors(f"changing the hold on {_words(after.agent, after.workflow)}"):
+                self._client.update_item(
+                    TableName=self._table,
+                    Key={ID: text(HOLDS)},
+                    UpdateExpression="SET #hold = :after",
+                    ConditionExpression=IS_AS_READ_OR_CHANGED,
+                    ExpressionAttributeNames={"#hold": _name(before)},
+                    ExpressionAttributeValues={":before": _value(before), ":after": _value(after)},
+                )
+        except ConditionFailed:
+            return False
+        return True
+
+    def _release(self, name: str, target: str) -> bool:
+        try:
+            with aws_errors(f"releasing {target}"):
                 found = self._client.update_item(
                     TableName=self._table,
                     Key={ID: text(HOLDS)},
@@ -144,18 +177,30 @@ class DynamoHolds:
         return any(hold != unless for hold in in_force(earlier, self._clock()))
 
     def _read(self, name: str, value: "Value") -> Hold | None:
-        agent, _, kind = name.partition("/")
+        target, _, kind = name.partition("/")
+        of_orders = target.startswith(OF_WORKFLOW)
+        agent = "" if of_orders else target
+        workflow = target.removeprefix(OF_WORKFLOW) if of_orders else ""
+        if not (agent or workflow) or (kind != OPERATOR and (of_orders or kind != BREAKER)):
+            # A hold under this name could be neither replaced nor released.
+            self._on_unreadable(UnreadableRecord(HOLDS, name, "is not a target and a kind"))
+            return None
         try:
-            return _hold(agent, kind, value)
+            reader = ItemReader(value.get("M", {}), HOLDS, f"{name}.")
+            return HOLD.make(agent=agent, kind=kind, workflow=workflow, **HOLD.values(reader))
         except UnreadableRecord as problem:
             self._on_unreadable(problem)
-            if not agent or kind not in (OPERATOR, BREAKER):
-                return None  # a hold under this name could be neither replaced nor released
-            return unreadable_hold(agent, kind, f"{problem.field} {problem.problem}", self._clock())
+            why = f"{problem.field} {problem.problem}"
+            return unreadable_hold(agent, kind, why, self._clock(), workflow=workflow)
 
 
-def _name(agent: str, kind: str) -> str:
-    return f"{agent}/{kind}"
+def _words(agent: str, workflow: str) -> str:
+    """The target of a hold, in the words of an error."""
+    return f"the agent {agent}" if agent else f"the orders of {workflow}"
+
+
+def _name(hold: Hold) -> str:
+    return f"{hold.agent or OF_WORKFLOW + hold.workflow}/{hold.kind}"
 
 
 HOLD: "RecordTable[Hold]" = FieldTable(
@@ -164,14 +209,11 @@ HOLD: "RecordTable[Hold]" = FieldTable(
     Field("Until", "until", NUMBER),
     Field("Reason", "reason", TEXT),
     Field("By", "by", TEXT),
+    Field("Undos", "undos", FLAG, default=False),
+    Field("Released", "released", NUMBER, 0),
 )
-"""The agent and the kind are in the attribute's name."""
+"""The target and the kind are in the attribute's name. Only holds on orders have the last two."""
 
 
 def _value(hold: Hold) -> "Value":
     return {"M": HOLD.written(hold)}
-
-
-def _hold(agent: str, kind: str, value: "Value") -> Hold:
-    reader = ItemReader(value.get("M", {}), HOLDS, f"{agent}/{kind}.")
-    return HOLD.make(agent=agent, kind=kind, **HOLD.values(reader))

@@ -1,0 +1,339 @@
+"""Putting the orders of a workflow, or all orders, on hold, and letting a share of them go on.
+
+As a hold on an agent, it is a row that schedulers read. Agents do not know of it: what runs ends as
+always.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from roundsman.aws.clock import now
+from roundsman.errors import RoundsmanError, SchemaTooNew, UnreadableRecord
+from roundsman.model.holds import (
+    ALL_ORDERS,
+    EVERY_WORKFLOW,
+    OPERATOR,
+    Hold,
+    on_orders,
+)
+from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.record_limits import cut
+from roundsman.model.states import TaskState
+from roundsman.wire.limits import wire_text
+from roundsman_console.agent.documents import (
+    OrdersHeldDocument,
+    OrdersReleasedDocument,
+    ReleaseWatchDocument,
+)
+from roundsman_console.agent.hold_alerts import alert_orders_held, alert_orders_released
+from roundsman_console.agent.holds import wake_those
+from roundsman_console.agent.view import order_hold_document, workflow_of
+from roundsman_console.agent.wake_waiting import (
+    HOLDS_ARE_KNOWN_AFTER,
+    READERS,
+    Woken,
+    let_go,
+    open_tasks,
+)
+from roundsman_console.clock import moment, pause
+from roundsman_console.errors import InspectorError, InvalidArgument
+from roundsman_console.order.commands import check_sender
+from roundsman_console.stack.stack import DeployedStack
+from roundsman_console.verbs.limits import LONGEST_HOLD, LONGEST_REASON, SHORTEST_HOLD
+from roundsman_console.verbs.reading import read_workflow
+
+LOOKED_AT = 100
+"""The number of open orders that are read to see whether a workflow of that name has any."""
+
+BETWEEN_LOOKS = 5.0
+"""Seconds between two looks at the orders that a release woke."""
+
+HELD_AGAIN_FOR = 30 * MINUTE
+"""How long a hold lasts at least, in ms, that takes back a release because orders fail."""
+
+
+@dataclass(frozen=True, slots=True)
+class OrdersHold:
+    """Orders that were put on hold."""
+
+    hold: Hold
+    replaced: Hold | None
+    """The hold that was in force before."""
+    workflows: frozenset[str] | None
+    """The workflows of the open orders that were looked at; None if the hold is on all orders."""
+    not_alerted: str | None
+    """Why the other operators were not alerted; None if they were."""
+
+    @property
+    def unknown(self) -> bool:
+        """Whether open orders were found, and none of them is of the workflow."""
+        return bool(self.workflows) and self.hold.workflow not in (self.workflows or ())
+
+    def document(self) -> OrdersHeldDocument:
+        """Return the result as JSON for scripts."""
+        return {
+            "agent": None,
+            "workflow": workflow_of(self.hold),
+            "command": "hold",
+            "outcome": "done",
+            "hold": order_hold_document(self.hold),
+            "replaced": None if self.replaced is None else order_hold_document(self.replaced),
+            "unknownWorkflow": self.unknown,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What became of the first orders that a release woke."""
+
+    orders: int
+    failed: int = 0
+    """How many of them have failed, or are in a failure group."""
+    groups: tuple[str, ...] = ()
+    """The failure groups of those, that of the most orders first."""
+    held_again: Hold | None = None
+    """The new hold, because too many failed."""
+    not_held: str | None = None
+    """Why there is none although too many failed: another operator has changed the hold."""
+
+    def document(self) -> ReleaseWatchDocument:
+        """Return it as JSON for scripts."""
+        again = self.held_again
+        return {
+            "orders": self.orders,
+            "failed": self.failed,
+            "groups": list(self.groups),
+            "heldAgain": None if again is None else order_hold_document(again),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class OrdersRelease:
+    """A share of the orders that was let go on."""
+
+    before: Hold
+    """The hold before the release."""
+    after: Hold | None
+    """The hold with the new share; None if it was ended."""
+    share: int
+    """The share of the orders that go on now, in percent."""
+    by: str
+    reason: str
+    """Empty if no reason was given."""
+    first_wake: int
+    """The earliest instant (epoch ms) at which it is useful to wake waiting tasks."""
+    not_alerted: str | None
+    """Why the other operators were not alerted; None if they were."""
+
+    def document(self, woken: Woken, watched: Watched | None) -> OrdersReleasedDocument:
+        """Return the release and what came of it as JSON for scripts."""
+        again = watched is not None and watched.held_again is not None
+        return {
+            "agent": None,
+            "workflow": workflow_of(self.before),
+            "command": "release",
+            "outcome": "heldAgain" if again else "done",
+            "by": self.by,
+            "reason": self.reason or None,
+            "share": self.share,
+            "hold": order_hold_document(self.before),
+            "looked": woken.looked,
+            "woken": woken.woken,
+            "unread": woken.unread,
+            "whole": woken.whole,
+            "watched": None if watched is None else watched.document(),
+        }
+
+
+def find_order_hold(stack: DeployedStack, workflow: str) -> Hold | None:
+    """Return the hold on the orders of a workflow, or of EVERY_WORKFLOW; None if there is none."""
+    holds = on_orders(stack.holds.holds())
+    return next((hold for hold in holds if hold.workflow == workflow), None)
+
+
+def held_orders(stack: DeployedStack, workflow: str) -> Hold:
+    """Return the hold as `find_order_hold`. Raises InspectorError if there is none."""
+    found = find_order_hold(stack, workflow)
+    if found is None:
+        what = "Everything" if workflow == EVERY_WORKFLOW else f"Workflow {workflow}"
+        raise InspectorError(f"{what} is not held.")
+    return found
+
+
+def hold_orders(
+    stack: DeployedStack, workflow: str, seconds: int, *, undos: bool, by: str, reason: str
+) -> OrdersHold:
+    """Let no step of the workflow's orders begin for `seconds` from now, and alert the operators.
+
+    `workflow` may be EVERY_WORKFLOW. With `undos`, no undo of these orders begins either. Raises
+    InvalidArgument if `seconds` is not from SHORTEST_HOLD to LONGEST_HOLD, if the workflow's name
+    cannot be one, or if the operator's name or the reason is empty or too long; TryAgain or
+    CallRefused if the hold cannot be stored.
+    """
+    if not SHORTEST_HOLD <= seconds <= LONGEST_HOLD:
+        raise InvalidArgument(
+            f"A hold lasts {SHORTEST_HOLD} to {LONGEST_HOLD} seconds, not {seconds}."
+        )
+    if workflow != EVERY_WORKFLOW:
+        read_workflow(workflow)
+    check_sender(by, reason)
+    replaced, at = find_order_hold(stack, workflow), now()
+    hold = Hold(
+        "",
+        OPERATOR,
+        at,
+        at + seconds * SECOND,
+        wire_text(reason),
+        wire_text(by),
+        workflow=workflow,
+        undos=undos,
+    )
+    stack.holds.hold(hold)
+    not_alerted = alert_orders_held(stack, hold)
+    named = None if workflow == EVERY_WORKFLOW else _workflows(stack)
+    return OrdersHold(hold, replaced, named, not_alerted)
+
+
+def release_orders(
+    stack: DeployedStack, workflow: str, share: int, *, by: str, reason: str = ""
+) -> OrdersRelease:
+    """Let a share of the held orders go on, in percent, and alert the operators.
+
+    `workflow` may be EVERY_WORKFLOW. With a share of ALL_ORDERS the hold is ended. Waiting tasks
+    continue by themselves within minutes; with `wake_released` they continue at once. Raises
+    InvalidArgument if the share is not from 1 to ALL_ORDERS, or if the name or the reason is
+    invalid; InspectorError if these orders are not held, if as large a share goes on already, or if
+    another operator changes the hold at the same moment.
+    """
+    if not 1 <= share <= ALL_ORDERS:
+        raise InvalidArgument(f"A share is 1 to {ALL_ORDERS} percent, not {share}.")
+    if workflow != EVERY_WORKFLOW:
+        read_workflow(workflow)
+    check_sender(by, reason, reason_required=False)
+    by, reason = wire_text(by), wire_text(reason)
+    before = held_orders(stack, workflow)
+    if share <= before.released:
+        raise InspectorError(
+            f"{before.released} % of the orders go on already. For less, hold them again."
+        )
+    after = None if share == ALL_ORDERS else replace(before, released=share)
+    if after is None:
+        stack.holds.release_orders(workflow)
+    elif before.unreadable:
+        raise InspectorError("The hold cannot be read: release all of it, or hold it again.")
+    elif not stack.holds.change(before, after):
+        raise InspectorError(
+            "Another operator changes the hold at the same moment. Look at it with: roundsman "
+            "agents"
+        )
+    not_alerted = alert_orders_released(stack, before, share, by, reason, now())
+    first = now() + HOLDS_ARE_KNOWN_AFTER
+    return OrdersRelease(before, after, share, by, reason, first, not_alerted)
+
+
+def wake_released(
+    stack: DeployedStack, release: OrdersRelease, progress: Callable[[Woken], None]
+) -> tuple[Woken, str | None]:
+    """Wake the tasks that go on with the release, and return as `holds.wake_those`.
+
+    The orders stay released in any case.
+    """
+    before, share = release.before, release.share
+    return wake_those(
+        stack, lambda task, _: let_go(task, before, share), release.first_wake, progress
+    )
+
+
+def watch_released(
+    stack: DeployedStack,
+    release: OrdersRelease,
+    woken: Woken,
+    *,
+    seconds: int,
+    stop_at: float,
+    progress: Callable[[Watched], None],
+) -> Watched:
+    """Watch the first orders that the release woke, and hold all again if too many fail.
+
+    That is so as soon as more than `stop_at` (0 to 1) of them have failed or are in a failure
+    group. The new hold lasts as long as the one before, and HELD_AGAIN_FOR at least. Returns after
+    `seconds`, or when that happens, or at once if no order was woken. An order that cannot be read
+    does not count as failed.
+    """
+    watched, end = Watched(len(woken.first)), moment() + seconds
+    while woken.first:
+        watched = _look(stack, woken)
+        progress(watched)
+        if watched.failed > stop_at * watched.orders:
+            return _hold_again(stack, release, watched)
+        left = end - moment()
+        if left <= 0:
+            break
+        pause(min(BETWEEN_LOOKS, left))
+    return watched
+
+
+def _look(stack: DeployedStack, woken: Woken) -> Watched:
+    with ThreadPoolExecutor(READERS) as readers:
+        found = list(readers.map(lambda one: _failure(stack, one), woken.first))
+    failures = [one for one in found if one is not None]
+    groups = Counter(one for one in failures if one)
+    return Watched(
+        len(woken.first), len(failures), tuple(group for group, _ in groups.most_common())
+    )
+
+
+def _failure(stack: DeployedStack, task_id: str) -> str | None:
+    """The failure group of a task that fails, or empty if it is in none; None if it does not."""
+    try:
+        task = stack.tasks.load(task_id, now())
+    except RoundsmanError:
+        return None
+    if task is None:
+        return None
+    failed = task.state in (TaskState.ARCHIVED, TaskState.UNDONE)
+    return (task.failure or "") if failed or task.failure is not None else None
+
+
+def _hold_again(stack: DeployedStack, release: OrdersRelease, watched: Watched) -> Watched:
+    """Hold all the orders again, unless another operator has changed the hold since."""
+    before, at = release.before, now()
+    reason = f"{watched.failed} of {watched.orders} orders failed after the release; "
+    reason += f"before: {before.reason}"
+    again = replace(
+        before,
+        since=at,
+        until=max(before.until, at + HELD_AGAIN_FOR),
+        reason=cut(wire_text(reason), LONGEST_REASON),
+        by=release.by,
+        unreadable=False,
+        released=0,
+    )
+    if release.after is None:
+        changed = find_order_hold(stack, before.workflow) is not None
+        if not changed:
+            stack.holds.hold(again)
+    else:
+        changed = not stack.holds.change(release.after, again)
+    if changed:
+        return replace(watched, not_held="another operator has changed the hold since")
+    alert_orders_held(stack, again)
+    return replace(watched, held_again=again)
+
+
+def _workflows(stack: DeployedStack) -> frozenset[str]:
+    """The workflows of the first LOOKED_AT open orders, as far as they can be read."""
+    found = set()
+    try:
+        for task_id in islice(open_tasks(stack), LOOKED_AT):
+            with suppress(UnreadableRecord, SchemaTooNew):
+                task = stack.tasks.load(task_id, now())
+                if task is not None:
+                    found.add(task.workflow)
+    except RoundsmanError:
+        pass
+    return frozenset(found)
