@@ -398,3 +398,12 @@ def test_time_that_is_added_to_a_wait_for_a_callback_is_added_once() -> None:
     for _ in range(3):
         world.extend(10, "a")
     assert world.record("a").until == until + 30_000
+
+
+def test_time_that_was_added_before_a_wait_for_a_callback_is_granted_after_it() -> None:
+    world = World(plan(step("a", complete_within=timedelta(minutes=2))))
+    world.start()
+    world.extend(100, "a")
+    world.waits_for_callback("a", 600)
+    world.fails("a")
+    assert world.record("a").granted == 100 * SECOND

@@ -76,6 +76,19 @@ def test_a_refusal_that_is_named_lets_the_step_go_on_at_its_next_agent() -> None
     assert world.task_state() is TaskState.COMPLETED
 
 
+def test_the_history_counts_the_attempt_that_was_refused() -> None:
+    world = full_at_the_first()
+    [row] = [one for _, _, d in world.decisions for one in d.history if one.kind == "failed"]
+    assert row.attempt == 1
+    later = World(plan(step("a", agents=TWO, compensation=FENCED, next_agent_on=("Full",))))
+    later.start()
+    later.fails("a", retry_after=1000)
+    later.wait(1).start()
+    full(later)
+    rows = [one for _, _, d in later.decisions for one in d.history if one.kind == "failed"]
+    assert [row.attempt for row in rows] == [1, 2]
+
+
 def test_a_refusal_of_another_type_fails_the_step() -> None:
     world = full_at_the_first("CardDeclined")
     assert world.task.ending is not None

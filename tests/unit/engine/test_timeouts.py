@@ -7,6 +7,7 @@ from typing import TypedDict, Unpack
 import pytest
 
 from roundsman.definition.workflow import Compensation, Retry, Step, Undo
+from roundsman.engine.attempts import in_time
 from roundsman.engine.due import START_WITHIN
 from roundsman.engine.timeouts import (
     CONFIRMED_FOR,
@@ -15,8 +16,8 @@ from roundsman.engine.timeouts import (
     counts,
     is_read_past,
     late_agents,
+    late_attempts,
     late_for,
-    late_since,
     next_check,
     starts_late,
 )
@@ -174,21 +175,26 @@ def claimed(**changes: Unpack[Changes]) -> StepRecord:
     return changed_step(record, **changes)
 
 
+def since(record: StepRecord, now: int) -> int | None:
+    """Since when the attempt of the only step is late."""
+    return late_attempts(with_record(record), now).get("a")
+
+
 def test_an_attempt_is_late_from_its_end_on() -> None:
-    assert late_since(claimed().situation, END - 1) is None
-    assert late_since(claimed().situation, END) == END
-    assert late_since(claimed().situation, END + MINUTE) == END
-    assert late_since(claimed(heartbeat_by=T0 + SECOND).situation, T0 + MINUTE) == T0 + SECOND
+    assert since(claimed(), END - 1) is None
+    assert since(claimed(), END) == END
+    assert since(claimed(), END + MINUTE) == END
+    assert since(claimed(heartbeat_by=T0 + SECOND), T0 + MINUTE) == T0 + SECOND
 
 
 def test_an_attempt_that_is_extended_is_late_since_its_first_end() -> None:
     extended = claimed(late_since=END, complete_by=END + MINUTE)
-    assert late_since(extended.situation, END + SECOND) == END
+    assert since(extended, END + SECOND) == END
 
 
 def test_what_is_not_under_way_is_not_late() -> None:
     ready = step_record(complete_by=END, late_since=END)
-    assert late_since(ready.situation, END + MINUTE) is None
+    assert since(ready, END + MINUTE) is None
 
 
 def test_the_agents_of_late_attempts_are_known_once_each_and_no_others() -> None:
@@ -658,3 +664,8 @@ def test_a_late_undo_gives_a_task_no_time() -> None:
     look(world, waiting(until), until)
     assert world.record("b").late_since == until
     assert world.task.complete_by == by
+
+
+def test_an_attempt_that_shows_progress_is_not_late_any_more() -> None:
+    attempt = AtAgent(lock="lock", until=END, late_since=T0, read_past_at=T0 + 1)
+    assert in_time(attempt) == AtAgent(lock="lock", until=END)

@@ -242,11 +242,12 @@ def credit_late_replies(context: DecisionContext) -> None:
     for step in context.plan.steps.values():
         record = context.decision.step(step.name)
         attempt = record.situation
-        since = timeouts.late_since(attempt, context.now)
-        if not isinstance(attempt, UnderWay) or since is None or record.operation != PERFORM:
+        if not isinstance(attempt, UnderWay) or record.operation != PERFORM:
             continue
-        is_extended = attempt.overdue_at > context.now
-        if not is_extended and not _counts_as_timeout(context, step, attempt, since):
+        since = timeouts.late_since(attempt, context.now)
+        if since is None or attempt.overdue_at > context.now:
+            continue
+        if not _counts_as_timeout(context, step, attempt, since):
             credit(context.decision, since, timeouts.next_check(since, context.now))
 
 

@@ -19,7 +19,7 @@ from roundsman.definition.plan import Plan
 from roundsman.engine.due import START_WITHIN
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.scheduler_queues import HIDDEN_FOR, UNCERTAINTY, QueueView
-from roundsman.model.situations import Situation, UnderWay
+from roundsman.model.situations import UnderWay
 from roundsman.model.task import StepRecord, Task
 
 FIRST_CHECK_AFTER = 2 * SECOND
@@ -34,27 +34,29 @@ CONFIRMED_FOR = MINUTE
 of SQS are then exact (AWS documentation of GetQueueAttributes)."""
 
 
-def late_since(situation: Situation, now: int) -> int | None:
-    """Since when the attempt under way is late (epoch ms); None if it is not late, or if none is.
+def late_since(attempt: UnderWay, now: int) -> int | None:
+    """Since when the attempt is late (epoch ms); None if it is not late at `now` (epoch ms)."""
+    if attempt.late_since is not None:
+        return attempt.late_since
+    return attempt.overdue_at if attempt.overdue_at <= now else None
 
-    `now` is in epoch ms.
-    """
-    if not isinstance(situation, UnderWay):
-        return None
-    if situation.late_since is not None:
-        return situation.late_since
-    return situation.overdue_at if situation.overdue_at <= now else None
+
+def late_attempts(task: Task, now: int) -> dict[str, int]:
+    """Since when attempts of the task are late (epoch ms), by step; only those that are."""
+    under_way = (
+        (name, record.situation)
+        for name, record in task.steps.items()
+        if isinstance(record.situation, UnderWay)
+    )
+    found = ((name, late_since(attempt, now)) for name, attempt in under_way)
+    return {name: since for name, since in found if since is not None}
 
 
 def late_agents(plan: Plan, task: Task, now: int) -> tuple[str, ...]:
     """The agents with a late attempt of the task: what their reply queues hold must be known."""
     steps = plan.expanded(task.fan_outs).steps
-    found = [
-        record.agent or steps[name].agent
-        for name, record in task.steps.items()
-        if name in steps and late_since(record.situation, now) is not None
-    ]
-    return tuple(dict.fromkeys(found))
+    late = [name for name in late_attempts(task, now) if name in steps]
+    return tuple(dict.fromkeys(task.step(name).agent or steps[name].agent for name in late))
 
 
 def starts_late(task: Task, now: int) -> bool:

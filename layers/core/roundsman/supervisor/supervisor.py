@@ -19,7 +19,7 @@ from roundsman.alerts.reporter import Reporter
 from roundsman.definition.plan import Plan
 from roundsman.engine.due import Lane, due, is_closed, lane_key
 from roundsman.engine.machine import decide
-from roundsman.engine.timeouts import late_for, late_since, starts_late
+from roundsman.engine.timeouts import late_attempts, late_for, starts_late
 from roundsman.errors import CallRefused, SchemaTooNew, TryAgain, UnreadableRecord
 from roundsman.model.events import Decision, Inspect, InspectAt, StartTask
 from roundsman.model.holds import agents_of
@@ -313,14 +313,8 @@ class Supervisor:
             plan, task, Inspect(), now, order=None, agents=agents, jitter=jitter, queues=queues
         )
         report.behind = max(report.behind, late_for(decision.task, now))
-        late = [
-            since
-            for r in task.steps.values()
-            if (since := late_since(r.situation, now)) is not None
-        ]
-        self._ahead.visited(
-            task_id, late_since=min(late, default=None), start_waits=starts_late(task, now)
-        )
+        late = min(late_attempts(task, now).values(), default=None)
+        self._ahead.visited(task_id, late_since=late, start_waits=starts_late(task, now))
         if decision.task is not task and not self._save(task, decision, now):
             report.superseded += 1
             return None
