@@ -62,7 +62,7 @@ def test_ctrl_c_ends_the_console_although_a_browser_follows_a_page(console: Serv
         console.page.get_by_role("link", name="Overview").click()
     console.process.send_signal(signal.SIGINT)
     console.process.wait(PATIENCE)
-    console.page.get_by_text("not live: the console does not answer").wait_for()
+    console.page.get_by_text("The console does not answer").wait_for()
 
 
 def hold(page: "Page") -> None:

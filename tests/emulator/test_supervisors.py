@@ -8,7 +8,6 @@ from typing import cast
 
 import pytest
 
-from roundsman.model.events import attempt_of
 from tests.emulator.conftest import DeployedStack
 from tests.emulator.helpers import (
     faults,
@@ -122,5 +121,4 @@ def test_supervisors_that_overlap_count_each_overdue_attempt_once_and_repeat_no_
         counted = [row for row in lost if "no attempt counted" not in str(row["Reason"])]
         assert [row["Attempt"] for row in counted] == list(range(1, len(counted) + 1)), history
         assert step["FailureCount"] == len(counted), order_id
-        assert attempt_of(str(step["LockedBy"])) == len(counted) + 1, order_id
         assert effects_of(stack.services, order_id) == ALL_EFFECTS
