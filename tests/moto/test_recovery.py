@@ -307,7 +307,11 @@ def test_a_refused_confirmation_is_archived_and_alerts_without_order_contents(
     }
     assert (sample["step"], sample["attempts"]) == ("send_confirmation", 1)
     assert alert["do"] == {
-        "look": [f"roundsman groups show {task.failure}", "roundsman show ord-1"],
+        "look": [
+            f"roundsman groups show {task.failure}",
+            "roundsman show ord-1",
+            f"roundsman ui {task.failure}",
+        ],
         "hold": "roundsman hold mail --for 30m --reason '...'",
         "resubmit": f"roundsman resubmit --group {task.failure} --reason '...'",
     }

@@ -56,16 +56,20 @@ def each_agent(names: set[str]) -> Iterator[str]:
         yield from (name.replace("<Agent>", agent) for agent in alike)
 
 
+ALERTS = ("agent_alert", "orders_alert", "_order_alert")
+"""The functions that make an alert of a kind."""
+
+
 def alert_kinds() -> set[str]:
     """Every kind of alert that the code makes: for failure groups, agents and commands."""
     found = {"task_archived", HEARTBEAT, *KINDS.values()}
     for folder in ("layers/core/roundsman", "console/roundsman_console"):
         for file in (ROOT / folder).rglob("*.py"):
             text = file.read_text(encoding="utf-8")
-            if "agent_alert" not in text and '"alert"' not in text:
+            if not any(one in text for one in ("agent_alert", "orders_alert", '"alert"')):
                 continue
             for node in ast.walk(ast.parse(text)):
-                if isinstance(node, ast.Call) and _called(node) in ("agent_alert", "_order_alert"):
+                if isinstance(node, ast.Call) and _called(node) in ALERTS:
                     kind = node.args[0]
                     assert isinstance(kind, ast.Constant), f"{file.name}:{node.lineno}: say which"
                     found.add(str(kind.value))
