@@ -357,7 +357,7 @@ def test_a_file_of_another_restore_is_not_gone_on_with(operator: Operator) -> No
 
 @pytest.mark.parametrize("by", ["stack", "name"])
 def test_the_tables_of_a_deleted_stack_or_of_an_import_are_put_in_place(
-    operator: Operator, monkeypatch: pytest.MonkeyPatch, by: str
+    operator: Operator, by: str
 ) -> None:
     world = operator.world
     old = {}
@@ -397,11 +397,12 @@ def test_the_tables_of_a_deleted_stack_or_of_an_import_are_put_in_place(
             }
         return make(client, operation, arguments)
 
-    monkeypatch.setattr(BaseClient, "_make_api_call", answered)
     named = [word for part, name in old.items() for word in ("--from-table", f"{part}Name={name}")]
     words = ["--from-stack", arn] if by == "stack" else named
-    assert operator.types("restore", "prepare", *words, *YES).exit_code == 0
-    result = operator.types("restore", "replace", *YES)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(BaseClient, "_make_api_call", answered)
+        assert operator.types("restore", "prepare", *words, *YES).exit_code == 0
+        result = operator.types("restore", "replace", *YES)
     assert result.exit_code == 0, result.output
     assert rows(world, "OrdersTableName") == [item]
     kept = world.dynamodb.scan(TableName=old["OrdersTable"])["Items"]
