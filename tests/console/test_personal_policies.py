@@ -75,7 +75,17 @@ READING = {
     *("timeline", "watch", "why"),
 }
 ON_ONE = {
-    *("answer", "cancel", "dlq drop", "dlq redrive", "erase", "extend", "hold", "rejected drop"),
+    *(
+        "answer",
+        "cancel",
+        "dlq drop",
+        "dlq redrive",
+        "erase",
+        "extend",
+        "hold",
+        "move",
+        "rejected drop",
+    ),
     *("rejected resend", "release", "resolve", "resubmit", "run", "smoke", "submit", "undo"),
 }
 ON_MANY = {"bulk pause", "bulk resume", "bulk stop", "reconcile"}
@@ -214,9 +224,10 @@ def of_orders(users: Users, world: Stack) -> None:
     users.types(VIEWER, "export", "--state", "Completed")
     users.types(OPERATOR, "extend", "ord-2", "--by", "10m", "--yes")
     users.types(OPERATOR, "run", "ord-2", "--yes")
+    users.types(OPERATOR, "move", "ord-2", "--yes", code=1)
     users.types(OPERATOR, "resolve", "ord-2", "charge_card", "--did", "--yes", code=1)
     users.types(OPERATOR, "cancel", "ord-2", "--yes", code=1)
-    users.types(OPERATOR, "undo", "ord-2", "--yes", code=1)
+    users.types(OPERATOR, "undo", "ord-2", "--yes")
     users.types(OPERATOR, "smoke", "--event", "events/good.json")
     users.types(OPERATOR, "submit", "events/good.json")
     users.types(OPERATOR, "hold", "payment", "--for", "10m", "--yes")
