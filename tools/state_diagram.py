@@ -6,15 +6,15 @@
 from collections.abc import Iterable
 
 from roundsman.engine.transitions import (
-    MOVES,
     SAME,
     STALE,
     STEPS,
     TASKS,
+    TRANSITIONS,
     MayBecome,
-    Move,
     StepEvent,
     TaskEvent,
+    Transition,
 )
 from roundsman.model.states import END_STATES, ProcessState, TaskState
 
@@ -61,7 +61,7 @@ def moves_table() -> str:
     """Return the table of what happens to a step, and why a late reply changes nothing."""
     rows = [
         f"| {event} | {_listed(befores)} | {_listed([to] if to == SAME else to)} | {counts} |"
-        for event, befores, to, counts in MOVES
+        for event, befores, to, counts in TRANSITIONS
     ]
     stale = [f"| {_listed(befores)} | {why} |" for befores, why in STALE]
     return "\n".join(
@@ -98,7 +98,7 @@ def _step_arrows(*, people: bool) -> list[Arrow]:
     found = (
         (before.state.value, entry.state.value, event.value)
         for (before, event), entry in STEPS.items()
-        if isinstance(entry, Move) and people is (event in BY_PEOPLE)
+        if isinstance(entry, Transition) and people is (event in BY_PEOPLE)
     )
     return list(dict.fromkeys(found))
 

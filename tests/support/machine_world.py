@@ -318,7 +318,9 @@ class World:
         return self.apply(Resubmit(self.asked(), changes=changes, **options))
 
     def ask_undo(self) -> Decision:
-        return self.apply(UndoAsked(self.asked()))
+        """The person sees whether the task is completed."""
+        seen = self.task.version if self.task_state() is TaskState.COMPLETED else None
+        return self.apply(UndoAsked(self.asked(seen_version=seen)))
 
     def cancel(self, *, undo: bool = True) -> Decision:
         return self.apply(Cancel(self.asked(), undo=undo))

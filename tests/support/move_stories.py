@@ -51,4 +51,5 @@ MOVE_STORIES: list[Callable[[], World]] = [
     lambda: moved(ready(), without=True),
     lambda: moved(under_way(), without=True),
     lambda: moved(scheduled(), without=True),
+    lambda: moved(scheduled().wait(601), without=True),
 ]

@@ -87,8 +87,8 @@ MODEL = (
     Mutant(
         name="a-hold-on-orders-lets-their-undos-go-on",
         file="layers/core/roundsman/model/holds.py",
-        old="of_undos = [hold for hold in found if hold.undos]",
-        new="of_undos = found",
+        old="_longest([hold for hold in found if hold.undos])",
+        new="_longest(found)",
         tests=("tests/unit/engine/test_order_holds.py::test_an_undo_goes_on",),
         why="an order that has failed stays half undone until a hold on it ends",
     ),

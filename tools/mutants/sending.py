@@ -462,12 +462,22 @@ SENDING = (
     Mutant(
         name="a-fold-ends-where-the-task-does",
         file="layers/core/roundsman/scheduler/fold.py",
-        old="self._closed = after.ended != before.ended or after.owed != before.owed",
-        new="self._closed = False",
+        old="self._closed = moved or after.ended != before.ended or after.owed != before.owed",
+        new="self._closed = moved",
         tests=(
             "tests/unit/scheduler/test_fold.py::test_the_alert_of_a_reply_is_about_the_task_as_that_reply_left_it",
         ),
         why="an alert is owed of a failure that is over when the alert is sent, and is lost",
+    ),
+    Mutant(
+        name="a-fold-ends-where-the-plan-changes",
+        file="layers/core/roundsman/scheduler/fold.py",
+        old="self._closed = moved or after.ended != before.ended or after.owed != before.owed",
+        new="self._closed = after.ended != before.ended or after.owed != before.owed",
+        tests=(
+            "tests/unit/scheduler/test_fold.py::test_what_follows_a_move_in_the_same_batch_is_decided_under_the_new_plan",
+        ),
+        why="a step of the old plan is claimed, or the step of the new one is left out",
     ),
     Mutant(
         name="the-history-of-a-fold-fits-one-transaction",

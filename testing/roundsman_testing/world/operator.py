@@ -18,7 +18,7 @@ from roundsman.model.events import (
     UndoAsked,
 )
 from roundsman.model.json import Json
-from roundsman.model.states import ProcessState
+from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import PERFORM, Task, idempotency_key
 from roundsman.wire.commands import command_of
 from roundsman_testing.ledger import EffectKey, Ledger
@@ -107,7 +107,13 @@ class Operator:
         )
 
     def undo(self, order_id: str, *, seen: int | None = None) -> None:
-        """Undo every step that may have had an effect."""
+        """Undo every step that may have had an effect.
+
+        A completed order is taken back as the operator sees it, in its current version.
+        """
+        task = self._task(order_id)
+        if seen is None and task.state is TaskState.COMPLETED:
+            seen = task.version
         self.ask(order_id, UndoAsked(self.asked(seen=seen)))
 
     def cancel(self, order_id: str, *, undo: bool = True, seen: int | None = None) -> None:

@@ -264,7 +264,7 @@ def test_the_end_of_a_hold_is_taken_at_the_next_look_and_before_the_steps_own_ti
     assert world.wait(10).inspect().actions == ()  # a view of the agents may be so old
     decision = world.wait(1).inspect()
     assert decision.actions == (StartTask(),)
-    assert decision.reason == "a: its agent accepts work again"
+    assert decision.reason == "a: its hold is over"
     assert world.record("a").held_since == T0
     assert requests_in(world.start()) == ["a"]
     assert world.record("a").held_since is None

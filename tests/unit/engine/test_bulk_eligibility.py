@@ -49,7 +49,7 @@ from roundsman.model.task import (
     Task,
     Termination,
 )
-from tests.support.machine_world import T0, step, workflow
+from tests.support.machine_world import T0, World, step, workflow
 from tests.support.steps import changed_step, step_record
 
 RESERVE = step("reserve", agent="inventory")
@@ -449,3 +449,13 @@ def test_a_failure_is_reported_with_what_is_known_of_it() -> None:
     task = replace(archived(), ending=Termination(TaskState.ARCHIVED, "w", "charge", error=error))
     assert failure_words(task)[1] == "charge: CardDeclined"
     assert failure_words(replace(task, ending=None)) == ("none", "it failed")
+
+
+def test_an_undo_of_many_takes_no_completed_order_back() -> None:
+    world = World(PLAN)
+    world.start()
+    for name in PLAN.steps:
+        world.succeeds(name)
+    found = judged(a_run(UndoAsked(ASKED)), ORDER, PLAN, world.task, world.now)
+    assert isinstance(found, NotFor)
+    assert "the task is completed" in found.why

@@ -5,11 +5,14 @@ from datetime import timedelta
 
 import pytest
 
-from roundsman.definition.workflow import Archive, Compensation, Retry
+from roundsman.definition.workflow import Archive, Compensation, Retry, Undo
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.errors import Refused
+from roundsman.model.events import Outcome
 from roundsman.model.instants import SECOND
+from roundsman.model.priority import Priority
 from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import AfterUndo, StepError
 from tests.support.machine_world import T0, World, plan, requests_in, step
 from tests.support.move_stories import parked
 
@@ -136,3 +139,64 @@ def test_the_history_names_both_plans() -> None:
     row = world.move(newer).history[-1]
     assert row.kind == "move"
     assert newer.hash[:12] in row.reason
+
+
+def test_a_step_that_goes_on_at_its_next_agent_needs_one_in_the_new_plan() -> None:
+    a = step(
+        "a",
+        agents=("worker", "other"),
+        compensation=Compensation(fences_late_performs=True),
+        next_agent_on=("Full",),
+    )
+    world = World(plan(a))
+    world.start()
+    world.reply("a", Outcome.PERMANENT, error=StepError("Full", "no place is left"))
+    assert world.record("a").after_undo is AfterUndo.NEXT_AGENT
+    alone = step("a", compensation=Compensation(fences_late_performs=True))
+    assert refused(world, plan(alone)) == (
+        "a goes on at its next agent after its undo, but in that plan it has none"
+    )
+    three = replace(a, agents=("worker", "other", "third"))
+    world.move(plan(three))
+    assert requests_in(world.succeeds("a")) == ["a"]
+
+
+def test_the_end_of_a_wait_does_not_become_the_end_of_a_request() -> None:
+    long = step("a", compensation=Compensation(), complete_within=timedelta(minutes=10))
+    two_months = timedelta(days=60)
+    world = World(plan(long, B, complete_within=two_months, on_failure=Undo()))
+    world.start()
+    acts_until = world.record("a").until
+    world.waits_for_callback("a", 30 * 24 * 3600)
+    world.move(plan(long, B, C, complete_within=two_months, on_failure=Undo()))
+    world.wait(3 * 3600).reply("a", Outcome.SUCCEEDED, callback=True)
+    assert (world.record("a").acts_until or 0) <= (acts_until or 0)
+    assert requests_in(world.is_refused("b")) == ["a"], "its undo does not wait for a month"
+
+
+def test_a_plan_under_which_its_time_would_be_over_is_refused() -> None:
+    world = at_its_second_step()
+    by = world.task.perform_by
+    world.wait_until(by - 600 * SECOND)
+    shorter = plan(A, B, C, complete_within=timedelta(milliseconds=by - T0) / 2)
+    with pytest.raises(Refused, match="its time would be over: extend the task first"):
+        world.move(shorter)
+    world.extend(24 * 3600)
+    world.move(shorter)
+    assert world.task.ending is None
+
+
+def test_the_priority_changes_only_if_nothing_is_under_way() -> None:
+    urgent = plan(A, B, C, priority=Priority.URGENT)
+    world = at_its_second_step()
+    world.move(urgent)
+    assert world.task.priority == Priority.NORMAL
+    waiting = parked()
+    waiting.move(plan(A, step("later", "a", agent="slow"), priority=Priority.URGENT))
+    assert waiting.task.priority == Priority.URGENT
+
+
+def test_a_task_that_is_due_to_start_may_be_moved_before_it_is_started() -> None:
+    world = World(plan(A), ProcessingOptions(start_at=T0 + 600 * SECOND))
+    world.wait(601).move(plan(A, B))
+    assert world.task_state() is TaskState.PENDING

@@ -6,10 +6,13 @@ from roundsman.definition.workflow import Archive, Retry, Strategy, Undo
 from roundsman.engine.requests import agent_of, request_for
 from roundsman.errors import DefinitionError
 from roundsman.model.events import Outcome
+from roundsman.model.holds import EVERY_WORKFLOW, OPERATOR, Hold, agents_of
+from roundsman.model.instants import MINUTE
+from roundsman.model.situations import Parked
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import AfterUndo, StepError
 from tests.support.coping_stories import FENCED, TWO
-from tests.support.machine_world import World, plan, requests_in, step
+from tests.support.machine_world import T0, World, plan, requests_in, step
 
 
 def at(world: World) -> str:
@@ -87,6 +90,34 @@ def test_the_history_counts_the_attempt_that_was_refused() -> None:
     full(later)
     rows = [one for _, _, d in later.decisions for one in d.history if one.kind == "failed"]
     assert [row.attempt for row in rows] == [1, 2]
+
+
+def test_a_hold_on_orders_lets_no_step_fail_for_want_of_a_next_agent() -> None:
+    world = full_at_the_first_while_held()
+    assert world.task.ending is None
+    assert requests_in(world.succeeds("a")) == []
+    assert isinstance(world.record("a").situation, Parked)
+    world.agents = agents_of(world.plan.agents, world.task, {}, [], world.now)
+    world.wait(11).inspect()
+    assert requests_in(world.start()) == ["a"]
+    assert at(world) == "second"
+
+
+def full_at_the_first_while_held() -> World:
+    a = step("a", agents=TWO, compensation=FENCED, next_agent_on=("Full",))
+    world = World(plan(a, on_failure=Undo()))
+    world.start()
+    everything = Hold("", OPERATOR, T0, T0 + 60 * MINUTE, "weather", "ann", workflow=EVERY_WORKFLOW)
+    world.agents = agents_of(world.plan.agents, world.task, {}, [everything], world.now)
+    return full(world)
+
+
+def test_a_next_agent_on_hold_is_none() -> None:
+    a = step("a", agents=TWO, compensation=FENCED, next_agent_on=("Full",))
+    world = World(plan(a, on_failure=Undo()))
+    world.start()
+    full(world.hold("second", 600))
+    assert world.task.ending is not None
 
 
 def test_a_refusal_of_another_type_fails_the_step() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from roundsman.definition.workflow import Compensation, Retry
 from roundsman.errors import Refused
+from roundsman.model.events import UndoAsked
 from roundsman.model.states import ProcessState, TaskState
 from tests.support.machine_world import World, plan, requests_in, step
 
@@ -119,3 +120,9 @@ def test_the_same_command_takes_it_back_once() -> None:
     world.ask_undo()
     _, event, _ = world.decisions[-1]
     assert world.decide(event).reason == "ignored: this command was executed before"
+
+
+def test_a_command_that_names_no_version_takes_no_completed_order_back() -> None:
+    world = completed()
+    with pytest.raises(Refused, match="names the version that its sender saw"):
+        world.apply(UndoAsked(world.asked()))

@@ -13,10 +13,10 @@ from roundsman.engine import transitions
 from roundsman.engine.decision import DecisionBuilder
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.engine.transitions import (
-    MOVES,
     STALE,
     STEPS,
     TASKS,
+    TRANSITIONS,
     MayBecome,
     Refusal,
     Stay,
@@ -287,7 +287,7 @@ def test_every_entry_of_the_step_table_is_reached_and_nothing_else(
     for story in STORIES:
         story()
     assert looked_up <= set(STEPS)
-    rows = [(befores, event) for event, befores, _, _ in MOVES]
+    rows = [(befores, event) for event, befores, _, _ in TRANSITIONS]
     rows += [(befores, StepEvent.STALE) for befores, _ in STALE]
     never = [row for row in rows if looked_up.isdisjoint(product(row[0], [row[1]]))]
     assert never == []

@@ -1,6 +1,6 @@
 """The diagrams in the documentation show every entry of the tables."""
 
-from roundsman.engine.transitions import STEPS, TASKS, MayBecome, Move, StepEvent, TaskEvent
+from roundsman.engine.transitions import STEPS, TASKS, MayBecome, StepEvent, TaskEvent, Transition
 from roundsman.model.states import ProcessState, TaskState
 from tools.state_diagram import diagrams
 
@@ -17,7 +17,7 @@ def test_every_entry_that_changes_something_is_drawn() -> None:
         for state in after:
             assert (f"{before.value} --> {state.value}", event.value) in drawn
     for (step, happened), move in STEPS.items():
-        if isinstance(move, Move):
+        if isinstance(move, Transition):
             assert (f"{step.state.value} --> {move.state.value}", happened.value) in drawn
     assert ("Processing --> Processed", StepEvent.SUCCEEDED.value) in drawn
     assert ("Scheduled --> Pending", TaskEvent.INSPECT.value) in drawn

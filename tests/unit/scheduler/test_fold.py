@@ -11,11 +11,12 @@ from roundsman.definition.workflow import Retry
 from roundsman.engine.history import ROWS_A_DECISION
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.errors import TryAgain, UnreadableRecord
-from roundsman.model.events import Outcome
+from roundsman.model.events import CommandSource, Move, Outcome
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError
 from roundsman.scheduler.arrived import Arrived
 from roundsman.scheduler.scheduler import MAX_WRITE_ATTEMPTS, Handled
+from roundsman.wire.commands import command_of
 from roundsman_testing import Fault, Faults
 from roundsman_testing.faults import Crash
 from roundsman_testing.recording import RecordingOutbox
@@ -305,3 +306,18 @@ def test_whatever_call_fails_the_redelivered_replies_send_every_request(
     assert not shells.unwatched
     for n in range(WIDTH):
         assert shells.task().step(f"a{n}").process_state is ProcessState.PROCESSED
+
+
+def test_what_follows_a_move_in_the_same_batch_is_decided_under_the_new_plan() -> None:
+    a, b, x = step("a"), step("b", "a"), step("x", "a")
+    shells = Shells(plan(a, b), options=ProcessingOptions())
+    shells.submit()
+    newer = plan(a, x)
+    shells.plans.put_plan(newer)
+    move = Arrived(command_of(ORDER_ID, Move(CommandSource("c-1", "ann"), newer.hash)), "m-1")
+    shells.start()
+    answer = Arrived(shells.reply_to("a"), "m-2")
+    results = shells.scheduler().handle([move, answer])
+    assert not [one for one in results if isinstance(one, Exception)]
+    assert shells.requested() == ["a", "x"]
+    assert shells.task().plan == newer.hash

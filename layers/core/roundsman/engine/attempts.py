@@ -342,7 +342,7 @@ def make_ready_if_due(context: DecisionContext, step: StepPlan) -> None:
             context.decision.note(f"{what}: its next attempt is due")
         elif can_resume(context, step):
             context.decision.requeue(step.name, StepEvent.RETRY_DUE)
-            context.decision.note(f"{what}: its agent accepts work again")
+            context.decision.note(f"{what}: its hold is over")
     elif isinstance(wait, Ready) and wait.claim_by <= context.now:
         since = context.now if wait.late_since is None else wait.late_since
         within = start_interval(context.now - since)

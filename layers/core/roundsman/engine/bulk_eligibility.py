@@ -81,8 +81,8 @@ def event_for(run: Run, planned: PlannedOrder, task: Task) -> OperatorEvent:
     """Return the event of the run's command for one task.
 
     A command for one version is refused if the task has changed when it is delivered, up to 20 s
-    later. A task under way changes every few seconds, so the commands that
-    mean the task in whatever state it is by then are for any version.
+    later. A task under way changes every few seconds, so the commands that mean the task in
+    whatever state it is by then are for any version.
     """
     any_version = planned.version is None and isinstance(run.event, FOR_ANY_VERSION)
     event = run.event_for(None if any_version else task.version)

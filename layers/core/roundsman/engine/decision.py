@@ -19,9 +19,9 @@ from roundsman.engine.history import seq
 from roundsman.engine.request_deadlines import ends_at
 from roundsman.engine.transitions import (
     CountsInARow,
-    Move,
     StepEvent,
     TaskEvent,
+    Transition,
     check_step_move,
     check_task_move,
     live_state,
@@ -180,7 +180,7 @@ class DecisionBuilder:
         """
         record = self.step(name)
         transition = step_transition(record.situation_name, event)
-        if not isinstance(transition, Move):
+        if not isinstance(transition, Transition):
             raise TypeError(f"{event.value!r} changes nothing about a step {record.situation_name}")
         undone_on = transition.state is record.process_state is ProcessState.UNDOING
         if undone_on and record.after_undo is AfterUndo.SKIPPED:
@@ -217,7 +217,7 @@ class DecisionBuilder:
     def stale(self, name: str) -> str:
         """Why a late or repeated reply changes nothing."""
         transition = step_transition(self.step(name).situation_name, StepEvent.STALE)
-        return "" if isinstance(transition, Move) else transition.why
+        return "" if isinstance(transition, Transition) else transition.why
 
     def requeue(
         self,
@@ -625,7 +625,7 @@ class DecisionContext:
     jitter: float
     """A random number in [0, 1)."""
     next_plan: Plan | None = None
-    """The plan under which a resubmitted task continues; None if it keeps its plan."""
+    """The plan under which a resubmitted or moved task continues; None if it keeps its own."""
     queues: SchedulerQueues = NOTHING_KNOWN
     """What is known of the queues that the scheduler reads."""
 
@@ -651,6 +651,11 @@ class DecisionContext:
     def view(self, agent: str) -> AgentView | None:
         """The view of the agent's queue for this task's priority; None if nothing is known."""
         return self.agents.get(f"{agent}/{self.decision.task.priority}")
+
+    def is_agent_held(self, agent: str) -> bool:
+        """Whether the agent itself is on hold now, whatever the holds on orders."""
+        view = self.view(agent)
+        return view is not None and view.held_until is not None and view.held_until > self.now
 
     def is_held(self, agent: str, operation: Operation = PERFORM) -> bool:
         """Whether a request for the operation is held back from the agent now."""

@@ -65,7 +65,7 @@ def operate(context: DecisionContext, event: ChangeAsked) -> DecisionContext:
                 more = f"; {correct(context, event)}"
             context = _resubmit(context, event)
         case UndoAsked():
-            _check_can_be_taken_back(context)
+            _check_can_be_taken_back(context, asked)
             _end(context, Termination(TaskState.UNDONE, f"undo requested by {by}", undo=True))
         case Cancel():
             _check_is_not_undone(context, event)
@@ -107,11 +107,17 @@ def _plan_words(decision: DecisionBuilder) -> str:
     return "" if before == after else f"; its plan changes from {before} to {after}"
 
 
-def _check_can_be_taken_back(context: DecisionContext) -> None:
-    """Raise Refused if the task is completed, and nothing of it can be undone any more."""
+def _check_can_be_taken_back(context: DecisionContext, asked: CommandSource) -> None:
+    """Raise Refused if the task is completed, and the command does not mean that, or nothing of it
+    can be undone any more."""
     decision = context.decision
     if decision.before.state is not TaskState.COMPLETED:
         return
+    if asked.seen_version is None:
+        raise Refused(
+            "the task is completed: only a command that names the version that its sender saw "
+            "takes it back"
+        )
     if past_no_return(context):
         point = context.stored_plan.point_of_no_return
         raise Refused(f"the task is completed, past its point of no return, {point}")
@@ -492,6 +498,10 @@ def _move(context: DecisionContext, event: Move) -> DecisionContext:
     if reasons := list(sent_with_other_results(context, moved)):
         raise Refused(
             f"it cannot continue under the plan {event.plan[:SHOWN]}: {'; '.join(reasons)}"
+        )
+    if moved.decision.task.perform_by <= context.now:
+        raise Refused(
+            f"under the plan {event.plan[:SHOWN]} its time would be over: extend the task first"
         )
     fit_times(moved)
     return moved

@@ -1,4 +1,4 @@
-"""Lets a task continue under another plan of its workflow: one that is resubmitted, or is open.
+"""Lets a task continue under another plan: a failed one that is resubmitted, or an open one.
 
 A step of which something is known to have happened, or may have happened, keeps its meaning: its
 key, its agent, its list of items and its undo must be the same in both plans. A finished step may
@@ -15,16 +15,12 @@ from roundsman.definition.workflow import MOST_STEPS
 from roundsman.engine.decision import DecisionContext
 from roundsman.engine.effects import may_have_been_performed
 from roundsman.engine.on_failure import past_no_return
+from roundsman.engine.routing import untried
 from roundsman.errors import Refused
 from roundsman.model.record_limits import MOST_RECORDS, MOST_USED_ROUNDS
 from roundsman.model.situations import NotBegun, ToBegin
 from roundsman.model.states import DONE, ProcessState
-from roundsman.model.task import (
-    Effect,
-    StepRecord,
-    item_place,
-    step_of,
-)
+from roundsman.model.task import AfterUndo, Effect, StepRecord, item_place, step_of
 
 SHOWN = 12
 """How many digits of a plan's hash are shown to people."""
@@ -159,9 +155,13 @@ class _PlanChange:
             if anew or all(map(_is_free, records.values())):
                 self._reset(name, records)
         for name, record in decision.steps.items():
-            # A request that was sent under the old plan ends by the old plan.
-            decision.steps[name] = replace(record, acts_until=decision.acts_until(name))
+            # A request that was sent under the old plan ends by the old plan. While a step waits
+            # for its callback, the end of its request is stored already.
+            if not record.waiting:
+                decision.steps[name] = replace(record, acts_until=decision.acts_until(name))
         task, old, new = decision.task, self.old, self.new
+        # The requests under way are in the queues of the task's priority.
+        keeps_priority = any(record.under_way for record in decision.steps.values())
         more = new.complete_within - old.complete_within
         # An order that asked for less time than its workflow gives keeps its own limit.
         own_limit = task.complete_by - task.start_at < old.complete_within
@@ -170,7 +170,9 @@ class _PlanChange:
             plan=new.hash,
             complete_by=task.complete_by if own_limit else task.complete_by + more,
             retain_for=new.retain_for if task.retain_for == old.retain_for else task.retain_for,
-            priority=new.priority if task.priority == old.priority else task.priority,
+            priority=task.priority
+            if keeps_priority or task.priority != old.priority
+            else new.priority,
         )
 
     def _reset(self, name: str, records: dict[str, StepRecord]) -> None:
@@ -218,6 +220,9 @@ def _different(old: StepPlan, new: StepPlan, kept: list[StepRecord]) -> Iterator
     for agent in dict.fromkeys(agent for record in kept for agent in (*record.tried, record.agent)):
         if agent is not None and agent not in new.agents:
             yield f"{name} was sent to {agent}, but in that plan it has no such agent"
+    for record in kept:
+        if record.after_undo is AfterUndo.NEXT_AGENT and not untried(new, record):
+            yield f"{name} goes on at its next agent after its undo, but in that plan it has none"
 
 
 def _meaning(old: StepPlan, new: StepPlan) -> Iterator[str]:

@@ -41,9 +41,12 @@ def untried(step: StepPlan, record: StepRecord) -> tuple[str, ...]:
 
 
 def next_agent(context: DecisionContext, step: StepPlan) -> str | None:
-    """The first agent that was not tried and is not on hold; None if there is none."""
+    """The first agent that was not tried and is not on hold itself; None if there is none.
+
+    A hold on orders rules no agent out: the step waits for its end.
+    """
     found = untried(step, context.decision.step(step.name))
-    return next((agent for agent in found if not context.is_held(agent)), None)
+    return next((agent for agent in found if not context.is_agent_held(agent)), None)
 
 
 def agent_now(step: StepPlan, record: StepRecord) -> str:

@@ -26,7 +26,7 @@ class StepEvent(StrEnum):
     """The events that can happen to a step."""
 
     CLAIMED = "claimed"
-    HELD = "held: its agent takes no work"
+    HELD = "held: a hold, or its agent takes no work"
     CONDITION_FALSE = "condition false"
     CONDITION_FAILED = "condition failed"
     NO_ITEMS = "no items"
@@ -72,7 +72,7 @@ class CountsInARow(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class Transition:
     """The step changes to one of these situations; which one follows from the event's times."""
 
     to: tuple[S, ...]
@@ -100,7 +100,7 @@ _ANY_UNDO = (*UNDO_IDLE, S.UNDO_AT_AGENT)
 _UNDO_BEGINS = (S.UNDO_READY, S.UNDO_WAITS)
 SAME: Final = "the same"
 
-MOVES: Sequence[
+TRANSITIONS: Sequence[
     tuple[StepEvent, tuple[S, ...], tuple[S, ...] | Literal["the same"], CountsInARow]
 ] = (
     # Perform: to its agent, or not at all.
@@ -190,10 +190,10 @@ STALE: Sequence[tuple[tuple[S, ...], str]] = (
 )
 """Why a late or repeated reply changes nothing, by situation."""
 
-STEPS: Mapping[tuple[S, StepEvent], Move | Stay] = {
+STEPS: Mapping[tuple[S, StepEvent], Transition | Stay] = {
     **{
-        (before, event): Move((before,) if to == SAME else to, counts)
-        for event, befores, to, counts in MOVES
+        (before, event): Transition((before,) if to == SAME else to, counts)
+        for event, befores, to, counts in TRANSITIONS
         for before in befores
     },
     **{(before, StepEvent.STALE): Stay(why) for befores, why in STALE for before in befores},
@@ -249,7 +249,7 @@ TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
     (T.SCHEDULED, TaskEvent.START): _to(T.ACTIVE, T.RETRY, *_ENDS, T.UNDONE),
     (T.SCHEDULED, TaskEvent.REPLIED): Stay("the task has not started"),
     (T.SCHEDULED, TaskEvent.INSPECT): _to(T.PENDING, T.ARCHIVED, T.UNDONE),
-    # Retry without a failure: the step is parked, because its agent is on hold.
+    # Retry without a failure: the step is parked, because of a hold.
     (T.PENDING, TaskEvent.START): _to(T.ACTIVE, T.RETRY, *_ENDS, T.UNDOING, T.UNDONE),
     (T.PENDING, TaskEvent.REPLIED): _to(
         T.ACTIVE, T.RETRY, *_ENDS, T.UNDOING, T.UNDONE, T.CANCELLED
@@ -343,7 +343,7 @@ TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
         if state not in (T.SCHEDULED, T.RETRY)
     },
     # Completed: the other plan does not have the steps that were left.
-    (T.SCHEDULED, TaskEvent.MOVE): _to(),
+    (T.SCHEDULED, TaskEvent.MOVE): _to(T.PENDING),
     (T.PENDING, TaskEvent.MOVE): _to(T.COMPLETED),
     (T.ACTIVE, TaskEvent.MOVE): _to(),
     (T.RETRY, TaskEvent.MOVE): _to(T.PENDING, T.COMPLETED),
@@ -386,7 +386,7 @@ ERASED_TASKS: Mapping[TaskEvent, MayBecome | Stay | Refusal] = {
 """The entries for a task whose contents were erased, whatever its state: it stays as it is."""
 
 
-def step_transition(situation: S, event: StepEvent) -> Move | Stay:
+def step_transition(situation: S, event: StepEvent) -> Transition | Stay:
     """The table's entry for the event. Raises NoTransition if there is none."""
     found = STEPS.get((situation, event))
     if found is None:
@@ -397,7 +397,7 @@ def step_transition(situation: S, event: StepEvent) -> Move | Stay:
 def check_step_move(before: S, event: StepEvent, after: S) -> None:
     """Raise NoTransition if the table does not allow the event to lead from before to after."""
     found = step_transition(before, event)
-    if not isinstance(found, Move) or after not in found.to:
+    if not isinstance(found, Transition) or after not in found.to:
         raise NoTransition(f"{event.value!r} may not change a step from {before} to {after}")
 
 

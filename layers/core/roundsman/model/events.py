@@ -271,8 +271,12 @@ class AgentView:
     """The reason for the hold, in words."""
     performs_held_until: int | None = None
     """Until when no step of the order is performed, because its workflow or everything is on hold;
-    None if neither is. Undos go on."""
+    None if neither is."""
     performs_held_why: str = ""
+    """The reason for that hold, in words."""
+    undos_held_until: int | None = None
+    """Until when no step of the order is undone, for the same reason; None if undos go on."""
+    undos_held_why: str = ""
     """The reason for that hold, in words."""
 
     def held(self, operation: Operation) -> tuple[int | None, str]:
@@ -280,11 +284,12 @@ class AgentView:
 
         None if no hold is known.
         """
-        until, of_orders = self.held_until, self.performs_held_until
-        if operation == UNDO or of_orders is None:
-            return until, self.held_why
-        why = "; ".join(one for one in (self.performs_held_why, self.held_why) if one)
-        return max(until or 0, of_orders), why
+        until, why = self.performs_held_until, self.performs_held_why
+        if operation == UNDO:
+            until, why = self.undos_held_until, self.undos_held_why
+        if until is None or self.held_until is None:
+            return (self.held_until, self.held_why) if until is None else (until, why)
+        return max(until, self.held_until), f"{why}; {self.held_why}"
 
 
 Agents: TypeAlias = Mapping[str, AgentView]

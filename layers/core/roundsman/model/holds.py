@@ -145,8 +145,7 @@ def with_holds(
     for hold in on_agents(in_force(holds, now)):
         by_agent.setdefault(hold.agent, []).append(hold)
     for agent, its_holds in by_agent.items():
-        until = max(hold.until for hold in its_holds)
-        why = "; ".join(describe_hold(hold) for hold in its_holds)
+        until, why = _longest(its_holds)
         for priority in Priority:
             queue = queue_key(agent, priority)
             known = found.get(queue, UNREAD)
@@ -161,25 +160,27 @@ def agents_of(
 
     `named` are the agents of its plan: each of their queues gets a view. `holds` are holds on
     orders. With one in force on the task's order, each view gets `performs_held_until`, and
-    `held_until` if the hold holds undos too.
+    `undos_held_until` if the hold holds undos too.
     """
     views = with_unread(views, named, task.priority)
     found = [one for one in in_force(holds, now) if one.holds_order(task.workflow, task.task_id)]
     if not found:
         return views
-    until = max(hold.until for hold in found)
-    why = "; ".join(describe_hold(hold) for hold in found)
-    of_undos = [hold for hold in found if hold.undos]
+    performs_until, performs_why = _longest(found)
+    undos_until, undos_why = _longest([hold for hold in found if hold.undos])
     return {
-        queue: _held_too(replace(view, performs_held_until=until, performs_held_why=why), of_undos)
+        queue: replace(
+            view,
+            performs_held_until=performs_until,
+            performs_held_why=performs_why,
+            undos_held_until=undos_until,
+            undos_held_why=undos_why,
+        )
         for queue, view in views.items()
     }
 
 
-def _held_too(view: AgentView, holds: Sequence[Hold]) -> AgentView:
-    """Return the view with holds that hold performs and undos."""
-    if not holds:
-        return view
-    until = max(view.held_until or 0, *(hold.until for hold in holds))
-    why = (view.held_why, *(describe_hold(hold) for hold in holds))
-    return replace(view, held_until=until, held_why="; ".join(one for one in why if one))
+def _longest(holds: Sequence[Hold]) -> tuple[int | None, str]:
+    """Return until when holds last together, and why, in words; None without a hold."""
+    until = max((hold.until for hold in holds), default=None)
+    return until, "; ".join(describe_hold(hold) for hold in holds)

@@ -39,10 +39,10 @@ class WaitsUntil:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parked:
-    """It waits only because its agent is on hold."""
+    """It waits only because of a hold, on its agent or on its order."""
 
     not_before: int
-    """When its agent is looked at again, if nobody has woken the step before."""
+    """When the hold is checked again, if nobody has woken the step before."""
     claim_by: int
     """When the step should have been claimed."""
     since: int

@@ -34,8 +34,9 @@ class Fold:
     def closed(self) -> bool:
         """Whether the fold takes no further decision.
 
-        A decision that ends the task, or owes a status or an alert, is the last one. What is owed
-        reports the task as that decision has left it.
+        A decision that ends the task, changes its plan, or owes a status or an alert is the last
+        one. What is owed reports the task as that decision has left it, and the next decision is
+        made under the new plan.
         """
         return self._closed
 
@@ -53,7 +54,8 @@ class Fold:
             return False
         self.decisions.append(decision)
         self._rows = rows
-        self._closed = after.ended != before.ended or after.owed != before.owed
+        moved = after.plan != before.plan
+        self._closed = moved or after.ended != before.ended or after.owed != before.owed
         for action in decision.actions:
             if isinstance(action, SendRequest):
                 self._claimed[action.step] = after.step(action.step)

@@ -117,7 +117,7 @@ def _needs_order(plan: Plan, task: Task, event: Event) -> bool:
 
 
 def newly_held(handled: Handled) -> list[str]:
-    """The steps that this message parked because their agent is on hold."""
+    """The steps that this message parked because of a hold."""
     task, before = handled.task, handled.before
     if task is None or before is None or task is before:
         return []
