@@ -57,6 +57,8 @@ class Circuit:
     alerts: list[Alert] = field(default_factory=list)
     publish: Callable[[Alert], None] | None = None
     slept: list[int] = field(default_factory=list)
+    """The waits for a turn, if there is no `sleep`."""
+    sleep: Callable[[int], None] | None = None
     clock: Callable[[], int] = real_now
 
     def instance(self) -> AgentGuard:
@@ -76,7 +78,7 @@ class Circuit:
             settings,
             publish=self.publish or self.alerts.append,
             clock=self.clock,
-            sleep=self.slept.append,
+            sleep=self.sleep or self.slept.append,
         )
 
     def open(self, guard: AgentGuard) -> None:

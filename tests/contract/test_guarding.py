@@ -1,9 +1,15 @@
 """What else stands before a call: a person's hold; and what happens without ControlTable."""
 
+from dataclasses import replace
+from typing import Never
+
 import pytest
 
+from roundsman import Agent, Compensation, DidNotHappen, StepRequest
 from roundsman.agents.guard import CallHeld, RateLimited
+from roundsman.aws.guard.guard import AgentGuard
 from roundsman.errors import TransientError
+from roundsman.model.events import Outcome
 from roundsman.model.holds import OPERATOR, Hold
 from roundsman.model.instants import MINUTE, SECOND
 from tests.contract.circuits import FAILURES, Circuit, call, fresh_circuits, real_now
@@ -11,6 +17,7 @@ from tests.contract.samples import NOW
 from tests.contract.test_breaker import DOWN, answers, circuit, never
 from tests.contract.test_lost_answers import unreachable
 from tests.contract.worlds import World
+from tests.support.agent_samples import Clock, charge_card, reply, request, returning
 
 __all__ = ["circuit", "fresh_circuits"]
 
@@ -92,7 +99,7 @@ def test_a_hold_on_another_agent_holds_nobody_else(circuit: Circuit) -> None:
     assert call(circuit.instance(), answers) == "done"
 
 
-def test_who_had_to_ask_first_finds_a_turn_also_where_calls_queue(
+def test_a_later_call_of_an_attempt_finds_its_turn_also_where_calls_queue(
     dynamo_world: World,
 ) -> None:
     slept: list[int] = []
@@ -104,7 +111,43 @@ def test_who_had_to_ask_first_finds_a_turn_also_where_calls_queue(
         other.instance().call(lambda: "done", ends_at=NOW + MINUTE)
     with pytest.raises(RateLimited):
         crowd[2].instance().call(lambda: "done", ends_at=NOW + MINUTE)
-    assert guard.call(lambda: "done", ends_at=NOW + MINUTE) == "done"
+    assert guard.call(lambda: "done", ends_at=NOW + MINUTE, follows=True) == "done"
     assert slept == [3 * SECOND]
     with pytest.raises(RateLimited):
-        guard.call(lambda: "done", ends_at=NOW + MINUTE)
+        guard.call(lambda: "of another attempt", ends_at=NOW + MINUTE)
+    assert guard.call(lambda: "done", ends_at=NOW + MINUTE, follows=True) == "done"
+    with pytest.raises(RateLimited):
+        guard.call(lambda: "too far ahead", ends_at=NOW + MINUTE, follows=True)
+
+
+def take_all_turns(guard: AgentGuard, ends_at: int) -> Never:
+    """Take every turn that is near enough for a first call; the next one is RateLimited."""
+    while True:
+        guard.call(lambda: "done", ends_at=ends_at)
+
+
+def test_the_probe_of_a_verified_undo_finds_its_turn_also_where_calls_queue(
+    dynamo_world: World,
+) -> None:
+    step = replace(charge_card, compensation=Compensation(verify=True))
+    agent, clock, undone = Agent("payment"), Clock(), list[str]()
+
+    @agent.compensates(step)
+    def refund(asked: StepRequest) -> None:
+        undone.append(asked.idempotency_key)
+        crowd = Circuit(dynamo_world, calls_per_second=1, clock=clock).instance()
+        with pytest.raises(RateLimited):
+            take_all_turns(crowd, ends_at=clock.now + MINUTE)
+
+    def sleep(milliseconds: int) -> None:
+        clock.now += milliseconds
+
+    agent.probes(step)(returning(DidNotHappen()))
+    guard = Circuit(dynamo_world, calls_per_second=1, clock=clock, sleep=sleep).instance()
+    undo = request(
+        operation="undo", idempotency_key="ord-1/charge_card/undo", outcome_unknown=False
+    )
+    began = clock.now
+    assert reply(agent, clock, undo, guard=guard).outcome is Outcome.SUCCEEDED
+    assert undone == ["ord-1/charge_card/undo"]
+    assert clock.now == began + 3 * SECOND

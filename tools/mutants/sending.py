@@ -402,6 +402,16 @@ SENDING = (
         why="what was queued before a hold is called all the same",
     ),
     Mutant(
+        name="a-later-call-of-an-attempt-waits-longer-for-its-turn",
+        file="layers/core/roundsman/agents/attempt.py",
+        old="follows, self._last_called = self._last_called is not None, function",
+        new="follows, self._last_called = False, function",
+        tests=(
+            "tests/contract/test_guarding.py::test_the_probe_of_a_verified_undo_finds_its_turn_also_where_calls_queue[moto]",
+        ),
+        why="where calls queue, an undo is called again and again, and never verified",
+    ),
+    Mutant(
         name="callback-token-names-its-attempt",
         file="layers/core/roundsman/agents/callbacks.py",
         old="asked.task_id, asked.step, asked.operation, asked.lock, asked.idempotency_key, agent",

@@ -47,7 +47,9 @@ class Closed:
     until: int
     after_the_call: bool = False
 
-    def call(self, function: Callable[[], T], *, ends_at: int, asks: bool = False) -> T:
+    def call(
+        self, function: Callable[[], T], *, ends_at: int, asks: bool = False, follows: bool = False
+    ) -> T:
         if self.after_the_call:
             with suppress(TransientError):
                 return function()

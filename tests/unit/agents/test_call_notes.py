@@ -62,7 +62,9 @@ class Notes:
 class Held:
     """Lets nothing through."""
 
-    def call(self, function: Callable[[], T], *, ends_at: int, asks: bool = False) -> T:
+    def call(
+        self, function: Callable[[], T], *, ends_at: int, asks: bool = False, follows: bool = False
+    ) -> T:
         raise CallHeld("payment is on hold", until=NOW + 60_000)
 
 
@@ -198,9 +200,16 @@ def test_what_was_read_too_late_to_be_begun_is_given_back_with_a_proof(
 
 def test_no_time_is_taken_for_a_proof_once_the_attempt_is_over(clock: Clock, notes: Notes) -> None:
     class HeldLate(Held):
-        def call(self, function: Callable[[], T], *, ends_at: int, asks: bool = False) -> T:
+        def call(
+            self,
+            function: Callable[[], T],
+            *,
+            ends_at: int,
+            asks: bool = False,
+            follows: bool = False,
+        ) -> T:
             clock.now = ends_at
-            return super().call(function, ends_at=ends_at, asks=asks)
+            return super().call(function, ends_at=ends_at, asks=asks, follows=follows)
 
     reply = reply_of(payment(returning(None)), clock, notes, guard=HeldLate())
     assert (reply.outcome, reply.effect, notes.asked) == (Outcome.HELD, None, [])
@@ -208,7 +217,14 @@ def test_no_time_is_taken_for_a_proof_once_the_attempt_is_over(clock: Clock, not
 
 def test_a_call_after_which_the_service_is_held_is_no_proof(clock: Clock, notes: Notes) -> None:
     class GoesDown:
-        def call(self, function: Callable[[], T], *, ends_at: int, asks: bool = False) -> T:
+        def call(
+            self,
+            function: Callable[[], T],
+            *,
+            ends_at: int,
+            asks: bool = False,
+            follows: bool = False,
+        ) -> T:
             function()
             raise CallHeld("payment's circuit is open", until=NOW + 60_000, called=True)
 

@@ -29,9 +29,13 @@ class Gate:
     def __init__(self, clock: Clock, lets: int, *, waits: int = 0, called: bool = False) -> None:
         self.clock, self.lets, self.waits, self.called = clock, lets, waits, called
         self.ends: list[int] = []
+        self.follow: list[bool] = []
 
-    def call(self, function: Callable[[], T], *, ends_at: int, asks: bool = False) -> T:
+    def call(
+        self, function: Callable[[], T], *, ends_at: int, asks: bool = False, follows: bool = False
+    ) -> T:
         self.ends.append(ends_at)
+        self.follow.append(follows)
         self.clock.now += self.waits
         if len(self.ends) <= self.lets:
             return function()
@@ -78,7 +82,14 @@ def test_a_guard_that_says_that_the_service_was_called_is_believed(
     payment: Agent, clock: Clock
 ) -> None:
     class Elsewhere:
-        def call(self, function: Callable[[], T], *, ends_at: int, asks: bool = False) -> T:
+        def call(
+            self,
+            function: Callable[[], T],
+            *,
+            ends_at: int,
+            asks: bool = False,
+            follows: bool = False,
+        ) -> T:
             raise CallHeld("down", until=NOW, called=True)
 
     payment.performs(charge_card)(returning(None))
@@ -97,9 +108,16 @@ def test_a_failed_attempt_counts_though_the_rate_has_no_place_for_another_try(
     payment: Agent, clock: Clock
 ) -> None:
     class Crowded(Gate):
-        def call(self, function: Callable[[], T], *, ends_at: int, asks: bool = False) -> T:
+        def call(
+            self,
+            function: Callable[[], T],
+            *,
+            ends_at: int,
+            asks: bool = False,
+            follows: bool = False,
+        ) -> T:
             try:
-                return super().call(function, ends_at=ends_at, asks=asks)
+                return super().call(function, ends_at=ends_at, asks=asks, follows=follows)
             except CallHeld as held:
                 raise RateLimited("more than 1 calls a second", until=held.until) from held
 
@@ -121,6 +139,17 @@ def test_each_call_of_a_probe_goes_through_the_guard_too(
     gate = Gate(clock, 2)
     reply(payment, clock, request(outcome_unknown=True), guard=gate)
     assert len(gate.ends) == (1 if isinstance(answer, Happened) else 2)
+
+
+def test_the_guard_is_told_which_calls_follow_another_of_the_same_attempt(
+    payment: Agent, clock: Clock
+) -> None:
+    payment.performs(charge_card)(raising(TransientError("503")))
+    payment.probes(charge_card)(returning(DidNotHappen()))
+    gate = Gate(clock, 12)
+    for _ in range(2):
+        reply(payment, clock, request(outcome_unknown=True), guard=gate)
+    assert gate.follow == 2 * [False, *5 * [True]]
 
 
 def test_a_hold_between_probe_and_perform_leaves_nothing_unknown_of_this_attempt(

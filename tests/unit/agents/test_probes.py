@@ -282,7 +282,9 @@ class Counting:
 
     errors: list[Exception] = field(default_factory=list)
 
-    def call(self, function: Callable[[], T], *, ends_at: int, asks: bool = False) -> T:
+    def call(
+        self, function: Callable[[], T], *, ends_at: int, asks: bool = False, follows: bool = False
+    ) -> T:
         try:
             return function()
         except Exception as error:

@@ -163,7 +163,14 @@ def test_each_item_is_reminded_of_by_the_function_of_its_step() -> None:
 class Held:
     """A guard that lets nothing through."""
 
-    def call(self, function: Callable[[], object], *, ends_at: int, asks: bool = False) -> object:
+    def call(
+        self,
+        function: Callable[[], object],
+        *,
+        ends_at: int,
+        asks: bool = False,
+        follows: bool = False,
+    ) -> object:
         assert ends_at > NOW
         assert not asks, "its success shows that the service is well"
         raise CallHeld("payment is on hold by ann", until=NOW + 60_000)

@@ -89,6 +89,8 @@ class Attempt:
     _tries: int = field(default=0, init=False)
     _calls: int = field(default=0, init=False)
     _took: int = field(default=0, init=False)
+    _last_called: Perform | None = field(default=None, init=False)
+    """The function, or a probe; None before the first call."""
     _probed: bool = field(default=False, init=False)
     _probing: bool = field(default=False, init=False)
     _failure: AttemptResult | None = field(default=None, init=False)
@@ -175,6 +177,7 @@ class Attempt:
 
     def _call(self, function: Perform) -> object:
         request = self.request
+        follows, self._last_called = self._last_called is not None, function
 
         def let_through() -> object:
             if function is self.function:
@@ -189,8 +192,12 @@ class Attempt:
                 self._took = request.clock() - began
 
         try:
-            asks = function is not self.function
-            return self.guard.call(let_through, ends_at=request.ends_at, asks=asks)
+            return self.guard.call(
+                let_through,
+                ends_at=request.ends_at,
+                asks=function is not self.function,
+                follows=follows,
+            )
         except EXPECTED:
             raise
         except Exception as error:

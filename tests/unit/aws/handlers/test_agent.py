@@ -195,7 +195,14 @@ class Closed:
 
     calls = 0
 
-    def call(self, function: Callable[[], object], *, ends_at: int, asks: bool = False) -> Never:
+    def call(
+        self,
+        function: Callable[[], object],
+        *,
+        ends_at: int,
+        asks: bool = False,
+        follows: bool = False,
+    ) -> Never:
         raise CallHeld("greeter is on hold by anna", until=NOW + 60_000)
 
     def publish_alerts(self) -> None:

@@ -144,7 +144,14 @@ class Alerter:
         self.world, self.posted = world, posted
         self.sent_before: list[int] = []
 
-    def call(self, function: Callable[[], object], *, ends_at: int, asks: bool = False) -> object:
+    def call(
+        self,
+        function: Callable[[], object],
+        *,
+        ends_at: int,
+        asks: bool = False,
+        follows: bool = False,
+    ) -> object:
         return function()
 
     def publish_alerts(self) -> None:

@@ -73,18 +73,18 @@ class AgentGuard:
         self._breaker = breaker
         self._rate = rate
         self._news = news
-        self._has_asked = False
 
-    def call(self, function: Callable[[], T], *, ends_at: int, asks: bool = False) -> T:
+    def call(
+        self, function: Callable[[], T], *, ends_at: int, asks: bool = False, follows: bool = False
+    ) -> T:
         """Call the function at its turn. Raises CallHeld as `Guard.call` does."""
         self._hold.check()
         self._breaker.check()
         if self._rate is not None:
-            # An attempt with a probe needs two turns. In a backlog of calls, the second turn is
-            # always later than LONGEST_WAIT, so each attempt would end after its probe.
-            longest = 2 * LONGEST_WAIT if self._has_asked else LONGEST_WAIT
+            # An attempt with a probe needs several turns. In a backlog of calls, the second turn is
+            # always later than LONGEST_WAIT, so each attempt would end after its first call.
+            longest = 2 * LONGEST_WAIT if follows else LONGEST_WAIT
             self._rate.wait(ends_at=ends_at, longest=longest)
-        self._has_asked = asks
         return self._breaker.call(function, ends_at=ends_at, asks=asks)
 
     def publish_alerts(self) -> None:

@@ -5,10 +5,10 @@ takes the place and moves it by one interval, in one conditional write, so no tw
 same place. If it is in the past, the place is now. Calls are thus evenly spaced, and idle time is
 not saved for a burst.
 
-Callers that would wait more than 2 s (4 s after a probe) are rejected with a retry time, because
-a longer sleep costs more in Lambda than giving the request back. Each gets a retry time of its own,
-one interval after the one before (`ReturnAt`), so a long backlog comes back at the rate at which it
-can be served, and not all at once every two seconds.
+Callers that would wait more than 2 s (4 s for a later call of the same attempt) are rejected with a
+retry time, because a longer sleep costs more in Lambda than giving the request back. Each gets a
+retry time of its own, one interval after the one before (`ReturnAt`), so a long backlog comes back
+at the rate at which it can be served, and not all at once every two seconds.
 """
 
 from collections.abc import Callable, Mapping
