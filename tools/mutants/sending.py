@@ -404,8 +404,8 @@ SENDING = (
     Mutant(
         name="a-later-call-of-an-attempt-waits-longer-for-its-turn",
         file="layers/core/roundsman/agents/attempt.py",
-        old="follows, self._last_called = self._last_called is not None, function",
-        new="follows, self._last_called = False, function",
+        old="follows, self._follows = self._follows, True",
+        new="follows, self._follows = False, True",
         tests=(
             "tests/contract/test_guarding.py::test_the_probe_of_a_verified_undo_finds_its_turn_also_where_calls_queue[moto]",
         ),

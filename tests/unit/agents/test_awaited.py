@@ -2,7 +2,10 @@
 
 import asyncio
 
+import pytest
+
 from roundsman import Agent, PermanentError, StepRequest, TransientError
+from roundsman.agents.request import Perform
 from roundsman.model.events import Outcome
 from tests.support.agent_samples import NOW, Clock, charge_card, reply, request
 
@@ -22,6 +25,26 @@ def test_what_an_async_function_returns_is_its_result() -> None:
         Outcome.SUCCEEDED,
         {"chargeId": "ord-1/charge_card/perform"},
     )
+
+
+class Charges:
+    """A callable object whose call is async."""
+
+    async def __call__(self, asked: StepRequest) -> object:
+        return await charge(asked)
+
+
+def decorated(asked: StepRequest) -> object:
+    """An ordinary function that returns what an async function returned, as a decorator does."""
+    return charge(asked)
+
+
+@pytest.mark.parametrize("function", [Charges(), decorated])
+def test_a_callable_that_does_not_look_async_is_awaited_too(function: Perform) -> None:
+    agent = Agent("payment")
+    agent.performs(charge_card)(function)
+    answer = reply(agent, Clock(), request())
+    assert answer.result == {"chargeId": "ord-1/charge_card/perform"}
 
 
 def test_each_call_has_a_loop_of_its_own() -> None:

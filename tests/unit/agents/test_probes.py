@@ -419,6 +419,18 @@ def test_while_the_probe_cannot_say_the_undo_is_not_done(clock: Clock, end: obje
     assert payment.order[:2] == ["undo", "probe"]
 
 
+def test_an_undo_that_is_refused_after_its_probe_has_failed_is_no_failure_of_the_probe(
+    clock: Clock,
+) -> None:
+    payment = Payment(clock, TransientError("503"))
+    payment.ends["undo"] = ["undone", PermanentError("TooLate", "the batch is closed")]
+    answer = verified(payment)
+    assert answer.outcome is Outcome.PERMANENT
+    assert answer.error is not None
+    assert answer.error.message == "the batch is closed (2 tries)"
+    assert payment.order == ["undo", "probe", "undo"]
+
+
 def test_a_perform_is_not_verified_and_neither_is_an_undo_without_it(clock: Clock) -> None:
     payment = Payment(clock, YES)
     assert verified(payment, request(outcome_unknown=False)).outcome is Outcome.SUCCEEDED

@@ -20,7 +20,6 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from inspect import iscoroutinefunction
 from typing import Protocol, TypeAlias, TypeVar
 
 from roundsman.agents.attempt import (
@@ -341,10 +340,7 @@ class Agent:
                 raise DefinitionError(
                     f"{where}: step {step.name!r} has two functions for {operation}; remove one"
                 )
-            called: Perform = function
-            if iscoroutinefunction(function):
-                called = awaited(function)
-            self._functions[step.name, operation] = called
+            self._functions[step.name, operation] = awaited(function)
             return function
 
         return bind

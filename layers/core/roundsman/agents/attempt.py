@@ -89,10 +89,11 @@ class Attempt:
     _tries: int = field(default=0, init=False)
     _calls: int = field(default=0, init=False)
     _took: int = field(default=0, init=False)
-    _last_called: Perform | None = field(default=None, init=False)
-    """The function, or a probe; None before the first call."""
+    _follows: bool = field(default=False, init=False)
+    """Whether a call of the function, or of the probe, was tried before."""
     _probed: bool = field(default=False, init=False)
     _probing: bool = field(default=False, init=False)
+    """Whether the last call was one of the probe, and has not returned."""
     _failure: AttemptResult | None = field(default=None, init=False)
 
     def make(self) -> AttemptResult:
@@ -146,9 +147,7 @@ class Attempt:
         undone = self.request.operation == "undo" and ended.error is None
         if not undone or not self.verifies_undo or self.probe is None:
             return
-        self._probing = True
         answer = self._call(self.probe)
-        self._probing = False
         if not isinstance(answer, DidNotHappen):
             raise StillStands(
                 f"the undo returned, but the probe of {self.request.step} does not "
@@ -177,7 +176,8 @@ class Attempt:
 
     def _call(self, function: Perform) -> object:
         request = self.request
-        follows, self._last_called = self._last_called is not None, function
+        follows, self._follows = self._follows, True
+        asks = self._probing = function is not self.function
 
         def let_through() -> object:
             if function is self.function:
@@ -192,17 +192,16 @@ class Attempt:
                 self._took = request.clock() - began
 
         try:
-            return self.guard.call(
-                let_through,
-                ends_at=request.ends_at,
-                asks=function is not self.function,
-                follows=follows,
+            returned = self.guard.call(
+                let_through, ends_at=request.ends_at, asks=asks, follows=follows
             )
         except EXPECTED:
             raise
         except Exception as error:
             self.report(error)
             raise
+        self._probing = False
+        return returned
 
     def _ask(self, probe: Perform) -> AttemptResult | None:
         """Call the probe; return how the attempt ends, or None if the function must be called.
@@ -224,7 +223,7 @@ class Attempt:
                 raise
             if isinstance(error, PermanentError):
                 self.report(error)  # unexpected errors were reported by _call
-            self._probing, self._probed = False, True
+            self._probed = True
             return None
         if result is not None and result.error is not None and self._undoes_whatever_happened:
             self.report(PermanentError(result.error.type, result.error.message))
@@ -246,9 +245,7 @@ class Attempt:
                 # half-open circuit the probe would open it again before each undo.
                 return _NotServed(error)
 
-        self._probing = True
         answer = self._call(served)
-        self._probing = False
         self._probed = True
         return answer
 
