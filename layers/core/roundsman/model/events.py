@@ -111,7 +111,8 @@ class CommandSource:
     reason: str = ""
     """The reason in words."""
     seen_version: int | None = None
-    """The command is refused if the task has another version; None for any version."""
+    """The command is refused if the task has another version; None for any version. A completed
+    task is taken back only by a command that names its version."""
     forwarded_for: str | None = None
     """Who sent the event that submission forwards as this command, as the command states; None for
     a command that came directly. It counts only in a message of submission itself."""
