@@ -6,8 +6,8 @@ its code takes the place of the original code. Every reference to the function s
 function object stays the same. So a mutant ends with its process, and a mutated source never exists
 on disk.
 
-Not mutated: annotations, docstrings, default arguments, decorators, the sentences in f-strings, the
-arguments of `raise`, and module constants that are plain numbers or texts.
+Not mutated: annotations, type variables, docstrings, default arguments, decorators, the sentences
+in f-strings, the arguments of `raise`, and module constants that are plain numbers or texts.
 """
 
 import ast
@@ -116,6 +116,8 @@ def _roots(tree: ast.Module) -> Iterator[tuple[str, tuple[ast.stmt, ...], ast.st
 def _table_name(statement: ast.stmt) -> str:
     """Return the name of a constant that is a table; empty for any other statement."""
     match statement:
+        case ast.Assign(value=ast.Call(func=ast.Name(id="TypeVar"))):
+            return ""
         case ast.Assign(targets=[ast.Name(id=name)], value=value):
             return name if isinstance(value, TABLES) else ""
         case ast.AnnAssign(target=ast.Name(id=name), value=value):

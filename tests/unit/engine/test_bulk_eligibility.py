@@ -1,6 +1,6 @@
 """What a bulk run makes of one order, purely: whether to send to it, and what it came to."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 import pytest
@@ -31,6 +31,7 @@ from roundsman.model.events import (
     CommandSource,
     Extend,
     HistoryRow,
+    Move,
     OperatorEvent,
     Resolve,
     Resubmit,
@@ -94,10 +95,15 @@ def hold(agent: str, kind: str = OPERATOR) -> Hold:
     return Hold(agent, kind, T0, T0 + 60_000, "moving", "amy")
 
 
-def agents_of(**records: StepRecord) -> tuple[tuple[str, ...], ...]:
-    """The next agents of a task with these records. Its command was carried out before."""
+def resubmitted(records: Mapping[str, StepRecord]) -> Task:
+    """A task with these records that goes on: the run's command was carried out before."""
     task = replace(archived(), command_ids=(ID,), steps=records)
-    found = judged(a_run(), ORDER, PLAN, task, FAILED_AT + 2)
+    return replace(task, state=TaskState.PENDING, ending=None, ended_at=None)
+
+
+def agents_of(**records: StepRecord) -> tuple[tuple[str, ...], ...]:
+    """The next agents of a task with these records."""
+    found = judged(a_run(), ORDER, PLAN, resubmitted(records), FAILED_AT + 2)
     assert isinstance(found, Eligible)
     return found.agents
 
@@ -177,9 +183,9 @@ def test_under_another_plan_the_next_agents_are_those_of_that_plan() -> None:
 def test_a_command_that_was_carried_out_before_does_not_change_the_plan_again() -> None:
     run, at = a_run(Resubmit(ASKED, plan=BY_POST.hash)), FAILED_AT + 2
     ready = {"mail": step_record(complete_by=FAILED_AT)}
-    task = replace(archived(), command_ids=(ID,), steps=ready)
-    assert judged(run, ORDER, PLAN, task, at, BY_POST) == eligible(("mail",), operations=())
-    assert judged(run, ORDER, None, task, at) == eligible(operations=())
+    task = resubmitted(ready)
+    assert judged(run, ORDER, PLAN, task, at, BY_POST) == eligible(("mail",))
+    assert judged(run, ORDER, None, task, at) == eligible()
 
 
 def test_a_cancelled_order_ends_in_undo_only_if_that_is_asked() -> None:
@@ -289,6 +295,7 @@ def test_an_order_waits_for_a_hold_on_it_unless_only_undos_are_next_and_they_go_
     assert held_for(undoes, [everything]) is None
     too = replace(everything, undos=True)
     assert held_for(undoes, [too]) == too
+    assert held_for(replace(performs, operations=frozenset()), [too]) is None
     assert hold_sentence(too) == "everything is held by amy: moving"
 
 
@@ -324,8 +331,9 @@ def test_what_an_order_came_to_is_its_tasks_end(
     }
     sent = InFlightOrder("ord-1", to_undo)
     assert result_of(a_run(event), sent, replace(archived(), state=state)) is ends[state]
-    extended = result_of(a_run(Extend(ASKED, 60)), sent, replace(archived(), state=state))
-    assert extended is OrderResult.TAKEN
+    for taken in (Extend(ASKED, 60), Move(ASKED, PLAN.hash)):
+        result = result_of(a_run(taken), sent, replace(archived(), state=state))
+        assert result is OrderResult.TAKEN
 
 
 def test_of_a_task_that_is_gone_its_history_says_what_it_came_to() -> None:
@@ -346,6 +354,7 @@ def test_of_a_task_that_is_gone_its_history_says_what_it_came_to() -> None:
         (Cancel(ASKED, undo=True), "cancel", OrderResult.CANCELLED),
         (UndoAsked(ASKED), "undo", OrderResult.UNDONE),
         (Extend(ASKED, 60), "extend", OrderResult.TAKEN),
+        (Move(ASKED, PLAN.hash), "move", OrderResult.TAKEN),
     ],
 )
 def test_a_task_that_is_gone_got_the_command_only_if_its_history_says_so(
@@ -358,7 +367,14 @@ def test_a_task_that_is_gone_got_the_command_only_if_its_history_says_so(
 
 
 @pytest.mark.parametrize(
-    "event", [Cancel(ASKED, undo=True), UndoAsked(ASKED), Extend(ASKED, 60), RunNow(ASKED)]
+    "event",
+    [
+        Cancel(ASKED, undo=True),
+        UndoAsked(ASKED),
+        Extend(ASKED, 60),
+        RunNow(ASKED),
+        Move(ASKED, PLAN.hash),
+    ],
 )
 def test_a_command_for_a_task_in_whatever_state_is_for_any_version(event: OperatorEvent) -> None:
     """A task under way changes every few seconds, and the command is delivered 20 s later."""

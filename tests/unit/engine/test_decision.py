@@ -155,7 +155,8 @@ def test_a_step_whose_callback_has_come_ends_with_its_request() -> None:
         acts_until=T0 + 30 * SECOND,
     )
     decision = builder(a=waiting)
-    decision.stop_waiting("a")
+    assert isinstance(waiting.situation, AwaitsCallback)
+    decision.stop_waiting("a", waiting.situation)
     assert decision.step("a") == changed_step(waiting, waiting=False, complete_by=T0 + 30 * SECOND)
 
 

@@ -92,6 +92,7 @@ def test_a_step_that_is_over_is_never_due(state: ProcessState) -> None:
 def test_an_ending_task_is_due_by_what_is_under_way_alone() -> None:
     ending = replace(task(a=processing(T0 + 30), b=waiting(T0 + 5, T0 + 6)), ending=ENDING)
     assert due(ending, T0) == T0 + 30
+    assert due(ending, T0 + 7) == T0 + 30, "the wait of b is over, but b is not claimed any more"
     late = replace(ending, complete_by=T0 + 1)
     assert due(late, T0) == T0 + 30
 

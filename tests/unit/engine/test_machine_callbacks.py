@@ -1,9 +1,12 @@
 """Answers to callbacks: the history says who answered, and which attempt waited."""
 
+from datetime import timedelta
+
 import pytest
 
-from roundsman.definition.workflow import Retry
+from roundsman.definition.workflow import Compensation, Retry
 from roundsman.model.events import Decision, Outcome
+from roundsman.model.situations import End, Ended
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError
 from tests.support.machine_world import World, plan, step
@@ -137,3 +140,29 @@ def test_a_reply_with_the_token_that_ends_nothing_does_not_end_the_wait(outcome:
     wait = world.record("a").situation
     world.wait(40).reply("a", outcome, callback=True)
     assert world.record("a").situation == wait
+
+
+def test_an_answer_after_the_end_of_the_request_leaves_nothing_to_wait_for() -> None:
+    world = World(plan(step("a", compensation=Compensation())))
+    world.start()
+    world.until_overdue("a").wait(60).waits_for_callback("a", 600)
+    assert world.record("a").acts_until is None
+    world.reply("a", Outcome.SUCCEEDED, callback=True)
+    assert world.record("a").situation == Ended(how=End.SUCCEEDED)
+
+
+def test_the_time_that_was_added_before_a_wait_is_given_to_the_attempt_after_it() -> None:
+    world = World(plan(step("a", complete_within=timedelta(minutes=1))))
+    world.start()
+    world.extend(120, "a")
+    world.waits_for_callback("a", 600)
+    world.reply("a", Outcome.TRANSIENT, error=NO, callback=True)
+    assert world.record("a").granted == 120_000
+
+
+def test_an_answer_before_the_wait_is_known_does_not_end_the_time_of_the_request() -> None:
+    world = World(plan(step("a", compensation=Compensation())))
+    world.start()
+    until = world.record("a").until
+    world.reply("a", Outcome.SUCCEEDED, callback=True)
+    assert world.record("a").situation == Ended(how=End.SUCCEEDED, until=until)

@@ -7,6 +7,7 @@ import pytest
 
 from roundsman.definition.workflow import Archive, Compensation, Retry, Undo
 from roundsman.engine.new_task import ProcessingOptions
+from roundsman.engine.request_deadlines import PATIENCE
 from roundsman.errors import Refused
 from roundsman.model.events import Outcome
 from roundsman.model.instants import SECOND
@@ -19,6 +20,7 @@ from tests.support.move_stories import parked
 A = step("a")
 B = step("b", "a")
 C = step("c", "b")
+C_AFTER_BOTH = step("c", "a", "x")
 LONGER = Retry(max_attempts=9)
 
 
@@ -200,3 +202,66 @@ def test_a_task_that_is_due_to_start_may_be_moved_before_it_is_started() -> None
     world = World(plan(A), ProcessingOptions(start_at=T0 + 600 * SECOND))
     world.wait(601).move(plan(A, B))
     assert world.task_state() is TaskState.PENDING
+
+
+FENCED = Compensation(fences_late_performs=True)
+TWO = ("worker", "other")
+
+
+def test_a_request_that_was_sent_ends_by_the_old_plan() -> None:
+    world = World(plan(step("a", compensation=FENCED)))
+    world.start()
+    old_end = world.record("a").until
+    assert old_end is not None
+    world.move(plan(step("a", agents=TWO, compensation=FENCED)))
+    assert world.record("a").acts_until == old_end + PATIENCE * 30 * SECOND
+
+
+def test_a_step_that_waits_is_claimed_before_the_time_of_the_new_plan_is_over() -> None:
+    world = World(plan(A, B))
+    world.start()
+    world.fails("a", retry_after=3600 * SECOND)
+    world.move(plan(A, B, complete_within=timedelta(minutes=30)))
+    assert world.record("a").claim_by == world.task.perform_by < T0 + 3600 * SECOND
+
+
+def test_a_plan_under_which_its_time_is_over_at_this_instant_is_refused() -> None:
+    world = at_its_second_step()
+    shorter = plan(A, B, C, complete_within=timedelta(minutes=30))
+    world.wait_until(world.task.perform_by - 30 * 60 * SECOND)
+    with pytest.raises(Refused, match="its time would be over"):
+        world.move(shorter)
+
+
+def test_a_step_that_left_an_agent_may_not_come_after_others_before_it_is_sent_again() -> None:
+    a = step("a", agents=TWO, compensation=FENCED, next_agent_on=("Full",))
+    world = World(plan(a))
+    world.start()
+    world.reply("a", Outcome.PERMANENT, error=StepError("Full", "no place is left"))
+    world.hold("other", 600).succeeds("a")
+    assert (world.record("a").started_at, world.record("a").tried) == (None, ("worker",))
+    assert refused(world, plan(step("new"), replace(a, after=("new",)))) == (
+        "a was sent to its agent, but in that plan it comes after other steps"
+    )
+
+
+def test_a_step_of_a_new_round_that_was_not_sent_may_come_after_others() -> None:
+    world = World(plan(step("a", compensation=FENCED), B, on_failure=Undo()))
+    world.start()
+    world.succeeds("a")
+    world.is_refused("b")
+    world.succeeds("a")
+    world.resubmit(again=True)
+    assert world.record("a").round == 2
+    world.move(plan(step("new"), step("a", "new", compensation=FENCED), B, on_failure=Undo()))
+    assert requests_in(world.start()) == ["new"]
+
+
+def test_a_step_that_is_done_may_come_after_others_that_are_done() -> None:
+    world = World(plan(A, step("x"), C_AFTER_BOTH))
+    world.start()
+    world.succeeds("a")
+    world.succeeds("x")
+    world.move(plan(A, step("x", "a"), C_AFTER_BOTH))
+    world.succeeds("c")
+    assert world.task_state() is TaskState.COMPLETED

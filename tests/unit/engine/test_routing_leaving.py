@@ -8,7 +8,7 @@ from roundsman.errors import DefinitionError
 from roundsman.model.events import Outcome
 from roundsman.model.holds import EVERY_WORKFLOW, OPERATOR, Hold, agents_of
 from roundsman.model.instants import MINUTE
-from roundsman.model.situations import Parked
+from roundsman.model.situations import Parked, Ready
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import AfterUndo, StepError
 from tests.support.coping_stories import FENCED, TWO
@@ -120,6 +120,14 @@ def test_a_next_agent_on_hold_is_none() -> None:
     assert world.task.ending is not None
 
 
+def test_a_next_agent_whose_hold_ends_now_is_one() -> None:
+    a = step("a", agents=TWO, compensation=FENCED, next_agent_on=("Full",))
+    world = World(plan(a, on_failure=Undo()))
+    world.start()
+    full(world.hold("second", 10).wait(10))
+    assert world.record("a").after_undo is AfterUndo.NEXT_AGENT
+
+
 def test_a_refusal_of_another_type_fails_the_step() -> None:
     world = full_at_the_first("CardDeclined")
     assert world.task.ending is not None
@@ -141,3 +149,42 @@ def test_the_refusals_are_checked_as_they_are_defined() -> None:
         step("a", compensation=FENCED, next_agent_on=("Full",))
     with pytest.raises(DefinitionError, match="'' would never match"):
         step("a", agents=TWO, compensation=FENCED, next_agent_on=("",))
+
+
+def resolved_while_parked(world: World) -> None:
+    """Resolve the parked undo of the step; what begins then is not parked since the undo was."""
+    assert isinstance(world.record("a").situation, Parked)
+    world.wait(60).resolve("a")
+    assert isinstance(world.record("a").situation, Ready)
+    assert world.record("a").held_since is None
+
+
+def test_the_step_at_its_next_agent_is_not_parked_since_its_undo_was() -> None:
+    a = step("a", agents=TWO, compensation=FENCED, next_agent_on=("Full",))
+    world = World(plan(a, on_failure=Undo()))
+    world.start()
+    resolved_while_parked(full(world.hold("first", 600)))
+    assert at(world) == "second"
+
+
+def test_the_undo_at_the_agent_before_is_not_parked_since_that_at_the_later_one_was() -> None:
+    a = step("a", agents=TWO, compensation=FENCED, retry=Retry(max_attempts=1))
+    world = World(plan(a, step("b", a), on_failure=Undo()))
+    world.start()
+    world.fails("a")
+    world.succeeds("a")
+    world.succeeds("a")
+    world.hold("second", 600).is_refused("b")
+    resolved_while_parked(world)
+    assert at(world) == "first"
+
+
+def test_the_step_under_a_new_key_is_not_parked_since_its_undo_was() -> None:
+    a = step("a", agents=TWO[:1], compensation=FENCED, retry=Retry(max_attempts=1))
+    world = World(plan(a, on_failure=Archive()))
+    world.start()
+    world.fails("a")
+    world.hold("first", 600).resubmit("a", fresh_key=True)
+    world.start()
+    resolved_while_parked(world)
+    assert world.record("a").round == 2

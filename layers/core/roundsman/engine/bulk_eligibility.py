@@ -28,7 +28,7 @@ from roundsman.model.failure import failure_of
 from roundsman.model.holds import Hold, hold_words, on_orders
 from roundsman.model.json import Json
 from roundsman.model.states import TaskState
-from roundsman.model.task import PERFORM, UNDO, Operation, Task
+from roundsman.model.task import PERFORM, UNDO, Operation, StepRecord, Task
 
 WOULD_WAIT = ", and the orders would wait for it"
 """Follows the sentence of a hold because of which nothing, or nothing more, is sent."""
@@ -119,10 +119,12 @@ def judged(
     to_undo = after.ending is not None and after.ending.undo
     if after.plan != task.plan and next_plan is not None:
         plan = next_plan.expanded(after.fan_outs)
-    agents = () if plan is None else _next_agents(plan, after)
     ending = after.ending is not None
-    next_steps = (step for step in after.steps.values() if step.may_begin(ending=ending))
-    operations = frozenset(step.operation for step in next_steps)
+    following = {
+        name: record for name, record in after.steps.items() if record.may_begin(ending=ending)
+    }
+    agents = () if plan is None else _agents_of(plan, following)
+    operations = frozenset(record.operation for record in following.values())
     return Eligible(to_undo, agents, task.workflow, task.task_id, operations)
 
 
@@ -148,12 +150,12 @@ def _performs(task: Task, step: str) -> bool:
     return task.step(step).operation != UNDO
 
 
-def _next_agents(plan: Plan, task: Task) -> tuple[tuple[str, ...], ...]:
-    """For each step that is claimed next: the agent that it is at, or all that may perform it."""
+def _agents_of(plan: Plan, steps: Mapping[str, StepRecord]) -> tuple[tuple[str, ...], ...]:
+    """For each of the steps: the agent that it is at, or all that may perform it."""
     found = []
-    for name, record in task.steps.items():
+    for name, record in steps.items():
         step = plan.steps.get(name)
-        if step is not None and record.may_begin(ending=False):
+        if step is not None:
             at_one = record.started_at is not None
             found.append((agent_now(step, record),) if at_one else step.agents)
     return tuple(dict.fromkeys(found))

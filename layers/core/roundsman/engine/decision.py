@@ -246,8 +246,7 @@ class DecisionBuilder:
     def ended(self, name: str, how: End) -> Ended:
         """The situation of the step if its operation ends now."""
         record = self.step(name)
-        nobody_asks = record.operation == UNDO or how is End.SKIPPED
-        over = nobody_asks or record.last_until == LONG_OVER
+        over = record.operation == UNDO or record.last_until == LONG_OVER
         return Ended(how=how, until=None if over else record.last_until)
 
     def acts_until(self, name: str) -> int | None:
@@ -333,19 +332,15 @@ class DecisionBuilder:
         """Record that the callback whose wait was ended has been answered; it happens once."""
         self.steps[name] = replace(self.step(name), wait_ended_at=None)
 
-    def stop_waiting(self, name: str) -> None:
+    def stop_waiting(self, name: str, wait: AwaitsCallback) -> None:
         """Record that the step's callback has come, so no outside system can act any more.
 
         Only copies of its request may still act, until the end of that request.
         """
         record = self.step(name)
-        wait = record.situation
-        if isinstance(wait, AwaitsCallback):
-            until = LONG_OVER if record.acts_until is None else record.acts_until
-            at_agent = AtAgent(
-                lock=wait.lock, until=until, heard_at=wait.heard_at, extra=wait.extra
-            )
-            self.steps[name] = replace(record, situation=at_agent)
+        until = LONG_OVER if record.acts_until is None else record.acts_until
+        at_agent = AtAgent(lock=wait.lock, until=until, extra=wait.extra)
+        self.steps[name] = replace(record, situation=at_agent)
 
     def fail(
         self, name: str, event: StepEvent, error: StepError, effect: Effect | None = None

@@ -11,7 +11,7 @@ from enum import StrEnum
 from zlib import crc32
 
 from roundsman.model.instants import MINUTE, SECOND
-from roundsman.model.situations import Parked, UnderWay, WaitsUntil
+from roundsman.model.situations import Parked, ToBegin, UnderWay, WaitsUntil
 from roundsman.model.states import TaskState
 from roundsman.model.task import Owed, StepRecord, Task
 
@@ -76,11 +76,11 @@ def _of_step(record: StepRecord, now: int, *, ending: bool) -> Iterator[int]:
             late_for = now - record.remind_at
             # A Start was asked for that sends it.
             yield record.remind_at if late_for < 0 else now + start_interval(late_for)
-    elif isinstance(here, WaitsUntil | Parked) and here.not_before > now:
-        if record.may_begin(ending=ending):
+    elif isinstance(here, ToBegin) and record.may_begin(ending=ending):
+        if isinstance(here, WaitsUntil | Parked) and here.not_before > now:
             yield here.not_before
-    elif record.claim_by is not None and record.may_begin(ending=ending):
-        yield record.claim_by
+        else:
+            yield here.claim_by
 
 
 def is_closed(task: Task) -> bool:

@@ -58,7 +58,7 @@ from roundsman.model.instants import MINUTE, second
 from roundsman.model.json import Json
 from roundsman.model.queue_lag import PROMPT
 from roundsman.model.scheduler_queues import NOTHING_KNOWN, SchedulerQueues
-from roundsman.model.situations import Attempt, UnderWay
+from roundsman.model.situations import Attempt, AwaitsCallback, UnderWay
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import (
     LATE_ANSWER,
@@ -258,7 +258,7 @@ def _replied(context: DecisionContext, event: Replied) -> None:
     decision, step = context.decision, context.plan.steps[event.step]
     record = decision.step(step.name)
     timely = record.operation == event.operation
-    current = timely and record.under_way and record.locked_by == event.lock
+    current = timely and record.locked_by == event.lock
     accepts = _accepts_earlier_outcome(context, step) or (record.waiting and event.callback)
     counts = current or (timely and accepts and _counts_for_any_attempt(event))
     credit_extensions(context)
@@ -266,8 +266,9 @@ def _replied(context: DecisionContext, event: Replied) -> None:
         _credit_wait(context, event.claimant)
     if counts and _answers(record, event):
         _record_answer(decision, record, event)
-    if record.waiting and counts and event.callback and _answers(record, event):
-        decision.stop_waiting(step.name)
+    wait = record.situation
+    if isinstance(wait, AwaitsCallback) and counts and event.callback and _answers(record, event):
+        decision.stop_waiting(step.name, wait)
     if event.outcome is Outcome.SUCCEEDED and counts:
         if event.operation == UNDO:
             undone(context, step)
@@ -384,7 +385,7 @@ def _credit_late_starts(context: DecisionContext) -> None:
 
 def _ask_for_start(context: DecisionContext) -> None:
     """Ask for a Start if a step can be claimed or reminded of; only the scheduler does that."""
-    reminders = due_reminders(context)
+    reminders = [step for step, _ in due_reminders(context)]
     for step in reminders:
         context.decision.note(f"{step.name}: its reminder is due")
     ready = [*ready_to_perform(context), *ready_to_undo(context)]

@@ -344,8 +344,9 @@ def _resolve(context: DecisionContext, event: Resolve) -> None:
         raise Refused(f"{step.name} is {record.process_state}: its outcome is known")
     if record.started_at is None:
         raise Refused(f"{step.name} was never sent to its agent: there is no outcome to record")
-    if record.waiting and not event.did:
-        context.decision.stop_waiting(step.name)  # the operator knows that nobody will perform it
+    if isinstance(record.situation, AwaitsCallback) and not event.did:
+        # The operator knows that nobody will perform it.
+        context.decision.stop_waiting(step.name, record.situation)
     acts_until = context.decision.acts_until(step.name)
     spends_key = event.fresh_key and step.fences_late_performs
     if event.fresh_key and not spends_key:
@@ -400,8 +401,7 @@ def _resolve_undo(context: DecisionContext, step: StepPlan, event: Resolve) -> N
             "or resubmit the task"
         )
     record = context.decision.step(step.name)
-    asked = record.failure_count > 0 or record.held_since is not None
-    wait = record.situation
+    wait, asked = record.situation, record.failure_count > 0
     if isinstance(wait, WaitsUntil) and not asked and wait.not_before > context.now:
         raise Refused(
             f"{step.name}: a request to perform it may act until {second(wait.not_before)}; "

@@ -69,10 +69,9 @@ def sent_with_other_results(before: DecisionContext, after: DecisionContext) -> 
     """
     old, new = before.plan, after.plan
     for name, record in after.decision.steps.items():
-        known = name in old.steps and name in new.steps
         sent = record.started_at is not None or record.tried
         over = record.process_state in DONE
-        if known and sent and not over and comes_after_others(old, new, name):
+        if sent and not over and comes_after_others(old, new, name):
             yield f"{name} was sent to its agent, but in that plan it comes after other steps"
 
 

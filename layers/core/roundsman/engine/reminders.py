@@ -32,19 +32,20 @@ def first_reminder(context: DecisionContext, reply: Replied) -> tuple[int, int |
     return every, context.now + every
 
 
-def due_reminders(context: DecisionContext) -> list[StepPlan]:
-    """The steps whose reminder is due. None while the task is ending: its order goes no further."""
+def due_reminders(context: DecisionContext) -> list[tuple[StepPlan, AwaitsCallback]]:
+    """The steps whose reminder is due, with their waits.
+
+    There is none while the task is ending: its order goes no further.
+    """
     if context.decision.ending is not None:
         return []
-    return [step for step in context.plan.steps.values() if _due_wait(context, step) is not None]
+    found = ((step, _due_wait(context, step)) for step in context.plan.steps.values())
+    return [(step, wait) for step, wait in found if wait is not None]
 
 
 def send_due_reminders(context: DecisionContext, claimant: Claimant) -> None:
     """Send each reminder that is due, or postpone it if its agent is on hold."""
-    for step in due_reminders(context):
-        wait = _due_wait(context, step)
-        if wait is None:
-            continue
+    for step, wait in due_reminders(context):
         view = context.view(agent_now(step, context.decision.step(step.name)))
         held_until = view.held_until if view is not None else None
         if held_until is not None and held_until > context.now:
