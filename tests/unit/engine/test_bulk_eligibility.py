@@ -271,6 +271,14 @@ def test_an_undo_that_is_made_again_is_to_end_undone() -> None:
     assert found == eligible(("inventory",), to_undo=True, operations={UNDO})
 
 
+def test_a_step_that_an_undo_prevents_from_beginning_has_no_next_agent() -> None:
+    done = step_record(process_state=ProcessState.PROCESSED, started_at=T0, finished_at=T0)
+    ready = step_record(complete_by=FAILED_AT)
+    task = replace(resubmitted({"reserve": done, "mail": ready}), command_ids=())
+    found = judged(a_run(UndoAsked(ASKED)), ORDER, PLAN, task, FAILED_AT + 2)
+    assert found == eligible(to_undo=True, operations=())
+
+
 def test_a_step_that_may_go_to_several_agents_waits_only_where_all_are_held() -> None:
     both = Eligible(agents=(("payment", "payment_backup"),))
     assert held_for(both, [hold("payment")]) is None

@@ -494,7 +494,7 @@ def _move(context: DecisionContext, event: Move) -> DecisionContext:
         raise Refused("the task is ending: nothing of it begins any more")
     if event.plan == context.decision.task.plan:
         raise Refused("the task has this plan already")
-    moved = move_to_plan(context, event.plan, anew=False)
+    moved = move_to_plan(context, event.plan)
     if reasons := list(sent_with_other_results(context, moved)):
         raise Refused(
             f"it cannot continue under the plan {event.plan[:SHOWN]}: {'; '.join(reasons)}"

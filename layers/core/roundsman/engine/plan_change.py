@@ -26,7 +26,9 @@ SHOWN = 12
 """How many digits of a plan's hash are shown to people."""
 
 
-def move_to_plan(context: DecisionContext, plan_hash: str, *, anew: bool) -> DecisionContext:
+def move_to_plan(
+    context: DecisionContext, plan_hash: str, *, anew: bool = False
+) -> DecisionContext:
     """Return the context of the same decision under the plan with this hash.
 
     With `anew`, every step will begin again, and no step has to be the same. Raises Refused with
