@@ -32,7 +32,7 @@ LOOKED_FOR = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
+class CauseInHistory:
     """What an incident was that is over, as one of its orders has it in its history."""
 
     order: str
@@ -59,7 +59,7 @@ class Act:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class StandingEffects:
     """The effects of some orders of an incident."""
 
     orders: int
@@ -105,9 +105,11 @@ def still_fails(group: GroupNow, held: bool, at: int) -> str:
     return f"{words}; the agent is held." if held else f"{words}: the cause is gone, or none came."
 
 
-def standing_of(tasks: Sequence[Task]) -> Standing:
+def standing_of(tasks: Sequence[Task]) -> StandingEffects:
     """Return which effects of these orders may stand."""
-    return Standing(len(tasks), Counter(name for task in tasks for name in sorted(may_stand(task))))
+    return StandingEffects(
+        len(tasks), Counter(name for task in tasks for name in sorted(may_stand(task)))
+    )
 
 
 def states_of(tasks: Sequence[Task]) -> Mapping[str, int]:
@@ -122,7 +124,7 @@ def read_runs(inspector: Inspector, group: str, known: GroupNow | None) -> list[
     return runs_over(inspector, group, since)
 
 
-def read_cause(inspector: Inspector, runs: Sequence[BulkRecord]) -> Cause | None:
+def read_cause(inspector: Inspector, runs: Sequence[BulkRecord]) -> CauseInHistory | None:
     """Return what the group was over which these runs were; None if no order of them tells it."""
     store = bulk_runs_of(inspector.stack)
     for record in runs:
@@ -137,7 +139,7 @@ def read_cause(inspector: Inspector, runs: Sequence[BulkRecord]) -> Cause | None
     return None
 
 
-def _cause_of(inspector: Inspector, order: str, before: int) -> Cause | None:
+def _cause_of(inspector: Inspector, order: str, before: int) -> CauseInHistory | None:
     """Return why the order had failed before this instant (epoch ms)."""
     try:
         task, plan, history = find_shown(inspector.stack, order)
@@ -149,7 +151,7 @@ def _cause_of(inspector: Inspector, order: str, before: int) -> Cause | None:
     last = failed[-1]
     step = last.step or ""
     agent = plan.steps[step].agent if plan is not None and step in plan.steps else ""
-    return Cause(order, task.workflow, step, agent, last.reason, last.at)
+    return CauseInHistory(order, task.workflow, step, agent, last.reason, last.at)
 
 
 def _is_failure(row: HistoryRow) -> bool:

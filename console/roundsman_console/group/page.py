@@ -24,7 +24,7 @@ from roundsman_console.group.incident import (
     what_happened,
 )
 from roundsman_console.group.reading import STATES, GroupNow
-from roundsman_console.group.repair import Repair, repair_of
+from roundsman_console.group.repair import RepairHelp, repair_of
 from roundsman_console.group.view import commands_of, effects_of
 from roundsman_console.inspector import Inspector
 from roundsman_console.web import results
@@ -127,7 +127,7 @@ def _step_now(group: GroupNow, *, begun: bool) -> int:
     return 2 if group.agent.holds else 1
 
 
-def _repair(inspector: Inspector, group: GroupNow, at: int) -> Repair | None:
+def _repair(inspector: Inspector, group: GroupNow, at: int) -> RepairHelp | None:
     if group.agent is None or group.first_at is None or group.last_at is None:
         return None
     return repair_of(inspector.stack, group.agent.name, group.first_at, group.last_at, at)

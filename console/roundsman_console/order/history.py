@@ -12,7 +12,7 @@ _RUN = re.compile(r"\(bulk (b-[0-9a-f]{8})\)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class HistoryEntry:
     """One row of the history."""
 
     happening: Happening
@@ -35,14 +35,14 @@ class Entry:
         return before, after
 
 
-def entries(happened: Sequence[Happening]) -> list[Entry]:
+def entries(happened: Sequence[Happening]) -> list[HistoryEntry]:
     """Return the rows of the history, the newest first. `happened` is in the order of time."""
-    found = list[Entry]()
+    found = list[HistoryEntry]()
     for place in range(len(happened) - 1, -1, -1):
         one, before = happened[place], happened[place - 1] if place else None
         above = found[-1].happening.at if found else None
         later = None if before is None else one.at - before.at
-        found.append(Entry(one, later, moment(one.at, above), _run_of(one)))
+        found.append(HistoryEntry(one, later, moment(one.at, above), _run_of(one)))
     return found
 
 

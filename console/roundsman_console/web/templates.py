@@ -71,7 +71,7 @@ class Templates:
             "stack": self._where.stack,
             "where": self._where,
             "shared": self._session.shared,
-            "causes": (),
+            "causes": {},
             "every": None,
             "read_only": self._session.read_only,
             "navigation": NAVIGATION,

@@ -154,7 +154,7 @@ class Drawing:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class NodePlace:
     """Where a step stands: its left upper corner, and the row of layers that it is in."""
 
     x: float
@@ -199,10 +199,10 @@ def _summary(steps: Mapping[str, Node]) -> str:
     return f"{many}: {kinds}" if kinds else many
 
 
-def layout(after: Mapping[str, Sequence[str]]) -> dict[str, Place]:
+def layout(after: Mapping[str, Sequence[str]]) -> dict[str, NodePlace]:
     """Return the place of each step; `after` has the direct predecessors of each."""
     edges = [(other, name) for name, befores in after.items() for other in befores]
-    found: dict[str, Place] = {}
+    found: dict[str, NodePlace] = {}
     row, top = 0, float(MARGIN)
     for placed, *_ in from_edges(edges, vertex_spacing=1) if edges else ():
         levels = sorted({y for _, (_, y) in placed}, reverse=True)
@@ -214,7 +214,7 @@ def layout(after: Mapping[str, Sequence[str]]) -> dict[str, Place]:
             for column, layer in enumerate(band):
                 for name, x in _in_order(layer, after).items():
                     left = MARGIN + column * (WIDTH + BETWEEN_LAYERS)
-                    found[name] = Place(left, top + (x - first) * (HEIGHT + BETWEEN_STEPS), row)
+                    found[name] = NodePlace(left, top + (x - first) * (HEIGHT + BETWEEN_STEPS), row)
             last = max(x for layer in band for x in layer.values())
             top += (last - first + 1) * (HEIGHT + BETWEEN_STEPS)
             row += 1
@@ -222,7 +222,7 @@ def layout(after: Mapping[str, Sequence[str]]) -> dict[str, Place]:
     for place, name in enumerate(alone):  # steps without any line
         down, column = divmod(place, IN_A_ROW)
         left = MARGIN + column * (WIDTH + BETWEEN_LAYERS)
-        found[name] = Place(left, top + down * (HEIGHT + BETWEEN_STEPS), row + down)
+        found[name] = NodePlace(left, top + down * (HEIGHT + BETWEEN_STEPS), row + down)
     return found
 
 
@@ -319,7 +319,7 @@ def _step_node(name: str, plan: Plan, task: Task | None, failed: Collection[str]
     return Node(name, 0, 0, state, note, (name,), kind, name in failed, bool(items), situation)
 
 
-def _placed(nodes: Sequence[Node], place: Place) -> Node:
+def _placed(nodes: Sequence[Node], place: NodePlace) -> Node:
     """One node for these steps."""
     if len(nodes) == 1:
         return replace(nodes[0], x=place.x, y=place.y)
@@ -330,7 +330,7 @@ def _placed(nodes: Sequence[Node], place: Place) -> Node:
     return Node(f"{len(nodes)} {kind}", place.x, place.y, state, "", steps, kind, failed)
 
 
-def _curve(start: Place, end: Place) -> str:
+def _curve(start: NodePlace, end: NodePlace) -> str:
     x1, y1 = start.x + WIDTH, start.y + HEIGHT / 2
     x2, y2 = end.x, end.y + HEIGHT / 2
     if start.row != end.row:
