@@ -42,7 +42,7 @@ def browser() -> Iterator[TestClient]:
     """A browser with the console of a stack on that AWS."""
     session = Session(PORT)
     with TestClient(application(shop(), session), base_url=session.address) as client:
-        client.get(session.link)
+        client.get(session.link_to())
         yield client
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from roundsman.errors import UnreadableRecord
 from roundsman.model.bulk_run import BulkRecord, OrderResult
-from roundsman.model.events import COMMAND_KINDS, HistoryRow
+from roundsman.model.events import COMMAND_KINDS
 from roundsman.model.failure import NO_STEP, RETRIED, UNDO_FAILED, UNDONE, UNREADABLE
 from roundsman.model.holds import OPERATOR, Hold
 from roundsman.model.instants import MINUTE, format_duration
@@ -112,11 +112,6 @@ def standing_of(tasks: Sequence[Task]) -> StandingEffects:
     )
 
 
-def states_of(tasks: Sequence[Task]) -> Mapping[str, int]:
-    """Return the number of these orders in each state."""
-    return Counter(task.state.value for task in tasks)
-
-
 def read_runs(inspector: Inspector, group: str, known: GroupNow | None) -> list[BulkRecord]:
     """Return the bulk runs over the group since it began, the oldest first."""
     began = [] if known is None else [known.first_at, known.row.since if known.row else None]
@@ -145,17 +140,13 @@ def _cause_of(inspector: Inspector, order: str, before: int) -> CauseInHistory |
         task, plan, history = find_shown(inspector.stack, order)
     except (NotFound, UnreadableRecord):
         return None
-    failed = [row for row in history if _is_failure(row) and row.at <= before]
+    failed = [row for row in history if row.kind in ("failed", "undo failed") and row.at <= before]
     if not failed:
         return None
     last = failed[-1]
     step = last.step or ""
     agent = plan.steps[step].agent if plan is not None and step in plan.steps else ""
     return CauseInHistory(order, task.workflow, step, agent, last.reason, last.at)
-
-
-def _is_failure(row: HistoryRow) -> bool:
-    return row.kind in ("failed", "undo failed")
 
 
 def acts_of(inspector: Inspector, runs: Sequence[BulkRecord], agent: str, since: int) -> list[Act]:

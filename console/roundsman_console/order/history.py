@@ -5,9 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from roundsman.model.instants import SECOND, clock_time, format_duration, iso
+from roundsman_console.constraints import RUN_ID
 from roundsman_console.order.timeline import Happening
 
-_RUN = re.compile(r"\(bulk (b-[0-9a-f]{8})\)", re.ASCII)
+_RUN = re.compile(rf"\(bulk ({RUN_ID.pattern})\)")
 """How the reason of a command names the bulk run that sent it (`BulkRun.event_for`)."""
 
 

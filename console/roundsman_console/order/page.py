@@ -35,7 +35,7 @@ from roundsman_console.order.view import (
 )
 from roundsman_console.stack.aws_links import AwsConsole, aws_console_of
 from roundsman_console.web.drawings.gantt import bars
-from roundsman_console.web.drawings.graph import FAILED, KINDS, draw, kind_of
+from roundsman_console.web.drawings.graph import FAILED, KINDS, QUIET, draw, kind_of
 from roundsman_console.web.parts import part
 
 MOST_ITEMS = 8
@@ -49,8 +49,6 @@ NEWEST = 20
 LOGS_AROUND = 15 * MINUTE
 """The log lines of a failure are sought from so long before it, the longest that a function may
 run, until so long after it."""
-
-_QUIET = ("done", "skipped", "pending", "undone")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +86,7 @@ class StepRow:
         if self.kind in (FAILED, "undo failed"):
             return True
         troubled = self.record.error is not None or self.record.held_since is not None
-        return troubled and self.kind not in _QUIET
+        return troubled and self.kind not in QUIET
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,15 +302,15 @@ def fold(rows: Sequence[StepRow], *, only_problems: bool = False) -> StepRows:
     kept_items = {
         row.name
         for found in many.values()
-        for row in sorted((one for one in found if one.kind not in _QUIET), key=_place)[:MOST_ITEMS]
+        for row in sorted((one for one in found if one.kind not in QUIET), key=_place)[:MOST_ITEMS]
     }
     shown = [row for row in rows if row.name in kept_items or step_of(row.name) not in many]
     folded = [
         FoldedRows(f"All items of {step}", tuple(found), step) for step, found in many.items()
     ]
     if len(shown) > MOST_ROWS:
-        quiet = [row for row in shown if row.kind in _QUIET]
-        loud = sorted((row for row in shown if row.kind not in _QUIET), key=_place)
+        quiet = [row for row in shown if row.kind in QUIET]
+        loud = sorted((row for row in shown if row.kind not in QUIET), key=_place)
         shown = loud[:MOST_ROWS]
         folded = [*_by_kind(loud[MOST_ROWS:], "more "), *folded, *_by_kind(quiet)]
     return StepRows(tuple(sorted(shown, key=_place)), tuple(folded), problems, len(rows))

@@ -11,7 +11,7 @@ side.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -396,7 +396,9 @@ def _merged(
         if not all(left.values()):
             if is_over():
                 raise TimeIsOver
-            without = [place for place, page in left.items() if not _has_a_task(page)]
+            without = [
+                place for place, page in left.items() if not any(entry.task_id for entry in page)
+            ]
             # What has not begun when the time is over is not asked for.
             pages = map_in_threads(
                 SHARDS_AT_ONCE,
@@ -411,10 +413,6 @@ def _merged(
             continue
         pick = max if descending else min
         yield left[pick(left, key=lambda place: left[place][0].at)].popleft()
-
-
-def _has_a_task(page: Iterable[IndexEntry]) -> bool:
-    return any(entry.task_id for entry in page)
 
 
 def _beyond(
