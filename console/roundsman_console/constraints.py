@@ -1,8 +1,9 @@
 """Types of values with constraints that Python's type system cannot express.
 
-The constraints are for the JSON schemas only; nothing checks them at run time.
+The constraints are for the JSON schemas; at run time only the ids are checked.
 """
 
+import re
 from dataclasses import dataclass
 from typing import Annotated, TypeAlias
 
@@ -30,10 +31,13 @@ Count: TypeAlias = Annotated[int, Keyword("minimum", 0)]
 Ordinal: TypeAlias = Annotated[int, Keyword("minimum", 1)]
 Duration: TypeAlias = Annotated[float, Keyword("minimum", 0)]
 
-GroupId: TypeAlias = Annotated[str, Keyword("pattern", "^f-[0-9a-f]{8}$")]
+GROUP_ID, RUN_ID = re.compile("f-[0-9a-f]{8}"), re.compile("b-[0-9a-f]{8}")
+"""What `fullmatch`es the id of a failure group, and of a bulk run."""
+
+GroupId: TypeAlias = Annotated[str, Keyword("pattern", f"^{GROUP_ID.pattern}$")]
 """The id of a failure group."""
 
-RunId: TypeAlias = Annotated[str, Keyword("pattern", "^b-[0-9a-f]{8}$")]
+RunId: TypeAlias = Annotated[str, Keyword("pattern", f"^{RUN_ID.pattern}$")]
 """The id of a bulk run."""
 
 Samples: TypeAlias = Annotated[

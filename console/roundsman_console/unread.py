@@ -1,7 +1,7 @@
 """What could not be read, and why: one sentence for each cause."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,20 +14,11 @@ class Unread:
     """The cause as a sentence, the same for everything that has this cause."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cause:
-    """Why some things could not be read."""
-
-    sentence: str
-    missing: list[str] = field(default_factory=list)
-    """What could not be read, in the order in which it was asked for."""
-
-
-def causes(unread: Iterable[Unread]) -> list[Cause]:
-    """Return each cause once, with all that it kept from being read."""
-    found: dict[str, Cause] = {}
+def causes(unread: Iterable[Unread]) -> dict[str, list[str]]:
+    """Return what was not read by its cause, in the order in which it was asked for."""
+    found: dict[str, list[str]] = {}
     for one in unread:
-        missing = found.setdefault(one.why, Cause(one.why)).missing
+        missing = found.setdefault(one.why, [])
         if one.what not in missing:
             missing.append(one.what)
-    return [*found.values()]
+    return found

@@ -145,7 +145,7 @@ class Desk:
         # The stack's clock stands, and so does that of the browser.
         page.clock.set_fixed_time(self.operator.world.clock.now / 1000)  # in seconds
         if self.opened is None:
-            page.goto(self.server.session.link)
+            page.goto(self.server.session.link_to())
             page.wait_for_url(f"{self.server.session.address}/")  # where the link leads on to
             self.opened = context.storage_state()
         return page

@@ -255,7 +255,7 @@ def test_what_another_tab_has_changed_since_is_shown_again(desk: Desk) -> None:
 
 
 def test_a_second_browser_and_a_link_that_was_used_are_refused_in_words(desk: Desk) -> None:
-    link = desk.server.session.link
+    link = desk.server.session.link_to()
     page = desk.tab()
     page.goto("/")
     stranger = desk.browser.new_context(base_url=desk.server.session.address)

@@ -126,7 +126,7 @@ def test_a_console_that_ended_shows_within_ten_seconds_on_every_page(
     desk.contexts.append(page.context)
     with pytest.MonkeyPatch.context() as own, served(desk.server.inspector, own) as server:
         page.clock.install()
-        page.goto(server.session.link)
+        page.goto(server.session.link_to())
         page.wait_for_url(f"{server.session.address}/")
         page.goto(f"{server.session.address}{address}")
         page.clock.run_for(WITHIN)

@@ -11,7 +11,7 @@ from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError, StepRecord, Task, Termination
 from roundsman.ports import DueEntry, Member
 from roundsman_console.orders.index_filter import EVERY_ENTRY, IndexFilter
-from roundsman_console.orders.task_records import Entry, Loaded
+from roundsman_console.orders.task_records import IndexEntry, Loaded
 from roundsman_console.stack.stack import DeployedStack
 from tests.console.step_samples import AT, plan
 from tests.support.steps import step_record
@@ -54,11 +54,11 @@ class Shelves:
         first: int = 20,
         only: IndexFilter = EVERY_ENTRY,
         in_full: bool = False,
-    ) -> Iterator[list[Entry]]:
+    ) -> Iterator[list[IndexEntry]]:
         """The entries in one page, of which `only` leaves out none: it need not."""
         found = self.entries(lane, since=since, newest_first=newest_first)
         yield [
-            Entry(one.task_id, one.due_at, created_at=self.tasks[one.task_id].created_at)
+            IndexEntry(one.task_id, one.due_at, created_at=self.tasks[one.task_id].created_at)
             for one in found
             if one.due_at <= until
         ]
@@ -71,9 +71,9 @@ class Shelves:
         since: int = 0,
         until: int = 2**53,
         newest_first: bool = False,
-    ) -> Iterator[list[Entry]]:
+    ) -> Iterator[list[IndexEntry]]:
         found = self.members(group, shard, since=since, newest_first=newest_first)
-        yield [Entry(one.task_id, one.failed_at) for one in found if one.failed_at <= until]
+        yield [IndexEntry(one.task_id, one.failed_at) for one in found if one.failed_at <= until]
 
     def members(
         self, group: str, shard: int, *, since: int = 0, newest_first: bool = False

@@ -52,6 +52,12 @@ def test_a_result_is_any_json() -> None:
     assert read_result(None) is None
 
 
+def test_a_result_in_a_file_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+    path.write_text('["é"]', encoding="utf-8")
+    assert read_result(f"@{path}") == ["é"]
+
+
 def test_a_result_that_is_bare_text_is_refused_with_the_way_to_quote_it() -> None:
     with pytest.raises(InvalidArgument, match="A text value needs JSON quotes"):
         read_result("ch_1")

@@ -153,20 +153,6 @@ def test_a_module_that_no_other_imports_and_is_not_python_is_one_sentence(
     assert output.startswith("layers/workflows/workflows/notes.py is not Python: '(' was")
 
 
-def test_names_that_cloudformation_would_refuse_are_found(
-    shop: Path, check: Callable[[], tuple[int, str]]
-) -> None:
-    template = shop / "template.yaml"
-    change(
-        template, "  AlertEmail:\n", "  Stock:\n    Type: String\n    Default: ''\n  AlertEmail:\n"
-    )
-    change(template, "Outputs:\n", "Outputs:\n  Mail: {Value: !GetAtt Mail.Outputs.Summary}\n")
-    code, output = check()
-    assert code == 1
-    assert "Stock is a parameter and a block: rename one of them" in output
-    assert "Mail: template.yaml has no Mail" in output
-
-
 def test_a_default_that_the_engine_does_not_take_is_one_sentence(
     shop: Path, check: Callable[[], tuple[int, str]]
 ) -> None:
@@ -239,20 +225,6 @@ def test_a_renamed_folder_of_an_agent_is_found(
     assert (
         "Stock: Code of the agent stock names functions/agents/stock, which has no app.py; name "
         "the folder whose app.py defines stock" in output
-    )
-
-
-@pytest.mark.exhaustive
-def test_folders_of_two_agents_that_are_exchanged_are_found(
-    shop: Path, check: Callable[[], tuple[int, str]]
-) -> None:
-    template = shop / "template.yaml"
-    change(template, "Code: ../functions/agents/stock", "Code: ../functions/agents/payment")
-    code, output = check()
-    assert code == 1
-    assert (
-        "Stock: Code of the agent stock names functions/agents/payment, which defines the agent "
-        "payment; name the folder" in output
     )
 
 

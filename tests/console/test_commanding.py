@@ -259,13 +259,9 @@ def test_a_reason_that_would_act_on_a_terminal_is_shown_inert(operator: Operator
     ("arguments", "sentence"),
     [
         (("extend", "o", "--by", "10"), "'10' is not a duration. Write it with units"),
-        (("extend", "o", "--by", "-1m"), "'-1m' is not a duration"),
-        (("extend", "o", "--by", ""), "'' is not a duration"),
-        (("extend", "o", "--by", "0s"), "0s is too short"),
         (("extend", "o", "--by", "31d"), "31d is too long: at least 1s, at most 30d"),
         (("resolve", "o", "s"), "Give either --did or --did-not."),
         (("resolve", "o", "s", "--did", "--did-not"), "Give either --did or --did-not."),
-        (("resolve", "o", "s", "--did-not", "--result", "1"), "did not happen has no result."),
         (("resolve", "o", "s", "--did", "--result", "ch_1"), "--result is not JSON: "),
         (("resolve", "o", "s", "--did", "--result", "NaN"), "NaN is not a number of JSON"),
         (("resolve", "o", "s", "--did", "--result", "[" * 99), "--result is not JSON: "),
@@ -288,8 +284,6 @@ def test_wrong_usage_is_one_sentence_and_nothing_is_asked_of_aws(
 
 
 @pytest.mark.parametrize("verb", ["resubmit", "undo", "cancel", "resolve", "extend", "run"])
-def test_each_verb_shows_an_example_and_wants_a_reason(verb: str) -> None:
-    shown = CliRunner().invoke(app, [verb, "--help"])
-    assert f"Example: roundsman {verb} ord-1001" in shown.stdout
+def test_each_verb_wants_a_reason(verb: str) -> None:
     missing = CliRunner().invoke(app, [verb, "ord-1", *{"resolve": ["s"]}.get(verb, [])])
     assert missing.exit_code == 2

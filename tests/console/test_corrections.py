@@ -110,13 +110,6 @@ def test_what_finished_steps_have_used_is_corrected_only_if_asked_explicitly(
 
 
 @pytest.mark.exhaustive
-def test_a_step_that_nothing_can_undo_must_be_stated_as_not_done(unsent: Operator) -> None:
-    result = unsent.asks("resubmit", "ord-1", "--set", "customerId=c-43", "--used")
-    assert result.exit_code == 1
-    assert "send_confirmation: it may have had its effect under its key" in result.stderr
-
-
-@pytest.mark.exhaustive
 def test_all_that_a_correction_must_state_is_named_at_once_with_the_command(
     unsent: Operator,
 ) -> None:
@@ -221,12 +214,6 @@ def test_a_correction_that_is_not_valid_is_refused_before_anything_is_sent(
         (("--set", "currency"), "'currency' has no value; write it as path=value."),
         (("--set", "a[=1"), "'a[' is not a path"),
         (("--input", "none.json"), "none.json cannot be read"),
-        (
-            ("--input", str(EVENT), "--set", "a=1"),
-            "Give either --input, or --set and --remove.",
-        ),
-        (("--used",), "--used requires --input, --set or --remove."),
-        (("--not-done", "charge_card"), "--not-done requires a correction or --fresh-key."),
     ],
 )
 def test_options_that_make_no_sense_are_a_sentence(
@@ -326,14 +313,6 @@ def test_of_many_orders_those_with_an_invalid_input_are_refused_by_themselves(
     assert refused[0]["samples"] == ["ord-1"]
     assert "lines[1]" in refused[0]["reason"]
     assert eligible["samples"] == ["ord-2"]
-
-
-def test_a_whole_input_is_for_one_order(operator: Operator, tmp_path: Path) -> None:
-    file = tmp_path / "order.json"
-    file.write_text("{}", encoding="utf-8")
-    result = operator.asks("resubmit", "ord-1", "ord-2", "--input", str(file))
-    assert result.exit_code == 2
-    assert "--input replaces the whole input, so it works for one order only" in result.stderr
 
 
 @pytest.mark.exhaustive

@@ -147,15 +147,6 @@ def test_an_order_that_needs_its_contents_is_refused_before_anything_is_sent(
     assert waiting(operator) == []
 
 
-@pytest.mark.exhaustive
-def test_an_order_that_is_erased_already_says_so(operator: Operator) -> None:
-    undone(operator)
-    operator.types(*ERASE, "--yes")
-    result = operator.types(*ERASE, "--yes")
-    assert result.exit_code == 0
-    assert "it was already erased on 2027-01-15T08:00:00.000Z by ops: request 17" in result.stdout
-
-
 @pytest.mark.parametrize(
     "typed",
     [
@@ -163,11 +154,6 @@ def test_an_order_that_is_erased_already_says_so(operator: Operator) -> None:
         pytest.param(
             ("resubmit", "ord-1", "--again", "--plan", "newest"), marks=pytest.mark.exhaustive
         ),
-        pytest.param(("undo", "ord-1"), marks=pytest.mark.exhaustive),
-        pytest.param(("cancel", "ord-1"), marks=pytest.mark.exhaustive),
-        pytest.param(("resolve", "ord-1", "charge_card", "--did"), marks=pytest.mark.exhaustive),
-        pytest.param(("extend", "ord-1", "--by", "10m"), marks=pytest.mark.exhaustive),
-        pytest.param(("run", "ord-1"), marks=pytest.mark.exhaustive),
     ],
 )
 def test_every_other_command_is_refused_in_words(

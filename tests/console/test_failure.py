@@ -8,14 +8,14 @@ from roundsman.definition.workflow import Compensation, Retry, Undo
 from roundsman.model.events import Outcome
 from roundsman.model.states import TaskState
 from roundsman.model.task import StepError, Task, Termination
-from roundsman_console.order.failure import Failure, failed_attempts, failures, rows_by_step
+from roundsman_console.order.failure import OrderFailure, failed_attempts, failures, rows_by_step
 from tests.support.large_orders import FENCED, REFUSED, fan_of, history_of
 from tests.support.machine_world import T0, World, plan, step
 
 DECLINED = StepError("CardDeclined", "insufficient funds")
 
 
-def found(world: World) -> list[Failure]:
+def found(world: World) -> list[OrderFailure]:
     return failures(world.task, world.plan, history_of(world))
 
 

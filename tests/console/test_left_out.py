@@ -66,7 +66,6 @@ NONE = completed({"pick": 5}, [])
 def test_an_order_says_how_many_of_its_items_were_left_out(found: Task, words: str) -> None:
     assert left_out_words(found) == words
     assert reason_of(found) == words
-    assert reason_of(found) == words
     assert task_line(found).plain == f"ord-1  story  Completed{words and ', '}{words}"
     diagnosis = diagnose(found, plan(), TaskFacts(at=AT))
     assert diagnosis.sentence.endswith(f"(0 ms ago){words and ', '}{words}.")

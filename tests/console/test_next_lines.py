@@ -2,13 +2,8 @@
 
 from dataclasses import replace
 
-import pytest
 from rich.console import Console
 
-from roundsman.engine.decision import SKEW
-from roundsman.engine.eligibility import decided
-from roundsman.errors import Refused
-from roundsman.model.events import CommandSource, Resubmit
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError, StepRecord, Task, Termination
 from roundsman_console.order.show_command import next_lines, steps_table
@@ -45,22 +40,6 @@ def test_an_undone_task_begins_again() -> None:
     assert next_lines(ended(TaskState.UNDONE, undo=True)) == [
         "Next: roundsman resubmit ord-1 --again --reason '...'"
     ]
-
-
-@pytest.mark.parametrize(
-    ("undo", "state", "does"),
-    [
-        (False, ProcessState.ERROR, "tries its failed steps again"),
-        (True, ProcessState.UNDO_ERROR, "continues its undo"),
-    ],
-)
-def test_a_failed_task_does_not_begin_again(undo: bool, state: ProcessState, does: str) -> None:
-    failed = ended(TaskState.ARCHIVED, undo=undo, record=changed_step(REFUSED, process_state=state))
-    asked = CommandSource("c-1", "ops", "routine", failed.version)
-    later = AT + SKEW + 3_600_000
-    with pytest.raises(Refused, match=rf"`again` begins .*is Archived; .* {does}$"):
-        decided(plan(), failed, Resubmit(asked, again=True), later)
-    assert decided(plan(), failed, Resubmit(asked), later).version > failed.version
 
 
 def shown(record: StepRecord) -> list[str]:

@@ -1,7 +1,5 @@
 """Each verb of an operator at work: accepted, carried out by the real scheduler, and reported."""
 
-import json
-
 import pytest
 
 from tests.console.operators import DECLINED, Operator, document, in_retry
@@ -36,14 +34,6 @@ def test_resubmit_can_name_the_steps(operator: Operator) -> None:
 
 
 @pytest.mark.exhaustive
-def test_resubmit_of_a_step_that_did_not_fail_is_refused(operator: Operator) -> None:
-    archived(operator)
-    result = operator.asks("resubmit", "ord-1", "--step", "charge_card")
-    assert result.exit_code == 1
-    assert "charge_card: not among the failed steps" in result.stderr
-
-
-@pytest.mark.exhaustive
 def test_a_fresh_key_is_given_by_a_persons_word_that_nothing_happened(operator: Operator) -> None:
     archived(operator)
     operator.world.clock.now += 60_000  # no copy of the request may act any more
@@ -51,35 +41,6 @@ def test_a_fresh_key_is_given_by_a_persons_word_that_nothing_happened(operator: 
     assert asked.exit_code == 0
     assert operator.world.task("ord-1").step("send_confirmation").round == 2
     assert operator.world.effects("ord-1") == ALL_EFFECTS
-
-
-@pytest.mark.exhaustive
-def test_a_fresh_key_is_refused_where_the_effect_may_stand_and_nothing_undoes_it(
-    operator: Operator,
-) -> None:
-    archived(operator)
-    operator.world.clock.now += 60_000
-    result = operator.asks("resubmit", "ord-1", "--fresh-key")
-    assert result.exit_code == 1
-    assert "it may have had its effect under its key, and has no compensation" in result.stderr
-
-
-@pytest.mark.exhaustive
-def test_a_fresh_key_is_refused_while_a_copy_of_the_request_may_still_act(
-    operator: Operator,
-) -> None:
-    archived(operator)
-    result = operator.asks("resolve", "ord-1", "send_confirmation", "--did-not", "--fresh-key")
-    assert result.exit_code == 1
-    assert "a copy of its request may act under its key until 2027-01-15T08:00:35Z" in result.stderr
-
-
-@pytest.mark.exhaustive
-def test_what_happened_keeps_its_key(operator: Operator) -> None:
-    archived(operator)
-    result = operator.asks("resolve", "ord-1", "send_confirmation", "--did", "--fresh-key")
-    assert result.exit_code == 2
-    assert "A step that happened needs no new key." in result.stderr
 
 
 @pytest.mark.exhaustive
@@ -156,18 +117,6 @@ def test_resolve_as_done_takes_the_result_and_the_task_completes(operator: Opera
 
 
 @pytest.mark.exhaustive
-def test_resolve_reads_a_result_from_a_file(
-    operator: Operator, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    archived(operator)
-    path = tmp_path_factory.mktemp("results") / "result.json"
-    path.write_text('["é"]', encoding="utf-8")
-    command = ("resolve", "ord-1", "send_confirmation", "--did", "--result", f"@{path}")
-    assert operator.asks(*command).exit_code == 0
-    assert operator.world.task("ord-1").step("send_confirmation").result == ["é"]
-
-
-@pytest.mark.exhaustive
 def test_resolve_as_not_done_has_the_step_made_again(operator: Operator) -> None:
     archived(operator)
     result = operator.asks("resolve", "ord-1", "send_confirmation", "--did-not")
@@ -191,15 +140,6 @@ def test_a_failed_undo_is_resolved_as_done_by_hand(operator: Operator) -> None:
     assert "its effect stands" in stands.stderr
     result = operator.asks("resolve", "ord-1", "reserve_stock", "--did")
     assert result.stdout == "Done: resolve by ops: routine.\nord-1 is Undone.\n"
-
-
-@pytest.mark.exhaustive
-def test_a_result_larger_than_the_plan_allows_is_refused(operator: Operator) -> None:
-    archived(operator)
-    large = json.dumps("x" * 5000)
-    result = operator.asks("resolve", "ord-1", "send_confirmation", "--did", "--result", large)
-    assert result.exit_code == 1
-    assert "the result has 5002 bytes; the plan allows 4096" in result.stderr
 
 
 def test_extend_gives_the_task_more_time(operator: Operator) -> None:

@@ -302,7 +302,7 @@ def every_page(group: str, run: str) -> None:
     session = Session(8901)
     app = application(Inspector(find_stack(None, application_events())), session)
     with TestClient(app, base_url=session.address) as browser:
-        browser.get(session.link)
+        browser.get(session.link_to())
         for page in PAGES:
             address = page.path.format(
                 order="ord-1", group=group, run=run, plan="0" * 64, work="w-1", result="r-1"

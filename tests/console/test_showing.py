@@ -131,15 +131,6 @@ def test_show_of_an_unknown_order_is_one_sentence(operator: Operator) -> None:
 
 
 @pytest.mark.exhaustive
-def test_show_of_an_order_past_its_retention_says_so(operator: Operator) -> None:
-    operator.world.submit(order("ord-1", retention=0))
-    operator.world.run()
-    result = operator.types("show", "ord-1")
-    assert result.exit_code == 3
-    assert "its task has ended, and its retention too" in result.stderr
-
-
-@pytest.mark.exhaustive
 def test_ls_lists_undoing_undone_and_cancelled_tasks_each_by_its_state(operator: Operator) -> None:
     world = operator.world
     world.submit(UNDONE, order("ord-2", processIn=3600))

@@ -13,7 +13,7 @@ from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Task
 from roundsman_console.orders import task_records
 from roundsman_console.orders.index_filter import IndexFilter
-from roundsman_console.orders.task_records import Entry, Loaded, Records
+from roundsman_console.orders.task_records import IndexEntry, Loaded, Records
 from tests.contract.samples import NOW, born, completed, order_row
 from tests.contract.test_reads import calls_of
 from tests.contract.worlds import World
@@ -29,7 +29,7 @@ def reader(world: World, page: int = 100) -> Records:
     )
 
 
-def ids_of(pages: Iterator[list[Entry]]) -> list[str]:
+def ids_of(pages: Iterator[list[IndexEntry]]) -> list[str]:
     return [one.task_id for one in chain.from_iterable(pages) if one.task_id]
 
 

@@ -66,7 +66,7 @@ def with_folder(folder: str, agent: str) -> Change:
 
 
 def with_registry(key: str, name: str) -> Change:
-    return lambda application: replace(application, registry={key: name})
+    return lambda application: replace(application, names_by_key={key: name})
 
 
 def with_root(section: str, entries: Mapping[str, Json]) -> Change:

@@ -47,5 +47,5 @@ def browser(operator: Operator) -> Iterator[Browser]:
     inspector = Inspector(find_stack(None, application_events()))
     app = application(inspector, session)
     with TestClient(app, base_url=session.address) as client:
-        client.get(session.link)
+        client.get(session.link_to())
         yield Browser(client, session, operator, inspector)

@@ -48,7 +48,7 @@ def before_none(monkeypatch: pytest.MonkeyPatch, one_world: Stack) -> Iterator[B
         inspector = Inspector(find_stack(None, application_events()))
         app = application(inspector, session)
         with TestClient(app, base_url=session.address) as client:
-            client.get(session.link)
+            client.get(session.link_to())
             yield Browser(client, session, operator, inspector)
 
 
@@ -293,20 +293,6 @@ def test_a_run_over_a_filter_corrects_inputs_and_shows_the_difference(browser: B
         assert row is not None
         assert task.state is TaskState.COMPLETED
         assert "c-77" in str(task.input(row.content))
-
-
-@pytest.mark.exhaustive
-def test_a_correction_that_is_not_valid_refuses_every_order_with_the_reason(
-    browser: Browser,
-) -> None:
-    fields = {"state": "Undone", "reason": "x", "again": "yes", "sets": "currency=euro"}
-    options = ("--state", "Undone", "--again", "--set", "currency=euro", "--reason", "x")
-    page = browser.sends("resubmit-all", **fields)
-    typed = browser.operator.reads("resubmit", *options)
-    [(orders, why)] = rows_of(typed["refused"])
-    assert orders == 8
-    assert f"8 orders ord-0, ord-1, ord-2 not eligible {why}" in page
-    assert 'name="go"' not in browser.posts("resubmit-all", **fields).text
 
 
 @pytest.mark.exhaustive

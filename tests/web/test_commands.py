@@ -37,15 +37,6 @@ def test_a_command_is_carried_out_and_confirmed_by_its_row(browser: Browser) -> 
 
 
 @pytest.mark.exhaustive
-def test_an_undone_order_begins_again_only_if_asked_explicitly(browser: Browser) -> None:
-    browser.operator.world.submit({**order("ord-1"), **DECLINED})
-    browser.operator.world.run()
-    assert "refused, nothing was sent" in browser.sends("resubmit", order="ord-1", reason="x")
-    page = browser.sends("resubmit", order="ord-1", reason="x", again="yes")
-    assert "resubmit of ord-1 is possible" in page
-
-
-@pytest.mark.exhaustive
 def test_a_correction_is_shown_with_masked_fields_masked(browser: Browser) -> None:
     browser.operator.world.submit({**order("ord-1"), **DECLINED})
     browser.operator.world.run()
@@ -127,18 +118,6 @@ def test_the_change_of_the_plan_is_shown(browser: Browser) -> None:
     ("command", "fields", "words"),
     [
         ("run", {"reason": ""}, "Reason is empty."),
-        pytest.param(
-            "extend",
-            {"reason": "x", "seconds": "soon"},
-            "is not a duration",
-            marks=pytest.mark.exhaustive,
-        ),
-        pytest.param(
-            "resolve",
-            {"reason": "x"},
-            "Choose the step whose outcome you know.",
-            marks=pytest.mark.exhaustive,
-        ),
         ("resolve", {"reason": "x", "step": "charge_card"}, "Choose whether the step happened."),
     ],
 )

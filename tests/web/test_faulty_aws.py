@@ -42,7 +42,7 @@ def browser() -> Iterator[TestClient]:
     """A browser with the console of a stack on that AWS."""
     session = Session(PORT)
     with TestClient(application(shop(), session), base_url=session.address) as client:
-        client.get(session.link)
+        client.get(session.link_to())
         yield client
 
 
@@ -185,5 +185,6 @@ def test_a_right_that_is_missing_on_many_resources_is_one_cause() -> None:
         return ClientError({"Error": {"Code": "AccessDenied", "Message": message}}, "X")
 
     found = causes(Unread(queue, cause_of(refused(queue))) for queue in ("a", "b", "a"))
-    assert [one.missing for one in found] == [["a", "b"]]
-    assert "sqs:x because no identity-based policy allows it" in found[0].sentence
+    [(cause, missing)] = found.items()
+    assert missing == ["a", "b"]
+    assert "sqs:x because no identity-based policy allows it" in cause

@@ -3,7 +3,7 @@
 from roundsman.model.states import ProcessState
 from roundsman.model.task import StepError
 from roundsman_console.order.failure import failures
-from roundsman_console.order.history import Entry, entries, later_words, moment
+from roundsman_console.order.history import HistoryEntry, entries, later_words, moment
 from roundsman_console.order.page import MOST_ROWS, StepRow, failed_steps, fold, rows_of_steps
 from roundsman_console.order.timeline import Happening
 from tests.support.large_orders import MadeOrder, chain_of, fan_of, side_by_side
@@ -113,7 +113,7 @@ def test_a_command_of_a_bulk_run_leads_to_the_run_and_words_of_a_service_do_not(
     [found] = entries([happening(T0, why, by="amy")])
     assert found.run == "b-121c921f"
     assert found.around_run == ("resubmit by amy: the carrier answers again (bulk ", ")")
-    others: list[Entry] = entries(
+    others: list[HistoryEntry] = entries(
         [happening(T0, why), happening(T0, "by amy (bulk b-1)", by="amy")]
     )
     assert [one.run for one in others] == [None, None]

@@ -124,23 +124,6 @@ def test_orders_are_filtered_as_on_the_command_line(declined: Browser) -> None:
     assert "is not a duration" in declined.page("/orders?older=soon", 400)
 
 
-@pytest.mark.exhaustive
-def test_a_list_goes_on_with_its_next_page(
-    browser: Browser, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("roundsman_console.orders.page.ON_A_PAGE", 2)
-    browser.operator.world.submit(*(order(f"ord-{n}") for n in range(3)))
-    browser.operator.world.run()
-    first = browser.html("/orders?state=Completed")
-    (_, _, rest) = first.partition('<a href="/orders?state=Completed&amp;after=')
-    cursor, _, _ = rest.partition('"')
-    second = browser.html(f"/orders?state=Completed&after={cursor}")
-    shown = [f"ord-{n}" for n in range(3) if f'/orders/ord-{n}"' in first]
-    others = [f"ord-{n}" for n in range(3) if f'/orders/ord-{n}"' in second]
-    assert (len(shown), len(others)) == (2, 1)
-    assert {*shown, *others} == {"ord-0", "ord-1", "ord-2"}
-
-
 def test_a_failure_group_has_its_cause_count_and_samples(browser: Browser) -> None:
     browser.operator.world.faults({"operation": "POST /refunds", "status": 400})
     browser.operator.world.submit({**order("ord-1"), **DECLINED}, {**order("ord-2"), **DECLINED})

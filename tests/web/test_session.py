@@ -27,7 +27,7 @@ def client(session: Session) -> Iterator[TestClient]:
 
 
 def opened(client: TestClient, session: Session) -> TestClient:
-    assert client.get(session.link).status_code == 200
+    assert client.get(session.link_to()).status_code == 200
     return client
 
 
@@ -46,15 +46,15 @@ def refused(answer: Response, status: int, words: str) -> None:
 
 
 def test_the_link_opens_the_console_once(client: TestClient, session: Session) -> None:
-    link = session.link
+    link = session.link_to()
     assert client.get(link).status_code == 200
     client.cookies.clear()
     refused(client.get(link), 403, "This link was used before")
 
 
 def test_a_look_at_the_link_does_not_use_it_up(client: TestClient, session: Session) -> None:
-    assert client.head(session.link).status_code == 403
-    assert client.get(session.link).status_code == 200
+    assert client.head(session.link_to()).status_code == 403
+    assert client.get(session.link_to()).status_code == 200
 
 
 def test_a_wrong_token_opens_nothing_and_uses_up_nothing(
@@ -62,7 +62,7 @@ def test_a_wrong_token_opens_nothing_and_uses_up_nothing(
 ) -> None:
     refused(client.get("/session?token=guess"), 403, "This link was used before")
     refused(client.get("/session"), 403, "This link was used before")
-    assert client.get(session.link).status_code == 200
+    assert client.get(session.link_to()).status_code == 200
 
 
 def test_a_browser_without_the_cookie_is_refused(client: TestClient) -> None:
@@ -78,7 +78,7 @@ def test_a_guessed_cookie_is_refused(client: TestClient, session: Session) -> No
 def test_the_cookie_is_not_for_scripts_nor_for_other_sites(
     client: TestClient, session: Session
 ) -> None:
-    cookie = client.get(session.link).headers["Set-Cookie"]
+    cookie = client.get(session.link_to()).headers["Set-Cookie"]
     assert cookie.endswith("; Path=/; HttpOnly; SameSite=Strict")
 
 
@@ -139,7 +139,7 @@ def test_the_policy_lets_nothing_in_from_elsewhere_and_no_inline_script() -> Non
 
 
 def test_secrets_are_in_no_text_of_the_session(session: Session) -> None:
-    token = session.link.partition("=")[2]
+    token = session.link_to().partition("=")[2]
     assert token not in repr(session)
     assert session.form_token not in repr(session)
 
@@ -147,7 +147,7 @@ def test_secrets_are_in_no_text_of_the_session(session: Session) -> None:
 def test_a_cookie_goes_to_the_host_of_its_console_only(
     client: TestClient, session: Session
 ) -> None:
-    cookie = client.get(session.link).headers["Set-Cookie"]
+    cookie = client.get(session.link_to()).headers["Set-Cookie"]
     assert "domain" not in cookie.lower(), "no other host below localhost gets it"
     assert session.host.endswith(".localhost")
     assert session.host != Session(PORT).host, "nobody can guess it"
@@ -159,7 +159,7 @@ def test_a_cookie_goes_to_the_host_of_its_console_only(
 def test_a_cookie_of_another_program_locks_nobody_out(
     client: TestClient, session: Session, foreign: str
 ) -> None:
-    cookie = client.get(session.link).headers["Set-Cookie"].partition(";")[0]
+    cookie = client.get(session.link_to()).headers["Set-Cookie"].partition(";")[0]
     client.cookies.clear()
     for header in (f"{foreign}; {cookie}", f"{cookie}; {foreign}", f"{foreign};{cookie}"):
         assert client.get("/progress/none", headers={"Cookie": header}).status_code == 404, header
@@ -259,5 +259,5 @@ def test_a_console_under_127_0_0_1_warns_on_each_page() -> None:
         session = Session(PORT, host=host)
         app = application(Inspector(DeployedStack("shop", {}, {})), session)
         with TestClient(app, base_url=session.address) as client:
-            client.get(session.link)
+            client.get(session.link_to())
             assert (warning in client.get("/progress/none").text) is warns

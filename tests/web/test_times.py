@@ -7,7 +7,7 @@ import pytest
 from roundsman.model.instants import MINUTE, SECOND, iso
 from roundsman_console.web import times
 from roundsman_console.web.time_style import style_of
-from roundsman_console.web.times import HOUR, ago, elapsed, left, sentence, until, words
+from roundsman_console.web.times import HOUR, ago, left, sentence, until, words
 from tests.moto.orders import order
 from tests.support.machine_world import T0
 from tests.web.browsers import Browser, text_of
@@ -71,15 +71,6 @@ def test_text_around_an_instant_is_inert() -> None:
 def test_what_only_looks_like_an_instant_stays() -> None:
     assert plain("at 2027-13-45T99:00:00Z") == "at 2027-13-45T99:00:00Z"
     assert plain("no instant in it") == "no instant in it"
-
-
-def test_the_time_between_two_entries_is_exact_while_it_is_short() -> None:
-    assert [elapsed(one) for one in (0, 4_040, 99_999, 100_000)] == [
-        "0.0 s",
-        "4.0 s",
-        "100.0 s",
-        "100 s",
-    ]
 
 
 def test_the_style_of_a_cookie_is_one_of_those_that_there_are() -> None:

@@ -84,7 +84,7 @@ def test_every_page_says_where_it_is_and_hostile_text_is_inert() -> None:
     )
     inspector = Inspector(DeployedStack("shop", {}, {}))
     with TestClient(application(inspector, session, where), base_url=session.address) as client:
-        client.get(session.link)
+        client.get(session.link_to())
         for address in ("/export", "/progress/none", "/none", "/commands/none"):
             page = client.get(address).text
             assert "colour-red" in page, address

@@ -30,7 +30,7 @@ from roundsman_console.bulk.limits import (
     RATE,
     read_terms,
 )
-from roundsman_console.bulk.start import POSSIBLE, ask, find_run, new_run, start_run
+from roundsman_console.bulk.start import DONE, POSSIBLE, ask, find_run, new_run, start_run
 from roundsman_console.bulk.text import order_of_going
 from roundsman_console.bulk.verbs import OF_RUNS, BulkRunVerb
 from roundsman_console.cli_errors import USAGE, ConsoleError
@@ -398,10 +398,10 @@ def _asks(kind: type[BulkRunVerb]) -> FormCommand:
         found = find_run(inspector.stack, page.about)[0].state
         state = found.value
         if found not in POSSIBLE[kind.action]:
-            words = f"{page.about} cannot be {kind.then}: it is {state}."
+            words = f"{page.about} cannot be {DONE[kind.action]}: it is {state}."
             return replace(page, sentence=words, impossible=True)
         if not agreed(given, session, state):
-            would = f"{page.about} is {state}. It would be {kind.then}."
+            would = f"{page.about} is {state}. It would be {DONE[kind.action]}."
             return asking(page, given, session, state, would)
         sentence = ask(
             inspector.stack,

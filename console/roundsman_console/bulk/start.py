@@ -3,7 +3,6 @@
 The supervisor carries the run out. So this process may end as soon as a function here returns.
 """
 
-import re
 import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -25,12 +24,11 @@ from roundsman.model.events import CommandSource, OperatorEvent
 from roundsman.wire.limits import wire_text
 from roundsman_console.bulk.dry_run import Progress, must_pin, planned_orders
 from roundsman_console.clock import pause
+from roundsman_console.constraints import RUN_ID
 from roundsman_console.errors import InspectorError, NotFound
 from roundsman_console.order.commands import check_sender
 from roundsman_console.sanitize import inert
 from roundsman_console.stack.stack import DeployedStack
-
-_RUN = re.compile(r"b-[0-9a-f]{8}", re.ASCII)
 
 BETWEEN_READS = 2.0  # seconds; the supervisor stores progress every 10 s or more often
 
@@ -42,6 +40,12 @@ POSSIBLE = {
     RequestAction.RESUME: (RunState.PAUSED, RunState.STOPPED),
 }
 """The states in which a request does something."""
+DONE = {
+    RequestAction.PAUSE: "paused",
+    RequestAction.RESUME: "resumed",
+    RequestAction.STOP: "stopped",
+}
+"""What a run is once the request is carried out."""
 
 
 def new_run(
@@ -99,7 +103,7 @@ def start_run(stack: DeployedStack, run: Run, orders: Sequence[str], progress: P
 
 def find_run(stack: DeployedStack, run_id: str) -> tuple[BulkRecord, bool]:
     """Return the run with this id, and whether the stack still works on it. Raises NotFound."""
-    if not _RUN.fullmatch(run_id):
+    if not RUN_ID.fullmatch(run_id):
         raise NotFound(
             f"{inert(run_id[:50])!r} is not a bulk run id: b- and eight of 0-9 and a-f. List "
             "the runs with: roundsman bulk ls",
@@ -161,24 +165,17 @@ def ask(
         last = next((one for one in runs.listed() if one.run_id == run_id), None)
         record, _ = find_run(stack, run_id)
         if record.state not in POSSIBLE[action]:
-            raise InspectorError(f"{run_id} cannot be {_DONE[action]}: it is {record.state.value}.")
+            raise InspectorError(f"{run_id} cannot be {DONE[action]}: it is {record.state.value}.")
         seen = 0 if last is None else last.asked_at
         waits = last is not None and last.asked_by != me and seen > record.asked_at
         if last is not None and waits and action is not RequestAction.STOP:
             raise InspectorError(
-                f"{run_id} cannot be {_DONE[action]} yet: {last.asked_by} has just asked for a "
+                f"{run_id} cannot be {DONE[action]} yet: {last.asked_by} has just asked for a "
                 "change that the stack has not carried out. Look at the run again in a minute."
             )
         if runs.ask(run_id, request, seen=seen):
-            return f"Requested: {run_id} is {_DONE[action]} within a minute."
+            return f"Requested: {run_id} is {DONE[action]} within a minute."
     raise InspectorError(
-        f"{run_id} cannot be {_DONE[action]}: others ask for changes of it at the same moment. "
+        f"{run_id} cannot be {DONE[action]}: others ask for changes of it at the same moment. "
         "Ask again."
     )
-
-
-_DONE = {
-    RequestAction.PAUSE: "paused",
-    RequestAction.RESUME: "resumed",
-    RequestAction.STOP: "stopped",
-}

@@ -97,7 +97,9 @@ def print_run(record: BulkRecord, is_open: bool, notes: Sequence[OrderNote] | No
         _add(table, "refused", refused)
     on_their_way = [one.order for one in progress.on_their_way]
     if on_their_way:
-        table.add_row("in flight", str(len(on_their_way)), plain(_first(on_their_way)))
+        table.add_row(
+            "in flight", str(len(on_their_way)), plain(_some(on_their_way[:3], len(on_their_way)))
+        )
     if record.left:
         table.add_row("not reached", str(record.left), "")
     results().print(table)
@@ -142,10 +144,6 @@ def _table() -> Table:
 def _add(table: Table, what: str, kind: OrderGroup) -> None:
     which = f"{_some(kind.samples, kind.orders)}: {option_words(kind.reason)}"
     table.add_row(what, str(kind.orders), plain(which))
-
-
-def _first(orders: Sequence[str]) -> str:
-    return _some(orders[:3], len(orders))
 
 
 def _some(samples: Sequence[str], orders: int) -> str:

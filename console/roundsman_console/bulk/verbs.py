@@ -16,8 +16,6 @@ class BulkRunVerb(Verb):
     reason = "Reason, stored with the run."
     document = BulkRunRequestDocument
     action: ClassVar[RequestAction]
-    then: ClassVar[str]
-    """What the run is then."""
 
     run: Annotated[str, Argument(metavar="RUN", help="The run's id: b-1a2b3c4d.", label="")]
 
@@ -39,7 +37,6 @@ class PauseVerb(BulkRunVerb):
     name = "bulk pause"
     title = "Pause"
     action = RequestAction.PAUSE
-    then = "paused"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +49,6 @@ class ResumeVerb(BulkRunVerb):
     name = "bulk resume"
     title = "Resume"
     action = RequestAction.RESUME
-    then = "resumed"
 
     anyway: Annotated[
         bool, Argument("--anyway", "Also send orders that would wait for a held agent.")
@@ -69,7 +65,6 @@ class StopVerb(BulkRunVerb):
     name = "bulk stop"
     title = "Stop"
     action = RequestAction.STOP
-    then = "stopped"
 
 
 OF_RUNS: Sequence[type[BulkRunVerb]] = (PauseVerb, ResumeVerb, StopVerb)

@@ -81,7 +81,7 @@ def registry_keys(application: Application) -> list[str]:
     """
     return [
         f"WORKFLOWS of registry.py has {name} under the key {key!r}: write {name}.name as its key"
-        for key, name in application.registry.items()
+        for key, name in application.names_by_key.items()
         if key != name
     ]
 

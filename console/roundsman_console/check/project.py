@@ -28,8 +28,8 @@ def read_project(folder: Path) -> Application:
     layer = str(folder / WORKFLOWS)
     if layer not in sys.path:
         sys.path.insert(0, layer)
-    registry = _workflows()
-    workflows = list(registry.values())
+    by_key = _workflows()
+    workflows = list(by_key.values())
     agents: dict[str, Agent] = {}
     problems: list[str] = []
     for path in sorted((folder / AGENTS).glob("*/app.py")):
@@ -45,7 +45,7 @@ def read_project(folder: Path) -> Application:
         sources=_texts(folder, AGENTS),
         definitions=_texts(folder, WORKFLOWS),
         folders={path: agent.name for path, agent in agents.items()},
-        registry={key: workflow.name for key, workflow in registry.items()},
+        names_by_key={key: workflow.name for key, workflow in by_key.items()},
     )
 
 

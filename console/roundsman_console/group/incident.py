@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from roundsman.errors import UnreadableRecord
 from roundsman.model.bulk_run import BulkRecord, OrderResult
-from roundsman.model.events import COMMAND_KINDS, HistoryRow
+from roundsman.model.events import COMMAND_KINDS
 from roundsman.model.failure import NO_STEP, RETRIED, UNDO_FAILED, UNDONE, UNREADABLE
 from roundsman.model.holds import OPERATOR, Hold
 from roundsman.model.instants import MINUTE, format_duration
@@ -32,7 +32,7 @@ LOOKED_FOR = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
+class CauseInHistory:
     """What an incident was that is over, as one of its orders has it in its history."""
 
     order: str
@@ -59,7 +59,7 @@ class Act:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class StandingEffects:
     """The effects of some orders of an incident."""
 
     orders: int
@@ -105,14 +105,11 @@ def still_fails(group: GroupNow, held: bool, at: int) -> str:
     return f"{words}; the agent is held." if held else f"{words}: the cause is gone, or none came."
 
 
-def standing_of(tasks: Sequence[Task]) -> Standing:
+def standing_of(tasks: Sequence[Task]) -> StandingEffects:
     """Return which effects of these orders may stand."""
-    return Standing(len(tasks), Counter(name for task in tasks for name in sorted(may_stand(task))))
-
-
-def states_of(tasks: Sequence[Task]) -> Mapping[str, int]:
-    """Return the number of these orders in each state."""
-    return Counter(task.state.value for task in tasks)
+    return StandingEffects(
+        len(tasks), Counter(name for task in tasks for name in sorted(may_stand(task)))
+    )
 
 
 def read_runs(inspector: Inspector, group: str, known: GroupNow | None) -> list[BulkRecord]:
@@ -122,7 +119,7 @@ def read_runs(inspector: Inspector, group: str, known: GroupNow | None) -> list[
     return runs_over(inspector, group, since)
 
 
-def read_cause(inspector: Inspector, runs: Sequence[BulkRecord]) -> Cause | None:
+def read_cause(inspector: Inspector, runs: Sequence[BulkRecord]) -> CauseInHistory | None:
     """Return what the group was over which these runs were; None if no order of them tells it."""
     store = bulk_runs_of(inspector.stack)
     for record in runs:
@@ -137,23 +134,19 @@ def read_cause(inspector: Inspector, runs: Sequence[BulkRecord]) -> Cause | None
     return None
 
 
-def _cause_of(inspector: Inspector, order: str, before: int) -> Cause | None:
+def _cause_of(inspector: Inspector, order: str, before: int) -> CauseInHistory | None:
     """Return why the order had failed before this instant (epoch ms)."""
     try:
         task, plan, history = find_shown(inspector.stack, order)
     except (NotFound, UnreadableRecord):
         return None
-    failed = [row for row in history if _is_failure(row) and row.at <= before]
+    failed = [row for row in history if row.kind in ("failed", "undo failed") and row.at <= before]
     if not failed:
         return None
     last = failed[-1]
     step = last.step or ""
     agent = plan.steps[step].agent if plan is not None and step in plan.steps else ""
-    return Cause(order, task.workflow, step, agent, last.reason, last.at)
-
-
-def _is_failure(row: HistoryRow) -> bool:
-    return row.kind in ("failed", "undo failed")
+    return CauseInHistory(order, task.workflow, step, agent, last.reason, last.at)
 
 
 def acts_of(inspector: Inspector, runs: Sequence[BulkRecord], agent: str, since: int) -> list[Act]:

@@ -1,6 +1,6 @@
 """Failure groups: the list, and one group as an incident: stop, repair, let go on."""
 
-import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
@@ -11,6 +11,7 @@ from roundsman_console.agent.forms import form_on
 from roundsman_console.agent.verbs import HoldVerb, ReleaseVerb
 from roundsman_console.bulk.forms import MANY, form_on_many
 from roundsman_console.clock import now
+from roundsman_console.constraints import GROUP_ID
 from roundsman_console.errors import NotFound
 from roundsman_console.group.incident import (
     acts_of,
@@ -19,20 +20,17 @@ from roundsman_console.group.incident import (
     read_cause,
     read_runs,
     standing_of,
-    states_of,
     still_fails,
     what_happened,
 )
 from roundsman_console.group.reading import STATES, GroupNow
-from roundsman_console.group.repair import Repair, repair_of
+from roundsman_console.group.repair import RepairHelp, repair_of
 from roundsman_console.group.view import commands_of, effects_of
 from roundsman_console.inspector import Inspector
 from roundsman_console.web import results
 from roundsman_console.web.command_page import INCIDENT, CommandPage, NextStep
 from roundsman_console.web.drawings.failures import failure_curve
 from roundsman_console.web.results import Result
-
-_GROUP = re.compile(r"f-[0-9a-f]{8}", re.ASCII)
 
 ENDED: Mapping[str, str] = {
     UNDONE: "undone",
@@ -63,7 +61,7 @@ def read_all(inspector: Inspector, _given: Mapping[str, str]) -> Mapping[str, ob
 def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]:
     """Read one failure group, also when it is over. Raises NotFound if this is no group id."""
     name = given["group"]
-    if not _GROUP.fullmatch(name):
+    if not GROUP_ID.fullmatch(name):
         raise NotFound("There is no such failure group: its id is f- and eight of 0-9 and a-f.")
     group, at = inspector.group(name), now()
     runs = read_runs(inspector, name, group)
@@ -82,7 +80,7 @@ def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]
         "still": still_fails(group, bool(agent and agent.holds), at),
         "curve": failure_curve(group.failed_at, at),
         "standing": standing_of(orders),
-        "states": states_of(orders),
+        "states": Counter(task.state.value for task in orders),
         "orders": orders,
         "effects_of": effects_of,
         "failed_at": {one.task_id: one.failed_at for one in group.newest},
@@ -127,7 +125,7 @@ def _step_now(group: GroupNow, *, begun: bool) -> int:
     return 2 if group.agent.holds else 1
 
 
-def _repair(inspector: Inspector, group: GroupNow, at: int) -> Repair | None:
+def _repair(inspector: Inspector, group: GroupNow, at: int) -> RepairHelp | None:
     if group.agent is None or group.first_at is None or group.last_at is None:
         return None
     return repair_of(inspector.stack, group.agent.name, group.first_at, group.last_at, at)

@@ -24,7 +24,7 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class Repair:
+class RepairHelp:
     """Who and what helps to repair the service of an agent."""
 
     owner: str
@@ -34,7 +34,7 @@ class Repair:
     """The command that shows the log of the agent."""
 
 
-def repair_of(stack: DeployedStack, agent: str, first: int, last: int, at: int) -> Repair:
+def repair_of(stack: DeployedStack, agent: str, first: int, last: int, at: int) -> RepairHelp:
     """Return what helps to repair an agent whose calls failed from `first` to `last`.
 
     `at` is now; all are epoch ms.
@@ -51,7 +51,7 @@ def repair_of(stack: DeployedStack, agent: str, first: int, last: int, at: int) 
         address = aws.logs([agent], first - AROUND, last + AROUND, errors=True)
         links.append(Link(f"Logs of {agent}", address))
     minutes = (at - first + AROUND) // MINUTE
-    return Repair(
+    return RepairHelp(
         stack.outputs.get(f"{title}Owner", ""),
         tuple(links),
         f"aws logs tail {group} --since {minutes}m",

@@ -10,7 +10,7 @@ from roundsman.model.task import Task
 from roundsman_console.agent.view import agent_document
 from roundsman_console.group.documents import GroupDocument, GroupSampleDocument
 from roundsman_console.group.reading import GroupNow
-from roundsman_console.order.view import in_state, may_stand, task_summary
+from roundsman_console.order.view import in_state, iso_or_none, may_stand, task_summary
 
 
 def commands_of(group: GroupNow) -> list[str]:
@@ -50,10 +50,10 @@ def group_document(group: GroupNow) -> GroupDocument:
         "count": group.count.count,
         "more": group.count.more,
         "countedAt": iso(group.counted_at),
-        "firstSeen": _iso(group.first_at),
-        "lastSeen": _iso(group.last_at),
-        "oldestCompleteBy": _iso(group.complete_by),
-        "toldAt": _iso(row.alerted_at if row else None),
+        "firstSeen": iso_or_none(group.first_at),
+        "lastSeen": iso_or_none(group.last_at),
+        "oldestCompleteBy": iso_or_none(group.complete_by),
+        "toldAt": iso_or_none(row.alerted_at if row else None),
         "toldCount": row.alerted_count if row and row.alerted_at is not None else None,
         "overflow": row is not None and row.overflow,
         "agent": agent_document(group.agent) if group.agent else None,
@@ -69,7 +69,3 @@ def sample_document(task: Task) -> GroupSampleDocument:
         "undone": ledger["undone"],
         "undoFailed": ledger["undo failed"],
     }
-
-
-def _iso(instant: int | None) -> str | None:
-    return None if instant is None else iso(instant)

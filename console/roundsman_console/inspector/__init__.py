@@ -9,61 +9,29 @@ The packages beside this one do it, one for each noun. It is not part of the lay
 functions use.
 """
 
-from typing import TYPE_CHECKING
-
-from roundsman.lazy_imports import names_from
-
-if TYPE_CHECKING:
-    from roundsman.definition.plan import Plan
-    from roundsman.model.states import ProcessState, TaskState
-    from roundsman.model.task import Task
-    from roundsman_console.agent.reading import AgentNow
-    from roundsman_console.errors import (
-        InspectorError,
-        Interrupted,
-        InvalidArgument,
-        NotFound,
-        Unconfirmed,
-        sentence_of,
-    )
-    from roundsman_console.group.reading import GroupNow
-    from roundsman_console.inspector.inspector import Inspector
-    from roundsman_console.order.commands import CommandOutcome, CommandResult
-    from roundsman_console.order.corrections import InputChange, InputCorrection
-    from roundsman_console.order.timeline import Happening
-    from roundsman_console.order.why import Diagnosis
-    from roundsman_console.orders.listing import Page
-    from roundsman_console.orders.selection import Selection
-    from roundsman_console.stack.queues import Queue
-    from roundsman_console.stack.stack import DeployedStack
-    from roundsman_console.stack.stats import Stats
-
-_HOMES = {
-    "AgentNow": "roundsman_console.agent.reading",
-    "CommandOutcome": "roundsman_console.order.commands",
-    "CommandResult": "roundsman_console.order.commands",
-    "DeployedStack": "roundsman_console.stack.stack",
-    "Diagnosis": "roundsman_console.order.why",
-    "GroupNow": "roundsman_console.group.reading",
-    "Happening": "roundsman_console.order.timeline",
-    "InputChange": "roundsman_console.order.corrections",
-    "InputCorrection": "roundsman_console.order.corrections",
-    "Inspector": "roundsman_console.inspector.inspector",
-    "InspectorError": "roundsman_console.errors",
-    "Interrupted": "roundsman_console.errors",
-    "InvalidArgument": "roundsman_console.errors",
-    "NotFound": "roundsman_console.errors",
-    "Page": "roundsman_console.orders.listing",
-    "Plan": "roundsman.definition.plan",
-    "ProcessState": "roundsman.model.states",
-    "Queue": "roundsman_console.stack.queues",
-    "Selection": "roundsman_console.orders.selection",
-    "Stats": "roundsman_console.stack.stats",
-    "Task": "roundsman.model.task",
-    "TaskState": "roundsman.model.states",
-    "Unconfirmed": "roundsman_console.errors",
-    "sentence_of": "roundsman_console.errors",
-}
+from roundsman.definition.plan import Plan
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import Task
+from roundsman_console.agent.reading import AgentNow
+from roundsman_console.errors import (
+    InspectorError,
+    Interrupted,
+    InvalidArgument,
+    NotFound,
+    Unconfirmed,
+    sentence_of,
+)
+from roundsman_console.group.reading import GroupNow
+from roundsman_console.inspector.inspector import Inspector
+from roundsman_console.order.commands import CommandOutcome, CommandResult
+from roundsman_console.order.corrections import InputChange, InputCorrection
+from roundsman_console.order.timeline import Happening
+from roundsman_console.order.why import Diagnosis
+from roundsman_console.orders.listing import Page
+from roundsman_console.orders.selection import Selection
+from roundsman_console.stack.queues import Queue
+from roundsman_console.stack.stack import DeployedStack
+from roundsman_console.stack.stats import Stats
 
 __all__ = [
     "AgentNow",
@@ -91,5 +59,3 @@ __all__ = [
     "Unconfirmed",
     "sentence_of",
 ]
-
-__getattr__ = names_from(__name__, _HOMES)

@@ -21,7 +21,7 @@ _UNDOES = (ProcessState.UNDOING, ProcessState.UNDONE, ProcessState.UNDO_ERROR)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
+class OrderFailure:
     """An error and the steps that failed with it. Instants are epoch ms."""
 
     steps: tuple[str, ...]
@@ -49,7 +49,7 @@ class Failure:
         return not self.tried_again and self.most is not None and self.attempts < self.most
 
 
-def failures(task: Task, plan: Plan | None, history: Sequence[HistoryRow]) -> list[Failure]:
+def failures(task: Task, plan: Plan | None, history: Sequence[HistoryRow]) -> list[OrderFailure]:
     """Return what failed and was not mended since, the worst first.
 
     These are: the undo of a step, a step that failed for good (undone since or not), the order as a
@@ -57,14 +57,14 @@ def failures(task: Task, plan: Plan | None, history: Sequence[HistoryRow]) -> li
     fan-out has not failed. Of an order that has completed, nothing has.
     """
     rows, ending = rows_by_step(history), task.ending
-    found: dict[object, Failure] = {}
+    found: dict[object, OrderFailure] = {}
     for name in step_names(task, plan):
         for one in _failures(name, task, plan, rows.get(name, ())):
             like = (one.undo, one.tried_again, one.error)
             found[like] = _together(found[like], one) if like in found else one
     every = [*found.values()]
     if ending is not None and ending.error is not None and ending.step is None:
-        every.append(Failure(steps=(), error=ending.error, last_at=task.ended_at))
+        every.append(OrderFailure(steps=(), error=ending.error, last_at=task.ended_at))
     cause = ending.step if ending else None
     return sorted(every, key=lambda one: (one.tried_again, not one.undo, cause not in one.steps))
 
@@ -117,7 +117,7 @@ def _is_of_undo(row: HistoryRow) -> bool:
 
 def _failures(
     name: str, task: Task, plan: Plan | None, rows: Sequence[HistoryRow]
-) -> Iterator[Failure]:
+) -> Iterator[OrderFailure]:
     record = task.step(name)
     step = plan.steps.get(name) if plan else None
     agent = record.agent or (step.agent if step else None)
@@ -136,24 +136,24 @@ def _failures(
 
 def _what_failed(
     name: str, task: Task, record: StepRecord, rows: Sequence[HistoryRow]
-) -> Iterator[Failure]:
+) -> Iterator[OrderFailure]:
     """The failures of a step, with nothing but their errors. A step and its undo may both fail."""
     state, ending, error = record.process_state, task.ending, record.error
     unknown = StepError("", f"{name} failed; its record has no error")
     if state is ProcessState.UNDO_ERROR:
-        yield Failure(steps=(name,), error=error or unknown, undo=True)
+        yield OrderFailure(steps=(name,), error=error or unknown, undo=True)
     if ending is not None and ending.step == name and ending.error is not None:
-        yield Failure(steps=(name,), error=ending.error)
+        yield OrderFailure(steps=(name,), error=ending.error)
     elif state is ProcessState.ERROR:
-        yield Failure(steps=(name,), error=error or unknown)
+        yield OrderFailure(steps=(name,), error=error or unknown)
     elif state in _UNDOES and ending is not None:
         refusal = _refusal(rows)
         if refusal is not None:
-            yield Failure(steps=(name,), error=StepError("", refusal))
+            yield OrderFailure(steps=(name,), error=StepError("", refusal))
     goes_on = state in _TRIED_AGAIN and record.failure_count > 0 and not task.ended
     if goes_on and error is not None and error.type != HELD:
         undo = record.operation == UNDO
-        yield Failure(steps=(name,), error=error, undo=undo, tried_again=True)
+        yield OrderFailure(steps=(name,), error=error, undo=undo, tried_again=True)
 
 
 def _refusal(rows: Sequence[HistoryRow]) -> str | None:
@@ -165,7 +165,7 @@ def _refusal(rows: Sequence[HistoryRow]) -> str | None:
     return None
 
 
-def _together(one: Failure, other: Failure) -> Failure:
+def _together(one: OrderFailure, other: OrderFailure) -> OrderFailure:
     """One failure of several steps."""
     firsts = [at for at in (one.first_at, other.first_at) if at is not None]
     lasts = [at for at in (one.last_at, other.last_at) if at is not None]

@@ -5,14 +5,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from roundsman.model.instants import SECOND, clock_time, format_duration, iso
+from roundsman_console.constraints import RUN_ID
 from roundsman_console.order.timeline import Happening
 
-_RUN = re.compile(r"\(bulk (b-[0-9a-f]{8})\)", re.ASCII)
+_RUN = re.compile(rf"\(bulk ({RUN_ID.pattern})\)")
 """How the reason of a command names the bulk run that sent it (`BulkRun.event_for`)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class HistoryEntry:
     """One row of the history."""
 
     happening: Happening
@@ -35,14 +36,14 @@ class Entry:
         return before, after
 
 
-def entries(happened: Sequence[Happening]) -> list[Entry]:
+def entries(happened: Sequence[Happening]) -> list[HistoryEntry]:
     """Return the rows of the history, the newest first. `happened` is in the order of time."""
-    found = list[Entry]()
+    found = list[HistoryEntry]()
     for place in range(len(happened) - 1, -1, -1):
         one, before = happened[place], happened[place - 1] if place else None
         above = found[-1].happening.at if found else None
         later = None if before is None else one.at - before.at
-        found.append(Entry(one, later, moment(one.at, above), _run_of(one)))
+        found.append(HistoryEntry(one, later, moment(one.at, above), _run_of(one)))
     return found
 
 

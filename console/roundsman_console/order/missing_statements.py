@@ -19,13 +19,11 @@ class MissingStatements:
     """What a refused resubmission does not say."""
 
     why: tuple[str, ...]
-    """The refusals. If `whole` is false, nothing that an operator can state removes the last."""
+    """The refusals; the last one may be one that nothing an operator can state removes."""
     used: bool = False
     """It must say that it changes what finished steps have used."""
     not_done: tuple[str, ...] = ()
     """It must say of these steps that they did not happen."""
-    whole: bool = True
-    """With these statements, the command is accepted."""
 
 
 def missing_statements(
@@ -53,7 +51,7 @@ def missing_statements(
             return MissingStatements(tuple(found), event.used, tuple(added))
         found.append(why)
     used = isinstance(event, Resubmit) and event.used
-    return MissingStatements(tuple(found), used, tuple(added), whole=False)
+    return MissingStatements(tuple(found), used, tuple(added))
 
 
 def _fuller(task: Task, event: Resubmit, why: str) -> Iterator[Resubmit]:

@@ -13,7 +13,7 @@ from roundsman.model.states import ProcessState
 from roundsman.model.task import StepRecord, Task, item_place, step_of
 from roundsman_console.clock import now
 from roundsman_console.inspector import Inspector
-from roundsman_console.order.failure import Failure, failed_attempts, failures, rows_by_step
+from roundsman_console.order.failure import OrderFailure, failed_attempts, failures, rows_by_step
 from roundsman_console.order.forms import links_of
 from roundsman_console.order.history import entries
 from roundsman_console.order.lookup import find_shown
@@ -35,7 +35,7 @@ from roundsman_console.order.view import (
 )
 from roundsman_console.stack.aws_links import AwsConsole, aws_console_of
 from roundsman_console.web.drawings.gantt import bars
-from roundsman_console.web.drawings.graph import FAILED, KINDS, draw, kind_of
+from roundsman_console.web.drawings.graph import FAILED, KINDS, QUIET, draw, kind_of
 from roundsman_console.web.parts import part
 
 MOST_ITEMS = 8
@@ -49,8 +49,6 @@ NEWEST = 20
 LOGS_AROUND = 15 * MINUTE
 """The log lines of a failure are sought from so long before it, the longest that a function may
 run, until so long after it."""
-
-_QUIET = ("done", "skipped", "pending", "undone")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +86,7 @@ class StepRow:
         if self.kind in (FAILED, "undo failed"):
             return True
         troubled = self.record.error is not None or self.record.held_since is not None
-        return troubled and self.kind not in _QUIET
+        return troubled and self.kind not in QUIET
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +122,7 @@ class StepRows:
 class ErrorCard:
     """One failure at the top of the page."""
 
-    failure: Failure
+    failure: OrderFailure
     title: str
     logs: str | None
     """The address of the log lines about it; None where AWS has no console."""
@@ -188,12 +186,12 @@ def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]
     }
 
 
-def failed_steps(failed: Sequence[Failure]) -> list[str]:
+def failed_steps(failed: Sequence[OrderFailure]) -> list[str]:
     """Return the steps and items that failed for good, and not those that are tried again."""
     return [name for one in failed if not one.tried_again for name in one.steps]
 
 
-def cards_of(failed: Sequence[Failure], task: Task, aws: AwsConsole | None, at: int) -> Cards:
+def cards_of(failed: Sequence[OrderFailure], task: Task, aws: AwsConsole | None, at: int) -> Cards:
     """Return the failures with what the page says of each, at `at` (epoch ms)."""
     made = tuple(
         ErrorCard(one, _title(one), None if aws is None else _logs_of(aws, one, task, at))
@@ -202,7 +200,7 @@ def cards_of(failed: Sequence[Failure], task: Task, aws: AwsConsole | None, at: 
     return Cards(made[:MOST_CARDS], made[MOST_CARDS:])
 
 
-def _title(failure: Failure) -> str:
+def _title(failure: OrderFailure) -> str:
     if not failure.steps:
         return "The order failed"
     steps = span(failure.steps)
@@ -210,7 +208,7 @@ def _title(failure: Failure) -> str:
     return f"{what}, and is tried again" if failure.tried_again else what
 
 
-def _logs_of(aws: AwsConsole, failure: Failure, task: Task, at: int) -> str:
+def _logs_of(aws: AwsConsole, failure: OrderFailure, task: Task, at: int) -> str:
     first = task.created_at if failure.first_at is None else failure.first_at
     last = at if failure.last_at is None else failure.last_at
     return aws.logs(
@@ -232,7 +230,7 @@ def _links(aws: AwsConsole, task: Task, plan: Plan | None, trace: str | None, at
 
 
 def rows_of_steps(
-    task: Task, plan: Plan | None, history: Sequence[HistoryRow], failed: Sequence[Failure]
+    task: Task, plan: Plan | None, history: Sequence[HistoryRow], failed: Sequence[OrderFailure]
 ) -> list[StepRow]:
     """Return the rows of all steps, in the order of the plan."""
     # Of an order that goes on, every finished step has its effect: only its end makes that a fact
@@ -264,7 +262,7 @@ def attempts_words(
     record: StepRecord,
     plan: Plan | None,
     rows: Sequence[HistoryRow],
-    cause: Failure | None,
+    cause: OrderFailure | None,
 ) -> str:
     """Return how many attempts failed, and of how many: `2 of 3`. `rows` are those of the step.
 
@@ -278,7 +276,7 @@ def attempts_words(
     return f"{count} of {most}" if count and most else str(count)
 
 
-def error_words(failure: Failure) -> str:
+def error_words(failure: OrderFailure) -> str:
     """Return an error in one line: its type, if that is known, and its message."""
     error = failure.error
     return f"{error.type}: {error.message}" if error.type else error.message
@@ -304,15 +302,15 @@ def fold(rows: Sequence[StepRow], *, only_problems: bool = False) -> StepRows:
     kept_items = {
         row.name
         for found in many.values()
-        for row in sorted((one for one in found if one.kind not in _QUIET), key=_place)[:MOST_ITEMS]
+        for row in sorted((one for one in found if one.kind not in QUIET), key=_place)[:MOST_ITEMS]
     }
     shown = [row for row in rows if row.name in kept_items or step_of(row.name) not in many]
     folded = [
         FoldedRows(f"All items of {step}", tuple(found), step) for step, found in many.items()
     ]
     if len(shown) > MOST_ROWS:
-        quiet = [row for row in shown if row.kind in _QUIET]
-        loud = sorted((row for row in shown if row.kind not in _QUIET), key=_place)
+        quiet = [row for row in shown if row.kind in QUIET]
+        loud = sorted((row for row in shown if row.kind not in QUIET), key=_place)
         shown = loud[:MOST_ROWS]
         folded = [*_by_kind(loud[MOST_ROWS:], "more "), *folded, *_by_kind(quiet)]
     return StepRows(tuple(sorted(shown, key=_place)), tuple(folded), problems, len(rows))

@@ -17,8 +17,8 @@ from roundsman.model.instants import EPOCH, milliseconds
 from roundsman.model.states import DONE, ProcessState
 from roundsman.model.task import UNDO, StepRecord, Task
 
-Kind: TypeAlias = Literal["attempt", "undo", "wait", "held"]
-End: TypeAlias = Literal["done", "failed", "not known", "goes on"]
+TimeKind: TypeAlias = Literal["attempt", "undo", "wait", "held"]
+TimeEnd: TypeAlias = Literal["done", "failed", "not known", "goes on"]
 
 FAILURES = ("failed", "waits", "undo failed")
 """The kinds of rows of the history that say that an attempt failed and was counted."""
@@ -33,14 +33,14 @@ _FOR_GOOD = re.compile(r"[^ ]+(?: \(undo\))?: failed for good:")
 class StepTime:
     """An attempt, an undo, a wait or a hold of a step. Instants are epoch ms."""
 
-    kind: Kind
+    kind: TimeKind
     since: int
     until: int
     since_known: bool = True
     """Whether it began at `since`; otherwise it began then at the earliest."""
     until_known: bool = True
     """Whether it ended at `until`; otherwise it ended then at the latest."""
-    end: End = "done"
+    end: TimeEnd = "done"
     """How an attempt or an undo ended; of a wait or a hold, `goes on` or `done`."""
     attempt: int | None = None
     """The number of the attempt, from 1; None if it is not known."""
@@ -97,7 +97,9 @@ def open_times(task: Task, history: Iterable[HistoryRow], at: int) -> list[StepT
             since, why = row.at, row.reason
         if row.kind != "refused":
             last = row.at
-    end: End = "goes on" if task.ended_at is None else "done" if task.ending is None else "failed"
+    end: TimeEnd = (
+        "goes on" if task.ended_at is None else "done" if task.ending is None else "failed"
+    )
     until = at if task.ended_at is None else task.ended_at
     found.append(StepTime(kind="attempt", since=since, until=max(until, since), end=end, why=why))
     return found
@@ -201,7 +203,7 @@ class _Walk:
             self.found.append(_wait("wait", row, later))
             self._since = later
 
-    def _close(self, kind: Kind, row: HistoryRow, end: End) -> None:
+    def _close(self, kind: TimeKind, row: HistoryRow, end: TimeEnd) -> None:
         # An end that is later than this one is of a later time of the order.
         befores = [end for end in self._ends_before if end <= row.at and kind == "attempt"]
         self.found.append(
@@ -269,7 +271,7 @@ class _Walk:
             )
         )
 
-    def _goes_on(self, kind: Kind, since: int | None, at: int) -> None:
+    def _goes_on(self, kind: TimeKind, since: int | None, at: int) -> None:
         """The step waits now: what the history has of that goes on until now."""
         if self.found and self.found[-1].kind == kind and self.found[-1].end == "goes on":
             self.found[-1] = replace(self.found[-1], until=at)
@@ -278,7 +280,7 @@ class _Walk:
             self.found.append(StepTime(kind=kind, since=since, until=at, end="goes on"))
 
 
-def _wait(kind: Kind, row: HistoryRow, until: int) -> StepTime:
+def _wait(kind: TimeKind, row: HistoryRow, until: int) -> StepTime:
     return StepTime(
         kind=kind,
         since=row.at,

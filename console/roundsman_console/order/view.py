@@ -1,7 +1,6 @@
 """Presenting a task as one JSON document, with instants in ISO 8601."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from roundsman.command_line import REASON, command_line
 from roundsman.definition.plan import Plan
@@ -16,12 +15,8 @@ from roundsman_console.order.documents import (
     HistoryRowDocument,
     StepDocument,
     TaskDocument,
-    TaskPageDocument,
     TaskSummaryDocument,
 )
-
-if TYPE_CHECKING:
-    from roundsman_console.orders.listing import Page
 
 
 def step_names(task: Task, plan: Plan | None) -> list[str]:
@@ -43,7 +38,7 @@ def task_document(
         "priority": task.priority,
         "startAt": iso(task.start_at),
         "completeBy": iso(task.complete_by),
-        "deadline": _iso(task.deadline),
+        "deadline": iso_or_none(task.deadline),
         "dueAt": iso(task.due_at),
         "lane": task.lane,
         "ending": _ending(task),
@@ -110,9 +105,9 @@ def task_summary(task: Task) -> TaskSummaryDocument:
         "workflow": task.workflow,
         "state": task.state,
         "submittedAt": iso(task.created_at),
-        "endedAt": _iso(task.ended_at),
+        "endedAt": iso_or_none(task.ended_at),
         "reason": task.ending.why if task.ending else None,
-        "erasedAt": _iso(task.erased_at),
+        "erasedAt": iso_or_none(task.erased_at),
         "erasedBy": task.erased_by,
         "failedStep": task.ending.step if task.ending else None,
         "group": task.failure,
@@ -141,24 +136,24 @@ def _step_document(name: str, task: Task, plan: Plan | None) -> StepDocument:
         "situation": record.situation_name,
         "operation": record.operation,
         "lockedBy": record.locked_by,
-        "until": _iso(record.until),
-        "claimBy": _iso(record.claim_by),
+        "until": iso_or_none(record.until),
+        "claimBy": iso_or_none(record.claim_by),
         "failureCount": record.failure_count,
         "maxAttempts": step.attempts_of(record.operation) if step else None,
-        "retryUntil": _iso(record.retry_until),
-        "unexpectedSince": _iso(record.unexpected_since),
-        "notBefore": _iso(record.not_before),
-        "startedAt": _iso(record.started_at),
-        "finishedAt": _iso(record.finished_at),
+        "retryUntil": iso_or_none(record.retry_until),
+        "unexpectedSince": iso_or_none(record.unexpected_since),
+        "notBefore": iso_or_none(record.not_before),
+        "startedAt": iso_or_none(record.started_at),
+        "finishedAt": iso_or_none(record.finished_at),
         "round": record.round,
         "outcomeUnknown": record.outcome_unknown,
-        "heldSince": _iso(record.held_since),
-        "lateSince": _iso(record.late_since),
-        "heartbeatBy": _iso(record.heartbeat_by),
-        "heardAt": _iso(record.heard_at),
+        "heldSince": iso_or_none(record.held_since),
+        "lateSince": iso_or_none(record.late_since),
+        "heartbeatBy": iso_or_none(record.heartbeat_by),
+        "heardAt": iso_or_none(record.heard_at),
         "waiting": record.waiting,
         "reminders": record.reminders,
-        "remindAt": _iso(record.remind_at),
+        "remindAt": iso_or_none(record.remind_at),
         "spared": record.uncounted_timeouts,
         "inVain": record.uncounted_calls,
         "tried": list(record.tried),
@@ -190,21 +185,9 @@ def _error(record: StepRecord) -> ErrorDocument | None:
     return {"type": error.type, "message": error.message, "unexpected": error.unexpected}
 
 
-def _iso(instant: int | None) -> str | None:
+def iso_or_none(instant: int | None) -> str | None:
+    """Return the instant (epoch ms) in ISO 8601; None for None."""
     return None if instant is None else iso(instant)
-
-
-def page_document(page: "Page") -> TaskPageDocument:
-    """Return a page of tasks as JSON for scripts."""
-    return {
-        "tasks": [task_summary(task) for task in page.tasks],
-        "more": not page.whole,
-        "cursor": page.cursor,
-        "lookedAt": page.looked_at,
-        "unreadable": [
-            {"orderId": order, "problem": problem} for order, problem in page.unreadable.items()
-        ],
-    }
 
 
 def may_stand(task: Task, plan: Plan | None = None) -> list[str]:

@@ -15,7 +15,7 @@ from roundsman_console.clock import moment
 from roundsman_console.orders.counts import Count
 from roundsman_console.orders.index_filter import EVERY_ENTRY, MOST_BESIDES, IndexFilter
 from roundsman_console.orders.listing import SHARDS_AT_ONCE
-from roundsman_console.orders.task_records import Entry
+from roundsman_console.orders.task_records import IndexEntry
 from roundsman_console.stack.stack import DeployedStack
 from roundsman_console.threads import map_in_threads
 
@@ -38,7 +38,7 @@ class WorkflowCensus:
     samples: dict[Lane, list[str]] = field(default_factory=dict)
     """The ids of some orders: of the ended ones, those that ended last."""
 
-    def see(self, entry: Entry, lane: Lane) -> None:
+    def see(self, entry: IndexEntry, lane: Lane) -> None:
         """Count one order."""
         self.lanes[lane] += 1
         if lane is Lane.DONE:
@@ -49,7 +49,7 @@ class WorkflowCensus:
 
 
 @dataclass(slots=True)
-class Census:
+class StackCensus:
     """The orders of a stack by workflow."""
 
     workflows: dict[str, WorkflowCensus] = field(default_factory=dict)
@@ -110,14 +110,14 @@ def take_census(
     *,
     within: float = WITHIN,
     clock: Callable[[], float] = moment,
-) -> Census:
+) -> StackCensus:
     """Count the orders of each workflow, within `within` seconds of `clock`.
 
     `known` are workflows that are listed even if they have no order. If not all orders are counted,
     workflows that were not seen are searched for, in as many seconds again. The index may lag
     behind the tasks by about a second.
     """
-    census = Census({name: WorkflowCensus() for name in known})
+    census = StackCensus({name: WorkflowCensus() for name in known})
     end = clock() + within
     for lane in _LANES:
         if not _look(stack, lane, EVERY_ENTRY, census, lambda: clock() >= end):
@@ -128,10 +128,10 @@ def take_census(
 
 
 def _find_others(
-    stack: DeployedStack, census: Census, end: float, clock: Callable[[], float]
+    stack: DeployedStack, census: StackCensus, end: float, clock: Callable[[], float]
 ) -> None:
     """Search what was not counted for workflows that were not seen, and count these."""
-    others = Census()
+    others = StackCensus()
     besides = IndexFilter(besides=tuple(census.workflows)[:MOST_BESIDES])
     for lane in census.partly:
         found_all = _look(stack, lane, besides, others, lambda: clock() >= end)
@@ -145,11 +145,11 @@ def _look(
     stack: DeployedStack,
     lane: Lane,
     only: IndexFilter,
-    census: Census,
+    census: StackCensus,
     is_over: Callable[[], bool],
 ) -> bool:
     """Count the orders of a lane; False if the time was over before all were counted."""
-    left: dict[int, Iterator[list[Entry]]] = {
+    left: dict[int, Iterator[list[IndexEntry]]] = {
         shard: stack.records.look(
             lane_key(lane, shard), newest_first=lane is not Lane.OPEN, only=only, in_full=True
         )
@@ -171,7 +171,7 @@ def _look(
     return True
 
 
-def _see(census: Census, entry: Entry, lane: Lane) -> None:
+def _see(census: StackCensus, entry: IndexEntry, lane: Lane) -> None:
     if entry.task_id and entry.workflow is not None:
         census.looked_at += 1
         census.workflows.setdefault(entry.workflow, WorkflowCensus()).see(entry, lane)

@@ -15,7 +15,7 @@ _LATEST = 2**53
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Place:
+class ListPlace:
     """The place of one task in a list that has the oldest first.
 
     Places are ordered by their fields.
@@ -35,7 +35,7 @@ class Cursor:
 
     as_of: int
     """When the list began, in epoch ms."""
-    place: Place
+    place: ListPlace
     """The place before the page begins, or after it ends; it is not on the page."""
     before: int = 0
     """The number of tasks that the pages before this place show."""
@@ -75,7 +75,7 @@ def read_cursor(cursor: str, mark: str) -> Cursor:
             and all(_is_count(one) for one in (as_of, rank, at, before, looked_at))
             and (TASK_ID.fullmatch(task_id) or not task_id)
         ):
-            found = Cursor(as_of, Place(rank, at, task_id), before, looked_at)
+            found = Cursor(as_of, ListPlace(rank, at, task_id), before, looked_at)
         case _:
             raise InvalidCursor("This is not a cursor. Copy the whole cursor of the last page.")
     if of != mark:

@@ -1,6 +1,5 @@
 """Reads a filter as a person types it, on the command line or in a form."""
 
-import re
 from collections.abc import Sequence
 
 from roundsman.model.instants import SECOND, format_duration
@@ -8,6 +7,7 @@ from roundsman.model.priority import Priority
 from roundsman.model.states import TaskState
 from roundsman.model.task import TASK_ID
 from roundsman_console.cli_errors import USAGE, ConsoleError
+from roundsman_console.constraints import GROUP_ID
 from roundsman_console.orders.selection import TAGS, Selection
 from roundsman_console.sanitize import inert
 from roundsman_console.verbs.reading import read_duration
@@ -15,7 +15,6 @@ from roundsman_console.verbs.reading import read_duration
 LONGEST_AGE = 3_660 * 86_400  # seconds; ten years, the longest time that a task is kept
 LONGEST_WORD = 200  # characters
 
-_GROUP = re.compile(r"f-[0-9a-f]{8}", re.ASCII)
 _FAILED = (TaskState.ARCHIVED, TaskState.UNDONE)
 
 
@@ -84,7 +83,7 @@ def _age(text: str | None) -> int | None:
 
 
 def _group(text: str | None) -> str | None:
-    if text is not None and not _GROUP.fullmatch(text):
+    if text is not None and not GROUP_ID.fullmatch(text):
         raise ConsoleError(
             f"{inert(text[:50])!r} is not a failure group id: f- and eight of 0-9 and a-f. "
             "List them with: roundsman groups",

@@ -11,7 +11,7 @@ side.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -28,10 +28,16 @@ from roundsman.model.task import Task
 from roundsman_console.clock import moment
 from roundsman_console.errors import InvalidArgument
 from roundsman_console.orders.counts import Count
-from roundsman_console.orders.cursors import Cursor, Place, read_cursor
+from roundsman_console.orders.cursors import Cursor, ListPlace, read_cursor
 from roundsman_console.orders.index_filter import EVERY_ENTRY, IndexFilter
 from roundsman_console.orders.selection import Selection, matches
-from roundsman_console.orders.task_records import AT_ONCE, END_OF_TIME, FIRST_PAGE, Entry, Loaded
+from roundsman_console.orders.task_records import (
+    AT_ONCE,
+    END_OF_TIME,
+    FIRST_PAGE,
+    IndexEntry,
+    Loaded,
+)
 from roundsman_console.stack.stack import DeployedStack
 from roundsman_console.threads import map_in_threads
 
@@ -154,9 +160,9 @@ class _Reading:
     tasks: dict[str, Task] = field(default_factory=dict)
     unreadable: dict[str, str] = field(default_factory=dict)
     looked_at: int = 0
-    first: Place | None = None
+    first: ListPlace | None = None
     """The first place that was looked at."""
-    last: Place | None = None
+    last: ListPlace | None = None
     """The last one: everything up to it was looked at."""
     whole: bool = False
     """Whether nothing is left."""
@@ -165,7 +171,9 @@ class _Reading:
     is_over: bool = False
     """Whether the reading ended because its time was over."""
 
-    def read(self, places: Iterator[tuple[Place, Entry]], is_over: Callable[[], bool]) -> None:
+    def read(
+        self, places: Iterator[tuple[ListPlace, IndexEntry]], is_over: Callable[[], bool]
+    ) -> None:
         """Look at the places until the page is full or nothing is left, or until time is over."""
         while len(self.tasks) < self.limit:
             part = self._part(places)
@@ -177,12 +185,14 @@ class _Reading:
         with suppress(TimeIsOver):
             self.whole = not any(place.task_id for place, _ in places)
 
-    def _part(self, places: Iterator[tuple[Place, Entry]]) -> list[tuple[Place, Entry]]:
+    def _part(
+        self, places: Iterator[tuple[ListPlace, IndexEntry]]
+    ) -> list[tuple[ListPlace, IndexEntry]]:
         """The next places whose records are read together."""
         # If the index decides, one task more than the limit shows whether there is a next page.
         decided = self.selection.decided_by_index
         many = min(self.limit - len(self.tasks) + 1 if decided else AT_ONCE, AT_ONCE)
-        part: list[tuple[Place, Entry]] = []
+        part: list[tuple[ListPlace, IndexEntry]] = []
         left = self.budget - self.looked_at
         try:
             for place, entry in places:
@@ -198,7 +208,7 @@ class _Reading:
         self.whole = True
         return part
 
-    def _take(self, part: Sequence[tuple[Place, Entry]]) -> bool:
+    def _take(self, part: Sequence[tuple[ListPlace, IndexEntry]]) -> bool:
         """Take what matches from the part; False if there is a task for the next page."""
         ids = [place.task_id for place, _ in part if place.task_id]
         loaded = self.stack.records.load_many(ids, now()) if ids else Loaded()
@@ -285,11 +295,11 @@ def _places(
     selection: Selection,
     way: _Way,
     as_of: int,
-    start: Place | None,
+    start: ListPlace | None,
     is_over: Callable[[], bool],
     *,
     in_full: bool = False,
-) -> Iterator[tuple[Place, Entry]]:
+) -> Iterator[tuple[ListPlace, IndexEntry]]:
     """The places of the tasks that may match, in the order of reading, beyond `start`.
 
     A place without a task says that everything up to it was looked at. Raises TimeIsOver instead of
@@ -335,7 +345,7 @@ def _shards(
     bounds: tuple[int, int],
     descending: bool,
     in_full: bool,
-) -> list[Iterator[list[Entry]]]:
+) -> list[Iterator[list[IndexEntry]]]:
     since, until = bounds
     if lane is None:
         group = selection.group or ""
@@ -375,18 +385,20 @@ def index_filter_of(selection: Selection, lane: Lane, as_of: int) -> IndexFilter
 
 
 def _merged(
-    shards: Sequence[Iterator[list[Entry]]], descending: bool, is_over: Callable[[], bool]
-) -> Iterator[Entry]:
+    shards: Sequence[Iterator[list[IndexEntry]]], descending: bool, is_over: Callable[[], bool]
+) -> Iterator[IndexEntry]:
     """The entries of all shards in order. Raises TimeIsOver.
 
     When one shard needs its next page, all of which no task is left read theirs side by side.
     """
-    left = {place: deque[Entry]() for place in range(len(shards))}
+    left = {place: deque[IndexEntry]() for place in range(len(shards))}
     while left:
         if not all(left.values()):
             if is_over():
                 raise TimeIsOver
-            without = [place for place, page in left.items() if not _has_a_task(page)]
+            without = [
+                place for place, page in left.items() if not any(entry.task_id for entry in page)
+            ]
             # What has not begun when the time is over is not asked for.
             pages = map_in_threads(
                 SHARDS_AT_ONCE,
@@ -403,13 +415,9 @@ def _merged(
         yield left[pick(left, key=lambda place: left[place][0].at)].popleft()
 
 
-def _has_a_task(page: Iterable[Entry]) -> bool:
-    return any(entry.task_id for entry in page)
-
-
 def _beyond(
-    start: Place | None, rank: int, entries: Iterator[Entry], descending: bool
-) -> Iterator[tuple[Place, Entry]]:
+    start: ListPlace | None, rank: int, entries: Iterator[IndexEntry], descending: bool
+) -> Iterator[tuple[ListPlace, IndexEntry]]:
     """The places of the entries beyond the place `start`, in order.
 
     A DynamoDB index does not define the order of entries with the same sort key, so they are
@@ -417,7 +425,7 @@ def _beyond(
     """
     for at, alike in groupby(entries, key=lambda entry: entry.at):
         for entry in sorted(alike, key=lambda entry: entry.task_id, reverse=descending):
-            place = Place(rank, at, entry.task_id)
+            place = ListPlace(rank, at, entry.task_id)
             if start is None or (place < start if descending else place > start):
                 yield place, entry
 

@@ -22,9 +22,10 @@ from roundsman_console.cli.target import find_stack
 from roundsman_console.cli_errors import sentences
 from roundsman_console.clock import now
 from roundsman_console.counted import counted
+from roundsman_console.order.documents import TaskPageDocument
 from roundsman_console.order.lookup import shown_tasks
 from roundsman_console.order.states_text import STATE_STYLES
-from roundsman_console.order.view import page_document
+from roundsman_console.order.view import task_summary
 from roundsman_console.orders.filter_options import AfterCursor, with_filters
 from roundsman_console.orders.listing import Page, find
 from roundsman_console.orders.reasons import reasons_of
@@ -77,6 +78,19 @@ def ls_command(
         else:
             say(*order_hold_lines(on_orders(found.holds.holds())))
             _print(found, page, limit)
+
+
+def page_document(page: Page) -> TaskPageDocument:
+    """Return a page of tasks as JSON for scripts."""
+    return {
+        "tasks": [task_summary(task) for task in page.tasks],
+        "more": not page.whole,
+        "cursor": page.cursor,
+        "lookedAt": page.looked_at,
+        "unreadable": [
+            {"orderId": order, "problem": problem} for order, problem in page.unreadable.items()
+        ],
+    }
 
 
 def _print(stack: DeployedStack, page: Page, limit: int) -> None:

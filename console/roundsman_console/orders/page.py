@@ -57,7 +57,7 @@ CHOSEN, DO = "order", "do"
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ListedOrder:
     """An order as the list shows it."""
 
     task: Task
@@ -226,15 +226,13 @@ def plans_of(inspector: Inspector, tasks: Sequence[Task]) -> Mapping[str, Plan |
 
 def rows_of(
     inspector: Inspector, tasks: Sequence[Task], plans: Mapping[str, Plan | None]
-) -> list[Row]:
+) -> list[ListedOrder]:
     """Return the orders as the list shows them."""
-    why = reasons(inspector, tasks)
-    return [Row(task, why[task.task_id], marks_of(task, plans.get(task.task_id))) for task in tasks]
-
-
-def reasons(inspector: Inspector, tasks: Sequence[Task]) -> Mapping[str, str]:
-    """Return why each order is in its state, by its id. Holds are read only if a step is held."""
-    return reasons_of(inspector.stack, tasks)
+    why = reasons_of(inspector.stack, tasks)
+    return [
+        ListedOrder(task, why[task.task_id], marks_of(task, plans.get(task.task_id)))
+        for task in tasks
+    ]
 
 
 def with_asked(

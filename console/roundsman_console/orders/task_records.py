@@ -59,7 +59,7 @@ class Loaded:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class IndexEntry:
     """An entry of one shard of an index, or the end of a page of it, in the order of the index.
 
     At the end of a page, everything in the shard up to `at` has been looked at.
@@ -121,7 +121,7 @@ class Records:
         first: int = FIRST_PAGE,
         only: IndexFilter = EVERY_ENTRY,
         in_full: bool = False,
-    ) -> Iterator[list[Entry]]:
+    ) -> Iterator[list[IndexEntry]]:
         """The entries of one lane shard from `since` to `until` (epoch ms), page by page.
 
         The last one of each page is its end. `first` is the number of entries that the caller
@@ -146,7 +146,7 @@ class Records:
         since: int = 0,
         until: int = END_OF_TIME,
         newest_first: bool = False,
-    ) -> Iterator[list[Entry]]:
+    ) -> Iterator[list[IndexEntry]]:
         """The members in one shard of a failure group that failed from `since` to `until`.
 
         They come page by page; the last one of each page is its end.
@@ -170,14 +170,14 @@ class Records:
 
     def _pages(
         self, query: "QueryInputTypeDef", doing: str, sort_key: str, size: int, end: int
-    ) -> Iterator[list[Entry]]:
+    ) -> Iterator[list[IndexEntry]]:
         """The pages of a query; the last one ends at `end`."""
         while True:
             with aws_errors(doing):
                 page = self._client.query(**query)
             last = page.get("LastEvaluatedKey")
             left_out = page["ScannedCount"] - page["Count"]
-            ends = Entry("", _instant(last[sort_key]) if last else end, left_out)
+            ends = IndexEntry("", _instant(last[sort_key]) if last else end, left_out)
             found = [_entry(item, sort_key) for item in page["Items"]]
             self.workflows.update(one.workflow for one in found if one.workflow is not None)
             yield [*found, ends]
@@ -345,8 +345,8 @@ def _instant(value: "AttributeValueTypeDef") -> int:
     return int(float(value["N"]))
 
 
-def _entry(item: "Mapping[str, AttributeValueTypeDef]", sort_key: str) -> Entry:
-    return Entry(
+def _entry(item: "Mapping[str, AttributeValueTypeDef]", sort_key: str) -> IndexEntry:
+    return IndexEntry(
         item["TaskId"]["S"],
         _instant(item[sort_key]),
         workflow=item.get("Workflow", {}).get("S"),

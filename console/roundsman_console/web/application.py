@@ -37,8 +37,7 @@ from roundsman_console.orders import find_page as search
 from roundsman_console.orders import page as orders
 from roundsman_console.stack import overview_page as overview
 from roundsman_console.unread import Unread, causes
-from roundsman_console.web import registry, results
-from roundsman_console.web import work_page as work
+from roundsman_console.web import registry, results, work
 from roundsman_console.web import workflows_page as workflows
 from roundsman_console.web.deadlines import read_in_time
 from roundsman_console.web.live import LIVE_SECONDS

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from roundsman_console.cli_errors import ConsoleError
+from roundsman_console.constraints import GROUP_ID
 from roundsman_console.dead_letter.edits import DiffLine
 from roundsman_console.errors import WrongFields
 from roundsman_console.inspector import Inspector
@@ -19,7 +20,6 @@ B = TypeVar("B")
 
 INCIDENT = "incident"
 """The field of a form that was begun on the page of a failure group; its value is the group."""
-_GROUP = re.compile(r"f-[0-9a-f]{8}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +242,7 @@ def page_of(
 def incident_of(given: Form) -> str:
     """Return the failure group on whose page the form was begun; empty if there is none."""
     group = given.get(INCIDENT, "")
-    return group if _GROUP.fullmatch(group) else ""
+    return group if GROUP_ID.fullmatch(group) else ""
 
 
 def reason_of(page: CommandPage, given: Form) -> str:

@@ -36,7 +36,7 @@ class NoAnswer(BotoCoreError):
     fmt = "{service} did not answer within {seconds:g} s. Check the network and the way to AWS."
 
 
-class NoTimeLeft(BotoCoreError):
+class CallNotMade(BotoCoreError):
     """A call was not made: the time of the page is used up."""
 
     fmt = "{service} was not asked, because the page may take {seconds:g} s. Load it again."
@@ -47,7 +47,7 @@ class PageTimedOut(InspectorError):
 
 
 @dataclass(slots=True)
-class Reading:
+class PageReading:
     """One reading of a page."""
 
     ends: float
@@ -58,7 +58,7 @@ class Reading:
     """The services that answered a call."""
 
 
-_READING: ContextVar[Reading | None] = ContextVar("reading", default=None)
+_READING: ContextVar[PageReading | None] = ContextVar("reading", default=None)
 """The page that is being read. A thread that reads for a page gets a copy of its context."""
 _BEGAN: ContextVar[float] = ContextVar("began", default=0.0)
 """When the call of this thread began."""
@@ -85,7 +85,7 @@ async def read_in_time(read: Callable[[], T]) -> T:
 
     The thread then goes on until its present call ends, and what it returns is thrown away.
     """
-    reading = _READING.set(Reading(moment() + PAGE_SECONDS))
+    reading = _READING.set(PageReading(moment() + PAGE_SECONDS))
     try:
         task = asyncio.ensure_future(run_in_threadpool(read))
     finally:
@@ -126,7 +126,7 @@ def _check_try(**event: object) -> None:
         raise NoAnswer(service=_name(service), seconds=CALL_SECONDS)
     left = reading.ends - at
     if left <= 0 or (left < CALL_SECONDS and service not in reading.answered):
-        raise NoTimeLeft(service=_name(service), seconds=PAGE_SECONDS)
+        raise CallNotMade(service=_name(service), seconds=PAGE_SECONDS)
 
 
 def _service_of(event: Mapping[str, object]) -> str:

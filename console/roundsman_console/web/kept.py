@@ -5,7 +5,6 @@ in the console: the browser never names the orders.
 """
 
 from collections import OrderedDict
-from dataclasses import dataclass
 from threading import Lock
 from typing import Generic, TypeVar
 
@@ -22,24 +21,18 @@ MOST = 8
 """The number of decisions that are kept; one may be about 100,000 orders."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Entry(Generic[T]):
-    at: int
-    value: T
-
-
 class Kept(Generic[T]):
     """The newest `most` values by name, such as the form's field SHOWN, each for `longest` ms."""
 
     def __init__(self, *, most: int = MOST, longest: int = LONGEST) -> None:
         self._most, self._longest = most, longest
-        self._entries: OrderedDict[str, _Entry[T]] = OrderedDict()
+        self._entries: OrderedDict[str, tuple[int, T]] = OrderedDict()
         self._lock = Lock()
 
     def keep(self, shown: str, value: T) -> None:
         """Keep the value under this name: of a decision, the value of SHOWN in its form."""
         with self._lock:
-            self._entries[shown] = _Entry(now(), value)
+            self._entries[shown] = (now(), value)
             while len(self._entries) > self._most:
                 self._entries.popitem(last=False)
 
@@ -51,4 +44,4 @@ class Kept(Generic[T]):
         """Return the value that is kept under this name; None if it is not kept any more."""
         with self._lock:
             found = self._entries.get(shown)
-        return None if found is None or now() - found.at > self._longest else found.value
+        return None if found is None or now() - found[0] > self._longest else found[1]

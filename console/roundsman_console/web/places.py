@@ -1,10 +1,9 @@
 """Which page is meant? An order, a failure group, a bulk run or an agent by its name."""
 
-import re
 from collections.abc import Collection
 from urllib.parse import quote
 
-_GROUP, _RUN = re.compile(r"f-[0-9a-f]{8}"), re.compile(r"b-[0-9a-f]{8}")
+from roundsman_console.constraints import GROUP_ID, RUN_ID
 
 
 def page_of_id(text: str) -> str | None:
@@ -13,9 +12,9 @@ def page_of_id(text: str) -> str | None:
     An e-mail about a failure names its group. An order whose id looks like that of a group or of a
     run is on the page of its id, and not found here.
     """
-    if _GROUP.fullmatch(text):
+    if GROUP_ID.fullmatch(text):
         return f"/groups/{text}"
-    return f"/bulk/{text}" if _RUN.fullmatch(text) else None
+    return f"/bulk/{text}" if RUN_ID.fullmatch(text) else None
 
 
 def address_of(place: str, agents: Collection[str]) -> str:

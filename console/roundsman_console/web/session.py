@@ -101,13 +101,11 @@ class Session:
         """Whether other programs of this machine get the cookie too, as they have the same host."""
         return self.host == LOOPBACK
 
-    @property
-    def link(self) -> str:
-        """The link that opens the console, once. It is a secret."""
-        return self.link_to("")
+    def link_to(self, place: str = "") -> str:
+        """Return the link that opens the console, once, at a place; empty for the overview.
 
-    def link_to(self, place: str) -> str:
-        """Return the link that opens the console, once, at a place; empty for the overview."""
+        It is a secret.
+        """
         query = {"token": self._token or "used", **({"place": place} if place else {})}
         return f"{self.address}/session?{urlencode(query)}"
 

@@ -14,7 +14,7 @@ from roundsman_console.sanitize import inert
 from roundsman_console.web.drawings.shapes import class_of, shape, state_mark
 from roundsman_console.web.session import FORM_TOKEN, Session
 from roundsman_console.web.time_style import STYLES, time_style
-from roundsman_console.web.times import ago, elapsed, left, sentence, until
+from roundsman_console.web.times import ago, left, sentence, until
 from roundsman_console.web.whereabouts import Whereabouts
 
 NAVIGATION = (
@@ -53,7 +53,6 @@ class Templates:
             until=until,
             instant=iso,
             duration=format_duration,
-            elapsed=elapsed,
             path=path_part,
             sentence=sentence,
             shape=shape,
@@ -71,7 +70,7 @@ class Templates:
             "stack": self._where.stack,
             "where": self._where,
             "shared": self._session.shared,
-            "causes": (),
+            "causes": {},
             "every": None,
             "read_only": self._session.read_only,
             "navigation": NAVIGATION,

@@ -102,13 +102,6 @@ def words(kind: str, away: int) -> str:
     return f"in {distance}" if ahead else past
 
 
-def elapsed(duration: int) -> str:
-    """Return the time (ms) between two entries of a history, to a tenth of a second below 100 s."""
-    if duration < 100 * SECOND:
-        return f"{duration / SECOND:.1f} s"
-    return time_words(duration)
-
-
 def time_words(duration: int) -> str:
     """Return a duration (ms) for people, shorter than `format_duration` for long ones."""
     if duration < SECOND:

@@ -6,7 +6,7 @@ may end anywhere, and of which the rest can be asked for again.
 
 import secrets
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 from weakref import WeakKeyDictionary
@@ -141,3 +141,9 @@ _WORKS: WeakKeyDictionary[Inspector, Works] = WeakKeyDictionary()
 def works_of(inspector: Inspector) -> Works:
     """Return the works of the console of this inspector."""
     return _WORKS.setdefault(inspector, Works())
+
+
+def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]:
+    """Read the page of one work; nothing is asked of AWS. Raises NotFound if it is not known."""
+    work = works_of(inspector).find(given["work"])
+    return {"work": work, "result": work.result, "lines": tuple(work.lines)}

@@ -18,7 +18,7 @@ from roundsman.model.task import Task, step_of
 from roundsman_console.clock import now
 from roundsman_console.errors import NotFound
 from roundsman_console.inspector import Inspector
-from roundsman_console.orders.census import Census, take_census
+from roundsman_console.orders.census import StackCensus, take_census
 from roundsman_console.orders.choices import choices_of
 from roundsman_console.orders.forecast import time_taken
 from roundsman_console.orders.listing import WITHIN, find
@@ -48,7 +48,7 @@ READ = 300
 
 
 @dataclass(slots=True)
-class Version:
+class VersionSummary:
     """The orders of one plan of a workflow, among those that were read."""
 
     workflow: str
@@ -96,7 +96,7 @@ class InPeriod(Generic[T]):
 
 
 ENDS: dict[str, Remembered[InPeriod[Mapping[str, Ends]]]] = {}
-CENSUS: Remembered[Census] = Remembered(MINUTE)  # it may read the whole index
+CENSUS: Remembered[StackCensus] = Remembered(MINUTE)  # it may read the whole index
 TIMES: dict[tuple[str, str], Remembered[InPeriod[Mapping[str, StepTimes]]]] = {}
 """What was read of each period, and of each plan in it."""
 
@@ -139,7 +139,7 @@ def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]
     return {
         "plan": plan,
         "graph": draw(plan),
-        "version": found or Version(plan.workflow, plan.hash),
+        "version": found or VersionSummary(plan.workflow, plan.hash),
         "measured": measured,
         "is_measured": is_measured,
         "has_metrics": has_step_metrics(inspector.stack),
@@ -192,11 +192,11 @@ def _times(
     return part(lambda: kept.get(inspector, measure))
 
 
-def versions(tasks: Sequence[Task]) -> list[Version]:
+def versions(tasks: Sequence[Task]) -> list[VersionSummary]:
     """Return the versions of workflows that the tasks are of, those with most tasks first."""
-    found: dict[str, Version] = {}
+    found: dict[str, VersionSummary] = {}
     for task in tasks:
-        version = found.setdefault(task.plan, Version(task.workflow, task.plan))
+        version = found.setdefault(task.plan, VersionSummary(task.workflow, task.plan))
         version.states[task.state] += 1
         for name, record in task.steps.items():
             took = time_taken(record)
@@ -218,7 +218,7 @@ def _measured_steps(plan: Plan, times: Mapping[str, StepTimes]) -> list[StepSumm
     return found
 
 
-def _recorded_steps(plan: Plan, version: Version | None) -> list[StepSummary]:
+def _recorded_steps(plan: Plan, version: VersionSummary | None) -> list[StepSummary]:
     times = version.durations if version else {}
     return [
         StepSummary(

@@ -1,35 +1,26 @@
 """What the example consists of, where the rules would allow an application more."""
 
 from roundsman.aws.settings import AgentSettings
-from roundsman_console.check.interface import OUTPUTS
 from roundsman_console.check.reading import (
     ENGINE_FUNCTIONS,
     agents,
     functions,
-    items,
     of_type,
     parameters,
     queues,
-    reference,
     variables,
 )
-from roundsman_console.template import Document, mapping_of
+from roundsman_console.template import Document
 from tests.project import SERVICE_URLS
 from tests.support.template_reading import (
     ENGINE_TABLES,
     POWERTOOLS,
-    services_granted,
     tables,
     work_queues,
 )
 from tests.template.example.agents import AGENTS
 
 QUEUES_OF_AN_AGENT = ("RequestQueue", "UrgentRequestQueue", "ReplyQueue")
-
-
-def test_there_is_an_agent_for_each_service(document: Document) -> None:
-    assert [agent.prefix for agent in agents(document)] == list(AGENTS)
-    assert [agent.name for agent in agents(document)] == [agent.lower() for agent in AGENTS]
 
 
 def test_there_are_the_functions_queues_and_tables_of_the_engine_and_the_agents_only(
@@ -59,11 +50,6 @@ def test_there_is_one_topic_one_key_and_a_policy_for_the_queues_of_each_stack(
     assert set(of_type(document, "AWS::SQS::QueuePolicy")) == policies
 
 
-def test_the_outputs_are_those_that_tools_rely_on_and_no_others(document: Document) -> None:
-    expected = {*OUTPUTS, "EngineSettings", *(f"{agent}Agent" for agent in AGENTS)}
-    assert set(mapping_of(document["Outputs"])) == expected
-
-
 def test_a_guided_deployment_asks_for_the_services_and_for_nothing_else(
     document: Document,
 ) -> None:
@@ -88,16 +74,3 @@ def test_an_agent_gets_only_its_settings_and_the_address_of_its_service(
     for agent in agents(document):
         service = {"SERVICE_URL", "SERVICE_CA", "CREDENTIAL"}
         assert set(variables(document, agent.function)) == settings | POWERTOOLS | service
-
-
-def test_an_agent_has_the_two_layers_and_no_other(document: Document) -> None:
-    for agent in agents(document):
-        layers = items(functions(document)[agent.function]["Layers"])
-        # The translator adds a hash of ten characters to the logical id of a layer.
-        assert [reference(layer)[:-10] for layer in layers] == ["CoreLayer", "WorkflowsLayer"]
-
-
-def test_an_agent_calls_nothing_of_aws_but_what_every_agent_does(document: Document) -> None:
-    for agent in agents(document):
-        expected = {"sqs", "dynamodb", "sns", "kms", "logs", "xray"}
-        assert services_granted(document, agent.role) == expected

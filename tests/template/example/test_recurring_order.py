@@ -107,30 +107,6 @@ def test_a_run_without_its_time_is_no_order() -> None:
         submitted(json.dumps(ORDER))
 
 
-def test_the_schedule_exists_only_where_it_is_wanted(engine: Document) -> None:
-    for name in ("RecurringOrderEvents", "RecurringOrderRole"):
-        resource = mapping_of(mapping_of(engine["Resources"])[name])
-        assert resource["Condition"] == "HasRecurringOrder"
-    assert mapping_of(engine["Conditions"])["HasRecurringOrder"] == {
-        "Fn::Not": [{"Fn::Equals": [{"Ref": "RecurringOrderSchedule"}, ""]}]
-    }
-
-
-def test_a_schedule_without_an_event_is_refused_with_a_sentence(engine: Document) -> None:
-    rule = mapping_of(mapping_of(engine["Rules"])["RecurringOrderSaysWhatAndWhen"])
-    assert rule["RuleCondition"] == {
-        "Fn::Not": [{"Fn::Equals": [{"Ref": "RecurringOrderSchedule"}, ""]}]
-    }
-    assert rule["Assertions"] == [
-        {
-            "Assert": {"Fn::Not": [{"Fn::Equals": [{"Ref": "RecurringOrder"}, "{}"]}]},
-            "AssertDescription": (
-                "RecurringOrderSchedule needs RecurringOrder, the order event to send"
-            ),
-        }
-    ]
-
-
 def test_the_schedule_sends_the_event_to_the_submission_queue(engine: Document) -> None:
     schedule = of_type(engine, "AWS::Scheduler::Schedule")["RecurringOrderEvents"]
     assert schedule["ScheduleExpression"] == {"Ref": "RecurringOrderSchedule"}

@@ -1,14 +1,11 @@
 """The example's stack on moto: its functions are given what the rules read in its template."""
 
-import boto3
 import pytest
-from mypy_boto3_dynamodb import DynamoDBClient
 
 from roundsman.aws.queue_urls import request_queue_url
 from roundsman.aws.settings import (
     AgentSettings,
     SchedulerSettings,
-    SettingMissing,
     SubmissionSettings,
     SupervisorSettings,
 )
@@ -16,9 +13,8 @@ from roundsman.model.priority import Priority
 from roundsman_console.check.interface import OUTPUTS
 from roundsman_console.template import Document
 from roundsman_testing.stack.resources import StackOnMoto
-from tests.support.template_reading import ENGINE_TABLES, environment
+from tests.support.template_reading import environment
 from tests.template.example.agents import AGENTS
-from tests.template.test_tables import INDEXES, KEYS
 
 
 def test_the_environment_that_a_rule_reads_is_the_deployed_one(
@@ -56,16 +52,6 @@ def test_requests_to_an_agent_go_to_the_queues_that_invoke_it(deployed_stack: St
         assert len(set(urls.values())) == len(Priority) == 2
 
 
-def test_an_agents_replies_go_to_the_queue_that_invokes_the_scheduler(
-    deployed_stack: StackOnMoto,
-) -> None:
-    invoked = {source.queue_url: source.function for source in deployed_stack.mappings}
-    for agent in AGENTS:
-        environment = deployed_stack.function_environments[f"{agent}Function"]
-        assert environment["REPLY_QUEUE_URL"] == deployed_stack.outputs[f"{agent}ReplyQueueUrl"]
-        assert invoked[environment["REPLY_QUEUE_URL"]] == "SchedulerFunction"
-
-
 @pytest.mark.parametrize(
     ("function", "settings"),
     [
@@ -82,23 +68,6 @@ def test_the_settings_of_a_function_accept_its_deployed_environment(
 ) -> None:
     accepted = settings.from_env(deployed_stack.function_environments[function])
     assert accepted.control_table == deployed_stack.resources["ControlTable"]
-
-
-def test_settings_name_a_variable_that_is_missing(deployed_stack: StackOnMoto) -> None:
-    environment = dict(deployed_stack.function_environments["SchedulerFunction"])
-    del environment["HISTORY_TABLE"]
-    with pytest.raises(SettingMissing, match="HISTORY_TABLE"):
-        SchedulerSettings.from_env(environment)
-
-
-def test_every_function_logs_under_its_name_at_the_level_that_was_given(
-    deployed_stack: StackOnMoto,
-) -> None:
-    for function, variables in deployed_stack.function_environments.items():
-        expected = function.removesuffix("Function").lower()
-        assert variables["POWERTOOLS_SERVICE_NAME"] == expected
-        assert variables["POWERTOOLS_METRICS_NAMESPACE"] == f"Roundsman/{deployed_stack.name}"
-        assert variables["POWERTOOLS_LOG_LEVEL"] == "INFO"
 
 
 def test_agents_call_the_addresses_that_were_given(deployed_stack: StackOnMoto) -> None:
@@ -120,21 +89,3 @@ def test_outputs_name_what_was_made(deployed_stack: StackOnMoto) -> None:
         assert outputs[f"{agent}FunctionName"] == made[f"{agent}Function"]
         for queue in ("RequestQueue", "UrgentRequestQueue", "ReplyQueue"):
             assert outputs[f"{agent}{queue}Url"] == made[f"{agent}{queue}"]
-
-
-@pytest.mark.parametrize("table", ENGINE_TABLES)
-def test_a_deployed_table_has_the_keys_and_indexes_that_the_stores_use(
-    deployed_stack: StackOnMoto, table: str
-) -> None:
-    dynamodb: DynamoDBClient = boto3.client("dynamodb")
-    described = dynamodb.describe_table(TableName=deployed_stack.outputs[f"{table}Name"])["Table"]
-    keys = [(key["AttributeName"], key["KeyType"]) for key in described["KeySchema"]]
-    assert keys == KEYS[table]
-    indexes = {
-        index["IndexName"]: (
-            [(key["AttributeName"], key["KeyType"]) for key in index["KeySchema"]],
-            index["Projection"],
-        )
-        for index in described.get("GlobalSecondaryIndexes", [])
-    }
-    assert indexes == INDEXES.get(table, {})

@@ -72,7 +72,7 @@ class _Groups:
                 continue
             while len(self._later[name]) == 1:
                 (other,) = self._later[name]
-                if len(self._before[other]) != 1 or not self._alike(name, other):
+                if len(self._before[other]) != 1 or self._kinds.of[name] != self._kinds.of[other]:
                     break
                 self._join([name, other])
                 changed = True
@@ -122,9 +122,6 @@ class _Groups:
 
     def _is_quiet(self, name: str) -> bool:
         return self._kinds.of[name] in self._kinds.quiet
-
-    def _alike(self, one: str, other: str) -> bool:
-        return self._kinds.of[one] == self._kinds.of[other]
 
     def _leads_to(self, names: Iterable[str], goal: set[str]) -> bool:
         seen, left = set[str](), [*names]

@@ -8,7 +8,7 @@ from roundsman.model.events import HistoryRow
 from roundsman.model.instants import format_duration
 from roundsman.model.task import Task, item_place, step_of
 from roundsman_console.order.history import moment
-from roundsman_console.order.step_times import FAILURES, Kind, StepTime, open_times, step_times
+from roundsman_console.order.step_times import FAILURES, StepTime, TimeKind, open_times, step_times
 from roundsman_console.order.view import step_names
 from roundsman_console.web.drawings.axis import SCALE, Axis, axis_of
 from roundsman_console.web.drawings.graph import LEAST_ADVANCED
@@ -266,7 +266,7 @@ def _together(
     names: Sequence[str], times: Mapping[str, Sequence[StepTime]], axis: Axis, label: str
 ) -> list[TimeBar]:
     """One bar of each kind and end, from the first to the last of these steps or items."""
-    kinds: dict[tuple[Kind, str], dict[str, list[StepTime]]] = {}
+    kinds: dict[tuple[TimeKind, str], dict[str, list[StepTime]]] = {}
     for name in names:
         for one in times[name]:
             kinds.setdefault((one.kind, one.end), {}).setdefault(name, []).append(one)

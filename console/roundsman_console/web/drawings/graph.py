@@ -6,7 +6,7 @@ A long workflow goes on in further rows, and the steps of a large one are folded
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fast_sugiyama import from_edges
@@ -56,7 +56,8 @@ KINDS = (
     *("undone", "done", "skipped", "pending"),
 )
 """The kinds of steps in words, the ones that need a look first."""
-_QUIET = frozenset({"done", "skipped", "pending", "undone"})
+QUIET = frozenset({"done", "skipped", "pending", "undone"})
+"""The kinds that need no look."""
 _TOGETHER = (
     frozenset({"done", "skipped"}),
     frozenset({"pending"}),
@@ -148,13 +149,13 @@ class Drawing:
     @property
     def trouble(self) -> str | None:
         """The name of the node that needs a look first; None if no step failed or is under way."""
-        found = [node for node in self.nodes if node.kind and node.kind not in _QUIET]
+        found = [node for node in self.nodes if node.kind and node.kind not in QUIET]
         found.sort(key=lambda node: (not node.failed, KINDS.index(node.kind)))
         return found[0].name if found else None
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class NodePlace:
     """Where a step stands: its left upper corner, and the row of layers that it is in."""
 
     x: float
@@ -175,7 +176,7 @@ def draw(
     steps = {
         name: _step_node(name, stored, task, {step_of(one) for one in failed}) for name in after
     }
-    kinds = Kinds({name: node.kind for name, node in steps.items()}, _QUIET, _TOGETHER)
+    kinds = Kinds({name: node.kind for name, node in steps.items()}, QUIET, _TOGETHER)
     groups = folded(after, kinds, few=len(after) if whole or task is None else FEW)
     places = layout(groups.after)
     nodes = tuple(
@@ -193,16 +194,21 @@ def draw(
 
 
 def _summary(steps: Mapping[str, Node]) -> str:
-    counted = Counter(node.kind for node in steps.values())
-    kinds = ", ".join(f"{counted[kind]} {kind}" for kind in KINDS if counted[kind])
+    kinds = _kinds_in_words(node.kind for node in steps.values())
     many = "1 step" if len(steps) == 1 else f"{len(steps)} steps"
     return f"{many}: {kinds}" if kinds else many
 
 
-def layout(after: Mapping[str, Sequence[str]]) -> dict[str, Place]:
+def _kinds_in_words(found: Iterable[str]) -> str:
+    """How many steps are of each kind: `1 failed, 77 done, 22 pending`."""
+    counted = Counter(found)
+    return ", ".join(f"{counted[kind]} {kind}" for kind in KINDS if counted[kind])
+
+
+def layout(after: Mapping[str, Sequence[str]]) -> dict[str, NodePlace]:
     """Return the place of each step; `after` has the direct predecessors of each."""
     edges = [(other, name) for name, befores in after.items() for other in befores]
-    found: dict[str, Place] = {}
+    found: dict[str, NodePlace] = {}
     row, top = 0, float(MARGIN)
     for placed, *_ in from_edges(edges, vertex_spacing=1) if edges else ():
         levels = sorted({y for _, (_, y) in placed}, reverse=True)
@@ -214,7 +220,7 @@ def layout(after: Mapping[str, Sequence[str]]) -> dict[str, Place]:
             for column, layer in enumerate(band):
                 for name, x in _in_order(layer, after).items():
                     left = MARGIN + column * (WIDTH + BETWEEN_LAYERS)
-                    found[name] = Place(left, top + (x - first) * (HEIGHT + BETWEEN_STEPS), row)
+                    found[name] = NodePlace(left, top + (x - first) * (HEIGHT + BETWEEN_STEPS), row)
             last = max(x for layer in band for x in layer.values())
             top += (last - first + 1) * (HEIGHT + BETWEEN_STEPS)
             row += 1
@@ -222,7 +228,7 @@ def layout(after: Mapping[str, Sequence[str]]) -> dict[str, Place]:
     for place, name in enumerate(alone):  # steps without any line
         down, column = divmod(place, IN_A_ROW)
         left = MARGIN + column * (WIDTH + BETWEEN_LAYERS)
-        found[name] = Place(left, top + down * (HEIGHT + BETWEEN_STEPS), row + down)
+        found[name] = NodePlace(left, top + down * (HEIGHT + BETWEEN_STEPS), row + down)
     return found
 
 
@@ -294,12 +300,6 @@ def kind_of(record: StepRecord) -> str:
     return _KIND_OF[record.process_state]
 
 
-def kinds_in_words(records: Sequence[StepRecord]) -> str:
-    """Return how many of the steps are of each kind: `1 failed, 77 done, 22 pending`."""
-    counted = Counter(map(kind_of, records))
-    return ", ".join(f"{counted[kind]} {kind}" for kind in KINDS if counted[kind])
-
-
 def _step_node(name: str, plan: Plan, task: Task | None, failed: Collection[str]) -> Node:
     """The node of one step, without its place."""
     step = plan.steps[name]
@@ -314,12 +314,12 @@ def _step_node(name: str, plan: Plan, task: Task | None, failed: Collection[str]
     kind = FAILED if name in failed else min(kinds, key=KINDS.index)
     states = (one.process_state.value for one in records)
     state = min(states, key=LEAST_ADVANCED.index)
-    note = kinds_in_words(items) if items else records[0].agent or step.agent
+    note = _kinds_in_words(map(kind_of, items)) if items else records[0].agent or step.agent
     situation = "" if items else situation_words(records[0])
     return Node(name, 0, 0, state, note, (name,), kind, name in failed, bool(items), situation)
 
 
-def _placed(nodes: Sequence[Node], place: Place) -> Node:
+def _placed(nodes: Sequence[Node], place: NodePlace) -> Node:
     """One node for these steps."""
     if len(nodes) == 1:
         return replace(nodes[0], x=place.x, y=place.y)
@@ -330,7 +330,7 @@ def _placed(nodes: Sequence[Node], place: Place) -> Node:
     return Node(f"{len(nodes)} {kind}", place.x, place.y, state, "", steps, kind, failed)
 
 
-def _curve(start: Place, end: Place) -> str:
+def _curve(start: NodePlace, end: NodePlace) -> str:
     x1, y1 = start.x + WIDTH, start.y + HEIGHT / 2
     x2, y2 = end.x, end.y + HEIGHT / 2
     if start.row != end.row:
