@@ -1,6 +1,7 @@
 """Holding the orders of a workflow or all of them, and letting them go on in shares."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -19,6 +20,7 @@ HALF_AN_HOUR = 30 * 60_000
 EVERYTHING = Hold(
     "", OPERATOR, MORNING, MORNING + HALF_AN_HOUR, "routine", "ops", workflow=EVERY_WORKFLOW
 )
+OF_BEN = replace(EVERYTHING, by="ben", reason="mine")
 
 
 @pytest.fixture
@@ -307,20 +309,58 @@ def test_the_limit_of_failures_can_be_set_and_the_outcome_is_in_the_json(
     assert watched["heldAgain"]["released"] == 0
 
 
-def test_a_hold_that_another_operator_has_changed_meanwhile_is_left_alone(
-    waiting: Operator, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("share", ["50", "100"])
+def test_a_hold_that_another_operator_places_while_the_release_is_watched_is_left_alone(
+    waiting: Operator, monkeypatch: pytest.MonkeyPatch, share: str
 ) -> None:
-    others = replace(EVERYTHING, by="ben", reason="mine")
-
     def meanwhile(_: float) -> None:
-        holds_of(waiting.world).hold(others)
+        holds_of(waiting.world).hold(OF_BEN)
         fails(waiting, *(f"ord-{number}" for number in range(40)))
 
     monkeypatch.setattr(order_holds, "pause", meanwhile)
-    result = waiting.types("release", "--all", "--share", "50")
+    result = waiting.types("release", "--all", "--share", share)
     assert result.exit_code == 1
     assert "another operator has changed the hold" in result.stdout.replace("\n", " ")
-    assert holds_of(waiting.world).holds() == [others]
+    assert holds_of(waiting.world).holds() == [OF_BEN]
+
+
+@pytest.mark.parametrize("share", ["50", "100"])
+def test_a_hold_that_is_placed_at_the_same_moment_is_not_released(
+    waiting: Operator, share: str
+) -> None:
+    with at_each_call("dynamodb.UpdateItem", ben_is_first(waiting)):
+        result = waiting.types("release", "--all", "--share", share)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "Another operator has changed the hold since it was read" in result.stderr
+    assert holds_of(waiting.world).holds() == [OF_BEN]
+    assert commands(waiting) == []
+
+
+def test_a_hold_that_is_placed_as_orders_are_held_again_is_not_replaced(
+    waiting: Operator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(order_holds, "pause", lambda _: fails(waiting, "ord-3"))
+    first = ben_is_first(waiting)
+
+    def at_the_second_write(params: dict[str, dict[str, object]], **_: object) -> None:
+        if ":before" in params["ExpressionAttributeValues"] and not holds_of(waiting.world).holds():
+            first()
+
+    with at_each_call("dynamodb.UpdateItem", at_the_second_write):
+        result = waiting.types("release", "--all", "--stop-at", "0%")
+    assert "another operator has changed the hold" in result.stdout.replace("\n", " ")
+    assert holds_of(waiting.world).holds() == [OF_BEN]
+
+
+def ben_is_first(operator: Operator) -> Callable[..., None]:
+    """Return a hook that places OF_BEN when it is called first, and does nothing after that."""
+    todo = [OF_BEN]
+
+    def places(**_: object) -> None:
+        if todo:
+            holds_of(operator.world).hold(todo.pop())
+
+    return places
 
 
 @pytest.mark.parametrize(

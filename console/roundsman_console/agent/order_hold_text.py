@@ -46,7 +46,7 @@ def released_lines(release: OrdersRelease) -> list[str]:
     """Return the sentences about orders that were let go on."""
     target = release.before.target
     who = f"{release.by}: {release.reason}" if release.reason else release.by
-    if release.after is None:
+    if release.share == ALL_ORDERS:
         return [f"{target[:1].upper()}{target[1:]} is released by {who}."]
     more = min(10 * release.share, ALL_ORDERS)
     larger = hint(f"{release_command(release.after)} --share {more}")

@@ -52,6 +52,9 @@ LOOKED_AT = 100
 BETWEEN_LOOKS = 5.0
 """Seconds between two looks at the orders that a release woke."""
 
+ENDED = 0
+"""The `until` of a hold that was released: in the past, for the clock of every scheduler."""
+
 HELD_AGAIN_FOR = 30 * MINUTE
 """How long a hold lasts at least, in ms, that takes back a release because orders fail."""
 
@@ -117,8 +120,8 @@ class OrdersRelease:
 
     before: Hold
     """The hold before the release."""
-    after: Hold | None
-    """The hold with the new share; None if it was ended."""
+    after: Hold
+    """The hold as it is stored now: with the new share, or ended."""
     share: int
     """The share of the orders that go on now, in percent."""
     by: str
@@ -207,7 +210,8 @@ def release_orders(
     continue by themselves within minutes; with `wake_released` they continue at once. Raises
     InvalidArgument if the share is not from 1 to ALL_ORDERS, or if the name or the reason is
     invalid; InspectorError if these orders are not held, if as large a share goes on already, or if
-    another operator changes the hold at the same moment.
+    another operator has changed the hold since it was read. Nothing is released then. Only a hold
+    that cannot be read is ended whatever it has become.
     """
     if not 1 <= share <= ALL_ORDERS:
         raise InvalidArgument(f"A share is 1 to {ALL_ORDERS} percent, not {share}.")
@@ -220,15 +224,18 @@ def release_orders(
         raise InspectorError(
             f"{before.released} % of the orders go on already. For less, hold them again."
         )
-    after = None if share == ALL_ORDERS else replace(before, released=share)
-    if after is None:
-        stack.holds.release_orders(workflow)
-    elif before.unreadable:
+    if share < ALL_ORDERS and before.unreadable:
         raise InspectorError("The hold cannot be read: release all of it, or hold it again.")
+    if share < ALL_ORDERS:
+        after = replace(before, released=share)
+    else:
+        after = replace(before, until=ENDED, unreadable=False)
+    if before.unreadable:
+        stack.holds.hold(after)
     elif not stack.holds.change(before, after):
         raise InspectorError(
-            "Another operator changes the hold at the same moment. Look at it with: roundsman "
-            "agents"
+            "Another operator has changed the hold since it was read, so nothing was released. "
+            "Look at it with: roundsman agents"
         )
     not_alerted = alert_orders_released(stack, before, share, by, reason, now())
     first = now() + HOLDS_ARE_KNOWN_AFTER
@@ -313,13 +320,7 @@ def _hold_again(stack: DeployedStack, release: OrdersRelease, watched: Watched) 
         unreadable=False,
         released=0,
     )
-    if release.after is None:
-        changed = find_order_hold(stack, before.workflow) is not None
-        if not changed:
-            stack.holds.hold(again)
-    else:
-        changed = not stack.holds.change(release.after, again)
-    if changed:
+    if not stack.holds.change(release.after, again):
         return replace(watched, not_held="another operator has changed the hold since")
     alert_orders_held(stack, again)
     return replace(watched, held_again=again)
