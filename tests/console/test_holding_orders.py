@@ -9,8 +9,8 @@ import pytest
 from roundsman.model.holds import EVERY_WORKFLOW, OPERATOR, Hold, is_in_share
 from roundsman.model.states import TaskState
 from roundsman.model.task import Termination
-from roundsman_console.agent import order_holds
 from roundsman_console.cli import confirm
+from roundsman_console.hold import watch
 from roundsman_testing.stack import MORNING
 from tests.console.operators import Operator, at_each_call, document, holds_of
 from tests.console.test_holding import commands, inspect, refuse, waits_for_payment
@@ -36,8 +36,8 @@ def waiting(operator: Operator) -> Operator:
 def quick(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Nobody sleeps: a pause moves the time that a watch measures."""
     slept: list[float] = []
-    monkeypatch.setattr(order_holds, "pause", slept.append)
-    monkeypatch.setattr(order_holds, "moment", lambda: sum(slept))
+    monkeypatch.setattr(watch, "pause", slept.append)
+    monkeypatch.setattr(watch, "moment", lambda: sum(slept))
     return slept
 
 
@@ -281,9 +281,9 @@ def test_a_share_of_which_too_many_fail_is_held_again(
 
     def later(_: float) -> None:
         fails(waiting, *mine[:most])
-        monkeypatch.setattr(order_holds, "pause", lambda _: pytest.fail("it is over"))
+        monkeypatch.setattr(watch, "pause", lambda _: pytest.fail("it is over"))
 
-    monkeypatch.setattr(order_holds, "pause", later)
+    monkeypatch.setattr(watch, "pause", later)
     result = waiting.types("release", "--all", "--share", share, "--as", "amy")
     assert result.exit_code == 1, result.output
     shown = result.stdout.replace("\n", " ")
@@ -300,7 +300,7 @@ def test_a_share_of_which_too_many_fail_is_held_again(
 def test_the_limit_of_failures_can_be_set_and_the_outcome_is_in_the_json(
     waiting: Operator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(order_holds, "pause", lambda _: fails(waiting, "ord-3"))
+    monkeypatch.setattr(watch, "pause", lambda _: fails(waiting, "ord-3"))
     result = waiting.types("release", "--all", "--stop-at", "0%", "--json")
     printed = json.loads(result.stdout)
     assert (result.exit_code, printed["outcome"], printed["share"]) == (1, "heldAgain", 100)
@@ -317,7 +317,7 @@ def test_a_hold_that_another_operator_places_while_the_release_is_watched_is_lef
         holds_of(waiting.world).hold(OF_BEN)
         fails(waiting, *(f"ord-{number}" for number in range(40)))
 
-    monkeypatch.setattr(order_holds, "pause", meanwhile)
+    monkeypatch.setattr(watch, "pause", meanwhile)
     result = waiting.types("release", "--all", "--share", share)
     assert result.exit_code == 1
     assert "another operator has changed the hold" in result.stdout.replace("\n", " ")
@@ -339,7 +339,7 @@ def test_a_hold_that_is_placed_at_the_same_moment_is_not_released(
 def test_a_hold_that_is_placed_as_orders_are_held_again_is_not_replaced(
     waiting: Operator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(order_holds, "pause", lambda _: fails(waiting, "ord-3"))
+    monkeypatch.setattr(watch, "pause", lambda _: fails(waiting, "ord-3"))
     first = ben_is_first(waiting)
 
     def at_the_second_write(params: dict[str, dict[str, object]], **_: object) -> None:

@@ -4,59 +4,36 @@ As a hold on an agent, it is a row that schedulers read. Agents do not know of i
 always.
 """
 
-from collections import Counter
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from roundsman.aws.clock import now
+from roundsman.definition.plan import Plan
 from roundsman.errors import RoundsmanError, SchemaTooNew, UnreadableRecord
-from roundsman.model.holds import (
-    ALL_ORDERS,
-    EVERY_WORKFLOW,
-    OPERATOR,
-    Hold,
-    on_orders,
-)
-from roundsman.model.instants import MINUTE, SECOND
-from roundsman.model.record_limits import cut
-from roundsman.model.states import TaskState
+from roundsman.model.holds import ALL_ORDERS, EVERY_WORKFLOW, OPERATOR, Hold, on_orders
+from roundsman.model.instants import SECOND
+from roundsman.model.task import Task
 from roundsman.wire.limits import wire_text
-from roundsman_console.agent.documents import (
-    OrdersHeldDocument,
-    OrdersReleasedDocument,
-    ReleaseWatchDocument,
-)
-from roundsman_console.agent.hold_alerts import alert_orders_held, alert_orders_released
-from roundsman_console.agent.holds import wake_those
-from roundsman_console.agent.view import order_hold_document, workflow_of
-from roundsman_console.agent.wake_waiting import (
-    HOLDS_ARE_KNOWN_AFTER,
-    READERS,
-    Woken,
-    let_go,
-    open_tasks,
-)
-from roundsman_console.clock import moment, pause
 from roundsman_console.errors import InspectorError, InvalidArgument
+from roundsman_console.hold.agents import check_hold
+from roundsman_console.hold.alerts import alert_held, alert_orders_released
+from roundsman_console.hold.documents import OrdersHeldDocument, OrdersReleasedDocument
+from roundsman_console.hold.view import order_hold_document, workflow_of
+from roundsman_console.hold.wake import HOLDS_ARE_KNOWN_AFTER, Woken, goes_on, open_tasks
 from roundsman_console.order.commands import check_sender
 from roundsman_console.stack.stack import DeployedStack
-from roundsman_console.verbs.limits import LONGEST_HOLD, LONGEST_REASON, SHORTEST_HOLD
 from roundsman_console.verbs.reading import read_workflow
+
+if TYPE_CHECKING:
+    from roundsman_console.hold.watch import Watched
 
 LOOKED_AT = 100
 """The number of open orders that are read to see whether a workflow of that name has any."""
 
-BETWEEN_LOOKS = 5.0
-"""Seconds between two looks at the orders that a release woke."""
-
 ENDED = 0
 """The `until` of a hold that was released: in the past, for the clock of every scheduler."""
-
-HELD_AGAIN_FOR = 30 * MINUTE
-"""How long a hold lasts at least, in ms, that takes back a release because orders fail."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,31 +67,6 @@ class OrdersHold:
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
-    """What became of the first orders that a release woke."""
-
-    orders: int
-    failed: int = 0
-    """How many of them have failed, or are in a failure group."""
-    groups: tuple[str, ...] = ()
-    """The failure groups of those, that of the most orders first."""
-    held_again: Hold | None = None
-    """The new hold, because too many failed."""
-    not_held: str | None = None
-    """Why there is none although too many failed: another operator has changed the hold."""
-
-    def document(self) -> ReleaseWatchDocument:
-        """Return it as JSON for scripts."""
-        again = self.held_again
-        return {
-            "orders": self.orders,
-            "failed": self.failed,
-            "groups": list(self.groups),
-            "heldAgain": None if again is None else order_hold_document(again),
-        }
-
-
-@dataclass(frozen=True, slots=True)
 class OrdersRelease:
     """A share of the orders that was let go on."""
 
@@ -132,7 +84,11 @@ class OrdersRelease:
     not_alerted: str | None
     """Why the other operators were not alerted; None if they were."""
 
-    def document(self, woken: Woken, watched: Watched | None) -> OrdersReleasedDocument:
+    def waits(self, task: Task, _plan: Plan | None) -> bool:
+        """Whether a step of the task waited for the hold, and goes on with the new share."""
+        return goes_on(task, self.before, self.share)
+
+    def document(self, woken: Woken, watched: "Watched | None") -> OrdersReleasedDocument:
         """Return the release and what came of it as JSON for scripts."""
         again = watched is not None and watched.held_again is not None
         return {
@@ -144,10 +100,7 @@ class OrdersRelease:
             "reason": self.reason or None,
             "share": self.share,
             "hold": order_hold_document(self.before),
-            "looked": woken.looked,
-            "woken": woken.woken,
-            "unread": woken.unread,
-            "whole": woken.whole,
+            **woken.document(),
             "watched": None if watched is None else watched.document(),
         }
 
@@ -173,17 +126,12 @@ def hold_orders(
     """Let no step of the workflow's orders begin for `seconds` from now, and alert the operators.
 
     `workflow` may be EVERY_WORKFLOW. With `undos`, no undo of these orders begins either. Raises
-    InvalidArgument if `seconds` is not from SHORTEST_HOLD to LONGEST_HOLD, if the workflow's name
-    cannot be one, or if the operator's name or the reason is empty or too long; TryAgain or
+    what `check_hold` raises; InvalidArgument if the workflow's name cannot be one; TryAgain or
     CallRefused if the hold cannot be stored.
     """
-    if not SHORTEST_HOLD <= seconds <= LONGEST_HOLD:
-        raise InvalidArgument(
-            f"A hold lasts {SHORTEST_HOLD} to {LONGEST_HOLD} seconds, not {seconds}."
-        )
+    check_hold(seconds, by, reason)
     if workflow != EVERY_WORKFLOW:
         read_workflow(workflow)
-    check_sender(by, reason)
     replaced, at = find_order_hold(stack, workflow), now()
     hold = Hold(
         "",
@@ -196,7 +144,7 @@ def hold_orders(
         undos=undos,
     )
     stack.holds.hold(hold)
-    not_alerted = alert_orders_held(stack, hold)
+    not_alerted = alert_held(stack, hold)
     named = None if workflow == EVERY_WORKFLOW else _workflows(stack)
     return OrdersHold(hold, replaced, named, not_alerted)
 
@@ -240,90 +188,6 @@ def release_orders(
     not_alerted = alert_orders_released(stack, before, share, by, reason, now())
     first = now() + HOLDS_ARE_KNOWN_AFTER
     return OrdersRelease(before, after, share, by, reason, first, not_alerted)
-
-
-def wake_released(
-    stack: DeployedStack, release: OrdersRelease, progress: Callable[[Woken], None]
-) -> tuple[Woken, str | None]:
-    """Wake the tasks that go on with the release, and return as `holds.wake_those`.
-
-    The orders stay released in any case.
-    """
-    before, share = release.before, release.share
-    return wake_those(
-        stack, lambda task, _: let_go(task, before, share), release.first_wake, progress
-    )
-
-
-def watch_released(
-    stack: DeployedStack,
-    release: OrdersRelease,
-    woken: Woken,
-    *,
-    seconds: int,
-    stop_at: float,
-    progress: Callable[[Watched], None],
-) -> Watched:
-    """Watch the first orders that the release woke, and hold all again if too many fail.
-
-    That is so as soon as more than `stop_at` (0 to 1) of them have failed or are in a failure
-    group. The new hold lasts as long as the one before, and HELD_AGAIN_FOR at least. Returns after
-    `seconds`, or when that happens, or at once if no order was woken. An order that cannot be read
-    does not count as failed.
-    """
-    watched, end = Watched(len(woken.first)), moment() + seconds
-    while woken.first:
-        watched = _look(stack, woken)
-        progress(watched)
-        if watched.failed > stop_at * watched.orders:
-            return _hold_again(stack, release, watched)
-        left = end - moment()
-        if left <= 0:
-            break
-        pause(min(BETWEEN_LOOKS, left))
-    return watched
-
-
-def _look(stack: DeployedStack, woken: Woken) -> Watched:
-    with ThreadPoolExecutor(READERS) as readers:
-        found = list(readers.map(lambda one: _failure(stack, one), woken.first))
-    failures = [one for one in found if one is not None]
-    groups = Counter(one for one in failures if one)
-    return Watched(
-        len(woken.first), len(failures), tuple(group for group, _ in groups.most_common())
-    )
-
-
-def _failure(stack: DeployedStack, task_id: str) -> str | None:
-    """The failure group of a task that fails, or empty if it is in none; None if it does not."""
-    try:
-        task = stack.tasks.load(task_id, now())
-    except RoundsmanError:
-        return None
-    if task is None:
-        return None
-    failed = task.state in (TaskState.ARCHIVED, TaskState.UNDONE)
-    return (task.failure or "") if failed or task.failure is not None else None
-
-
-def _hold_again(stack: DeployedStack, release: OrdersRelease, watched: Watched) -> Watched:
-    """Hold all the orders again, unless another operator has changed the hold since."""
-    before, at = release.before, now()
-    reason = f"{watched.failed} of {watched.orders} orders failed after the release; "
-    reason += f"before: {before.reason}"
-    again = replace(
-        before,
-        since=at,
-        until=max(before.until, at + HELD_AGAIN_FOR),
-        reason=cut(wire_text(reason), LONGEST_REASON),
-        by=release.by,
-        unreadable=False,
-        released=0,
-    )
-    if not stack.holds.change(release.after, again):
-        return replace(watched, not_held="another operator has changed the hold since")
-    alert_orders_held(stack, again)
-    return replace(watched, held_again=again)
 
 
 def _workflows(stack: DeployedStack) -> frozenset[str]:
