@@ -11,8 +11,8 @@ import boto3
 from botocore.config import Config
 
 from roundsman_console.changes.change_set import (
-    Deployment,
     FoundChangeSet,
+    PlannedDeployment,
     execute,
     find_change_set,
     handed_on,
@@ -121,7 +121,7 @@ class ProjectChanges:
         self.progress("Making the change set")
         made = make_change_set(
             client,
-            Deployment(
+            PlannedDeployment(
                 stack=self.stack,
                 url=packaged.url,
                 parameters=handed_on(names, self.given, live),

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from roundsman_console.changes.compare import Change, Changes, compare
+from roundsman_console.changes.compare import Changes, ResourceChange, compare
 from roundsman_console.changes.documents import (
     ChangeDocument,
     ChangesDocument,
@@ -31,7 +31,7 @@ class Review:
     executed: bool = False
 
     @property
-    def stopped(self) -> list[Change]:
+    def stopped(self) -> list[ResourceChange]:
         """The changes that lose data and that nobody allowed."""
         return self.changes.stopped(self.allowed)
 
@@ -80,7 +80,7 @@ def parameter_values(
     return values
 
 
-def _document(change: Change) -> ChangeDocument:
+def _document(change: ResourceChange) -> ChangeDocument:
     return {
         "name": change.name,
         "kind": change.kind,

@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from roundsman_console.cells import plain
-from roundsman_console.changes.compare import Action, Change
+from roundsman_console.changes.compare import Action, ResourceChange
 from roundsman_console.changes.review import Review
 from roundsman_console.changes.rights import DENY, Right
 from roundsman_console.counted import counted
@@ -67,7 +67,7 @@ def stop_sentence(review: Review) -> str:
     return f"This would lose rows or messages: {lost}. Back them up first. To go on, add: {options}"
 
 
-def _changes(changes: tuple[Change, ...]) -> Table:
+def _changes(changes: tuple[ResourceChange, ...]) -> Table:
     table = Table("action", "resource", "type", "properties", box=None, pad_edge=False)
     for one in changes:
         table.add_row(

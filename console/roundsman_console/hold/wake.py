@@ -43,7 +43,7 @@ FIRST = 500
 READERS = 8  # concurrent reads, so that reading many open tasks is no slower than waking them
 
 
-class Release(Protocol):
+class HoldRelease(Protocol):
     """The end of a hold, or of a part of it."""
 
     @property
@@ -80,7 +80,7 @@ class Woken:
 
 
 def wake_released(
-    stack: DeployedStack, release: Release, progress: Callable[[Woken], None]
+    stack: DeployedStack, release: HoldRelease, progress: Callable[[Woken], None]
 ) -> tuple[Woken, str | None]:
     """Wake the open tasks that waited for what was released.
 
@@ -108,7 +108,7 @@ def wake_released(
         ) from error
 
 
-def _wake(stack: DeployedStack, release: Release, progress: Callable[[Woken], None]) -> Woken:
+def _wake(stack: DeployedStack, release: HoldRelease, progress: Callable[[Woken], None]) -> Woken:
     first, end, found = release.first_wake, now() + RECHECK_INTERVAL, Woken()
     outbox = AwsOutbox(
         stack.sqs,
@@ -178,7 +178,7 @@ class _Look:
     """Whether it is in a failure group."""
 
 
-def _looks(stack: DeployedStack, task_id: str, release: Release) -> _Look:
+def _looks(stack: DeployedStack, task_id: str, release: HoldRelease) -> _Look:
     try:
         task = stack.tasks.load(task_id, now())
         if task is None:
