@@ -13,6 +13,7 @@ from enum import StrEnum
 from functools import cache
 
 from roundsman_console.changes.rights import Right, grown, rights_of
+from roundsman_console.changes.values import mapping_of
 from roundsman_console.nested_stacks import Document, Json
 
 
@@ -305,8 +306,7 @@ def _kind(body: Document) -> str:
 
 
 def _properties(body: Document) -> Document:
-    found = body.get("Properties")
-    return found if isinstance(found, dict) else {}
+    return mapping_of(body.get("Properties"))
 
 
 def _items(value: Json) -> list[Json]:

@@ -114,8 +114,7 @@ class ProjectChanges:
             progress=self.progress,
         )
         changes = compare_with_live(live, packaged.templates, self.given)
-        declared = packaged.templates.template.get("Parameters")
-        names = list(declared) if isinstance(declared, dict) else []
+        names = list(packaged.templates.parameters)
         if unknown := sorted(self.given.keys() - set(names)):
             raise ConsoleError(f"template.yaml has no parameter {', '.join(unknown)}.")
         self.progress("Making the change set")

@@ -4,7 +4,6 @@ import shlex
 
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from roundsman_console.cells import plain
 from roundsman_console.changes.compare import Action, ResourceChange
@@ -84,9 +83,5 @@ def _rights(rights: tuple[Right, ...]) -> Table:
     for one in rights:
         action = f"{one.action} (no longer refused)" if one.effect == DENY else one.action
         who = f"{one.holder}, {one.principal}" if one.principal else one.holder
-        table.add_row(*(_cell(text) for text in (who, action, one.resource, one.condition)))
+        table.add_row(*(plain(text) for text in (who, action, one.resource, one.condition)))
     return table
-
-
-def _cell(text: str) -> Text:
-    return plain(text)

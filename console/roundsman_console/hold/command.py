@@ -86,7 +86,8 @@ def release_command(
         woken = _wake(found, orders, quiet=as_json)
         watched = _watch(found, verb, orders, woken, quiet=as_json) if verb.watches_for else None
         if as_json:
-            print(json.dumps(orders.document(woken, watched)))
+            seen = None if watched is None else watched.document()
+            print(json.dumps(orders.document(woken, seen)))
         if watched is not None and watched.too_many_failed:
             raise typer.Exit(FAILED)
 

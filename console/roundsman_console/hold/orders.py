@@ -7,7 +7,6 @@ always.
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from roundsman.aws.clock import now
 from roundsman.definition.plan import Plan
@@ -19,15 +18,16 @@ from roundsman.wire.limits import wire_text
 from roundsman_console.errors import InspectorError, InvalidArgument
 from roundsman_console.hold.agents import check_hold
 from roundsman_console.hold.alerts import alert_held, alert_orders_released
-from roundsman_console.hold.documents import OrdersHeldDocument, OrdersReleasedDocument
+from roundsman_console.hold.documents import (
+    OrdersHeldDocument,
+    OrdersReleasedDocument,
+    ReleaseWatchDocument,
+)
 from roundsman_console.hold.view import order_hold_document, workflow_of
 from roundsman_console.hold.wake import HOLDS_ARE_KNOWN_AFTER, Woken, goes_on, open_tasks
 from roundsman_console.order.commands import check_sender
 from roundsman_console.stack.stack import DeployedStack
 from roundsman_console.verbs.reading import read_workflow
-
-if TYPE_CHECKING:
-    from roundsman_console.hold.watch import Watched
 
 LOOKED_AT = 100
 """The number of open orders that are read to see whether a workflow of that name has any."""
@@ -88,9 +88,11 @@ class OrdersRelease:
         """Whether a step of the task waited for the hold, and goes on with the new share."""
         return goes_on(task, self.before, self.share)
 
-    def document(self, woken: Woken, watched: "Watched | None") -> OrdersReleasedDocument:
-        """Return the release and what came of it as JSON for scripts."""
-        again = watched is not None and watched.held_again is not None
+    def document(
+        self, woken: Woken, watched: ReleaseWatchDocument | None
+    ) -> OrdersReleasedDocument:
+        """Return the release and what came of it as JSON; `watched` is None if it was not."""
+        again = watched is not None and watched["heldAgain"] is not None
         return {
             "agent": None,
             "workflow": workflow_of(self.before),
@@ -101,7 +103,7 @@ class OrdersRelease:
             "share": self.share,
             "hold": order_hold_document(self.before),
             **woken.document(),
-            "watched": None if watched is None else watched.document(),
+            "watched": watched,
         }
 
 
