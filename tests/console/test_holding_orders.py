@@ -309,6 +309,22 @@ def test_the_limit_of_failures_can_be_set_and_the_outcome_is_in_the_json(
     assert watched["heldAgain"]["released"] == 0
 
 
+def test_orders_stay_released_if_watching_them_is_interrupted(
+    waiting: Operator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fails(waiting, "ord-3")
+
+    def loses_patience(_: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(watch, "pause", loses_patience)
+    result = waiting.types("release", "--all", "--watch", "1m")
+    assert result.exit_code == 0, result.output
+    assert "The orders are watched no longer; they stay released." in result.stderr
+    assert "0 of 39 woken orders failed" in result.stdout.replace("\n", " ")
+    assert holds_of(waiting.world).holds() == []
+
+
 @pytest.mark.parametrize("share", ["50", "100"])
 def test_a_hold_that_another_operator_places_while_the_release_is_watched_is_left_alone(
     waiting: Operator, monkeypatch: pytest.MonkeyPatch, share: str
