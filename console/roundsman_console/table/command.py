@@ -103,7 +103,7 @@ def restore_replace_command(
         require(work, before, hint("roundsman restore prepare"))
         steps = replace_steps(work)
         if "replace" not in work.record.done:
-            work.check_held()
+            work.check_stopped()
         question = f"Delete the four tables of {found.name}, and put their copies in place?"
         _ask(work, steps, question, confirm, as_json=as_json)
         carry_out(work, steps, shown(as_json=as_json))

@@ -30,7 +30,13 @@ from roundsman_console.table.copies import (
     wait_for_backup,
     wait_until_active,
 )
-from roundsman_console.table.hold import hold, is_held, note_what_runs, start, start_supervisor
+from roundsman_console.table.functions import (
+    are_stopped,
+    note_what_runs,
+    start,
+    start_supervisor,
+    stop,
+)
 from roundsman_console.table.record import Record, TableRecord
 
 if TYPE_CHECKING:
@@ -92,13 +98,13 @@ class TableWork:
         for table in self.record.tables:
             note_settings(self.stack.dynamodb, table)
 
-    def hold(self) -> None:
+    def stop(self) -> None:
         """Stop every function, and wait until a backup has all that they have written."""
-        hold(self.stack, self.record)
+        stop(self.stack, self.record)
         clock.pause(SETTLES)
 
     def back_up(self, table: TableRecord) -> None:
-        """Count the items of a table, which is held, and back it up."""
+        """Count the items of a table, to which nothing writes now, and back it up."""
         client = self.stack.dynamodb
         table.items = self._count(table.name)
         if table.backup is None:
@@ -144,7 +150,7 @@ class TableWork:
                     try:
                         client.purge_queue(QueueUrl=url)
                     except client.exceptions.PurgeQueueInProgress:
-                        continue  # it was emptied within the last minute, and is held
+                        continue  # it was emptied within the last minute, and nothing sends to it
 
     def name_sources(self) -> None:
         """Give each table the one whose items take the place of its own.
@@ -247,9 +253,9 @@ class TableWork:
             )
         delete_table(client, table.name, table.backup)
 
-    def check_held(self) -> None:
+    def check_stopped(self) -> None:
         """Raise InspectorError if a function runs that was stopped."""
-        if not is_held(self.stack, self.record):
+        if not are_stopped(self.stack, self.record):
             raise InspectorError(
                 f"A function of {self.stack.name} was started again since the backups were made. "
                 f"Remove {self.path}, and begin anew."
@@ -268,7 +274,7 @@ class TableWork:
         """Delete the stack by its ARN, and return when it is gone."""
         began = "began to delete the stack"
         if began not in self.record.done:
-            self.check_held()
+            self.check_stopped()
             self.record.done.append(began)
             self.save()
         client: CloudFormationClient = boto3.client("cloudformation")
@@ -301,7 +307,7 @@ def prepare_steps(work: TableWork, *, of_old_tables: bool) -> list[TableStep]:
         ]
     return [
         TableStep("note", "Note what runs and how the tables are set up", work.note),
-        TableStep("hold", "Stop the supervisor and every function that reads a queue", work.hold),
+        TableStep("hold", "Stop the supervisor and every function that reads a queue", work.stop),
         TableStep("back up", "Count and back up each table as it is now", work.each(work.back_up)),
         *sources,
         TableStep(
@@ -334,7 +340,7 @@ def deletion_steps(work: TableWork, *, with_tables: bool) -> list[TableStep]:
     return [
         TableStep("check", "Check that no order is open", work.check_orders),
         TableStep("note", "Note what runs and how the tables are set up", work.note),
-        TableStep("hold", "Stop the supervisor and every function that reads a queue", work.hold),
+        TableStep("hold", "Stop the supervisor and every function that reads a queue", work.stop),
         TableStep("back up", "Count and back up each table", work.each(work.back_up)),
         TableStep("delete the stack", "Delete the stack", work.delete_stack),
         *(tables if with_tables else []),

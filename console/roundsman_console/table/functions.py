@@ -20,7 +20,7 @@ _OFF = ("Disabled", "Deleting")
 
 
 def note_what_runs(stack: DeployedStack, record: Record) -> None:
-    """Note what `hold` will stop."""
+    """Note what `stop` will stop."""
     client = stack.lambda_client
     with aws_errors("reading the event source mappings"):
         for name, function in functions_of(stack.outputs).items():
@@ -38,7 +38,7 @@ def note_what_runs(stack: DeployedStack, record: Record) -> None:
         record.concurrency = reserved if reserved else None
 
 
-def hold(stack: DeployedStack, record: Record) -> None:
+def stop(stack: DeployedStack, record: Record) -> None:
     """Stop the supervisor, then each function that reads a queue, and return when none reads.
 
     May be repeated.
@@ -55,8 +55,8 @@ def hold(stack: DeployedStack, record: Record) -> None:
                 clock.pause(BETWEEN_LOOKS)
 
 
-def is_held(stack: DeployedStack, record: Record) -> bool:
-    """Whether nothing that `hold` stopped runs."""
+def are_stopped(stack: DeployedStack, record: Record) -> bool:
+    """Whether nothing that `stop` stopped runs again."""
     client = stack.lambda_client
     with aws_errors("reading whether the functions are stopped"):
         found = client.get_function_concurrency(FunctionName=stack.output(_SUPERVISOR))
