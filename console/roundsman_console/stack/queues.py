@@ -86,7 +86,7 @@ def with_ages(
     age.
     """
     noted = {key.partition("/")[0] for key in agents}
-    by_mark = {queue_of_mark(key): lag for key, lag in lags.items()}
+    by_mark = {_queue_of_mark(key): lag for key, lag in lags.items()}
     for queue in queues:
         agent = agent_names({f"{queue.name}Url": queue.url}, noted)
         priority = "urgent" if queue.name.endswith(_URGENT) else "normal"
@@ -96,11 +96,8 @@ def with_ages(
     return [_aged(queue, by_mark, measured) for queue in queues]
 
 
-def queue_of_mark(key: str) -> str:
-    """Return the name in lower case of a queue that the scheduler reads: `paymentreplyqueue`.
-
-    `key` is that of its mark: `payment/replies`.
-    """
+def _queue_of_mark(key: str) -> str:
+    """The name in lower case of the queue with the mark `payment/replies`: `paymentreplyqueue`."""
     if key == COMMANDS:
         return "schedulerqueue"
     return f"{key.partition('/')[0].replace('_', '')}replyqueue"
