@@ -5,8 +5,6 @@ from collections.abc import Callable, Iterable
 import pytest
 
 from roundsman_console.alert.subscriptions import Subscriptions
-from roundsman_console.doctor.catalog import CATALOG
-from roundsman_console.doctor.documents import FindingKind, Severity
 from roundsman_console.doctor.queues import MappingFact, dead_letters, rejected, unread
 from roundsman_console.doctor.report import Finding
 from roundsman_console.doctor.stack import (
@@ -157,11 +155,3 @@ def test_a_topic_without_any_subscription_is_found_with_the_command_for_one() ->
     (found,) = topic_findings("arn:t", Subscriptions(0))
     assert found.evidence == "no subscription"
     assert str(found.command).startswith("aws sns subscribe --topic-arn arn:t ")
-
-
-def test_each_kind_says_what_it_means_and_what_mends_it() -> None:
-    assert set(CATALOG) == set(FindingKind)
-    for entry in CATALOG.values():
-        assert entry.severity in Severity
-        assert entry.means.endswith(".")
-        assert entry.repair.endswith(".")

@@ -7,8 +7,8 @@ import pytest
 from botocore.exceptions import ClientError
 
 from roundsman.model.holds import BREAKER, OPERATOR, Hold
-from roundsman_console.agent import wake_waiting
 from roundsman_console.cli import confirm
+from roundsman_console.hold import wake
 from roundsman_testing.stack import MORNING
 from tests.console.operators import Operator, at_each_call, document, holds_of, in_retry
 from tests.moto.orders import order
@@ -328,7 +328,7 @@ def test_what_cannot_be_read_is_counted_and_the_rest_is_woken(operator: Operator
 def test_more_than_the_ramp_holds_are_left_to_their_own_timers(
     operator: Operator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(wake_waiting, "RECHECK_INTERVAL", 11_100)  # room for two
+    monkeypatch.setattr(wake, "RECHECK_INTERVAL", 11_100)  # room for two
     hold(operator)
     waits_for_payment(operator, "ord-2", "ord-3", "ord-4")
     result = operator.types("release", "payment")

@@ -1,6 +1,7 @@
 """Holding the orders of a workflow or all of them, and letting them go on in shares."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -8,8 +9,8 @@ import pytest
 from roundsman.model.holds import EVERY_WORKFLOW, OPERATOR, Hold, is_in_share
 from roundsman.model.states import TaskState
 from roundsman.model.task import Termination
-from roundsman_console.agent import order_holds
 from roundsman_console.cli import confirm
+from roundsman_console.hold import watch
 from roundsman_testing.stack import MORNING
 from tests.console.operators import Operator, at_each_call, document, holds_of
 from tests.console.test_holding import commands, inspect, refuse, waits_for_payment
@@ -19,6 +20,7 @@ HALF_AN_HOUR = 30 * 60_000
 EVERYTHING = Hold(
     "", OPERATOR, MORNING, MORNING + HALF_AN_HOUR, "routine", "ops", workflow=EVERY_WORKFLOW
 )
+OF_BEN = replace(EVERYTHING, by="ben", reason="mine")
 
 
 @pytest.fixture
@@ -34,8 +36,8 @@ def waiting(operator: Operator) -> Operator:
 def quick(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Nobody sleeps: a pause moves the time that a watch measures."""
     slept: list[float] = []
-    monkeypatch.setattr(order_holds, "pause", slept.append)
-    monkeypatch.setattr(order_holds, "moment", lambda: sum(slept))
+    monkeypatch.setattr(watch, "pause", slept.append)
+    monkeypatch.setattr(watch, "moment", lambda: sum(slept))
     return slept
 
 
@@ -279,9 +281,9 @@ def test_a_share_of_which_too_many_fail_is_held_again(
 
     def later(_: float) -> None:
         fails(waiting, *mine[:most])
-        monkeypatch.setattr(order_holds, "pause", lambda _: pytest.fail("it is over"))
+        monkeypatch.setattr(watch, "pause", lambda _: pytest.fail("it is over"))
 
-    monkeypatch.setattr(order_holds, "pause", later)
+    monkeypatch.setattr(watch, "pause", later)
     result = waiting.types("release", "--all", "--share", share, "--as", "amy")
     assert result.exit_code == 1, result.output
     shown = result.stdout.replace("\n", " ")
@@ -298,7 +300,7 @@ def test_a_share_of_which_too_many_fail_is_held_again(
 def test_the_limit_of_failures_can_be_set_and_the_outcome_is_in_the_json(
     waiting: Operator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(order_holds, "pause", lambda _: fails(waiting, "ord-3"))
+    monkeypatch.setattr(watch, "pause", lambda _: fails(waiting, "ord-3"))
     result = waiting.types("release", "--all", "--stop-at", "0%", "--json")
     printed = json.loads(result.stdout)
     assert (result.exit_code, printed["outcome"], printed["share"]) == (1, "heldAgain", 100)
@@ -307,20 +309,74 @@ def test_the_limit_of_failures_can_be_set_and_the_outcome_is_in_the_json(
     assert watched["heldAgain"]["released"] == 0
 
 
-def test_a_hold_that_another_operator_has_changed_meanwhile_is_left_alone(
+def test_orders_stay_released_if_watching_them_is_interrupted(
     waiting: Operator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    others = replace(EVERYTHING, by="ben", reason="mine")
+    fails(waiting, "ord-3")
 
+    def loses_patience(_: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(watch, "pause", loses_patience)
+    result = waiting.types("release", "--all", "--watch", "1m")
+    assert result.exit_code == 0, result.output
+    assert "The orders are watched no longer; they stay released." in result.stderr
+    assert "0 of 39 woken orders failed" in result.stdout.replace("\n", " ")
+    assert holds_of(waiting.world).holds() == []
+
+
+@pytest.mark.parametrize("share", ["50", "100"])
+def test_a_hold_that_another_operator_places_while_the_release_is_watched_is_left_alone(
+    waiting: Operator, monkeypatch: pytest.MonkeyPatch, share: str
+) -> None:
     def meanwhile(_: float) -> None:
-        holds_of(waiting.world).hold(others)
+        holds_of(waiting.world).hold(OF_BEN)
         fails(waiting, *(f"ord-{number}" for number in range(40)))
 
-    monkeypatch.setattr(order_holds, "pause", meanwhile)
-    result = waiting.types("release", "--all", "--share", "50")
+    monkeypatch.setattr(watch, "pause", meanwhile)
+    result = waiting.types("release", "--all", "--share", share)
     assert result.exit_code == 1
     assert "another operator has changed the hold" in result.stdout.replace("\n", " ")
-    assert holds_of(waiting.world).holds() == [others]
+    assert holds_of(waiting.world).holds() == [OF_BEN]
+
+
+@pytest.mark.parametrize("share", ["50", "100"])
+def test_a_hold_that_is_placed_at_the_same_moment_is_not_released(
+    waiting: Operator, share: str
+) -> None:
+    with at_each_call("dynamodb.UpdateItem", ben_is_first(waiting)):
+        result = waiting.types("release", "--all", "--share", share)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "Another operator has changed the hold since it was read" in result.stderr
+    assert holds_of(waiting.world).holds() == [OF_BEN]
+    assert commands(waiting) == []
+
+
+def test_a_hold_that_is_placed_as_orders_are_held_again_is_not_replaced(
+    waiting: Operator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "pause", lambda _: fails(waiting, "ord-3"))
+    first = ben_is_first(waiting)
+
+    def at_the_second_write(params: dict[str, dict[str, object]], **_: object) -> None:
+        if ":before" in params["ExpressionAttributeValues"] and not holds_of(waiting.world).holds():
+            first()
+
+    with at_each_call("dynamodb.UpdateItem", at_the_second_write):
+        result = waiting.types("release", "--all", "--stop-at", "0%")
+    assert "another operator has changed the hold" in result.stdout.replace("\n", " ")
+    assert holds_of(waiting.world).holds() == [OF_BEN]
+
+
+def ben_is_first(operator: Operator) -> Callable[..., None]:
+    """Return a hook that places OF_BEN when it is called first, and does nothing after that."""
+    todo = [OF_BEN]
+
+    def places(**_: object) -> None:
+        if todo:
+            holds_of(operator.world).hold(todo.pop())
+
+    return places
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,8 @@ import pytest
 from botocore.exceptions import NoCredentialsError
 
 from roundsman.errors import TryAgain
-from roundsman_console.agent.holds import wake_after
-from roundsman_console.agent.wake_waiting import Woken
 from roundsman_console.dead_letter.resend import ResendResult, resend_all
+from roundsman_console.hold.wake import Woken, wake_released
 from roundsman_console.inspector import (
     CommandOutcome,
     CommandResult,
@@ -168,7 +167,7 @@ def test_orders_are_held_and_go_on_in_shares(inspector: Inspector) -> None:
     assert (held.hold.target, held.replaced, held.unknown) == ("everything", None, False)
     part = inspector.release_orders(share=10, by="amy")
     assert part.after == replace(held.hold, released=10)
-    assert inspector.release_orders(by="ben").after is None
+    assert inspector.release_orders(by="ben").share == 100
     with pytest.raises(InspectorError, match="Everything is not held"):
         inspector.release_orders(by="ben")
     of_one = inspector.hold_orders(60, workflow="sale", undos=True, by="amy", reason="recall")
@@ -285,7 +284,7 @@ def test_ctrl_c_while_tasks_are_woken_raises_how_many_were(
     with at_each_call("dynamodb.Query", interrupt):
         stack = Inspector.of_stack("roundsman").stack  # only new clients are interrupted
         with pytest.raises(Interrupted, match="Interrupted after 0 tasks were woken") as caught:
-            wake_after(stack, release, release.first_wake, lambda _: None)
+            wake_released(stack, release, lambda _: None)
     assert caught.value.result == Woken()
     assert not any(agent.holds for agent in inspector.agents())
 

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import boto3
 import pytest
@@ -118,6 +119,30 @@ def test_the_age_of_a_queue_is_known_by_its_mark_before_by_cloudwatch() -> None:
         (None, None),
     ]
     assert ages({"scheduler/commands": 61_000})[2] == (61_000, MARKS)
+
+
+def test_the_age_of_a_queue_without_a_mark_is_the_newest_that_cloudwatch_has(
+    operator: Operator,
+) -> None:
+    world = operator.world
+    world.submit(order("ord-1"))
+    queue = world.url("SubmissionQueue").rpartition("/")[2]
+    for ago, seconds in ((3, 400.0), (2, 125.0)):
+        boto3.client("cloudwatch").put_metric_data(
+            Namespace="AWS/SQS",
+            MetricData=[
+                {
+                    "MetricName": "ApproximateAgeOfOldestMessage",
+                    "Dimensions": [{"Name": "QueueName", "Value": queue}],
+                    "Timestamp": datetime.fromtimestamp(world.clock.now / 1000 - ago * 60, tz=UTC),
+                    "Value": seconds,
+                }
+            ],
+        )
+    queues = operator.reads("stats")["queues"]
+    assert isinstance(queues, list)
+    [found] = [one for one in queues if one["queue"] == "SubmissionQueue"]
+    assert (found["waiting"], found["oldest"], found["oldestToldBy"]) == (1, 125, CLOUDWATCH)
 
 
 def test_the_scheduler_is_behind_by_marks_that_are_in_date_and_are_no_wishes() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from roundsman.model.task import StepRecord
-from roundsman_console.agent.wake_waiting import ramp, waits_for
+from roundsman_console.hold.wake import ramp, waits_for
 from tests.console.step_samples import AT, plan, task
 from tests.support.steps import step_record
 

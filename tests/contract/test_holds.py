@@ -229,6 +229,19 @@ def test_a_hold_is_changed_only_as_it_was_read(world: World) -> None:
     assert list(holds.holds()) == []
 
 
+def test_a_hold_that_is_changed_into_one_that_has_ended_can_be_placed_again_once(
+    world: World,
+) -> None:
+    holds = world.holds(Clock())
+    holds.hold(EVERYTHING)
+    ended, again = replace(EVERYTHING, until=0), replace(EVERYTHING, reason="again")
+    assert holds.change(EVERYTHING, ended)
+    assert list(holds.holds()) == []
+    assert holds.change(ended, again)
+    assert not holds.change(ended, replace(again, by="ben"))
+    assert list(holds.holds()) == [again]
+
+
 def test_a_change_whose_answer_was_lost_was_made(dynamo_world: World) -> None:
     holds = dynamo_world.holds(Clock())
     holds.hold(EVERYTHING)

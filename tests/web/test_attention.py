@@ -14,6 +14,7 @@ from roundsman_console.doctor.report import Finding, Looked, Report, Unseen
 from roundsman_console.orders.counts import Count, TaskCounts
 from roundsman_console.stack import overview_page
 from roundsman_console.stack.attention import attention, of_doctor, of_supervisor
+from roundsman_console.stack.stack import DeployedStack
 from roundsman_console.stack.stats import Stats
 from roundsman_console.unread import Unread
 from tests.web.browsers import Browser
@@ -32,6 +33,7 @@ def report(findings: Sequence[Finding] = (), unseen: Sequence[Unseen] = ()) -> R
         (None, "60", True),
         (2 * MINUTE, "60", False),
         (2 * MINUTE + 1, "60", True),
+        (2 * MINUTE, "30", False),
         (2 * MINUTE + 1, "", True),
         (10 * MINUTE, "300", False),
         (10 * MINUTE + 1, "300", True),
@@ -41,7 +43,8 @@ def test_a_supervisor_that_misses_two_passes_needs_attention(
     silent_for: int | None, interval: str, concerned: bool
 ) -> None:
     visited_at = None if silent_for is None else AT - silent_for
-    found = of_supervisor(visited_at, AT, {"SupervisorIntervalSeconds": interval})
+    stack = DeployedStack("shop", {}, {"SupervisorIntervalSeconds": interval})
+    found = of_supervisor(visited_at, AT, stack.supervisor_interval)
     assert bool(found) is concerned
     if found:
         assert (found[0].severity, found[0].since) == ("critical", visited_at)
@@ -111,9 +114,9 @@ def test_a_check_that_could_not_read_everything_is_made_again(
 
 def test_nothing_is_missing_if_everything_was_read() -> None:
     alerts = StandingAlerts(missed=[Unread("Alarms", "no")])
-    assert attention(alerts, None, report(), {}).unread == (Unread("Alarms", "no"),)
+    assert attention(alerts, None, report(), MINUTE).unread == (Unread("Alarms", "no"),)
     lacking = report(unseen=[Unseen("alarms", "the stack lists none", lacking=True)])
-    assert attention(StandingAlerts(), None, lacking, {}).unread == ()
+    assert attention(StandingAlerts(), None, lacking, MINUTE).unread == ()
 
 
 @pytest.mark.parametrize(
@@ -131,14 +134,14 @@ def test_each_alert_leads_to_the_page_of_its_next_command(
     kind: AlertKind, about: str, look: str, page: str
 ) -> None:
     alerts = StandingAlerts([StandingAlert(kind, about, "error", "x", look, AT)])
-    [concern] = attention(alerts, None, None, {}).concerns
+    [concern] = attention(alerts, None, None, MINUTE).concerns
     assert (concern.page, concern.since) == (page, AT)
 
 
 def test_each_alarm_leads_to_a_page() -> None:
     names = ("ArchivedTasksAlarm", "SupervisorErrorsAlarm", "MailDeadLettersAlarm", "OwnAlarm")
     alerts = StandingAlerts(of_alarms(Alarm(name, "x", AT) for name in names))
-    pages = [one.page for one in attention(alerts, None, None, {}).concerns]
+    pages = [one.page for one in attention(alerts, None, None, MINUTE).concerns]
     assert pages == ["/orders?state=Archived", "/doctor", "/dead-letters", "/doctor"]
 
 

@@ -7,7 +7,7 @@ from itertools import count
 import pytest
 
 from roundsman.model.states import TaskState
-from roundsman_console.agent import order_holds
+from roundsman_console.hold import watch
 from roundsman_console.web.work import WorkResult
 from tests.console.operators import DECLINED, holds_of, in_retry
 from tests.moto.orders import order
@@ -204,8 +204,8 @@ def test_an_order_that_has_changed_since_is_shown_again(browser: Browser) -> Non
 def test_everything_is_held_and_goes_on_in_shares(
     browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(order_holds, "pause", lambda _: None)
-    monkeypatch.setattr(order_holds, "moment", count().__next__)
+    monkeypatch.setattr(watch, "pause", lambda _: None)
+    monkeypatch.setattr(watch, "moment", count().__next__)
     fields = {"workflow": "*", "reason": "wrong prices"}
     would = browser.sends("hold-orders", **fields, seconds="30m")
     assert "No step of any order would begin for 30 min." in would
@@ -266,7 +266,7 @@ def test_what_is_not_held_is_not_released(browser: Browser) -> None:
 def test_a_release_that_fails_orders_is_taken_back_and_says_so(
     browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(order_holds, "_failure", lambda *_: "f-0000aaaa")
+    monkeypatch.setattr(watch, "_failure", lambda *_: "f-0000aaaa")
     assert browser.operator.asks("hold", "--all", "--for", "30m").exit_code == 0
     browser.operator.world.submit(order("ord-1"))
     browser.operator.world.run()

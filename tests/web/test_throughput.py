@@ -7,6 +7,7 @@ import boto3
 import pytest
 
 from roundsman.model.instants import MINUTE
+from roundsman.model.states import END_STATES
 from roundsman_console.agent import page as agents
 from roundsman_console.stack.stack import DeployedStack
 from roundsman_console.stack.throughput import (
@@ -141,3 +142,7 @@ def test_the_agents_have_the_times_of_their_attempts(
     found = {"payment": AttemptTimes(90_000, 240_000)}
     monkeypatch.setattr(agents, "read_attempt_times", lambda *_: found)
     assert "90 s 4 min" in browser.page("/agents")
+
+
+def test_every_end_of_a_task_is_counted() -> None:
+    assert {*ENDS} == END_STATES

@@ -8,11 +8,12 @@ import typer
 from roundsman_console.agent.documents import AgentListDocument
 from roundsman_console.agent.reading import find_agents_and_order_holds
 from roundsman_console.agent.text import agents_table, order_hold_lines
-from roundsman_console.agent.view import agent_document, order_hold_document
+from roundsman_console.agent.view import agent_document
 from roundsman_console.cli.stack_option import StackOption
 from roundsman_console.cli.target import find_stack
 from roundsman_console.cli_errors import sentences
 from roundsman_console.clock import now
+from roundsman_console.hold.view import order_hold_document
 from roundsman_console.terminal import results, say
 
 

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from roundsman.model.holds import OPERATOR
 from roundsman.model.instants import MINUTE
 from roundsman_console.agent.reading import find_agents_and_order_holds
-from roundsman_console.agent.view import order_hold_sentence
 from roundsman_console.clock import now
+from roundsman_console.hold.view import order_hold_sentence
 from roundsman_console.inspector import Inspector
 from roundsman_console.stack.throughput import AttemptTimes, read_attempt_times
 from roundsman_console.web.parts import part

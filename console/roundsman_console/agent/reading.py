@@ -13,7 +13,7 @@ from roundsman_console.errors import NotFound
 from roundsman_console.sanitize import inert
 from roundsman_console.stack.stack import DeployedStack
 
-_QUEUE = re.compile(r"([A-Z][A-Za-z0-9]*?)(?:Urgent)?RequestQueueUrl")
+_QUEUE = re.compile(r"([A-Z][A-Za-z0-9]*?)(?:Urgent)?RequestQueue")
 _WORDS = re.compile(r"(?<!^)(?=[A-Z])")
 
 
@@ -75,8 +75,16 @@ def agent_names(outputs: Mapping[str, str], noted: set[str]) -> list[str]:
     spelled = {name.replace("_", ""): name for name in noted}
     found = set()
     for output in outputs:
-        queue = _QUEUE.fullmatch(output)
-        if queue:
-            name = _WORDS.sub("_", queue[1]).lower()
+        name = agent_of_queue(output.removesuffix("Url"))
+        if name is not None:
             found.add(spelled.get(name.replace("_", ""), name))
     return sorted(found)
+
+
+def agent_of_queue(queue: str) -> str | None:
+    """Return the agent of a request queue by the queue's name in the template.
+
+    `PaymentBackupUrgentRequestQueue` is that of `payment_backup`. None for another queue.
+    """
+    found = _QUEUE.fullmatch(queue)
+    return _WORDS.sub("_", found[1]).lower() if found else None

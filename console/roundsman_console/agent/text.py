@@ -7,10 +7,9 @@ from rich.table import Table
 from roundsman.model.holds import OPERATOR, Hold
 from roundsman.model.instants import format_duration
 from roundsman_console.agent.reading import AgentNow
-from roundsman_console.agent.release_line import release_command
-from roundsman_console.agent.view import order_hold_sentence
 from roundsman_console.cells import plain
 from roundsman_console.hints import hint
+from roundsman_console.hold.view import order_hold_sentence, release_command
 from roundsman_console.terminal import short_instant
 
 

@@ -12,9 +12,9 @@ from roundsman.command_line import command_line
 from roundsman.model.failure import NO_STEP, RETRIED, UNDO_FAILED, UNREADABLE, Group
 from roundsman.model.holds import OPERATOR, Hold
 from roundsman.model.instants import MINUTE, format_duration, iso, second
-from roundsman_console.agent.release_line import release_command
 from roundsman_console.alert.documents import AlertDocument, AlertKind, AlertSeverity
 from roundsman_console.counted import counted
+from roundsman_console.hold.view import release_command
 
 
 @dataclass(frozen=True, slots=True)

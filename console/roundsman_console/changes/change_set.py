@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from botocore.exceptions import WaiterError
 
-from roundsman_console.changes.compare import VERSIONS, Action, Change, Changes, stable_name
+from roundsman_console.changes.compare import VERSIONS, Action, Changes, ResourceChange, stable_name
 from roundsman_console.changes.live import LiveStack, parsed_template
 from roundsman_console.changes.package import read_object
 from roundsman_console.changes.whole import StackTemplate, nested_urls
@@ -43,7 +43,7 @@ _ACTIONS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Deployment:
+class PlannedDeployment:
     """What a change set is made of."""
 
     stack: str
@@ -68,7 +68,7 @@ class ChangeSet:
 
 
 def make_change_set(
-    client: "CloudFormationClient", deployment: Deployment, live: LiveStack, name: str
+    client: "CloudFormationClient", deployment: PlannedDeployment, live: LiveStack, name: str
 ) -> ChangeSet | None:
     """Make a change set of the stack; None if nothing would change.
 
@@ -98,7 +98,7 @@ def _says_nothing_changes(reasons: Sequence[str]) -> bool:
 
 def _made(
     client: "CloudFormationClient",
-    deployment: Deployment,
+    deployment: PlannedDeployment,
     live: LiveStack,
     name: str,
     *,
@@ -165,7 +165,9 @@ def read_changes(client: "CloudFormationClient", arn: str) -> Changes:
     return found
 
 
-def _read(client: "CloudFormationClient", arn: str, prefix: str) -> Iterator[tuple[Change, bool]]:
+def _read(
+    client: "CloudFormationClient", arn: str, prefix: str
+) -> Iterator[tuple[ResourceChange, bool]]:
     for change in _resource_changes(client, arn):
         name, kind = change.get("LogicalResourceId", ""), change.get("ResourceType", "")
         inner = change.get("ChangeSetId")
@@ -174,7 +176,10 @@ def _read(client: "CloudFormationClient", arn: str, prefix: str) -> Iterator[tup
                 yield from _read(client, inner, prefix if name == ENGINE else f"{prefix}{name}")
         else:
             stable = f"{prefix}{stable_name(name, kind)}"
-            yield Change(stable, kind, _action(change), _properties(change)), _passes_on(change)
+            yield (
+                ResourceChange(stable, kind, _action(change), _properties(change)),
+                _passes_on(change),
+            )
 
 
 def _action(change: "ResourceChangeTypeDef") -> Action:

@@ -13,6 +13,7 @@ from enum import StrEnum
 from functools import cache
 
 from roundsman_console.changes.rights import Right, grown, rights_of
+from roundsman_console.changes.values import mapping_of
 from roundsman_console.nested_stacks import Document, Json
 
 
@@ -40,7 +41,7 @@ _PLACEHOLDER = re.compile(r"\$\{([^!.}][^.}]*)[^}]*\}")
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ResourceChange:
     """What a deployment does with one resource."""
 
     name: str
@@ -56,7 +57,7 @@ class Change:
         """Whether rows or messages are lost, or out of reach."""
         return self.kind in KEEPS_DATA and self.action in _LOSES
 
-    def joined(self, other: "Change") -> "Change":
+    def joined(self, other: "ResourceChange") -> "ResourceChange":
         """Return one change of two of the same resource: the more serious action counts."""
         action = max(self.action, other.action, key=_BY_SERIOUSNESS.index)
         properties = dict.fromkeys((*self.properties, *other.properties))
@@ -67,14 +68,14 @@ class Change:
 class Changes:
     """What a deployment would do."""
 
-    own: tuple[Change, ...] = ()
+    own: tuple[ResourceChange, ...] = ()
     """The resources that are written otherwise, sorted by name."""
-    passed_on: tuple[Change, ...] = ()
+    passed_on: tuple[ResourceChange, ...] = ()
     """The resources that are written as before, and only name what changes."""
     rights: tuple[Right, ...] = ()
     """The rights that grow."""
 
-    def stopped(self, allowed: Iterable[str] = ()) -> list[Change]:
+    def stopped(self, allowed: Iterable[str] = ()) -> list[ResourceChange]:
         """Return the changes that lose data and whose resource nobody allowed by its name."""
         names = set(allowed)
         return [
@@ -155,17 +156,17 @@ def _renamed(value: Json, names: Mapping[str, str]) -> Json:
             return value
 
 
-def _direct(name: str, old: _Stable, new: _Stable) -> Change | None:
+def _direct(name: str, old: _Stable, new: _Stable) -> ResourceChange | None:
     """What is done with a resource because it is written otherwise; None for nothing."""
     before, after = old.resources.get(name), new.resources.get(name)
     if before is None:
-        return None if after is None else Change(name, _kind(after), Action.ADD)
+        return None if after is None else ResourceChange(name, _kind(after), Action.ADD)
     if after is None:
         stays = str(before.get("DeletionPolicy", "Delete")).startswith("Retain")
-        return Change(name, _kind(before), Action.LEAVE if stays else Action.REMOVE)
+        return ResourceChange(name, _kind(before), Action.LEAVE if stays else Action.REMOVE)
     kind = _kind(after)
     if _kind(before) != kind:
-        return Change(name, kind, Action.REPLACE, ("Type",))
+        return ResourceChange(name, kind, Action.REPLACE, ("Type",))
     was, now = _properties(before), _properties(after)
     differing = tuple(
         each for each in sorted(was.keys() | now.keys()) if was.get(each) != now.get(each)
@@ -174,12 +175,12 @@ def _direct(name: str, old: _Stable, new: _Stable) -> Change | None:
     if not differing and not generated:
         return None
     if kind in VERSIONS:
-        return Change(name, kind, Action.NEW_VERSION, differing)
+        return ResourceChange(name, kind, Action.NEW_VERSION, differing)
     action = max(
         (_effect(kind, each, was.get(each), now.get(each)) for each in differing),
         key=_BY_SERIOUSNESS.index,
     )
-    return Change(name, kind, action, differing)
+    return ResourceChange(name, kind, action, differing)
 
 
 def _effect(kind: str, place: str, was: Json, now: Json) -> Action:
@@ -237,8 +238,8 @@ def _create_only(kind: str) -> tuple[frozenset[tuple[str, ...]], frozenset[tuple
 
 
 def _naming_what_changes(
-    resources: Mapping[str, Document], own: Mapping[str, Change]
-) -> dict[str, Change]:
+    resources: Mapping[str, Document], own: Mapping[str, ResourceChange]
+) -> dict[str, ResourceChange]:
     """What becomes of the resources that name one which is replaced or is a new version."""
     anew = {name for name, one in own.items() if one.action in _ANEW}
     while True:
@@ -253,7 +254,7 @@ def _naming_what_changes(
         anew = more
 
 
-def _naming(name: str, body: Document, anew: set[str]) -> Change | None:
+def _naming(name: str, body: Document, anew: set[str]) -> ResourceChange | None:
     places = [
         place for place, value in _properties(body).items() if anew.intersection(_names(value))
     ]
@@ -266,7 +267,7 @@ def _naming(name: str, body: Document, anew: set[str]) -> Change | None:
     else:
         replaces = any(path[0] in places for path in perhaps)
         action = Action.MAY_REPLACE if replaces else Action.CHANGE
-    return Change(name, kind, action, tuple(sorted(places)))
+    return ResourceChange(name, kind, action, tuple(sorted(places)))
 
 
 def _names(value: Json) -> Iterator[str]:
@@ -289,14 +290,14 @@ def _names(value: Json) -> Iterator[str]:
             return
 
 
-def _by_name(changes: Iterable[Change]) -> dict[str, Change]:
-    found: dict[str, Change] = {}
+def _by_name(changes: Iterable[ResourceChange]) -> dict[str, ResourceChange]:
+    found: dict[str, ResourceChange] = {}
     for one in changes:
         found[one.name] = found[one.name].joined(one) if one.name in found else one
     return found
 
 
-def _sorted(changes: Iterable[Change]) -> tuple[Change, ...]:
+def _sorted(changes: Iterable[ResourceChange]) -> tuple[ResourceChange, ...]:
     return tuple(sorted(changes, key=lambda one: one.name))
 
 
@@ -305,8 +306,7 @@ def _kind(body: Document) -> str:
 
 
 def _properties(body: Document) -> Document:
-    found = body.get("Properties")
-    return found if isinstance(found, dict) else {}
+    return mapping_of(body.get("Properties"))
 
 
 def _items(value: Json) -> list[Json]:

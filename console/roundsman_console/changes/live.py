@@ -38,8 +38,7 @@ def read_live(client: "CloudFormationClient", name: str) -> LiveStack:
     if found is None or found.status == _NEW:
         return LiveStack(exists=False)
     templates = _templates(client, found.arn)
-    declared = templates.template.get("Parameters")
-    own = declared if isinstance(declared, dict) else {}
+    own = templates.parameters
     values = {name: value for name, value in found.parameters.items() if name in own}
     return LiveStack(True, found.arn, found.status, templates, values)
 

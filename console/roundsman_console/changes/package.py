@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from roundsman_console.changes.live import parsed_template
+from roundsman_console.changes.values import mapping_of
 from roundsman_console.changes.whole import StackTemplate
 from roundsman_console.cli_errors import ConsoleError
 from roundsman_console.local.process import ProgramRunner, last_error, run_program
 from roundsman_console.local.project import cache_folder
-from roundsman_console.nested_stacks import APPLICATION, Document, Json
+from roundsman_console.nested_stacks import APPLICATION, Document
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -93,7 +94,7 @@ class _Expansion:
     def of_root(self, template: Document, values: Mapping[str, str]) -> Package:
         """The package of a template whose blocks have the addresses of their templates."""
         addresses = [
-            str(_mapping(block.get("Properties"))["Location"])
+            str(mapping_of(block.get("Properties"))["Location"])
             for block in _blocks(template).values()
         ]
         if not addresses:
@@ -106,16 +107,14 @@ class _Expansion:
     ) -> tuple[Document, dict[str, StackTemplate]]:
         nested = {}
         for name, block in _blocks(template).items():
-            properties = _mapping(block.get("Properties"))
+            properties = mapping_of(block.get("Properties"))
             address = str(properties["Location"])
-            handed = _known(_mapping(properties.get("Parameters")), values)
-            found, inner = self._expanded(parsed_template(self._read(address), name), handed)
+            handed = _known(mapping_of(properties.get("Parameters")), values)
+            read = parsed_template(read_object(self.s3, address), name)
+            found, inner = self._expanded(read, handed)
             nested[name] = StackTemplate(found, inner)
             properties["Location"] = self._uploaded(found, beside=address)
         return _in_plain_cloudformation(template, values), nested
-
-    def _read(self, address: str) -> str:
-        return read_object(self.s3, address)
 
     def _uploaded(self, template: Document, *, beside: str) -> str:
         """Upload a template into the folder of an address, and return its own."""
@@ -167,9 +166,9 @@ def _in_plain_cloudformation(template: Document, values: Mapping[str, str]) -> D
 def _blocks(template: Document) -> dict[str, Document]:
     """The blocks of nested stacks whose template is in S3, by name."""
     found = {}
-    for name, resource in _mapping(template.get("Resources")).items():
-        body = _mapping(resource)
-        location = _mapping(body.get("Properties")).get("Location")
+    for name, resource in mapping_of(template.get("Resources")).items():
+        body = mapping_of(resource)
+        location = mapping_of(body.get("Properties")).get("Location")
         if body.get("Type") == APPLICATION and isinstance(location, str) and "://" in location:
             found[name] = body
     return found
@@ -187,7 +186,3 @@ def _known(given: Document, values: Mapping[str, str]) -> dict[str, str]:
             case _:
                 continue
     return known
-
-
-def _mapping(value: Json) -> Document:
-    return value if isinstance(value, dict) else {}

@@ -11,8 +11,8 @@ import boto3
 from botocore.config import Config
 
 from roundsman_console.changes.change_set import (
-    Deployment,
     FoundChangeSet,
+    PlannedDeployment,
     execute,
     find_change_set,
     handed_on,
@@ -114,14 +114,13 @@ class ProjectChanges:
             progress=self.progress,
         )
         changes = compare_with_live(live, packaged.templates, self.given)
-        declared = packaged.templates.template.get("Parameters")
-        names = list(declared) if isinstance(declared, dict) else []
+        names = list(packaged.templates.parameters)
         if unknown := sorted(self.given.keys() - set(names)):
             raise ConsoleError(f"template.yaml has no parameter {', '.join(unknown)}.")
         self.progress("Making the change set")
         made = make_change_set(
             client,
-            Deployment(
+            PlannedDeployment(
                 stack=self.stack,
                 url=packaged.url,
                 parameters=handed_on(names, self.given, live),

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from roundsman_console.changes.compare import Change, Changes, compare
+from roundsman_console.changes.compare import Changes, ResourceChange, compare
 from roundsman_console.changes.documents import (
     ChangeDocument,
     ChangesDocument,
@@ -11,6 +11,7 @@ from roundsman_console.changes.documents import (
 )
 from roundsman_console.changes.live import LiveStack
 from roundsman_console.changes.rights import Right
+from roundsman_console.changes.values import mapping_of
 from roundsman_console.changes.whole import StackTemplate, whole_resources
 
 
@@ -31,7 +32,7 @@ class Review:
     executed: bool = False
 
     @property
-    def stopped(self) -> list[Change]:
+    def stopped(self) -> list[ResourceChange]:
         """The changes that lose data and that nobody allowed."""
         return self.changes.stopped(self.allowed)
 
@@ -68,10 +69,9 @@ def parameter_values(
     templates: StackTemplate, live: LiveStack, given: Mapping[str, str]
 ) -> dict[str, str]:
     """Return the values of the parameters of a template that are known."""
-    declared = templates.template.get("Parameters")
     values = {}
-    for name, one in (declared if isinstance(declared, dict) else {}).items():
-        default = one.get("Default") if isinstance(one, dict) else None
+    for name, one in templates.parameters.items():
+        default = mapping_of(one).get("Default")
         value = given.get(name, live.parameters.get(name, default))
         if isinstance(value, bool):
             values[name] = str(value).lower()
@@ -80,7 +80,7 @@ def parameter_values(
     return values
 
 
-def _document(change: Change) -> ChangeDocument:
+def _document(change: ResourceChange) -> ChangeDocument:
     return {
         "name": change.name,
         "kind": change.kind,

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
+from roundsman_console.changes.values import mapping_of
 from roundsman_console.nested_stacks import Document, Json
 
 ALLOW, DENY = "Allow", "Deny"
@@ -89,9 +90,9 @@ def rights_of(resources: Mapping[str, Document]) -> list[Right]:
 
 
 def _of_resource(name: str, body: Document) -> Iterator[Right]:
-    kind, properties = str(body.get("Type", "")), _mapping(body.get("Properties"))
+    kind, properties = str(body.get("Type", "")), mapping_of(body.get("Properties"))
     if kind == "AWS::IAM::Role":
-        trust = _mapping(properties.get("AssumeRolePolicyDocument"))
+        trust = mapping_of(properties.get("AssumeRolePolicyDocument"))
         yield from _statements(name, trust)
     if kind.startswith("AWS::IAM::"):
         attached = () if kind in _OWN_NAMES else _HOLDERS
@@ -99,18 +100,18 @@ def _of_resource(name: str, body: Document) -> Iterator[Right]:
             _plain(_text(one)) for place in attached for one in _items(properties.get(place))
         ]
         for holder in holders or [name]:
-            yield from _statements(holder, _mapping(properties.get("PolicyDocument")))
+            yield from _statements(holder, mapping_of(properties.get("PolicyDocument")))
             for policy in _items(properties.get("Policies")):
-                yield from _statements(holder, _mapping(_mapping(policy).get("PolicyDocument")))
+                yield from _statements(holder, mapping_of(mapping_of(policy).get("PolicyDocument")))
         for arn in _items(properties.get("ManagedPolicyArns")):
             yield Right(name, "", ALLOW, "all of the managed policy", _text(arn))
         if holders and kind == "AWS::IAM::ManagedPolicy":
-            yield from _statements(name, _mapping(properties.get("PolicyDocument")))
+            yield from _statements(name, mapping_of(properties.get("PolicyDocument")))
     elif kind in _RESOURCE_POLICIES:
         place, target = _RESOURCE_POLICIES[kind]
         targets = [_text(one) for one in _items(properties.get(target))] or [name]
         for one in targets:
-            yield from _statements(_plain(one), _mapping(properties.get(place)))
+            yield from _statements(_plain(one), mapping_of(properties.get(place)))
     elif kind == "AWS::Lambda::Permission":
         condition: Document = {
             place: properties[place]
@@ -128,7 +129,7 @@ def _of_resource(name: str, body: Document) -> Iterator[Right]:
 
 
 def _statements(holder: str, policy: Document) -> Iterator[Right]:
-    for statement in map(_mapping, _items(policy.get("Statement"))):
+    for statement in map(mapping_of, _items(policy.get("Statement"))):
         condition = statement.get("Condition")
         for principal in _principals(statement):
             for action in _named(statement, "Action"):
@@ -178,7 +179,3 @@ def _text(value: Json) -> str:
 
 def _items(value: Json) -> list[Json]:
     return [] if value is None else value if isinstance(value, list) else [value]
-
-
-def _mapping(value: Json) -> Document:
-    return value if isinstance(value, dict) else {}

@@ -4,10 +4,9 @@ import shlex
 
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
 from roundsman_console.cells import plain
-from roundsman_console.changes.compare import Action, Change
+from roundsman_console.changes.compare import Action, ResourceChange
 from roundsman_console.changes.review import Review
 from roundsman_console.changes.rights import DENY, Right
 from roundsman_console.counted import counted
@@ -67,7 +66,7 @@ def stop_sentence(review: Review) -> str:
     return f"This would lose rows or messages: {lost}. Back them up first. To go on, add: {options}"
 
 
-def _changes(changes: tuple[Change, ...]) -> Table:
+def _changes(changes: tuple[ResourceChange, ...]) -> Table:
     table = Table("action", "resource", "type", "properties", box=None, pad_edge=False)
     for one in changes:
         table.add_row(
@@ -84,9 +83,5 @@ def _rights(rights: tuple[Right, ...]) -> Table:
     for one in rights:
         action = f"{one.action} (no longer refused)" if one.effect == DENY else one.action
         who = f"{one.holder}, {one.principal}" if one.principal else one.holder
-        table.add_row(*(_cell(text) for text in (who, action, one.resource, one.condition)))
+        table.add_row(*(plain(text) for text in (who, action, one.resource, one.condition)))
     return table
-
-
-def _cell(text: str) -> Text:
-    return plain(text)

@@ -25,12 +25,13 @@ def with_values(template: Document, parameters: Mapping[str, str]) -> dict[str, 
     values = _Values(template, parameters)
     return {
         name: values.resource(body)
-        for name, body in _mapping(template.get("Resources")).items()
+        for name, body in mapping_of(template.get("Resources")).items()
         if isinstance(body, dict) and values.truth(body.get("Condition")) is not False
     }
 
 
-def _mapping(value: Json) -> Document:
+def mapping_of(value: Json) -> Document:
+    """Return a mapping of a template; an empty one for anything else."""
     return value if isinstance(value, dict) else {}
 
 
@@ -52,7 +53,7 @@ class _Values:
             return None
         if condition not in self.known:
             self.known[condition] = None
-            written = _mapping(self.template.get("Conditions")).get(condition)
+            written = mapping_of(self.template.get("Conditions")).get(condition)
             self.known[condition] = self._holds(written)
         return self.known[condition]
 
@@ -110,8 +111,8 @@ class _Values:
             ) < len(items):
                 return items[int(place)]
             case {"Fn::FindInMap": [str(table), str(row), str(column)]}:
-                rows = _mapping(_mapping(self.template.get("Mappings")).get(table))
-                return self.of(_mapping(rows.get(row)).get(column, found))
+                rows = mapping_of(mapping_of(self.template.get("Mappings")).get(table))
+                return self.of(mapping_of(rows.get(row)).get(column, found))
             case {"Fn::Sub": str(text)}:
                 return self._substituted(text, {})
             case {"Fn::Sub": [str(text), dict(more)]}:

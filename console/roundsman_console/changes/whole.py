@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from roundsman_console.changes.values import with_values
+from roundsman_console.changes.values import mapping_of, with_values
 from roundsman_console.errors import InspectorError
 from roundsman_console.nested_stacks import (
     APPLICATION,
     ENGINE_TEMPLATE,
     Document,
-    Json,
     NestedProblem,
     copied,
     flattened,
@@ -27,6 +26,11 @@ class StackTemplate:
     template: Document = field(default_factory=dict)
     nested: Mapping[str, "StackTemplate"] = field(default_factory=dict)
     """By the name of the block."""
+
+    @property
+    def parameters(self) -> Document:
+        """The parameters that the template declares, by name."""
+        return mapping_of(self.template.get("Parameters"))
 
 
 def whole_resources(stack: StackTemplate, parameters: Mapping[str, str]) -> dict[str, Document]:
@@ -45,14 +49,14 @@ def whole_resources(stack: StackTemplate, parameters: Mapping[str, str]) -> dict
 def _whole(stack: StackTemplate) -> Document:
     if not stack.template:
         return {}
-    template = _mapping(copied(stack.template))
+    template = mapping_of(copied(stack.template))
     inner = {}
-    for name, resource in _mapping(template.get("Resources")).items():
+    for name, resource in mapping_of(template.get("Resources")).items():
         if name in stack.nested and isinstance(resource, dict):
             # `flattened` tells the engine, whose resources keep their names, by its file.
             location = f"{name}/{ENGINE_TEMPLATE if name == ENGINE else 'template.yaml'}"
             resource["Type"] = APPLICATION
-            _mapping(resource.get("Properties"))["Location"] = location
+            mapping_of(resource.get("Properties"))["Location"] = location
             inner[Path(location)] = _whole(stack.nested[name])
     return flattened(template, Path(), inner.__getitem__)
 
@@ -60,13 +64,9 @@ def _whole(stack: StackTemplate) -> Document:
 def nested_urls(template: Document) -> dict[str, str]:
     """Return the address of the template of each nested stack, by the name of its block."""
     found = {}
-    for name, resource in _mapping(template.get("Resources")).items():
-        body = _mapping(resource)
-        url = _mapping(body.get("Properties")).get("TemplateURL")
+    for name, resource in mapping_of(template.get("Resources")).items():
+        body = mapping_of(resource)
+        url = mapping_of(body.get("Properties")).get("TemplateURL")
         if body.get("Type") == NESTED_STACK and isinstance(url, str):
             found[name] = url
     return found
-
-
-def _mapping(value: Json) -> Document:
-    return value if isinstance(value, dict) else {}

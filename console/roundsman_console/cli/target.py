@@ -4,7 +4,6 @@ import os
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 import boto3
 from botocore import UNSIGNED
@@ -15,13 +14,11 @@ from rich.console import Console
 from roundsman_console.errors import StackNotFound
 from roundsman_console.sanitize import inert
 from roundsman_console.stack import stack as stacks
-from roundsman_console.stack.stack import DeployedStack, configured_stack
+from roundsman_console.stack.stack import DeployedStack, configured_stack, is_local
 
 if TYPE_CHECKING:
     from roundsman.submission.events import EventReader
     from roundsman_console.local.state import LocalRecord
-
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 def find_stack(name: str | None, events: "EventReader | None" = None) -> DeployedStack:
@@ -55,7 +52,7 @@ def where(stack: DeployedStack) -> str:
     `Stack shop in account 123456789012, eu-central-1 (profile prod)`, or `Stack shop on the local
     AWS at http://127.0.0.1:4510`. Calls no AWS. The stack must be one that was found.
     """
-    if _is_local(stack.endpoint):
+    if is_local(stack.endpoint):
         return f"Stack {stack.name} on the local AWS at {stack.endpoint}"
     _, _, _, region, account, *_ = stack.arn.split(":")
     # botocore prefers keys in the environment to a profile that is named there.
@@ -77,13 +74,13 @@ def _unused_local_aws(name: str | None) -> str | None:
         return None
     # The package of the local AWS is large, and few commands run beside one.
     ignored = os.environ.get("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "")
-    if _is_local(os.environ.get("AWS_ENDPOINT_URL", "")) and ignored.lower() != "true":
+    if is_local(os.environ.get("AWS_ENDPOINT_URL", "")) and ignored.lower() != "true":
         return None
     from roundsman_console.local.state import Instances
 
     records = (instance.read() for instance in Instances(project))
     record = next((each for each in records if each and _is_meant(each, name)), None)
-    if record is None or _is_local(_endpoint()):
+    if record is None or is_local(_endpoint()):
         return None
     try:
         configured = configured_stack(project)
@@ -93,10 +90,6 @@ def _unused_local_aws(name: str | None) -> str | None:
         f"A local AWS of this project runs at {record.endpoint}, and this command does not use it. "
         f"To use it: {record.export_command(configured)}"
     )
-
-
-def _is_local(endpoint: str) -> bool:
-    return urlsplit(endpoint).hostname in LOOPBACK
 
 
 def _endpoint() -> str:

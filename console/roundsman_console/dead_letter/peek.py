@@ -94,7 +94,21 @@ class QueuePeek:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.let_go()
+        """Make the held messages visible to others.
+
+        If the call fails, they become visible after their visibility timeout.
+        """
+        held = list(self._held.values())
+        self._held = {}
+        for first in range(0, len(held), AT_ONCE):
+            entries: list[ChangeMessageVisibilityBatchRequestEntryTypeDef] = [
+                {"Id": str(place), "ReceiptHandle": receipt, "VisibilityTimeout": 0}
+                for place, receipt in enumerate(held[first : first + AT_ONCE])
+            ]
+            try:
+                self._sqs.change_message_visibility_batch(QueueUrl=self._url, Entries=entries)
+            except (ClientError, BotoCoreError):
+                return
 
     def letters(self, limit: int) -> Iterator[Letter]:
         """Yield each message once, at most `limit`, in the order in which SQS returns them.
@@ -113,23 +127,6 @@ class QueuePeek:
         """Delete a message that this look holds."""
         self._sqs.delete_message(QueueUrl=self._url, ReceiptHandle=self._held[letter.message_id])
         del self._held[letter.message_id]
-
-    def let_go(self) -> None:
-        """Make the held messages visible to others.
-
-        If the call fails, they become visible after their visibility timeout.
-        """
-        held = list(self._held.values())
-        self._held = {}
-        for first in range(0, len(held), AT_ONCE):
-            entries: list[ChangeMessageVisibilityBatchRequestEntryTypeDef] = [
-                {"Id": str(place), "ReceiptHandle": receipt, "VisibilityTimeout": 0}
-                for place, receipt in enumerate(held[first : first + AT_ONCE])
-            ]
-            try:
-                self._sqs.change_message_visibility_batch(QueueUrl=self._url, Entries=entries)
-            except (ClientError, BotoCoreError):
-                return
 
     def _receive(self, count: int) -> list[Letter]:
         answer = self._sqs.receive_message(

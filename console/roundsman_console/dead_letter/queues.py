@@ -1,6 +1,5 @@
 """Finds the queues that functions read, and their dead-letter queues, in the stack's outputs."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -8,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from roundsman.aws.sqs.dead_letters import RedrivePolicy, read_redrive_policy
+from roundsman_console.agent.reading import agent_of_queue
 from roundsman_console.errors import InspectorError, NotFound
 from roundsman_console.sanitize import inert
 from roundsman_console.stack.stack import DeployedStack
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
     from mypy_boto3_sqs.literals import QueueAttributeNameType
 
-_WORDS = re.compile(r"(?<!^)(?=[A-Z])")
 _ASKED: "Sequence[QueueAttributeNameType]" = (
     "ApproximateNumberOfMessages",
     "ApproximateNumberOfMessagesNotVisible",
@@ -68,14 +67,9 @@ class Source:
     @property
     def function(self) -> str:
         """The name of the function that reads the queue, as in the name of its log group."""
-        match self.kind:
-            case MessageKind.ORDER:
-                return "submission"
-            case MessageKind.REQUEST:
-                agent = self.name.removesuffix("RequestQueue").removesuffix("Urgent")
-                return _WORDS.sub("_", agent).lower()
-            case _:
-                return "scheduler"
+        if self.kind is MessageKind.ORDER:
+            return "submission"
+        return agent_of_queue(self.name) or "scheduler"
 
     @property
     def physical(self) -> str:

@@ -44,7 +44,12 @@ def look_deep(stack: DeployedStack, rate: int, looking: Looking) -> tuple[list[F
                 shortest = retained if shortest is None else min(shortest, retained)
             ordered = existing(client, orders, "OrderID", list(kept))
             found += [
-                task_without_order(task_id, _number(item, "CreatedAt"))
+                Finding(
+                    FindingKind.TASK_WITHOUT_ORDER,
+                    task_id,
+                    f"submitted at {iso(_number(item, 'CreatedAt'))}",
+                    command_line("show", task_id),
+                )
                 for task_id, item in kept.items()
                 if task_id not in ordered
             ]
@@ -60,12 +65,6 @@ def look_deep(stack: DeployedStack, rate: int, looking: Looking) -> tuple[list[F
             rows += len(page)
             looking.progress(f"{rows} rows read")
     return found, rows
-
-
-def task_without_order(task_id: str, created_at: int) -> Finding:
-    """Return the finding for a task that has no order."""
-    evidence, command = f"submitted at {iso(created_at)}", command_line("show", task_id)
-    return Finding(FindingKind.TASK_WITHOUT_ORDER, task_id, evidence, command)
 
 
 def order_without_task(

@@ -3,13 +3,14 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from roundsman.aws.outputs import LIVE
 from roundsman.command_line import command_line
 from roundsman_console.counted import counted
 from roundsman_console.dead_letter.queues import counts, sources
 from roundsman_console.doctor.documents import FindingKind
 from roundsman_console.doctor.report import Finding, Looking
+from roundsman_console.stack.resources import event_source_mappings
 from roundsman_console.stack.stack import DeployedStack
+from roundsman_console.stack.versions import functions_of
 
 _READS = frozenset({"Enabled", "Enabling", "Updating", "Creating"})
 """The states of an event source mapping in which its function reads the queue, or soon will."""
@@ -47,18 +48,14 @@ def _mappings(stack: DeployedStack, looking: Looking) -> list[MappingFact] | Non
     missing.
     """
     with looking.at("the mappings of functions"):
-        pages = stack.lambda_client.get_paginator("list_event_source_mappings")
         return [
             MappingFact(
                 one.get("UUID", ""),
                 one.get("EventSourceArn", "").rpartition(":")[2],
                 one.get("State", ""),
             )
-            for output, physical in sorted(stack.outputs.items())
-            if output.endswith("FunctionName")
-            # Lambda lists the mappings to an alias only where they are asked for by it.
-            for page in pages.paginate(FunctionName=f"{physical}:{LIVE}")
-            for one in page["EventSourceMappings"]
+            for function in functions_of(stack.outputs).values()
+            for one in event_source_mappings(stack.lambda_client, function)
         ]
     return None
 

@@ -5,7 +5,6 @@ A restore, a deployment or a person who stopped the stack leaves them so.
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 import boto3
 
@@ -14,16 +13,15 @@ from roundsman_console.alert.subscriptions import Subscriptions, read_subscripti
 from roundsman_console.doctor.documents import FindingKind
 from roundsman_console.doctor.report import Finding, Looking
 from roundsman_console.stack.resources import stack_resources
-from roundsman_console.stack.stack import DeployedStack
+from roundsman_console.stack.stack import DeployedStack, is_local
 from roundsman_console.stack.versions import FunctionVersions, versions_beside
+from roundsman_console.table.copies import recovery_is_on, ttl_is_on
 
 if TYPE_CHECKING:
     from mypy_boto3_scheduler import EventBridgeSchedulerClient
 
 ALARM, SCHEDULE = "AWS::CloudWatch::Alarm", "AWS::Scheduler::Schedule"
 ALARMS_AT_ONCE = 100  # the maximum of DescribeAlarms
-THIS_MACHINE = frozenset({"127.0.0.1", "localhost", "::1"})
-"""The hosts of an emulator. Its CloudFormation makes a table without TTL and recovery."""
 
 
 def look_at_stack(stack: DeployedStack, looking: Looking) -> list[Finding]:
@@ -120,19 +118,14 @@ def look_at_table(
     client = stack.dynamodb
     table = client.describe_table(TableName=physical)["Table"]
     ttl = recovery = None
-    if urlsplit(client.meta.endpoint_url).hostname in THIS_MACHINE:
+    if is_local(client.meta.endpoint_url):
         why = "the local AWS does not make them of the template"
         looking.missed("the TTL and the recovery of the tables", why, lacking=True)
     else:
         with looking.at(f"the TTL of {name}"):
-            answer = client.describe_time_to_live(TableName=physical)["TimeToLiveDescription"]
-            ttl = answer.get("TimeToLiveStatus") in ("ENABLED", "ENABLING")
+            ttl = ttl_is_on(client, physical)
         with looking.at(f"the recovery of {name}"):
-            backups = client.describe_continuous_backups(TableName=physical)
-            points = backups["ContinuousBackupsDescription"].get(
-                "PointInTimeRecoveryDescription", {}
-            )
-            recovery = points.get("PointInTimeRecoveryStatus") == "ENABLED"
+            recovery = recovery_is_on(client, physical)
     yield from table_findings(
         name,
         physical,

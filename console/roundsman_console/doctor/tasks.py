@@ -103,10 +103,9 @@ def read_tasks(stack: DeployedStack, limit: int, looking: Looking) -> TasksRead:
         stack.holds.holds()
         stack.board.agents()
     plans = _plans(stack, {task.plan for task in tasks}, looking)
-    interval = stack.parameters.get("SupervisorIntervalSeconds", "")
     return TasksRead(
         now=at,
-        interval=int(interval) * SECOND if interval.isdecimal() else MINUTE,
+        interval=stack.supervisor_interval,
         shards=stack.shards,
         stack_created_at=created_at,
         tasks=tasks,

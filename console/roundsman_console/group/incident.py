@@ -16,11 +16,11 @@ from roundsman.model.holds import OPERATOR, Hold
 from roundsman.model.instants import MINUTE, format_duration
 from roundsman.model.task import Task
 from roundsman_console.agent.reading import AgentNow
-from roundsman_console.agent.released import Released, released_here
 from roundsman_console.bulk.of_group import runs_over
 from roundsman_console.bulk.start import bulk_runs_of
 from roundsman_console.errors import NotFound
 from roundsman_console.group.reading import GroupNow
+from roundsman_console.hold.released import Released, released_here
 from roundsman_console.inspector import Inspector
 from roundsman_console.order.lookup import find_shown
 from roundsman_console.order.view import may_stand

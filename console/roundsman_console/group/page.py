@@ -7,8 +7,6 @@ from dataclasses import replace
 from roundsman.model.bulk_run import BulkRecord, RunState
 from roundsman.model.failure import NO_STEP, RETRIED, UNDO_FAILED, UNDONE, UNREADABLE
 from roundsman.model.states import TaskState
-from roundsman_console.agent.forms import form_on
-from roundsman_console.agent.verbs import HoldVerb, ReleaseVerb
 from roundsman_console.bulk.forms import MANY, form_on_many
 from roundsman_console.clock import now
 from roundsman_console.constraints import GROUP_ID
@@ -26,6 +24,8 @@ from roundsman_console.group.incident import (
 from roundsman_console.group.reading import STATES, GroupNow
 from roundsman_console.group.repair import RepairHelp, repair_of
 from roundsman_console.group.view import commands_of, effects_of
+from roundsman_console.hold.forms import form_on
+from roundsman_console.hold.verbs import HoldVerb, ReleaseVerb
 from roundsman_console.inspector import Inspector
 from roundsman_console.web import results
 from roundsman_console.web.command_page import INCIDENT, CommandPage, NextStep

@@ -11,18 +11,6 @@ from roundsman.model.holds import ALL_ORDERS, EVERY_WORKFLOW
 from roundsman.model.json import Json
 from roundsman.model.task import Task
 from roundsman.submission.events import EventReader
-from roundsman_console.agent.holds import (
-    HoldRelease,
-    HoldResult,
-    hold_agent,
-    release_agent,
-)
-from roundsman_console.agent.order_holds import (
-    OrdersHold,
-    OrdersRelease,
-    hold_orders,
-    release_orders,
-)
 from roundsman_console.agent.reading import AgentNow, find_agent, find_agents
 from roundsman_console.alert.reading import StandingAlerts, read_standing
 from roundsman_console.clock import now
@@ -30,6 +18,18 @@ from roundsman_console.dead_letter.listing import DeadQueue, look_at
 from roundsman_console.doctor.doctor import Doctor
 from roundsman_console.doctor.report import Report
 from roundsman_console.group.reading import GroupNow, find_group, list_groups
+from roundsman_console.hold.agents import (
+    AgentHold,
+    AgentRelease,
+    hold_agent,
+    release_agent,
+)
+from roundsman_console.hold.orders import (
+    OrdersHold,
+    OrdersRelease,
+    hold_orders,
+    release_orders,
+)
 from roundsman_console.order.commands import CommandResult, send_command
 from roundsman_console.order.corrections import InputCorrection
 from roundsman_console.order.erasure import erase_order
@@ -254,11 +254,11 @@ class Inspector:
         """Remove the contents of an order that has ended, and keep the record that it was."""
         return erase_order(self.stack, order_id, by=by, reason=reason, wait=wait)
 
-    def hold(self, agent: str, seconds: int, *, by: str, reason: str) -> HoldResult:
+    def hold(self, agent: str, seconds: int, *, by: str, reason: str) -> AgentHold:
         """Let the agent take no work for `seconds`: its steps wait, and no attempt is counted."""
         return hold_agent(self.stack, find_agent(self.stack, agent), seconds, by=by, reason=reason)
 
-    def release(self, agent: str, *, by: str, reason: str = "") -> HoldRelease:
+    def release(self, agent: str, *, by: str, reason: str = "") -> AgentRelease:
         """End an operator's hold. Waiting tasks continue within minutes."""
         return release_agent(self.stack, agent, by=by, reason=reason)
 

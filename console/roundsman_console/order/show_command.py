@@ -14,13 +14,13 @@ from roundsman.model.events import HistoryRow
 from roundsman.model.instants import iso, second
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepRecord, Task, item_place
-from roundsman_console.agent.release_line import release_command
 from roundsman_console.cells import plain
 from roundsman_console.cli.stack_option import StackOption
 from roundsman_console.cli.target import find_stack
 from roundsman_console.cli_errors import sentences
 from roundsman_console.clock import now
 from roundsman_console.hints import hint, hinted_json
+from roundsman_console.hold.view import release_command
 from roundsman_console.order.lookup import find_shown
 from roundsman_console.order.states_text import STEP_STYLES, happenings_table, task_line
 from roundsman_console.order.step_text import agent_words, last_error, span, step_facts, step_state

@@ -14,7 +14,7 @@ from roundsman.model.scheduler_queues import COMMANDS, QueueView, replies_key
 from roundsman.model.situations import AwaitsCallback, Ended, NotBegun, UnderWay
 from roundsman.model.states import ProcessState
 from roundsman.model.task import PERFORM, UNDO, StepRecord, Task
-from roundsman_console.agent.release_line import release_command
+from roundsman_console.hold.view import release_command
 from roundsman_console.order.documents import StepCase
 from roundsman_console.order.step_text import holds_of, reminder_words, retry_words
 from roundsman_console.order.view import step_names

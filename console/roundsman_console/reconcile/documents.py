@@ -3,9 +3,9 @@
 from typing import Literal, TypedDict
 
 from roundsman.model.states import TaskState
-from roundsman_console.agent.documents import HoldDocument
 from roundsman_console.bulk.documents import BulkRunSummaryDocument
 from roundsman_console.constraints import Count, Instant
+from roundsman_console.hold.documents import HoldDocument
 
 
 class ReconciledOrderDocument(TypedDict):

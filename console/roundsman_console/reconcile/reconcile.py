@@ -32,7 +32,6 @@ from roundsman.model.states import TaskState
 from roundsman.model.task import Task
 from roundsman.wire.commands import INSPECT, Command, command_of
 from roundsman.wire.limits import wire_text
-from roundsman_console.agent.view import hold_document
 from roundsman_console.bulk.restored import RestoredRun, pause_restored, restored_runs
 from roundsman_console.bulk.view import run_summary
 from roundsman_console.clock import now, pause
@@ -42,6 +41,7 @@ from roundsman_console.errors import (
     InvalidArgument,
     aws_sentence,
 )
+from roundsman_console.hold.view import hold_document
 from roundsman_console.order.commands import check_sender
 from roundsman_console.orders.task_records import END_OF_TIME
 from roundsman_console.reconcile.documents import (

@@ -1,10 +1,10 @@
 """What needs attention? All that stands wrong in a stack: alerts, the supervisor, the doctor."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from urllib.parse import quote
 
-from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.instants import MINUTE
 from roundsman_console.alert.documents import AlertSeverity
 from roundsman_console.alert.reading import StandingAlerts
 from roundsman_console.alert.standing import StandingAlert
@@ -48,16 +48,17 @@ def attention(
     alerts: StandingAlerts | None,
     stats: Stats | None,
     report: Report | None,
-    parameters: Mapping[str, str],
+    interval: int,
 ) -> Attention:
     """Return what needs attention by what was read; None is what could not be read.
 
-    `parameters` are the stack's. What is None is not in `unread`: the part of the page says why.
+    `interval` is the time in ms from one pass of the supervisor to the next. What is None is not in
+    `unread`: the part of the page says why.
     """
     found = [_of_alert(one) for one in alerts.standing] if alerts else []
     unread = [*alerts.missed] if alerts else []
     if stats:
-        found += of_supervisor(stats.visited_at, stats.at, parameters)
+        found += of_supervisor(stats.visited_at, stats.at, interval)
     if report:
         found += of_doctor(report)
         checks = (replace(one, what=f"the doctor's check of {one.what}") for one in report.unread)
@@ -73,11 +74,9 @@ def worst_first(found: Iterable[Concern]) -> list[Concern]:
     )
 
 
-def of_supervisor(visited_at: int | None, at: int, parameters: Mapping[str, str]) -> list[Concern]:
-    """Return the concern that no supervisor passes, at `at` (epoch ms)."""
-    interval = parameters.get("SupervisorIntervalSeconds", "")
-    every = max(MINUTE, int(interval) * SECOND if interval.isdecimal() else 0)
-    if visited_at is not None and at - visited_at <= MISSED_PASSES * every:
+def of_supervisor(visited_at: int | None, at: int, interval: int) -> list[Concern]:
+    """Return the concern that no supervisor passes, at `at` (epoch ms); `interval` is in ms."""
+    if visited_at is not None and at - visited_at <= MISSED_PASSES * max(MINUTE, interval):
         return []
     silent = "The supervisor does not run" if visited_at else "The supervisor has never run"
     sentence = f"{silent}: nothing that is overdue is found, and no alert is sent"

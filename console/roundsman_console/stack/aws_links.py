@@ -7,10 +7,10 @@ has no such pages: `aws_console_of` returns None for it, and no link is shown.
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from roundsman.model.instants import iso
-from roundsman_console.stack.stack import DeployedStack
+from roundsman_console.stack.stack import DeployedStack, is_local
 
 HOSTS = {
     "aws": "console.aws.amazon.com",
@@ -19,7 +19,6 @@ HOSTS = {
 }
 """The host of the AWS console, by the partition that an ARN begins with."""
 
-_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _LINES = "fields @timestamp, @log, level, message, step, attempt, event, outcome, state, reason"
 
 
@@ -100,7 +99,7 @@ class AwsConsole:
 def aws_console_of(stack: DeployedStack) -> AwsConsole | None:
     """Return the AWS console of a stack; None for a stack on a local AWS or not found in AWS."""
     _, partition, _, region, account, *_ = [*stack.arn.split(":"), *[""] * 5]
-    if partition not in HOSTS or urlsplit(stack.endpoint).hostname in (None, *_LOOPBACK):
+    if partition not in HOSTS or not stack.endpoint or is_local(stack.endpoint):
         return None
     return AwsConsole(partition, account, region, stack.name)
 

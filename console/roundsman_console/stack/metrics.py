@@ -1,4 +1,4 @@
-"""Reads the stack's own metrics from CloudWatch.
+"""Reads metrics from CloudWatch.
 
 AWS charges 0.01 USD per thousand metrics that are read.
 """
@@ -17,33 +17,25 @@ AT_ONCE = 500
 """The largest number of metrics in one GetMetricData request."""
 
 
-def service_query(  # the parts of a metric
-    stack: DeployedStack,
-    name: str,
-    metric: str,
-    service: str | None,
-    period: int,
-    statistic: str = "Sum",
-) -> "MetricDataQueryTypeDef":
-    """A query of a metric of one function; of all functions together if `service` is None."""
-    dimensions = {} if service is None else {"service": service}
-    return metric_query(stack, name, metric, dimensions, period, statistic)
+def own_metrics(stack: DeployedStack) -> str:
+    """Return the namespace of the stack's own metrics."""
+    return f"Roundsman/{stack.name}"
 
 
 def metric_query(  # the parts of a metric
-    stack: DeployedStack,
+    namespace: str,
     name: str,
     metric: str,
     dimensions: Mapping[str, str],
     period: int,
     statistic: str = "Sum",
 ) -> "MetricDataQueryTypeDef":
-    """A query of a metric of the stack, by periods of `period` ms; `name` names its result."""
+    """A query of a metric by periods of `period` ms; `name` names its result."""
     return {
         "Id": name,
         "MetricStat": {
             "Metric": {
-                "Namespace": f"Roundsman/{stack.name}",
+                "Namespace": namespace,
                 "MetricName": metric,
                 "Dimensions": [{"Name": key, "Value": value} for key, value in dimensions.items()],
             },

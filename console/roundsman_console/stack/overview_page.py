@@ -42,7 +42,7 @@ def read(inspector: Inspector, _given: Mapping[str, str]) -> Mapping[str, object
         "the last 24 hours",
     )
     report = part(lambda: _checked(inspector), "the doctor's checks")
-    found = attention(alerts.value, stats.value, report.value, inspector.stack.parameters)
+    found = attention(alerts.value, stats.value, report.value, inspector.stack.supervisor_interval)
     return {
         "stats": stats,
         "states": [*TaskState],

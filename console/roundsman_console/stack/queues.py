@@ -7,23 +7,20 @@ of its own queue or of an agent's replies.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from roundsman.aws.errors import aws_errors
 from roundsman.model.events import Agents
-from roundsman.model.instants import EPOCH, MINUTE
+from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.queue_lag import ReadMark
 from roundsman.model.scheduler_queues import COMMANDS, QueueView, is_read_mark
 from roundsman_console.agent.reading import agent_names
 from roundsman_console.stack.documents import AgeSource
+from roundsman_console.stack.metrics import metric_query, read_metrics
 from roundsman_console.stack.stack import DeployedStack
 from roundsman_console.threads import map_in_threads
-
-if TYPE_CHECKING:
-    from mypy_boto3_cloudwatch.type_defs import MetricDataQueryTypeDef
 
 ASKERS = 8  # the number of queues that are read concurrently
 CLOUDWATCH: Final = "cloudwatch"
@@ -89,7 +86,7 @@ def with_ages(
     age.
     """
     noted = {key.partition("/")[0] for key in agents}
-    by_mark = {queue_of_mark(key): lag for key, lag in lags.items()}
+    by_mark = {_queue_of_mark(key): lag for key, lag in lags.items()}
     for queue in queues:
         agent = agent_names({f"{queue.name}Url": queue.url}, noted)
         priority = "urgent" if queue.name.endswith(_URGENT) else "normal"
@@ -99,11 +96,8 @@ def with_ages(
     return [_aged(queue, by_mark, measured) for queue in queues]
 
 
-def queue_of_mark(key: str) -> str:
-    """Return the name in lower case of a queue that the scheduler reads: `paymentreplyqueue`.
-
-    `key` is that of its mark: `payment/replies`.
-    """
+def _queue_of_mark(key: str) -> str:
+    """The name in lower case of the queue with the mark `payment/replies`: `paymentreplyqueue`."""
     if key == COMMANDS:
         return "schedulerqueue"
     return f"{key.partition('/')[0].replace('_', '')}replyqueue"
@@ -145,36 +139,23 @@ def _measured(stack: DeployedStack, queues: Sequence[Queue], at: int) -> dict[st
     empty if CloudWatch denies access or cannot be reached.
     """
     asked = [queue for queue in queues if queue.waiting]
-    if not asked:
-        return {}
-    until = EPOCH + timedelta(milliseconds=at)
+    queries = [
+        metric_query(
+            "AWS/SQS",
+            f"q{place}",
+            "ApproximateAgeOfOldestMessage",
+            {"QueueName": queue.url.rpartition("/")[2]},
+            MINUTE,
+            "Maximum",
+        )
+        for place, queue in enumerate(asked)
+    ]
     try:
-        found = stack.cloudwatch.get_metric_data(
-            MetricDataQueries=[_query(place, queue) for place, queue in enumerate(asked)],
-            StartTime=until - timedelta(milliseconds=_LOOK_BACK),
-            EndTime=until,
-            ScanBy="TimestampDescending",
-        )["MetricDataResults"]
+        found = read_metrics(stack, queries, at - _LOOK_BACK, at)
     except (ClientError, BotoCoreError):
         return {}
-    values = {result["Id"]: result.get("Values", []) for result in found}
     return {
-        queue.name: int(values[f"q{place}"][0] * 1000)
+        queue.name: int(found[f"q{place}"][-1][1] * SECOND)
         for place, queue in enumerate(asked)
-        if values.get(f"q{place}")
-    }
-
-
-def _query(place: int, queue: Queue) -> "MetricDataQueryTypeDef":
-    return {
-        "Id": f"q{place}",
-        "MetricStat": {
-            "Metric": {
-                "Namespace": "AWS/SQS",
-                "MetricName": "ApproximateAgeOfOldestMessage",
-                "Dimensions": [{"Name": "QueueName", "Value": queue.url.rpartition("/")[2]}],
-            },
-            "Period": 60,
-            "Stat": "Maximum",
-        },
+        if f"q{place}" in found
     }

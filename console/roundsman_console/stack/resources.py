@@ -1,11 +1,15 @@
-"""The resources of a deployed stack and of the stacks nested in it."""
+"""The resources of a stack and of its nested stacks, and what connects queues to functions."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from roundsman.aws.outputs import LIVE
+
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient
+    from mypy_boto3_lambda import LambdaClient
+    from mypy_boto3_lambda.type_defs import EventSourceMappingConfigurationTypeDef
 
 NESTED_STACK = "AWS::CloudFormation::Stack"
 ENGINE = "Engine"  # the block whose resources keep their names
@@ -39,3 +43,18 @@ def stack_resources(
             elif physical:
                 inner = prefix if name == ENGINE else f"{prefix}{name}"
                 yield from stack_resources(client, physical, inner)
+
+
+def event_source_mappings(
+    client: "LambdaClient", function: str
+) -> "Iterator[EventSourceMappingConfigurationTypeDef]":
+    """Yield what connects queues to the live version of a function. Raises the errors of boto3.
+
+    `function` is its physical name.
+    """
+    # Lambda lists the mappings to an alias only where they are asked for by it.
+    pages = client.get_paginator("list_event_source_mappings").paginate(
+        FunctionName=f"{function}:{LIVE}"
+    )
+    for page in pages:
+        yield from page["EventSourceMappings"]

@@ -60,7 +60,7 @@ class VersionChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Deployment:
+class PastDeployment:
     """A deployment of the whole stack that succeeded."""
 
     began: datetime
@@ -121,7 +121,7 @@ def go_back(stack: DeployedStack, changes: Sequence[VersionChange]) -> None:
             )
 
 
-def succeeded(events: Sequence["StackEventTypeDef"]) -> list[Deployment]:
+def succeeded(events: Sequence["StackEventTypeDef"]) -> list[PastDeployment]:
     """Return the deployments of a stack that succeeded, the newest first.
 
     `events` are those of the stack, the newest first. Raises InspectorError if a deployment is
@@ -134,13 +134,13 @@ def succeeded(events: Sequence["StackEventTypeDef"]) -> list[Deployment]:
     ]
     if own and own[0][1].endswith("_IN_PROGRESS"):
         raise InspectorError(f"The stack is {own[0][1]}. Wait until the deployment has ended.")
-    found: list[Deployment] = []
+    found: list[PastDeployment] = []
     until: datetime | None = None
     outcome = ""
     for at, status in own:
         if status in _BEGINNINGS:
             if outcome == _BEGINNINGS[status]:
-                found.append(Deployment(at, until, creation=status == "CREATE_IN_PROGRESS"))
+                found.append(PastDeployment(at, until, creation=status == "CREATE_IN_PROGRESS"))
             until, outcome = at, ""
         elif status.endswith("_COMPLETE"):
             outcome = status
@@ -169,7 +169,7 @@ class _History:
 
     client: "CloudFormationClient"
     stack: str
-    deployments: Sequence[Deployment]
+    deployments: Sequence[PastDeployment]
     """The newest first."""
     known: dict[int, DeployedVersions] = field(default_factory=dict)
     stacks: list[str] = field(default_factory=list)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import boto3
 from botocore.config import Config
@@ -18,6 +19,7 @@ from roundsman.aws.dynamodb.holds import DynamoHolds
 from roundsman.aws.dynamodb.tasks import DynamoStore
 from roundsman.aws.outputs import describe_stack
 from roundsman.errors import UnreadableRecord
+from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.task import Task
 from roundsman.ports import Member
 from roundsman.wire.tracing import is_sampled, trace_id
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from roundsman.submission.events import EventReader
     from roundsman_console.orders.task_records import Records
 
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
 CONNECT_WITHIN = 5  # timeout in seconds for each try, so that a missing network is reported soon
 
 
@@ -64,6 +67,12 @@ class DeployedStack:
     def shards(self) -> int:
         """The number of shards that each lane of the due index has for new tasks."""
         return int(self.parameters.get("DueShards", "16"))
+
+    @property
+    def supervisor_interval(self) -> int:
+        """The time from one pass of the supervisor to the next, in ms."""
+        seconds = self.parameters.get("SupervisorIntervalSeconds", "")
+        return int(seconds) * SECOND if seconds.isdecimal() else MINUTE
 
     def trace_of(self, task: Task) -> str | None:
         """The id of the task's trace in AWS X-Ray; None if the stack does not trace it."""
@@ -191,6 +200,11 @@ class DeployedStack:
         """A client for the AlertTopic."""
         client: SNSClient = boto3.client("sns")
         return client
+
+
+def is_local(endpoint: str) -> bool:
+    """Return whether this address is that of an emulator of AWS on this machine."""
+    return urlsplit(endpoint).hostname in LOOPBACK
 
 
 def find_stack(name: str | None, events: "EventReader | None" = None) -> DeployedStack:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from roundsman.model.instants import MINUTE
 from roundsman.model.states import END_STATES, TaskState
-from roundsman_console.stack.metrics import metric_query, read_metrics
+from roundsman_console.stack.metrics import metric_query, own_metrics, read_metrics
 from roundsman_console.stack.stack import DeployedStack
 
 STATISTICS: Mapping[str, tuple[str, str]] = {
@@ -71,7 +71,7 @@ def read_step_times(
     """
     queries = [
         metric_query(
-            stack,
+            own_metrics(stack),
             f"{figure}{place}",
             metric,
             {"workflow": workflow, "step": step},
@@ -108,7 +108,7 @@ def read_ends(
     states = sorted(END_STATES)
     queries = [
         metric_query(
-            stack,
+            own_metrics(stack),
             f"{state.lower()}{place}",
             "WorkflowEnds",
             {"workflow": workflow, "state": state.value},

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from roundsman.model.instants import DAY, MINUTE
 from roundsman.model.states import TaskState
-from roundsman_console.stack.metrics import read_metrics, service_query
+from roundsman_console.stack.metrics import metric_query, own_metrics, read_metrics
 from roundsman_console.stack.stack import DeployedStack
 
 HOUR = 60 * MINUTE
@@ -64,21 +64,22 @@ class AttemptTimes:
 def read_throughput(stack: DeployedStack, at: int) -> Throughput:
     """Read the orders of the day until `at` (epoch ms), with one request."""
     start = at - at % PERIOD - (PERIODS - 1) * PERIOD
-    wanted = {
-        "accepted": service_query(stack, "accepted", "OrdersAccepted", "submission", PERIOD),
-        # A supervisor archives too, so this one is without the function's name.
-        **{
-            state.lower(): service_query(
-                stack,
+    own, of_submission = own_metrics(stack), {"service": "submission"}
+    wanted = [
+        metric_query(own, "accepted", "OrdersAccepted", of_submission, PERIOD),
+        *(
+            metric_query(
+                own,
                 state.lower(),
                 name,
-                None if state is TaskState.ARCHIVED else "scheduler",
+                # A supervisor archives too, so this one is without the function's name.
+                {} if state is TaskState.ARCHIVED else {"service": "scheduler"},
                 PERIOD,
             )
             for state, name in ENDS.items()
-        },
-    }
-    found = read_metrics(stack, wanted.values(), start, at)
+        ),
+    ]
+    found = read_metrics(stack, wanted, start, at)
     return Throughput(
         start,
         _by_period(found.get("accepted", ()), start),
@@ -96,7 +97,14 @@ def read_attempt_times(
     if not agents:
         return {}
     queries = [
-        service_query(stack, f"{kind}{place}", "StepAttemptMs", agent, DAY, statistic)
+        metric_query(
+            own_metrics(stack),
+            f"{kind}{place}",
+            "StepAttemptMs",
+            {"service": agent},
+            DAY,
+            statistic,
+        )
         for place, agent in enumerate(agents)
         for kind, statistic in (("average", "Average"), ("slow", "p95"))
     ]

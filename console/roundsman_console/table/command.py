@@ -16,8 +16,8 @@ from roundsman_console.hints import hint, hinted_json
 from roundsman_console.stack.stack import DeployedStack
 from roundsman_console.table.record import TABLES, begin, read
 from roundsman_console.table.steps import (
-    Step,
-    Work,
+    TableStep,
+    TableWork,
     carry_out,
     prepare_steps,
     replace_steps,
@@ -103,7 +103,7 @@ def restore_replace_command(
         require(work, before, hint("roundsman restore prepare"))
         steps = replace_steps(work)
         if "replace" not in work.record.done:
-            work.check_held()
+            work.check_stopped()
         question = f"Delete the four tables of {found.name}, and put their copies in place?"
         _ask(work, steps, question, confirm, as_json=as_json)
         carry_out(work, steps, shown(as_json=as_json))
@@ -164,7 +164,7 @@ def _what(to: str | None, from_stack: str | None, from_table: Sequence[str]) -> 
     return instant.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def _work(stack: DeployedStack, path: Path | None, of: str | None) -> Work:
+def _work(stack: DeployedStack, path: Path | None, of: str | None) -> TableWork:
     """The restore that the file has; a new one, if there is none and `of` is given."""
     where = path or Path(f"{stack.name}.restore.json")
     found = read(where, "restore", stack.name, of)
@@ -174,13 +174,18 @@ def _work(stack: DeployedStack, path: Path | None, of: str | None) -> Work:
         found = begin("restore", stack, of)
     if "start" in found.done:
         raise ConsoleError(f"The restore of {where} has ended. Remove the file to begin another.")
-    work = Work(stack, found, where)
+    work = TableWork(stack, found, where)
     work.check_is_of(stack)
     return work
 
 
 def _ask(
-    work: Work, steps: Sequence[Step], question: str, confirm: str | None, *, as_json: bool
+    work: TableWork,
+    steps: Sequence[TableStep],
+    question: str,
+    confirm: str | None,
+    *,
+    as_json: bool,
 ) -> None:
     """Show the plan, and ask for the name of the stack."""
     if not as_json:
@@ -188,7 +193,9 @@ def _ask(
     confirm_stack(question, work.stack.name, confirm, as_json=as_json)
 
 
-def _say_how_far(work: Work, steps: Sequence[Step], what_next: str, *, as_json: bool) -> None:
+def _say_how_far(
+    work: TableWork, steps: Sequence[TableStep], what_next: str, *, as_json: bool
+) -> None:
     if as_json:
         names = [step.name for step in steps]
         print(hinted_json(work.record.document(work.path, names, what_next)))

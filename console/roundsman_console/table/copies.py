@@ -27,13 +27,24 @@ def note_settings(client: "DynamoDBClient", table: TableRecord) -> None:
     """Note the settings that a restored table does not have."""
     with aws_errors(f"reading the settings of {table.name}"):
         found = client.describe_table(TableName=table.name)["Table"]
-        backups = client.describe_continuous_backups(TableName=table.name)
+        table.recovery = recovery_is_on(client, table.name)
         tags = client.list_tags_of_resource(ResourceArn=found["TableArn"])["Tags"]
-    points = backups["ContinuousBackupsDescription"].get("PointInTimeRecoveryDescription", {})
     table.protected = bool(found.get("DeletionProtectionEnabled"))
-    table.recovery = points.get("PointInTimeRecoveryStatus") == "ENABLED"
     table.key = found.get("SSEDescription", {}).get("KMSMasterKeyArn")
     table.tags = {one["Key"]: one["Value"] for one in tags if not one["Key"].startswith("aws:")}
+
+
+def recovery_is_on(client: "DynamoDBClient", table: str) -> bool:
+    """Whether a table has point-in-time recovery. Raises the errors of boto3."""
+    found = client.describe_continuous_backups(TableName=table)["ContinuousBackupsDescription"]
+    points = found.get("PointInTimeRecoveryDescription", {})
+    return points.get("PointInTimeRecoveryStatus") == "ENABLED"
+
+
+def ttl_is_on(client: "DynamoDBClient", table: str) -> bool:
+    """Whether DynamoDB removes the expired items of a table. Raises the errors of boto3."""
+    found = client.describe_time_to_live(TableName=table)["TimeToLiveDescription"]
+    return found.get("TimeToLiveStatus") in ("ENABLED", "ENABLING")
 
 
 def count_items(client: "DynamoDBClient", table: str, lasting_until: int) -> int:
@@ -160,8 +171,7 @@ def apply_settings(client: "DynamoDBClient", table: TableRecord) -> None:
     """Give a restored table the settings that it had."""
     with aws_errors(f"setting up {table.name}"):
         arn = client.describe_table(TableName=table.name)["Table"]["TableArn"]
-        ttl = client.describe_time_to_live(TableName=table.name)["TimeToLiveDescription"]
-        if ttl.get("TimeToLiveStatus") not in ("ENABLED", "ENABLING"):
+        if not ttl_is_on(client, table.name):
             client.update_time_to_live(
                 TableName=table.name,
                 TimeToLiveSpecification={"Enabled": True, "AttributeName": "ExpiresAt"},

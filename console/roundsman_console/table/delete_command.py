@@ -12,7 +12,7 @@ from roundsman_console.cli_errors import sentences
 from roundsman_console.hints import hinted_json
 from roundsman_console.stack.stack import DeployedStack, configured_stack
 from roundsman_console.table.record import begin, read
-from roundsman_console.table.steps import Work, carry_out, deletion_steps
+from roundsman_console.table.steps import TableWork, carry_out, deletion_steps
 from roundsman_console.table.text import plan_of, say_tables, shown
 from roundsman_console.terminal import say
 
@@ -43,10 +43,10 @@ def delete_command(
         path = record or Path(f"{name}.delete.json")
         found = read(path, "delete", name)
         if found is not None and "delete the stack" in found.done:
-            work = Work(DeployedStack(name, {}, {}, arn=found.arn), found, path)
+            work = TableWork(DeployedStack(name, {}, {}, arn=found.arn), found, path)
         else:
             deployed = announced_stack(stack)
-            work = Work(deployed, found or begin("delete", deployed, deployed.arn), path)
+            work = TableWork(deployed, found or begin("delete", deployed, deployed.arn), path)
             work.check_is_of(deployed)
         steps = deletion_steps(work, with_tables=tables)
         if not as_json:

@@ -12,7 +12,7 @@ class TableDocument(TypedDict):
     """The output of the stack that names it: TasksTableName."""
     name: str
     items: Count | None
-    """How many items it had when everything was held; null before they were counted."""
+    """How many items it had when every function was stopped; null before they were counted."""
     backup: str | None
     """The ARN of its backup; null before it was made."""
     source: str | None

@@ -30,7 +30,13 @@ from roundsman_console.table.copies import (
     wait_for_backup,
     wait_until_active,
 )
-from roundsman_console.table.hold import hold, is_held, note_what_runs, start, start_supervisor
+from roundsman_console.table.functions import (
+    are_stopped,
+    note_what_runs,
+    start,
+    start_supervisor,
+    stop,
+)
 from roundsman_console.table.record import Record, TableRecord
 
 if TYPE_CHECKING:
@@ -43,7 +49,7 @@ _KEPT = ("SubmissionQueueUrl", "RejectedQueueUrl")
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TableStep:
     """One step: what it is called, what it does in a sentence, and how."""
 
     name: str
@@ -52,7 +58,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Work:
+class TableWork:
     """A restore or a deletion of the tables of one stack."""
 
     stack: DeployedStack
@@ -92,13 +98,13 @@ class Work:
         for table in self.record.tables:
             note_settings(self.stack.dynamodb, table)
 
-    def hold(self) -> None:
+    def stop(self) -> None:
         """Stop every function, and wait until a backup has all that they have written."""
-        hold(self.stack, self.record)
+        stop(self.stack, self.record)
         clock.pause(SETTLES)
 
     def back_up(self, table: TableRecord) -> None:
-        """Count the items of a table, which is held, and back it up."""
+        """Count the items of a table, to which nothing writes now, and back it up."""
         client = self.stack.dynamodb
         table.items = self._count(table.name)
         if table.backup is None:
@@ -144,7 +150,7 @@ class Work:
                     try:
                         client.purge_queue(QueueUrl=url)
                     except client.exceptions.PurgeQueueInProgress:
-                        continue  # it was emptied within the last minute, and is held
+                        continue  # it was emptied within the last minute, and nothing sends to it
 
     def name_sources(self) -> None:
         """Give each table the one whose items take the place of its own.
@@ -247,9 +253,9 @@ class Work:
             )
         delete_table(client, table.name, table.backup)
 
-    def check_held(self) -> None:
+    def check_stopped(self) -> None:
         """Raise InspectorError if a function runs that was stopped."""
-        if not is_held(self.stack, self.record):
+        if not are_stopped(self.stack, self.record):
             raise InspectorError(
                 f"A function of {self.stack.name} was started again since the backups were made. "
                 f"Remove {self.path}, and begin anew."
@@ -268,7 +274,7 @@ class Work:
         """Delete the stack by its ARN, and return when it is gone."""
         began = "began to delete the stack"
         if began not in self.record.done:
-            self.check_held()
+            self.check_stopped()
             self.record.done.append(began)
             self.save()
         client: CloudFormationClient = boto3.client("cloudformation")
@@ -286,21 +292,25 @@ class Work:
         self._delete(table)
 
 
-def prepare_steps(work: Work, *, of_old_tables: bool) -> list[Step]:
+def prepare_steps(work: TableWork, *, of_old_tables: bool) -> list[TableStep]:
     """The steps before anything is deleted; with `of_old_tables`, the items come from a stack."""
     if of_old_tables:
-        sources = [Step("count", "Count the items of the old tables", work.each(work.count_source))]
+        sources = [
+            TableStep("count", "Count the items of the old tables", work.each(work.count_source))
+        ]
     else:
         sources = [
-            Step("list", "List what people did since the instant", work.list_commands),
-            Step("copy", "Restore each table to the instant as a new table", work.each(work.copy)),
+            TableStep("list", "List what people did since the instant", work.list_commands),
+            TableStep(
+                "copy", "Restore each table to the instant as a new table", work.each(work.copy)
+            ),
         ]
     return [
-        Step("note", "Note what runs and how the tables are set up", work.note),
-        Step("hold", "Stop the supervisor and every function that reads a queue", work.hold),
-        Step("back up", "Count and back up each table as it is now", work.each(work.back_up)),
+        TableStep("note", "Note what runs and how the tables are set up", work.note),
+        TableStep("hold", "Stop the supervisor and every function that reads a queue", work.stop),
+        TableStep("back up", "Count and back up each table as it is now", work.each(work.back_up)),
         *sources,
-        Step(
+        TableStep(
             "back up the copies",
             "Back up what is to take its place",
             work.each(work.back_up_source),
@@ -308,41 +318,41 @@ def prepare_steps(work: Work, *, of_old_tables: bool) -> list[Step]:
     ]
 
 
-def replace_steps(work: Work) -> list[Step]:
+def replace_steps(work: TableWork) -> list[TableStep]:
     """The steps that put the copies in the place of the tables."""
     return [
-        Step("purge", "Empty the queues of requests, replies and commands", work.purge),
-        Step(
+        TableStep("purge", "Empty the queues of requests, replies and commands", work.purge),
+        TableStep(
             "replace",
             "Delete each table, and restore its copy under its name",
             work.each(work.replace),
         ),
-        Step(
+        TableStep(
             "set up", "Set the time to live, recovery, protection and tags", work.each(work.set_up)
         ),
-        Step("start the scheduler", "Let the scheduler read again", work.start_scheduler),
+        TableStep("start the scheduler", "Let the scheduler read again", work.start_scheduler),
     ]
 
 
-def deletion_steps(work: Work, *, with_tables: bool) -> list[Step]:
+def deletion_steps(work: TableWork, *, with_tables: bool) -> list[TableStep]:
     """The steps that delete a stack, and its tables too if they are meant."""
-    tables = [Step("delete the tables", "Delete each table", work.each(work.delete))]
+    tables = [TableStep("delete the tables", "Delete each table", work.each(work.delete))]
     return [
-        Step("check", "Check that no order is open", work.check_orders),
-        Step("note", "Note what runs and how the tables are set up", work.note),
-        Step("hold", "Stop the supervisor and every function that reads a queue", work.hold),
-        Step("back up", "Count and back up each table", work.each(work.back_up)),
-        Step("delete the stack", "Delete the stack", work.delete_stack),
+        TableStep("check", "Check that no order is open", work.check_orders),
+        TableStep("note", "Note what runs and how the tables are set up", work.note),
+        TableStep("hold", "Stop the supervisor and every function that reads a queue", work.stop),
+        TableStep("back up", "Count and back up each table", work.each(work.back_up)),
+        TableStep("delete the stack", "Delete the stack", work.delete_stack),
         *(tables if with_tables else []),
     ]
 
 
-def start_steps(work: Work) -> list[Step]:
+def start_steps(work: TableWork) -> list[TableStep]:
     """The steps that let the stack run again."""
-    return [Step("start", "Let every function run as before", work.start_rest)]
+    return [TableStep("start", "Let every function run as before", work.start_rest)]
 
 
-def carry_out(work: Work, steps: Sequence[Step], progress: Callable[[str], None]) -> None:
+def carry_out(work: TableWork, steps: Sequence[TableStep], progress: Callable[[str], None]) -> None:
     """Carry out the steps that are left, and keep the record after each.
 
     Raises InspectorError, CallRefused or TryAgain if one cannot be done; the same call then goes on
@@ -356,7 +366,7 @@ def carry_out(work: Work, steps: Sequence[Step], progress: Callable[[str], None]
             work.save()
 
 
-def require(work: Work, steps: Sequence[Step], command: str) -> None:
+def require(work: TableWork, steps: Sequence[TableStep], command: str) -> None:
     """Raise InspectorError unless these steps are done; `command` does them."""
     left = [step.name for step in steps if step.name not in work.record.done]
     if left:

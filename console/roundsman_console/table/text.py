@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 
 from roundsman_console.table.record import Record
-from roundsman_console.table.steps import Step
+from roundsman_console.table.steps import TableStep
 from roundsman_console.terminal import progress, say
 
 
-def plan_of(record: Record, steps: Sequence[Step]) -> list[str]:
+def plan_of(record: Record, steps: Sequence[TableStep]) -> list[str]:
     """Return the plan as lines: the exact names, and the steps with those that are done."""
     named = [
         f"- {one.output.removesuffix('Name')}: {one.name}"

@@ -8,12 +8,11 @@ again with what was typed, and says what is wrong beside the field.
 from collections.abc import Mapping
 from dataclasses import replace
 
-from roundsman_console.agent.forms import commands_on_agents
-from roundsman_console.agent.order_forms import commands_on_held_orders
 from roundsman_console.bulk.forms import LIMITS, ORDERS, commands_on_many
 from roundsman_console.callback.forms import ANSWER
 from roundsman_console.dead_letter.forms import BODY, commands_on_messages
 from roundsman_console.errors import NotFound, WrongFields, sentence_of
+from roundsman_console.hold.forms import commands_on_holds
 from roundsman_console.inspector import Inspector
 from roundsman_console.order.forms import commands_on_orders
 from roundsman_console.reconcile.forms import RECONCILE
@@ -39,8 +38,7 @@ GOES_TO = "goes_to"
 
 COMMANDS: Mapping[str, FormCommand] = {
     **commands_on_orders(),
-    **commands_on_agents(),
-    **commands_on_held_orders(),
+    **commands_on_holds(),
     **commands_on_many(),
     **commands_on_messages(),
     **{one.verb: one for one in (ANSWER, SMOKE, RECONCILE, ROLLBACK)},

@@ -13,7 +13,7 @@ from roundsman.wire.alert import (
     foreign_command_alert,
     late_answer_alert,
 )
-from roundsman_console.agent import hold_alerts
+from roundsman_console.hold import alerts as hold_alerts
 from roundsman_console.stack.stack import DeployedStack
 from tests.console.schemas import assert_schema
 

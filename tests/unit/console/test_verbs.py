@@ -5,11 +5,11 @@ from collections.abc import Mapping
 import pytest
 
 from roundsman.model.corrections import Change
-from roundsman_console.agent.verbs import HoldVerb
 from roundsman_console.bulk.verbs import PauseVerb, ResumeVerb
 from roundsman_console.callback.verbs import AnswerVerb, GivenResult
 from roundsman_console.dead_letter.verbs import RedriveVerb
 from roundsman_console.errors import InvalidArgument
+from roundsman_console.hold.verbs import HoldVerb
 from roundsman_console.order.verbs import (
     CancelVerb,
     ExtendVerb,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundsman_console.changes.compare import Action, Change, Changes, compare
+from roundsman_console.changes.compare import Action, Changes, ResourceChange, compare
 from roundsman_console.nested_stacks import Document, Json
 from tests.unit.console.changes.templates import packaged, resources
 
@@ -21,7 +21,7 @@ def deployed() -> dict[str, Document]:
     return resources(packaged())
 
 
-def by_name(changes: tuple[Change, ...]) -> dict[str, Change]:
+def by_name(changes: tuple[ResourceChange, ...]) -> dict[str, ResourceChange]:
     return {one.name: one for one in changes}
 
 
@@ -58,7 +58,7 @@ def test_another_layer_is_one_change_and_the_functions_that_use_it_are_shown_apa
 def test_other_code_publishes_a_version_of_each_function_and_moves_its_alias() -> None:
     found = compare(deployed(), resources(packaged(code="2")))
     own = by_name(found.own)
-    assert own["PaymentFunction"] == Change(
+    assert own["PaymentFunction"] == ResourceChange(
         "PaymentFunction", "AWS::Lambda::Function", Action.CHANGE, ("Code",)
     )
     assert own["PaymentFunctionVersion"].action == Action.NEW_VERSION
@@ -151,7 +151,7 @@ def test_an_edited_attribute_may_replace_a_table_and_a_new_one_does_not(
 
 def test_another_type_under_the_same_name_replaces_the_resource() -> None:
     found = compare({"T": table()}, {"T": {"Type": "AWS::SQS::Queue", "Properties": {}}})
-    assert found.own == (Change("T", "AWS::SQS::Queue", Action.REPLACE, ("Type",)),)
+    assert found.own == (ResourceChange("T", "AWS::SQS::Queue", Action.REPLACE, ("Type",)),)
 
 
 def test_two_versions_with_the_same_stem_keep_their_names() -> None:
@@ -162,10 +162,10 @@ def test_two_versions_with_the_same_stem_keep_their_names() -> None:
 
 def test_of_two_answers_about_a_resource_the_more_serious_one_counts() -> None:
     def one(action: Action, *properties: str) -> Changes:
-        return Changes(own=(Change("Q", "AWS::SQS::Queue", action, properties),))
+        return Changes(own=(ResourceChange("Q", "AWS::SQS::Queue", action, properties),))
 
     found = one(Action.CHANGE, "A").joined(one(Action.REPLACE, "B")).own
-    assert found == (Change("Q", "AWS::SQS::Queue", Action.REPLACE, ("A", "B")),)
+    assert found == (ResourceChange("Q", "AWS::SQS::Queue", Action.REPLACE, ("A", "B")),)
     passed = Changes(passed_on=one(Action.MAY_REPLACE).own)
     both = one(Action.CHANGE).joined(passed)
     assert ([each.action for each in both.own], both.passed_on) == ([Action.MAY_REPLACE], ())

@@ -4,33 +4,31 @@ A hold is a row that schedulers and agents read, not a command to a task. It tak
 next read it, and ends by itself at its end time.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from roundsman.aws.clock import now
 from roundsman.definition.plan import Plan
-from roundsman.errors import RoundsmanError
 from roundsman.model.holds import BREAKER, OPERATOR, Hold
 from roundsman.model.instants import SECOND
 from roundsman.model.task import Task
 from roundsman.wire.limits import wire_text
-from roundsman_console.agent.documents import (
+from roundsman_console.agent.reading import AgentNow, find_agent
+from roundsman_console.errors import InspectorError, InvalidArgument
+from roundsman_console.hold.alerts import alert_held, alert_released
+from roundsman_console.hold.documents import (
     AgentHeldDocument,
     AgentReleasedDocument,
     HoldDocument,
 )
-from roundsman_console.agent.hold_alerts import alert_held, alert_released
-from roundsman_console.agent.reading import AgentNow, find_agent
-from roundsman_console.agent.view import circuit_sentence, hold_document
-from roundsman_console.agent.wake_waiting import HOLDS_ARE_KNOWN_AFTER, Woken, waits_for, wake
-from roundsman_console.errors import InspectorError, Interrupted, InvalidArgument
+from roundsman_console.hold.view import circuit_sentence, hold_document
+from roundsman_console.hold.wake import HOLDS_ARE_KNOWN_AFTER, Woken, waits_for
 from roundsman_console.order.commands import check_sender
 from roundsman_console.stack.stack import DeployedStack
 from roundsman_console.verbs.limits import LONGEST_HOLD, SHORTEST_HOLD
 
 
 @dataclass(frozen=True, slots=True)
-class HoldResult:
+class AgentHold:
     """An agent that was put on hold."""
 
     hold: Hold
@@ -38,6 +36,11 @@ class HoldResult:
     """The agent before the hold."""
     not_alerted: str | None
     """Why the other operators were not alerted; None if they were."""
+
+    @property
+    def replaced(self) -> Hold | None:
+        """The operator's hold that was in force before."""
+        return self.before.hold(OPERATOR)
 
     def document(self) -> AgentHeldDocument:
         """Return the result as JSON for scripts."""
@@ -52,7 +55,7 @@ class HoldResult:
 
 
 @dataclass(frozen=True, slots=True)
-class HoldRelease:
+class AgentRelease:
     """An agent that was released."""
 
     agent: AgentNow
@@ -62,15 +65,13 @@ class HoldRelease:
     """Empty if no reason was given."""
     not_alerted: str | None
     """Why the other operators were not alerted; None if they were."""
+    first_wake: int
+    """The earliest instant (epoch ms) at which it is useful to wake waiting tasks. If the circuit
+    is open too, no step can start before the circuit allows a test call."""
 
-    @property
-    def first_wake(self) -> int:
-        """The earliest instant (epoch ms) at which it is useful to wake waiting tasks.
-
-        If the circuit is open too, no step can start before the circuit allows a test call.
-        """
-        circuit = self.agent.hold(BREAKER)
-        return max(now() + HOLDS_ARE_KNOWN_AFTER, circuit.until if circuit else 0)
+    def waits(self, task: Task, plan: Plan | None) -> bool:
+        """Whether the task has a parked step that is at the agent or may go to it."""
+        return waits_for(task, plan, self.agent.name)
 
     def document(self, woken: Woken) -> AgentReleasedDocument:
         """Return the release and the tasks that were woken after it as JSON for scripts."""
@@ -82,36 +83,41 @@ class HoldRelease:
             "reason": self.reason or None,
             "hold": _hold(self.agent, OPERATOR),
             "circuit": _hold(self.agent, BREAKER),
-            "looked": woken.looked,
-            "woken": woken.woken,
-            "unread": woken.unread,
-            "whole": woken.whole,
+            **woken.document(),
         }
 
 
-def hold_agent(
-    stack: DeployedStack, agent: AgentNow, seconds: int, *, by: str, reason: str
-) -> HoldResult:
-    """Put the agent on hold for `seconds` from now, and alert the other operators.
+def check_hold(seconds: int, by: str, reason: str) -> None:
+    """Check the arguments of a hold.
 
     Raises InvalidArgument if `seconds` is not from SHORTEST_HOLD to LONGEST_HOLD, or if the name or
-    the reason is empty or too long; TryAgain or CallRefused if the hold cannot be stored.
+    the reason is empty or too long.
     """
     if not SHORTEST_HOLD <= seconds <= LONGEST_HOLD:
         raise InvalidArgument(
             f"A hold lasts {SHORTEST_HOLD} to {LONGEST_HOLD} seconds, not {seconds}."
         )
     check_sender(by, reason)
+
+
+def hold_agent(
+    stack: DeployedStack, agent: AgentNow, seconds: int, *, by: str, reason: str
+) -> AgentHold:
+    """Put the agent on hold for `seconds` from now, and alert the other operators.
+
+    Raises what `check_hold` raises; TryAgain or CallRefused if the hold cannot be stored.
+    """
+    check_hold(seconds, by, reason)
     at = now()
     hold = Hold(agent.name, OPERATOR, at, at + seconds * SECOND, wire_text(reason), wire_text(by))
     stack.holds.hold(hold)
-    return HoldResult(hold, agent, alert_held(stack, hold))
+    return AgentHold(hold, agent, alert_held(stack, hold))
 
 
-def release_agent(stack: DeployedStack, name: str, *, by: str, reason: str = "") -> HoldRelease:
+def release_agent(stack: DeployedStack, name: str, *, by: str, reason: str = "") -> AgentRelease:
     """Release the agent from the operator's hold, and alert the other operators.
 
-    Tasks that wait for the agent continue by themselves within minutes; with `wake_after` they
+    Tasks that wait for the agent continue by themselves within minutes; with `wake_released` they
     continue at once. Raises InvalidArgument if the name is empty, or the name or the reason is too
     long; NotFound if there is no such agent; and InspectorError if no operator holds it.
     """
@@ -121,64 +127,21 @@ def release_agent(stack: DeployedStack, name: str, *, by: str, reason: str = "")
     # An unreadable hold never ends by itself, so this also ends one of a circuit breaker.
     kinds = [OPERATOR, *(hold.kind for hold in held.holds if hold.unreadable)]
     released = [stack.holds.release(held.name, kind) for kind in kinds]
+    circuit = held.hold(BREAKER)
     if not any(released):
-        circuit = held.hold(BREAKER)
         also = f" {circuit_sentence(circuit)}" if circuit else ""
         raise InspectorError(f"{held.name} is not held by an operator.{also}")
-    held = _without_unreadable_circuit(held)
-    return HoldRelease(held, by, reason, alert_released(stack, held.name, by, reason, now()))
+    if circuit is not None and circuit.unreadable:  # it was released, too
+        held = replace(held, holds=tuple(hold for hold in held.holds if hold != circuit))
+        circuit = None
+    not_alerted = alert_released(stack, held.name, by, reason, now())
+    first = max(now() + HOLDS_ARE_KNOWN_AFTER, circuit.until if circuit else 0)
+    return AgentRelease(held, by, reason, not_alerted, first)
 
 
 def can_be_released(agent: AgentNow) -> bool:
     """Return whether `release_agent` would end a hold of the agent."""
     return any(hold.kind == OPERATOR or hold.unreadable for hold in agent.holds)
-
-
-def wake_after(
-    stack: DeployedStack, release: HoldRelease, first: int, progress: Callable[[Woken], None]
-) -> tuple[Woken, str | None]:
-    """Wake the tasks that wait for the released agent, the first at `first` (epoch ms).
-
-    Returns and raises what `wake_those` does. The agent stays released in any case.
-    """
-    agent = release.agent.name
-    return wake_those(stack, lambda task, plan: waits_for(task, plan, agent), first, progress)
-
-
-def wake_those(
-    stack: DeployedStack,
-    waits: Callable[[Task, Plan | None], bool],
-    first: int,
-    progress: Callable[[Woken], None],
-) -> tuple[Woken, str | None]:
-    """Wake the open tasks that `waits`, the first at `first` (epoch ms).
-
-    Returns the progress, and the error of AWS or of a record that stopped it; None if all were
-    woken. Raises Interrupted on Ctrl-C; its `result` is the progress (Woken).
-    """
-    reached = Woken()
-
-    def note(woken: Woken) -> None:
-        nonlocal reached
-        reached = woken
-        progress(woken)
-
-    try:
-        return wake(stack, waits, first, note), None
-    except InspectorError:
-        raise
-    except RoundsmanError as error:
-        return reached, str(error)
-    except KeyboardInterrupt as error:
-        raise Interrupted(
-            f"Interrupted after {reached.woken} tasks were woken.", reached
-        ) from error
-
-
-def _without_unreadable_circuit(agent: AgentNow) -> AgentNow:
-    """Return the agent without its unreadable circuit-breaker hold, which was released too."""
-    kept = (hold for hold in agent.holds if not (hold.kind == BREAKER and hold.unreadable))
-    return replace(agent, holds=tuple(kept))
 
 
 def _hold(agent: AgentNow, kind: str) -> HoldDocument | None:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 from roundsman.model.holds import OPERATOR, Hold
-from roundsman_console.agent.holds import HoldRelease
 from roundsman_console.clock import now
+from roundsman_console.hold.agents import AgentRelease
 from roundsman_console.inspector import Inspector
 
 MOST = 100
@@ -30,7 +30,7 @@ class Released:
 _RELEASED: WeakKeyDictionary[Inspector, deque[Released]] = WeakKeyDictionary()
 
 
-def note_release(inspector: Inspector, release: HoldRelease) -> None:
+def note_release(inspector: Inspector, release: AgentRelease) -> None:
     """Remember a release for as long as the console runs."""
     found = _RELEASED.setdefault(inspector, deque(maxlen=MOST))
     agent = release.agent

@@ -5,8 +5,8 @@ from functools import partial
 from typing import Annotated
 
 from roundsman.model.holds import ALL_ORDERS, EVERY_WORKFLOW
-from roundsman_console.agent.documents import HeldDocument, ReleasedDocument
 from roundsman_console.errors import InvalidArgument
+from roundsman_console.hold.documents import HeldDocument, ReleasedDocument
 from roundsman_console.verbs.limits import (
     LONGEST_HOLD,
     LONGEST_WATCH,
@@ -145,6 +145,11 @@ class ReleaseVerb(OnHoldVerb):
             read=read_stop_at,
         ),
     ] = None
+
+    @property
+    def goes_on(self) -> int:
+        """The share of the orders that go on, in percent."""
+        return ALL_ORDERS if self.share is None else self.share
 
     @property
     def watches_for(self) -> int:

@@ -6,9 +6,9 @@ lanes of the due index.
 """
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import Protocol
 
 from roundsman.aws.clock import now
 from roundsman.aws.sqs.outbox import AwsOutbox
@@ -19,9 +19,12 @@ from roundsman.errors import RoundsmanError
 from roundsman.model.holds import Hold, is_in_share
 from roundsman.model.instants import SECOND
 from roundsman.model.task import PERFORM, Task
+from roundsman_console.errors import InspectorError, Interrupted
+from roundsman_console.hold.documents import WokenDocument
 from roundsman_console.order.lookup import plan_of
 from roundsman_console.orders.task_records import END_OF_TIME
 from roundsman_console.stack.stack import DeployedStack
+from roundsman_console.threads import map_in_threads
 
 HOLDS_ARE_KNOWN_AFTER = MAX_VIEW_AGE + SECOND
 """The time in ms from a release to the first wake-up. A scheduler's view of the holds
@@ -40,6 +43,17 @@ FIRST = 500
 READERS = 8  # concurrent reads, so that reading many open tasks is no slower than waking them
 
 
+class HoldRelease(Protocol):
+    """The end of a hold, or of a part of it."""
+
+    @property
+    def first_wake(self) -> int:
+        """The earliest instant (epoch ms) at which it is useful to wake waiting tasks."""
+
+    def waits(self, task: Task, plan: Plan | None) -> bool:
+        """Whether the task waited for the hold, and goes on now."""
+
+
 @dataclass(frozen=True, slots=True)
 class Woken:
     """How many tasks were examined and woken."""
@@ -55,44 +69,70 @@ class Woken:
     first: tuple[str, ...] = ()
     """The ids of the first FIRST tasks that were woken, without those in a failure group."""
 
+    def document(self) -> WokenDocument:
+        """Return it as JSON for scripts."""
+        return {
+            "looked": self.looked,
+            "woken": self.woken,
+            "unread": self.unread,
+            "whole": self.whole,
+        }
 
-def wake(
-    stack: DeployedStack,
-    waits: Callable[[Task, Plan | None], bool],
-    first: int,
-    progress: Callable[[Woken], None],
-) -> Woken:
-    """Send an `inspect` to each open task that `waits`, from `first` (epoch ms) on.
 
-    `progress` is called after each batch, with the steps woken so far. Ends early after
-    RECHECK_INTERVAL, because by then the engine has checked every parked step. Raises TryAgain or
-    CallRefused if the due index or the scheduler's queue cannot be used.
+def wake_released(
+    stack: DeployedStack, release: HoldRelease, progress: Callable[[Woken], None]
+) -> tuple[Woken, str | None]:
+    """Wake the open tasks that waited for what was released.
+
+    `progress` is called after each batch, with the tasks woken so far. Ends after RECHECK_INTERVAL,
+    because by then the engine has checked every parked step. Returns the progress, and the error of
+    AWS or of a record that stopped it; None if there was none. The release stands in any case.
+    Raises Interrupted on Ctrl-C; its `result` is the progress (Woken).
     """
-    end, found = now() + RECHECK_INTERVAL, Woken()
+    reached = Woken()
+
+    def note(woken: Woken) -> None:
+        nonlocal reached
+        reached = woken
+        progress(woken)
+
+    try:
+        return _wake(stack, release, note), None
+    except InspectorError:
+        raise
+    except RoundsmanError as error:
+        return reached, str(error)
+    except KeyboardInterrupt as error:
+        raise Interrupted(
+            f"Interrupted after {reached.woken} tasks were woken.", reached
+        ) from error
+
+
+def _wake(stack: DeployedStack, release: HoldRelease, progress: Callable[[Woken], None]) -> Woken:
+    first, end, found = release.first_wake, now() + RECHECK_INTERVAL, Woken()
     outbox = AwsOutbox(
         stack.sqs,
         scheduler_queue=stack.output("SchedulerQueueUrl"),
         reply_prefix=stack.output("ReplyQueuePrefix"),
     )
     ids = open_tasks(stack)
-    with ThreadPoolExecutor(READERS) as readers:
-        while part := list(islice(ids, AT_ONCE)):
-            looks = list(readers.map(lambda one: _looks(stack, one, waits), part))
-            waiting = [one for one, look in zip(part, looks, strict=True) if look.waits]
-            failing = {one for one, look in zip(part, looks, strict=True) if look.fails}
-            fitting = ramp(waiting, first, found.woken, end)
-            at_once = now()
-            outbox.send_inspects([(one, at - at_once) for one, at in fitting])
-            found = replace(
-                found,
-                looked=found.looked + len(part),
-                woken=found.woken + len(fitting),
-                unread=found.unread + sum(look.waits is None for look in looks),
-                first=(*found.first, *(one for one, _ in fitting if one not in failing))[:FIRST],
-            )
-            progress(found)
-            if len(fitting) < len(waiting) or now() >= end:
-                return found
+    while part := list(islice(ids, AT_ONCE)):
+        looks = map_in_threads(READERS, lambda one: _looks(stack, one, release), part)
+        waiting = [one for one, look in zip(part, looks, strict=True) if look.waits]
+        failing = {one for one, look in zip(part, looks, strict=True) if look.fails}
+        fitting = ramp(waiting, first, found.woken, end)
+        at_once = now()
+        outbox.send_inspects([(one, at - at_once) for one, at in fitting])
+        found = replace(
+            found,
+            looked=found.looked + len(part),
+            woken=found.woken + len(fitting),
+            unread=found.unread + sum(look.waits is None for look in looks),
+            first=(*found.first, *(one for one, _ in fitting if one not in failing))[:FIRST],
+        )
+        progress(found)
+        if len(fitting) < len(waiting) or now() >= end:
+            return found
     return replace(found, whole=True)
 
 
@@ -115,7 +155,7 @@ def waits_for(task: Task, plan: Plan | None, agent: str) -> bool:
     )
 
 
-def let_go(task: Task, before: Hold, share: int) -> bool:
+def goes_on(task: Task, before: Hold, share: int) -> bool:
     """Whether a step of the task waited for the hold on orders and goes on with this share."""
     if not before.holds_order(task.workflow, task.task_id):
         return False
@@ -138,13 +178,12 @@ class _Look:
     """Whether it is in a failure group."""
 
 
-def _looks(stack: DeployedStack, task_id: str, waits: Callable[[Task, Plan | None], bool]) -> _Look:
+def _looks(stack: DeployedStack, task_id: str, release: HoldRelease) -> _Look:
     try:
         task = stack.tasks.load(task_id, now())
         if task is None:
             return _Look(waits=False)
-        fails = task.failure is not None
-        return _Look(waits=waits(task, plan_of(stack, task)), fails=fails)
+        return _Look(release.waits(task, plan_of(stack, task)), task.failure is not None)
     except RoundsmanError:
         return _Look(waits=None)
 

@@ -5,11 +5,11 @@ name: those of another stack, whatever its name begins with, are never touched. 
 raises CallRefused or TryAgain if AWS refuses a call.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from roundsman.aws.errors import aws_errors
-from roundsman.aws.outputs import LIVE
 from roundsman_console import clock
+from roundsman_console.stack.resources import event_source_mappings
 from roundsman_console.stack.stack import DeployedStack
 from roundsman_console.stack.versions import functions_of
 from roundsman_console.table.record import Record
@@ -20,11 +20,15 @@ _OFF = ("Disabled", "Deleting")
 
 
 def note_what_runs(stack: DeployedStack, record: Record) -> None:
-    """Note what `hold` will stop."""
+    """Note what `stop` will stop."""
     client = stack.lambda_client
     with aws_errors("reading the event source mappings"):
         for name, function in functions_of(stack.outputs).items():
-            enabled = [uuid for uuid, state in _mappings(stack, function) if state not in _OFF]
+            enabled = [
+                one["UUID"]
+                for one in event_source_mappings(client, function)
+                if one.get("State") not in _OFF
+            ]
             record.mappings += enabled
             if name == _SCHEDULER:
                 record.scheduler += enabled
@@ -34,7 +38,7 @@ def note_what_runs(stack: DeployedStack, record: Record) -> None:
         record.concurrency = reserved if reserved else None
 
 
-def hold(stack: DeployedStack, record: Record) -> None:
+def stop(stack: DeployedStack, record: Record) -> None:
     """Stop the supervisor, then each function that reads a queue, and return when none reads.
 
     May be repeated.
@@ -51,8 +55,8 @@ def hold(stack: DeployedStack, record: Record) -> None:
                 clock.pause(BETWEEN_LOOKS)
 
 
-def is_held(stack: DeployedStack, record: Record) -> bool:
-    """Whether nothing that `hold` stopped runs."""
+def are_stopped(stack: DeployedStack, record: Record) -> bool:
+    """Whether nothing that `stop` stopped runs again."""
     client = stack.lambda_client
     with aws_errors("reading whether the functions are stopped"):
         found = client.get_function_concurrency(FunctionName=stack.output(_SUPERVISOR))
@@ -79,13 +83,3 @@ def start_supervisor(stack: DeployedStack, record: Record) -> None:
             client.put_function_concurrency(
                 FunctionName=name, ReservedConcurrentExecutions=record.concurrency
             )
-
-
-def _mappings(stack: DeployedStack, function: str) -> Iterator[tuple[str, str]]:
-    """Yield the UUID and the state of each event source mapping of a function's alias."""
-    pages = stack.lambda_client.get_paginator("list_event_source_mappings").paginate(
-        FunctionName=f"{function}:{LIVE}"
-    )
-    for page in pages:
-        for one in page["EventSourceMappings"]:
-            yield one["UUID"], one.get("State", "")

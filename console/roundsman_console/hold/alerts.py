@@ -1,39 +1,49 @@
 """Alerts to the operators that an agent or orders were held or released."""
 
 from roundsman.aws.sqs.outbox import AwsOutbox
-from roundsman.command_line import command_line
 from roundsman.errors import RoundsmanError
 from roundsman.model.holds import ALL_ORDERS, Hold
 from roundsman.model.instants import iso
 from roundsman.wire.alert import Alert, agent_alert, orders_alert
-from roundsman_console.agent.release_line import release_command
-from roundsman_console.agent.view import workflow_of
+from roundsman_console.hold.view import release_command, workflow_of
 from roundsman_console.stack.stack import DeployedStack
 
 
 def alert_held(stack: DeployedStack, hold: Hold) -> str | None:
-    """Send the alert that an operator holds the agent. Returns the error if it cannot be sent."""
-    until = f"{iso(hold.until)[:16]}Z"
-    return _publish(
-        stack,
-        agent_alert(
+    """Send the alert that an operator holds an agent, or orders.
+
+    Returns the error if it cannot be sent.
+    """
+    held = f"{hold.target} is held by {hold.by} until {iso(hold.until)[:16]}Z"
+    title = f"Roundsman: {held}"
+    fields = {
+        "reason": hold.reason,
+        "by": hold.by,
+        "since": iso(hold.since),
+        "until": iso(hold.until),
+    }
+    commands = {"look": "roundsman agents", "release": release_command(hold)}
+    if hold.agent:
+        alert = agent_alert(
             "agent_held",
             hold.agent,
             severity="info",
-            title=f"Roundsman: {hold.agent} is held by {hold.by} until {until}",
-            summary=f"{hold.agent} is held by {hold.by} until {until}: {hold.reason}",
-            fields={
-                "reason": hold.reason,
-                "by": hold.by,
-                "since": iso(hold.since),
-                "until": iso(hold.until),
-            },
-            commands={
-                "look": "roundsman agents",
-                "release": command_line("release", hold.agent),
-            },
-        ),
-    )
+            title=title,
+            summary=f"{held}: {hold.reason}",
+            fields=fields,
+            commands=commands,
+        )
+    else:
+        undos = "undos wait too" if hold.undos else "undos go on"
+        alert = orders_alert(
+            "orders_held",
+            workflow_of(hold),
+            title=title,
+            summary=f"{held}, and no step of its orders begins; {undos}: {hold.reason}",
+            fields={**fields, "undosToo": hold.undos},
+            commands=commands,
+        )
+    return _publish(stack, alert)
 
 
 def alert_released(stack: DeployedStack, agent: str, by: str, reason: str, at: int) -> str | None:
@@ -52,30 +62,6 @@ def alert_released(stack: DeployedStack, agent: str, by: str, reason: str, at: i
             summary=f"{agent} is released by {by}, and takes work again{why}",
             fields={"reason": reason or None, "by": by, "at": iso(at)},
             commands={"look": "roundsman agents"},
-        ),
-    )
-
-
-def alert_orders_held(stack: DeployedStack, hold: Hold) -> str | None:
-    """Send the alert that orders are on hold. Returns the error if it cannot be sent."""
-    until = f"{iso(hold.until)[:16]}Z"
-    held = f"{hold.target} is held by {hold.by} until {until}"
-    undos = "; undos wait too" if hold.undos else "; undos go on"
-    return _publish(
-        stack,
-        orders_alert(
-            "orders_held",
-            workflow_of(hold),
-            title=f"Roundsman: {held}",
-            summary=f"{held}, and no step of its orders begins{undos}: {hold.reason}",
-            fields={
-                "reason": hold.reason,
-                "by": hold.by,
-                "since": iso(hold.since),
-                "until": iso(hold.until),
-                "undosToo": hold.undos,
-            },
-            commands={"look": "roundsman agents", "release": release_command(hold)},
         ),
     )
 

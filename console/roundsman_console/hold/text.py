@@ -1,0 +1,119 @@
+"""Holds and their end, in words."""
+
+from roundsman.model.holds import ALL_ORDERS, BREAKER, Hold
+from roundsman.model.instants import format_duration, second
+from roundsman_console.counted import counted
+from roundsman_console.hints import hint
+from roundsman_console.hold.agents import AgentHold, AgentRelease
+from roundsman_console.hold.orders import OrdersHold, OrdersRelease
+from roundsman_console.hold.view import (
+    beginning,
+    circuit_sentence,
+    order_hold_sentence,
+    release_command,
+)
+from roundsman_console.hold.wake import A_SECOND, GOES_ON_WITHIN, Woken
+from roundsman_console.hold.watch import Watched
+
+
+def held_lines(result: AgentHold | OrdersHold, lasts: str) -> list[str]:
+    """Return the sentences about what was put on hold; `lasts` is for how long, in words."""
+    hold, replaced = result.hold, result.replaced
+    release = hint(release_command(hold))
+    again = [] if replaced is None else [_replaces(hold, replaced)]
+    if isinstance(result, AgentHold):
+        until = f"until {second(hold.until)} ({lasts})"
+        circuit = result.before.hold(BREAKER)
+        return [
+            f"{hold.agent} is held by {hold.by} {until}: {hold.reason}.",
+            *again,
+            "The agent begins nothing new; calls under way at its service may finish.",
+            (
+                "A step that waits for it counts no attempt, and the task's complete-by moves by "
+                "the time waited."
+            ),
+            f"The hold ends by itself at that time, or sooner with: {release}",
+            *([circuit_sentence(circuit)] if circuit else []),
+        ]
+    undos = "Undos wait too." if hold.undos else "Undos go on."
+    return [
+        order_hold_sentence(hold),
+        *again,
+        "New orders are accepted and wait; open orders finish what runs, and begin nothing. "
+        + undos,
+        (
+            "A step that waits counts no attempt, and the task's complete-by moves by the time "
+            "waited; a deadline does not move."
+        ),
+        f"The hold ends by itself after {lasts}, or sooner with: {release}",
+        *_unknown(result),
+    ]
+
+
+def _replaces(hold: Hold, replaced: Hold) -> str:
+    change = "lasts longer" if hold.until > replaced.until else "ends sooner"
+    return (
+        f"It replaces the hold by {replaced.by} until {second(replaced.until)} "
+        f"({replaced.reason}) and {change}."
+    )
+
+
+def _unknown(result: OrdersHold) -> list[str]:
+    if not result.unknown:
+        return []
+    known = ", ".join(sorted(result.workflows or ()))
+    return [
+        f"No open order of {result.hold.workflow} was found: check the name. "
+        f"Open orders are of {known}."
+    ]
+
+
+def released_lines(release: AgentRelease | OrdersRelease) -> list[str]:
+    """Return the sentences about what was released."""
+    who = f"{release.by}: {release.reason}" if release.reason else release.by
+    if isinstance(release, AgentRelease):
+        circuit = release.agent.hold(BREAKER)
+        return [
+            f"{release.agent.name} is released by {who}.",
+            *([circuit_sentence(circuit)] if circuit else []),
+        ]
+    if release.share == ALL_ORDERS:
+        return [f"{beginning(release.before.target)} is released by {who}."]
+    more = min(10 * release.share, ALL_ORDERS)
+    larger = hint(f"{release_command(release.after)} --share {more}")
+    return [
+        f"{release.share} % of the orders go on, by {who}.",
+        f"The others are held until {second(release.after.until)}. A larger share: {larger}",
+    ]
+
+
+def woken_lines(woken: Woken, first: int) -> list[str]:
+    """Return the sentences about the tasks that were woken, the first at `first` (epoch ms)."""
+    by_itself = f"continues by itself within {format_duration(GOES_ON_WITHIN)}."
+    found = []
+    if woken.woken:
+        tasks = "1 task that waits" if woken.woken == 1 else f"{woken.woken} tasks that wait"
+        found.append(f"{tasks}: woken from {second(first)} on, {A_SECOND} per second.")
+    elif woken.whole and not woken.unread:
+        found.append("No task waits for it.")
+    if woken.unread:
+        tasks = counted(woken.unread, "open task")
+        found.append(f"{tasks} could not be read; each that waits {by_itself}")
+    if not woken.whole:
+        found.append(f"Any other task that waits {by_itself}")
+    return found
+
+
+def watched_lines(release: OrdersRelease, watched: Watched, lasted: str) -> list[str]:
+    """Return the sentences about the woken orders that were watched; `lasted` is for how long."""
+    if not watched.orders:
+        return ["No order was woken, so none was watched."]
+    groups = f" (failure groups {', '.join(watched.groups)})" if watched.groups else ""
+    found = f"{watched.failed} of {watched.orders} woken orders failed{groups}"
+    if not watched.too_many_failed:
+        return [f"{found} within {lasted}."]
+    more = f"{found}, more than {100 * watched.stop_at:g}%."
+    if watched.held_again is None:
+        return [f"{more} They were not held again: {watched.not_held}."]
+    until = second(watched.held_again.until)
+    return [f"{more} The release goes no further: {release.before.target} is held until {until}."]
