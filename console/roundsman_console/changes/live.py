@@ -9,12 +9,10 @@ from roundsman.aws.outputs import describe_stack
 from roundsman_console.changes.whole import StackTemplate
 from roundsman_console.errors import InspectorError
 from roundsman_console.stack.resources import NESTED_STACK
+from roundsman_console.stack.stack import PLANNED
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient
-
-_NEW = "REVIEW_IN_PROGRESS"
-"""The status of a stack that has a change set, and was never created."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +20,6 @@ class LiveStack:
     """A stack as it is deployed."""
 
     exists: bool
-    arn: str = ""
-    status: str = ""
     templates: StackTemplate = field(default_factory=StackTemplate)
     parameters: Mapping[str, str] = field(default_factory=dict)
     """The values of the parameters of its own template."""
@@ -35,12 +31,12 @@ def read_live(client: "CloudFormationClient", name: str) -> LiveStack:
     Raises the errors of boto3, and InspectorError if a template cannot be read.
     """
     found = describe_stack(client, name)
-    if found is None or found.status == _NEW:
+    if found is None or found.status == PLANNED:
         return LiveStack(exists=False)
     templates = _templates(client, found.arn)
     own = templates.parameters
     values = {name: value for name, value in found.parameters.items() if name in own}
-    return LiveStack(True, found.arn, found.status, templates, values)
+    return LiveStack(True, templates, values)
 
 
 def _templates(client: "CloudFormationClient", stack: str) -> StackTemplate:

@@ -6,7 +6,6 @@ A repair sends an inspect command for a task. No repair deletes anything or stor
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from roundsman.aws.sqs.outbox import AwsOutbox
 from roundsman.errors import RoundsmanError, TryAgain
 from roundsman.model.instants import SECOND
 from roundsman_console.clock import now, wait_for
@@ -84,11 +83,7 @@ class Doctor:
 
     def _inspect(self, wanted: Sequence[Finding]) -> str | None:
         """Send an inspect command for the task of each finding. Returns why that failed."""
-        outbox = AwsOutbox(
-            self.stack.sqs,
-            scheduler_queue=self.stack.output("SchedulerQueueUrl"),
-            reply_prefix=self.stack.output("ReplyQueuePrefix"),
-        )
+        outbox = self.stack.outbox()
         ids = list(dict.fromkeys(one.where for one in wanted))
         try:
             # SQS delays are whole seconds, rounded up: the first A_SECOND commands have none.

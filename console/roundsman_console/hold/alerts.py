@@ -1,6 +1,5 @@
 """Alerts to the operators that an agent or orders were held or released."""
 
-from roundsman.aws.sqs.outbox import AwsOutbox
 from roundsman.errors import RoundsmanError
 from roundsman.model.holds import ALL_ORDERS, Hold
 from roundsman.model.instants import iso
@@ -91,13 +90,7 @@ def alert_orders_released(
 
 def _publish(stack: DeployedStack, alert: Alert) -> str | None:
     """Publish the alert. Its failure is no error: the hold or release is already done."""
-    outbox = AwsOutbox(
-        stack.sqs,
-        lambda: stack.sns,
-        scheduler_queue=stack.output("SchedulerQueueUrl"),
-        reply_prefix=stack.output("ReplyQueuePrefix"),
-        alert_topic=stack.output("AlertTopicArn"),
-    )
+    outbox = stack.outbox()
     try:
         outbox.publish(alert)
     except RoundsmanError as error:

@@ -11,7 +11,6 @@ from itertools import islice
 from typing import Protocol
 
 from roundsman.aws.clock import now
-from roundsman.aws.sqs.outbox import AwsOutbox
 from roundsman.definition.plan import Plan
 from roundsman.engine.agent_holds import MAX_VIEW_AGE, RECHECK_INTERVAL
 from roundsman.engine.due import Lane, lane_key
@@ -110,12 +109,7 @@ def wake_released(
 
 def _wake(stack: DeployedStack, release: HoldRelease, progress: Callable[[Woken], None]) -> Woken:
     first, end, found = release.first_wake, now() + RECHECK_INTERVAL, Woken()
-    outbox = AwsOutbox(
-        stack.sqs,
-        scheduler_queue=stack.output("SchedulerQueueUrl"),
-        reply_prefix=stack.output("ReplyQueuePrefix"),
-    )
-    ids = open_tasks(stack)
+    outbox, ids = stack.outbox(), open_tasks(stack)
     while part := list(islice(ids, AT_ONCE)):
         looks = map_in_threads(READERS, lambda one: _looks(stack, one, release), part)
         waiting = [one for one, look in zip(part, looks, strict=True) if look.waits]

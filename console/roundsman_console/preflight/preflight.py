@@ -23,6 +23,7 @@ from roundsman_console.preflight.documents import (
     PreflightCheck,
     PreflightDocument,
 )
+from roundsman_console.stack.stack import PLANNED
 from roundsman_console.stack.versions import FunctionVersions, functions_of, read_versions
 
 if TYPE_CHECKING:
@@ -37,9 +38,6 @@ CROWDED = 0.8
 """The part of the account's concurrency from which on others are too near."""
 
 _OK, _WARNING, _FAULT = CheckStatus.OK, CheckStatus.WARNING, CheckStatus.FAULT
-_NEW = "REVIEW_IN_PROGRESS"
-"""The status of a stack that has a change set, and was never created."""
-
 _PROTECTION = "DeletionProtection"
 _ALARMS = "cloudwatch.amazonaws.com"
 _ASK = (
@@ -267,7 +265,7 @@ def check_stack(planned: PlannedStack, found: StackDescription | None) -> CheckO
     A creation that fails cannot remove protected tables; later, tables should be protected.
     """
     check = PreflightCheck.STACK
-    new = found is None or found.status == _NEW
+    new = found is None or found.status == PLANNED
     if found is not None and not new and "TasksTableName" not in found.outputs:
         sentence = f"{planned.stack} is not a stack of Roundsman: it has no output TasksTableName."
         do = "Choose another stack_name in samconfig.toml."

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
     from roundsman.aws.dynamodb.groups import DynamoGroups
+    from roundsman.aws.sqs.outbox import AwsOutbox
     from roundsman.submission.events import EventReader
     from roundsman_console.orders.task_records import Records
 
@@ -183,6 +184,18 @@ class DeployedStack:
         client: SQSClient = boto3.client("sqs")
         return client
 
+    def outbox(self) -> "AwsOutbox":
+        """Return a new sender of commands and alerts. Raises InspectorError as `output` does."""
+        from roundsman.aws.sqs.outbox import AwsOutbox
+
+        return AwsOutbox(
+            self.sqs,
+            lambda: self.sns,
+            scheduler_queue=self.output("SchedulerQueueUrl"),
+            reply_prefix=self.output("ReplyQueuePrefix"),
+            alert_topic=self.output("AlertTopicArn"),
+        )
+
     @cached_property
     def lambda_client(self) -> "LambdaClient":
         """A client for the stack's functions."""
@@ -231,7 +244,9 @@ def find_stack(name: str | None, events: "EventReader | None" = None) -> Deploye
     return stack
 
 
-_COMES = ("CREATE_IN_PROGRESS", "REVIEW_IN_PROGRESS", "IMPORT_IN_PROGRESS")
+PLANNED = "REVIEW_IN_PROGRESS"
+"""The status of a stack that has a change set, and was never created."""
+_COMES = ("CREATE_IN_PROGRESS", PLANNED, "IMPORT_IN_PROGRESS")
 _GOES = "DELETE_IN_PROGRESS"
 _FAILED = ("CREATE_FAILED", "ROLLBACK_IN_PROGRESS", "ROLLBACK_COMPLETE", "ROLLBACK_FAILED")
 
