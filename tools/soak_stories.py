@@ -169,7 +169,7 @@ class Story:
             capacity=random_capacity(self.chance),
         )
         self.world.processes.tables.index_lag = self.chance.choice((0, 0, 100, 3 * SECOND))
-        # What moves is drawn apart, so that the other stories of before are the same.
+        # Drawn from a seed of its own, so that this choice changes no story without a move.
         moving = Random(f"moves {self.seed}")  # noqa: S311  # it must be repeatable
         self.newer = newer_version(moving, workflow) if moving.random() < MOVING else None
         self.sent: list[str] = []
