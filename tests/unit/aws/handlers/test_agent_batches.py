@@ -160,7 +160,8 @@ def test_the_last_reply_is_sent_before_any_alert(world: World, posted: Posted) -
 def test_a_reply_that_is_not_accepted_brings_only_its_request_again(world: World) -> None:
     takes(world, 10, 10, 10)
 
-    def not_the_second(parsed: dict[str, object], **_: object) -> None:
+    def not_the_second(parsed: dict[str, list[dict[str, object]]], **_: object) -> None:
+        parsed["Successful"] = [each for each in parsed["Successful"] if each["Id"] != "1"]
         parsed["Failed"] = [{"Id": "1", "Code": "InternalError", "SenderFault": False}]
 
     def nor_by_itself(**_: object) -> None:
