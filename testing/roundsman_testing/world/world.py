@@ -400,10 +400,8 @@ class World:
         if held is None:
             what = "everything" if workflow == EVERY_WORKFLOW else f"workflow {workflow}"
             raise ValueError(f"{what} is not held")
-        if share == ALL_ORDERS:
-            holds.release_orders(workflow)
-        else:
-            holds.change(held, replace(held, released=share))
+        over = share == ALL_ORDERS
+        holds.change(held, replace(held, until=self.now) if over else replace(held, released=share))
         self.trace.note(self.now, "{} is released: {} % of the orders", held.target, share)
 
     def down(self, function: str, for_: timedelta) -> None:
