@@ -100,7 +100,7 @@ def test_an_update_keeps_them_and_starts_those_that_have_ended(project: Path) ->
         kept = deploy(project, instance, runner=Tools())
         assert (kept.stand_ins, kept.services) == (local.record.stand_ins, local.services)
         os.kill(process_of(local).pid, signal.SIGKILL)
-        os.waitpid(process_of(local).pid, 0)
+        assert has_ended(process_of(local))
         again = deploy(project, instance, runner=Tools())
         assert again.stand_ins not in (None, kept.stand_ins)
         with urlopen(f"{again.services['mail']}/_ledger") as answer:
@@ -114,7 +114,6 @@ def test_they_end_although_the_record_of_them_is_lost(project: Path) -> None:
     instance = Instances(project).at(local.record.port)
     instance.write(replace(local.record, stand_ins=None))
     local.down()
-    os.waitpid(process_of(local).pid, 0)
     assert has_ended(process_of(local))
 
 
