@@ -1,0 +1,50 @@
+"""Serves the console of the shop in memory: one process, no AWS, nothing but 127.0.0.1."""
+
+import threading
+from collections.abc import Callable
+
+from roundsman.aws.clock import now
+from roundsman.submission.events import EventReader
+from roundsman.wire.alert import Alert
+from roundsman_console.inspector import Inspector
+from roundsman_console.stack.stack import find_stack
+from roundsman_console.web.server import serve_as_is
+from roundsman_console.web.session import Session
+from roundsman_console.web.whereabouts import Colour, Whereabouts
+from roundsman_testing.first_look.guide import ShopGuide
+from roundsman_testing.first_look.shop import Shop
+from roundsman_testing.world.aws import NAME
+
+
+def serve_first_look(
+    *,
+    port: int | None,
+    loopback: bool,
+    opened: Callable[[Session], None],
+    on_alert: Callable[[Alert], None],
+) -> None:
+    """Serve the console of a new shop until Ctrl-C; the arguments are those of `server.serve`.
+
+    `on_alert` is called in another thread with each alert of the shop. Raises InspectorError if the
+    port is in use.
+    """
+    shop, stop = Shop(now, on_alert), threading.Event()
+    with shop.aws.in_use():
+        inspector = Inspector(find_stack(NAME, EventReader(shop.world.workflows)))
+        running = threading.Thread(target=shop.run, args=(stop,), name="shop", daemon=True)
+        running.start()
+        try:
+            serve_as_is(
+                inspector,
+                port=port,
+                read_only=False,
+                opened=opened,
+                loopback=loopback,
+                where=lambda: Whereabouts(
+                    NAME, local="in memory; nothing here is real", colour=Colour.GREEN
+                ),
+                guide=ShopGuide(shop),
+            )
+        finally:
+            stop.set()
+            running.join()
