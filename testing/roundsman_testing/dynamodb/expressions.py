@@ -1,8 +1,9 @@
 """DynamoDB's expressions: parsed once, evaluated on items.
 
 The language is the part of DynamoDB's that the stores and the console use: comparisons, BETWEEN,
-AND, OR, NOT, `attribute_exists`, `attribute_not_exists`, `attribute_type` and `begins_with`; SET (with `+`, `-`
-and `if_not_exists`), REMOVE, and ADD of a number; placeholders for names (`#n`) and values (`:v`).
+AND, OR, NOT, `attribute_exists`, `attribute_not_exists`, `attribute_type` and `begins_with`; SET
+(with `+`, `-` and `if_not_exists`), REMOVE, and ADD of a number; the paths of a projection;
+placeholders for names (`#n`) and values (`:v`).
 Anything else raises NotImplementedError. Reserved words are not refused.
 
 A parsed expression knows its placeholders, so that a caller can refuse those that are missing or

@@ -489,12 +489,10 @@ class MemoryDynamoDB:
                 for item in page["Items"]
                 if all(one.holds(item, given) for one in filtered)
             ]
-            page["Count"] = len(items)
+            answer = {**page, "Items": items, "Count": len(items)}
             if request.get("Select") == "COUNT":
-                del page["Items"]
-            else:
-                page["Items"] = items
-            return page
+                del answer["Items"]
+            return cast("QueryOutputTypeDef", answer)
 
     # --- reads -----------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Leads a visitor of the shop through hold, repair and resubmit, as its data say how far they are."""
+"""Leads a visitor of the shop through hold, repair and resubmit, by what its data say."""
 
 from collections.abc import Sequence
 
@@ -13,16 +13,18 @@ class ShopGuide:
         """Make the guide of a shop in which orders have failed."""
         self._shop = shop
         self._was_held = False
+        self._failed = set[str]()
         self._group = next(iter(shop.failed().values()))
 
     def steps(self) -> Sequence[GuideStep]:
         """Return hold, repair and resubmit.
 
-        The hold is done once it was seen, as it ends before the last step is done.
+        The hold is done once it was seen, as it ends before the last step is done. The last step is
+        done when each order that has failed has ended.
         """
         held, repaired = self._shop.is_held, self._shop.service.knows_merchant
-        left = self._shop.failed()
         self._was_held = self._was_held or held
+        self._failed |= self._shop.failed().keys()
         incident = f"/groups/{self._group}"
         return (
             GuideStep(
@@ -41,17 +43,18 @@ class ShopGuide:
             GuideStep(
                 f"Release {PAYMENT}, and resubmit the orders that failed: each goes on where it "
                 "stopped, under the same keys.",
-                repaired and not held and not left,
+                repaired and not held and not self._shop.open(self._failed),
                 "Let them go on",
                 f"{incident}#go-on",
             ),
         )
 
     def ending(self) -> str:
-        """Return what has come of it."""
+        """Return what has come of the orders that failed."""
+        completed = len(self._shop.completed(self._failed))
         return (
-            "No order needs a person any more, and each effect happened once. Look around as long "
-            "as you like; Ctrl-C in the terminal ends the first look."
+            f"Of the {len(self._failed)} orders that failed, {completed} are Completed, with each "
+            "effect once. Look around as long as you like; Ctrl-C in the terminal ends it."
         )
 
     def press(self) -> None:

@@ -5,7 +5,7 @@ clock of the machine.
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 from itertools import count
 from typing import Final
@@ -69,6 +69,8 @@ BETWEEN_NEW_ORDERS = 15 * SECOND
 """The time from one order to the next while somebody looks, in ms."""
 CALL = timedelta(milliseconds=1500)
 """How long a call of a service takes: long enough to be seen on the page of an order."""
+ENDED: Final = frozenset({TaskState.COMPLETED, TaskState.UNDONE, TaskState.CANCELLED})
+"""The states in which an order needs nobody any more."""
 SUPERVISION = timedelta(seconds=2)
 """The time between two passes of the supervisor, which also carries out bulk runs."""
 
@@ -107,7 +109,7 @@ class Shop:
         for step in purchase.steps:
             self.world.on(step.name).takes(CALL, FOR_EVER)
         self._numbers = count(1001)
-        self._next_order_at = now
+        self._next_order_at = now + BETWEEN_NEW_ORDERS
         self._make_past(now)
         published = self.world.post.on_alert
 
@@ -130,7 +132,9 @@ class Shop:
 
     def _take_order(self) -> None:
         number = next(self._numbers)
-        self.world.submit({"orderId": f"ord-{number}", "customer": f"c-{number % 7}", "cents": 3980})
+        self.world.submit(
+            {"orderId": f"ord-{number}", "customer": f"c-{number % 7}", "cents": 3980}
+        )
 
     def go_on(self) -> None:
         """Let everything happen that is due now, and take a new order from time to time."""
@@ -167,6 +171,28 @@ class Shop:
         return {
             task.task_id: task.failure or "" for task in tasks if task.state is TaskState.ARCHIVED
         }
+
+    def completed(self, orders: Iterable[str]) -> list[str]:
+        """Those of the orders that are Completed, with the effect of each step once."""
+        every = sorted(step.name for step in purchase.steps)
+        with self.aws.lock:
+            tasks = {task.task_id: task for task in self.world.processes.store.tasks()}
+            return [
+                order
+                for order in orders
+                if order in tasks
+                and tasks[order].state is TaskState.COMPLETED
+                and sorted(self.world.standing(order)) == every
+            ]
+
+    def open(self, orders: Iterable[str]) -> list[str]:
+        """Those of the orders that have not ended, or that wait for a person."""
+        wanted = set(orders)
+        with self.aws.lock:
+            tasks = self.world.processes.store.tasks()
+        return [
+            task.task_id for task in tasks if task.task_id in wanted and task.state not in ENDED
+        ]
 
 
 def _payment_agent(service: PaymentService) -> Agent:

@@ -1,12 +1,12 @@
-"""AWS as a world answers it: the boto3 clients of this process read and write its tables and queues.
+"""AWS as a world answers it: the boto3 clients of a process use its tables and queues.
 
     aws = WorldAws(world)
     with aws.in_use():
         stack = find_stack(NAME)  # and what else calls boto3
 
-Each client is a real one of boto3, which checks the parameters of a call. No call leaves the process:
-one that a world cannot answer raises a ClientError that says so. A world has no CloudWatch, so no
-metric has a value and no alarm is there.
+Each client is a real one of boto3, which checks the parameters of a call. No call leaves the
+process: one that a world cannot answer raises a ClientError that says so. A world has no
+CloudWatch, so no metric has a value and no alarm is there.
 """
 
 import io
@@ -26,10 +26,9 @@ from botocore.exceptions import ClientError
 
 from roundsman.errors import InvalidMessage
 from roundsman.model.instants import SECOND
-from roundsman.model.json import Json
 from roundsman.submission.newest_plan import answer_question
-from roundsman.wire.newest_plan import QUESTION, read_question
 from roundsman.wire.limits import rejection_text
+from roundsman.wire.newest_plan import QUESTION, read_question
 from roundsman_testing.memory import TABLES
 from roundsman_testing.world.outbox import RejectedMessage
 from roundsman_testing.world.processes import SHARDS
@@ -126,21 +125,20 @@ class WorldAws:
         ):
             core = botocore.session.get_session()
             core.register("before-parameter-build", _keep_parameters)
-            core.register("before-call", self._answer)
+            # The stubs do not know that a handler of this event may return the answer.
+            core.register("before-call", self._answer)  # type: ignore[arg-type]
             boto3.setup_default_session(botocore_session=core)
             yield
 
-    def _answer(
-        self, event_name: str, context: dict[str, object], **_: object
-    ) -> tuple[SimpleNamespace, Mapping[str, object]]:
+    def _answer(self, **event: object) -> tuple[SimpleNamespace, Mapping[str, object]]:
         """Answer a call in the place of AWS, as a handler of botocore's event `before-call`."""
-        _, service, operation = event_name.split(".")
-        asked = cast("Asked", context.get("asked", {}))
+        _, service, operation = str(event["event_name"]).split(".")
+        asked = cast("Mapping[str, Asked]", event["context"]).get("asked", {})
         try:
             with self.lock:
-                return SimpleNamespace(status_code=200, headers={}), self._find(
-                    service, operation
-                )(asked)
+                return SimpleNamespace(status_code=200, headers={}), self._find(service, operation)(
+                    asked
+                )
         except ClientError as error:
             refused = SimpleNamespace(status_code=400, headers={})
             return refused, cast("Mapping[str, object]", error.response)
@@ -159,7 +157,7 @@ class WorldAws:
 
     def _stacks(self, asked: Asked) -> Answer:
         if asked.get("StackName") != NAME:
-            raise _error("ValidationError", f"Stack with id {asked.get('StackName')} does not exist")
+            raise _error("ValidationError", f"Stack {asked.get('StackName')} does not exist")
         outputs = {f"{name}Url": _url(name) for name in self._queues}
         tables = (TABLES.tasks, TABLES.orders, TABLES.control, TABLES.history)
         outputs |= {f"{name}Name": name for name in tables}  # the outputs are named after them
@@ -266,9 +264,7 @@ class WorldAws:
         else:
             dead = self._world.queues.dead
             dead[:] = [
-                mail
-                for mail in dead
-                if (mail.queue, mail.to, mail.message_id) != (queue, to, name)
+                mail for mail in dead if (mail.queue, mail.to, mail.message_id) != (queue, to, name)
             ]
         return {}
 
@@ -280,9 +276,9 @@ class WorldAws:
         return {"MessageId": f"message-{self._world.queues.sent}"}
 
 
-def _keep_parameters(params: Mapping[str, object], context: dict[str, object], **_: object) -> None:
+def _keep_parameters(**event: object) -> None:
     """Keep the parameters of a call as they were given, for the answer."""
-    context["asked"] = params
+    cast("dict[str, object]", event["context"])["asked"] = event["params"]
 
 
 def _url(queue: str) -> str:
@@ -331,7 +327,9 @@ def _rejected_id(message: RejectedMessage) -> str:
 
 
 def _rejected(message: RejectedMessage) -> Mapping[str, object]:
-    body = rejection_text(message.queue, message.body, message.problems, _TEXT_LIMIT)
+    name = {ORDERS: "SubmissionQueue", COMMANDS: "SchedulerQueue"}.get(message.queue)
+    queue = message.queue if name is None else f"{NAME}-{name}"
+    body = rejection_text(queue, message.body, message.problems, _TEXT_LIMIT)
     return {"Body": body, "Attributes": {"SentTimestamp": "0"}}
 
 
