@@ -10,7 +10,6 @@ import pytest
 from botocore.exceptions import ClientError
 from starlette.testclient import TestClient
 
-from roundsman.wire.alert import Alert
 from roundsman_console.errors import StackNotFound
 from roundsman_console.stack.stack import find_stack
 from roundsman_console.web.application import application
@@ -62,8 +61,7 @@ class Visitor:
 
 @pytest.fixture
 def visitor(monkeypatch: pytest.MonkeyPatch, session_without_real_aws: None) -> Iterator[Visitor]:
-    alerts = list[Alert]()
-    with open_shop(alerts.append) as look:
+    with open_shop(lambda _: None) as look:
         session = Session(PORT)
         app = application(look.inspector, session, WHERE, look.guide)
         with TestClient(app, base_url=session.address) as client:

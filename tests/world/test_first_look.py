@@ -4,7 +4,6 @@ from datetime import timedelta
 
 from roundsman.model.instants import MINUTE
 from roundsman.model.states import TaskState
-from roundsman.wire.alert import Alert
 from roundsman_testing.first_look.guide import ShopGuide
 from roundsman_testing.first_look.shop import BETWEEN_NEW_ORDERS, PAST, Shop
 from roundsman_testing.world.world import MORNING
@@ -20,8 +19,8 @@ class Clock:
         return self.now
 
 
-def opened() -> tuple[Shop, Clock, list[Alert]]:
-    clock, alerts = Clock(), list[Alert]()
+def opened() -> tuple[Shop, Clock, list[str]]:
+    clock, alerts = Clock(), list[str]()
     return Shop(clock, alerts.append), clock, alerts
 
 
@@ -134,7 +133,5 @@ def test_the_supervisor_passes_although_nothing_is_to_be_done() -> None:
 def test_an_alert_of_the_present_is_handed_on() -> None:
     shop, clock, alerts = opened()
     pass_time(shop, clock, 5 * MINUTE)
-    assert [alert.subject for alert in alerts] == [
-        alert.subject for alert in shop.world.post.alerts[-len(alerts) :]
-    ]
     assert alerts
+    assert alerts == [alert.subject for alert in shop.world.post.alerts[-len(alerts) :]]

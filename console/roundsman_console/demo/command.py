@@ -13,7 +13,6 @@ from roundsman_console.sanitize import inert
 from roundsman_console.web.command import MISSING
 
 if TYPE_CHECKING:
-    from roundsman.wire.alert import Alert
     from roundsman_console.web.session import Session
 
 
@@ -76,9 +75,9 @@ def demo_command(
             except OSError:
                 return False
 
-        def show(alert: "Alert") -> None:
+        def show(subject: str) -> None:
             if not as_json:
-                print(inert(f"Alert: {alert.subject}"), flush=True)
+                print(inert(f"Alert: {subject}"), flush=True)
 
         try:
             serve_first_look(port=port, loopback=loopback, opened=opened, on_alert=show)

@@ -8,7 +8,6 @@ from typing import Final
 
 from roundsman.aws.clock import now
 from roundsman.submission.events import EventReader
-from roundsman.wire.alert import Alert
 from roundsman_console.inspector import Inspector
 from roundsman_console.stack.stack import find_stack
 from roundsman_console.web.server import serve_as_is
@@ -31,11 +30,11 @@ class FirstLook:
 
 
 @contextmanager
-def open_shop(on_alert: Callable[[Alert], None]) -> Iterator[FirstLook]:
+def open_shop(on_alert: Callable[[str], None]) -> Iterator[FirstLook]:
     """Open a new shop, whose orders go on in a thread until the end of the context.
 
     Every client of boto3 that is made meanwhile belongs to its AWS. `on_alert` is called in another
-    thread with each alert.
+    thread with the subject of each alert.
     """
     shop, stop = Shop(now, on_alert), threading.Event()
     with shop.aws.in_use():
@@ -54,7 +53,7 @@ def serve_first_look(
     port: int | None,
     loopback: bool,
     opened: Callable[[Session], None],
-    on_alert: Callable[[Alert], None],
+    on_alert: Callable[[str], None],
 ) -> None:
     """Serve the console of a new shop until Ctrl-C.
 

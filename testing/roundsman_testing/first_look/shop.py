@@ -92,10 +92,11 @@ class PaymentService:
 class Shop:
     """A world with a shop, from its past to the present; `clock` is the present in epoch ms.
 
-    `on_alert` is called with each alert of the present. The methods may be called in any thread.
+    `on_alert` is called with the subject of each alert of the present. The methods may be called in
+    any thread.
     """
 
-    def __init__(self, clock: Callable[[], int], on_alert: Callable[[Alert], None]) -> None:
+    def __init__(self, clock: Callable[[], int], on_alert: Callable[[str], None]) -> None:
         """Make the shop with its past, which ends with orders that failed."""
         self._clock = clock
         self.service = PaymentService()
@@ -115,7 +116,7 @@ class Shop:
 
         def publish(alert: Alert) -> None:
             published(alert)
-            on_alert(alert)
+            on_alert(alert.subject)
 
         self.world.post.on_alert = publish
         self.aws = WorldAws(self.world)
