@@ -54,7 +54,12 @@ def test_the_link_is_printed_and_opened_and_alerts_are_lines(
     asked: list[dict[str, object]], monkeypatch: pytest.MonkeyPatch, state: Path
 ) -> None:
     opened: list[str] = []
-    monkeypatch.setattr(webbrowser, "open", lambda url: opened.append(url) or True)
+
+    def open_browser(url: str) -> bool:
+        opened.append(url)
+        return True
+
+    monkeypatch.setattr(webbrowser, "open", open_browser)
     output = typed().stdout
     assert asked == [{"port": None, "loopback": False}]
     assert ".localhost:8950/session?token=" in output
