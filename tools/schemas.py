@@ -60,7 +60,7 @@ DOCUMENTS: Mapping[str, object] = {
     "changes": changes.ChangesDocument,
     "check": console.CheckDocument,
     "cost": console.CostDocument,
-    "demo": console.DemoDocument,
+    "demo": console.UiDocument,
     "dlq ls": dead_letters.DeadLetterListDocument,
     "dlq show": dead_letters.DeadLetterDetailsDocument,
     "delete": tables.TablesDocument,
@@ -73,6 +73,7 @@ DOCUMENTS: Mapping[str, object] = {
     "local status": console.LocalStatusDocument,
     "local up": console.LocalUpDocument,
     "ls": tasks.TaskPageDocument,
+    "make demo": console.DemoDocument,
     "preflight": preflight.PreflightDocument,
     "rejected ls": dead_letters.RejectionListDocument,
     "rejected resend": dead_letters.ResendDocument,
@@ -107,7 +108,7 @@ NAMED: Mapping[object, str] = {Instant: "Instant"}
 """The type aliases that a schema defines by name if it uses them more than once."""
 
 TITLES: Mapping[str, str] = {
-    "demo": "make demo ARGS=--json",
+    "make demo": "make demo ARGS=--json",
     "alert message": "A message of the AlertTopic",
 }
 """The titles of schemas of documents that no command of `roundsman` prints."""

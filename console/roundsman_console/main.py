@@ -83,6 +83,8 @@ class LazyCommand(TyperCommand):
 
 _LISTED: Final = {
     DEVELOP: {
+        "demo": "Show a shop in memory whose orders fail, and how to repair it. "
+        "No AWS and no Docker.",
         "init": "Make an application in a new folder: workflows, agents, template, tests.",
         "add": "Add an agent or a workflow to this application.",
         "check": "Check the definitions against the template: blocks, functions, times, schedules, "
@@ -141,6 +143,7 @@ _LISTED: Final = {
 }
 """The commands in the order of the help, each with the first paragraph of its own help."""
 _MODULES: Final = {
+    "demo": "demo.command",
     "init": "project.init_command",
     "add": "project.add_command:add_app",
     "check": "check.command",

@@ -145,6 +145,10 @@ def test_of_the_test_kit_only_what_stands_for_aws_knows_aws_and_only_the_plugin_
         known |= {*STACK_KIT, "roundsman_console"}  # it reads templates
     if path.parent.name == "dynamodb":
         known.add("botocore")  # a call to its tables raises what a client raises
+    if path.name == "aws.py":
+        known |= {"boto3", "botocore"}  # the clients of a process that uses a world
+    if path.parent.name == "first_look":
+        known.add("roundsman_console")  # it shows a world in the console
     if path.name in ("guards.py", "powertools.py"):
         known.add("aws_lambda_powertools")  # the circuit breaker that an agent has
     if path.name == "plugin.py":

@@ -1,8 +1,9 @@
 """DynamoDB's expressions: parsed once, evaluated on items.
 
-The language is the part of DynamoDB's that the stores use: comparisons, AND, OR, NOT,
-`attribute_exists`, `attribute_not_exists`, `attribute_type` and `begins_with`; SET (with `+`, `-`
-and `if_not_exists`), REMOVE, and ADD of a number; placeholders for names (`#n`) and values (`:v`).
+The language is the part of DynamoDB's that the stores and the console use: comparisons, BETWEEN,
+AND, OR, NOT, `attribute_exists`, `attribute_not_exists`, `attribute_type` and `begins_with`; SET
+(with `+`, `-` and `if_not_exists`), REMOVE, and ADD of a number; the paths of a projection;
+placeholders for names (`#n`) and values (`:v`).
 Anything else raises NotImplementedError. Reserved words are not refused.
 
 A parsed expression knows its placeholders, so that a caller can refuse those that are missing or
@@ -64,6 +65,13 @@ class ConditionExpression(Parsed):
     """Whether an item fulfils it; an item that does not exist is empty."""
     equals: tuple[tuple[Path, str], ...]
     """The paths that it compares with a value by `=`, and the placeholder of the value."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectionExpression(Parsed):
+    """What a read returns of an item."""
+
+    paths: tuple[Path, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,6 +255,15 @@ def update_of(text: str) -> UpdateExpression:
     return UpdateExpression(frozenset(parser.names), frozenset(parser.values), changes)
 
 
+@lru_cache(maxsize=100)
+def projection_of(text: str) -> ProjectionExpression:
+    """Parse a projection. Raises NotImplementedError."""
+    parser = _Parser(text)
+    paths = tuple(parser.paths())
+    parser.end()
+    return ProjectionExpression(frozenset(parser.names), frozenset(parser.values), paths)
+
+
 class _Parser:
     """Parses one expression by recursive descent."""
 
@@ -317,6 +334,14 @@ class _Parser:
             return self._function(self._next(*map(str.upper, _FUNCTIONS)).lower())
         began = self._at
         one = self._operand()
+        if self._takes("BETWEEN"):
+            least = self._operand()
+            self._next("AND")
+            most = self._operand()
+            return lambda item, given: (
+                _compare(">=", one(item, given), least(item, given))
+                and _compare("<=", one(item, given), most(item, given))
+            )
         operator = self._next("=", "<>", "<", "<=", ">", ">=")
         if operator == "=" and self._peek().startswith(":"):
             value = self._peek()
@@ -369,6 +394,12 @@ class _Parser:
         if name.startswith("#"):
             self.names.add(name)
         return name
+
+    def paths(self) -> Iterator[Path]:
+        """Parse paths that are separated by commas."""
+        yield self._path()
+        while self._takes(","):
+            yield self._path()
 
     # - updates -
 
