@@ -1,0 +1,34 @@
+"""What the engine stores breaks no promise, in any story and after any decision of it."""
+
+import pytest
+
+from roundsman.definition.plan import Plan
+from roundsman.model.events import Decision, Event, HistoryRow
+from roundsman.model.task import Task
+from roundsman_console.audit.checks import judge
+from tests.support import machine_world
+from tests.unit.console.audit.stored import stored
+from tests.unit.engine.test_transitions import STORIES
+
+
+@pytest.mark.parametrize("number", range(len(STORIES)))
+def test_no_decision_of_a_story_seems_to_break_a_promise(
+    number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    histories: dict[int, list[HistoryRow]] = {}
+    checked = machine_world.check
+    judged = 0
+
+    def audit(plan: Plan, before: Task, event: Event, decision: Decision, now: int) -> None:
+        nonlocal judged
+        checked(plan, before, event, decision, now)
+        history = histories.setdefault(before.created_at, [])
+        history += decision.history
+        order = stored(decision.task, plan, history, now)
+        found = [f"{promise.name}: {one.what}" for promise, one in judge(order).broken]
+        assert found == [], (event, decision.reason)
+        judged += 1
+
+    monkeypatch.setattr(machine_world, "check", audit)
+    STORIES[number]()
+    assert judged
