@@ -7,6 +7,7 @@ from roundsman.model.events import Decision, Event, HistoryRow
 from roundsman.model.task import Task
 from roundsman_console.audit.checks import judge
 from tests.support import machine_world
+from tests.support.machine_checks import check
 from tests.unit.console.audit.stored import stored
 from tests.unit.engine.test_transitions import STORIES
 
@@ -16,12 +17,11 @@ def test_no_decision_of_a_story_seems_to_break_a_promise(
     number: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     histories: dict[int, list[HistoryRow]] = {}
-    checked = machine_world.check
     judged = 0
 
     def audit(plan: Plan, before: Task, event: Event, decision: Decision, now: int) -> None:
         nonlocal judged
-        checked(plan, before, event, decision, now)
+        check(plan, before, event, decision, now)
         history = histories.setdefault(before.created_at, [])
         history += decision.history
         order = stored(decision.task, plan, history, now)
