@@ -262,7 +262,7 @@ def erased_beside(order: StoredOrder) -> Findings:
     for row in order.history or ():
         if row.at < erased_at and row.kind != ERASE and row.reason not in ("", ERASED):
             found.append(Broken(f"the row {row.kind!r} of its history has its reason", (row.seq,)))
-    if found and order.at - erased_at < ERASED_WITHIN:
+    if found and not order.at_rest and order.at - erased_at < ERASED_WITHIN:
         yield JUST_ERASED
     else:
         yield from found

@@ -88,6 +88,8 @@ class StoredOrder:
     """What stands at the services."""
     troubled: bool = False
     """Whether the supervisor failed to handle the record, and has postponed it."""
+    at_rest: bool = False
+    """Whether nothing is left to happen: what follows a write of the record has followed."""
     slack: int = 0
     """How far the clocks of those who wrote the record may differ, in ms."""
     begun_anew: Mapping[str, int] = field(default_factory=dict)

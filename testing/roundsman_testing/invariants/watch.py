@@ -262,7 +262,13 @@ class InvariantWatch:
             effects = [StandingEffect(one.step, one.key, count[one.key]) for one in standing]
             begun_anew = self._begun_anew.get(task_id, NEVER)
             unknown = COMPARED if task_id in self._effects_unknown else ()
-            known = replace(order, effects=effects, begun_anew=begun_anew, slack=self._slack)
+            known = replace(
+                order,
+                effects=effects,
+                begun_anew=begun_anew,
+                at_rest=True,
+                slack=self._slack,
+            )
             self.broken += [one for one in of_stored(known) if one.invariant not in unknown]
         self._unaudited.clear()
 
