@@ -2,14 +2,14 @@
 
 from typing import TypedDict
 
-from roundsman_console.audit.promises import Promise
 from roundsman_console.constraints import Count, Instant
 
 
 class PromiseDocument(TypedDict):
     """One promise, and how many orders it was kept to."""
 
-    promise: Promise
+    promise: str
+    """Its name, such as `IN_ORDER`."""
     says: str
     """The promise as a sentence."""
     followed: Count
@@ -23,7 +23,7 @@ class BrokenDocument(TypedDict):
 
     order: str
     workflow: str
-    promise: Promise
+    promise: str
     what: str
     rows: list[int]
     """The `seq` of the rows of the order's history that show it."""
@@ -34,7 +34,7 @@ class BrokenDocument(TypedDict):
 class UnknownDocument(TypedDict):
     """Why a promise to some orders cannot be judged."""
 
-    promise: Promise | None
+    promise: str | None
     """Null if nothing of the order can be judged."""
     why: str
     orders: Count
@@ -72,7 +72,7 @@ class AuditDocument(TypedDict):
     violations: list[BrokenDocument]
     """At most 1,000."""
     unknown: list[UnknownDocument]
-    unjudged: list[Promise]
+    unjudged: list[str]
     """The promises that stored records do not show."""
     stopped: str | None
     """Why the audit ended before it had read all; null if it did not."""

@@ -113,10 +113,8 @@ def estimate(stack: DeployedStack, scope: Scope) -> Estimate:
     found = 0
     for lane in LANES:
         for shard in stack.every_shard:
-            left = scope.most - found
-            if left >= 0:
-                key, since = lane_key(lane, shard), scope.begins(lane)
-                found += stack.records.count(key, left, since=since, only=scope.only)
+            key, left = lane_key(lane, shard), scope.most - found
+            found += stack.records.count(key, left, since=scope.begins(lane), only=scope.only)
     orders = min(found, scope.most)
     tables = {name: _table(stack, f"{name}TableName") for name in ("Tasks", "Orders", "History")}
     tasks, rows, history = tables["Tasks"], tables["Orders"], tables["History"]

@@ -117,7 +117,7 @@ class Report:
             "more": self.more,
             "promises": [
                 {
-                    "promise": promise,
+                    "promise": promise.name,
                     "says": promise.value,
                     "followed": count[Verdict.FOLLOWED],
                     "broken": count[Verdict.BROKEN],
@@ -129,7 +129,7 @@ class Report:
                 {
                     "order": one.order_id,
                     "workflow": one.workflow,
-                    "promise": one.promise,
+                    "promise": one.promise.name,
                     "what": one.found.what,
                     "rows": list(one.found.rows),
                     "command": command_line("show", one.order_id),
@@ -138,14 +138,14 @@ class Report:
             ],
             "unknown": [
                 {
-                    "promise": promise,
+                    "promise": None if promise is None else promise.name,
                     "why": why,
                     "orders": count,
                     "example": self.examples[promise, why],
                 }
                 for (promise, why), count in self.unknown.most_common()
             ],
-            "unjudged": self.unjudged,
+            "unjudged": [promise.name for promise in self.unjudged],
             "stopped": self.stopped,
         }
 
