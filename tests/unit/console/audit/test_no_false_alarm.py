@@ -4,8 +4,10 @@ import pytest
 
 from roundsman.definition.plan import Plan
 from roundsman.model.events import Decision, Event, HistoryRow
+from roundsman.model.instants import DAY, MINUTE
 from roundsman.model.task import Task
 from roundsman_console.audit.checks import judge
+from roundsman_console.audit.promises import Promise
 from tests.support import machine_world
 from tests.support.machine_checks import check
 from tests.unit.console.audit.stored import stored
@@ -24,9 +26,15 @@ def test_no_decision_of_a_story_seems_to_break_a_promise(
         check(plan, before, event, decision, now)
         history = histories.setdefault(before.created_at, [])
         history += decision.history
-        order = stored(decision.task, plan, history, now)
-        found = [f"{promise.name}: {one.what}" for promise, one in judge(order).broken]
-        assert found == [], (event, decision.reason)
+        for later in (0, MINUTE, DAY):
+            order = stored(decision.task, plan, history, now + later)
+            # It does not end if nobody comes for a day.
+            found = [
+                f"{promise.name}: {one.what}"
+                for promise, one in judge(order).broken
+                if not (later == DAY and promise is Promise.ENDS)
+            ]
+            assert found == [], (event, decision.reason)
         judged += 1
 
     monkeypatch.setattr(machine_world, "check", audit)
