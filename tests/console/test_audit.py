@@ -11,6 +11,7 @@ from roundsman.model.instants import DAY, MINUTE, iso
 from roundsman_console.audit import reading
 from roundsman_console.audit.audit import audit_stack
 from roundsman_console.audit.checks import judge
+from roundsman_console.audit.command import words_of
 from roundsman_console.audit.promises import Promise
 from roundsman_console.audit.reading import Estimate, OrderReader, Scope, Unread, estimate
 from roundsman_console.audit.record_checks import NO_PLAN, TROUBLED
@@ -115,7 +116,9 @@ def test_it_says_what_it_will_cost_and_reads_nothing_unasked(operator: Operator)
     result = operator.types("audit", "--since", "1h")
     assert result.exit_code == 2
     assert "To read: 3 orders submitted since" in result.stdout
-    assert "about 10 read units of DynamoDB, 0.0000 USD at the list price of" in result.stdout
+    assert (
+        "about 10 read units of DynamoDB, less than 0.01 USD at the list price of" in result.stdout
+    )
     assert "add --yes. Nothing was read." in " ".join(result.stderr.split())
 
 
@@ -176,6 +179,15 @@ def test_the_estimate_counts_a_unit_for_each_4_kb() -> None:
     assert estimate(stack, Scope(most=100)) == Estimate(100, more=True, read_units=100 * each + 2)
     deep = estimate(stack, Scope(most=200, deep=True))
     assert deep.read_units == 120 * each + 3 + 10, "half a unit for each 4 KB of 80 KB"
+
+
+def test_a_price_is_shown_from_a_cent_on() -> None:
+    million = Estimate(250_000, more=True, read_units=1_000_000)
+    assert (
+        "To read: the first 250000 orders, about 1,000,000 read units of DynamoDB, about 0.1"
+        in (words_of(million, Scope()))
+    )
+    assert "less than 0.01 USD" in words_of(Estimate(1, more=False, read_units=3), Scope())
 
 
 @pytest.mark.exhaustive
@@ -302,7 +314,7 @@ def test_orders_whose_record_was_removed_are_counted_if_asked(operator: Operator
     found = operator.reads("audit", "--deep", "--yes")
     assert (found["orders"], found["removed"]) == (2, 1)
     shown = operator.types("audit", "--deep", "--yes").stdout
-    assert "not judged: 1 order whose record was removed, after its retention" in shown
+    assert "not judged: nothing of 1 order: its record was removed, after its retention" in shown
     limited = audit_stack(stack, Scope(most=1, deep=True), NOTHING)
     assert (limited.orders, limited.removed) == (1, 1), "what was not read may still be there"
     since = Scope(since=now() + MINUTE, deep=True)

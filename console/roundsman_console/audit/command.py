@@ -49,6 +49,8 @@ From = Annotated[
     typer.Option("--from", metavar="FILE", help="A file that --to wrote, to judge instead."),
 ]
 
+CENT = 0.01
+
 
 def audit_command(
     since: Since = None,
@@ -86,7 +88,7 @@ def _of_stack(stack: str | None, scope: Scope, to: Path | None, yes: bool, as_js
     found = announced_stack(stack)
     cost = estimate(found, scope)
     if not as_json:
-        say(_words(cost, scope))
+        say(words_of(cost, scope))
     confirm(f"Read {counted(cost.orders, 'order')}?", yes=yes, nothing="Nothing was read.")
     with (
         _written(to) as keep,
@@ -95,15 +97,16 @@ def _of_stack(stack: str | None, scope: Scope, to: Path | None, yes: bool, as_js
         return audit_stack(found, scope, cost, keep=keep, progress=status.update)
 
 
-def _words(cost: Estimate, scope: Scope) -> str:
-    """What the reading will cost, in a sentence."""
+def words_of(cost: Estimate, scope: Scope) -> str:
+    """Return what the reading will cost, in a sentence."""
     prices = load_prices()
     usd = prices.usd("dynamodb.read", cost.read_units)
+    amount = f"about {usd:.2f}" if usd >= CENT else "less than 0.01"
     first = "the first " if cost.more else ""
     since = "" if scope.since is None else f" submitted since {second(scope.since)}"
     return (
         f"To read: {first}{counted(cost.orders, 'order')}{since}, about {cost.read_units:,} read "
-        f"units of DynamoDB, {usd:.4f} USD at the list price of {prices.region}."
+        f"units of DynamoDB, {amount} USD at the list price of {prices.region}."
     )
 
 

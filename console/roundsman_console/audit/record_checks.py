@@ -251,7 +251,7 @@ def kept(order: StoredOrder) -> Findings:
 
 
 def order_kept(order: StoredOrder) -> Findings:
-    """Check that the order row stays while the task may need it, and then for its retention."""
+    """Check that the order row stays while the task may need it, and as long as its record."""
     task, row = order.task, order.row
     if not order.row_read:
         return
@@ -268,7 +268,7 @@ def order_kept(order: StoredOrder) -> Findings:
 
 
 def erased(order: StoredOrder) -> Findings:
-    """Check that an erased record has none of the contents, and stays erased."""
+    """Check that an erased record has none of the contents, and that nothing goes on in it."""
     task = order.task
     if task.erased_at is None:
         return
