@@ -50,7 +50,7 @@ def read_lines(lines: Iterable[str]) -> Iterator[StoredOrder]:
             else:
                 yield _read(found["order"], plans.get)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise InspectorError(f"Line {number} is not what `audit --to` writes.") from error
+            raise InspectorError(f"Line {number} is not of a file that an audit wrote.") from error
         except (SchemaTooNew, UnreadableRecord) as error:
             raise InspectorError(f"Line {number} cannot be read: {error}.") from error
 

@@ -57,7 +57,7 @@ def test_effects_and_rows_of_settled_steps_are_kept() -> None:
     "line", ["", "no JSON", "1", "[]", "{}", '{"plan": "{}"}', '{"plan": 1}', '{"order": {}}']
 )
 def test_a_line_of_something_else_is_named(line: str) -> None:
-    with pytest.raises(InspectorError, match=r"^Line 1 is not what `audit --to` writes\.$"):
+    with pytest.raises(InspectorError, match=r"^Line 1 is not of a file that an audit wrote\.$"):
         list(read_lines([line]))
 
 
