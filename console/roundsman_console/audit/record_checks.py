@@ -9,7 +9,7 @@ from roundsman.model.events import claim_of
 from roundsman.model.instants import LONG_OVER, MINUTE, SECOND, format_duration
 from roundsman.model.situations import UnderWay
 from roundsman.model.states import DONE, END_STATES, ProcessState, TaskState
-from roundsman.model.task import ERASED, PERFORM, UNDO, StepRecord, Task
+from roundsman.model.task import ERASED, UNDO, StepRecord, Task
 from roundsman_console.audit.needs import Need, needs
 from roundsman_console.audit.stored_order import Broken, Findings, StoredOrder, Unknown
 
@@ -17,16 +17,22 @@ NO_PLAN = Unknown("its plan is not stored")
 TROUBLED = Unknown("the supervisor could not handle its record, and has postponed it")
 NOT_ENDED = Unknown("it has not ended yet")
 FORWARD_FORGOTTEN = Unknown("its steps were undone, and the record has only the times of the undo")
+ENDED_AGAIN = Unknown("a person has ended it otherwise, and it is kept from its first end")
+BY_HAND = Unknown("a person has changed its plan, or has said how a step went")
 OTHER_PLAN = Unknown("a person has changed its plan")
 
 OVERDUE_FOR = 20 * MINUTE
 """How long a task may be open after its time, in ms: several passes of the supervisor."""
 
 CLAIMED = frozenset({ProcessState.PROCESSING, ProcessState.PROCESSED})
+"""The states of a step whose last claim was one to perform it."""
 NOT_TO_UNDO = frozenset({ProcessState.UNDONE, ProcessState.SKIPPED})
 GOES_ON = frozenset({ProcessState.PENDING, ProcessState.PROCESSING, ProcessState.UNDOING})
 PLAN_CHANGES = ("move", "resubmit")
 """The commands that may change the plan of a task."""
+
+BY_A_PERSON = (*PLAN_CHANGES, "resolve", "reconcile")
+"""The commands after which the times of a step may be those of a person's word."""
 
 
 def always_due(order: StoredOrder) -> Findings:
@@ -84,8 +90,9 @@ def in_time(order: StoredOrder) -> Findings:
         if task.ending is None and record.process_state is ProcessState.PROCESSING and late > 0:
             yield Broken(f"{name} has {late} ms more than the task")
         begun = (record.started_at or 0) - task.perform_by
-        if record.operation == PERFORM and begun > SKEW:
-            yield Broken(f"{name} was begun {format_duration(begun)} after the task's time")
+        if record.process_state in CLAIMED and begun > SKEW:
+            late_by = f"{name} was begun {format_duration(begun)} after the task's time"
+            yield BY_HAND if order.was_commanded(*BY_A_PERSON) else Broken(late_by)
 
 
 def in_order(order: StoredOrder) -> Findings:
@@ -95,8 +102,8 @@ def in_order(order: StoredOrder) -> Findings:
         yield NO_PLAN
         return
     found = list(_begun_too_early(task, plan))
-    if found and order.was_commanded(*PLAN_CHANGES):
-        yield OTHER_PLAN
+    if found and order.was_commanded(*BY_A_PERSON):
+        yield BY_HAND
     else:
         yield from map(Broken, found)
     if any(one.operation == UNDO and one.started_at is not None for one in task.steps.values()):
@@ -246,8 +253,14 @@ def kept(order: StoredOrder) -> Findings:
             yield Broken(f"it is {task.state}, owes {len(task.owed)}, and expires")
         return
     least = (task.ended_at or 0) + task.retain_for - SKEW
-    if task.expires_at is None or task.expires_at < least:
-        yield Broken(f"it expires at {task.expires_at}, and not at {least} or later")
+    if task.expires_at is None:
+        yield Broken("it has ended, and does not expire")
+    elif task.expires_at < least:
+        counted_from = task.expires_at - task.retain_for
+        if any(row.at >= counted_from for row in order.commands):
+            yield ENDED_AGAIN
+        else:
+            yield Broken(f"it expires at {task.expires_at}, and not at {least} or later")
 
 
 def order_kept(order: StoredOrder) -> Findings:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from roundsman.definition.workflow import Undo
+from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.events import Claimant, HistoryRow
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.situations import End, Ended
@@ -19,8 +20,8 @@ from roundsman_console.audit.stored_order import (
     StoredOrder,
     Unknown,
 )
-from tests.support import erased_stories, operator_stories, undo_stories
-from tests.support.machine_world import World, plan, step
+from tests.support import erased_stories, fan_out_stories, operator_stories, undo_stories
+from tests.support.machine_world import T0, World, plan, step
 from tests.support.steps import changed_step
 from tests.unit.console.audit.stored import stored, stored_of
 
@@ -361,6 +362,7 @@ PLANTS = [
         under_way,
         task(settled=(SettledRow(10**6, 900, {}, None),)),
     ),
+    Plant(P.KEPT, "it does not expire", erased_stories.completed, task(expires_at=None)),
     Plant(P.KEPT, "an open task expires", under_way, task(expires_at=10**14)),
     Plant(
         P.KEPT, "it expires before its retention is over", erased_stories.completed, expires(MINUTE)
@@ -497,9 +499,18 @@ UNKNOWN: list[tuple[Promise, Unknown, Callable[[], World], Alter]] = [
     (P.IN_ORDER, record_checks.FORWARD_FORGOTTEN, undone_twice, as_it_is),
     (
         P.IN_ORDER,
-        record_checks.OTHER_PLAN,
+        record_checks.BY_HAND,
         erased_stories.completed,
         commanded("move", values("a", situation=Ended(how=End.FAILED))),
+    ),
+    (
+        P.IN_TIME,
+        record_checks.BY_HAND,
+        erased_stories.completed,
+        commanded(
+            "resolve",
+            lambda order: values("a", started_at=order.task.perform_by + MINUTE)(order),
+        ),
     ),
     (
         P.BOUNDED,
@@ -532,6 +543,22 @@ def test_what_cannot_be_judged_is_said_with_its_reason(
     judgement = judge(alter(stored_of(order())))
     assert judgement.verdict(promise) is Verdict.UNKNOWN
     assert [one for name, one in judgement.unknown if name is promise] == [why]
+
+
+def test_an_order_that_is_undone_after_it_was_cancelled_is_kept_from_its_first_end() -> None:
+    world = World(plan(step("a")), ProcessingOptions(start_at=T0 + MINUTE))
+    world.cancel()
+    world.wait(3_600)
+    world.ask_undo()
+    assert world.task_state() is TaskState.UNDONE
+    assert judge(stored_of(world)).findings[P.KEPT] == (record_checks.ENDED_AGAIN,)
+
+
+def test_an_item_that_is_undone_after_its_time_was_not_begun_then() -> None:
+    order = stored_of(fan_out_stories.one_is_left_out_and_undone())
+    (name,) = [one for one in order.task.left_out()]
+    late = values(name, started_at=order.task.perform_by + MINUTE)(order)
+    assert judge(late).verdict(P.IN_TIME) is Verdict.FOLLOWED
 
 
 def test_an_attempt_that_ended_without_its_plan_has_no_row() -> None:
