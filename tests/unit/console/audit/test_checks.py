@@ -556,7 +556,7 @@ def test_an_order_that_is_undone_after_it_was_cancelled_is_kept_from_its_first_e
 
 def test_an_item_that_is_undone_after_its_time_was_not_begun_then() -> None:
     order = stored_of(fan_out_stories.one_is_left_out_and_undone())
-    (name,) = [one for one in order.task.left_out()]
+    (name,) = order.task.left_out()
     late = values(name, started_at=order.task.perform_by + MINUTE)(order)
     assert judge(late).verdict(P.IN_TIME) is Verdict.FOLLOWED
 
