@@ -31,6 +31,7 @@ from roundsman_console import documents as console
 from roundsman_console.agent import documents as agents
 from roundsman_console.alert import documents as alerts
 from roundsman_console.alert import messages as alert_messages
+from roundsman_console.audit import documents as audit
 from roundsman_console.bulk import documents as bulk
 from roundsman_console.changes import documents as changes
 from roundsman_console.constraints import Instant, Keyword
@@ -54,6 +55,7 @@ DOCUMENTS: Mapping[str, object] = {
     "agents": agents.AgentListDocument,
     "alert message": alert_messages.AlertMessageDocument,
     "alerts": alerts.AlertListDocument,
+    "audit": audit.AuditDocument,
     "bulk ls": bulk.BulkRunListDocument,
     "bulk show": bulk.BulkRunDocument,
     "bulk watch": bulk.BulkRunDocument,

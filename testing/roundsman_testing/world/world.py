@@ -44,9 +44,9 @@ from roundsman.submission.newest_plan import answer_question
 from roundsman.submission.submission import CancelAsked
 from roundsman.wire.messages import read_reply
 from roundsman.wire.newest_plan import NewestPlanQuestion
+from roundsman_console.audit.stored_order import StoredOrder, stored_order
 from roundsman_testing.faults import Crash, Faults, Hit
 from roundsman_testing.invariants.rules import Broken, Invariant, of_open
-from roundsman_testing.memory import TABLES
 from roundsman_testing.tasks import checked
 from roundsman_testing.world.agents import UntypedError, all_agents, check_typed
 from roundsman_testing.world.application import SimulatedApplication
@@ -950,9 +950,19 @@ class World:
         """Check what holds once all messages are handled; a dead letter waits for a person."""
         idle = self.queues.first() is None and self.functions.next_end() is None
         if idle and not self.queues.dead:
-            self.processes.watch.at_rest(lambda: self.processes.tables.items(TABLES.history))
+            self.processes.watch.at_rest(self._stored_order)
         if self.processes.watch.broken:
             self._check()
+
+    def _stored_order(self, order_id: str) -> StoredOrder | None:
+        """What is stored of an order; None if the record of its task was removed."""
+        store = self.processes.store
+        task = store.load(order_id, self.now)
+        if task is None:
+            return None
+        plan, row = self.processes.plans.plan(task.plan), store.order(order_id)
+        history = store.history(order_id)
+        return stored_order(task, plan, row, history, at=self.now)
 
     def _break(self, invariant: Invariant, task_id: str, what: str) -> None:
         raise InvariantBroken([Broken(invariant, task_id, what)], self.seed, self.trace)
