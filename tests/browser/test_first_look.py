@@ -58,7 +58,7 @@ def visit(chromium: "Browser", session_without_real_aws: None) -> Iterator[Visit
         context.set_default_timeout(PATIENCE * 1000)
         try:
             page = context.new_page()
-            page.goto(session.link)
+            page.goto(session.link_to())
             page.wait_for_url(f"{session.address}/")
             yield Visit(look, page)
         finally:

@@ -65,7 +65,7 @@ def visitor(monkeypatch: pytest.MonkeyPatch, session_without_real_aws: None) -> 
         session = Session(PORT)
         app = application(look.inspector, session, WHERE, look.guide)
         with TestClient(app, base_url=session.address) as client:
-            client.get(session.link)
+            client.get(session.link_to())
             yield Visitor(look, session, client)
 
 
@@ -123,7 +123,7 @@ def test_a_console_without_a_guide_has_neither_sentences_nor_a_button(visitor: V
     session = Session(PORT + 1)
     app = application(visitor.look.inspector, session)
     with TestClient(app, base_url=session.address) as client:
-        client.get(session.link)
+        client.get(session.link_to())
         html = client.get("/").text
         assert "guide" not in html
         real, origin = {FORM_TOKEN: session.form_token}, {"Origin": session.address}

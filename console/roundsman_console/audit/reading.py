@@ -24,7 +24,7 @@ from roundsman_console.audit.stored_order import StoredOrder, stored_order
 from roundsman_console.clock import now
 from roundsman_console.doctor.orders import existing
 from roundsman_console.orders.index_filter import EVERY_ENTRY, IndexFilter
-from roundsman_console.orders.task_records import AT_ONCE, Entry
+from roundsman_console.orders.task_records import AT_ONCE, IndexEntry
 from roundsman_console.stack.stack import DeployedStack
 from roundsman_console.threads import map_in_threads
 
@@ -206,7 +206,7 @@ class OrderReader:
                 self.seen.add(entry.task_id)
                 yield entry.task_id
 
-    def _entries(self, lane: Lane, shard: int, newest_first: bool) -> Iterator[Entry]:
+    def _entries(self, lane: Lane, shard: int, newest_first: bool) -> Iterator[IndexEntry]:
         pages = self.stack.records.look(
             lane_key(lane, shard),
             since=self.scope.begins(lane),

@@ -58,15 +58,15 @@ def demo_command(
 
         def opened(session: "Session") -> None:
             if as_json:
-                document: UiDocument = {"url": session.link}
+                document: UiDocument = {"url": session.link_to()}
                 print(json.dumps(document), flush=True)
                 return
             print("A shop runs in this process, and its payment service has a fault.", flush=True)
-            print(f"See it in the console, which leads you: {session.link}", flush=True)
+            print(f"See it in the console, which leads you: {session.link_to()}", flush=True)
             print("The link opens it once. Ctrl-C ends it, and nothing is left.", flush=True)
             if not session.shared:
                 print("If the browser does not find it: --loopback.", flush=True)
-            if not no_browser and not _opens(session.link):
+            if not no_browser and not _opens(session.link_to()):
                 complain("No browser could be opened. Open the link yourself.")
 
         def _opens(link: str) -> bool:
