@@ -80,27 +80,25 @@ class UpdateExpression(Parsed):
 
     changes: tuple[tuple[Path, NewValue], ...]
 
-    def paths(self, given: Given, keys: Sequence[str]) -> list[Path]:
-        """Return the paths that it changes.
-
-        `keys` are the attributes of the table's key. Raises InvalidExpression if one is changed, or
-        if two paths overlap.
-        """
+    def paths(self, given: Given) -> list[Path]:
+        """Return the paths that it changes. Raises InvalidExpression if two of them overlap."""
         paths = [given.path(path) for path, _ in self.changes]
         for number, path in enumerate(paths):
-            if path[0] in keys:
-                raise InvalidExpression(f"Cannot update attribute {path[0]}. It is part of the key")
             for other in paths[number + 1 :]:
                 shorter = min(len(path), len(other))
                 if path[:shorter] == other[:shorter]:
                     raise InvalidExpression("Two document paths overlap with each other")
         return paths
 
-    def updated(self, item: Item, paths: Sequence[Path], given: Given) -> Item:
-        """Return the item after the update. Raises InvalidExpression.
+    def updated(self, item: Item, paths: Sequence[Path], keys: Sequence[str], given: Given) -> Item:
+        """Return the item after the update.
 
-        Every value is computed from the item as it was.
+        `keys` are the attributes of the table's key. Raises InvalidExpression if one of them is
+        changed, or if a value cannot be computed. Every value is computed from the item as it was.
         """
+        for path in paths:
+            if path[0] in keys:
+                raise InvalidExpression(f"Cannot update attribute {path[0]}. It is part of the key")
         values = [value(item, given) for _, value in self.changes]
         found = dict(item)
         for path, value in zip(paths, values, strict=True):

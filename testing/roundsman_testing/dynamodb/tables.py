@@ -607,7 +607,7 @@ class MemoryDynamoDB:
             update = update_of(str(request["UpdateExpression"]))
             parsed.append(update)
         given = _given(request, parsed, call)
-        changed = [] if update is None else update.paths(given, table.keys)
+        changed = [] if update is None else update.paths(given)
         if condition is not None and not condition.holds(old or {}, given):
             wants = request.get("ReturnValuesOnConditionCheckFailure")
             shown = {"Item": dict(old)} if old and wants == "ALL_OLD" else {}
@@ -619,7 +619,7 @@ class MemoryDynamoDB:
         else:
             new = old or dict(cast("Item", request["Key"]))
             if update is not None:
-                new = update.updated(new, changed, given)
+                new = update.updated(new, changed, table.keys, given)
         self._check(table, new, call)
         return _Write(table, key, old, new, changed)
 
