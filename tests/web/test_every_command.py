@@ -41,6 +41,7 @@ NOT_IN_THE_BROWSER: Mapping[str, str] = {
         "it takes hours, and stops or deletes what the console reads",
     ),
     **{verb: "it starts and stops the local AWS" for verb in VERBS if verb.startswith("local ")},
+    "audit": "it reads thousands of orders, and asks first, because of what that costs",
     "ui": "it is the console in the browser",
 }
 """The commands that are not in the browser, each with the reason."""
