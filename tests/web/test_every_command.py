@@ -42,7 +42,7 @@ NOT_IN_THE_BROWSER: Mapping[str, str] = {
     ),
     **{verb: "it starts and stops the local AWS" for verb in VERBS if verb.startswith("local ")},
     "audit": "it reads thousands of orders, and asks first, because of what that costs",
-    "ui": "it is the console in the browser",
+    **dict.fromkeys(("ui", "demo"), "it is the console in the browser"),
 }
 """The commands that are not in the browser, each with the reason."""
 

@@ -7,16 +7,14 @@ no row. A person may remove rows, and does not: whoever does finds these promise
 from collections.abc import Iterator, Sequence
 
 from roundsman.definition.plan import Plan, UndoPlan, WaitPlan
-from roundsman.engine.attempts import OVERDUE
 from roundsman.engine.decision import SKEW
 from roundsman.engine.erasure import ERASE
 from roundsman.engine.operator import KEPT_COMMANDS
 from roundsman.engine.task_deadline import DEADLINE_PASSED, NOT_COMPLETE
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import MINUTE
-from roundsman.model.situations import Ended
 from roundsman.model.states import DONE, ProcessState, TaskState
-from roundsman.model.task import ERASED, UNDO, StepRecord, Task, Termination
+from roundsman.model.task import ERASED, UNDO, Task, Termination
 from roundsman_console.audit.needs import undo_is_settled
 from roundsman_console.audit.record_checks import NO_PLAN, OTHER_PLAN, PLAN_CHANGES
 from roundsman_console.audit.stored_order import (
@@ -39,7 +37,6 @@ DECIDE = ("cancel", "undo", "resubmit", "resolve")
 
 NO_HISTORY = Unknown("its history was not read")
 JUST_ERASED = Unknown("it was erased a moment ago")
-WITHOUT_PLAN = Unknown("an attempt has no row, as if it ended while its plan was not stored")
 PLAN_WAS_MISSING = Unknown("its plan was not stored when it failed")
 NO_FAILURE = Unknown("a person has changed it since it failed")
 
@@ -188,15 +185,8 @@ def history_kept(order: StoredOrder) -> Findings:
     for name, record in order.task.steps.items():
         numbers = {row.attempt for row in order.history if row.step == name}
         missing = [n for n in range(1, record.failure_count + 1) if n not in numbers]
-        if missing == [record.failure_count] and _ended_without_answer(record):
-            yield WITHOUT_PLAN
-        elif missing:
+        if missing:
             yield Broken(f"{name} has failed {record.failure_count} times, without row {missing}")
-
-
-def _ended_without_answer(record: StepRecord) -> bool:
-    error = record.error
-    return isinstance(record.situation, Ended) and error is not None and error.type == OVERDUE
 
 
 def not_lost(order: StoredOrder) -> Findings:

@@ -17,7 +17,6 @@ NO_PLAN = Unknown("its plan is not stored")
 TROUBLED = Unknown("the supervisor could not handle its record, and has postponed it")
 NOT_ENDED = Unknown("it has not ended yet")
 FORWARD_FORGOTTEN = Unknown("its steps were undone, and the record has only the times of the undo")
-ENDED_AGAIN = Unknown("a person has ended it otherwise, and it is kept from its first end")
 BY_HAND = Unknown("a person has changed its plan, or has said how a step went")
 OTHER_PLAN = Unknown("a person has changed its plan")
 
@@ -256,11 +255,7 @@ def kept(order: StoredOrder) -> Findings:
     if task.expires_at is None:
         yield Broken("it has ended, and does not expire")
     elif task.expires_at < least:
-        counted_from = task.expires_at - task.retain_for
-        if any(row.at >= counted_from for row in order.commands):
-            yield ENDED_AGAIN
-        else:
-            yield Broken(f"it expires at {task.expires_at}, and not at {least} or later")
+        yield Broken(f"it expires at {task.expires_at}, and not at {least} or later")
 
 
 def order_kept(order: StoredOrder) -> Findings:

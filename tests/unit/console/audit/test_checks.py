@@ -545,13 +545,16 @@ def test_what_cannot_be_judged_is_said_with_its_reason(
     assert [one for name, one in judgement.unknown if name is promise] == [why]
 
 
-def test_an_order_that_is_undone_after_it_was_cancelled_is_kept_from_its_first_end() -> None:
+def test_an_order_that_is_undone_after_it_was_cancelled_is_kept_from_its_second_end() -> None:
     world = World(plan(step("a")), ProcessingOptions(start_at=T0 + MINUTE))
     world.cancel()
     world.wait(3_600)
     world.ask_undo()
     assert world.task_state() is TaskState.UNDONE
-    assert judge(stored_of(world)).findings[P.KEPT] == (record_checks.ENDED_AGAIN,)
+    order = stored_of(world)
+    assert judge(order).verdict(P.KEPT) is Verdict.FOLLOWED
+    too_soon = task(expires_at=(order.task.expires_at or 0) - 3_600 * SECOND)(order)
+    assert judge(too_soon).verdict(P.KEPT) is Verdict.BROKEN
 
 
 def test_an_item_that_is_undone_after_its_time_was_not_begun_then() -> None:
@@ -561,15 +564,14 @@ def test_an_item_that_is_undone_after_its_time_was_not_begun_then() -> None:
     assert judge(late).verdict(P.IN_TIME) is Verdict.FOLLOWED
 
 
-def test_an_attempt_that_ended_without_its_plan_has_no_row() -> None:
+def test_an_attempt_that_ended_without_its_plan_has_its_row() -> None:
     world = World(plan(step("a")))
     world.start()
     world.cancel()
     world.stored_plan = False
     world.until_overdue("a")
     world.inspect()
-    found = judge(stored_of(world)).findings[P.HISTORY]
-    assert found == (history_checks.WITHOUT_PLAN,)
+    assert judge(stored_of(world)).verdict(P.HISTORY) is Verdict.FOLLOWED
 
 
 def test_effects_are_judged_only_if_they_are_known() -> None:
