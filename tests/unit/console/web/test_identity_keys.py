@@ -87,7 +87,7 @@ def test_what_is_no_key_is_refused_and_not_kept(status: int, body: bytes, words:
         with pytest.raises(NotSignedIn, match=words):
             keys.key_of(KEY_ID)
         answers[f"/{KEY_ID}"] = (200, BALANCER.pem)
-        assert keys.key_of(KEY_ID)
+        assert keys.key_of(KEY_ID).key_size == 256
 
 
 def test_a_server_that_does_not_answer_is_said() -> None:
