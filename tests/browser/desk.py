@@ -15,8 +15,8 @@ from starlette.concurrency import run_in_threadpool
 from roundsman_console.inspector import Inspector
 from roundsman_console.web import application as web
 from roundsman_console.web import deadlines, work
+from roundsman_console.web.one_browser import BrowserSession
 from roundsman_console.web.server import listening
-from roundsman_console.web.session import Session
 from roundsman_console.web.whereabouts import find_whereabouts
 from tests.console.operators import Operator
 from tools.engines.chromium import find_chromium
@@ -63,7 +63,7 @@ class Readings:
 class Server:
     """A console that is served on a port of 127.0.0.1."""
 
-    session: Session
+    session: BrowserSession
     readings: Readings
     still: "threading.RLock"
     """Held while a page is read: who holds it too can change the stack meanwhile."""
@@ -100,7 +100,7 @@ def served(
     if every is not None:
         patch.setattr(web, "LIVE_SECONDS", every)
     with listening(0) as listener:
-        session = Session(listener.getsockname()[1])
+        session = BrowserSession(listener.getsockname()[1])
         config = uvicorn.Config(
             web.application(inspector, session, find_whereabouts(inspector.stack)),
             log_config=None,

@@ -15,7 +15,7 @@ from roundsman_console.unread import Unread, causes
 from roundsman_console.web import deadlines
 from roundsman_console.web.application import application
 from roundsman_console.web.deadlines import PageTimedOut, limit_calls, read_in_time
-from roundsman_console.web.session import Session
+from roundsman_console.web.one_browser import BrowserSession
 from tests.web.browsers import PORT, text_of
 from tests.web.faulty_aws import EXPIRED, FINDS_NOTHING, HANGS, FaultyAws, faulty_aws, shop
 
@@ -40,7 +40,7 @@ def limited(monkeypatch: pytest.MonkeyPatch, session_without_real_aws: None) -> 
 @pytest.fixture
 def browser() -> Iterator[TestClient]:
     """A browser with the console of a stack on that AWS."""
-    session = Session(PORT)
+    session = BrowserSession(PORT)
     with TestClient(application(shop(), session), base_url=session.address) as client:
         client.get(session.link_to())
         yield client

@@ -9,7 +9,7 @@ from roundsman_console.inspector import Inspector
 from roundsman_console.stack.stack import DeployedStack
 from roundsman_console.web import whereabouts
 from roundsman_console.web.application import application
-from roundsman_console.web.session import Session
+from roundsman_console.web.one_browser import BrowserSession
 from roundsman_console.web.whereabouts import Colour, Whereabouts, colour_of, find_whereabouts
 from tests.web.browsers import PORT, Browser, text_of
 
@@ -78,7 +78,7 @@ def test_a_caller_is_found_without_the_account_and_may_be_unknown(
 
 
 def test_every_page_says_where_it_is_and_hostile_text_is_inert() -> None:
-    session = Session(PORT, read_only=True)
+    session = BrowserSession(PORT, read_only=True)
     where = Whereabouts(
         "shop", "123456789012", "eu-west-1", "", "<b>x</b>", "user/\u202eamy", Colour.RED
     )

@@ -54,6 +54,7 @@ ENGINE_OPTIONS: Mapping[str, str] = {
     "RecurringOrderSchedule": "rate(1 day)",
     "RecurringOrder": '{"processing": {"run": "<aws.scheduler.scheduled-time>"}}',
     "OperatorRoleIds": "AROAOPERATORS",
+    "ConsoleRoleId": "AROACONSOLEROLE",
     "OperatorPrincipals": OPERATOR,
     "SubmitterPrincipals": SUBMITTER,
     "AlertEmail": "ops@example.com",

@@ -13,7 +13,7 @@ from roundsman_console.sanitize import inert
 from roundsman_console.web.command import MISSING
 
 if TYPE_CHECKING:
-    from roundsman_console.web.session import Session
+    from roundsman_console.web.one_browser import BrowserSession
 
 
 def demo_command(
@@ -56,7 +56,7 @@ def demo_command(
 
         file = state_folder() / f"open-{os.getpid()}.html"
 
-        def opened(session: "Session") -> None:
+        def opened(session: "BrowserSession") -> None:
             if as_json:
                 document: UiDocument = {"url": session.link_to()}
                 print(json.dumps(document), flush=True)
