@@ -421,14 +421,15 @@ def test_a_recurring_order_of_one_environment_is_checked(project: Path) -> None:
     (project / "template.yaml").write_text(
         template.replace(
             "Parameters:\n",
-            "Parameters:\n  When: {Type: String, Default: ''}\n"
+            "Parameters:\n  When: {Type: String, Default: rate(1 day)}\n"
             "  Order: {Type: String, Default: '{}'}\n",
             1,
         ).replace(
-            "        AlertEmail: !Ref AlertEmail\n",
-            "        AlertEmail: !Ref AlertEmail\n"
-            "        RecurringOrderSchedule: !Ref When\n"
-            "        RecurringOrder: !Ref Order\n",
+            "\nOutputs:\n",
+            "\n  Weekly:\n    Type: AWS::Serverless::Application\n    Properties:\n"
+            "      Location: stacks/schedule.yaml\n      Parameters:\n"
+            "        Engine: !GetAtt Engine.Outputs.ForSchedules\n"
+            "        Schedule: !Ref When\n        Order: !Ref Order\n\nOutputs:\n",
             1,
         )
     )
@@ -440,8 +441,8 @@ def test_a_recurring_order_of_one_environment_is_checked(project: Path) -> None:
     assert (code, found["parameters"]["status"]) == (1, "fault")
     details = found["parameters"]["details"]
     assert isinstance(details, list)
-    assert details[0] == "RecurringOrderSchedule is 'rate(1 days)': write day after 1: rate(1 day)"
-    assert all(each.startswith("RecurringOrder would be rejected: ") for each in details[1:])
+    assert details[0] == "Weekly: Schedule is 'rate(1 days)': write day after 1: rate(1 day)"
+    assert all(each.startswith("Weekly: Order would be rejected: ") for each in details[1:])
     assert len(details) > 1
 
 

@@ -45,6 +45,7 @@ def read_project(folder: Path) -> Application:
         sources=_texts(folder, AGENTS),
         definitions=_texts(folder, WORKFLOWS),
         folders={path: agent.name for path, agent in agents.items()},
+        libraries=_libraries(folder),
         names_by_key={key: workflow.name for key, workflow in by_key.items()},
     )
 
@@ -63,6 +64,13 @@ def _texts(folder: Path, part: Path) -> dict[str, str]:
         except (SyntaxError, ValueError) as error:
             raise ProjectProblem(f"{where} is not Python: {error}.") from error
     return texts
+
+
+def _libraries(folder: Path) -> dict[str, str]:
+    return {
+        path.parent.relative_to(folder).as_posix(): path.read_text(encoding="utf-8")
+        for path in sorted((folder / "functions").rglob("requirements.txt"))
+    }
 
 
 def _workflows() -> dict[str, Workflow]:
