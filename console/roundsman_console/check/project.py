@@ -30,15 +30,7 @@ def read_project(folder: Path) -> Application:
         sys.path.insert(0, layer)
     by_key = _workflows()
     workflows = list(by_key.values())
-    agents: dict[str, Agent] = {}
-    problems: list[str] = []
-    for path in sorted((folder / AGENTS).glob("*/app.py")):
-        try:
-            agents[path.parent.relative_to(folder).as_posix()] = _agent(path)
-        except ProjectProblem as problem:
-            problems.append(str(problem))
-    if problems:
-        raise ProjectProblem(" ".join(problems))
+    agents = read_agents(folder)
     application = Application.read(folder / "template.yaml", workflows, agents.values())
     return replace(
         application,
@@ -48,6 +40,24 @@ def read_project(folder: Path) -> Application:
         libraries=_libraries(folder),
         names_by_key={key: workflow.name for key, workflow in by_key.items()},
     )
+
+
+def read_agents(folder: Path) -> dict[str, Agent]:
+    """Return the agent that the app.py of each folder of an application defines.
+
+    The keys are the folders' paths in the application, whose workflows can be imported already.
+    Raises ProjectProblem if a module cannot be imported.
+    """
+    agents: dict[str, Agent] = {}
+    problems: list[str] = []
+    for path in sorted((folder / AGENTS).glob("*/app.py")):
+        try:
+            agents[path.parent.relative_to(folder).as_posix()] = _agent(path)
+        except ProjectProblem as problem:
+            problems.append(str(problem))
+    if problems:
+        raise ProjectProblem(" ".join(problems))
+    return agents
 
 
 def _texts(folder: Path, part: Path) -> dict[str, str]:
