@@ -51,8 +51,6 @@ ENGINE_OPTIONS: Mapping[str, str] = {
     "EncryptionKey": KEY,
     "FormerEncryptionKey": f"{KEY}0",
     "DeletionProtection": "true",
-    "RecurringOrderSchedule": "rate(1 day)",
-    "RecurringOrder": '{"processing": {"run": "<aws.scheduler.scheduled-time>"}}',
     "OperatorRoleIds": "AROAOPERATORS",
     "ConsoleRoleId": "AROACONSOLEROLE",
     "OperatorPrincipals": OPERATOR,
