@@ -11,6 +11,7 @@ from roundsman_console.inspector import Inspector, Selection
 from roundsman_console.orders.forecast import Forecast, forecast
 from roundsman_console.orders.reasons import reason_of
 from roundsman_console.stack.attention import attention
+from roundsman_console.stack.aws_links import aws_console_of
 from roundsman_console.stack.stats import newest_failures
 from roundsman_console.stack.throughput import ENDS, Throughput, read_throughput
 from roundsman_console.web.drawings.chart import chart
@@ -56,6 +57,7 @@ def read(inspector: Inspector, _given: Mapping[str, str]) -> Mapping[str, object
         "failures": failures,
         "reasons": {task.task_id: reason_of(task) for task in failures.value or ()},
         "forecast": late,
+        "aws": aws_console_of(inspector.stack),
     }
 
 
