@@ -120,11 +120,10 @@ def print_list(groups: Sequence[GroupNow]) -> None:
 
 
 def print_retries(retries: Retries) -> None:
-    """Print what is retried now as a table, below the groups."""
-    console = results()
+    """Print what is retried now as a table, below the groups; nothing if no order is."""
     if not retries.causes:
-        console.print("No order is retried now.")
         return
+    console = results()
     console.print("\nRetried now:")
     console.print(_table_of_retries(retries.causes))
     if retries.others:
