@@ -161,6 +161,20 @@ def test_a_live_page_that_cannot_be_read_goes_on_and_heals(
     assert "data-unread" not in healed.text
 
 
+def test_a_stack_that_is_deleted_while_a_page_is_open_is_said_and_asked_for_again(
+    aws: FaultyAws, browser: TestClient
+) -> None:
+    aws.does = {"other": "ResourceNotFoundException"}
+    for address in ("/groups", "/orders", "/agents", "/"):
+        reading = browser.get(f"/live?page={address}")
+        words = text_of(reading.text)
+        assert "ResourceNotFoundException" in words, address
+        assert "Nothing needs attention" not in words
+        assert "data-live" in reading.text, address
+    aws.does = {"other": FINDS_NOTHING}
+    assert browser.get("/live?page=/groups").status_code == 200
+
+
 def test_what_is_not_there_is_not_asked_for_again(aws: FaultyAws, browser: TestClient) -> None:
     aws.does = {"other": FINDS_NOTHING}
     answer = browser.get("/orders/ord-1")
