@@ -12,12 +12,12 @@ from roundsman_console.alert.standing import Alarm, StandingAlert, of_alarms
 from roundsman_console.doctor.documents import FindingKind
 from roundsman_console.doctor.report import Finding, Looked, Report, Unseen
 from roundsman_console.orders.counts import Count, TaskCounts
+from roundsman_console.places import page_of_command
 from roundsman_console.stack import overview_page
 from roundsman_console.stack.attention import attention, of_doctor, of_supervisor
 from roundsman_console.stack.stack import DeployedStack
 from roundsman_console.stack.stats import Stats
 from roundsman_console.unread import Unread
-from roundsman_console.web.places import page_of_command
 from tests.moto.orders import order
 from tests.web.browsers import Browser
 from tests.web.wellness import doctor_finds_nothing, make_well

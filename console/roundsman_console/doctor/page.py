@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from roundsman_console.doctor.documents import FindingKind, Severity
 from roundsman_console.doctor.report import Finding
 from roundsman_console.inspector import Inspector
+from roundsman_console.places import page_of_command
 from roundsman_console.stack.aws_links import resource_pages
-from roundsman_console.web.places import page_of_command
 
 FOLDED_FROM = 3
 """More findings of one kind are folded away."""

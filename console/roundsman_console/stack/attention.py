@@ -11,9 +11,9 @@ from roundsman_console.alert.standing import StandingAlert
 from roundsman_console.counted import counted
 from roundsman_console.doctor.documents import FindingKind, Severity
 from roundsman_console.doctor.report import Report
+from roundsman_console.places import page_of_command
 from roundsman_console.stack.stats import Stats
 from roundsman_console.unread import Unread
-from roundsman_console.web.places import page_of_command
 
 SEVERITIES = ("critical", "error", "warning", "info")
 """The severities of what needs attention, the worst first."""

@@ -35,6 +35,7 @@ from roundsman_console.order.record import record_file
 from roundsman_console.orders import export_page as export
 from roundsman_console.orders import find_page as search
 from roundsman_console.orders import page as orders
+from roundsman_console.places import address_of
 from roundsman_console.stack import overview_page as overview
 from roundsman_console.unread import Unread, causes
 from roundsman_console.verbs.actor import act_for
@@ -45,7 +46,6 @@ from roundsman_console.web.guide import Guide
 from roundsman_console.web.live import LIVE_SECONDS
 from roundsman_console.web.one_browser import ASK_AGAIN, USED_LINK, BrowserSession
 from roundsman_console.web.parts import AWS_ERRORS, Part
-from roundsman_console.web.places import address_of
 from roundsman_console.web.session import (
     FORM_TOKEN,
     SECURITY_HEADERS,
