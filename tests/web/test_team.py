@@ -1,5 +1,6 @@
 """The console of a team: who gets in, who may command, and under which name."""
 
+import asyncio
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -7,6 +8,7 @@ from dataclasses import dataclass, field
 
 import pytest
 from httpx2 import Response
+from starlette.datastructures import Headers
 from starlette.testclient import TestClient
 
 from roundsman.model.json import Json
@@ -17,7 +19,7 @@ from roundsman_console.verbs.actor import signed_in
 from roundsman_console.web.application import PAGES, application
 from roundsman_console.web.identity import HEADER
 from roundsman_console.web.identity_keys import IdentityKeys
-from roundsman_console.web.session import FORM_TOKEN, SECURITY_HEADERS
+from roundsman_console.web.session import FORM_TOKEN, SECURITY_HEADERS, SHOWN, Session
 from roundsman_console.web.team import REPEATED_AFTER, Team
 from tests.console.operators import DECLINED, Operator, holds_of
 from tests.moto.orders import order
@@ -201,6 +203,22 @@ def test_a_form_is_that_of_one_person(desk: Desk) -> None:
     refused(desk.posts("none", {}, sub="ben"), 403, "This form is of an earlier console")
     guess = {FORM_TOKEN: "guess"}
     refused(desk.posts("none", guess), 403, "This form is of an earlier console")
+
+
+def test_a_decision_is_carried_out_once_in_whatever_request() -> None:
+    team = Team(ADDRESS, TRUST, BALANCER.key_of, now=Clock(), report=print, journal=print)
+    headers = Headers({HEADER: BALANCER.token(), "Host": "console.example.com"})
+
+    def session() -> Session:
+        found = asyncio.run(team.enter("GET", "/", headers))
+        assert isinstance(found, Session)
+        return found
+
+    form = {"order": "ord-1"}
+    shown = {**form, SHOWN: session().sign(form, "7")}
+    assert not session().take(shown, "8"), "the order has changed"
+    assert session().take(shown, "7")
+    assert not session().take(shown, "7")
 
 
 def test_the_form_of_another_start_is_refused(desk: Desk) -> None:
