@@ -9,7 +9,6 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
-from contextvars import Context
 from dataclasses import dataclass, field
 
 import boto3
@@ -80,10 +79,8 @@ class Operator:
         The result is without the line that names the stack, which `test_target` looks at.
         """
         verb, rest = split_verb(arguments)
-        # The stack is that of samconfig.toml: with --stack, each hint names it too. The context is
-        # new, as in a process of its own: no command has a stack that an earlier one was given.
-        runner = CliRunner(env={"COLUMNS": "100"})
-        result = Context().run(runner.invoke, app, [*arguments], input=answer)
+        # The stack is that of samconfig.toml: with --stack, each hint names it too.
+        result = CliRunner(env={"COLUMNS": "100"}).invoke(app, [*arguments], input=answer)
         for kept in ("stderr_bytes", "output_bytes"):
             setattr(result, kept, without_place(getattr(result, kept).decode()).encode())
         if "--json" in rest and result.stdout:
