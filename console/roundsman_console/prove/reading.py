@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from roundsman.aws.errors import aws_errors
-from roundsman_console.audit.reading import OrderReader, Scope, Unread
+from roundsman.engine.due import Lane, lane_key
+from roundsman_console.audit.reading import LANES, OrderReader, Scope, Unread
 from roundsman_console.audit.stored_order import StoredOrder
 from roundsman_console.clock import now
 from roundsman_console.dead_letter.queues import sources
@@ -34,6 +35,15 @@ class Numbers:
 
     stored: int
     ended: int
+
+
+def read_numbers(stack: DeployedStack, most: int) -> Numbers:
+    """Count the orders by the index, each lane up to `most`. Raises TryAgain and CallRefused."""
+    counts = dict.fromkeys(LANES, 0)
+    for lane in LANES:
+        for shard in stack.every_shard:
+            counts[lane] += stack.records.count(lane_key(lane, shard), most)
+    return Numbers(sum(counts.values()), sum(counts.values()) - counts[Lane.OPEN])
 
 
 def read_document(
