@@ -11,7 +11,9 @@ import pytest
 from moto import mock_aws
 from typer.testing import CliRunner, Result
 
+from roundsman_console import clock
 from roundsman_console.cli_errors import ConsoleError
+from roundsman_console.errors import InspectorError
 from roundsman_console.main import app
 from roundsman_console.prove import command, run
 from roundsman_console.prove.deployment import TAG, Place, ProofProject
@@ -20,6 +22,7 @@ from roundsman_console.prove.removal import ProofRecord, proofs_left, read_recor
 from roundsman_console.prove.run import Proof, new_run, send_events
 from roundsman_console.prove.stored_lines import lines_of
 from roundsman_console.stack.stack import DeployedStack
+from tests.console.schemas import assert_schema
 from tests.support.proof_on_moto import RUN, proof_on_moto
 from tests.unit.console.prove.sound import FILE, sound
 
@@ -196,7 +199,7 @@ def test_the_course_sends_some_orders_twice_and_ends_when_all_have_ended(
         monkeypatch.setattr(run, "find_stack", lambda _: stack)
         monkeypatch.setattr(run, "note_resources", lambda _: None)
         monkeypatch.setattr(run, "FAULTS", ())
-        monkeypatch.setattr(run.clock, "pause", lambda seconds: found.stack.pass_time(12 * seconds))
+        monkeypatch.setattr(clock, "pause", lambda seconds: found.stack.pass_time(12 * seconds))
         lines: list[str] = []
         proof = Proof(
             project=NotDeployed(run=RUN, folder=tmp_path, place=HERE, progress=ignore),
@@ -235,15 +238,15 @@ def sent_to(sqs: Refusing) -> DeployedStack:
 
 
 def test_an_event_that_is_not_taken_is_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run.clock, "pause", lambda _: None)
+    monkeypatch.setattr(clock, "pause", lambda _: None)
     sqs = Refusing()
     send_events(sent_to(sqs), ["a", "b", "c"])
     assert sorted(sqs.taken) == ["a", "b", "c"]
 
 
 def test_an_event_that_is_never_taken_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run.clock, "pause", lambda _: None)
-    with pytest.raises(run.InspectorError, match="did not take 1"):
+    monkeypatch.setattr(clock, "pause", lambda _: None)
+    with pytest.raises(InspectorError, match="did not take 1"):
         send_events(sent_to(Refusing(never=True)), ["a"])
 
 
@@ -335,8 +338,9 @@ def test_what_is_left_is_named_and_its_record_stays(
 
 
 def test_json_is_one_object_on_standard_output(removals: list[str]) -> None:
-    result = prove("--yes", "--json")
-    assert json.loads(result.stdout)["verdict"] == "kept"
+    found = json.loads(prove("--yes", "--json").stdout)
+    assert_schema("prove", found)
+    assert found["verdict"] == "kept"
 
 
 def test_a_file_is_judged_again_without_aws(removals: list[str]) -> None:

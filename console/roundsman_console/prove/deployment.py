@@ -28,6 +28,8 @@ TAG = "roundsman-proof"
 """The tag of a proof's stack and of all in it. Its value is the name of the stack."""
 
 ACCOUNT_RUNTIME = "python3.13"
+SAM = "sam"
+"""The folder of what the SAM CLI builds, and writes beside it."""
 
 _TIMEOUT = "Timeout: !Ref SchedulerTimeoutSeconds"
 _TOO_SHORT = "Timeout: 1"
@@ -104,7 +106,7 @@ class ProofProject:
     def deploy(self) -> None:
         """Build the project as it is now, and deploy it. A stack that exists is updated."""
         self.progress("Building the functions and layers (sam build)")
-        built = self.folder / "build"
+        built = self.folder / SAM / "build"
         self._sam("build", self.project / "template.yaml", "--parallel", "--build-dir", str(built))
         self.progress(f"Deploying the stack {self.run} (sam deploy)")
         self._sam(
@@ -139,7 +141,7 @@ class ProofProject:
 
     def forget(self) -> None:
         """Remove the project and its build, and keep the logs."""
-        for name in ("project", "build"):
+        for name in ("project", SAM):
             shutil.rmtree(self.folder / name, ignore_errors=True)
 
     def _sam(self, name: str, template: Path, *arguments: str) -> None:

@@ -25,7 +25,11 @@ SLOW = 1.5
 """How long, in seconds, a slow service takes."""
 
 HANGS = (ATTEMPT + timedelta(seconds=4)).total_seconds()
-"""How long a service hangs: until the agent's attempt is over, and not its function."""
+"""How long, in seconds, a service hangs: until the agent's attempt is over."""
+
+LATE = (3 * ATTEMPT + timedelta(seconds=5)).total_seconds()
+"""How long, in seconds, until an effect comes that is too late: the step was performed by another
+attempt and undone before, and the function still runs."""
 
 RUNS_OUT = 60.0
 """Longer, in seconds, than a function of an agent may run."""
@@ -80,8 +84,10 @@ class Services:
         match treatment:
             case Treatment.SLOW:
                 self.sleep(SLOW)
-            case Treatment.HANGS | Treatment.REFUSED_LATE:
+            case Treatment.HANGS:
                 self.sleep(HANGS)
+            case Treatment.REFUSED_LATE:
+                self.sleep(LATE)
             case Treatment.RUNS_OUT:
                 self.sleep(RUNS_OUT)
             case Treatment.BUSY:

@@ -18,7 +18,7 @@ from roundsman_console.prove.application.orders import (
     order_id,
     order_of,
 )
-from roundsman_console.prove.application.services import HANGS, SLOW, Services
+from roundsman_console.prove.application.services import HANGS, LATE, SLOW, Services
 from roundsman_console.prove.application.workflows import WORKFLOWS
 from roundsman_console.prove.document import LedgerRow
 from roundsman_console.prove.reading import read_ledger
@@ -159,7 +159,7 @@ def test_the_process_ends_after_the_effect(room: Room) -> None:
 
 @pytest.mark.parametrize(
     ("treatment", "seconds"),
-    [(Treatment.SLOW, SLOW), (Treatment.HANGS, HANGS), (Treatment.REFUSED_LATE, HANGS)],
+    [(Treatment.SLOW, SLOW), (Treatment.HANGS, HANGS), (Treatment.REFUSED_LATE, LATE)],
 )
 def test_a_service_takes_its_time_at_the_first_call(
     room: Room, treatment: Treatment, seconds: float
