@@ -15,7 +15,7 @@ from roundsman_console.prove.deployment import Place, ProofProject, place
 from roundsman_console.prove.documents import ProofReportDocument
 from roundsman_console.prove.removal import ProofRecord, forget, proofs_left, remove
 from roundsman_console.prove.report import report_of
-from roundsman_console.prove.report_page import report_page
+from roundsman_console.prove.report_html import report_html
 from roundsman_console.prove.run import Proof, new_run
 from roundsman_console.prove.stored_lines import lines_of, read_proof
 from roundsman_console.prove.text import print_plan, print_report
@@ -107,7 +107,7 @@ def _prove(
             report = report_of(document)
             _write(folder / SEEN, "".join(lines_of(document)))
             _write(folder / REPORT, json.dumps(report, indent=2) + "\n")
-            _write(folder / PAGE, report_page(report))
+            _write(folder / PAGE, report_html(report))
         finally:
             with uninterrupted():
                 left += _removed(record, folder, progress)

@@ -12,6 +12,8 @@ from roundsman_console.project.files import skeleton, stacks, write_new_folder
 PACKAGE = "proof"
 """The name of the application's package on Lambda."""
 
+_HERE = "roundsman_console.prove.application"
+
 AGENTS = ("stock", "payment", "courier")
 
 _OF_SKELETON: Final = (
@@ -69,7 +71,7 @@ def template_hashes(made: Mapping[Path, str]) -> dict[str, str]:
 def _modules(folder: Traversable) -> Iterator[tuple[str, str]]:
     for each in sorted(folder.iterdir(), key=lambda found: found.name):
         if each.name.endswith(".py"):
-            yield each.name, _read(each)
+            yield each.name, _read(each).replace(_HERE, PACKAGE)
 
 
 def _read(file: Traversable) -> str:

@@ -10,7 +10,7 @@ from roundsman_console.counted import counted
 from roundsman_console.prove.deployment import Place
 from roundsman_console.prove.documents import ProofReportDocument
 from roundsman_console.prove.faults import FAULTS, NOT_LOCAL
-from roundsman_console.prove.report_page import SENTENCES
+from roundsman_console.prove.report_html import SENTENCES
 
 SHOWN = 20
 """The number of violations in the text; the files have more."""

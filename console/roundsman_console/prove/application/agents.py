@@ -1,9 +1,18 @@
 """The agents of a proof: each passes the requests of its steps to its services."""
 
 from roundsman import Agent, DidNotHappen, Happened, Json, Step, StepRequest
-
-from .services import services
-from .workflows import WORKFLOWS, charge, debit, pack, pick, reserve, send, ship, wrap
+from roundsman_console.prove.application.services import services
+from roundsman_console.prove.application.workflows import (
+    WORKFLOWS,
+    charge,
+    debit,
+    pack,
+    pick,
+    reserve,
+    send,
+    ship,
+    wrap,
+)
 
 AGENTS = {
     "stock": (reserve, pack, pick, wrap),

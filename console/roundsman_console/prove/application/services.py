@@ -16,10 +16,9 @@ from functools import cache
 import boto3
 
 from roundsman import DidNotHappen, Happened, Json, PermanentError, StepRequest, TransientError
-
-from .ledger import Call, Fenced, Ledger
-from .orders import STEPS, Treatment, order_of
-from .workflows import ATTEMPT
+from roundsman_console.prove.application.ledger import Call, Fenced, Ledger
+from roundsman_console.prove.application.orders import STEPS, Treatment, order_of
+from roundsman_console.prove.application.workflows import ATTEMPT
 
 SLOW = 1.5
 """How long, in seconds, a slow service takes."""

@@ -4,8 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from roundsman import Archive, Compensation, Step, Undo, Workflow
-
-from .orders import FULL
+from roundsman_console.prove.application.orders import FULL
 
 ATTEMPT = timedelta(seconds=10)
 """The time of an attempt. A service that hangs takes longer."""

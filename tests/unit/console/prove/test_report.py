@@ -9,7 +9,7 @@ import pytest
 from roundsman.model.states import TaskState
 from roundsman_console.prove.document import FaultOutcome, LogProblem, MadeFault
 from roundsman_console.prove.report import percentile, report_of
-from roundsman_console.prove.report_page import report_page
+from roundsman_console.prove.report_html import report_html
 from tests.unit.console.prove.sound import sound
 
 
@@ -97,7 +97,7 @@ def test_text_from_elsewhere_is_only_text_on_the_page() -> None:
         logs=[LogProblem(hostile, hostile, 1)],
         unread={hostile: hostile},
     )
-    page = Tags(report_page(report_of(found)))
+    page = Tags(report_html(report_of(found)))
     assert "script" not in page.tags
     assert "img" not in page.tags
     assert not {name for name in page.attributes if name.startswith("on") or name == "src"}
@@ -106,7 +106,7 @@ def test_text_from_elsewhere_is_only_text_on_the_page() -> None:
 
 def test_a_page_loads_nothing_and_shows_the_verdict_and_every_promise() -> None:
     report = report_of(sound())
-    text = report_page(report)
+    text = report_html(report)
     assert "default-src 'none'" in text
     assert not re.search(r"https?://|src=|href=", text)
     page = Tags(text)

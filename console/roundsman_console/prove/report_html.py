@@ -29,7 +29,7 @@ SENTENCES: Final = {
 """What each verdict means."""
 
 
-def report_page(report: ProofReportDocument) -> str:
+def report_html(report: ProofReportDocument) -> str:
     """Return the page of a report."""
     run = report["run"]
     verdict = report["verdict"]
