@@ -18,7 +18,13 @@ from roundsman_console.main import app
 from roundsman_console.prove import command, run
 from roundsman_console.prove.deployment import TAG, Place, ProofProject
 from roundsman_console.prove.document import ProofDocument
-from roundsman_console.prove.removal import ProofRecord, proofs_left, read_record, remove
+from roundsman_console.prove.removal import (
+    ProofRecord,
+    proofs_left,
+    read_record,
+    remove,
+    wait_for_update,
+)
 from roundsman_console.prove.run import Proof, new_run, send_events
 from roundsman_console.prove.stored_lines import lines_of
 from roundsman_console.stack.stack import DeployedStack
@@ -130,6 +136,40 @@ def test_what_cannot_be_removed_is_named_with_the_reason(account: Account) -> No
     assert account.tables == [table]
 
 
+class Updating:
+    """CloudFormation, whose stack has these statuses one after the other."""
+
+    def __init__(self, *statuses: str) -> None:
+        self.statuses = list(statuses)
+        self.cancelled = 0
+
+    def describe_stacks(self, StackName: str) -> object:
+        status = self.statuses.pop(0) if len(self.statuses) > 1 else self.statuses[0]
+        return {"Stacks": [{"StackName": StackName, "StackStatus": status}]}
+
+    def cancel_update_stack(self, StackName: str) -> None:
+        self.cancelled += 1
+
+
+@pytest.mark.parametrize(
+    ("statuses", "cancelled", "waits"),
+    [
+        (("UPDATE_COMPLETE",), 0, 0),
+        (("CREATE_IN_PROGRESS",), 0, 0),  # a creation may be deleted while it is under way
+        (("UPDATE_IN_PROGRESS", "UPDATE_ROLLBACK_IN_PROGRESS", "UPDATE_ROLLBACK_COMPLETE"), 1, 2),
+        (("UPDATE_COMPLETE_CLEANUP_IN_PROGRESS", "UPDATE_COMPLETE"), 0, 1),
+    ],
+)
+def test_an_update_that_is_under_way_is_ended_before_the_stack_is_deleted(
+    statuses: tuple[str, ...], cancelled: int, waits: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paused: list[float] = []
+    monkeypatch.setattr(clock, "pause", paused.append)
+    client = Updating(*statuses)
+    wait_for_update(client, "arn")  # type: ignore[arg-type]  # it has what is called
+    assert (client.cancelled, len(paused)) == (cancelled, waits)
+
+
 def test_proofs_are_found_by_their_records_and_by_their_tags(
     account: Account, tmp_path: Path
 ) -> None:
@@ -191,7 +231,7 @@ class NotDeployed(ProofProject):
         return
 
 
-def test_the_course_sends_some_orders_twice_and_ends_when_all_have_ended(
+def test_the_course_sends_some_orders_twice_and_waits_for_their_ends_as_long_as_it_may(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with proof_on_moto(tmp_path) as found:
@@ -199,17 +239,15 @@ def test_the_course_sends_some_orders_twice_and_ends_when_all_have_ended(
         monkeypatch.setattr(run, "find_stack", lambda _: stack)
         monkeypatch.setattr(run, "note_resources", lambda _: None)
         monkeypatch.setattr(run, "FAULTS", ())
-        monkeypatch.setattr(clock, "pause", lambda seconds: found.stack.pass_time(12 * seconds))
+        monkeypatch.setattr(clock, "pause", found.stack.pass_time)
+        monkeypatch.setattr(clock, "moment", lambda: found.clock() / 1_000)
         lines: list[str] = []
-        proof = Proof(
-            project=NotDeployed(run=RUN, folder=tmp_path, place=HERE, progress=ignore),
-            record=record(),
-            orders=2,
-            within=600,
-            progress=lines.append,
-        )
+        project = NotDeployed(run=RUN, folder=tmp_path, place=HERE, progress=ignore)
+        proof = Proof(project=project, record=record(), orders=2, within=600, progress=lines.append)
         document = proof.course()
+        early = replace(proof, within=0, orders=3, sent=[], faults=[]).course()
     assert document.circumstances.finished
+    assert not early.circumstances.finished, "its third order could not end in no time"
     assert [(one.order_id, one.copies) for one in document.sent] == [
         (f"{RUN}-000000", 2),
         (f"{RUN}-000001", 1),

@@ -101,18 +101,18 @@ def _prove(
         project=project, record=record, orders=orders, within=60 * minutes, progress=progress
     )
     left: list[str] = []
-    with stopped_by_signals(STOPPED):
-        try:
+    try:
+        with stopped_by_signals(STOPPED):
             document = proof.course()
             report = report_of(document)
             _write(folder / SEEN, "".join(lines_of(document)))
             _write(folder / REPORT, json.dumps(report, indent=2) + "\n")
             _write(folder / PAGE, report_html(report))
-        finally:
-            with uninterrupted():
-                left += _removed(record, folder, progress)
-                project.forget()
-                _say_left(left)
+    finally:
+        with uninterrupted():
+            left += _removed(record, folder, progress)
+            project.forget()
+            _say_left(left)
     if not as_json:
         say(f"The report is {folder / PAGE}, and what was seen {folder / SEEN}.")
     return report, left

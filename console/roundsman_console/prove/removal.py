@@ -6,6 +6,7 @@ What is made is noted in a file before it is made, so that another command can r
 import json
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError, WaiterError
 
+from roundsman_console import clock
 from roundsman_console.cli_errors import ConsoleError
 from roundsman_console.errors import sentence_of
 from roundsman_console.prove.deployment import TAG
@@ -32,6 +34,9 @@ RUN = re.compile(r"prove-[0-9a-f]{6}")
 SAM_BUCKET_STACK = "aws-sam-cli-managed-default"
 _GONE = "DELETE_COMPLETE"
 _TRIES = 2
+_BETWEEN_LOOKS = 10.0  # seconds
+_LOOKS = 180
+"""Half an hour; after that the deletion says why it is refused."""
 
 
 @dataclass(slots=True)
@@ -117,6 +122,7 @@ class _Removal:
                     yield f"the stack {self.record.run}: it does not have the tag of a proof"
                     return
                 arn = found["StackId"]
+                wait_for_update(client, arn)
                 client.delete_stack(StackName=arn)
                 client.get_waiter("stack_delete_complete").wait(
                     StackName=arn, WaiterConfig={"Delay": 5, "MaxAttempts": 360}
@@ -162,6 +168,22 @@ def remove(record: ProofRecord, progress: Callable[[str], None]) -> list[str]:
     May be repeated. Raises nothing that AWS answers.
     """
     return list(_Removal(record, progress).run())
+
+
+def wait_for_update(client: "CloudFormationClient", arn: str) -> None:
+    """End an update of the stack that is under way: CloudFormation deletes no stack meanwhile.
+
+    Raises the errors of boto3.
+    """
+    for _ in range(_LOOKS):
+        found = _described(client, arn)
+        status = "" if found is None else found["StackStatus"]
+        if not (status.startswith("UPDATE_") and status.endswith("_IN_PROGRESS")):
+            return
+        if status == "UPDATE_IN_PROGRESS":
+            with suppress(ClientError):  # it has just ended, or is cancelled already
+                client.cancel_update_stack(StackName=arn)
+        clock.pause(_BETWEEN_LOOKS)
 
 
 def proofs_left(folder: Path, account: str, region: str) -> list[tuple[ProofRecord, Path | None]]:
