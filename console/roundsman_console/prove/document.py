@@ -137,6 +137,9 @@ class Circumstances:
     ended_at: int
     finished: bool
     """Whether everything had ended when it was read; otherwise the time was over."""
+    spent_usd: float | None = None
+    """What the stack had used, at list prices, as far as CloudWatch had counted it; None if that is
+    not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -90,6 +90,9 @@ class ProofDocumentOfRun(TypedDict):
     ended: Instant
     finished: bool
     """Whether every order had ended when it was read; otherwise the time was over."""
+    usd: float | None
+    """What the stack had used, in USD at list prices, as far as CloudWatch had counted it; null if
+    that is not known."""
 
 
 class ProofReportDocument(TypedDict):

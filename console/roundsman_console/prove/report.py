@@ -114,6 +114,7 @@ def _run(document: ProofDocument) -> ProofDocumentOfRun:
         "began": iso(place.began_at),
         "ended": iso(place.ended_at),
         "finished": place.finished,
+        "usd": place.spent_usd,
     }
 
 

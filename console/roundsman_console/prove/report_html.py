@@ -99,6 +99,7 @@ def report_html(report: ProofReportDocument) -> str:
                 ("runtime", _text(run["runtime"])),
                 ("from", _text(run["began"])),
                 ("to", _text(run["ended"])),
+                ("cost so far, by CloudWatch's counts and list prices", _usd(run["usd"])),
                 ("hash of what was seen", f"<code>{_text(run['seen'])}</code>"),
                 *_hashes(run["templates"].items()),
                 *_hashes((f"plan of {name}", one) for name, one in run["plans"].items()),
@@ -135,6 +136,10 @@ def _not_judged(report: ProofReportDocument) -> list[str]:
         _table(("promise", "why", "times"), rows, numbers=(2,)),
         f"<p>Not shown by records or by the ledger: <code>{_text(names)}</code>.</p>",
     ]
+
+
+def _usd(usd: float | None) -> str:
+    return "not known" if usd is None else f"{usd:.2f} USD"
 
 
 def _hashes(named: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:

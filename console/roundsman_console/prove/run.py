@@ -20,6 +20,7 @@ from roundsman_console.prove.document import (
     SentOrder,
 )
 from roundsman_console.prove.faults import FAULTS, Means, made
+from roundsman_console.prove.price import spent_usd
 from roundsman_console.prove.project import project_files, template_hashes
 from roundsman_console.prove.reading import read_document, read_numbers, read_queues
 from roundsman_console.prove.removal import ProofRecord, note_resources
@@ -77,7 +78,8 @@ class Proof:
         if finished:
             self._wait_until_quiet(stack)
         self.progress("Reading the records, the ledger and the queues")
-        return read_document(stack, self._circumstances(finished), self.sent, self.faults)
+        spent = None if self.project.place.local else spent_usd(stack, self.began_at)
+        return read_document(stack, self._circumstances(finished, spent), self.sent, self.faults)
 
     def _send_among_faults(self, stack: DeployedStack) -> None:
         """Send a part of the orders before each fault, and one after the last."""
@@ -131,7 +133,7 @@ class Proof:
                 return
             clock.pause(BETWEEN_LOOKS)
 
-    def _circumstances(self, finished: bool) -> Circumstances:
+    def _circumstances(self, finished: bool, spent: float | None) -> Circumstances:
         place = self.project.place
         return Circumstances(
             run=self.project.run,
@@ -143,6 +145,7 @@ class Proof:
             began_at=self.began_at,
             ended_at=clock.now(),
             finished=finished,
+            spent_usd=spent,
         )
 
 
