@@ -1,5 +1,6 @@
 """The page of an incident: from the alert to the last order, and after the all-clear."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -8,7 +9,10 @@ import pytest
 from roundsman.aws.dynamodb.control import KEEP_MARKS_FOR
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.states import TaskState
+from roundsman_console.group.incident import still_fails
 from roundsman_console.group.repair import repair_of
+from roundsman_console.hold.released import Released
+from roundsman_console.hold.wake import Woken
 from roundsman_console.inspector import Inspector
 from roundsman_console.stack.aws_links import aws_console_of
 from roundsman_console.stack.stack import DeployedStack
@@ -285,6 +289,86 @@ def test_one_button_is_the_next_act(browser: Browser, declined: str) -> None:
     person.sends("Hold payment", Reason="x")
     person.sends("Hold now")
     assert next_acts() == ["Release payment\u2026"]
+    person.sends("Release payment")
+    person.sends("Release now")
+    assert next_acts() == ["Resubmit 8 orders\u2026"]
+
+
+def current_step(html: str) -> str:
+    """The heading of the step that the page leads to."""
+    found = re.search(r'aria-current="step"><section[^>]*><h2[^>]*>([^<]+)</h2>', html)
+    assert found is not None
+    return found[1]
+
+
+def hold_and_release(browser: Browser) -> None:
+    """Hold payment while an order comes, and release it: the order is woken."""
+    world = browser.operator.world
+    browser.carries_out("hold", agent="payment", reason="x", seconds="30m")
+    world.pass_time(KEEP_MARKS_FOR // SECOND)  # every function has read the hold
+    world.submit(order(LATE))
+    world.run()
+    browser.work("release", agent="payment", reason="")
+
+
+def test_after_a_release_the_orders_are_resubmitted_next(browser: Browser, declined: str) -> None:
+    hold_and_release(browser)
+    html, page = browser.html(f"/groups/{declined}"), browser.page(f"/groups/{declined}")
+    assert current_step(html) == "3. Let go on"
+    assert "Orders still fail" not in page
+    assert "no order has failed so since; 1 waiting order was woken." in page
+    browser.operator.world.clock.now += 10 * SECOND
+    assert "payment was released 10 s ago" in browser.page(f"/groups/{declined}")
+    browser.carries_out("hold", agent="payment", reason="x", seconds="30m", incident=declined)
+    assert current_step(browser.html(f"/groups/{declined}")) == "2. Repair", "it is held again"
+
+
+def test_an_order_that_fails_after_the_release_leads_back_to_the_hold(
+    browser: Browser, declined: str
+) -> None:
+    hold_and_release(browser)
+    browser.operator.world.pass_time(60)  # the order that waited is declined too
+    assert browser.operator.world.task(LATE).failure == declined
+    html, page = browser.html(f"/groups/{declined}"), browser.page(f"/groups/{declined}")
+    assert current_step(html) == "1. Stop"
+    assert "Orders fail again since the release." in page
+    assert "no order has failed so since" not in page
+
+
+def test_what_a_release_has_woken_is_said_as_far_as_it_is_known(
+    browser: Browser, declined: str
+) -> None:
+    group = browser.inspector.group(declined)
+    assert group is not None
+    assert group.last_at is not None
+    at = group.last_at + MINUTE
+    for woken, words in (
+        (None, ""),
+        (Woken(looked=50), ""),
+        (Woken(looked=50, woken=1), "; 1 waiting order was woken so far"),
+        (Woken(looked=50, whole=True), "; no order waited for it"),
+        (Woken(60, 20, 2, whole=True), "; 20 waiting orders were woken, 2 open orders could not"),
+    ):
+        released = Released("payment", at, "amy", "", None, woken)
+        said = still_fails(group, at, released=released)
+        assert f": no order has failed so since{words}" in said
+        assert said.count(";") == (1 if words else 0)
+    retried = replace(group, how="retried")
+    released = Released("payment", at, "amy", "", None)
+    assert "no further order has failed so since" in still_fails(retried, at, released=released)
+
+
+def test_that_the_cause_is_gone_is_said_if_resubmitted_orders_are_completed(
+    browser: Browser, declined: str
+) -> None:
+    world = browser.operator.world
+    world.faults()
+    some = {"canary": "1", "rate": "0.001"}  # the others wait
+    browser.carries_out("resubmit-all", group=declined, again="yes", reason="x", **some)
+    world.pass_time(600)
+    page = browser.page(f"/groups/{declined}")
+    assert re.search(r"and \d orders? of a bulk run (is|are) Completed: the cause is gone\.", page)
+    assert "is not known here" not in page
 
 
 def test_a_group_that_is_calm_has_no_order_and_offers_nothing(
@@ -323,7 +407,7 @@ def test_an_incident_that_goes_on_says_so(browser: Browser, declined: str) -> No
     assert "Orders still fail." in page
     browser.operator.world.clock.now += 10 * MINUTE
     page = browser.page(f"/groups/{declined}")
-    assert "No order has failed so in the last 10 min: the cause is gone, or none came." in page
+    assert "No order has failed so in the last 10 min. Whether an order has come" in page
     assert "Failures of the orders that are in the group now, in each" in page
 
 

@@ -14,6 +14,8 @@ from roundsman_console.errors import NotFound
 from roundsman_console.group.incident import (
     acts_of,
     hold_of,
+    is_quiet_since,
+    last_release,
     many_orders,
     read_cause,
     read_runs,
@@ -69,6 +71,7 @@ def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]
     if group is None:
         return {**shared, **_read_over(inspector, runs)}
     agent, first = group.agent, group.first_at or group.counted_at
+    held, released = bool(agent and agent.holds), last_release(inspector, group)
     loaded = inspector.stack.records.load_many([one.task_id for one in group.newest], at).tasks
     tasks = [task for one in group.newest if (task := loaded.get(one.task_id)) is not None]
     orders = [task for task in tasks if task.failure == group.id]
@@ -77,7 +80,7 @@ def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]
         "group": group,
         "what_happened": what_happened(group),
         "ended": ENDED.get(group.how, "archived"),
-        "still": still_fails(group, bool(agent and agent.holds), at),
+        "still": still_fails(group, at, held=held, released=released, runs=runs),
         "curve": failure_curve(group.failed_at, at),
         "standing": standing_of(orders),
         "states": Counter(task.state.value for task in orders),
@@ -85,7 +88,9 @@ def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]
         "effects_of": effects_of,
         "failed_at": {one.task_id: one.failed_at for one in group.newest},
         "hold": hold_of(agent),
-        "step_now": _step_now(group, begun=bool(runs)),
+        "step_now": _step_now(
+            group, begun=bool(runs) or (not held and is_quiet_since(released, group))
+        ),
         "forms": _forms(group),
         "open_run": next((one for one in runs[::-1] if one.state in GOING), None),
         "others": _others(group),
@@ -117,7 +122,10 @@ def _result(given: Mapping[str, str], group: GroupNow | None) -> Result | None:
 
 
 def _step_now(group: GroupNow, *, begun: bool) -> int:
-    """Return the step that is next: 1 to stop, 2 to repair, 3 to let go on; 0 for none."""
+    """Return the step that is next: 1 to stop, 2 to repair, 3 to let go on; 0 for none.
+
+    `begun` is whether the orders go on already, or the agent was released and nothing failed since.
+    """
     if not group.count.count:
         return 0
     if begun or group.agent is None:

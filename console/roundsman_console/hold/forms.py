@@ -1,6 +1,6 @@
 """The hold of an agent or of orders, and its end."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -26,7 +26,7 @@ from roundsman_console.hold.released import note_release
 from roundsman_console.hold.text import held_lines, released_lines, watched_lines, woken_lines
 from roundsman_console.hold.verbs import HoldVerb, ReleaseVerb
 from roundsman_console.hold.view import circuit_sentence, order_hold_sentence, orders_of
-from roundsman_console.hold.wake import wake_released
+from roundsman_console.hold.wake import Woken, wake_released
 from roundsman_console.hold.watch import watch_released
 from roundsman_console.inspector import Inspector
 from roundsman_console.verbs.actor import read_name
@@ -148,8 +148,8 @@ def _release_agent(inspector: Inspector, given: Form, session: Session) -> Comma
         would = f"The hold of {agent.name} would end now, and what waits for it would go on."
         return asking(page, given, session, version, would)
     release = release_agent(inspector.stack, agent.name, by=read_name(None), reason=reason)
-    note_release(inspector, release)
-    return _released(page, inspector, verb, release, [f"{agent.name} is released."])
+    noted = note_release(inspector, release).note
+    return _released(page, inspector, verb, release, [f"{agent.name} is released."], noted)
 
 
 # ---- orders --------------------------------------------------------------------------------------
@@ -240,8 +240,12 @@ def _released(
     verb: ReleaseVerb,
     release: AgentRelease | OrdersRelease,
     lines: Sequence[str],
+    noted: Callable[[Woken], None] = lambda _: None,
 ) -> CommandPage:
-    """Return the page of what was released, which follows the orders that it wakes."""
+    """Return the page of what was released, which follows the orders that it wakes.
+
+    `noted` is called with the orders that were woken so far.
+    """
     first, *more = lines
     done = first + _unalerted(release.not_alerted)
     page = replace(page, problems=more, done=True)
@@ -249,7 +253,7 @@ def _released(
         work = works_of(inspector).start(
             f"Release of {page.about}",
             page.back,
-            lambda work: _wake(inspector, verb, release, done, work),
+            lambda work: _wake(inspector, verb, release, done, noted, work),
             done=done,
         )
     except InspectorError:
@@ -267,17 +271,18 @@ def _wake(
     verb: ReleaseVerb,
     release: AgentRelease | OrdersRelease,
     done: str,
+    noted: Callable[[Woken], None],
     work: Work,
 ) -> WorkResult:
     """Wake the orders that wait for what was released, and watch them, as `roundsman release`."""
     work.counts("the orders that wait for it are woken")
-    woken, lost = wake_released(
-        inspector.stack,
-        release,
-        lambda so_far: work.counts(
-            f"{so_far.looked} open orders examined, {so_far.woken} of them woken"
-        ),
-    )
+
+    def progress(so_far: Woken) -> None:
+        noted(so_far)
+        work.counts(f"{so_far.looked} open orders examined, {so_far.woken} of them woken")
+
+    woken, lost = wake_released(inspector.stack, release, progress)
+    noted(woken)
     notes = woken_lines(woken, release.first_wake)
     if lost is not None:
         notes.append(f"Not all waiting tasks were woken: {lost}.")
