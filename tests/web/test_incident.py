@@ -9,11 +9,13 @@ import pytest
 from roundsman.aws.dynamodb.control import KEEP_MARKS_FOR
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.states import TaskState
+from roundsman_console.group.effects import order_effects
 from roundsman_console.group.incident import still_fails
 from roundsman_console.group.repair import repair_of
 from roundsman_console.hold.released import Released
 from roundsman_console.hold.wake import Woken
 from roundsman_console.inspector import Inspector
+from roundsman_console.orders.counts import Count
 from roundsman_console.stack.aws_links import aws_console_of
 from roundsman_console.stack.stack import DeployedStack
 from roundsman_console.web.drawings.failures import MOST_BARS, failure_curve
@@ -55,7 +57,7 @@ def test_a_night_takes_nine_clicks_and_sixty_characters(browser: Browser, declin
     person = Hand(browser).opens("/")
     person.finds(declined)
     assert "8 orders undone: CardDeclined" in person.text
-    assert "No effect stands in the 8 orders listed below" in person.text
+    assert "No effect stands." in person.text
     person.sends("Hold payment", Reason="declines every card")
     assert "payment would begin nothing new for 30 min." in person.text
     person.sends("Hold now")
@@ -138,6 +140,38 @@ def test_a_run_whose_orders_are_erased_or_gone_still_says_that_it_is_over(
     page = browser.page(f"/groups/{declined}")
     assert "What its orders failed with is no longer stored." in page
     assert "resubmit of 8 orders by" in page
+
+
+def test_the_effects_of_all_orders_are_said_first(browser: Browser, declined: str) -> None:
+    page = browser.page(f"/groups/{declined}")
+    assert (
+        "No effect stands. Undone: reserve_stock in 8 orders. Refused, and the undo was sent to be "
+        "safe: charge_card in 8 orders. This is of all orders of the group." in page
+    )
+    assert page.index("No effect stands.") < page.index("1. Stop")
+    assert "undone: reserve_stock; refused, its undo was sent to be safe: charge_card" in page
+
+
+def test_orders_that_were_not_read_are_not_said_to_have_no_effect(
+    browser: Browser, declined: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group = browser.inspector.group(declined)
+    assert group is not None
+    for count, newest, words in (
+        (Count(8), group.newest[:1], "This is of the 1 order that was read; 7 were not."),
+        (Count(8, more=True), group.newest, "of the 8 orders that were read; the others were not"),
+    ):
+        such = replace(group, count=count, newest=newest)
+        monkeypatch.setattr(Inspector, "group", lambda _, __, found=such: found)
+        assert words in browser.page(f"/groups/{declined}")
+
+
+def test_a_step_that_took_too_long_was_not_refused(browser: Browser, declined: str) -> None:
+    task = browser.operator.world.task(NAMES[0])
+    assert task.ending is not None
+    late = replace(task, ending=replace(task.ending, why="charge_card: attempt 3 of 3 overdue"))
+    assert order_effects(late)["failed, its undo was sent to be safe"] == ["charge_card"]
+    assert order_effects(replace(task, ending=None))["undone"] == ["charge_card", "reserve_stock"]
 
 
 def test_what_cannot_apply_to_undone_orders_is_not_offered(browser: Browser, declined: str) -> None:

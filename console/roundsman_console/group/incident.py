@@ -4,7 +4,6 @@ An open group has its members and its row. Once it is over, the stack has forgot
 bulk runs over it tell what it was: they keep their orders and their results for 90 days.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,7 +13,6 @@ from roundsman.model.events import COMMAND_KINDS
 from roundsman.model.failure import NO_STEP, RETRIED, UNDO_FAILED, UNDONE, UNREADABLE
 from roundsman.model.holds import OPERATOR, Hold
 from roundsman.model.instants import MINUTE, format_duration, second
-from roundsman.model.task import Task
 from roundsman_console.agent.reading import AgentNow
 from roundsman_console.bulk.of_group import runs_over
 from roundsman_console.bulk.start import bulk_runs_of
@@ -25,7 +23,6 @@ from roundsman_console.hold.released import Released, released_here
 from roundsman_console.hold.wake import Woken
 from roundsman_console.inspector import Inspector
 from roundsman_console.order.lookup import find_shown
-from roundsman_console.order.view import may_stand
 
 STILL_FAILS = 2 * MINUTE
 """A failure within this time (in ms) means that orders still fail."""
@@ -58,16 +55,6 @@ class Act:
     """The address of its page; empty if it has none."""
     name: str = ""
     """The name of its page."""
-
-
-@dataclass(frozen=True, slots=True)
-class StandingEffects:
-    """The effects of some orders of an incident."""
-
-    orders: int
-    """The number of orders that were looked at."""
-    may_stand: Mapping[str, int]
-    """The number of orders in which the effect of a step may stand, by the step."""
 
 
 def what_happened(group: GroupNow) -> str:
@@ -166,13 +153,6 @@ def _woken(woken: Woken | None) -> str:
     verb = "was" if woken.woken == 1 else "were"
     so_far = "" if woken.whole else " so far"
     return f"{counted(woken.woken, 'waiting order')} {verb} woken{so_far}{unread}"
-
-
-def standing_of(tasks: Sequence[Task]) -> StandingEffects:
-    """Return which effects of these orders may stand."""
-    return StandingEffects(
-        len(tasks), Counter(name for task in tasks for name in sorted(may_stand(task)))
-    )
 
 
 def read_runs(inspector: Inspector, group: str, known: GroupNow | None) -> list[BulkRecord]:

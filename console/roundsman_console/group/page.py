@@ -11,6 +11,7 @@ from roundsman_console.bulk.forms import MANY, form_on_many
 from roundsman_console.clock import now
 from roundsman_console.constraints import GROUP_ID
 from roundsman_console.errors import NotFound
+from roundsman_console.group.effects import effects_words, group_effects, order_effects
 from roundsman_console.group.incident import (
     acts_of,
     hold_of,
@@ -19,13 +20,12 @@ from roundsman_console.group.incident import (
     many_orders,
     read_cause,
     read_runs,
-    standing_of,
     still_fails,
     what_happened,
 )
 from roundsman_console.group.reading import STATES, GroupNow
 from roundsman_console.group.repair import RepairHelp, repair_of
-from roundsman_console.group.view import commands_of, effects_of
+from roundsman_console.group.view import commands_of
 from roundsman_console.hold.forms import form_on
 from roundsman_console.hold.verbs import HoldVerb, ReleaseVerb
 from roundsman_console.inspector import Inspector
@@ -82,10 +82,10 @@ def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]
         "ended": ENDED.get(group.how, "archived"),
         "still": still_fails(group, at, held=held, released=released, runs=runs),
         "curve": failure_curve(group.failed_at, at),
-        "standing": standing_of(orders),
+        "effects": effects_words(group_effects(orders), group.count) if orders else "",
         "states": Counter(task.state.value for task in orders),
         "orders": orders,
-        "effects_of": effects_of,
+        "effects_of": order_effects,
         "failed_at": {one.task_id: one.failed_at for one in group.newest},
         "hold": hold_of(agent),
         "step_now": _step_now(
