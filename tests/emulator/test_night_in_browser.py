@@ -105,7 +105,7 @@ def hold(person: Person) -> None:
     """No further order is declined. The page of the group leads, with 30 minutes proposed."""
     person.block = "hold"
     person.link("f-")
-    person.fill("Reason", "it declines every card", above=HOLD)
+    person.fill("Reason for the hold", "it declines every card", above=HOLD)
     shown = person.sends("Hold", show=HOLD)
     assert "payment would begin nothing new for 30 min." in shown
     person.reads("payment is held for 30 min.", "Undo: release payment", "it declines every card")
@@ -135,7 +135,7 @@ def release(night: Night, person: Person) -> None:
     person.block = "release"
     person.link("Overview")
     person.link(f"{len(night.orders)} orders undone")
-    person.fill("Reason", "the acquirer put its rule right", above=RELEASE)
+    person.fill("Reason for the release", "the acquirer put its rule right", above=RELEASE)
     assert "The hold of payment would end now" in person.sends("Release", show=RELEASE)
     person.reads("payment is released.")
 
@@ -144,7 +144,7 @@ def start(night: Night, person: Person) -> str:
     """All that were declined begin anew, the canary first. Returns the id of the run."""
     many, person.block = len(night.orders), "resubmit"
     resubmit = f"Resubmit {many} orders\u2026"
-    person.fill("Reason", "declined by mistake", above=resubmit)
+    person.fill("Reason for the resubmission", "declined by mistake", above=resubmit)
     shown = person.sends("Resubmit all", show=resubmit)
     assert f"{many} of {many} orders are eligible; nothing was sent." in shown
     assert f"The first {CANARY} are sent" in shown

@@ -312,6 +312,46 @@ def test_the_owner_and_the_links_of_the_agent_are_those_of_the_outputs(
     assert f"/aws/lambda/{stack.name}/payment" in html
 
 
+def test_each_field_says_whether_it_must_be_filled_in(browser: Browser, declined: str) -> None:
+    person = Hand(browser)
+    labels = []
+    for address in (
+        f"/groups/{declined}",
+        "/commands/hold?agent=payment",
+        "/commands/hold-orders",
+        "/commands/release-orders",
+        f"/commands/resubmit-all?group={declined}",
+        "/commands/run-all",
+    ):
+        person.opens(address)
+        shown = [
+            one
+            for form in person.forms
+            for one in form.fields
+            if form.action.startswith("/commands/") and one.kind not in ("hidden", "checkbox")
+        ]
+        assert shown
+        for one in shown:
+            assert one.label.endswith("required" if one.required else "may be empty"), one
+        labels += [one.label for one in shown if address.startswith("/groups/")]
+    browser.carries_out("hold", agent="payment", reason="x", seconds="30m")
+    held = person.opens(f"/groups/{declined}").form("Release payment")
+    labels += [one.label for one in held.fields]
+    for words in ("hold required", "release may be empty", "resubmission required"):
+        assert f"Reason for the {words}" in labels
+
+
+def test_fields_that_may_be_empty_are_read_when_they_are(browser: Browser, declined: str) -> None:
+    limits = dict.fromkeys(("canary", "rate", "at_once", "stop_at", "canary_wait"), "")
+    page = browser.sends("resubmit-all", group=declined, again="yes", reason="x", **limits)
+    assert "8 of 8 orders are eligible" in page
+    browser.carries_out("hold-orders", workflow="order_fulfilment", reason="x", seconds="30m")
+    empty = {"share": "", "watch": "", "stop_at": "", "reason": ""}
+    assert "100 % of the orders" in browser.sends(
+        "release-orders", workflow="order_fulfilment", **empty
+    )
+
+
 def test_one_button_is_the_next_act(browser: Browser, declined: str) -> None:
     person = Hand(browser).opens(f"/groups/{declined}")
 

@@ -51,6 +51,10 @@ GOES_ON: Mapping[str, str] = {
     "The page of the order says what is wrong with it.",
 }
 GOING = (RunState.RUNNING, RunState.PAUSED)
+_REASON_TO_GO_ON = {
+    "run-all": "Reason for the attempt now",
+    "resubmit-all": "Reason for the resubmission",
+}
 """The states of a bulk run beside which no other one is offered."""
 ARCHIVED_GO_ON = "Their failed steps are tried again under the same keys."
 
@@ -148,14 +152,19 @@ def _forms(group: GroupNow) -> Mapping[str, CommandPage | None]:
         given = {INCIDENT: group.id, "agent": group.agent.name}
         release = form_on(group.agent, ReleaseVerb, given)
         if not release.impossible:
-            found["release"] = release
+            found["release"] = replace(release, reason_label="Reason for the release")
         elif group.count.count:
-            found["hold"] = form_on(group.agent, HoldVerb, given)
+            hold = form_on(group.agent, HoldVerb, given)
+            found["hold"] = replace(hold, reason_label="Reason for the hold")
     name = _lets_go_on(group)
     if group.count.count and name:
         given = {INCIDENT: group.id, "group": group.id}
         page = form_on_many(name, given, _states(group))
-        found["go_on"] = replace(page, title=page.title.replace(" all", f" {many_orders(group)}"))
+        found["go_on"] = replace(
+            page,
+            title=page.title.replace(" all", f" {many_orders(group)}"),
+            reason_label=_REASON_TO_GO_ON[name],
+        )
     return found
 
 

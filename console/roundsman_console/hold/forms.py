@@ -52,11 +52,15 @@ from roundsman_console.web.work import Work, WorkResult, works_of
 HOLD_ORDERS, RELEASE_ORDERS = "hold-orders", "release-orders"
 """The names of the commands on orders in the browser."""
 
-WORKFLOW = FormField("workflow", "Workflow", hint="its name, as in the list of orders")
+WORKFLOW = FormField(
+    "workflow", "Workflow", hint="its name, as in the list of orders", required=True
+)
 UNDOS = FormField("undos", "Undos wait too", "check")
-SHARE = FormField("share", "Share of the orders in percent", hint="1, 10 or 100; empty for all")
-WATCH = FormField("watch", "Watch the woken orders for", hint="30s or 5m; 2m for a share")
-STOP_AT = FormField("stop_at", "Hold all again if more fail", hint="20% if it is left empty")
+SHARE = FormField("share", "Share of the orders in percent", hint="1, 10 or 100; all by default")
+WATCH = FormField(
+    "watch", "Watch the woken orders for", hint="30s or 5m; 2m by default for a share"
+)
+STOP_AT = FormField("stop_at", "Hold all again if more fail", hint="20% by default")
 
 HOLD_ORDERS_DOES = (
     "Let no step of these orders begin for a while. New orders are accepted and wait, and what "
