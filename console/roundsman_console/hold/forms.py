@@ -266,7 +266,7 @@ def _released(
         not_watched = ", and are not watched" if verb.watches_for else ""
         return replace(page, sentence=f"{later}{not_watched}.")
     follow = f"/progress/{work.id}"
-    step = NextStep("See which orders are woken", follow)
+    step = NextStep("See how many orders are woken", follow)
     return replace(page, sentence=done, goes_to=follow, next=[step])
 
 
