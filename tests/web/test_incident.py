@@ -59,7 +59,7 @@ def test_a_night_takes_nine_clicks_and_sixty_characters(browser: Browser, declin
     assert "8 orders undone: CardDeclined" in person.text
     assert "No effect stands." in person.text
     person.sends("Hold payment", Reason="declines every card")
-    assert "payment would begin nothing new for 30 min." in person.text
+    assert "payment would make no new call for 30 min: orders that need it wait" in person.text
     person.sends("Hold now")
     assert "payment is held for 30 min." in person.text
     world.pass_time(KEEP_MARKS_FOR // SECOND)  # every function has read the hold
@@ -179,9 +179,8 @@ def test_what_cannot_apply_to_undone_orders_is_not_offered(browser: Browser, dec
     assert "/commands/undo-all" not in html
     assert "/commands/cancel-all" not in html
     assert 'name="again" value="yes"' in html
-    assert "Undone orders begin again from the start, under new keys." in browser.page(
-        f"/groups/{declined}"
-    )
+    page = browser.page(f"/groups/{declined}")
+    assert "Each call is made as a new request, so what happened before would happen again" in page
     page = browser.page(f"/commands/undo-all?group={declined}")
     assert "Undo all is not possible: the orders are Undone." in page
     form = browser.html(f"/commands/resubmit-all?group={declined}")
@@ -350,6 +349,12 @@ def test_fields_that_may_be_empty_are_read_when_they_are(browser: Browser, decli
     assert "100 % of the orders" in browser.sends(
         "release-orders", workflow="order_fulfilment", **empty
     )
+
+
+def test_the_form_of_an_agent_says_nothing_of_shares(browser: Browser) -> None:
+    browser.carries_out("hold", agent="payment", reason="x", seconds="30m")
+    assert "share" not in browser.page("/commands/release?agent=payment")
+    assert "share" in browser.page("/commands/release-orders")
 
 
 def test_one_button_is_the_next_act(browser: Browser, declined: str) -> None:

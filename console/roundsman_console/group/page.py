@@ -43,7 +43,8 @@ ENDED: Mapping[str, str] = {
 """What became of the orders of a group, by how they failed; `archived` if it is not listed."""
 
 GOES_ON: Mapping[str, str] = {
-    UNDONE: "Undone orders begin again from the start, under new keys. "
+    UNDONE: "Undone orders begin again from the start. Each call is made as a new request, so what "
+    "happened before would happen again: an order of which an effect may stand is refused. "
     "\u201cBegin again from the start\u201d is set, because all of them are Undone.",
     UNDO_FAILED: "Their failed undo is tried again under the same keys. They end Undone.",
     RETRIED: "Each goes on by itself at its next attempt. To begin it now, run them now.",

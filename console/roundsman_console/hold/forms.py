@@ -62,6 +62,11 @@ WATCH = FormField(
 )
 STOP_AT = FormField("stop_at", "Hold all again if more fail", hint="20% by default")
 
+HOLD_AGENT_DOES = (
+    "Give the agent no work for a while. Orders that need it wait and lose no attempt, and calls "
+    "under way may finish."
+)
+RELEASE_AGENT_DOES = "End the hold of the agent, and wake the orders that wait for it."
 HOLD_ORDERS_DOES = (
     "Let no step of these orders begin for a while. New orders are accepted and wait, and what "
     "runs at an agent is finished. No attempt is counted."
@@ -92,6 +97,7 @@ def _show(verb: type[HoldVerb | ReleaseVerb], inspector: Inspector, given: Form)
 def form_on(agent: AgentNow, verb: type[HoldVerb | ReleaseVerb], given: Form) -> CommandPage:
     """Return the form of a verb on an agent. Nothing is read."""
     page = page_of(verb, agent.name, "agent", "/agents", given)
+    page = replace(page, does=HOLD_AGENT_DOES if verb is HoldVerb else RELEASE_AGENT_DOES)
     held = agent.hold(OPERATOR)
     if verb is HoldVerb and held is not None:
         before = f"It would replace the hold by {held.by} until {second(held.until)}: {held.reason}"
@@ -110,7 +116,10 @@ def _hold_agent(inspector: Inspector, given: Form, session: Session) -> CommandP
     reason, verb = read_both(lambda: reason_of(page, given), lambda: HoldVerb.read_form(given))
     lasts = format_duration(verb.seconds * SECOND)
     if not agreed(given, session, version):
-        would = f"{agent.name} would begin nothing new for {lasts}."
+        would = (
+            f"{agent.name} would make no new call for {lasts}: orders that need it wait, and calls "
+            "under way may finish."
+        )
         return asking(page, given, session, version, would)
     held = hold_agent(inspector.stack, agent, verb.seconds, by=read_name(None), reason=reason)
     return _held(page, held, lasts, given, session)
