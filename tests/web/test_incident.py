@@ -305,7 +305,9 @@ def test_the_owner_and_the_links_of_the_agent_are_those_of_the_outputs(
     mended = replace(stack, outputs={**stack.outputs, **said})
     browser.inspector.__dict__["stack"] = mended
     html = browser.html(f"/groups/{declined}")
-    assert "Owner of payment: team-pay, #pay-oncall" in browser.page(f"/groups/{declined}")
+    page = browser.page(f"/groups/{declined}")
+    assert "2. Repair Call the owner of payment: team-pay, #pay-oncall" in page, "before the links"
+    assert "No owner" not in page
     assert 'href="https://wiki.example/pay"' in html
     assert "javascript:" not in html
     assert f"/aws/lambda/{stack.name}/payment" in html
@@ -355,6 +357,12 @@ def test_the_form_of_an_agent_says_nothing_of_shares(browser: Browser) -> None:
     browser.carries_out("hold", agent="payment", reason="x", seconds="30m")
     assert "share" not in browser.page("/commands/release?agent=payment")
     assert "share" in browser.page("/commands/release-orders")
+
+
+def test_the_page_says_where_an_owner_is_named_if_none_is(browser: Browser, declined: str) -> None:
+    page = browser.page(f"/groups/{declined}")
+    assert "No owner of payment is known" in page
+    assert "The output PaymentOwner of the application's template names one." in page
 
 
 def test_one_button_is_the_next_act(browser: Browser, declined: str) -> None:
