@@ -313,6 +313,28 @@ def test_the_owner_and_the_links_of_the_agent_are_those_of_the_outputs(
     assert f"/aws/lambda/{stack.name}/payment" in html
 
 
+def test_the_page_says_where_an_owner_is_named_if_none_is(browser: Browser, declined: str) -> None:
+    page = browser.page(f"/groups/{declined}")
+    assert "No owner of payment is known" in page
+    assert "The output PaymentOwner of the application's template names one." in page
+
+
+_FOLDED = re.compile(r"<details><summary>Show the 8 orders</summary>(.*?)</details>", re.DOTALL)
+
+
+def test_many_rows_are_folded_away_and_few_are_not(
+    browser: Browser, declined: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def folded() -> list[str]:
+        html = browser.html(f"/groups/{declined}")
+        return _FOLDED.findall(html)
+
+    assert folded() == []
+    monkeypatch.setattr("roundsman_console.group.page.ROWS_UNFOLDED", 7)
+    [rows] = folded()
+    assert all(f">{name}</a>" in rows for name in NAMES), "they are in the page without a script"
+
+
 def test_each_field_says_whether_it_must_be_filled_in(browser: Browser, declined: str) -> None:
     person = Hand(browser)
     labels = []
@@ -357,12 +379,6 @@ def test_the_form_of_an_agent_says_nothing_of_shares(browser: Browser) -> None:
     browser.carries_out("hold", agent="payment", reason="x", seconds="30m")
     assert "share" not in browser.page("/commands/release?agent=payment")
     assert "share" in browser.page("/commands/release-orders")
-
-
-def test_the_page_says_where_an_owner_is_named_if_none_is(browser: Browser, declined: str) -> None:
-    page = browser.page(f"/groups/{declined}")
-    assert "No owner of payment is known" in page
-    assert "The output PaymentOwner of the application's template names one." in page
 
 
 def test_one_button_is_the_next_act(browser: Browser, declined: str) -> None:

@@ -51,13 +51,15 @@ GOES_ON: Mapping[str, str] = {
     UNREADABLE: "An order whose record cannot be read takes no command. "
     "The page of the order says what is wrong with it.",
 }
-GOING = (RunState.RUNNING, RunState.PAUSED)
 _REASON_TO_GO_ON = {
     "run-all": "Reason for the attempt now",
     "resubmit-all": "Reason for the resubmission",
 }
+GOING = (RunState.RUNNING, RunState.PAUSED)
 """The states of a bulk run beside which no other one is offered."""
 ARCHIVED_GO_ON = "Their failed steps are tried again under the same keys."
+ROWS_UNFOLDED = 10
+"""A page with more orders folds their rows away."""
 
 
 def read_all(inspector: Inspector, _given: Mapping[str, str]) -> Mapping[str, object]:
@@ -103,6 +105,7 @@ def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]
         "repair": _repair(inspector, group, at),
         "acts": acts_of(inspector, runs, agent.name if agent else "", first),
         "commands": commands_of(group),
+        "rows_unfolded": ROWS_UNFOLDED,
     }
 
 
