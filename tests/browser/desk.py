@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
 import pytest
@@ -99,10 +99,13 @@ def served(
     patch.setattr(deadlines, "run_in_threadpool", one_at_a_time)
     if every is not None:
         patch.setattr(web, "LIVE_SECONDS", every)
+    # The stack's clock stands, and moto dates its answers by that of the machine: every page would
+    # say that the clock here is wrong.
+    whereabouts = replace(find_whereabouts(inspector.stack), clock_ahead=0)
     with listening(0) as listener:
         session = BrowserSession(listener.getsockname()[1])
         config = uvicorn.Config(
-            web.application(inspector, session, find_whereabouts(inspector.stack)),
+            web.application(inspector, session, whereabouts),
             log_config=None,
             lifespan="off",
             timeout_graceful_shutdown=1,

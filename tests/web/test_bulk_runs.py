@@ -254,7 +254,9 @@ def test_a_dry_run_over_a_filter_is_that_of_the_command_line(browser: Browser) -
     [(orders, why)] = rows_of(typed["refused"])
     assert f"{orders} orders" in page
     assert "add --again" in option_words(why)
-    assert "choose \u201cBegin again from the start, under new keys\u201d to begin" in page
+    assert (
+        "choose \u201cBegin again from the start, each call as a new request\u201d to begin" in page
+    )
     typed = browser.operator.reads("resubmit", *options, "--reason", "x", "--again")
     assert eligible(typed) == 8
     assert "8 of 8 orders are eligible" in browser.sends(
