@@ -226,7 +226,10 @@ def test_the_text_of_a_form_is_true_for_the_state_of_its_order(browser: Browser)
     world.submit({**order("ord-1"), **DECLINED})
     world.run()
     undone = Hand(browser).opens("/commands/resubmit?order=ord-1")
-    assert "Begin again from the start, each step under a new key." in undone.text
+    assert (
+        "Each call is made as a new request, so what happened before would happen again"
+        in undone.text
+    )
     assert "under the same keys" not in undone.text
     assert undone.form("Show what").field("Begin again").checked
     undone.sends("Show what", Reason="x")
