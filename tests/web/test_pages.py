@@ -92,7 +92,7 @@ def test_an_order_is_explained_with_its_steps_times_and_history(declined: Browse
     assert "charge_card: its undo begins" in page
     assert "Show the input of the order" in page
     shown = str(declined.operator.reads("why", "ord-1")["sentence"])
-    before, _, after = shown.partition("since 2027-01-15T")
+    before, _, after = shown.partition("at 2027-01-15T")
     assert before in page, "the sentence is that of the command line, with relative times"
     assert after.partition(")")[2] in page
     assert "2027-01-15T" not in page, "an instant is shown on hover only"
