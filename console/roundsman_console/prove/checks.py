@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 from roundsman_console.audit.checks import Verdict, judge
 from roundsman_console.audit.promises import Promise
 from roundsman_console.audit.stored_order import Broken, StandingEffect, StoredOrder, Unknown
-from roundsman_console.prove.application.orders import End, order_of
+from roundsman_console.prove.application.orders import ExpectedEnd, order_of
 from roundsman_console.prove.document import LedgerRow, ProofDocument
 from roundsman_console.prove.promises import RunPromise
 
@@ -23,7 +23,6 @@ REJECTED = "RejectedQueue"
 
 NOT_READ = Unknown("something of the order could not be read")
 NOT_FINISHED = Unknown("the time was over before every order had ended")
-NO_LOGS = Unknown("the logs were not read")
 NOT_ENDED = Unknown("it has not ended")
 
 
@@ -212,16 +211,7 @@ def adds_up(document: ProofDocument) -> Findings:
         yield Found(None, Broken(f"{effects} effects stand, and {wanted} were to"))
 
 
-def no_surprise(document: ProofDocument) -> Findings:
-    """Check that no function reports an error that it does not expect."""
-    if document.logs is None:
-        yield Found(None, NO_LOGS)
-    for problem in document.logs or ():
-        what = f"{problem.function} has written {problem.lines} lines: {problem.what}"
-        yield Found(None, Broken(what))
-
-
-def _due(order_id: str) -> End | None:
+def _due(order_id: str) -> ExpectedEnd | None:
     order = order_of(order_id)
     return None if order is None else order.end
 
@@ -235,7 +225,6 @@ RUN_CHECKS: Final[Mapping[RunPromise, Callable[[ProofDocument], Findings]]] = {
     RunPromise.NOTHING_WAITS: nothing_waits,
     RunPromise.NOT_GIVEN_UP: not_given_up,
     RunPromise.ADDS_UP: adds_up,
-    RunPromise.NO_SURPRISE: no_surprise,
 }
 """The checks of the run as a whole."""
 

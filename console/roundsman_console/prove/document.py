@@ -61,7 +61,7 @@ class LedgerRow:
 
 
 @dataclass(frozen=True, slots=True)
-class QueueDepth:
+class QueueAtEnd:
     """How many messages a queue had at the end."""
 
     name: str
@@ -81,16 +81,6 @@ class QueueDepth:
         that one which was given up is no loss.
         """
         return self.name.endswith("RequestQueue")
-
-
-@dataclass(frozen=True, slots=True)
-class LogProblem:
-    """Lines of a log that report an error, counted by function and kind."""
-
-    function: str
-    what: str
-    """The message of the line, without its values."""
-    lines: int
 
 
 class FaultOutcome(StrEnum):
@@ -151,9 +141,7 @@ class ProofDocument:
     orders: Sequence[StoredOrder]
     """What was stored of each order that was found, without effects."""
     ledger: Sequence[LedgerRow]
-    queues: Sequence[QueueDepth]
+    queues: Sequence[QueueAtEnd]
     faults: Sequence[MadeFault] = ()
     unread: Mapping[str, str] = field(default_factory=dict)
     """By the id of an order of which something could not be read: why."""
-    logs: Sequence[LogProblem] | None = None
-    """What the logs report; None if they were not read."""

@@ -14,4 +14,3 @@ class RunPromise(StrEnum):
     NOTHING_WAITS = "no queue has a message when every order has ended"
     NOT_GIVEN_UP = "no order event, command or reply was given up or rejected"
     ADDS_UP = "as many orders have ended, and as many effects stand, as were to"
-    NO_SURPRISE = "no function reports an error that it does not expect"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from roundsman.aws.errors import aws_errors
 from roundsman.engine.due import Lane, lane_key
-from roundsman_console.audit.reading import LANES, OrderReader, Scope, Unread
+from roundsman_console.audit.reading import LANES, OrderReader, Scope, UnreadOrder
 from roundsman_console.audit.stored_order import StoredOrder
 from roundsman_console.clock import now
 from roundsman_console.dead_letter.queues import sources
@@ -15,7 +15,7 @@ from roundsman_console.prove.document import (
     LedgerRow,
     MadeFault,
     ProofDocument,
-    QueueDepth,
+    QueueAtEnd,
     SentOrder,
 )
 from roundsman_console.stack.queues import find_queues
@@ -58,7 +58,7 @@ def read_document(
     unread: dict[str, str] = {}
     for part in reader.read():
         for one in part:
-            if isinstance(one, Unread):
+            if isinstance(one, UnreadOrder):
                 unread[one.order_id] = one.why
             else:
                 orders.append(one[0])
@@ -75,7 +75,7 @@ def read_document(
     )
 
 
-def read_queues(stack: DeployedStack) -> list[QueueDepth]:
+def read_queues(stack: DeployedStack) -> list[QueueAtEnd]:
     """Count the messages of each queue, and those of its dead-letter queue.
 
     Raises TryAgain and CallRefused.
@@ -92,7 +92,7 @@ def read_queues(stack: DeployedStack) -> list[QueueDepth]:
             )["Attributes"]
         dead[source.name] = sum(map(int, found.values()))
     return [
-        QueueDepth(one.name, one.waiting, one.in_flight, one.delayed, dead.get(one.name, 0))
+        QueueAtEnd(one.name, one.waiting, one.in_flight, one.delayed, dead.get(one.name, 0))
         for one in find_queues(stack, now())
     ]
 

@@ -14,20 +14,19 @@ from roundsman_console.prove.document import (
     Circumstances,
     FaultOutcome,
     LedgerRow,
-    LogProblem,
     MadeFault,
     ProofDocument,
-    QueueDepth,
+    QueueAtEnd,
     SentOrder,
 )
 
 _OF_AN_AUDIT = ("plan", "order")
-_KINDS = ("proof", "sent", "effect", "queue", "fault", "unread", "log")
+_KINDS = ("proof", "sent", "effect", "queue", "fault", "unread")
 
 
 def lines_of(document: ProofDocument) -> Iterator[str]:
     """Yield the lines of a proof, each with a line break. The first says where it was made."""
-    yield _line("proof", {**asdict(document.circumstances), "logsRead": document.logs is not None})
+    yield _line("proof", asdict(document.circumstances))
     for sent in document.sent:
         yield _line("sent", asdict(sent))
     writer = LineWriter()
@@ -41,8 +40,6 @@ def lines_of(document: ProofDocument) -> Iterator[str]:
         yield _line("fault", asdict(fault))
     for order_id, why in document.unread.items():
         yield _line("unread", {"orderId": order_id, "why": why})
-    for problem in document.logs or ():
-        yield _line("log", asdict(problem))
 
 
 def read_proof(lines: Iterable[str]) -> ProofDocument:
@@ -68,21 +65,18 @@ def read_proof(lines: Iterable[str]) -> ProofDocument:
 
 # Any: JSON that was not checked yet. A wrong field is a TypeError of the dataclass that is made.
 def _proof(found: Mapping[str, list[Any]], of_orders: list[str]) -> ProofDocument:
-    head = dict(found["proof"][0])
-    logs_read = head.pop("logsRead")
     return ProofDocument(
-        circumstances=Circumstances(**head),
+        circumstances=Circumstances(**found["proof"][0]),
         sent=[SentOrder(**one) for one in found["sent"]],
         orders=list(read_lines(of_orders)),
         ledger=[
             LedgerRow(**{**one, "inputs": frozenset(one["inputs"])}) for one in found["effect"]
         ],
-        queues=[QueueDepth(**one) for one in found["queue"]],
+        queues=[QueueAtEnd(**one) for one in found["queue"]],
         faults=[
             MadeFault(**{**one, "outcome": FaultOutcome(one["outcome"])}) for one in found["fault"]
         ],
         unread={one["orderId"]: one["why"] for one in found["unread"]},
-        logs=[LogProblem(**one) for one in found["log"]] if logs_read else None,
     )
 
 

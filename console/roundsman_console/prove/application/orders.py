@@ -57,7 +57,7 @@ FULL = "Full"
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class ExpectedEnd:
     """How an order must end."""
 
     state: str
@@ -122,13 +122,13 @@ class ProofOrder:
         return None
 
     @property
-    def end(self) -> End:
+    def end(self) -> ExpectedEnd:
         """How it must end, whatever else happens."""
         if not self.is_refused:
-            return End("Completed", frozenset(self._performed()))
+            return ExpectedEnd("Completed", frozenset(self._performed()))
         if self.workflow in ("archive", "no_return"):
-            return End("Archived", frozenset(STEPS[self.workflow][:-1]))
-        return End("Undone", frozenset())
+            return ExpectedEnd("Archived", frozenset(STEPS[self.workflow][:-1]))
+        return ExpectedEnd("Undone", frozenset())
 
     def _performed(self) -> list[str]:
         found = []

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from roundsman_console.errors import InspectorError
-from roundsman_console.prove.document import FaultOutcome, LogProblem, MadeFault
+from roundsman_console.prove.document import FaultOutcome, MadeFault
 from roundsman_console.prove.report import hash_of
 from roundsman_console.prove.stored_lines import lines_of, read_proof
 from tests.unit.console.prove.sound import sound
@@ -17,14 +17,8 @@ def test_what_is_read_is_what_was_written() -> None:
         sound(),
         faults=[fault],
         unread={"prove-1-000009": "it changes while it is read"},
-        logs=[LogProblem("scheduler", "unexpected error", 2)],
     )
     assert read_proof(lines_of(whole)) == whole
-
-
-def test_logs_that_were_not_read_are_not_those_without_a_problem() -> None:
-    assert read_proof(lines_of(replace(sound(), logs=None))).logs is None
-    assert read_proof(lines_of(replace(sound(), logs=[]))).logs == []
 
 
 def test_the_hash_is_of_everything_that_was_seen() -> None:

@@ -14,7 +14,7 @@ from roundsman_console.audit.promises import Promise
 from roundsman_console.audit.stored_order import StoredOrder
 from roundsman_console.prove.application.orders import Treatment, order_id, order_of
 from roundsman_console.prove.checks import LEDGER_CHECKS, RUN_CHECKS, AnyPromise, check_proof
-from roundsman_console.prove.document import LedgerRow, LogProblem, ProofDocument, SentOrder
+from roundsman_console.prove.document import LedgerRow, ProofDocument, SentOrder
 from roundsman_console.prove.promises import RunPromise
 from tests.support.steps import changed_step
 from tests.unit.console.prove.sound import sound
@@ -198,11 +198,6 @@ PLANTS = (
         R.ADDS_UP,
         "an effect stands of which no order knows",
         more(key=f"{LINE}/wrap/perform", effects=1, stands=True),
-    ),
-    Plant(
-        R.NO_SURPRISE,
-        "a function fails in a way that nobody expects",
-        lambda found: replace(found, logs=[LogProblem("scheduler", "unexpected error", 3)]),
     ),
     Plant(
         P.ONE_INPUT,

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 import pytest
 
 from roundsman.model.states import TaskState
-from roundsman_console.prove.document import FaultOutcome, LogProblem, MadeFault
+from roundsman_console.prove.document import FaultOutcome, MadeFault
 from roundsman_console.prove.report import percentile, report_of
 from roundsman_console.prove.report_html import report_html
 from tests.unit.console.prove.sound import sound
@@ -94,7 +94,6 @@ def test_text_from_elsewhere_is_only_text_on_the_page() -> None:
         sound(),
         circumstances=circumstances,
         faults=[MadeFault(hostile, FaultOutcome.FAILED, hostile)],
-        logs=[LogProblem(hostile, hostile, 1)],
         unread={hostile: hostile},
     )
     page = Tags(report_html(report_of(found)))
