@@ -26,6 +26,26 @@ MISSING_TO_SERVE = (
     'pip install "roundsman[serve]"'
 )
 
+Port: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        min=0,
+        max=65_535,
+        help="Port on 127.0.0.1; 0 takes a free one. Each stack has a usual one, and the demo.",
+        show_default=False,
+    ),
+]
+NoBrowser: TypeAlias = Annotated[
+    bool, typer.Option("--no-browser", help="Print the link; do not open it.")
+]
+Loopback: TypeAlias = Annotated[
+    bool,
+    typer.Option("--loopback", help="For a browser that does not find the link: use 127.0.0.1."),
+]
+LinkAsJson: TypeAlias = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object with the link, and open no browser.")
+]
+
 _option = partial(typer.Option, rich_help_panel="For a team", show_default=False)
 Serve: TypeAlias = Annotated[
     str | None,
@@ -63,21 +83,11 @@ def ui_command(
         str | None,
         typer.Argument(help="What to open: an order, a failure group, a bulk run or an agent."),
     ] = None,
-    port: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            max=65_535,
-            help="Port on 127.0.0.1; 0 takes a free one. Each stack has a usual one.",
-            show_default=False,
-        ),
-    ] = None,
+    port: Port = None,
     read_only: Annotated[
         bool, typer.Option("--read-only", help="Refuse every command; show only.")
     ] = False,
-    no_browser: Annotated[
-        bool, typer.Option("--no-browser", help="Print the link; do not open it.")
-    ] = False,
+    no_browser: NoBrowser = False,
     colour: Annotated[
         Colour | None,
         typer.Option(
@@ -86,12 +96,7 @@ def ui_command(
             help="Colour of the strip on top; by default red for production.",
         ),
     ] = None,
-    loopback: Annotated[
-        bool,
-        typer.Option(
-            "--loopback", help="For a browser that does not find the link: use 127.0.0.1."
-        ),
-    ] = False,
+    loopback: Loopback = False,
     serve_on: Serve = None,
     signer: Signer = None,
     issuer: Issuer = None,
@@ -100,10 +105,7 @@ def ui_command(
     group_claim: GroupClaim = "groups",
     name_claim: NameClaim = "sub",
     stack: StackOption = None,
-    as_json: Annotated[
-        bool,
-        typer.Option("--json", help="Print one JSON object with the link, and open no browser."),
-    ] = False,
+    as_json: LinkAsJson = False,
 ) -> None:
     """Serve the console in the browser on 127.0.0.1, with your own AWS credentials.
 
