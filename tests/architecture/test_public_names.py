@@ -24,6 +24,7 @@ PUBLIC = {
         "Items",
         "Json",
         "Masked",
+        "NotYet",
         "Pattern",
         "PermanentError",
         "Priority",

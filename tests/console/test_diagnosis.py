@@ -271,6 +271,48 @@ def test_a_callback_waits_for_somebody_outside() -> None:
     assert found.next is None
 
 
+def polled(**changes: object) -> StepRecord:
+    """A step that waits for its next poll."""
+    return step_record(
+        **{
+            "started_at": AT - 12_000,
+            "not_before": AT + 60_000,
+            "complete_by": AT + 90_000,
+            "polls": 7,
+            "polled_since": AT - 720_000,
+            "poll_until": AT + 600_000,
+            **changes,
+        }
+    )
+
+
+def test_a_step_that_is_polled_waits_for_the_next_poll() -> None:
+    found = diagnosis_of(active(polled()))
+    assert (found.case, found.step, found.agent) == ("polled", "charge", "payment")
+    assert found.sentence == (
+        "ord-1 waits for the next poll of charge by payment, at 2027-01-15T08:01:00Z (in 60 s)."
+    )
+    assert found.evidence[:2] == (
+        "charge is Pending, waits, polled",
+        "polled 7 times in 12 min, since 2027-01-15T07:48:00Z; again at 2027-01-15T08:01:00Z; "
+        "until 2027-01-15T08:10:00Z at most",
+    )
+    assert found.next == "roundsman run ord-1 --reason '...'"
+
+
+def test_a_poll_that_is_late_is_the_supervisors_matter() -> None:
+    found = diagnosis_of(active(polled(not_before=AT - 3_000)))
+    assert found.case == "retry_late"
+    assert "the next poll of charge by payment, which was due 3 s ago" in found.sentence
+
+
+def test_a_poll_that_failed_is_attempted_again() -> None:
+    found = diagnosis_of(active(polled(failure_count=1, error=FAILED)))
+    assert found.case == "retry"
+    assert "waits for attempt 2 of 3 of charge" in found.sentence
+    assert any(words.startswith("polled 7 times in 12 min") for words in found.evidence)
+
+
 def test_a_callback_that_is_reminded_of_says_how_often_and_when_again() -> None:
     record = changed_step(AT_AGENT, waiting=True, complete_by=AT + 3_600_000, reminders=2)
     task = active(changed_step(record, remind_at=AT + 600_000))

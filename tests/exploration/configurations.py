@@ -156,6 +156,9 @@ REPAIRED = Configuration(
 )
 FOR_GOOD = replace(REPAIRED, plan=plan(uncompensated, on_failure=Archive()))
 ASKS = Configuration(plan=plan(briefly), endings=("asks outside",), undo_endings=("done",))
+POLLED = Configuration(
+    plan=plan(briefly), endings=("done", "begun, and is not done"), undo_endings=("done",)
+)
 REMINDS = replace(ASKS, endings=("asks outside, and reminds",))
 # Forty minutes at most between two attempts, three quarters of it with the model's jitter: so there
 # are few attempts in the hour that an unexpected error is retried for.
@@ -223,6 +226,8 @@ SMALL: dict[str, Configuration] = {
     "two steps in a row, their tables restored": replace(fewer(A_ROW), commands=asked("reconcile")),
     "a step whose order is erased": repeated(A_STEP, "erase"),
     "a step that asks outside": repeated(ASKS),
+    "a step that is polled": repeated(POLLED),
+    "a step that is polled, a crash": replace(POLLED, crashes=1),
     "a step that asks outside, and reminds": repeated(REMINDS),
     "a step whose plan is not found": repeated(LOSES_PLAN),
     "a step for two items": replace(ITEMS, copies=1),
@@ -354,6 +359,18 @@ VERIFY: dict[str, Configuration] = {
     "a step and its task that are given more time": replace(
         extended(briefly), copies=1, commands=asked("extend", "extend a")
     ),
+    "a step that is polled, and fails or is cancelled": replace(
+        POLLED,
+        plan=plan(one),
+        endings=("done", "begun, and is not done", "answer lost", "unavailable", "refused"),
+        copies=1,
+        commands=asked("cancel", "run"),
+    ),
+    "a polled step that is given more time, and whose tables are restored": replace(
+        POLLED, commands=asked("extend a", "reconcile")
+    ),
+    "an unfenced step that is polled": repeated(replace(POLLED, plan=plan(unfenced))),
+    "a step that is polled, whose replies may wait": replace(POLLED, looks=True, copies=1),
     "a step that asks outside, twice": repeated(replace(ASKS, plan=plan(one))),
     "a step that asks outside and reminds, a crash, and is cancelled": replace(
         REMINDS, crashes=1, commands=asked("cancel")

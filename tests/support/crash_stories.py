@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 from roundsman.agents.callbacks import Callback
+from roundsman.agents.not_yet import NotYet
 from roundsman.definition.workflow import Archive
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.states import TaskState
@@ -35,6 +36,7 @@ from tests.support.crash_story import (
     paid,
     passes,
     patient,
+    polls_a_job,
     refused,
     reserve,
     runs,
@@ -239,6 +241,19 @@ LONG_AND_SHARED = {
         stands=("reserve", "charge"),
         agents=worker(lambda request: Callback(within=5 * MINUTES, remind_every=MINUTES)),
         acts=(waits, passes(1.5 * MINUTES), answers("charge")),
+    ),
+    "a job that is polled": Story(
+        workflow=SLOW,
+        end=C,
+        stands=("reserve", "charge"),
+        agents=polls_a_job,
+    ),
+    "a job that is polled, and is cancelled": Story(
+        workflow=SLOW,
+        end=X,
+        stands=(),
+        agents=worker(lambda request: NotYet(again_in=MINUTES, within=60 * MINUTES)),
+        acts=(asks("charge"), passes(1.5 * MINUTES), lambda world: world.cancel(ORDER_ID)),
     ),
     "an agent that another one stands in for": Story(
         workflow=TWO_AGENTS,

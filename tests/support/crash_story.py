@@ -1,10 +1,12 @@
 """What a whole order is made of: its workflow, what services and people do, how it must end."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
 from roundsman.agents.agent import Agent
+from roundsman.agents.not_yet import NotYet
 from roundsman.agents.request import StepRequest
 from roundsman.definition.workflow import Archive, Compensation, Retry, Undo, Wait, Workflow
 from roundsman.engine.decision import STATUSES
@@ -133,6 +135,22 @@ def worker(charges: Callable[[StepRequest], object]) -> Callable[[], Sequence[Ag
 def shows_progress(request: StepRequest) -> object:
     request.progress()
     return {"done": request.step}
+
+
+def polls_a_job() -> Sequence[Agent]:
+    """The agent of SLOW, with an outside job that is done when it is looked at for the third time.
+
+    A call that is made once more under its key finds it done.
+    """
+    looks = Counter[str]()
+
+    def poll(request: StepRequest) -> object:
+        looks[request.idempotency_key] += 1
+        if looks[request.idempotency_key] < 3:
+            return NotYet(again_in=MINUTES, within=60 * MINUTES)
+        return {"done": request.step}
+
+    return worker(poll)()
 
 
 # --- What happens ----------------------------------------------------------------------------

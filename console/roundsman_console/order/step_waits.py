@@ -16,7 +16,7 @@ from roundsman.model.states import ProcessState
 from roundsman.model.task import PERFORM, UNDO, StepRecord, Task
 from roundsman_console.hold.view import release_command
 from roundsman_console.order.documents import StepCase
-from roundsman_console.order.step_text import holds_of, reminder_words, retry_words
+from roundsman_console.order.step_text import holds_of, poll_words, reminder_words, retry_words
 from roundsman_console.order.view import step_names
 
 CASES: tuple[StepCase, ...] = get_args(StepCase)
@@ -123,7 +123,7 @@ class _View:
         self, name: str, record: StepRecord, attempt: UnderWay, step: StepPlan | None
     ) -> StepWait:
         agent = _agent(record, step)
-        evidence = [*self._lag(agent), *self._last_error(record)]
+        evidence = [*self._lag(agent), *self._so_far(record)]
         by = attempt.overdue_at
         if attempt.late_since is not None:
             return self._reply_waits(name, record, step, by)
@@ -157,7 +157,7 @@ class _View:
         moves = record.operation == PERFORM and self.task.ending is None
         counted = "nothing is counted" + (", and the order's time moves" if moves else "")
         what = f"{self._answer(name, record, step)}, late for {format_duration(late_for)}: {why}"
-        evidence = (*self._lag(agent), *self._last_error(record), RUNBOOK)
+        evidence = (*self._lag(agent), *self._so_far(record), RUNBOOK)
         return self._checked_at(
             by, StepWait("reply_waits", name, agent, f"{what}; {counted}", evidence, STATS)
         )
@@ -173,7 +173,7 @@ class _View:
             return None
         of = f"the undo of {name}" if undoes else name
         what = f"the scheduler to begin {of}: {where}; nothing is counted"
-        evidence = (*self._last_error(record), RUNBOOK)
+        evidence = (*self._so_far(record), RUNBOOK)
         return self._checked_at(
             by, StepWait("start_waits", name, _agent(record, step), what, evidence, STATS)
         )
@@ -225,18 +225,22 @@ class _View:
     def _again(self, name: str, record: StepRecord, step: StepPlan | None) -> StepWait:
         agent, not_before = _agent(record, step), record.not_before or self.at
         most = _of(step.attempts) if step else ""
+        polls = record.poll_until is not None and not record.failure_count
         what = f"attempt {record.failure_count + 1}{most} of {name}"
-        evidence = tuple(self._last_error(record))
+        if polls:
+            what = f"the next poll of {name} by {agent}"
+        evidence = tuple(self._so_far(record))
         if not_before <= self.at:
             what = f"{what}, which was due {format_duration(self.at - not_before)} ago"
             return StepWait("retry_late", name, agent, what, evidence, None, not_before)
         what = f"{what}, at {second(not_before)} (in {format_duration(not_before - self.at)})"
         run = command_line("run", self.task.task_id, options=REASON)
-        return StepWait("retry", name, agent, what, evidence, run)
+        case: StepCase = "polled" if polls else "retry"
+        return StepWait(case, name, agent, what, evidence, run)
 
     def _to_undo(self, name: str, record: StepRecord, step: StepPlan | None) -> StepWait:
         agent, not_before = _agent(record, step), record.not_before
-        evidence = tuple(self._last_error(record))
+        evidence = tuple(self._so_far(record))
         if not_before is not None and not_before > self.at:
             until = f"at {second(not_before)} (in {format_duration(not_before - self.at)})"
             if record.failure_count:
@@ -260,10 +264,11 @@ class _View:
         if view is not None and view.lag > 0:
             yield f"{agent} now reads requests that were sent {format_duration(view.lag)} ago"
 
-    def _last_error(self, record: StepRecord) -> Iterator[str]:
+    def _so_far(self, record: StepRecord) -> Iterator[str]:
         if record.error is not None:
             yield f"the last attempt failed: {record.error.type}: {record.error.message}"
         yield from retry_words(self.task, record)
+        yield from poll_words(self.task, record, self.at)
 
     def _heard(self, record: StepRecord) -> Iterator[str]:
         if record.heard_at is not None:

@@ -11,6 +11,7 @@ from roundsman.lazy_imports import names_from
 if TYPE_CHECKING:
     from roundsman.agents.agent import Agent
     from roundsman.agents.callbacks import Callback
+    from roundsman.agents.not_yet import NotYet
     from roundsman.agents.outcomes import DidNotHappen, Happened
     from roundsman.agents.request import StepRequest
     from roundsman.definition.input_types import Items, Masked, Pattern, Range, Text, read_input
@@ -51,6 +52,7 @@ _HOMES = {
     "Items": "roundsman.definition.input_types",
     "Json": "roundsman.model.json",
     "Masked": "roundsman.definition.input_types",
+    "NotYet": "roundsman.agents.not_yet",
     "Pattern": "roundsman.definition.input_types",
     "PermanentError": "roundsman.errors",
     "Priority": "roundsman.model.priority",
@@ -83,6 +85,7 @@ __all__ = [
     "Items",
     "Json",
     "Masked",
+    "NotYet",
     "Pattern",
     "PermanentError",
     "Priority",

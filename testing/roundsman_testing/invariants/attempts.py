@@ -32,7 +32,7 @@ SENT_NOWHERE = "UnknownAgent"
 """The error of an attempt whose agent has no queue. The scheduler makes the reply itself."""
 
 CANNOT_WAIT = "CannotWait"
-"""The error of an undo whose agent wants to wait for a callback."""
+"""The error of an undo whose agent wants to wait for a callback, or to be polled."""
 
 HARDLY_ANY = 1_000
 """A wait counts as none if it is at most this fraction of the longest one. By chance, one wait in
@@ -110,7 +110,7 @@ class Attempts:
             for reply in self._replies.get((after.task_id, name), ())
             if reply.lock == earlier.locked_by
         ]
-        failing = [reply for reply in replies if _fails(reply, earlier)]
+        failing = [reply for reply in replies if _fails(reply, earlier, now + self._apart)]
         late_at = earlier.overdue_at if earlier.late_since is None else earlier.late_since
         over = late_at is not None and late_at <= now + self._apart
         nowhere = record.error is not None and record.error.type == SENT_NOWHERE
@@ -188,7 +188,8 @@ class Attempts:
         if step is None or kind in OF_THE_ORDER:
             return ""
         record = before.step(ending.step)  # an undo may have begun with this write
-        return self._step_not_failed_by(after.task_id, step, record, kind)
+        in_vain = kind == OVERDUE and _polled_in_vain(record, now + self._apart)
+        return "" if in_vain else self._step_not_failed_by(after.task_id, step, record, kind)
 
     def _step_not_failed_by(
         self, task_id: str, step: StepPlan, record: StepRecord, kind: str
@@ -252,13 +253,20 @@ def _is_past_no_return(plan: Plan, task: Task) -> bool:
     return ProcessState.PROCESSED in states and states <= DONE
 
 
-def _fails(reply: Reply, record: StepRecord) -> bool:
-    """Whether the reply to the record's attempt makes it a failed one."""
+def _fails(reply: Reply, record: StepRecord, now: int) -> bool:
+    """Whether the reply to the record's attempt, read at `now`, makes it a failed one."""
     if reply.outcome is Outcome.WAITING:
         return record.operation == UNDO  # which cannot wait
+    if reply.outcome is Outcome.POLLING:
+        return record.operation == UNDO or _polled_in_vain(record, now)
     if reply.outcome is Outcome.HELD:
         return reply.outcome_unknown and record.uncounted_calls >= MAX_UNCOUNTED_CALLS
     return reply.outcome in FAILED
+
+
+def _polled_in_vain(record: StepRecord, now: int) -> bool:
+    """Whether the time of the step's polls is over at `now`."""
+    return record.poll_until is not None and record.poll_until <= now
 
 
 def _is_about(record: StepRecord, reply: Reply) -> bool:

@@ -461,6 +461,8 @@ class Agent:
             retry_after=ended.retry_after,
             until=ended.until,
             remind_every=ended.remind_every,
+            again_in=ended.again_in,
+            within=ended.within,
             outcome_unknown=ended.outcome_unknown,
             effect=ended.effect,
         )

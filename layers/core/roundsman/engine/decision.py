@@ -93,6 +93,9 @@ class StepChanges(TypedDict, total=False):
     tried: tuple[str, ...]
     corrections: int
     reminders: int
+    polls: int
+    polled_since: int | None
+    poll_until: int | None
     started_at: int | None
     acts_until: int | None
     effect: Effect | None
@@ -116,6 +119,9 @@ WAIT_ENDED = "WaitEnded"
 
 NO_ANSWER_COMES = frozenset({ProcessState.PENDING, ProcessState.PROCESSED})
 """The states in which the ended wait of a step is over: it begins anew, or was answered."""
+
+NOT_POLLED: StepChanges = {"polls": 0, "polled_since": None, "poll_until": None}
+"""The changes with which the polling of a step ends."""
 
 NOT_COUNTED = frozenset(
     {StepEvent.HELD, StepEvent.UNREAD, StepEvent.OUT_OF_TIME, StepEvent.RESTORED}
@@ -171,9 +177,10 @@ class DecisionBuilder:
     ) -> None:
         """Apply the event to the step: it gets the situation `to`, and these other values.
 
-        Beside these, the counts change as the table says; `retry_until` moves by the time that does
-        not count; the time that a person added to an attempt is `granted` to the next; an answer
-        ends what was known of an ended wait; and an item that is left out keeps its error.
+        Beside these, the counts change as the table says; `retry_until` and `poll_until` move by
+        the time that does not count; the time that a person added to an attempt is `granted` to the
+        next; an answer ends what was known of an ended wait; and an item that is left out keeps its
+        error.
 
         Raises NoTransition if the table does not allow that, and TypeError if, by the table, the
         event changes nothing.
@@ -192,6 +199,11 @@ class DecisionBuilder:
         elif record.retry_until is not None:
             excused = self._excused_time(record, event)
             changes.setdefault("retry_until", record.retry_until + excused)
+        if transition.counts is CountsInARow.BEGIN_ANEW or isinstance(to, Ended):
+            changes = {**NOT_POLLED, **changes}
+        elif record.poll_until is not None:
+            excused = self._excused_time(record, event)
+            changes.setdefault("poll_until", record.poll_until + excused)
         if transition.state in NO_ANSWER_COMES:
             changes.setdefault("wait_ended_at", None)
         before = record.situation

@@ -11,7 +11,7 @@ from roundsman.definition.plan import StepPlan
 from roundsman.engine.attempts import in_time
 from roundsman.engine.compensation import begin_undo, undone
 from roundsman.engine.corrections import affects, correct
-from roundsman.engine.decision import SKEW, DecisionBuilder, DecisionContext
+from roundsman.engine.decision import NOT_POLLED, SKEW, DecisionBuilder, DecisionContext
 from roundsman.engine.effects import left_to_undo, may_have_taken_effect
 from roundsman.engine.on_failure import past_no_return
 from roundsman.engine.plan_change import (
@@ -304,9 +304,13 @@ def _begin_anew(context: DecisionContext) -> None:
 def _go_on(context: DecisionContext) -> None:
     """Let a task that was ending, or has ended, go on with its whole time limit.
 
-    A deadline that has passed does not count any more: the operator has decided knowing of it.
+    A deadline that has passed does not count any more: the operator has decided knowing of it. A
+    step that was polled is polled for its whole time again.
     """
     context.decision.ending = None
+    steps = context.decision.steps
+    for name, record in steps.items():
+        steps[name] = replace(record, **NOT_POLLED)
     _restart_time_limit(context)
     task = context.decision.task
     if task.deadline is not None and task.deadline <= context.now:
@@ -440,6 +444,9 @@ def _extend(context: DecisionContext, event: Extend) -> None:
     step = _step(context, event.step)
     record = context.decision.step(step.name)
     attempt = record.situation
+    if record.poll_until is not None:
+        _poll_for_longer(context, step, record.poll_until, more)
+        return
     if not isinstance(attempt, Attempt):
         raise Refused(f"{step.name} has no attempt in progress: there is nothing to extend")
     waits = isinstance(attempt, AwaitsCallback)
@@ -462,6 +469,19 @@ def _extend(context: DecisionContext, event: Extend) -> None:
     context.decision.note(
         f"{step.name}: {format_duration(more)} added; sent again if there is no reply by "
         f"{second(attempt.until)}, no attempt counted"
+    )
+
+
+def _poll_for_longer(context: DecisionContext, step: StepPlan, until: int, more: int) -> None:
+    """Poll the step for `more` ms longer than until `until` (epoch ms), also if it is at its agent:
+    what takes long is the outside job, and not the look at it."""
+    task, by = context.decision.task, until + more
+    _check_deadline(task, until, more)
+    context.decision.task = replace(task, complete_by=max(task.complete_by, by))
+    situation = context.decision.step(step.name).situation
+    context.decision.move(step.name, StepEvent.EXTENDED, situation, poll_until=by)
+    context.decision.note(
+        f"{step.name}: {format_duration(more)} added; it is polled until {second(by)}"
     )
 
 

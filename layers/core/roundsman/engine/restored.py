@@ -112,7 +112,7 @@ def _lost_time(task: Task, at: int, now: int) -> int:
 
 
 def _add_time(decision: DecisionBuilder, lost: int) -> None:
-    """Give the task, and the steps that are retried for a time, the lost time again.
+    """Give the task, and the steps that are retried or polled for a time, the lost time again.
 
     The time of a hold, which may have been added already, is not added twice.
     """
@@ -120,8 +120,13 @@ def _add_time(decision: DecisionBuilder, lost: int) -> None:
         by = max(decision.task.complete_by, decision.before.complete_by + lost)
         decision.task = replace(decision.task, complete_by=by)
     for name, record in decision.steps.items():
-        if record.retry_until is not None and not record.under_way:
-            decision.steps[name] = replace(record, retry_until=record.retry_until + lost)
+        if record.under_way:
+            continue
+        decision.steps[name] = replace(
+            record,
+            retry_until=None if record.retry_until is None else record.retry_until + lost,
+            poll_until=None if record.poll_until is None else record.poll_until + lost,
+        )
 
 
 class Owes(StrEnum):

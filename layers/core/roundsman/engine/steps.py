@@ -5,6 +5,7 @@ from roundsman.definition.plan import StepPlan
 from roundsman.engine.attempts import claim
 from roundsman.engine.decision import DecisionContext
 from roundsman.engine.fan_out import UnusableList, fan_out, forget_marked_items
+from roundsman.engine.history import POLLED, polled_words
 from roundsman.engine.on_failure import give_up
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.corrections import corrections_size
@@ -63,6 +64,7 @@ def succeeded(context: DecisionContext, step: StepPlan, result: Json) -> None:
         why = f"{step.name}: {problem}"
         give_up(context, step, StepEvent.REFUSED, error, why, effect=Effect.STANDS)
         return
+    record = context.decision.step(step.name)
     context.decision.move(
         step.name,
         StepEvent.SUCCEEDED,
@@ -74,7 +76,11 @@ def succeeded(context: DecisionContext, step: StepPlan, result: Json) -> None:
         effect=None,
         granted=0,
     )
-    context.decision.note(f"{step.name}: processed")
+    polled = polled_words(record, context.now, record.polls + 1)
+    if polled:
+        context.decision.record(POLLED, step.name, None, f"{step.name}: {polled}; processed")
+    else:
+        context.decision.note(f"{step.name}: processed")
 
 
 def late_success(context: DecisionContext, step: StepPlan, result: Json) -> None:

@@ -36,6 +36,7 @@ class StepEvent(StrEnum):
     PROGRESSED = "progress shown"
     WAITS_FOR_CALLBACK = "waits for a callback"
     REMINDER_DUE = "reminder due"
+    NOT_YET = "not yet, polled again"
     SUCCEEDED = "succeeded"
     FAILED = "failed, attempts left"
     OVERDUE = "overdue, attempts left"
@@ -68,7 +69,7 @@ class CountsInARow(StrEnum):
     """The service did something: calls that found it down are counted anew (`uncounted_calls`)."""
     BEGIN_ANEW = "begin anew"
     """The series of attempts ends as well: the next failure begins a new one, with a new time
-    limit (`retry_until`, `unexpected_since`, `waits`)."""
+    limit (`retry_until`, `unexpected_since`, `waits`). Polling ends too, but for NOT_YET."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +120,8 @@ TRANSITIONS: Sequence[
     (StepEvent.PROGRESSED, (S.AT_AGENT,), SAME, CountsInARow.CALLS_END),
     (StepEvent.WAITS_FOR_CALLBACK, (S.AT_AGENT,), (S.AWAITS_CALLBACK,), CountsInARow.BEGIN_ANEW),
     (StepEvent.REMINDER_DUE, (S.AWAITS_CALLBACK,), SAME, CountsInARow.BEGIN_ANEW),
+    # The outside job is not done: no failure, and nothing is counted.
+    (StepEvent.NOT_YET, (S.AT_AGENT,), (S.WAITS,), CountsInARow.BEGIN_ANEW),
     # Ready: another of its agents takes it, or the task is ending and it is not attempted again.
     (StepEvent.HELD, (S.AT_AGENT,), (S.PARKED, S.READY), CountsInARow.GO_ON),
     (StepEvent.SUCCEEDED, BUSY, (S.PROCESSED,), CountsInARow.BEGIN_ANEW),
@@ -162,7 +165,13 @@ TRANSITIONS: Sequence[
     # Commands of operators.
     (StepEvent.RESUBMITTED, (S.FAILED,), (S.READY,), CountsInARow.BEGIN_ANEW),
     (StepEvent.RESUBMITTED, (S.UNDO_FAILED,), (S.UNDO_READY,), CountsInARow.BEGIN_ANEW),
-    (StepEvent.EXTENDED, (*BUSY, S.UNDO_AT_AGENT), SAME, CountsInARow.GO_ON),
+    # Idle: a step that is polled gets more time for that.
+    (
+        StepEvent.EXTENDED,
+        (S.READY, S.WAITS, S.PARKED, *BUSY, S.UNDO_AT_AGENT),
+        SAME,
+        CountsInARow.GO_ON,
+    ),
     (StepEvent.RESTORED, BUSY, (S.READY,), CountsInARow.CALLS_END),
     (StepEvent.RESTORED, (S.UNDO_AT_AGENT,), (S.UNDO_READY,), CountsInARow.CALLS_END),
     (StepEvent.RESOLVED_DONE, (*IDLE, *BUSY, S.FAILED), (S.PROCESSED,), CountsInARow.BEGIN_ANEW),

@@ -115,6 +115,14 @@ class StepRecord:
     under one idempotency key have the same input."""
     reminders: int = 0
     """The number of reminders that were sent under the current idempotency key, in all attempts."""
+    polls: int = 0
+    """How often its agent has replied that the outside job is not done yet; 0 if it is not polled,
+    or not any more."""
+    polled_since: int | None = None
+    """When its agent first replied so; None if `polls` is 0."""
+    poll_until: int | None = None
+    """Until when the step is polled; None if `polls` is 0. If the job is not done then, the step
+    has failed."""
     started_at: int | None = None
     """When the current attempt was claimed; None if the step was never claimed."""
     acts_until: int | None = None

@@ -88,6 +88,9 @@ class StoredStep:
     tried: tuple[str, ...] = ()
     corrections: int = 0
     reminders: int = 0
+    polls: int = 0
+    polled_since: int | None = None
+    poll_until: int | None = None
     started_at: int | None = None
     acts_until: int | None = None
     effect: Effect | None = None
