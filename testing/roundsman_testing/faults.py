@@ -416,9 +416,6 @@ class FaultyHolds(_Faulty[MemoryHolds]):
     def release(self, agent: str, kind: str) -> bool:
         return self._inner.release(agent, kind)
 
-    def release_orders(self, workflow: str) -> bool:
-        return self._inner.release_orders(workflow)
-
     def change(self, before: Hold, after: Hold) -> bool:
         return self._inner.change(before, after)
 

@@ -169,12 +169,13 @@ def test_a_credential_that_a_probe_finds_refused_is_counted(circuit: Circuit) ->
     [
         CredentialRefused("the service refused the credential (401)"),
         WrongAddress("the address answers 404 to POST without the service's error"),
+        TransientError("POST answered 503 OutOfStock", cause="answered 503"),
     ],
 )
-def test_the_reason_of_an_open_circuit_names_a_wrong_credential_or_address(
+def test_the_reason_of_an_open_circuit_names_the_cause(
     circuit: Circuit, error: TransientError
 ) -> None:
-    guard, what = circuit.instance(), f"{type(error).__name__}: {error}"
+    guard, what = circuit.instance(), f"{type(error).__name__}: {error.cause or error}"
     why = f"5 calls in a row failed; the last error: {what}"
     for _ in range(FAILURES - 1):
         with pytest.raises(type(error)):

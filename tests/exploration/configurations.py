@@ -33,7 +33,7 @@ from roundsman.model.events import (
     UndoAsked,
 )
 from roundsman.model.instants import MINUTE
-from tests.exploration.canonical import T0
+from tests.exploration.canonical import T0, VERSION
 from tests.exploration.model import Configuration
 
 HALF_A_MINUTE = timedelta(seconds=30)
@@ -83,6 +83,7 @@ def asked(*names: str) -> dict[str, OperatorEvent]:
         "resubmit --again": Resubmit(CommandSource("again", "ann"), again=True),
         "run": RunNow(CommandSource("run", "ann")),
         "undo": UndoAsked(CommandSource("undo", "ann")),
+        "take back": UndoAsked(CommandSource("take-back", "ann", seen_version=VERSION)),
         "cancel": Cancel(CommandSource("cancel", "ann")),
         "cancel --no-undo": Cancel(CommandSource("stop", "ann"), undo=False),
         "resubmit --fresh-key": Resubmit(CommandSource("fresh", "ann"), fresh_key=True),
@@ -207,6 +208,7 @@ SMALL: dict[str, Configuration] = {
     "one step, two schedulers, one in pieces": replace(fewer(A_STEP), schedulers=1),
     "one step, resubmitted": replace(KEPT, commands=asked("resubmit")),
     "one step, cancelled": replace(A_STEP, commands=asked("cancel")),
+    "one step, completed and taken back": replace(A_STEP, commands=asked("take back")),
     "one step, its task out of time": near_end(one),
     "one unfenced step, its task out of time": near_end(unfenced),
     "one unfenced step, every 15 s": replace(UNFENCED, tick=15_000),
@@ -285,6 +287,12 @@ VERIFY: dict[str, Configuration] = {
     "two steps in a row, resubmitted": replace(A_ROW, commands=asked("resubmit")),
     "two steps in a row, cancelled and erased, and begun again or not": replace(
         fewer(A_ROW), commands=asked("cancel", "erase", "resubmit --again")
+    ),
+    "one step, completed and taken back, a repeated message": replace(
+        A_STEP, commands=asked("take back"), repeats=1
+    ),
+    "two steps in a row, completed and taken back, a crash": replace(
+        fewer(A_ROW), commands=asked("take back"), crashes=1
     ),
     "two steps in a row, their task out of time": near_end(one, two),
     "two unfenced steps in a row": Configuration(plan=plan(*unfenced_row)),

@@ -21,6 +21,23 @@ class AlertDoDocument(TypedDict):
     run: NotRequired[str]
 
 
+class ChatContentDocument(TypedDict):
+    """What Amazon Q Developer in chat applications shows of an alert."""
+
+    textType: Literal["client-markdown"]
+    title: str
+    description: str
+
+
+class ChatMetadataDocument(TypedDict):
+    """How Amazon Q Developer in chat applications sorts alerts."""
+
+    threadId: str
+    """The failure group, the agent, the held orders or the order that the alert is about."""
+    summary: str
+    eventType: str
+
+
 class AnyAlertDocument(TypedDict):
     """What all alerts have."""
 
@@ -28,6 +45,11 @@ class AnyAlertDocument(TypedDict):
     summary: str
     """The alert in one sentence."""
     do: AlertDoDocument
+    version: Literal["1.0"]
+    """This field and `source` have the only values that Amazon Q Developer shows."""
+    source: Literal["custom"]
+    content: ChatContentDocument
+    metadata: ChatMetadataDocument
     leftOut: NotRequired[Count]
     """How many elements of lists and objects were left out, in an alert that was too long."""
 

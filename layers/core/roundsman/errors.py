@@ -28,10 +28,17 @@ class TransientError(RoundsmanError):
     PermanentError counts as transient too. Unless it is an OSError, it is unexpected: a defect, for
     which the step is retried for longer, with an alert. Raises TypeError if `retry_after` is not a
     timedelta.
+
+    `cause` is what failed, in a few words that quote nothing of the order, for example "answered
+    503". If the circuit opens, its alert and everything that waits for it name the cause; they
+    never quote `message`.
     """
 
-    def __init__(self, message: str, *, retry_after: timedelta | None = None) -> None:
+    def __init__(
+        self, message: str, *, retry_after: timedelta | None = None, cause: str = ""
+    ) -> None:
         super().__init__(message)
+        self.cause = cause
         if retry_after is not None and not isinstance(retry_after, timedelta):
             raise TypeError(f"retry_after must be a timedelta, not {retry_after!r}")
         self.retry_after = retry_after

@@ -267,9 +267,6 @@ class HoldStore(Protocol):
     def release(self, agent: str, kind: str) -> bool:
         """End the hold on an agent now. Returns True if it was in force."""
 
-    def release_orders(self, workflow: str) -> bool:
-        """End the hold on orders of a workflow, or of EVERY_WORKFLOW. True if it was in force."""
-
     def change(self, before: Hold, after: Hold) -> bool:
         """Store `after` in place of `before`, with the same target. False if others changed it."""
 

@@ -44,7 +44,7 @@ def test_a_failure_of_the_service_is_transient(server: Server, status: str) -> N
     server.answers = [answer(status)]
     error = transient(RemoteService(server.url))
     assert str(error) == f"POST answered {status[:3]}"
-    assert error.retry_after is None
+    assert (error.retry_after, error.cause) == (None, f"answered {status[:3]}")
 
 
 @pytest.mark.parametrize(
@@ -64,6 +64,13 @@ def test_the_wait_that_the_service_asks_for_is_passed_on(
     assert type(error) is kind
     assert str(error) == f"POST answered {status[:3]} TooManyRequests"
     assert error.retry_after == timedelta(seconds=7)
+
+
+def test_the_cause_of_a_failure_names_the_status_and_nothing_of_the_body(server: Server) -> None:
+    server.answers = [refusal("503 Later", "NoStockForAda")]
+    error = transient(RemoteService(server.url))
+    assert str(error) == "POST answered 503 NoStockForAda"
+    assert error.cause == "answered 503"
 
 
 def test_a_wait_until_a_date_counts_from_now(server: Server) -> None:

@@ -34,7 +34,8 @@ def server() -> Iterator[Server]:
 
 
 def test_a_port_where_nobody_listens_refuses_the_connection() -> None:
-    assert str(transient(RemoteService(unused_url()))) == "POST was not sent: connection refused"
+    error = transient(RemoteService(unused_url()))
+    assert str(error) == f"POST {error.cause}" == "POST was not sent: connection refused"
 
 
 def test_a_name_that_nobody_knows_does_not_resolve() -> None:

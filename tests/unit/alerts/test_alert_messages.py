@@ -54,3 +54,35 @@ def test_a_message_of_another_kind_is_not_as_the_schema_says() -> None:
     document = json.loads(breaker_closed_alert("payment", since=None, now=T0).body)
     with pytest.raises(AssertionError, match=r"not as schemas/alert-message\.json says"):
         assert_schema("alert-message", {**document, "alert": "other"})
+
+
+def chat_of(alert: Alert) -> tuple[str, str, str]:
+    """What a chat shows of the alert: its title and its text; and the thread in which it does."""
+    document = json.loads(alert.body)
+    content = document["content"]
+    return content["title"], content["description"], document["metadata"]["threadId"]
+
+
+def test_a_chat_shows_the_title_and_in_a_code_block_the_text() -> None:
+    alert = ALERTS["late answer"]()
+    title, description, thread = chat_of(alert)
+    assert title == "Roundsman: approve of ord-1 was answered after its undo"
+    assert description == f"```\n{alert.text.strip()}\n```"
+    assert thread == "order:ord-1"
+
+
+def test_the_alerts_of_one_circuit_are_one_thread() -> None:
+    assert {chat_of(ALERTS[name]())[2] for name in ("opened", "closed")} == {"agent:payment"}
+
+
+@pytest.mark.parametrize(
+    "said", ["``` @everyone", "<!channel> & <https://evil.example|click>", "*_~[x](https://y)#"]
+)
+def test_no_text_from_outside_is_markup_in_a_chat(said: str) -> None:
+    alert = breaker_opened_alert("payment", said, opened_at=T0, until=T0 + 1)
+    document = json.loads(alert.body)
+    title, description, _ = chat_of(alert)
+    text = description.removeprefix("```\n").removesuffix("\n```")
+    assert not set("`<>") & set(text), "nothing ends the code block, or is a mention in it"
+    for plain in (title, document["metadata"]["summary"]):
+        assert not set("`<>*_~[]|@#") & set(plain)

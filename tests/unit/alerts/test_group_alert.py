@@ -17,6 +17,7 @@ from roundsman.model.instants import MINUTE
 from roundsman.model.json import Json
 from roundsman.ports import Member
 from roundsman.wire.alert import Alert, breaker_closed_alert, breaker_opened_alert, subject
+from roundsman.wire.alert_chat import chat_fields
 from roundsman.wire.alert_email import sanitize
 from tests.console.schemas import assert_schema
 from tests.support.machine_world import T0, World, plan, step
@@ -71,6 +72,10 @@ def test_an_alert_says_what_failed_and_why_how_many_are_hit_and_what_to_do() -> 
     alert, body = alert_of(failed())
     group = body.pop("group")
     [sample] = body.pop("samples")
+    chat = {name: body.pop(name) for name in ("version", "source", "content", "metadata")}
+    assert chat == chat_fields(
+        "task_archived", group, title=alert.subject, summary=alert.sms, text=alert.text
+    )
     assert body == {
         "alert": "task_archived",
         "news": "first",

@@ -244,10 +244,10 @@ class RemoteService:
         except Unreachable as error:
             if error.certificate_refused:
                 raise self._certificate_refused(str(error)) from error
-            raise TransientError(f"{method} was not sent: {error}") from error
+            raise _failed(method, f"was not sent: {error}") from error
         except TimeoutError as error:
             seconds = time_left.total_seconds()
-            raise TransientError(f"{method} was not answered in {seconds:.1f} s") from error
+            raise _failed(method, f"was not answered in {seconds:.1f} s") from error
         except (OSError, HTTPException) as error:
             raise self._broken(method, error) from error
 
@@ -259,7 +259,7 @@ class RemoteService:
             # With TLS 1.3 a service refuses a client certificate after the handshake, and its
             # reason may be lost in the reset.
             hint = "; the service may have refused the client certificate"
-        return TransientError(f"{method} failed: {why_broken(error)}{hint}")
+        return _failed(method, f"failed: {why_broken(error)}{hint}")
 
     def _certificate_refused(self, why: str) -> CredentialRefused:
         if self._tls is not None:
@@ -326,16 +326,23 @@ class RemoteService:
             return Busy(answered, retry_after=retry_after(answer.retry_after, self._now()))
         if status >= 500 or status == 408:
             return TransientError(
-                answered, retry_after=retry_after(answer.retry_after, self._now())
+                answered,
+                retry_after=retry_after(answer.retry_after, self._now()),
+                cause=f"answered {status}",
             )
         if status >= 400:
             return _refused(answer, method, refusals)
         if status >= 300:
-            return TransientError(f"{method} answered {status}, a redirect; it is not followed")
+            return _failed(method, f"answered {status}, a redirect; it is not followed")
         its_error = f"; its error is {error_type}" if error_type else ""
         return TransientError(
-            f"{method} answered {status}, which is not an expected status{its_error}"
+            f"{method} answered {status}, which is not an expected status{its_error}",
+            cause=f"answered {status}",
         )
+
+
+def _failed(method: str, what: str) -> TransientError:
+    return TransientError(f"{method} {what}", cause=what)
 
 
 def _is_this_machine(host: str) -> bool:

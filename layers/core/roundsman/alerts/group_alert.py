@@ -86,6 +86,7 @@ def group_alert(
             "agent": group.agent or "none",
             "news": news.value,
         },
+        thread=group.id,
     )
 
 

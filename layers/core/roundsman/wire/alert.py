@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from roundsman.command_line import REASON, command_line
+from roundsman.model.holds import EVERY_WORKFLOW
 from roundsman.model.instants import format_duration, iso, second
 from roundsman.model.json import Json
 from roundsman.wire.alert_email import AlertText, sanitize
@@ -34,13 +35,24 @@ class Alert:
 
 
 def alert_of(
-    title: str, document: Mapping[str, Json], *, text: str, sms: str, attributes: Mapping[str, str]
+    title: str,
+    document: Mapping[str, Json],
+    *,
+    text: str,
+    sms: str,
+    attributes: Mapping[str, str],
+    thread: str,
 ) -> Alert:
     """Return an alert with this title as its subject.
 
-    The JSON has one line per field, because people read it too.
+    A chat shows the alerts with the same `thread` together. The JSON has one line per field,
+    because people read it too.
     """
-    body = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
+    from roundsman.wire.alert_chat import chat_fields  # alerts are rare, cold starts are not
+
+    kind = attributes["kind"]
+    chat = chat_fields(kind, thread, title=title, summary=sms, text=text)
+    body = json.dumps({**document, **chat}, indent=2, ensure_ascii=False, allow_nan=False)
     return Alert(subject(title), body, attributes, text=text, sms=sanitize(sms))
 
 
@@ -179,6 +191,7 @@ def _held_alert(
             "severity": severity,
             **{name: value for name, value in about.items() if value is not None},
         },
+        thread="/".join(f"{name}:{value or EVERY_WORKFLOW}" for name, value in about.items()),
     )
 
 
@@ -251,6 +264,7 @@ def _order_alert(
             "step": fields.get("step") or "none",
             "severity": severity,
         },
+        thread=f"order:{task_id}",
     )
 
 

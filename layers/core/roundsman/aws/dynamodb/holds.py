@@ -124,11 +124,20 @@ class DynamoHolds:
         False may also mean that this call ended it and the answer was lost. No hold of that kind
         is left in either case.
         """
-        return self._release(f"{agent}/{kind}", _words(agent, ""))
-
-    def release_orders(self, workflow: str) -> bool:
-        """End the hold on orders of a workflow, or of EVERY_WORKFLOW. Returns as `release`."""
-        return self._release(f"{OF_WORKFLOW}{workflow}/{OPERATOR}", _words("", workflow))
+        name = f"{agent}/{kind}"
+        try:
+            with aws_errors(f"releasing the agent {agent}"):
+                found = self._client.update_item(
+                    TableName=self._table,
+                    Key={ID: text(HOLDS)},
+                    UpdateExpression="REMOVE #hold",
+                    ConditionExpression=IS_THERE,
+                    ExpressionAttributeNames={"#hold": name},
+                    ReturnValues="UPDATED_OLD",
+                )
+        except ConditionFailed:
+            return False
+        return self._was_in_force(found.get("Attributes", {}), name)
 
     def change(self, before: Hold, after: Hold) -> bool:
         """Store `after` in place of `before`; the two have one target and one kind.
@@ -149,21 +158,6 @@ class DynamoHolds:
         except ConditionFailed:
             return False
         return True
-
-    def _release(self, name: str, target: str) -> bool:
-        try:
-            with aws_errors(f"releasing {target}"):
-                found = self._client.update_item(
-                    TableName=self._table,
-                    Key={ID: text(HOLDS)},
-                    UpdateExpression="REMOVE #hold",
-                    ConditionExpression=IS_THERE,
-                    ExpressionAttributeNames={"#hold": name},
-                    ReturnValues="UPDATED_OLD",
-                )
-        except ConditionFailed:
-            return False
-        return self._was_in_force(found.get("Attributes", {}), name)
 
     def _was_in_force(
         self, replaced: "Mapping[str, Value]", name: str, *, unless: Hold | None = None

@@ -97,8 +97,8 @@ class Breaker:
         self._clock = clock
         self._news = news
         self._last_error = ""
-        """The type of the error with which this instance's last call failed, with the message of an
-        AccessError; empty if it did not fail."""
+        """The type of the error with which this instance's last call failed, with its cause or, of
+        an AccessError, its message; empty if it did not fail."""
         self._failures = failures
         self._config = CircuitBreakerConfig(
             failure_threshold=failures,
@@ -252,9 +252,10 @@ class Breaker:
                 return _Answer(error=answer)
         except (TransientError, OSError) as error:
             failure = error
-        # Other messages may quote an order.
-        message = f": {failure}" if isinstance(failure, AccessError) else ""
-        self._last_error = f"{type(failure).__name__}{message}"[:LONGEST_REASON]
+        cause = failure.cause if isinstance(failure, TransientError) else ""
+        if isinstance(failure, AccessError):
+            cause = str(failure)  # other messages may quote an order
+        self._last_error = f"{type(failure).__name__}{cause and f': {cause}'}"[:LONGEST_REASON]
         raise _Failed(failure)  # outside the except block: without a context, which would be logged
 
 
