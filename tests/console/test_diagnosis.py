@@ -7,6 +7,7 @@ import pytest
 from roundsman.model.events import AgentView
 from roundsman.model.holds import BREAKER, Hold
 from roundsman.model.queue_lag import ReadMark
+from roundsman.model.situations import Asleep
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Owed, StepError, StepRecord, Task, Termination
 from roundsman_console.order.step_waits import SchedulerNow
@@ -269,6 +270,28 @@ def test_a_callback_waits_for_somebody_outside() -> None:
     assert "a callback for charge (agent payment), until" in found.sentence
     assert "whoever has the token of the callback can answer it" in found.evidence
     assert found.next is None
+
+
+def test_a_step_that_sleeps_waits_for_its_end_and_a_person_may_end_it() -> None:
+    asleep = StepRecord(situation=Asleep(until=AT + 120_000, since=AT - 60_000))
+    found = diagnosis_of(active(asleep))
+    assert (found.case, found.step, found.agent) == ("asleep", "charge", None)
+    assert found.sentence == (
+        "ord-1 waits for the end of the sleep charge, at 2027-01-15T08:02:00Z (in 2 min)."
+    )
+    assert found.evidence[:2] == (
+        "charge is Pending, asleep",
+        "it has slept since 2027-01-15T07:59:00Z; no hold stops it, and `run` does not end it: "
+        "resolved as done, it ends now",
+    )
+    assert found.next == "roundsman resolve ord-1 charge --did --reason '...'"
+
+
+def test_a_sleep_that_is_over_is_the_supervisors_matter() -> None:
+    asleep = StepRecord(situation=Asleep(until=AT - 3_000, since=AT - 60_000))
+    found = diagnosis_of(active(asleep))
+    assert found.case == "retry_late"
+    assert "a supervisor to end the sleep charge, which was over 3 s ago" in found.sentence
 
 
 def polled(**changes: object) -> StepRecord:

@@ -12,6 +12,7 @@ from roundsman.definition.plan import plan_of
 from roundsman.definition.workflow import Retry, Workflow
 from roundsman.engine.agent_holds import HELD
 from roundsman.model.holds import BREAKER, Hold
+from roundsman.model.situations import Asleep
 from roundsman.model.states import ProcessState
 from roundsman.model.task import AfterUndo, Effect, StepError, StepRecord
 from roundsman_console.order.documents import StepDocument
@@ -285,6 +286,18 @@ def test_the_situation_of_a_step_that_is_polled_says_so() -> None:
     assert situation_words(POLLED) == "waits, polled"
     assert situation_words(replace(WORKING, polls=1)) == "polled"
     assert situation_words(WORKING) == ""
+
+
+def test_a_sleep_says_since_when_and_until_when_it_lasts() -> None:
+    asleep = StepRecord(situation=Asleep(until=AT + 60_000, since=AT - 60_000))
+    assert situation_words(asleep) == "asleep"
+    since_until = "asleep since 2027-01-15T07:59:00Z, until 2027-01-15T08:01:00Z"
+    assert facts_of(asleep) == [f"charge: {since_until}"]
+    document = dict(step_document(asleep))
+    assert (document["situation"], document["processState"]) == ("asleep", "Pending")
+    assert document["asleepSince"] == "2027-01-15T07:59:00.000Z"
+    assert document["asleepUntil"] == "2027-01-15T08:01:00.000Z"
+    assert step_document(WORKING)["asleepUntil"] is None
 
 
 def test_scripts_get_the_polls_of_a_step() -> None:

@@ -24,6 +24,7 @@ from roundsman.engine.due import BRIEFLY_LATE, START_WITHIN, Lane
 from roundsman.engine.request_deadlines import patience_of
 from roundsman.engine.timeouts import LONGEST_CHECK_AFTER
 from roundsman.model.situations import (
+    Asleep,
     AtAgent,
     AwaitsCallback,
     Ended,
@@ -181,6 +182,8 @@ class Records:
             found |= {record.not_before or 0, record.heartbeat_by or 0}
             found.add(record.remind_at or 0)
             found |= {record.retry_until or 0, record.poll_until or 0}
+            if isinstance(record.situation, Asleep):
+                found.add(record.situation.until)
             if record.held_since is not None:
                 found.add(record.held_since + NOTICED)
             if self.is_bounded(name):
@@ -257,6 +260,8 @@ class Records:
                     # Only whether the hold began so long ago that its end would be known.
                     since=_held_since(record, now) or T0,
                 )
+            case Asleep() as asleep:
+                return Asleep(until=at(asleep.until), since=T0)  # since when is for people
             case AtAgent() as attempt:
                 return AtAgent(
                     lock=_lock(attempt.lock, names),

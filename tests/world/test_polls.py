@@ -128,6 +128,15 @@ def test_an_archived_order_goes_on_polling_when_it_is_resubmitted() -> None:
     assert world.task("ord-1").state is TaskState.COMPLETED
 
 
+def test_a_person_lets_a_job_be_polled_for_longer() -> None:
+    world = polling(times=FOR_EVER)
+    until_polled(world)
+    world.operator.extend("ord-1", HOUR, "convert")
+    world.run()
+    assert world.task("ord-1").state is TaskState.UNDONE
+    assert since_morning(world) >= 2 * HOUR
+
+
 def test_an_undo_that_returns_not_yet_fails_as_a_defect() -> None:
     agent, bad = Agent("convert"), NotYet(again_in=MINUTE, within=HOUR)
 

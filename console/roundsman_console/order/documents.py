@@ -115,6 +115,10 @@ class StepDocument(TypedDict):
     """When the agent first replied so."""
     pollUntil: Instant | None
     """Until when the step is polled. The task's `completeBy` may be earlier."""
+    asleepSince: Instant | None
+    """When the sleep began that the step is; null if it is not asleep."""
+    asleepUntil: Instant | None
+    """When the sleep ends that the step is; null if it is not asleep."""
     spared: Count
     """The number of time-outs in a row that are not counted: the agent's queue was behind."""
     inVain: Count
@@ -245,6 +249,7 @@ StepCase: TypeAlias = Literal[
     "retry_late",
     "retry",
     "polled",
+    "asleep",
     "undo_waits",
 ]
 """What a step waits for, from the step that is the furthest from continuing to the step that

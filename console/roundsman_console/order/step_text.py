@@ -7,7 +7,7 @@ from roundsman.engine.agent_holds import HELD
 from roundsman.engine.history import polled_words
 from roundsman.model.holds import Hold, hold_words
 from roundsman.model.instants import format_duration, second
-from roundsman.model.situations import AwaitsCallback, Ended, WaitsUntil
+from roundsman.model.situations import Asleep, AwaitsCallback, Ended, WaitsUntil
 from roundsman.model.states import ProcessState, SituationName
 from roundsman.model.task import (
     PERFORM,
@@ -89,6 +89,9 @@ def _facts(
     if record.refused:
         yield "failed, and it is proven that it had no effect"
     yield from poll_words(task, record, at)
+    if isinstance(record.situation, Asleep) and task.ending is None:
+        since, until = second(record.situation.since), second(record.situation.until)
+        yield f"asleep since {since}, until {until}"
     yield from _added_time(record)
     if record.uncounted_calls:
         calls = counted(record.uncounted_calls, "call")
@@ -129,6 +132,13 @@ def poll_words(task: Task, record: StepRecord, at: int) -> Iterator[str]:
         f"{polled_words(record, at)}, since {second(since)}{again}; until "
         f"{second(min(until, task.perform_by))} at most"
     )
+
+
+def sleep_words(step: StepPlan) -> str:
+    """Return for how long, or until when, a sleep lasts by its plan; empty for any other step."""
+    if step.sleeps_until is not None:
+        return f"sleeps until {step.sleeps_until}"
+    return "" if step.sleeps_for is None else f"sleeps for {format_duration(step.sleeps_for)}"
 
 
 def _held(

@@ -9,11 +9,14 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from sys import maxsize
 from typing import Literal, TypeAlias
 
 from roundsman.definition.plan import Plan
+from roundsman.engine.history import SLEEP
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import EPOCH, milliseconds
+from roundsman.model.situations import Asleep
 from roundsman.model.states import DONE, ProcessState
 from roundsman.model.task import UNDO, StepRecord, Task
 
@@ -146,6 +149,9 @@ class _Walk:
         if row.kind in ENDS_AN_ATTEMPT:
             self._end_wait(row.at)
             self._failed(row)
+        elif row.kind == SLEEP:
+            self._end_wait(row.at)
+            self.found.append(_wait("wait", row, maxsize))  # the record says when it ended
         elif row.kind == "held":
             self._end_wait(row.at)
             self.found.append(_wait("held", row, row.at))
@@ -177,6 +183,10 @@ class _Walk:
         of_its_own = record.under_way or processed
         if started is not None and (of_its_own or not self._begins(started)):
             self._last(record, started, at)
+        if isinstance(record.situation, Asleep):
+            self._goes_on("wait", record.situation.since, at)
+        elif started is None and finished is not None:
+            self._end_wait(finished)
         if record.held_since is not None:
             self._goes_on("held", record.held_since, at)
         elif record.not_before is not None and not record.under_way and finished is None:

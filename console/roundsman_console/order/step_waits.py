@@ -11,7 +11,7 @@ from roundsman.model.holds import OPERATOR, Hold, hold_words
 from roundsman.model.instants import format_duration, second
 from roundsman.model.queue_lag import PROMPT, ReadMark
 from roundsman.model.scheduler_queues import COMMANDS, QueueView, replies_key
-from roundsman.model.situations import AwaitsCallback, Ended, NotBegun, UnderWay
+from roundsman.model.situations import Asleep, AwaitsCallback, UnderWay
 from roundsman.model.states import ProcessState
 from roundsman.model.task import PERFORM, UNDO, StepRecord, Task
 from roundsman_console.hold.view import release_command
@@ -107,8 +107,8 @@ class _View:
         situation = record.situation
         if isinstance(situation, UnderWay):
             return self._under_way(name, record, situation, step)
-        if isinstance(situation, NotBegun | Ended):
-            return None
+        if isinstance(situation, Asleep):
+            return self._asleep(name, situation)
         if record.held_since is not None:
             return self._held(name, record, step)
         if record.late_since is not None:
@@ -237,6 +237,23 @@ class _View:
         run = command_line("run", self.task.task_id, options=REASON)
         case: StepCase = "polled" if polls else "retry"
         return StepWait(case, name, agent, what, evidence, run)
+
+    def _asleep(self, name: str, asleep: Asleep) -> StepWait | None:
+        """Return the wait of a sleep; None if its task ends, which does not wait for it."""
+        if self.task.ending is not None:
+            return None
+        if asleep.until <= self.at:
+            late = format_duration(self.at - asleep.until)
+            what = f"a supervisor to end the sleep {name}, which was over {late} ago"
+            return StepWait("retry_late", name, None, what, (), None, asleep.until)
+        lasts = format_duration(asleep.until - self.at)
+        what = f"the end of the sleep {name}, at {second(asleep.until)} (in {lasts})"
+        evidence = (
+            f"it has slept since {second(asleep.since)}; no hold stops it, and `run` does not end "
+            "it: resolved as done, it ends now",
+        )
+        command = command_line("resolve", self.task.task_id, name, options=("--did", *REASON))
+        return StepWait("asleep", name, None, what, evidence, command)
 
     def _to_undo(self, name: str, record: StepRecord, step: StepPlan | None) -> StepWait:
         agent, not_before = _agent(record, step), record.not_before

@@ -5,9 +5,11 @@ from collections.abc import Iterator
 from roundsman.definition.plan import Plan, StepPlan, UndoPlan, WaitPlan
 from roundsman.engine.agent_holds import MAX_UNCOUNTED_CALLS
 from roundsman.engine.attempts import OVERDUE
+from roundsman.engine.sleeps import NO_INSTANT, TOO_LONG
 from roundsman.engine.task_deadline import DEADLINE_PASSED, NOT_COMPLETE
 from roundsman.model.events import Outcome
 from roundsman.model.instants import SECOND
+from roundsman.model.situations import Asleep
 from roundsman.model.states import DONE, ProcessState, TaskState
 from roundsman.model.task import (
     PERFORM,
@@ -24,6 +26,7 @@ OF_THE_ORDER = frozenset(
     {
         *("ConditionFailed", "ResultTooLarge"),
         *("ForEachNotAList", "ForEachFailed", "TooManyItems", "ItemTooLarge"),
+        *(NO_INSTANT, TOO_LONG),
     }
 )
 """The errors of steps that cannot go on because of what is in the order or in a result."""
@@ -74,7 +77,11 @@ class Attempts:
                 yield from self._of_failure(plan, before, after, name, now)
                 yield from _of_number(plan, before, after, name)
             if record.process_state is ProcessState.PROCESSED and not asked:
-                yield from self._of_result(before, after, name)
+                step = plan.expanded(after.fan_outs).steps.get(name)
+                if step is not None and step.sleeps:
+                    yield from self._of_sleep(step, before, after, now)
+                else:
+                    yield from self._of_result(before, after, name)
             claimed = record.locked_by is not None and record.locked_by != earlier.locked_by
             same = record.operation == earlier.operation
             if claimed and same and earlier.held_since is None and not asked:
@@ -99,6 +106,20 @@ class Attempts:
         if not any((one.idempotency_key, one.result) == (key, record.result) for one in succeeded):
             what = f"{name} is Processed, with a result that its agent did not reply"
             yield Broken(Invariant.RESULT, after.task_id, what)
+
+    def _of_sleep(self, step: StepPlan, before: Task, after: Task, now: int) -> Iterator[Broken]:
+        """Check the end of a sleep: its time is over, or it is until an instant that is past."""
+        earlier = before.step(step.name)
+        if earlier.process_state is ProcessState.PROCESSED:
+            return
+        asleep = earlier.situation
+        early = asleep.until - now - self._apart if isinstance(asleep, Asleep) else 0
+        if early > 0:
+            what = f"the sleep {step.name} ends {early} ms before its time"
+            yield Broken(Invariant.WAITS, after.task_id, what)
+        if not isinstance(asleep, Asleep) and step.sleeps_for is not None:
+            what = f"the sleep {step.name} has ended and has never begun"
+            yield Broken(Invariant.WAITS, after.task_id, what)
 
     def _of_failure(
         self, plan: Plan, before: Task, after: Task, name: str, now: int

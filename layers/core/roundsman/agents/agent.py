@@ -324,6 +324,8 @@ class Agent:
     def _binder(self, step: Step, operation: str) -> Callable[[F], F]:
         where = f"agent {self.name!r}"
         check_type(f"{where}: the bound step", step, Step)
+        if not step.agent_names():
+            raise DefinitionError(f"{where}: step {step.name!r} is a sleep, which has no function")
         if self.name not in step.agent_names():
             agents = " and ".join(step.agent_names())
             raise DefinitionError(

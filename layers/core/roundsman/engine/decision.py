@@ -51,6 +51,7 @@ from roundsman.model.record_limits import (
 )
 from roundsman.model.scheduler_queues import NOTHING_KNOWN, SchedulerQueues
 from roundsman.model.situations import (
+    Asleep,
     AtAgent,
     AwaitsCallback,
     End,
@@ -611,9 +612,10 @@ def _fitting_ending(ending: Termination | None) -> Termination | None:
 
 
 def _has_started(steps: Mapping[str, StepRecord]) -> bool:
-    """Whether any step was ever claimed or decided; a step that was only parked was not."""
+    """Whether any step was ever claimed or decided, or a sleep begun; parked alone is not that."""
     return any(
         record.started_at is not None
+        or isinstance(record.situation, Asleep)
         or record.round > 1
         or record.tried
         or record.process_state is not ProcessState.PENDING

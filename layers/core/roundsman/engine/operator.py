@@ -39,7 +39,7 @@ from roundsman.model.events import (
     UndoAsked,
 )
 from roundsman.model.instants import SECOND, format_duration, iso, second
-from roundsman.model.situations import Attempt, AwaitsCallback, End, WaitsUntil
+from roundsman.model.situations import Asleep, Attempt, AwaitsCallback, End, Ended, WaitsUntil
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import PERFORM, AfterUndo, Effect, Task, Termination
 
@@ -346,6 +346,9 @@ def _resolve(context: DecisionContext, event: Resolve) -> None:
         ProcessState.UNDONE,
     ):
         raise Refused(f"{step.name} is {record.process_state}: its outcome is known")
+    if step.sleeps:
+        _resolve_sleep(context, step, event)
+        return
     if record.started_at is None:
         raise Refused(f"{step.name} was never sent to its agent: there is no outcome to record")
     if isinstance(record.situation, AwaitsCallback) and not event.did:
@@ -385,6 +388,23 @@ def _resolve(context: DecisionContext, event: Resolve) -> None:
             begin_undo(context, step, after_undo=AfterUndo.NEW_KEY, then=NEW_KEY_FOLLOWS)
         elif event.fresh_key:
             context.decision.new_round(step.name)
+
+
+def _resolve_sleep(context: DecisionContext, step: StepPlan, event: Resolve) -> None:
+    """End a sleep now, or take the place of one that the order gives no usable instant for."""
+    record = context.decision.step(step.name)
+    if not isinstance(record.situation, Asleep) and record.process_state is not ProcessState.ERROR:
+        raise Refused(f"{step.name} has not begun to sleep: there is nothing to end")
+    if not event.did or event.result is not None:
+        raise Refused(
+            f"{step.name} is a sleep: it can only be resolved as done, without a result, which "
+            "ends it now"
+        )
+    _continue_if_last_failure(context, step)
+    ended = Ended(how=End.SUCCEEDED)
+    context.decision.move(
+        step.name, StepEvent.RESOLVED_DONE, ended, finished_at=context.now, error=None
+    )
 
 
 def _check_cannot_act(context: DecisionContext, step: StepPlan) -> None:
@@ -447,6 +467,9 @@ def _extend(context: DecisionContext, event: Extend) -> None:
     if record.poll_until is not None:
         _poll_for_longer(context, step, record.poll_until, more)
         return
+    if isinstance(attempt, Asleep):
+        _sleep_longer(context, step, attempt, more)
+        return
     if not isinstance(attempt, Attempt):
         raise Refused(f"{step.name} has no attempt in progress: there is nothing to extend")
     waits = isinstance(attempt, AwaitsCallback)
@@ -482,6 +505,17 @@ def _poll_for_longer(context: DecisionContext, step: StepPlan, until: int, more:
     context.decision.move(step.name, StepEvent.EXTENDED, situation, poll_until=by)
     context.decision.note(
         f"{step.name}: {format_duration(more)} added; it is polled until {second(by)}"
+    )
+
+
+def _sleep_longer(context: DecisionContext, step: StepPlan, asleep: Asleep, more: int) -> None:
+    """Let the sleep end `more` ms later; the task has as much time after it as before."""
+    task, until = context.decision.task, asleep.until + more
+    _check_deadline(task, asleep.until, more)
+    context.decision.task = replace(task, complete_by=task.complete_by + more)
+    context.decision.move(step.name, StepEvent.EXTENDED, replace(asleep, until=until))
+    context.decision.note(
+        f"{step.name}: {format_duration(more)} added; it sleeps until {second(until)}"
     )
 
 

@@ -12,7 +12,8 @@ The command `reconcile` (`reconcile`) makes one decision on each open task:
   may check its service first, and an undo of the task includes it: also a step whose condition is
   not evaluated yet, and each item of a fan-out that has not begun. Items that depend on results
   which are missing are not known. If the task is undone before they are, its reason names the step.
-- The time since the instant does not count: the task has as much time left as it had then.
+- The time since the instant does not count: the task has as much time left as it had then. A
+  sleep ends at the instant that it had: the time of people has gone on.
 - The version rises by VERSIONS_SKIPPED. So a lock token, a status or a command from the later
   state is never taken for one of the new state.
 """
@@ -55,7 +56,7 @@ def reconcile(context: DecisionContext, event: Reconcile) -> None:
                 uncounted_timeouts=0,
             )
             decision.note(f"{step.name}: its attempt begins again, not counted")
-        elif may_have_begun(decision.before, record, context.now):
+        elif not step.sleeps and may_have_begun(decision.before, record, context.now):
             _mark(context, step, at)
 
 

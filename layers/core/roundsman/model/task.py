@@ -14,6 +14,7 @@ from roundsman.model.corrections import Correction, corrected
 from roundsman.model.json import Json
 from roundsman.model.record_limits import LONGEST_MESSAGE, cut
 from roundsman.model.situations import (
+    Asleep,
     AtAgent,
     AwaitsCallback,
     End,
@@ -273,6 +274,7 @@ class StepRecord:
     def admitted(self) -> bool:
         """Whether its condition was evaluated, so that it is not evaluated again."""
         waits = self.not_before is not None or self.held_since is not None
+        waits = waits or isinstance(self.situation, Asleep)
         return self.started_at is not None or waits or bool(self.tried)
 
     @property
@@ -295,6 +297,7 @@ _NAMES: Final[Mapping[tuple[Operation, type[Situation] | End], SituationName]] =
     (PERFORM, Ready): SituationName.READY,
     (PERFORM, WaitsUntil): SituationName.WAITS,
     (PERFORM, Parked): SituationName.PARKED,
+    (PERFORM, Asleep): SituationName.ASLEEP,
     (PERFORM, AtAgent): SituationName.AT_AGENT,
     (PERFORM, AwaitsCallback): SituationName.AWAITS_CALLBACK,
     (PERFORM, End.SUCCEEDED): SituationName.PROCESSED,

@@ -204,6 +204,7 @@ STEP: "RecordTable[StoredStep]" = FieldTable(
     Field("Polls", "polls", NUMBER, 0, since=7),
     Field("PolledSince", "polled_since", NUMBER, None, since=7),
     Field("PollUntil", "poll_until", NUMBER, None, since=7),
+    Field("AsleepSince", "asleep_since", NUMBER, None, since=7),
 )
 
 
