@@ -165,22 +165,17 @@ def test_a_resubmitted_order_keeps_the_times_of_its_first_try_and_has_the_next_r
     ]
 
 
-def test_a_sleep_is_a_wait_from_its_begin_to_its_end() -> None:
-    nap = Sleep(name="nap", for_=timedelta(minutes=2))
-    world = World(plan(nap, step("a", nap)))
+def test_a_sleep_is_a_wait_from_the_end_of_what_came_before_it() -> None:
+    first = step("first")
+    nap = Sleep(name="nap", for_=timedelta(minutes=2), after=(first,))
+    world = World(plan(first, nap, step("a", nap)))
     world.start()
+    world.wait(10).succeeds("first")
     world.wait(60)
-    assert told(world, "nap") == [("wait", 0, 60_000, "goes on")]
+    assert told(world, "nap") == [("wait", 10_000, 70_000, "goes on")]
     world.wait(60).inspect()
     world.wait(60)
-    assert told(world, "nap") == [("wait", 0, 120_000, "done")]
-
-
-def test_a_sleep_that_a_person_ends_is_a_wait_until_then() -> None:
-    world = World(plan(Sleep(name="nap", for_=timedelta(minutes=2))))
-    world.start()
-    world.wait(30).resolve("nap")
-    assert told(world, "nap") == [("wait", 0, 30_000, "done")]
+    assert told(world, "nap") == [("wait?", 10_000, 130_000, "done")]
 
 
 def test_what_a_person_stated_is_no_attempt() -> None:

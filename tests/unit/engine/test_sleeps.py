@@ -64,9 +64,8 @@ def test_a_sleep_begins_when_what_comes_before_it_is_done_and_is_due_at_its_end(
     decision = world.succeeds("a")
     assert world.record("nap") == StepRecord(situation=Asleep(until=DEPARTURE, since=T0))
     assert decision.actions == (InspectAt(DEPARTURE),)
-    (row,) = decision.history
-    assert (row.kind, row.step, row.attempt) == ("sleep", "nap", None)
-    assert row.reason == f"nap: sleeps until {second(DEPARTURE)}"
+    assert decision.history == ()
+    assert decision.reason == f"a: processed; nap: sleeps until {second(DEPARTURE)}"
     assert world.task_state() is TaskState.PENDING
     world.deliver_owed()
     assert due(world.task, world.now) == DEPARTURE

@@ -11,9 +11,6 @@ from roundsman.model.task import StepRecord
 POLLED = "polled"
 """The kind of the rows of a step that is polled: one at the first poll, and one at its success."""
 
-SLEEP = "sleep"
-"""The kind of the row of a sleep that begins."""
-
 ANSWERED = "answered"
 """The kind of a row that names who answered a callback."""
 

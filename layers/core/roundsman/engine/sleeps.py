@@ -13,7 +13,6 @@ that it had.
 from roundsman.definition.expressions import evaluate_instant
 from roundsman.definition.plan import StepPlan
 from roundsman.engine.decision import DecisionContext
-from roundsman.engine.history import SLEEP
 from roundsman.engine.on_failure import give_up
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.events import InspectAt
@@ -46,7 +45,8 @@ def fall_asleep(context: DecisionContext, step: StepPlan) -> None:
         asleep = Asleep(until=until, since=context.now)
         decision.move(step.name, StepEvent.FELL_ASLEEP, asleep, outcome_unknown=False)
         decision.action(InspectAt(until))
-        decision.record(SLEEP, step.name, None, f"{step.name}: sleeps until {second(until)}")
+        # No row of the history: it would cost as much as the whole sleep.
+        decision.note(f"{step.name}: sleeps until {second(until)}")
 
 
 def wake(context: DecisionContext) -> None:
