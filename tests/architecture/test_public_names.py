@@ -32,6 +32,8 @@ PUBLIC = {
         "Range",
         "Retry",
         "RoundsmanError",
+        "Sleep",
+        "SleepUntil",
         "Step",
         "StepRequest",
         "Text",

@@ -19,6 +19,7 @@ from tests.support.crash_story import (
     ORDER_ID,
     PAIR,
     PICKING,
+    SLEEPY,
     SLOW,
     TWO_AGENTS,
     UNDOABLE,
@@ -254,6 +255,17 @@ LONG_AND_SHARED = {
         stands=(),
         agents=worker(lambda request: NotYet(again_in=MINUTES, within=60 * MINUTES)),
         acts=(asks("charge"), passes(1.5 * MINUTES), lambda world: world.cancel(ORDER_ID)),
+    ),
+    "a sleep between two steps": Story(
+        workflow=SLEEPY,
+        end=C,
+        stands=("reserve", "ship"),
+    ),
+    "a sleep, and an order that is cancelled meanwhile": Story(
+        workflow=SLEEPY,
+        end=X,
+        stands=(),
+        acts=(asks("reserve"), passes(MINUTES), lambda world: world.cancel(ORDER_ID)),
     ),
     "an agent that another one stands in for": Story(
         workflow=TWO_AGENTS,

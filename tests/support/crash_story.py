@@ -8,7 +8,7 @@ from datetime import timedelta
 from roundsman.agents.agent import Agent
 from roundsman.agents.not_yet import NotYet
 from roundsman.agents.request import StepRequest
-from roundsman.definition.workflow import Archive, Compensation, Retry, Undo, Wait, Workflow
+from roundsman.definition.workflow import Archive, Compensation, Retry, Sleep, Undo, Wait, Workflow
 from roundsman.engine.decision import STATUSES
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.holds import BREAKER
@@ -84,6 +84,7 @@ picked = step(
     retry=TWO_SECONDS,
     compensation=FENCED,
 )
+nap = Sleep(name="nap", for_=5 * MINUTES, after=(held,))
 slow = step(
     "charge",
     held,
@@ -114,6 +115,7 @@ BESIDE = workflow(
 )
 PICKING = workflow(held, picked, step("ship", picked, retry=TWO_SECONDS), on_failure=Undo())
 SLOW = workflow(held, slow, on_failure=Undo())
+SLEEPY = workflow(held, nap, step("ship", nap, retry=TWO_SECONDS), on_failure=Undo())
 TWO_AGENTS = workflow(reserve, shared, on_failure=Undo())
 
 
