@@ -43,6 +43,7 @@ from tests.support.crash_story import (
     runs,
     send,
     shows_progress,
+    sleeps,
     starts_in,
     waits,
     worker,
@@ -265,7 +266,7 @@ LONG_AND_SHARED = {
         workflow=SLEEPY,
         end=X,
         stands=(),
-        acts=(asks("reserve"), passes(MINUTES), lambda world: world.cancel(ORDER_ID)),
+        acts=(sleeps, passes(MINUTES), lambda world: world.cancel(ORDER_ID)),
     ),
     "an agent that another one stands in for": Story(
         workflow=TWO_AGENTS,

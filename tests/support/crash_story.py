@@ -181,6 +181,12 @@ def waits(world: World) -> None:
     world.run(until=lambda: world.waits_for_answer(ORDER_ID, "charge"))
 
 
+def sleeps(world: World) -> None:
+    """Run until the sleep has begun."""
+    is_taken(world)
+    world.run(until=lambda: "nap" in world.task(ORDER_ID).steps)
+
+
 def answers(name: str) -> Act:
     """Answer the step by the token of its last request."""
     return lambda world: world.answer(ORDER_ID, name, {"ok": True})
