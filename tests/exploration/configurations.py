@@ -169,9 +169,9 @@ SLEEPS = Configuration(
     endings=("done", "refused"),
     undo_endings=("done",),
 )
-BESIDE = replace(
-    SLEEPS, plan=plan(briefly, Sleep(name="nap", for_=2 * HALF_A_MINUTE), on_failure=Archive())
-)
+FIRST = replace(nap, after=())
+BEGINS = replace(SLEEPS, plan=plan(FIRST, step("b", FIRST, retry=ONCE)), endings=("done",))
+BESIDE = replace(SLEEPS, plan=plan(briefly, FIRST, on_failure=Archive()))
 REMINDS = replace(ASKS, endings=("asks outside, and reminds",))
 # Forty minutes at most between two attempts, three quarters of it with the model's jitter: so there
 # are few attempts in the hour that an unexpected error is retried for.
@@ -244,6 +244,10 @@ SMALL: dict[str, Configuration] = {
     "a sleep beside a step, cancelled, resolved or resubmitted": replace(
         BESIDE, commands=asked("cancel", "resolve nap did", "resubmit")
     ),
+    "a sleep that lasts longer, is run or undone, and whose tables are restored": replace(
+        BEGINS, commands=asked("extend nap", "run", "undo", "reconcile")
+    ),
+    "a sleep before a step, two schedulers, one in pieces": replace(BEGINS, schedulers=1),
     "a step that asks outside": repeated(ASKS),
     "a step that is polled": repeated(POLLED),
     "a step that is polled, a crash": replace(POLLED, crashes=1),
@@ -396,13 +400,6 @@ VERIFY: dict[str, Configuration] = {
     ),
     "an unfenced step that is polled": repeated(replace(POLLED, plan=plan(unfenced))),
     "a step that is polled, whose replies may wait": replace(POLLED, looks=True, copies=1),
-    "a sleep between two steps, repeated, cancelled, and beside old entries": replace(
-        repeated(SLEEPS, "cancel"), stale=True
-    ),
-    "a sleep that lasts longer, is run or is undone, and whose tables are restored": replace(
-        SLEEPS, commands=asked("extend nap", "run", "undo", "reconcile")
-    ),
-    "a sleep between two steps, two schedulers": replace(SLEEPS, schedulers=1, supervisors=1),
     "a step that asks outside, twice": repeated(replace(ASKS, plan=plan(one))),
     "a step that asks outside and reminds, a crash, and is cancelled": replace(
         REMINDS, crashes=1, commands=asked("cancel")
