@@ -12,6 +12,7 @@ from roundsman import (
     PermanentError,
     Priority,
     Retry,
+    Sleep,
     Step,
     TransientError,
     Undo,
@@ -59,7 +60,9 @@ def random_workflow(chance: Random) -> Workflow:
     steps: list[Step] = []
     for number in range(chance.randint(1, 5)):
         after = tuple(step for step in steps if chance.random() < 0.5)
-        steps.append(_random_step(chance, f"step{number}", after))
+        sleeps = chance.random() < 0.1
+        made = _random_sleep if sleeps else _random_step
+        steps.append(made(chance, f"step{number}", after))
     chance.shuffle(steps)
     return Workflow(
         name="soak",
@@ -93,6 +96,13 @@ def _random_step(chance: Random, name: str, after: tuple[Step, ...]) -> Step:
     )
 
 
+def _random_sleep(chance: Random, name: str, after: tuple[Step, ...]) -> Step:
+    """Five of them in a row are shorter than any workflow of these stories."""
+    for_ = timedelta(seconds=chance.choice((1, 20, 45)))
+    when = "input.total > `20`" if chance.random() < 0.2 else None
+    return Sleep(name=name, for_=for_, after=after, when=when)
+
+
 def _random_compensation(chance: Random) -> Compensation | None:
     if chance.random() < 0.25:
         return None
@@ -104,7 +114,9 @@ def _random_compensation(chance: Random) -> Compensation | None:
 def newer_version(chance: Random, workflow: Workflow) -> Workflow:
     """Return the workflow with other retries, one step more, and a time limit of two hours."""
     steps = [
-        replace(
+        replace(step, after=step.after_names())
+        if isinstance(step, Sleep)
+        else replace(
             step,
             after=step.after_names(),
             retry=replace(step.retry, max_attempts=chance.randint(1, 4)),

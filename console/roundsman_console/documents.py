@@ -5,6 +5,7 @@ The other types are in the module `documents` of each package.
 
 from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
 
+from roundsman.model.states import TaskState
 from roundsman_console.constraints import Count, Date, Duration, Keyword
 
 # --- submit and export -------------------------------------------------------------------------
@@ -17,6 +18,9 @@ class SubmitDocument(TypedDict):
     """The id of the message in SQS."""
     orderId: str | None
     """The id of the order; null if the message is no order event and will be rejected."""
+    state: TaskState | None
+    """With --wait: the state of the order when the wait was over. Null without it, or if the order
+    is not known."""
 
 
 class ExportedDocument(TypedDict):

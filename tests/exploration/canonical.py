@@ -24,6 +24,7 @@ from roundsman.engine.due import BRIEFLY_LATE, START_WITHIN, Lane
 from roundsman.engine.request_deadlines import patience_of
 from roundsman.engine.timeouts import LONGEST_CHECK_AFTER
 from roundsman.model.situations import (
+    Asleep,
     AtAgent,
     AwaitsCallback,
     Ended,
@@ -180,7 +181,9 @@ class Records:
             found |= {record.claim_by or 0, record.last_until or 0}
             found |= {record.not_before or 0, record.heartbeat_by or 0}
             found.add(record.remind_at or 0)
-            found.add(record.retry_until or 0)
+            found |= {record.retry_until or 0, record.poll_until or 0}
+            if isinstance(record.situation, Asleep):
+                found.add(record.situation.until)
             if record.held_since is not None:
                 found.add(record.held_since + NOTICED)
             if self.is_bounded(name):
@@ -216,6 +219,10 @@ class Records:
             retry_until=None if settled else _retry_until(record, now),
             unexpected_since=None if settled or record.unexpected_since is None else T0,
             waits=0 if settled else record.waits,
+            # Only whether it is polled, and until when: how often and since when is for people.
+            polls=min(record.polls, 1),
+            polled_since=None if record.polled_since is None else T0,
+            poll_until=_poll_until(record, now),
             # Only whether its answer is still to come is asked.
             wait_ended_at=None if record.wait_ended_at is None else T0,
             error=UNEXPECTED if not settled and _fails_unexpectedly(record) else None,
@@ -253,6 +260,8 @@ class Records:
                     # Only whether the hold began so long ago that its end would be known.
                     since=_held_since(record, now) or T0,
                 )
+            case Asleep() as asleep:
+                return Asleep(until=at(asleep.until), since=T0)  # since when is for people
             case AtAgent() as attempt:
                 return AtAgent(
                     lock=_lock(attempt.lock, names),
@@ -336,6 +345,7 @@ def moved(task: Task, by: int) -> Task:
             situation=_moved(record.situation, by),
             acts_until=at(record.acts_until),
             retry_until=at(record.retry_until),
+            poll_until=at(record.poll_until),
             started_at=at(record.started_at) if record.retry_until else record.started_at,
         )
         for name, record in task.steps.items()
@@ -390,6 +400,13 @@ def _retry_until(record: StepRecord, now: int) -> int | None:
         return over(record.retry_until, now)
     began = T0 + record.started_at - now
     return max(T0 + record.retry_until - now, began)
+
+
+def _poll_until(record: StepRecord, now: int) -> int | None:
+    """The end of the step's polls. That of a parked step moves by the time that it was parked."""
+    if record.poll_until is not None and record.held_since is not None:
+        return T0 + record.poll_until - now
+    return over(record.poll_until, now)
 
 
 def _lock(token: str, names: dict[str, str]) -> str:

@@ -13,6 +13,7 @@ from roundsman.definition.workflow import (
     Archive,
     Compensation,
     Retry,
+    Sleep,
     Step,
     Strategy,
     Undo,
@@ -92,6 +93,8 @@ def asked(*names: str) -> dict[str, OperatorEvent]:
         ),
         "resolve a did": Resolve(CommandSource("did", "ann"), "a", did=True),
         "resolve a did-not": Resolve(CommandSource("did-not", "ann"), "a", did=False),
+        "resolve nap did": Resolve(CommandSource("wake", "ann"), "nap", did=True),
+        "extend nap": Extend(CommandSource("extend-nap", "ann"), 30, "nap"),
         "extend": Extend(CommandSource("extend", "ann"), 30),
         "reconcile": Reconcile(CommandSource("reconcile", "ann"), T0),
         "erase": Erase(CommandSource("erase", "ann")),
@@ -157,6 +160,18 @@ REPAIRED = Configuration(
 )
 FOR_GOOD = replace(REPAIRED, plan=plan(uncompensated, on_failure=Archive()))
 ASKS = Configuration(plan=plan(briefly), endings=("asks outside",), undo_endings=("done",))
+POLLED = Configuration(
+    plan=plan(briefly), endings=("done", "begun, and is not done"), undo_endings=("done",)
+)
+nap = Sleep(name="nap", for_=2 * HALF_A_MINUTE, after=(briefly,))
+SLEEPS = Configuration(
+    plan=plan(briefly, nap, step("b", nap, retry=ONCE)),
+    endings=("done", "refused"),
+    undo_endings=("done",),
+)
+FIRST = replace(nap, after=())
+BEGINS = replace(SLEEPS, plan=plan(FIRST, step("b", FIRST, retry=ONCE)), endings=("done",))
+BESIDE = replace(SLEEPS, plan=plan(briefly, FIRST, on_failure=Archive()))
 REMINDS = replace(ASKS, endings=("asks outside, and reminds",))
 # Forty minutes at most between two attempts, three quarters of it with the model's jitter: so there
 # are few attempts in the hour that an unexpected error is retried for.
@@ -224,7 +239,18 @@ SMALL: dict[str, Configuration] = {
     ),
     "two steps in a row, their tables restored": replace(fewer(A_ROW), commands=asked("reconcile")),
     "a step whose order is erased": repeated(A_STEP, "erase"),
+    "a sleep between two steps": replace(SLEEPS, repeats=1),
+    "a sleep between two steps, a crash": replace(SLEEPS, crashes=1),
+    "a sleep beside a step, cancelled, resolved or resubmitted": replace(
+        BESIDE, commands=asked("cancel", "resolve nap did", "resubmit")
+    ),
+    "a sleep that lasts longer, is run or undone, and whose tables are restored": replace(
+        BEGINS, commands=asked("extend nap", "run", "undo", "reconcile")
+    ),
+    "a sleep before a step, two schedulers, one in pieces": replace(BEGINS, schedulers=1),
     "a step that asks outside": repeated(ASKS),
+    "a step that is polled": repeated(POLLED),
+    "a step that is polled, a crash": replace(POLLED, crashes=1),
     "a step that asks outside, and reminds": repeated(REMINDS),
     "a step whose plan is not found": repeated(LOSES_PLAN),
     "a step for two items": replace(ITEMS, copies=1),
@@ -362,6 +388,18 @@ VERIFY: dict[str, Configuration] = {
     "a step and its task that are given more time": replace(
         extended(briefly), copies=1, commands=asked("extend", "extend a")
     ),
+    "a step that is polled, and fails or is cancelled": replace(
+        POLLED,
+        plan=plan(one),
+        endings=("done", "begun, and is not done", "answer lost", "unavailable", "refused"),
+        copies=1,
+        commands=asked("cancel", "run"),
+    ),
+    "a polled step that is given more time, and whose tables are restored": replace(
+        POLLED, commands=asked("extend a", "reconcile")
+    ),
+    "an unfenced step that is polled": repeated(replace(POLLED, plan=plan(unfenced))),
+    "a step that is polled, whose replies may wait": replace(POLLED, looks=True, copies=1),
     "a step that asks outside, twice": repeated(replace(ASKS, plan=plan(one))),
     "a step that asks outside and reminds, a crash, and is cancelled": replace(
         REMINDS, crashes=1, commands=asked("cancel")

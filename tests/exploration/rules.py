@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from roundsman.definition.plan import Plan
 from roundsman.engine.decision import SKEW, STATUSES
 from roundsman.engine.due import Lane, start_interval
+from roundsman.model.situations import Asleep
 from roundsman.model.states import DONE, ProcessState, TaskState
 from roundsman.model.task import Effect, StepRecord, Task, step_of
 from roundsman_testing.invariants.rules import Invariant, of_effects, of_record
@@ -85,6 +86,7 @@ def _starts_in_order(plan: Plan, task: Task) -> bool:
         task.step(before).process_state in DONE
         for name, record in task.steps.items()
         if record.process_state is ProcessState.PROCESSING
+        or (isinstance(record.situation, Asleep) and task.ending is None)
         for before in plan.before(name)
     )
 
@@ -121,7 +123,8 @@ def is_called_without_effect(record: StepRecord) -> bool:
 
 
 def could_go_on(plan: Plan, task: Task, now: int) -> Iterator[tuple[str, int]]:
-    """The steps, each with the instant at which it can be claimed or reminded of, or is overdue.
+    """The steps, each with the instant at which it can be claimed, woken or reminded of, or is
+    overdue.
 
     By the plan and the states of the steps alone: not by what the record says of looking at it.
     """
@@ -131,6 +134,9 @@ def could_go_on(plan: Plan, task: Task, now: int) -> Iterator[tuple[str, int]]:
             reminds = record.remind_at if task.ending is None else None
             ends = (stored_step(record).complete_by, record.heartbeat_by, reminds)
             yield name, max(now, min(at for at in ends if at is not None))
+        elif isinstance(record.situation, Asleep):
+            if task.ending is None:
+                yield name, max(now, record.situation.until)
         elif _is_ready(plan, task, name):
             yield name, max(now, record.not_before or 0)
 

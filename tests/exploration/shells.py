@@ -38,6 +38,7 @@ TASK_ID = "ord-1"
 ORDER: Json = {"orderId": TASK_ID, "items": [1, 2]}
 JITTER = 0.5
 REMIND_EVERY = 30 * SECOND
+POLL_EVERY, POLL_WITHIN = 30 * SECOND, MINUTE
 HELD_FOR_NOW = 5 * MINUTE
 """How long an agent that is held says that it will be. It may come back at any time, or never."""
 
@@ -500,6 +501,8 @@ def _reply(job: Mail) -> Reply:
         error=StepError(answer.error, "", answer.unexpected) if failed else None,
         until=job.until if answer.outcome is Outcome.WAITING else None,
         remind_every=REMIND_EVERY if answer.reminds else None,
+        again_in=POLL_EVERY if answer.outcome is Outcome.POLLING else None,
+        within=POLL_WITHIN if answer.outcome is Outcome.POLLING else None,
         outcome_unknown=answer.outcome_unknown,
         effect=answer.effect,
         callback=answer.callback,

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 from roundsman.agents.callbacks import Callback
+from roundsman.agents.not_yet import NotYet
 from roundsman.definition.workflow import Archive
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.states import TaskState
@@ -18,6 +19,7 @@ from tests.support.crash_story import (
     ORDER_ID,
     PAIR,
     PICKING,
+    SLEEPY,
     SLOW,
     TWO_AGENTS,
     UNDOABLE,
@@ -35,11 +37,13 @@ from tests.support.crash_story import (
     paid,
     passes,
     patient,
+    polls_a_job,
     refused,
     reserve,
     runs,
     send,
     shows_progress,
+    sleeps,
     starts_in,
     waits,
     worker,
@@ -239,6 +243,30 @@ LONG_AND_SHARED = {
         stands=("reserve", "charge"),
         agents=worker(lambda request: Callback(within=5 * MINUTES, remind_every=MINUTES)),
         acts=(waits, passes(1.5 * MINUTES), answers("charge")),
+    ),
+    "a job that is polled": Story(
+        workflow=SLOW,
+        end=C,
+        stands=("reserve", "charge"),
+        agents=polls_a_job,
+    ),
+    "a job that is polled, and is cancelled": Story(
+        workflow=SLOW,
+        end=X,
+        stands=(),
+        agents=worker(lambda request: NotYet(again_in=MINUTES, within=60 * MINUTES)),
+        acts=(asks("charge"), passes(1.5 * MINUTES), lambda world: world.cancel(ORDER_ID)),
+    ),
+    "a sleep between two steps": Story(
+        workflow=SLEEPY,
+        end=C,
+        stands=("reserve", "ship"),
+    ),
+    "a sleep, and an order that is cancelled meanwhile": Story(
+        workflow=SLEEPY,
+        end=X,
+        stands=(),
+        acts=(sleeps, passes(MINUTES), lambda world: world.cancel(ORDER_ID)),
     ),
     "an agent that another one stands in for": Story(
         workflow=TWO_AGENTS,

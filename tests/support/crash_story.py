@@ -1,12 +1,14 @@
 """What a whole order is made of: its workflow, what services and people do, how it must end."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
 from roundsman.agents.agent import Agent
+from roundsman.agents.not_yet import NotYet
 from roundsman.agents.request import StepRequest
-from roundsman.definition.workflow import Archive, Compensation, Retry, Undo, Wait, Workflow
+from roundsman.definition.workflow import Archive, Compensation, Retry, Sleep, Undo, Wait, Workflow
 from roundsman.engine.decision import STATUSES
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.holds import BREAKER
@@ -82,6 +84,7 @@ picked = step(
     retry=TWO_SECONDS,
     compensation=FENCED,
 )
+nap = Sleep(name="nap", for_=5 * MINUTES, after=(held,))
 slow = step(
     "charge",
     held,
@@ -112,6 +115,7 @@ BESIDE = workflow(
 )
 PICKING = workflow(held, picked, step("ship", picked, retry=TWO_SECONDS), on_failure=Undo())
 SLOW = workflow(held, slow, on_failure=Undo())
+SLEEPY = workflow(held, nap, step("ship", nap, retry=TWO_SECONDS), on_failure=Undo())
 TWO_AGENTS = workflow(reserve, shared, on_failure=Undo())
 
 
@@ -133,6 +137,22 @@ def worker(charges: Callable[[StepRequest], object]) -> Callable[[], Sequence[Ag
 def shows_progress(request: StepRequest) -> object:
     request.progress()
     return {"done": request.step}
+
+
+def polls_a_job() -> Sequence[Agent]:
+    """The agent of SLOW, with an outside job that is done when it is looked at for the third time.
+
+    A call that is made once more under its key finds it done.
+    """
+    looks = Counter[str]()
+
+    def poll(request: StepRequest) -> object:
+        looks[request.idempotency_key] += 1
+        if looks[request.idempotency_key] < 3:
+            return NotYet(again_in=MINUTES, within=60 * MINUTES)
+        return {"done": request.step}
+
+    return worker(poll)()
 
 
 # --- What happens ----------------------------------------------------------------------------
@@ -159,6 +179,12 @@ def is_taken(world: World) -> None:
 def waits(world: World) -> None:
     """Run until the step that an outside system answers was begun there."""
     world.run(until=lambda: world.waits_for_answer(ORDER_ID, "charge"))
+
+
+def sleeps(world: World) -> None:
+    """Run until the sleep has begun."""
+    is_taken(world)
+    world.run(until=lambda: "nap" in world.task(ORDER_ID).steps)
 
 
 def answers(name: str) -> Act:

@@ -145,6 +145,9 @@ def full_step(text: Text) -> StepRecord:
         retry_until=LATE,
         unexpected_since=LATE,
         waits=MANY,
+        polls=MANY,
+        polled_since=LATE,
+        poll_until=LATE,
         late_since=LATE,
         read_past_at=LATE,
     )

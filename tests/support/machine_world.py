@@ -194,6 +194,8 @@ class World:
         claimant: Claimant | None = None,
         until: int | None = None,
         remind_every: int | None = None,
+        again_in: int | None = None,
+        within: int | None = None,
         outcome_unknown: bool = False,
         effect: Effect | None = None,
         callback: bool = False,
@@ -215,6 +217,8 @@ class World:
                 retry_after=retry_after,
                 until=until,
                 remind_every=remind_every,
+                again_in=again_in,
+                within=within,
                 outcome_unknown=outcome_unknown,
                 effect=effect,
                 callback=callback,
@@ -279,6 +283,13 @@ class World:
         until = self.now + round(seconds * SECOND)
         every = None if remind_every is None else round(remind_every * SECOND)
         return self.reply(name, Outcome.WAITING, until=until, lock=lock, remind_every=every)
+
+    def is_not_done(
+        self, name: str, again_in: float = 60, within: float = 600, lock: str | None = None
+    ) -> Decision:
+        """The agent has polled an outside job, which is not done yet. Times are in seconds."""
+        times = (round(again_in * SECOND), round(within * SECOND))
+        return self.reply(name, Outcome.POLLING, lock=lock, again_in=times[0], within=times[1])
 
     # --- agents ------------------------------------------------------------------------------
 

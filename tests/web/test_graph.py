@@ -1,7 +1,9 @@
 """Where the drawing of a workflow has its steps and edges."""
 
 from dataclasses import replace
+from datetime import timedelta
 
+from roundsman.definition.workflow import Sleep, SleepUntil
 from roundsman.model.states import ProcessState
 from roundsman_console.web.drawings.graph import (
     FIRST_LINE,
@@ -49,6 +51,18 @@ def test_each_step_has_the_state_of_its_record() -> None:
     world = World(plan(step("a"), step("b", "a")))
     world.start()
     assert [node.state for node in draw(world.plan, world.task).nodes] == ["Processing", "Pending"]
+
+
+def test_a_sleep_has_its_time_where_another_step_has_its_agent() -> None:
+    nap = Sleep(name="nap", for_=timedelta(minutes=5))
+    until = SleepUntil("input.departure", name="until", after=(nap,))
+    world = World(plan(nap, until))
+    notes = ["sleeps for 5 min", "sleeps until input.departure"]
+    assert [node.note for node in draw(world.plan).nodes] == notes
+    world.start()
+    drawn = draw(world.plan, world.task).nodes
+    assert [node.note for node in drawn] == notes
+    assert (drawn[0].kind, drawn[0].situation) == ("waiting", "asleep")
 
 
 def test_a_fan_out_is_one_node_with_its_items_by_state() -> None:

@@ -109,6 +109,16 @@ class StepDocument(TypedDict):
     """How often the outside system was reminded of the callback, in all attempts."""
     remindAt: Instant | None
     """When the next reminder is due; null without reminders."""
+    polls: Count
+    """How often the agent has replied that the outside job is not done; 0 if it is not polled."""
+    polledSince: Instant | None
+    """When the agent first replied so."""
+    pollUntil: Instant | None
+    """Until when the step is polled. The task's `completeBy` may be earlier."""
+    asleepSince: Instant | None
+    """When the sleep began that the step is; null if it is not asleep."""
+    asleepUntil: Instant | None
+    """When the sleep ends that the step is; null if it is not asleep."""
     spared: Count
     """The number of time-outs in a row that are not counted: the agent's queue was behind."""
     inVain: Count
@@ -238,6 +248,8 @@ StepCase: TypeAlias = Literal[
     "undoing",
     "retry_late",
     "retry",
+    "polled",
+    "asleep",
     "undo_waits",
 ]
 """What a step waits for, from the step that is the furthest from continuing to the step that

@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 from roundsman.definition.plan import Plan
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import EPOCH, milliseconds
+from roundsman.model.situations import Asleep
 from roundsman.model.states import DONE, ProcessState
 from roundsman.model.task import UNDO, StepRecord, Task
 
@@ -55,7 +56,9 @@ def step_times(
 ) -> list[StepTime]:
     """Return the times of one step until `at` (epoch ms), in the order in which they began."""
     rows = sorted(history, key=lambda one: one.seq)
-    walk = _Walk(name, task.created_at, _ends_before(name, task, plan), _later(name, plan, rows))
+    sleeps = plan is not None and name in plan.steps and plan.steps[name].sleeps
+    ends = _ends_before(name, task, plan)
+    walk = _Walk(name, task.created_at, ends, _later(name, plan, rows), sleeps=sleeps)
     for row in rows:
         if row.step == name:
             walk.over_row(row)
@@ -125,12 +128,19 @@ class _Walk:
     """Goes over what is known of a step in the order of time."""
 
     def __init__(
-        self, name: str, created: int, ends_before: Sequence[int], later: Sequence[int]
+        self,
+        name: str,
+        created: int,
+        ends_before: Sequence[int],
+        later: Sequence[int],
+        *,
+        sleeps: bool,
     ) -> None:
         self.found: list[StepTime] = []
         self._undo_words = f"{name} (undo)"
         self._ends_before = ends_before
         self._later = later
+        self._sleeps = sleeps
         self._since = created
         """When what comes next can begin first."""
         self._undoes = False
@@ -177,10 +187,21 @@ class _Walk:
         of_its_own = record.under_way or processed
         if started is not None and (of_its_own or not self._begins(started)):
             self._last(record, started, at)
+        if isinstance(record.situation, Asleep):
+            self._goes_on("wait", record.situation.since, at)
+        elif self._sleeps and processed and finished is not None:
+            self._slept(finished)
         if record.held_since is not None:
             self._goes_on("held", record.held_since, at)
         elif record.not_before is not None and not record.under_way and finished is None:
             self._goes_on("wait", self._closed if self._closed is not None else started, at)
+
+    def _slept(self, finished: int) -> None:
+        """Add a sleep that is over: it began once the steps before it were done."""
+        since = max([self._since, *(end for end in self._ends_before if end <= finished)])
+        self.found.append(
+            StepTime(kind="wait", since=min(since, finished), until=finished, since_known=False)
+        )
 
     def _failed(self, row: HistoryRow) -> None:
         undo = row.kind == "undo failed" or row.reason.startswith(self._undo_words)

@@ -7,6 +7,7 @@ from roundsman.definition.plan import Plan
 from roundsman.engine.effects import may_have_taken_effect, without_compensation
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import iso
+from roundsman.model.situations import Asleep
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepRecord, Task, step_of
 from roundsman_console.order.documents import (
@@ -128,6 +129,7 @@ def _ending(task: Task) -> EndingDocument | None:
 
 def _step_document(name: str, task: Task, plan: Plan | None) -> StepDocument:
     record = task.step(name)
+    asleep = record.situation if isinstance(record.situation, Asleep) else None
     step = plan.steps.get(name) if plan else None
     return {
         "name": name,
@@ -154,6 +156,11 @@ def _step_document(name: str, task: Task, plan: Plan | None) -> StepDocument:
         "waiting": record.waiting,
         "reminders": record.reminders,
         "remindAt": iso_or_none(record.remind_at),
+        "polls": record.polls,
+        "polledSince": iso_or_none(record.polled_since),
+        "pollUntil": iso_or_none(record.poll_until),
+        "asleepSince": iso_or_none(asleep.since if asleep else None),
+        "asleepUntil": iso_or_none(asleep.until if asleep else None),
         "spared": record.uncounted_timeouts,
         "inVain": record.uncounted_calls,
         "tried": list(record.tried),

@@ -11,6 +11,7 @@ from roundsman.lazy_imports import names_from
 if TYPE_CHECKING:
     from roundsman.agents.agent import Agent
     from roundsman.agents.callbacks import Callback
+    from roundsman.agents.not_yet import NotYet
     from roundsman.agents.outcomes import DidNotHappen, Happened
     from roundsman.agents.request import StepRequest
     from roundsman.definition.input_types import Items, Masked, Pattern, Range, Text, read_input
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
         Archive,
         Compensation,
         Retry,
+        Sleep,
+        SleepUntil,
         Step,
         Undo,
         Wait,
@@ -51,6 +54,7 @@ _HOMES = {
     "Items": "roundsman.definition.input_types",
     "Json": "roundsman.model.json",
     "Masked": "roundsman.definition.input_types",
+    "NotYet": "roundsman.agents.not_yet",
     "Pattern": "roundsman.definition.input_types",
     "PermanentError": "roundsman.errors",
     "Priority": "roundsman.model.priority",
@@ -58,6 +62,8 @@ _HOMES = {
     "Range": "roundsman.definition.input_types",
     "Retry": "roundsman.definition.workflow",
     "RoundsmanError": "roundsman.errors",
+    "Sleep": "roundsman.definition.workflow",
+    "SleepUntil": "roundsman.definition.workflow",
     "Step": "roundsman.definition.workflow",
     "StepRequest": "roundsman.agents.request",
     "Text": "roundsman.definition.input_types",
@@ -83,6 +89,7 @@ __all__ = [
     "Items",
     "Json",
     "Masked",
+    "NotYet",
     "Pattern",
     "PermanentError",
     "Priority",
@@ -90,6 +97,8 @@ __all__ = [
     "Range",
     "Retry",
     "RoundsmanError",
+    "Sleep",
+    "SleepUntil",
     "Step",
     "StepRequest",
     "Text",

@@ -3,6 +3,7 @@
     client = Client.of_stack("shop")
     client.submit({"orderId": "ord-1001", "lines": [...]})
     client.status("ord-1001")
+    client.wait("ord-1001", timeout=timedelta(minutes=5))
 
 The client sends messages to the stack's queues, and reads its tables; it stores nothing itself.
 What it needs is the right to send to the SubmissionQueue (to submit and cancel), to send to an
@@ -10,9 +11,11 @@ agent's reply queue (to answer), and to read TasksTable (for a status); to answe
 without a token, also to read the plans in ControlTable.
 """
 
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import TYPE_CHECKING, overload
 
 import boto3
@@ -59,6 +62,11 @@ __all__ = [
 ]
 
 LONGEST_REASON = 500  # characters of a cancellation's reason
+
+FIRST_LOOK_AFTER = 0.25  # seconds; an order without slow steps ends within one or two
+LONGEST_BETWEEN_LOOKS = 15.0  # seconds; an order that takes hours is read 240 times an hour
+GROWTH = 1.5
+"""By how much longer each interval between two looks is than the one before."""
 
 
 class InvalidCall(RoundsmanError):
@@ -254,6 +262,52 @@ class Client:
             ended_at=task.ended_at,
             version=task.version,
         )
+
+    def wait(
+        self,
+        order_id: str,
+        *,
+        timeout: timedelta,
+        on_change: Callable[[OrderStatus], object] = lambda _status: None,
+        sleep: Callable[[float], object] = time.sleep,
+        moment: Callable[[], float] = time.monotonic,
+    ) -> OrderStatus | None:
+        """Wait until the order has ended, for at most `timeout`, and return its state.
+
+        If the time is over before, it is the state that was read last, whose `ended` is false; None
+        if the order had no task until then. None is also returned as soon as a task that was seen
+        is gone: it has ended, and its workflow keeps none (`retain_for`).
+
+        The record is read at growing intervals, from a quarter of a second to 15 s. `on_change` is
+        called with each state that differs from the one before. `sleep` takes seconds, and `moment`
+        is a monotonic clock in seconds.
+
+        Raises TypeError if `timeout` is not a timedelta, ValueError if it is negative, and as
+        `status`; TryAgain only if the last read of the waiting time has failed so.
+        """
+        if not isinstance(timeout, timedelta):
+            raise TypeError(f"timeout must be a timedelta, not {timeout!r}")
+        if timeout < timedelta(0):
+            raise ValueError(f"timeout must not be negative: {timeout}")
+        end, interval = moment() + timeout.total_seconds(), FIRST_LOOK_AFTER
+        seen: OrderStatus | None = None
+        while True:
+            left = end - moment()
+            try:
+                status = self.status(order_id)
+            except TryAgain:
+                if left <= 0:
+                    raise
+                status = seen
+            if status is not None and status != seen:
+                on_change(status)
+            if left <= 0 or (status is None and seen is not None):
+                return status
+            if status is not None and status.ended:
+                return status
+            seen = status
+            sleep(min(interval, left))
+            interval = min(interval * GROWTH, LONGEST_BETWEEN_LOOKS)
 
     def _wait(
         self, token: str | None, order_id: str | None, step: str | None

@@ -5,9 +5,11 @@ from collections.abc import Iterator
 from roundsman.definition.plan import Plan, StepPlan, UndoPlan, WaitPlan
 from roundsman.engine.agent_holds import MAX_UNCOUNTED_CALLS
 from roundsman.engine.attempts import OVERDUE
+from roundsman.engine.sleeps import NO_INSTANT, TOO_LONG
 from roundsman.engine.task_deadline import DEADLINE_PASSED, NOT_COMPLETE
 from roundsman.model.events import Outcome
 from roundsman.model.instants import SECOND
+from roundsman.model.situations import Asleep
 from roundsman.model.states import DONE, ProcessState, TaskState
 from roundsman.model.task import (
     PERFORM,
@@ -24,6 +26,7 @@ OF_THE_ORDER = frozenset(
     {
         *("ConditionFailed", "ResultTooLarge"),
         *("ForEachNotAList", "ForEachFailed", "TooManyItems", "ItemTooLarge"),
+        *(NO_INSTANT, TOO_LONG),
     }
 )
 """The errors of steps that cannot go on because of what is in the order or in a result."""
@@ -32,7 +35,7 @@ SENT_NOWHERE = "UnknownAgent"
 """The error of an attempt whose agent has no queue. The scheduler makes the reply itself."""
 
 CANNOT_WAIT = "CannotWait"
-"""The error of an undo whose agent wants to wait for a callback."""
+"""The error of an undo whose agent wants to wait for a callback, or to be polled."""
 
 HARDLY_ANY = 1_000
 """A wait counts as none if it is at most this fraction of the longest one. By chance, one wait in
@@ -74,7 +77,11 @@ class Attempts:
                 yield from self._of_failure(plan, before, after, name, now)
                 yield from _of_number(plan, before, after, name)
             if record.process_state is ProcessState.PROCESSED and not asked:
-                yield from self._of_result(before, after, name)
+                step = plan.expanded(after.fan_outs).steps.get(name)
+                if step is not None and step.sleeps:
+                    yield from self._of_sleep(step, before, after, now)
+                else:
+                    yield from self._of_result(before, after, name)
             claimed = record.locked_by is not None and record.locked_by != earlier.locked_by
             same = record.operation == earlier.operation
             if claimed and same and earlier.held_since is None and not asked:
@@ -100,6 +107,20 @@ class Attempts:
             what = f"{name} is Processed, with a result that its agent did not reply"
             yield Broken(Invariant.RESULT, after.task_id, what)
 
+    def _of_sleep(self, step: StepPlan, before: Task, after: Task, now: int) -> Iterator[Broken]:
+        """Check the end of a sleep: its time is over, or it is until an instant that is past."""
+        earlier = before.step(step.name)
+        if earlier.process_state is ProcessState.PROCESSED:
+            return
+        asleep = earlier.situation
+        early = asleep.until - now - self._apart if isinstance(asleep, Asleep) else 0
+        if early > 0:
+            what = f"the sleep {step.name} ends {early} ms before its time"
+            yield Broken(Invariant.WAITS, after.task_id, what)
+        if not isinstance(asleep, Asleep) and step.sleeps_for is not None:
+            what = f"the sleep {step.name} has ended and has never begun"
+            yield Broken(Invariant.WAITS, after.task_id, what)
+
     def _of_failure(
         self, plan: Plan, before: Task, after: Task, name: str, now: int
     ) -> Iterator[Broken]:
@@ -110,7 +131,7 @@ class Attempts:
             for reply in self._replies.get((after.task_id, name), ())
             if reply.lock == earlier.locked_by
         ]
-        failing = [reply for reply in replies if _fails(reply, earlier)]
+        failing = [reply for reply in replies if _fails(reply, earlier, now + self._apart)]
         late_at = earlier.overdue_at if earlier.late_since is None else earlier.late_since
         over = late_at is not None and late_at <= now + self._apart
         nowhere = record.error is not None and record.error.type == SENT_NOWHERE
@@ -188,7 +209,8 @@ class Attempts:
         if step is None or kind in OF_THE_ORDER:
             return ""
         record = before.step(ending.step)  # an undo may have begun with this write
-        return self._step_not_failed_by(after.task_id, step, record, kind)
+        in_vain = kind == OVERDUE and _polled_in_vain(record, now + self._apart)
+        return "" if in_vain else self._step_not_failed_by(after.task_id, step, record, kind)
 
     def _step_not_failed_by(
         self, task_id: str, step: StepPlan, record: StepRecord, kind: str
@@ -252,13 +274,20 @@ def _is_past_no_return(plan: Plan, task: Task) -> bool:
     return ProcessState.PROCESSED in states and states <= DONE
 
 
-def _fails(reply: Reply, record: StepRecord) -> bool:
-    """Whether the reply to the record's attempt makes it a failed one."""
+def _fails(reply: Reply, record: StepRecord, now: int) -> bool:
+    """Whether the reply to the record's attempt, read at `now`, makes it a failed one."""
     if reply.outcome is Outcome.WAITING:
         return record.operation == UNDO  # which cannot wait
+    if reply.outcome is Outcome.POLLING:
+        return record.operation == UNDO or _polled_in_vain(record, now)
     if reply.outcome is Outcome.HELD:
         return reply.outcome_unknown and record.uncounted_calls >= MAX_UNCOUNTED_CALLS
     return reply.outcome in FAILED
+
+
+def _polled_in_vain(record: StepRecord, now: int) -> bool:
+    """Whether the time of the step's polls is over at `now`."""
+    return record.poll_until is not None and record.poll_until <= now
 
 
 def _is_about(record: StepRecord, reply: Reply) -> bool:

@@ -21,6 +21,7 @@ from roundsman.model.events import (
     UndoAsked,
 )
 from roundsman.model.instants import SECOND
+from roundsman.model.situations import Asleep
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import AfterUndo, StepRecord, Task
 from roundsman.wire.commands import Command
@@ -164,6 +165,11 @@ def _not_extended(before: Task, after: Task, event: Extend) -> str:
 
 
 def _until(record: StepRecord) -> int:
+    """Until when the step sleeps, is polled, or may take, with the time of its next attempt."""
+    if isinstance(record.situation, Asleep):
+        return record.situation.until
+    if record.poll_until is not None:
+        return record.poll_until
     return (record.until or 0) + record.extra
 
 

@@ -239,7 +239,7 @@ def _is_of_its_own(text: str) -> bool:
 
 
 def _names(plan: Plan) -> str:
-    agents = (name for step in plan.steps.values() for name in (step.agent, *step.agents))
+    agents = (name for step in plan.steps.values() for name in step.agents)
     return " ".join((plan.workflow, *plan.steps, *agents))
 
 

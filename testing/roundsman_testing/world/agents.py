@@ -175,6 +175,9 @@ class RequestRun:
         self.spent += end.takes
         if end.waits is not None and operation != REMIND:
             return self._hand_on(end)
+        if end.not_yet is not None:
+            self.leave_effect()
+            return end.not_yet
         if not end.done:
             self._lose(end)
             raise end.raised() or Crash("the call never ends")

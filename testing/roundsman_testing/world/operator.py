@@ -148,7 +148,7 @@ class Operator:
         """State whether a step, or its undo, had its effect, with its result.
 
         With `did`, the effect happens in the ledger first, as if the person had made sure of it at
-        the service. Raises ValueError if the step never started.
+        the service; a sleep has none. Raises ValueError if the step never started.
         """
         task = self._task(order_id)
         if step not in task.steps:
@@ -159,6 +159,6 @@ class Operator:
         undoes = record.process_state in UNDOES
         if did and undoes:
             self._ledger.undo(order_id, key)
-        elif did:
+        elif did and record.started_at is not None:
             self._ledger.perform(EffectKey(order_id, step, key), fenced=False)
         self.ask(order_id, Resolve(self.asked(seen=seen), step, did, result))

@@ -19,7 +19,17 @@ from roundsman.definition.plan import (
     plan_of,
     read_plan,
 )
-from roundsman.definition.workflow import Archive, Compensation, Retry, Step, Undo, Wait, Workflow
+from roundsman.definition.workflow import (
+    Archive,
+    Compensation,
+    Retry,
+    Sleep,
+    SleepUntil,
+    Step,
+    Undo,
+    Wait,
+    Workflow,
+)
 from roundsman.model.json import canonical_json, sha256
 from roundsman.model.priority import Priority
 from roundsman.model.task import PERFORM, UNDO
@@ -286,6 +296,38 @@ def broken(change: Callable[[dict[str, Any]], object]) -> str:
     return canonical_json(document)
 
 
+def test_a_plan_with_a_sleep_has_a_version_of_its_own_and_no_agent_for_it() -> None:
+    first = Sleep(name="first", for_=timedelta(days=1), when="input.slow", on_failure=Undo())
+    until = SleepUntil("input.departure", name="until", after=(first,))
+    made = replace(orders, steps=(first, until), point_of_no_return=None)
+    plan = plan_of(replace(made, complete_within=timedelta(days=2)))
+    document = json.loads(plan.text)
+    assert document["planVersion"] == 5
+    assert document["steps"] == [
+        {
+            "name": "first",
+            "after": [],
+            "onFailure": {"kind": "undo"},
+            "when": "input.slow",
+            "sleepsFor": 86_400_000,
+        },
+        {
+            "name": "until",
+            "after": ["first"],
+            "onFailure": document["onFailure"],
+            "when": None,
+            "sleepsUntil": "input.departure",
+        },
+    ]
+    assert read_plan(plan.text) == plan
+    one, other = plan.steps.values()
+    assert (one.sleeps, one.sleeps_for, one.sleeps_until) == (True, 86_400_000, None)
+    assert (other.sleeps, other.sleeps_for, other.sleeps_until) == (True, None, "input.departure")
+    assert (one.agents, one.agent, one.compensation) == ((), "", None)
+    assert plan.agents == frozenset()
+    assert plan.has_conditions
+
+
 def test_only_a_plan_with_a_deadline_has_the_version_that_older_code_does_not_read() -> None:
     plan = plan_of(replace(orders, deadline=timedelta(hours=3)))
     assert plan.deadline == 10_800_000
@@ -303,9 +345,11 @@ BROKEN = [
     ("{", "the text ends too early"),
     ("[]", "where a dict is expected"),
     ("null", "None where a dict is expected"),
+    (broken(lambda d: d["steps"][0].update(sleepsFor="1")), "'1' where a int is expected"),
+    (broken(lambda d: d["steps"][0].update(sleepsUntil=1)), "1 where a str is expected"),
     ("NaN", "NaN is not a number of JSON"),
-    ("{}", "plan version None; this code reads 1, 2, 3 and 4"),
-    (broken(lambda d: d.update(planVersion=5)), "plan version 5; this code reads 1, 2, 3 and 4"),
+    ("{}", "plan version None; this code reads 1, 2, 3, 4 and 5"),
+    (broken(lambda d: d.update(planVersion=6)), "plan version 6; this code reads 1, 2, 3, 4 and 5"),
     (broken(lambda d: d.pop("steps")), "the plan has no 'steps'"),
     (broken(lambda d: d.pop("retainFor")), "the plan has no 'retainFor'"),
     (broken(lambda d: d["steps"][0].pop("retry")), "the plan has no 'retry'"),

@@ -10,7 +10,15 @@ from roundsman.definition.plan_differences import (
     step_fields,
     workflow_fields,
 )
-from roundsman.definition.workflow import Archive, Compensation, Retry, Undo, Wait
+from roundsman.definition.workflow import (
+    Archive,
+    Compensation,
+    Retry,
+    Sleep,
+    SleepUntil,
+    Undo,
+    Wait,
+)
 from roundsman.model.priority import Priority
 from tests.support.machine_world import plan, step
 
@@ -85,6 +93,19 @@ def test_no_field_of_a_plan_is_forgotten() -> None:
     of_plan = {each.name for each in fields(Plan)}
     of_plan -= {"workflow", "steps", "text", "stored", "fan_outs"}
     assert set(workflow_fields(made)) == of_plan
+
+
+def test_the_time_of_a_sleep_is_compared() -> None:
+    a, nap = step("a"), Sleep(name="nap", for_=timedelta(minutes=1))
+    (added,) = differences(plan(a), plan(a, replace(nap, after=(a,))))
+    assert added.sentence == "nap is added after a, a sleep"
+    (longer,) = sentences(*differences(plan(nap), plan(replace(nap, for_=timedelta(minutes=2)))))
+    assert longer == "nap: sleeps_for: 60 s, now 120 s"
+    until = SleepUntil("input.departure", name="nap")
+    assert sentences(*differences(plan(nap), plan(until))) == [
+        "nap: sleeps_for: 60 s, now none",
+        "nap: sleeps_until: none, now input.departure",
+    ]
 
 
 def test_a_compensation_that_fences_says_so() -> None:

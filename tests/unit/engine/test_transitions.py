@@ -57,6 +57,7 @@ from tests.support.move_stories import MOVE_STORIES
 from tests.support.operator_stories import extended, heard_late
 from tests.support.restored_stories import RESTORED_STORIES
 from tests.support.situations import RECORDS
+from tests.support.sleep_stories import SLEEP_STORIES
 from tests.support.undo_stories import UNDO_STORIES
 
 ONCE = Retry(max_attempts=1)
@@ -257,6 +258,7 @@ STORIES: list[Callable[[], World]] = [
     *ERASED_STORIES,
     *ENDED_WAIT_STORIES,
     *MOVE_STORIES,
+    *SLEEP_STORIES,
 ]
 
 

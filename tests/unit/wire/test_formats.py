@@ -93,6 +93,7 @@ REPLIES = {
         FAILED, outcome=Outcome.HELD, error=StepError("Busy", ""), outcome_unknown=True
     ),
     "reply waiting": replace(SUCCEEDED, outcome=Outcome.WAITING, until=NOW),
+    "reply polling": replace(SUCCEEDED, outcome=Outcome.POLLING, again_in=60_000, within=7_200_000),
     "reply progress": replace(SUCCEEDED, outcome=Outcome.PROGRESS, effect=Effect.STANDS),
 }
 ASKED = CommandSource("c-1", "ann")
@@ -177,6 +178,7 @@ WITH_FAULTS = [
     "reply transient",
     "reply held",
     "reply waiting",
+    "reply polling",
     "reply progress",
     "start",
     "resubmit with every field",

@@ -324,6 +324,8 @@ class Agent:
     def _binder(self, step: Step, operation: str) -> Callable[[F], F]:
         where = f"agent {self.name!r}"
         check_type(f"{where}: the bound step", step, Step)
+        if not step.agent_names():
+            raise DefinitionError(f"{where}: step {step.name!r} is a sleep, which has no function")
         if self.name not in step.agent_names():
             agents = " and ".join(step.agent_names())
             raise DefinitionError(
@@ -461,6 +463,8 @@ class Agent:
             retry_after=ended.retry_after,
             until=ended.until,
             remind_every=ended.remind_every,
+            again_in=ended.again_in,
+            within=ended.within,
             outcome_unknown=ended.outcome_unknown,
             effect=ended.effect,
         )

@@ -19,12 +19,14 @@ from tenacity import RetryCallState, Retrying, retry_if_exception
 from roundsman.agents.call_notes import CallNote, NotNoted
 from roundsman.agents.callbacks import Callback
 from roundsman.agents.guard import OF_FILES, CallHeld, Guard, NotCalled, RateLimited
+from roundsman.agents.not_yet import NotYet
 from roundsman.agents.outcomes import (
     AttemptResult,
     DidNotHappen,
     Happened,
     held,
     permanent,
+    polling,
     succeeded,
     transient,
     unexpected,
@@ -45,6 +47,7 @@ DEPLOYED_WITHIN = MINUTE  # about as long as a deployment of the missing code ta
 
 PROBE_UNCLEAR = "ProbeUnclear"
 CALLBACK_IN_UNDO = "CallbackInUndo"
+NOT_YET_IN_UNDO = "NotYetInUndo"
 NO_REMINDER = "NoReminder"
 
 Report: TypeAlias = Callable[[Exception], None]
@@ -155,11 +158,22 @@ class Attempt:
             )
 
     def _returned(self, value: object) -> AttemptResult:
-        if not isinstance(value, Callback):
-            ended = succeeded(value)
-            if ended.error is not None and self.request.operation == PERFORM:
-                return replace(ended, effect=Effect.STANDS)  # only the returned value is invalid
-            return ended
+        if isinstance(value, NotYet):
+            return self._polling(value)
+        if isinstance(value, Callback):
+            return self._waiting(value)
+        ended = succeeded(value)
+        if ended.error is not None and self.request.operation == PERFORM:
+            return replace(ended, effect=Effect.STANDS)  # only the returned value is invalid
+        return ended
+
+    def _polling(self, value: NotYet) -> AttemptResult:
+        if self.request.operation == "undo":
+            message = "the undo function returned a NotYet, but an undo cannot be polled"
+            return unexpected(NOT_YET_IN_UNDO, message, DEPLOYED_WITHIN)
+        return polling(milliseconds(value.again_in), milliseconds(value.within))
+
+    def _waiting(self, value: Callback) -> AttemptResult:
         if self.request.operation == "undo":
             message = "the undo function returned a Callback, but an undo cannot wait for one"
             return unexpected(CALLBACK_IN_UNDO, message, DEPLOYED_WITHIN)

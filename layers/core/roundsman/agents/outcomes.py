@@ -36,6 +36,8 @@ class AttemptResult:
     retry_after: int | None = None
     until: int | None = None
     remind_every: int | None = None
+    again_in: int | None = None
+    within: int | None = None
     outcome_unknown: bool = False
     effect: Effect | None = None
 
@@ -157,6 +159,14 @@ def waiting(until: int, remind_every: int | None = None) -> AttemptResult:
     A reminder is sent each `remind_every` ms, or never.
     """
     return AttemptResult(outcome=Outcome.WAITING, until=until, remind_every=remind_every)
+
+
+def polling(again_in: int, within: int) -> AttemptResult:
+    """The outside job is not done; the step is polled again after `again_in` ms.
+
+    It is polled for `within` ms, counted from the first such result under the idempotency key.
+    """
+    return AttemptResult(outcome=Outcome.POLLING, again_in=again_in, within=within)
 
 
 def progress(note: object) -> AttemptResult:

@@ -19,6 +19,8 @@ from roundsman.definition.workflow import (
     Archive,
     Compensation,
     Retry,
+    Sleep,
+    SleepUntil,
     Step,
     Undo,
     Wait,
@@ -39,10 +41,18 @@ know these fields and would run the plan wrongly."""
 READS_PLAN_VERSION = 3
 """The version of a plan in which `tolerate` is a number of items, or a step has `reads`. Code that
 reads only version 2 would take the number for a share, and would send the whole input."""
-NEWEST_PLAN_VERSION = 4
+DEADLINE_PLAN_VERSION = 4
 """The version of a plan with a deadline. Code that reads only version 3 would perform steps after
 it."""
-PLAN_VERSIONS = (PLAN_VERSION, RICHER_PLAN_VERSION, READS_PLAN_VERSION, NEWEST_PLAN_VERSION)
+NEWEST_PLAN_VERSION = 5
+"""The version of a plan with a sleep. Code that reads only version 4 would miss its agent."""
+PLAN_VERSIONS = (
+    PLAN_VERSION,
+    RICHER_PLAN_VERSION,
+    READS_PLAN_VERSION,
+    DEADLINE_PLAN_VERSION,
+    NEWEST_PLAN_VERSION,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +107,7 @@ class StepPlan:
 
     name: str
     agents: tuple[str, ...]
-    """In the order of preference; at least one."""
+    """In the order of preference; at least one, and none for a sleep."""
     after: tuple[str, ...]
     """The names of the steps that must be done first."""
     complete_within: int
@@ -118,6 +128,10 @@ class StepPlan:
     """The fields of the input that the step's requests contain; None for all of them."""
     result_masked: bool = False
     """The result is not shown to operators."""
+    sleeps_for: int | None = None
+    """For how long a sleep lasts; None for any other step, and for one until an instant."""
+    sleeps_until: str | None = None
+    """The expression for the instant at which a sleep ends; None for any other step."""
     item_of: str | None = None
     """In an expanded plan, the fan-out step that this step is an item of; else None."""
     index: int = 0
@@ -129,9 +143,14 @@ class StepPlan:
         return self.for_each is not None and self.item_of is None
 
     @property
+    def sleeps(self) -> bool:
+        """Whether this is a sleep: it has no agent, and ends by itself."""
+        return self.sleeps_for is not None or self.sleeps_until is not None
+
+    @property
     def agent(self) -> str:
-        """The preferred agent."""
-        return self.agents[0]
+        """The preferred agent; empty for a sleep."""
+        return self.agents[0] if self.agents else ""
 
     @property
     def attempts(self) -> int | None:
@@ -262,8 +281,8 @@ class Plan:
 
     @cached_property
     def has_conditions(self) -> bool:
-        """Whether a decision may need the order: a step has a `when` or a `for_each`."""
-        return any(step.when or step.for_each for step in self.steps.values())
+        """Whether a decision may need the order: a step has an expression."""
+        return any(step.when or step.for_each or step.sleeps_until for step in self.steps.values())
 
     @cached_property
     def masks(self) -> bool:
@@ -314,7 +333,7 @@ def read_plan(text: str) -> Plan:
     document = _as(dict, parse_json(text))
     version = document.get("planVersion")
     if version not in PLAN_VERSIONS or isinstance(version, bool):
-        raise ValueError(f"plan version {version!r}; this code reads 1, 2, 3 and 4")
+        raise ValueError(f"plan version {version!r}; this code reads 1, 2, 3, 4 and 5")
     try:
         return _read(document, text)
     except KeyError as error:
@@ -326,17 +345,40 @@ RICHER_FIELDS = frozenset({"agents", "heartbeatWithin", "forEach", "tolerate"})
 that a definition without them keeps its hash."""
 
 
+SLEEP_FIELDS = frozenset({"sleepsFor", "sleepsUntil"})
+"""The fields of a sleep: it has one of them."""
+
+NO_RETRY = RetryPlan(max_attempts=1, first_delay=0, max_delay=0, not_on=())
+"""The retry of a sleep, which makes no attempts."""
+
+
 def _version(workflow: Workflow, steps: list[dict[str, Json]]) -> int:
     """The lowest version that has everything that the plan uses, so that hashes stay the same."""
-    if workflow.deadline is not None:
+    if any(isinstance(step, Sleep | SleepUntil) for step in workflow.steps):
         return NEWEST_PLAN_VERSION
+    if workflow.deadline is not None:
+        return DEADLINE_PLAN_VERSION
     if any(step.tolerate >= 1 or step.reads is not None for step in workflow.steps):
         return READS_PLAN_VERSION
     richer = any(RICHER_FIELDS & step.keys() for step in steps)
     return RICHER_PLAN_VERSION if richer else PLAN_VERSION
 
 
+def _sleep(step: Sleep | SleepUntil, workflow: Workflow) -> dict[str, Json]:
+    found: dict[str, Json] = {
+        "name": step.name,
+        "after": list(step.after_names()),
+        "onFailure": _strategy(step.on_failure or workflow.on_failure),
+        "when": step.when,
+    }
+    if isinstance(step, Sleep):
+        return {**found, "sleepsFor": milliseconds(step.for_)}
+    return {**found, "sleepsUntil": step.until}
+
+
 def _step(step: Step, workflow: Workflow) -> dict[str, Json]:
+    if isinstance(step, Sleep | SleepUntil):
+        return _sleep(step, workflow)
     found: dict[str, Json] = {
         "name": step.name,
         "agent": step.agent,
@@ -445,7 +487,27 @@ def _check_steps(steps: list[StepPlan]) -> None:
         raise ValueError(f"the plan has a step after {unknown[0]!r}, but no step with that name")
 
 
+def _read_sleep(document: dict[str, Json]) -> StepPlan:
+    sleeps_for, until = document.get("sleepsFor"), document.get("sleepsUntil")
+    when = document["when"]
+    return StepPlan(
+        name=_as(str, document["name"]),
+        agents=(),
+        after=tuple(_as(str, name) for name in _as(list, document["after"])),
+        complete_within=0,
+        retry=NO_RETRY,
+        compensation=None,
+        on_failure=_read_strategy(document["onFailure"]),
+        when=None if when is None else _as(str, when),
+        result_limit=0,
+        sleeps_for=None if sleeps_for is None else _as(int, sleeps_for),
+        sleeps_until=None if until is None else _as(str, until),
+    )
+
+
 def _read_step(document: dict[str, Json]) -> StepPlan:
+    if SLEEP_FIELDS & document.keys():
+        return _read_sleep(document)
     compensation, when = document["compensation"], document["when"]
     agents = _as(list, document.get("agents", [document["agent"]]))
     heartbeat, for_each = document.get("heartbeatWithin"), document.get("forEach")

@@ -53,7 +53,8 @@ def _of_steps(old: Plan, new: Plan) -> Iterator[PlanDifference]:
     for name, step in new.steps.items():
         if name not in old.steps:
             place = f" after {', '.join(step.after)}" if step.after else " at the beginning"
-            yield PlanDifference("added", name, f"{name} is added{place}, at {step.agent}")
+            what = "a sleep" if step.sleeps else f"at {step.agent}"
+            yield PlanDifference("added", name, f"{name} is added{place}, {what}")
             continue
         for field, before, after in _changed(step_fields(old.steps[name]), step_fields(step)):
             yield PlanDifference("changed", name, f"{name}: {field}: {before}, now {after}")
@@ -80,7 +81,9 @@ def step_fields(step: StepPlan) -> dict[str, str]:
     """Return the fields of a step that are compared, in words."""
     heartbeat = step.heartbeat_within
     return {
-        "agents": ", ".join(step.agents),
+        "agents": ", ".join(step.agents) or "none",
+        "sleeps_for": "none" if step.sleeps_for is None else _seconds(step.sleeps_for),
+        "sleeps_until": step.sleeps_until or "none",
         "after": ", ".join(step.after) or "none",
         "complete_within": _seconds(step.complete_within),
         "retry": _retry(step.retry),

@@ -40,6 +40,8 @@ MIN_ATTEMPTS = 3
 KEEP_TRYING_FOR = timedelta(minutes=15)
 """The default of `Retry.keep_trying_for`: longer than most outages of a service."""
 COMPENSATION_ATTEMPTS = 8
+LONGEST_SLEEP = timedelta(days=366)
+"""The longest `for_` of a sleep: a longer one is more likely a wrong unit than intended."""
 
 
 _MASKED_PATH = re.compile(r"[^.\[\]*=]+(?:\[\])*(?:\.(?:\*|[^.\[\]*=]+)(?:\[\])*)*")
@@ -204,19 +206,14 @@ class Step:
 
     def __post_init__(self) -> None:
         where = f"step {self.name!r}"
-        check_name(where, self.name)
+        self._check_every_kind(where)
         self._check_agents(where)
         check_attempt_time(f"{where}: complete_within", self.complete_within)
         self._check_heartbeat(where)
         self._check_fan_out(where)
-        check_tuple(f"{where}: after", self.after, (str, Step), "steps, such as (charge_card,)")
         check_type(f"{where}: retry", self.retry, Retry)
         if self.compensation is not None:
             check_type(f"{where}: compensation", self.compensation, Compensation)
-        if self.on_failure is not None:
-            _check_strategy(where, self.on_failure)
-        if self.when is not None:
-            compile_condition(f"{where}: when", self.when)
         if self.reads is not None:
             check_tuple(f"{where}: reads", self.reads, (str,), 'fields, such as ("lines",)')
         check_type(f"{where}: result_masked", self.result_masked, bool)
@@ -225,6 +222,15 @@ class Step:
             raise DefinitionError(
                 f"{where}: result_limit is {self.result_limit} bytes; at most {LARGEST_RESULT} fit"
             )
+
+    def _check_every_kind(self, where: str) -> None:
+        """Check what every kind of step has."""
+        check_name(where, self.name)
+        check_tuple(f"{where}: after", self.after, (str, Step), "steps, such as (charge_card,)")
+        if self.on_failure is not None:
+            _check_strategy(where, self.on_failure)
+        if self.when is not None:
+            compile_condition(f"{where}: when", self.when)
 
     def _check_agents(self, where: str) -> None:
         check_tuple(f"{where}: agents", self.agents, (str,), 'names, such as ("payment", "backup")')
@@ -290,6 +296,72 @@ class Step:
     def after_names(self) -> tuple[str, ...]:
         """Return the names of the steps in `after`."""
         return tuple(step if isinstance(step, str) else step.name for step in self.after)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _StepWithoutAgent(Step):
+    """A step that only waits. It has no attempts, no result and nothing to undo."""
+
+    complete_within: timedelta = field(init=False, default=timedelta(0), repr=False)
+    agent: str = field(init=False, default="", repr=False)
+    agents: tuple[str, ...] = field(init=False, default=(), repr=False)
+    retry: Retry = field(init=False, default=Retry(), repr=False)
+    compensation: Compensation | None = field(init=False, default=None, repr=False)
+    result_limit: int = field(init=False, default=DEFAULT_RESULT_LIMIT, repr=False)
+    heartbeat_within: timedelta | None = field(init=False, default=None, repr=False)
+    for_each: str | None = field(init=False, default=None, repr=False)
+    tolerate: float = field(init=False, default=0, repr=False)
+    next_agent_on: tuple[str, ...] = field(init=False, default=(), repr=False)
+    reads: tuple[str, ...] | None = field(init=False, default=None, repr=False)
+    result_masked: bool = field(init=False, default=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._check_every_kind(f"step {self.name!r}")
+
+    def agent_names(self) -> tuple[str, ...]:
+        """Return no name: no agent performs the step."""
+        return ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sleep(_StepWithoutAgent):
+    """A step that waits for a time, counted from when the steps before it are done.
+
+    Raises DefinitionError if the step can never run.
+    """
+
+    for_: timedelta
+    """How long the sleep lasts; at most 366 days."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_duration(f"step {self.name!r}: for_", self.for_)
+        if self.for_ > LONGEST_SLEEP:
+            raise DefinitionError(
+                f"step {self.name!r}: for_ is {self.for_.days} days; at most {LONGEST_SLEEP.days}"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SleepUntil(_StepWithoutAgent):
+    """A step that waits until an instant that the order, or the result of a step, gives.
+
+    An instant that is past ends the step at once. One that is missing or is no ISO 8601 text with
+    an offset from UTC, or at which the task would be over, fails the step. Raises DefinitionError
+    if the step can never run.
+    """
+
+    until: str = field(kw_only=False)
+    """A JMESPath expression over `{"input": order, "results": results}` for the instant, such as
+    `input.departure`. It is evaluated once, when the steps before this one are done."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        compile_condition(f"step {self.name!r}: until", self.until)
+
+    def expressions(self) -> tuple[tuple[str, str], ...]:
+        """Return the name and the text of each expression that the step has."""
+        return (*super().expressions(), ("until", self.until))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -407,6 +479,8 @@ class Workflow:
                     raise DefinitionError(f"{place} {error}") from error
                 if what == "for_each" and found.is_list() is False:
                     raise DefinitionError(f"{place} gives one value; it must give a list")
+                if what == "until" and found.is_text() is False:
+                    raise DefinitionError(f"{place} gives no text; it must give an instant")
 
     def _check_steps(self, where: str) -> None:
         if isinstance(self.steps, list):  # the dataclass is frozen
@@ -470,6 +544,28 @@ class Workflow:
                 "or raise the workflow's complete_within"
             )
 
+    def _check_sleeps(self, where: str, listed: Mapping[str, Step]) -> None:
+        """Check that the workflow leaves the time for the sleeps that follow one another.
+
+        A sleep with a condition may be skipped, so it is not counted.
+        """
+        slept: dict[str, timedelta] = {}
+        order = TopologicalSorter({step.name: step.after_names() for step in self.steps})
+        given, limit = self.complete_within, "complete_within"
+        if self.deadline is not None and self.deadline < given:
+            given, limit = self.deadline, "deadline"
+        for name in order.static_order():
+            step = listed[name]
+            before = max((slept[one] for one in step.after_names()), default=timedelta(0))
+            sleeps = step.for_ if isinstance(step, Sleep) and step.when is None else timedelta(0)
+            slept[name] = before + sleeps
+            if slept[name] >= given:
+                raise DefinitionError(
+                    f"{where}: step {name!r} ends after sleeps of {_words(slept[name])}, but the "
+                    f"whole workflow may take {_words(given)}; shorten the sleeps or raise the "
+                    f"workflow's {limit}"
+                )
+
     def _check_order(self, where: str) -> None:
         listed = {step.name: step for step in self.steps}
         for step in self.steps:
@@ -492,6 +588,7 @@ class Workflow:
             raise DefinitionError(
                 f"{where}: the steps form a cycle, so none can start first: {circle}"
             ) from error
+        self._check_sleeps(where, listed)
         for step in self.steps:
             for what, expression in step.expressions():
                 place = f"{where}: {what} of step {step.name!r}"

@@ -153,7 +153,7 @@ def failed(context: DecisionContext, step: StepPlan, reply: Replied) -> None:
     effect = reply.effect if operation == PERFORM else None
     if reply.outcome is Outcome.PERMANENT or error.type in step.retry_of(operation).not_on:
         why = f"{what}: failed for good: {message}"
-        if error.type in step.next_agent_on and _begin_at_next_agent(context, step, error, why):
+        if error.type in step.next_agent_on and begin_at_next_agent(context, step, error, why):
             return
         give_up(context, step, StepEvent.REFUSED, error, why, effect=effect)
         return
@@ -405,7 +405,7 @@ def _agent_after(context: DecisionContext, step: StepPlan) -> str | None:
     return next_agent(context, step) if performs and step.compensation else None
 
 
-def _begin_at_next_agent(
+def begin_at_next_agent(
     context: DecisionContext, step: StepPlan, error: StepError, tried: str
 ) -> bool:
     """Undo the step to begin it at its next agent. Returns False if there is none."""
@@ -438,7 +438,7 @@ def _exhausted(
     In this order: undo the step to begin it at another agent, wait as the plan allows, or give up.
     `effect` is what is proven of the step's effect.
     """
-    if _begin_at_next_agent(context, step, error, tried):
+    if begin_at_next_agent(context, step, error, tried):
         return
     record = context.decision.step(step.name)
     count = record.failure_count + 1

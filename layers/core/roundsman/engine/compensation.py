@@ -13,6 +13,7 @@ from dataclasses import replace
 from roundsman.definition.plan import StepPlan
 from roundsman.engine.decision import SKEW, DecisionContext
 from roundsman.engine.effects import is_to_undo, may_have_been_performed
+from roundsman.engine.history import polled_words
 from roundsman.engine.routing import agent_now, stored_agent_name, untried
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.events import InspectAt
@@ -142,6 +143,8 @@ def begin_undo(
     reason = f"{step.name}: its undo begins"
     if not_before is not None:
         reason += f" at {second(not_before)}, when no request can act"
+    if polled := polled_words(record, context.now):
+        reason += f"; {polled}"
     if then:
         reason += f"; {then}"
     context.decision.record("undo", step.name, None, reason)

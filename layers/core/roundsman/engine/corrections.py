@@ -30,7 +30,8 @@ from roundsman.model.corrections import (
 from roundsman.model.events import Resubmit
 from roundsman.model.json import Json, levels, size_in_bytes
 from roundsman.model.record_limits import RESULTS_LIMIT
-from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.situations import Asleep
+from roundsman.model.states import DONE, ProcessState, TaskState
 from roundsman.model.task import StepRecord
 
 CORRECTIONS_LIMIT = 32 * 1024
@@ -146,8 +147,13 @@ def _as_defined(context: DecisionContext) -> Plan:
 
 
 def _paths_of_requests(step: StepPlan) -> Iterator[tuple[str, ...]]:
-    """The paths below the input that the step's requests contain; `()` is all of it."""
-    if step.reads is None:
+    """The paths below the input that the step's requests contain; `()` is all of it.
+
+    Of a sleep, those that its instant is read from.
+    """
+    if step.sleeps:
+        yield from _paths_read(step.sleeps_until)
+    elif step.reads is None:
         yield ()
     else:
         yield from ((name,) for name in step.reads)
@@ -167,15 +173,16 @@ def _paths_used(context: DecisionContext, step: StepPlan) -> Iterator[tuple[str,
 
 
 def _is_finished(record: StepRecord) -> bool:
-    """Whether the step is done, or an item that was left out may have had its effect."""
+    """Whether the step is done or asleep, or an item that was left out may have had its effect."""
     if record.process_state is ProcessState.SKIPPED:
         return may_have_taken_effect(record)
-    return record.process_state is ProcessState.PROCESSED
+    asleep = isinstance(record.situation, Asleep)
+    return asleep or record.process_state is ProcessState.PROCESSED
 
 
 def _was_evaluated(record: StepRecord) -> bool:
     """Whether the step's condition was evaluated, and is not evaluated again."""
-    return record.admitted or record.process_state is ProcessState.SKIPPED
+    return record.admitted or record.process_state in DONE
 
 
 def _paths_read(expression: str | None) -> list[tuple[str, ...]]:

@@ -51,6 +51,7 @@ from roundsman.model.record_limits import (
 )
 from roundsman.model.scheduler_queues import NOTHING_KNOWN, SchedulerQueues
 from roundsman.model.situations import (
+    Asleep,
     AtAgent,
     AwaitsCallback,
     End,
@@ -93,6 +94,9 @@ class StepChanges(TypedDict, total=False):
     tried: tuple[str, ...]
     corrections: int
     reminders: int
+    polls: int
+    polled_since: int | None
+    poll_until: int | None
     started_at: int | None
     acts_until: int | None
     effect: Effect | None
@@ -116,6 +120,9 @@ WAIT_ENDED = "WaitEnded"
 
 NO_ANSWER_COMES = frozenset({ProcessState.PENDING, ProcessState.PROCESSED})
 """The states in which the ended wait of a step is over: it begins anew, or was answered."""
+
+NOT_POLLED: StepChanges = {"polls": 0, "polled_since": None, "poll_until": None}
+"""The changes with which the polling of a step ends."""
 
 NOT_COUNTED = frozenset(
     {StepEvent.HELD, StepEvent.UNREAD, StepEvent.OUT_OF_TIME, StepEvent.RESTORED}
@@ -171,9 +178,10 @@ class DecisionBuilder:
     ) -> None:
         """Apply the event to the step: it gets the situation `to`, and these other values.
 
-        Beside these, the counts change as the table says; `retry_until` moves by the time that does
-        not count; the time that a person added to an attempt is `granted` to the next; an answer
-        ends what was known of an ended wait; and an item that is left out keeps its error.
+        Beside these, the counts change as the table says; `retry_until` and `poll_until` move by
+        the time that does not count; the time that a person added to an attempt is `granted` to the
+        next; an answer ends what was known of an ended wait; and an item that is left out keeps its
+        error.
 
         Raises NoTransition if the table does not allow that, and TypeError if, by the table, the
         event changes nothing.
@@ -192,6 +200,11 @@ class DecisionBuilder:
         elif record.retry_until is not None:
             excused = self._excused_time(record, event)
             changes.setdefault("retry_until", record.retry_until + excused)
+        if transition.counts is CountsInARow.BEGIN_ANEW or isinstance(to, Ended):
+            changes = {**NOT_POLLED, **changes}
+        elif record.poll_until is not None:
+            excused = self._excused_time(record, event)
+            changes.setdefault("poll_until", record.poll_until + excused)
         if transition.state in NO_ANSWER_COMES:
             changes.setdefault("wait_ended_at", None)
         before = record.situation
@@ -599,9 +612,10 @@ def _fitting_ending(ending: Termination | None) -> Termination | None:
 
 
 def _has_started(steps: Mapping[str, StepRecord]) -> bool:
-    """Whether any step was ever claimed or decided; a step that was only parked was not."""
+    """Whether any step was ever claimed or decided, or a sleep begun; parked alone is not that."""
     return any(
         record.started_at is not None
+        or isinstance(record.situation, Asleep)
         or record.round > 1
         or record.tried
         or record.process_state is not ProcessState.PENDING

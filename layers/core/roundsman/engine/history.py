@@ -5,6 +5,11 @@ from dataclasses import replace
 from zlib import crc32
 
 from roundsman.model.events import CommandSource, HistoryRow
+from roundsman.model.instants import format_duration
+from roundsman.model.task import StepRecord
+
+POLLED = "polled"
+"""The kind of the rows of a step that is polled: one at the first poll, and one at its success."""
 
 ANSWERED = "answered"
 """The kind of a row that names who answered a callback."""
@@ -28,6 +33,18 @@ def fitting(rows: Sequence[HistoryRow], most: int = ROWS_A_DECISION) -> tuple[Hi
     kept, rest = rows[: most - 1], rows[most - 1 :]
     reasons = "; ".join(row.reason for row in rest)
     return (*kept, replace(rest[0], step=None, attempt=None, reason=reasons))
+
+
+def polled_words(record: StepRecord, now: int, polls: int | None = None) -> str:
+    """How often the step was polled, and for how long; empty if it is not polled.
+
+    `polls` is the number to say; None for that of the record. `now` is epoch ms.
+    """
+    if record.polled_since is None:
+        return ""
+    number = record.polls if polls is None else polls
+    times = "once" if number == 1 else f"{number:,} times"
+    return f"polled {times} in {format_duration(max(0, now - record.polled_since))}"
 
 
 def seq(version: int, row: int) -> int:

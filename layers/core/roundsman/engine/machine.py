@@ -3,8 +3,9 @@
 The engine is pure: it reads no clock, draws no random numbers and does no I/O. What it needs are
 arguments. The states of the pattern change only through `roundsman.engine.transitions`. This module
 dispatches the event, and each other module decides what its name says: `steps` which can start,
-`attempts` about claims, failures and timeouts, `routing` which agent, `on_failure` how a task that
-has failed ends, `compensation` about undo, `operator` about commands.
+`attempts` about claims, failures and timeouts, `polls` about a job that is not done yet, `sleeps`
+about steps that only wait, `routing` which agent, `on_failure` how a task that has failed ends,
+`compensation` about undo, `operator` about commands.
 """
 
 from collections.abc import Sequence
@@ -28,7 +29,9 @@ from roundsman.engine.due import LONG_START_INTERVAL, START_WITHIN, start_interv
 from roundsman.engine.erasure import erase
 from roundsman.engine.history import ANSWERED
 from roundsman.engine.operator import operate
+from roundsman.engine.polls import not_yet
 from roundsman.engine.reminders import due_reminders, send_due_reminders
+from roundsman.engine.sleeps import wake
 from roundsman.engine.steps import (
     claim_ready,
     late_success,
@@ -240,6 +243,7 @@ def _claim_all_ready(context: DecisionContext, claimant: Claimant) -> None:
     """Send again what this message caused before, remind of what waits, and claim what is ready."""
     send_own_claims_again(context, claimant)
     send_due_reminders(context, claimant)
+    wake(context)
     claim_ready(context, claimant)
     end_waits(context)
     begin_undos(context)
@@ -315,7 +319,7 @@ def _counts_for_any_attempt(event: Replied) -> bool:
 
 
 def _handle_other_reply(context: DecisionContext, step: StepPlan, event: Replied) -> None:
-    """Handle a reply other than a success: a failure, a hold, progress or a wait."""
+    """Handle a reply other than a success: a failure, a hold, progress, a wait or a poll."""
     match event.outcome:
         case Outcome.HELD if context.decision.step(step.name).waiting:
             context.decision.note(f"{step.name}: held reply ignored: it waits for its callback")
@@ -325,6 +329,8 @@ def _handle_other_reply(context: DecisionContext, step: StepPlan, event: Replied
             progressed(context, step)
         case Outcome.WAITING:
             waits_for_callback(context, step, event)
+        case Outcome.POLLING:
+            not_yet(context, step, event)
         case _:
             failed(context, step, event)
 
@@ -353,6 +359,7 @@ def _inspect(context: DecisionContext) -> None:
         since = late_since(record.situation, context.now)
         if since is not None:
             overdue(context, step, record.situation, context.now - since)
+    wake(context)
     _nudge_what_waits(context)
     end_waits(context)
     begin_undos(context)

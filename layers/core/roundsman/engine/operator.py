@@ -11,7 +11,7 @@ from roundsman.definition.plan import StepPlan
 from roundsman.engine.attempts import in_time
 from roundsman.engine.compensation import begin_undo, undone
 from roundsman.engine.corrections import affects, correct
-from roundsman.engine.decision import SKEW, DecisionBuilder, DecisionContext
+from roundsman.engine.decision import NOT_POLLED, SKEW, DecisionBuilder, DecisionContext
 from roundsman.engine.effects import left_to_undo, may_have_taken_effect
 from roundsman.engine.on_failure import past_no_return
 from roundsman.engine.plan_change import (
@@ -39,7 +39,7 @@ from roundsman.model.events import (
     UndoAsked,
 )
 from roundsman.model.instants import SECOND, format_duration, iso, second
-from roundsman.model.situations import Attempt, AwaitsCallback, End, WaitsUntil
+from roundsman.model.situations import Asleep, Attempt, AwaitsCallback, End, Ended, WaitsUntil
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import PERFORM, AfterUndo, Effect, Task, Termination
 
@@ -304,9 +304,13 @@ def _begin_anew(context: DecisionContext) -> None:
 def _go_on(context: DecisionContext) -> None:
     """Let a task that was ending, or has ended, go on with its whole time limit.
 
-    A deadline that has passed does not count any more: the operator has decided knowing of it.
+    A deadline that has passed does not count any more: the operator has decided knowing of it. A
+    step that was polled is polled for its whole time again.
     """
     context.decision.ending = None
+    steps = context.decision.steps
+    for name, record in steps.items():
+        steps[name] = replace(record, **NOT_POLLED)
     _restart_time_limit(context)
     task = context.decision.task
     if task.deadline is not None and task.deadline <= context.now:
@@ -342,6 +346,9 @@ def _resolve(context: DecisionContext, event: Resolve) -> None:
         ProcessState.UNDONE,
     ):
         raise Refused(f"{step.name} is {record.process_state}: its outcome is known")
+    if step.sleeps:
+        _resolve_sleep(context, step, event)
+        return
     if record.started_at is None:
         raise Refused(f"{step.name} was never sent to its agent: there is no outcome to record")
     if isinstance(record.situation, AwaitsCallback) and not event.did:
@@ -381,6 +388,23 @@ def _resolve(context: DecisionContext, event: Resolve) -> None:
             begin_undo(context, step, after_undo=AfterUndo.NEW_KEY, then=NEW_KEY_FOLLOWS)
         elif event.fresh_key:
             context.decision.new_round(step.name)
+
+
+def _resolve_sleep(context: DecisionContext, step: StepPlan, event: Resolve) -> None:
+    """End a sleep now, or take the place of one that the order gives no usable instant for."""
+    record = context.decision.step(step.name)
+    if not isinstance(record.situation, Asleep) and record.process_state is not ProcessState.ERROR:
+        raise Refused(f"{step.name} has not begun to sleep: there is nothing to end")
+    if not event.did or event.result is not None:
+        raise Refused(
+            f"{step.name} is a sleep: it can only be resolved as done, without a result, which "
+            "ends it now"
+        )
+    _continue_if_last_failure(context, step)
+    ended = Ended(how=End.SUCCEEDED)
+    context.decision.move(
+        step.name, StepEvent.RESOLVED_DONE, ended, finished_at=context.now, error=None
+    )
 
 
 def _check_cannot_act(context: DecisionContext, step: StepPlan) -> None:
@@ -440,6 +464,12 @@ def _extend(context: DecisionContext, event: Extend) -> None:
     step = _step(context, event.step)
     record = context.decision.step(step.name)
     attempt = record.situation
+    if record.poll_until is not None:
+        _poll_for_longer(context, step, record.poll_until, more)
+        return
+    if isinstance(attempt, Asleep):
+        _sleep_longer(context, step, attempt, more)
+        return
     if not isinstance(attempt, Attempt):
         raise Refused(f"{step.name} has no attempt in progress: there is nothing to extend")
     waits = isinstance(attempt, AwaitsCallback)
@@ -462,6 +492,30 @@ def _extend(context: DecisionContext, event: Extend) -> None:
     context.decision.note(
         f"{step.name}: {format_duration(more)} added; sent again if there is no reply by "
         f"{second(attempt.until)}, no attempt counted"
+    )
+
+
+def _poll_for_longer(context: DecisionContext, step: StepPlan, until: int, more: int) -> None:
+    """Poll the step for `more` ms longer than until `until` (epoch ms), also if it is at its agent:
+    what takes long is the outside job, and not the look at it."""
+    task, by = context.decision.task, until + more
+    _check_deadline(task, until, more)
+    context.decision.task = replace(task, complete_by=max(task.complete_by, by))
+    situation = context.decision.step(step.name).situation
+    context.decision.move(step.name, StepEvent.EXTENDED, situation, poll_until=by)
+    context.decision.note(
+        f"{step.name}: {format_duration(more)} added; it is polled until {second(by)}"
+    )
+
+
+def _sleep_longer(context: DecisionContext, step: StepPlan, asleep: Asleep, more: int) -> None:
+    """Let the sleep end `more` ms later; the task has as much time after it as before."""
+    task, until = context.decision.task, asleep.until + more
+    _check_deadline(task, asleep.until, more)
+    context.decision.task = replace(task, complete_by=task.complete_by + more)
+    context.decision.move(step.name, StepEvent.EXTENDED, replace(asleep, until=until))
+    context.decision.note(
+        f"{step.name}: {format_duration(more)} added; it sleeps until {second(until)}"
     )
 
 

@@ -227,7 +227,10 @@ def _different(old: StepPlan, new: StepPlan, kept: list[StepRecord]) -> Iterator
 
 def _meaning(old: StepPlan, new: StepPlan) -> Iterator[str]:
     """In what the two differ that decides about keys, items and undo; empty if in nothing."""
-    if old.agent != new.agent:
+    if old.sleeps or new.sleeps:
+        if (old.sleeps_for, old.sleeps_until) != (new.sleeps_for, new.sleeps_until):
+            yield "its sleep is another" if old.sleeps and new.sleeps else _kind_words(new)
+    elif old.agent != new.agent:
         yield f"its first agent is {new.agent}, not {old.agent}"
     if old.when != new.when:
         yield "its condition (when) is another"
@@ -238,6 +241,10 @@ def _meaning(old: StepPlan, new: StepPlan) -> Iterator[str]:
     undo = _undo_words(new)
     if undo != _undo_words(old):
         yield f"it has {undo}"
+
+
+def _kind_words(step: StepPlan) -> str:
+    return "it is a sleep" if step.sleeps else "it is no sleep"
 
 
 def _undo_words(step: StepPlan) -> str:

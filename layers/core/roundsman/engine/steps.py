@@ -5,13 +5,15 @@ from roundsman.definition.plan import StepPlan
 from roundsman.engine.attempts import claim
 from roundsman.engine.decision import DecisionContext
 from roundsman.engine.fan_out import UnusableList, fan_out, forget_marked_items
+from roundsman.engine.history import POLLED, polled_words
 from roundsman.engine.on_failure import give_up
+from roundsman.engine.sleeps import fall_asleep
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.corrections import corrections_size
 from roundsman.model.events import Claimant
 from roundsman.model.json import Json, canonical_json, parse_json, size_in_bytes
 from roundsman.model.record_limits import RESULTS_LIMIT
-from roundsman.model.situations import End, Ended, NotBegun
+from roundsman.model.situations import Asleep, End, Ended, NotBegun
 from roundsman.model.states import ProcessState
 from roundsman.model.task import Effect, StepError
 
@@ -51,6 +53,8 @@ def claim_ready(context: DecisionContext, claimant: Claimant) -> None:
                 continue
             if step.fans_out:
                 _fan_out(context, step)
+            elif step.sleeps:
+                fall_asleep(context, step)
             else:
                 claim(context, step, claimant)
 
@@ -63,6 +67,7 @@ def succeeded(context: DecisionContext, step: StepPlan, result: Json) -> None:
         why = f"{step.name}: {problem}"
         give_up(context, step, StepEvent.REFUSED, error, why, effect=Effect.STANDS)
         return
+    record = context.decision.step(step.name)
     context.decision.move(
         step.name,
         StepEvent.SUCCEEDED,
@@ -74,7 +79,11 @@ def succeeded(context: DecisionContext, step: StepPlan, result: Json) -> None:
         effect=None,
         granted=0,
     )
-    context.decision.note(f"{step.name}: processed")
+    polled = polled_words(record, context.now, record.polls + 1)
+    if polled:
+        context.decision.record(POLLED, step.name, None, f"{step.name}: {polled}; processed")
+    else:
+        context.decision.note(f"{step.name}: processed")
 
 
 def late_success(context: DecisionContext, step: StepPlan, result: Json) -> None:
@@ -105,7 +114,7 @@ def late_success(context: DecisionContext, step: StepPlan, result: Json) -> None
 
 def _is_ready(context: DecisionContext, step: StepPlan) -> bool:
     record = context.decision.step(step.name)
-    if record.process_state is not ProcessState.PENDING:
+    if record.process_state is not ProcessState.PENDING or isinstance(record.situation, Asleep):
         return False
     if record.not_before is not None and record.not_before > context.now:
         return False

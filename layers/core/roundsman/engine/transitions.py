@@ -36,6 +36,9 @@ class StepEvent(StrEnum):
     PROGRESSED = "progress shown"
     WAITS_FOR_CALLBACK = "waits for a callback"
     REMINDER_DUE = "reminder due"
+    NOT_YET = "not yet, polled again"
+    FELL_ASLEEP = "its sleep begins"
+    WOKE = "its sleep is over"
     SUCCEEDED = "succeeded"
     FAILED = "failed, attempts left"
     OVERDUE = "overdue, attempts left"
@@ -68,7 +71,7 @@ class CountsInARow(StrEnum):
     """The service did something: calls that found it down are counted anew (`uncounted_calls`)."""
     BEGIN_ANEW = "begin anew"
     """The series of attempts ends as well: the next failure begins a new one, with a new time
-    limit (`retry_until`, `unexpected_since`, `waits`)."""
+    limit (`retry_until`, `unexpected_since`, `waits`). Polling ends too, but for NOT_YET."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +118,15 @@ TRANSITIONS: Sequence[
     (StepEvent.SUCCEEDED, IDLE, (S.PROCESSED,), CountsInARow.BEGIN_ANEW),
     # An earlier attempt's result is too large (its effect stands), or its callback failed.
     (StepEvent.REFUSED, IDLE, (S.FAILED,), CountsInARow.BEGIN_ANEW),
+    # A sleep, which has no agent. One until an instant that is past ends at once.
+    (StepEvent.FELL_ASLEEP, (S.NOT_BEGUN, S.READY), (S.ASLEEP,), CountsInARow.BEGIN_ANEW),
+    (StepEvent.WOKE, (S.NOT_BEGUN, S.READY, S.ASLEEP), (S.PROCESSED,), CountsInARow.BEGIN_ANEW),
     # At its agent.
     (StepEvent.PROGRESSED, (S.AT_AGENT,), SAME, CountsInARow.CALLS_END),
     (StepEvent.WAITS_FOR_CALLBACK, (S.AT_AGENT,), (S.AWAITS_CALLBACK,), CountsInARow.BEGIN_ANEW),
     (StepEvent.REMINDER_DUE, (S.AWAITS_CALLBACK,), SAME, CountsInARow.BEGIN_ANEW),
+    # The outside job is not done: no failure, and nothing is counted.
+    (StepEvent.NOT_YET, (S.AT_AGENT,), (S.WAITS,), CountsInARow.BEGIN_ANEW),
     # Ready: another of its agents takes it, or the task is ending and it is not attempted again.
     (StepEvent.HELD, (S.AT_AGENT,), (S.PARKED, S.READY), CountsInARow.GO_ON),
     (StepEvent.SUCCEEDED, BUSY, (S.PROCESSED,), CountsInARow.BEGIN_ANEW),
@@ -162,15 +170,26 @@ TRANSITIONS: Sequence[
     # Commands of operators.
     (StepEvent.RESUBMITTED, (S.FAILED,), (S.READY,), CountsInARow.BEGIN_ANEW),
     (StepEvent.RESUBMITTED, (S.UNDO_FAILED,), (S.UNDO_READY,), CountsInARow.BEGIN_ANEW),
-    (StepEvent.EXTENDED, (*BUSY, S.UNDO_AT_AGENT), SAME, CountsInARow.GO_ON),
+    # Idle: a step that is polled gets more time for that.
+    (
+        StepEvent.EXTENDED,
+        (S.READY, S.WAITS, S.PARKED, S.ASLEEP, *BUSY, S.UNDO_AT_AGENT),
+        SAME,
+        CountsInARow.GO_ON,
+    ),
     (StepEvent.RESTORED, BUSY, (S.READY,), CountsInARow.CALLS_END),
     (StepEvent.RESTORED, (S.UNDO_AT_AGENT,), (S.UNDO_READY,), CountsInARow.CALLS_END),
-    (StepEvent.RESOLVED_DONE, (*IDLE, *BUSY, S.FAILED), (S.PROCESSED,), CountsInARow.BEGIN_ANEW),
+    (
+        StepEvent.RESOLVED_DONE,
+        (*IDLE, S.ASLEEP, *BUSY, S.FAILED),
+        (S.PROCESSED,),
+        CountsInARow.BEGIN_ANEW,
+    ),
     (StepEvent.RESOLVED_DONE, (*_ANY_UNDO, S.UNDO_FAILED), (S.UNDONE,), CountsInARow.BEGIN_ANEW),
     (StepEvent.RESOLVED_NOT_DONE, (*IDLE, *BUSY, S.FAILED), (S.READY,), CountsInARow.BEGIN_ANEW),
     (
         StepEvent.BEGUN_ANEW,
-        (*IDLE, S.PROCESSED, S.SKIPPED, S.FAILED, S.UNDONE),
+        (*IDLE, S.ASLEEP, S.PROCESSED, S.SKIPPED, S.FAILED, S.UNDONE),
         (S.NOT_BEGUN,),
         CountsInARow.BEGIN_ANEW,
     ),
@@ -179,7 +198,7 @@ TRANSITIONS: Sequence[
 the step gets one, and what becomes of what it counts."""
 
 STALE: Sequence[tuple[tuple[S, ...], str]] = (
-    (IDLE, "no attempt is under way"),
+    ((*IDLE, S.ASLEEP), "no attempt is under way"),
     (BUSY, "a later attempt is under way"),
     ((S.PROCESSED,), "the step is done already"),
     ((S.FAILED,), "the step has failed already"),
@@ -246,7 +265,8 @@ _OVER: Mapping[T, str] = {
 }
 
 TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
-    (T.SCHEDULED, TaskEvent.START): _to(T.ACTIVE, T.RETRY, *_ENDS, T.UNDONE),
+    # Pending: it begins with a sleep.
+    (T.SCHEDULED, TaskEvent.START): _to(T.PENDING, T.ACTIVE, T.RETRY, *_ENDS, T.UNDONE),
     (T.SCHEDULED, TaskEvent.REPLIED): Stay("the task has not started"),
     (T.SCHEDULED, TaskEvent.INSPECT): _to(T.PENDING, T.ARCHIVED, T.UNDONE),
     # Retry without a failure: the step is parked, because of a hold.
@@ -254,9 +274,11 @@ TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
     (T.PENDING, TaskEvent.REPLIED): _to(
         T.ACTIVE, T.RETRY, *_ENDS, T.UNDOING, T.UNDONE, T.CANCELLED
     ),
-    (T.PENDING, TaskEvent.INSPECT): _to(T.ARCHIVED, T.UNDOING, T.UNDONE),
+    # Completed: the last step was a sleep, and is over.
+    (T.PENDING, TaskEvent.INSPECT): _to(T.COMPLETED, T.ARCHIVED, T.UNDOING, T.UNDONE),
     (T.ACTIVE, TaskEvent.START): _to(T.ARCHIVED, T.UNDOING, T.CANCELLED),
-    # Pending: a step is to be undone and to go on, after steps that may have been performed.
+    # Pending: a step is to be undone and to go on, after steps that may have been performed; or a
+    # sleep is left.
     (T.ACTIVE, TaskEvent.REPLIED): _to(
         T.PENDING, T.RETRY, *_ENDS, T.UNDOING, T.UNDONE, T.CANCELLED
     ),
@@ -265,7 +287,10 @@ TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
         T.PENDING, T.RETRY, *_ENDS, T.UNDOING, T.UNDONE, T.CANCELLED
     ),
     (T.RETRY, TaskEvent.START): _to(T.ACTIVE, T.ARCHIVED, T.UNDOING, T.UNDONE),
-    (T.RETRY, TaskEvent.REPLIED): _to(T.ACTIVE, *_ENDS, T.UNDOING, T.UNDONE, T.CANCELLED),
+    # Pending: an earlier attempt has succeeded, and a sleep follows.
+    (T.RETRY, TaskEvent.REPLIED): _to(
+        T.PENDING, T.ACTIVE, *_ENDS, T.UNDOING, T.UNDONE, T.CANCELLED
+    ),
     (T.RETRY, TaskEvent.INSPECT): _to(T.PENDING, T.ARCHIVED, T.UNDOING, T.UNDONE),
     # Archived: nothing is undone without the plan. Active: another branch still performs.
     (T.UNDOING, TaskEvent.START): _to(T.ACTIVE, T.ARCHIVED),

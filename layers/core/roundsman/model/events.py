@@ -71,6 +71,7 @@ class Outcome(StrEnum):
     HELD = "held"  # the agent cannot take the step now; the attempt is not counted
     PROGRESS = "progress"  # a heartbeat; the attempt continues
     WAITING = "waiting"  # the attempt waits for a callback
+    POLLING = "polling"  # the outside job is not done; the attempt is made again and not counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,8 @@ class Replied:
     retry_after: int | None = None
     until: int | None = None
     remind_every: int | None = None
+    again_in: int | None = None
+    within: int | None = None
     outcome_unknown: bool = False
     effect: Effect | None = None
     callback: bool = False

@@ -2,7 +2,7 @@
 
 The task states are those of asynq, plus those of the undo and of a cancelled task. The step states
 are those of the Scheduler Agent Supervisor pattern. A situation says more: a Pending step may be
-ready, wait for a time, or be parked.
+ready, wait for a time, be parked, or be asleep.
 """
 
 from enum import StrEnum
@@ -58,6 +58,8 @@ class SituationName(StrEnum):
     """It waits for a time: for its next attempt."""
     PARKED = "parked"
     """It waits for an agent that takes no work."""
+    ASLEEP = "asleep"
+    """It is a sleep, which ends by itself."""
     AT_AGENT = "at its agent"
     """Its request was sent, or is about to be."""
     AWAITS_CALLBACK = "awaits its callback"
@@ -98,7 +100,7 @@ OF_UNDO = frozenset(
 """The situations of a step that is being undone, or was."""
 
 _STATE_OF = {
-    **dict.fromkeys(IDLE, ProcessState.PENDING),
+    **dict.fromkeys((*IDLE, SituationName.ASLEEP), ProcessState.PENDING),
     **dict.fromkeys(BUSY, ProcessState.PROCESSING),
     SituationName.PROCESSED: ProcessState.PROCESSED,
     SituationName.SKIPPED: ProcessState.SKIPPED,

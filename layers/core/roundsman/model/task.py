@@ -14,6 +14,7 @@ from roundsman.model.corrections import Correction, corrected
 from roundsman.model.json import Json
 from roundsman.model.record_limits import LONGEST_MESSAGE, cut
 from roundsman.model.situations import (
+    Asleep,
     AtAgent,
     AwaitsCallback,
     End,
@@ -115,6 +116,14 @@ class StepRecord:
     under one idempotency key have the same input."""
     reminders: int = 0
     """The number of reminders that were sent under the current idempotency key, in all attempts."""
+    polls: int = 0
+    """How often its agent has replied that the outside job is not done yet; 0 if it is not polled,
+    or not any more."""
+    polled_since: int | None = None
+    """When its agent first replied so; None if `polls` is 0."""
+    poll_until: int | None = None
+    """Until when the step is polled; None if `polls` is 0. If the job is not done then, the step
+    has failed."""
     started_at: int | None = None
     """When the current attempt was claimed; None if the step was never claimed."""
     acts_until: int | None = None
@@ -265,6 +274,7 @@ class StepRecord:
     def admitted(self) -> bool:
         """Whether its condition was evaluated, so that it is not evaluated again."""
         waits = self.not_before is not None or self.held_since is not None
+        waits = waits or isinstance(self.situation, Asleep)
         return self.started_at is not None or waits or bool(self.tried)
 
     @property
@@ -287,6 +297,7 @@ _NAMES: Final[Mapping[tuple[Operation, type[Situation] | End], SituationName]] =
     (PERFORM, Ready): SituationName.READY,
     (PERFORM, WaitsUntil): SituationName.WAITS,
     (PERFORM, Parked): SituationName.PARKED,
+    (PERFORM, Asleep): SituationName.ASLEEP,
     (PERFORM, AtAgent): SituationName.AT_AGENT,
     (PERFORM, AwaitsCallback): SituationName.AWAITS_CALLBACK,
     (PERFORM, End.SUCCEEDED): SituationName.PROCESSED,

@@ -123,6 +123,11 @@ class Reply:
     """Until when a `waiting` step waits for its callback; required in a `waiting` reply."""
     remind_every: int | None = None
     """The time in ms between two reminders of a `waiting` step; None for no reminders."""
+    again_in: int | None = None
+    """In a `polling` reply, where it is required: the time in ms until the step is polled again."""
+    within: int | None = None
+    """In a `polling` reply, where it is required: the time in ms for which the step is polled. The
+    first such reply under the idempotency key decides."""
     outcome_unknown: bool = False
     """In a `held` reply: the service was called before the agent gave the step back, so the effect
     may have happened."""
@@ -162,6 +167,8 @@ class Reply:
             retry_after=self.retry_after,
             until=self.until,
             remind_every=self.remind_every,
+            again_in=self.again_in,
+            within=self.within,
             outcome_unknown=self.outcome_unknown,
             effect=self.effect,
             callback=self.callback,
@@ -199,6 +206,10 @@ def read_reply(body: str) -> Reply:
         fields.problem("error", f"missing in a {reply.outcome} reply")
     if reply.outcome is Outcome.WAITING and reply.until is None:
         fields.problem("until", "missing in a waiting reply")
+    if reply.outcome is Outcome.POLLING:
+        for name, value in (("againIn", reply.again_in), ("within", reply.within)):
+            if value is None:
+                fields.problem(name, "missing in a polling reply")
     fields.done()
     return reply
 
@@ -349,6 +360,8 @@ REPLY: "MessageTable[Reply]" = FieldTable(
     Field("result", "result", ANY, None, always=True),  # only in a `succeeded` reply
     Field("until", "until", OPTIONAL_NUMBER, None),
     Field("remindEvery", "remind_every", OPTIONAL_NUMBER, None),
+    Field("againIn", "again_in", OPTIONAL_NUMBER, None),
+    Field("within", "within", OPTIONAL_NUMBER, None),
     Field("outcomeUnknown", "outcome_unknown", FLAG, default=False),
     Field("effect", "effect", Kind(any_of(Effect), _read_effect), None),
     Field("callback", "callback", FLAG, default=False),

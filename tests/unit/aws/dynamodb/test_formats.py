@@ -48,6 +48,7 @@ from roundsman.model.holds import Hold
 from roundsman.model.json import Json
 from roundsman.model.leases import Lease, Leases
 from roundsman.model.queue_lag import ReadMark
+from roundsman.model.situations import Asleep
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import (
     SCHEMA,
@@ -125,6 +126,15 @@ TASK = Task(
         "a": STEP,
         "b": StepRecord(),
         "beats": changed_step(STEP, waiting=False, heartbeat_by=NOW + 6),
+        "polled": step_record(
+            complete_by=NOW,
+            not_before=NOW + 1,
+            started_at=NOW,
+            polls=7,
+            polled_since=NOW - 9,
+            poll_until=NOW + 8,
+        ),
+        "asleep": StepRecord(situation=Asleep(until=NOW + 9, since=NOW - 9)),
         "parked": step_record(complete_by=NOW, not_before=NOW + 1, held_since=NOW + 5),
         "pick[3]": step_record(started_at=NOW),
         "ended": step_record(process_state=ProcessState.ERROR, complete_by=NOW, started_at=NOW),

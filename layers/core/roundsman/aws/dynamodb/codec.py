@@ -201,6 +201,10 @@ STEP: "RecordTable[StoredStep]" = FieldTable(
     Field("Late", "late_since", NUMBER, None, since=6),
     Field("Past", "read_past_at", NUMBER, None, since=7),
     Field("WaitEndedAt", "wait_ended_at", NUMBER, None, since=7),
+    Field("Polls", "polls", NUMBER, 0, since=7),
+    Field("PolledSince", "polled_since", NUMBER, None, since=7),
+    Field("PollUntil", "poll_until", NUMBER, None, since=7),
+    Field("AsleepSince", "asleep_since", NUMBER, None, since=7),
 )
 
 
