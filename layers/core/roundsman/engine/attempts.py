@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from roundsman.definition.plan import RetryPlan, StepPlan, WaitPlan
 from roundsman.engine import timeouts
-from roundsman.engine.agent_holds import can_resume, park
+from roundsman.engine.agent_holds import another_agent_available, can_resume, park, stays_at
 from roundsman.engine.compensation import begin_undo
 from roundsman.engine.decision import DecisionContext
 from roundsman.engine.due import start_interval
@@ -18,6 +18,7 @@ from roundsman.engine.reminders import first_reminder
 from roundsman.engine.request_deadlines import ends_at, patience_behind, time_of
 from roundsman.engine.routing import (
     agent_now,
+    failed_without_effect,
     lag,
     next_agent,
     route,
@@ -120,7 +121,12 @@ def _record_reroute(
     here = agent_now(step, before)
     if agent == here:
         return
-    why = "is on hold" if context.is_held(here) else "has a backlog"
+    if context.is_held(here):
+        why = "is on hold"
+    elif failed_without_effect(before):
+        why = "has failed without an effect"
+    else:
+        why = "has a backlog"
     reason = f"{step.name}: goes to {agent}, because {here} {why}"
     if before.started_at is None:
         context.decision.note(reason)
@@ -164,13 +170,12 @@ def failed(context: DecisionContext, step: StepPlan, reply: Replied) -> None:
         tried += " (an unexpected error)"
     patience = _patience_after(context, step, error)
     if _is_last(context, step, count, patience):
-        stands = Effect.STANDS if effect is Effect.STANDS else None
-        _exhausted(context, step, error, tried, patience, stands)
+        _exhausted(context, step, error, tried, patience, effect)
         return
     wait = reply.retry_after
     if wait is None or retry.keep_trying_for:  # a service that asks for 0 s must not get a loop
         wait = max(wait or 0, retry_delay(retry, count, context.jitter))
-    again = _try_again_after(context, wait, step, StepEvent.FAILED, error, patience)
+    again = _try_again_after(context, wait, step, StepEvent.FAILED, error, patience, effect=effect)
     context.decision.record("failed", step.name, count, f"{tried}; {again}")
 
 
@@ -446,7 +451,9 @@ def _exhausted(
     performs = record.process_state is ProcessState.PROCESSING and not context.decision.ending
     waits = record.waits if step.retry.keep_trying_for else count - step.retry.max_attempts
     if performs and isinstance(wait, WaitPlan) and waits < wait.times:
-        again = _try_again_after(context, wait.delay, step, StepEvent.WAITS_ON, error, patience)
+        again = _try_again_after(
+            context, wait.delay, step, StepEvent.WAITS_ON, error, patience, effect=effect
+        )
         context.decision.record("waits", step.name, count, f"{tried}; waits; {again}")
         return
     give_up(context, step, StepEvent.EXHAUSTED, error, tried, effect=effect)
@@ -460,12 +467,15 @@ def _try_again_after(
     error: StepError,
     patience: _Patience,
     uncounted_timeouts: int = 0,
+    *,
+    effect: Effect | None = None,
 ) -> str:
     """Make the step wait for `wait` ms, and return the time of the retry in words.
 
-    A perform does not wait beyond the task's complete-by.
+    A perform does not wait beyond the task's complete-by. `effect` is what the reply proves.
     """
     record = context.decision.step(step.name)
+    nothing_happened = effect is Effect.NONE
     at = context.now + wait
     if record.operation == PERFORM:
         at = min(at, context.decision.task.perform_by)
@@ -476,7 +486,8 @@ def _try_again_after(
         acts_until=context.decision.acts_until(step.name),
         failure_count=record.failure_count + 1,
         error=error,
-        outcome_unknown=_unknown_after(record),
+        outcome_unknown=record.outcome_unknown if nothing_happened else _unknown_after(record),
+        effect=Effect.NONE if nothing_happened else record.effect,
         uncounted_timeouts=uncounted_timeouts,
         retry_until=patience.until,
         unexpected_since=patience.unexpected_since,
@@ -485,13 +496,21 @@ def _try_again_after(
     context.decision.action(InspectAt(at))
     if at < context.now + wait:
         return f"no attempt fits before the task must be complete at {second(at)}"
+    elsewhere = ""
+    if another_agent_available(context, step, record):
+        here = agent_now(step, record)
+        elsewhere = (
+            f"; it had no effect at {here}, so it may go on at another agent"
+            if nothing_happened
+            else stays_at(here)
+        )
     retried = f"retried at {second(at)}"
     if patience.until is None or patience.until <= at:
-        return retried
+        return retried + elsewhere
     until = patience.until
     if record.operation == PERFORM:
         until = min(until, context.decision.task.perform_by)
-    return f"{retried}, and until {second(until)} at least"
+    return f"{retried}, and until {second(until)} at least{elsewhere}"
 
 
 def _unknown_after(record: StepRecord) -> bool:
