@@ -144,6 +144,14 @@ def test_a_step_that_failed_without_an_effect_stays_if_no_other_agent_is_better(
     assert at(world) == "first"
 
 
+def test_a_persons_word_that_nothing_happened_lets_a_step_stay_whose_agent_takes_work() -> None:
+    world = routed(attempts=3)
+    world.fails("a")
+    world.resolve("a", did=False)
+    world.start()
+    assert at(world) == "first"
+
+
 def test_a_step_of_one_agent_says_nothing_of_others() -> None:
     world = routed(attempts=3, agents=("first",))
     assert "first" not in fails_without_effect(world)

@@ -18,7 +18,6 @@ from roundsman.engine.reminders import first_reminder
 from roundsman.engine.request_deadlines import ends_at, patience_behind, time_of
 from roundsman.engine.routing import (
     agent_now,
-    failed_without_effect,
     lag,
     next_agent,
     route,
@@ -123,7 +122,7 @@ def _record_reroute(
         return
     if context.is_held(here):
         why = "is on hold"
-    elif failed_without_effect(before):
+    elif before.failure_count:
         why = "has failed without an effect"
     else:
         why = "has a backlog"

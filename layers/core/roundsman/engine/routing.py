@@ -32,14 +32,9 @@ def candidates(context: DecisionContext, step: StepPlan) -> tuple[str, ...]:
     record = context.decision.step(step.name)
     if len(step.agents) == 1 or record.operation == UNDO or not _may_leave(context, step):
         return (agent_now(step, record),)
-    if failed_without_effect(record):
+    if record.failure_count:  # it has failed there, and it is proven that nothing happened
         return (*untried(step, record), agent_now(step, record))
     return (agent_now(step, record), *untried(step, record)) if record.tried else step.agents
-
-
-def failed_without_effect(record: StepRecord) -> bool:
-    """Whether its last attempt was counted as failed, and it is proven that nothing happened."""
-    return record.effect is Effect.NONE and record.failure_count > 0
 
 
 def untried(step: StepPlan, record: StepRecord) -> tuple[str, ...]:
