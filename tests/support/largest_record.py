@@ -147,4 +147,5 @@ def full_step(text: Text) -> StepRecord:
         waits=MANY,
         late_since=LATE,
         read_past_at=LATE,
+        key_until=LATE,
     )

@@ -10,7 +10,7 @@ from typing import TypeVar
 from roundsman.definition.plan import RetryPlan, StepPlan, WaitPlan
 from roundsman.engine import timeouts
 from roundsman.engine.agent_holds import another_agent_available, can_resume, park, stays_at
-from roundsman.engine.compensation import begin_undo
+from roundsman.engine.compensation import begin_undo, key_ends_at
 from roundsman.engine.decision import DecisionContext
 from roundsman.engine.due import start_interval
 from roundsman.engine.on_failure import give_up
@@ -56,6 +56,8 @@ UNEXPECTED_RETRIED_FOR = 60 * MINUTE
 alert, finds the defect and deploys the repair in that time."""
 
 OVERDUE = "Overdue"
+KEY_EXPIRED = "KeyExpired"
+"""The error type of an undo that is not sent, because the `key_lifetime` of its step is over."""
 
 MAX_UNCOUNTED_TIMEOUTS = 3
 """The maximum number of timeouts in a row that are attributed to a backlog and not counted as
@@ -64,6 +66,8 @@ attempts. After that, an agent that dies at each attempt is detected."""
 
 def claim(context: DecisionContext, step: StepPlan, claimant: Claimant) -> None:
     """Claim an attempt at the agent that `route` chooses, or park the step if there is none.
+
+    An undo that would end after the lifetime of the step's key fails instead.
 
     The attempt waits until now, plus the agent's backlog, plus the time limit of the operation. A
     perform may not act after the task's complete-by; an undo may.
@@ -77,6 +81,9 @@ def claim(context: DecisionContext, step: StepPlan, claimant: Claimant) -> None:
     behind = lag(context, agent)
     read_at = context.now + behind
     until = read_at + time_of(step, operation) + record.granted
+    if operation == UNDO and record.key_until is not None and until > record.key_until:
+        _key_has_expired(context, step, record.key_until)
+        return
     acts_until, heartbeat_by = record.acts_until, None
     if patience := patience_behind(step, operation, behind):
         ends_by = min(until + patience, context.decision.task.perform_by)
@@ -88,6 +95,9 @@ def claim(context: DecisionContext, step: StepPlan, claimant: Claimant) -> None:
     # The first request under a key: no earlier one had another input.
     unused = record.started_at is None and not record.tried
     newest = len(context.decision.task.corrections)
+    key_until = None if agent != agent_now(step, record) else record.key_until
+    if key_until is None and operation == PERFORM:
+        key_until = key_ends_at(step, context.now)
     attempt = record.failure_count + 1
     context.decision.move(
         step.name,
@@ -103,11 +113,24 @@ def claim(context: DecisionContext, step: StepPlan, claimant: Claimant) -> None:
         tried=tried_after_claim(step, record, agent),
         effect=None,
         corrections=newest if unused else record.corrections,
+        key_until=key_until,
     )
     context.decision.action(SendRequest(step.name))
     _record_reroute(context, step, record, agent)
     numbered = _attempt(attempt, step.attempts_of(operation))
     context.decision.note(f"{_what(step, operation)}: {numbered} claimed")
+
+
+def _key_has_expired(context: DecisionContext, step: StepPlan, key_until: int) -> None:
+    """The undo has failed without a request: the service might find nothing, and say that it is
+    undone."""
+    error = StepError(
+        KEY_EXPIRED,
+        f"its service finds the effect by its key only until {second(key_until)}; look there, undo "
+        "it by hand, and resolve the step",
+    )
+    why = f"{_what(step, UNDO)}: not sent: {error.message}"
+    give_up(context, step, StepEvent.REFUSED, error, why)
 
 
 def _record_reroute(

@@ -201,6 +201,7 @@ STEP: "RecordTable[StoredStep]" = FieldTable(
     Field("Late", "late_since", NUMBER, None, since=6),
     Field("Past", "read_past_at", NUMBER, None, since=7),
     Field("WaitEndedAt", "wait_ended_at", NUMBER, None, since=7),
+    Field("KeyUntil", "key_until", NUMBER, None, since=7),
 )
 
 
