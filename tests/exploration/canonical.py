@@ -226,6 +226,7 @@ class Records:
             # Only whether its answer is still to come is asked.
             wait_ended_at=None if record.wait_ended_at is None else T0,
             error=UNEXPECTED if not settled and _fails_unexpectedly(record) else None,
+            # No configuration has a lifetime of keys, so key_until is never set.
             # finished_at, result and other errors are for people and for probes.
         )
 

@@ -150,4 +150,5 @@ def full_step(text: Text) -> StepRecord:
         poll_until=LATE,
         late_since=LATE,
         read_past_at=LATE,
+        key_until=LATE,
     )

@@ -6,6 +6,7 @@ claimed, parked, skipped or failed in the record.
 
 from collections.abc import Iterator
 
+from roundsman.engine.attempts import KEY_EXPIRED
 from roundsman.engine.restored import VERSIONS_SKIPPED
 from roundsman.model.events import (
     COMMAND_KINDS,
@@ -105,9 +106,14 @@ def _ends(task: Task) -> tuple[TaskState, bool] | None:
 def _not_ending(after: Task, wanted: tuple[TaskState, bool]) -> str:
     if _ends(after) != wanted:
         return f"the task is to end by {_ends(after)}, not by {wanted}"
-    states = {one.process_state for one in after.steps.values()}
-    failed = wanted[1] and ProcessState.UNDO_ERROR in states
+    failed = wanted[1] and any(map(_undo_has_failed, after.steps.values()))
     return "an undo that has failed is not made again" if failed else ""
+
+
+def _undo_has_failed(record: StepRecord) -> bool:
+    """Whether the undo has failed, though it may be sent: the lifetime of its key is not over."""
+    expired = record.error is not None and record.error.type == KEY_EXPIRED
+    return record.process_state is ProcessState.UNDO_ERROR and not expired
 
 
 def _not_again(before: Task, after: Task, event: Resubmit, now: int) -> Iterator[str]:

@@ -276,6 +276,18 @@ def test_a_plan_without_masked_fields_has_no_word_about_them() -> None:
     assert plan_of(only_a_result).masks
 
 
+def test_the_lifetime_of_a_key_is_read_again_and_a_plan_without_it_has_no_word_about_it() -> None:
+    assert "keyLifetime" not in plan_of(orders).text
+    short = replace(reserve, compensation=Compensation(key_lifetime=timedelta(days=1)))
+    made = plan_of(replace(orders, steps=(short,), point_of_no_return=None))
+    for plan in (made, read_plan(made.text)):
+        compensation = plan.steps["reserve"].compensation
+        assert compensation is not None
+        assert compensation.key_lifetime == 86_400_000
+    with pytest.raises(ValueError, match="'a day' where a int"):
+        read_plan(made.text.replace("86400000", '"a day"'))
+
+
 def test_every_change_of_a_definition_gives_another_hash() -> None:
     hashes = {plan_of(workflow).hash for workflow in [orders, *CHANGES]}
     assert len(hashes) == len(CHANGES) + 1

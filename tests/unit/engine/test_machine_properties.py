@@ -237,16 +237,18 @@ def check_agents(
     if agent_now(step, earlier) == here or earlier.started_at is None:
         return
     if record.operation == PERFORM and earlier.operation == PERFORM:
-        moved = earlier.effect is Effect.NONE or given_back_with_proof(event)
+        moved = earlier.effect is Effect.NONE or ended_with_proof(event)
         assert moved, "it may have happened there"
         assert agent_now(step, earlier) in record.tried
     else:
         assert earlier.process_state is ProcessState.UNDOING, "its undo there has just succeeded"
 
 
-def given_back_with_proof(event: Event) -> bool:
-    held = isinstance(event, Replied) and event.outcome is Outcome.HELD
-    return held and isinstance(event, Replied) and event.effect is Effect.NONE
+def ended_with_proof(event: Event) -> bool:
+    """Whether an attempt was given back, or has failed and may be made again at once."""
+    if not isinstance(event, Replied):
+        return False
+    return event.outcome in (Outcome.HELD, Outcome.TRANSIENT) and event.effect is Effect.NONE
 
 
 def view_of(now: int, chance: Chance) -> AgentView:

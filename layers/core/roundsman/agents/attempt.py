@@ -91,6 +91,8 @@ class Attempt:
     """Whether the author bound a reminder function."""
     _tries: int = field(default=0, init=False)
     _calls: int = field(default=0, init=False)
+    _calls_without_effect: int = field(default=0, init=False)
+    """How many of the calls ended with the promise that the service did nothing."""
     _took: int = field(default=0, init=False)
     _follows: bool = field(default=False, init=False)
     """Whether a call of the function, or of the probe, was tried before."""
@@ -104,7 +106,8 @@ class Attempt:
 
         Exceptions that end the process (SystemExit, KeyboardInterrupt) are not caught.
         """
-        return self.note.proven(self._made(), calls=self._calls)
+        ended = self._made()
+        return self.note.proven(ended, calls=self._calls, without_effect=self._calls_without_effect)
 
     def _made(self) -> AttemptResult:
         retrying = Retrying(
@@ -120,7 +123,7 @@ class Attempt:
         except CallHeld as error:
             if isinstance(error, RateLimited) and self._failure is not None:
                 return self._failure  # otherwise a failing step would never use up its attempts
-            unknown = error.called or self._calls > 0
+            unknown = self._may_have_acted or (error.called and not self._calls)
             return held(str(error), error.until - self.request.clock(), outcome_unknown=unknown)
         except Exception as error:  # noqa: BLE001  # any exception of the author's code is an outcome
             ended = self._failed(error)
@@ -138,8 +141,9 @@ class Attempt:
             return ended
         except (Busy, CallHeld):
             raise  # the service did nothing, or was not called
-        except Exception:
-            self._may_have_happened()
+        except Exception as error:
+            if not _did_nothing(error):
+                self._may_have_happened()
             raise
 
     def _verify(self, ended: AttemptResult) -> None:
@@ -202,6 +206,9 @@ class Attempt:
             self._calls += function is self.function
             try:
                 return function(own_request(request))
+            except TransientError as error:
+                self._calls_without_effect += function is self.function and error.no_effect
+                raise
             finally:
                 self._took = request.clock() - began
 
@@ -290,6 +297,11 @@ class Attempt:
         self.request = replace(self.request, outcome_unknown=False, results=results)
         return None
 
+    @property
+    def _may_have_acted(self) -> bool:
+        """Whether the service may have done something in a call of the function."""
+        return self._calls > self._calls_without_effect
+
     def _may_have_happened(self) -> None:
         if self.request.operation == "perform":
             self.request = replace(self.request, outcome_unknown=True)
@@ -319,7 +331,7 @@ class Attempt:
 
     def _failed(self, error: Exception) -> AttemptResult:
         if isinstance(error, TurnCameTooLate | NotNoted):
-            return held(str(error), NO_TIME_RETRY_AFTER, outcome_unknown=self._calls > 0)
+            return held(str(error), NO_TIME_RETRY_AFTER, outcome_unknown=self._may_have_acted)
         asked = f"the probe of {self.request.step}: " if self._probing else ""
         if isinstance(error, AccessError):
             # A person repairs it, as a defect: until then, no order may fail for it.
@@ -362,6 +374,10 @@ def may_pass(error: BaseException) -> bool:
     the call again.
     """
     return isinstance(error, TransientError | OSError) and not isinstance(error, NotNoted)
+
+
+def _did_nothing(error: Exception) -> bool:
+    return isinstance(error, TransientError) and error.no_effect
 
 
 def _asked_of(state: RetryCallState) -> int | None:

@@ -99,6 +99,8 @@ class CompensationPlan:
     complete_within: int
     retry: RetryPlan
     fences_late_performs: bool
+    key_lifetime: int | None = None
+    """Until when the effect can be undone, counted from the first request; None for ever."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -425,11 +427,15 @@ def _retry(retry: Retry) -> Json:
 
 
 def _compensation(compensation: Compensation, step: Step) -> Json:
-    return {
+    found: dict[str, Json] = {
         "completeWithin": milliseconds(compensation.complete_within or step.complete_within),
         "retry": _retry(compensation.retry),
         "fencesLatePerforms": compensation.fences_late_performs,
     }
+    if compensation.key_lifetime is not None:
+        # A plan without it keeps its hash. Older code ignores it, and sends the undo in any case.
+        found["keyLifetime"] = milliseconds(compensation.key_lifetime)
+    return found
 
 
 def _strategy(strategy: Undo | Archive | Wait) -> Json:
@@ -544,10 +550,12 @@ def _read_retry(value: Json) -> RetryPlan:
 
 def _read_compensation(value: Json) -> CompensationPlan:
     document = _as(dict, value)
+    lifetime = document.get("keyLifetime")
     return CompensationPlan(
         complete_within=_as(int, document["completeWithin"]),
         retry=_read_retry(document["retry"]),
         fences_late_performs=_as(bool, document["fencesLatePerforms"]),
+        key_lifetime=None if lifetime is None else _as(int, lifetime),
     )
 
 

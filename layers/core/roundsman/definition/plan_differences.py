@@ -117,7 +117,9 @@ def _compensation(compensation: CompensationPlan | None) -> str:
         return "none"
     fences = "fences" if compensation.fences_late_performs else "does not fence"
     within = _seconds(compensation.complete_within)
-    return f"within {within}, {_retry(compensation.retry)}, {fences} late performs"
+    lifetime = compensation.key_lifetime
+    keys = "" if lifetime is None else f", finds keys for {_seconds(lifetime)}"
+    return f"within {within}, {_retry(compensation.retry)}, {fences} late performs{keys}"
 
 
 def _strategy(strategy: StrategyPlan) -> str:

@@ -145,6 +145,11 @@ class Compensation:
     """A promise: after the remote service has undone an idempotency key, it refuses every later
     perform with that key forever. Without this promise, an undo waits until no request to perform
     the step can arrive any more."""
+    key_lifetime: timedelta | None = None
+    """How long the remote service finds an effect by its idempotency key, counted from the first
+    request to perform the step. After that, no undo is sent: the service might answer that there is
+    nothing to undo, although the effect stands. The undo has failed then (`KeyExpired`), and a
+    person decides. None: for ever."""
     verify: bool = False
     """After each undo, the step's probe is asked in the same attempt. If it says that the effect
     still stands, or cannot say, the attempt of the undo has failed. The agent must have a probe
@@ -154,6 +159,8 @@ class Compensation:
         check_type("Compensation: verify", self.verify, bool)
         if self.complete_within is not None:
             check_attempt_time("Compensation: complete_within", self.complete_within)
+        if self.key_lifetime is not None:
+            check_duration("Compensation: key_lifetime", self.key_lifetime)
         check_type("Compensation: retry", self.retry, Retry)
 
 
@@ -214,6 +221,7 @@ class Step:
         check_type(f"{where}: retry", self.retry, Retry)
         if self.compensation is not None:
             check_type(f"{where}: compensation", self.compensation, Compensation)
+            self._check_key_lifetime(where, self.compensation)
         if self.reads is not None:
             check_tuple(f"{where}: reads", self.reads, (str,), 'fields, such as ("lines",)')
         check_type(f"{where}: result_masked", self.result_masked, bool)
@@ -252,6 +260,14 @@ class Step:
             raise DefinitionError(
                 f"{where}: next_agent_on needs several agents, and a compensation: what may have "
                 "happened at one agent is undone before the next may act"
+            )
+
+    def _check_key_lifetime(self, where: str, compensation: Compensation) -> None:
+        needed = self.complete_within + (compensation.complete_within or self.complete_within)
+        if compensation.key_lifetime is not None and compensation.key_lifetime <= needed:
+            raise DefinitionError(
+                f"{where}: key_lifetime is over before one attempt to perform and one to undo the "
+                "step; raise it, or lower complete_within"
             )
 
     def _check_heartbeat(self, where: str) -> None:

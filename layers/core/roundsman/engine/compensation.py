@@ -120,6 +120,9 @@ def begin_undo(
     step goes on.
     """
     record = context.decision.step(step.name)
+    key_until = record.key_until
+    if key_until is None and record.started_at is not None:  # begun under a plan without lifetime
+        key_until = key_ends_at(step, record.started_at)
     acts_until = None if step.fences_late_performs else context.decision.acts_until(step.name)
     not_before = None if acts_until is None else acts_until + SKEW
     claim_by = context.decision.start_by(not_before or context.now)
@@ -137,6 +140,7 @@ def begin_undo(
         granted=0,
         after_undo=after_undo,
         uncounted_timeouts=0,
+        key_until=key_until,
     )
     if not_before is not None:
         context.decision.action(InspectAt(not_before))
@@ -148,6 +152,12 @@ def begin_undo(
     if then:
         reason += f"; {then}"
     context.decision.record("undo", step.name, None, reason)
+
+
+def key_ends_at(step: StepPlan, at: int) -> int | None:
+    """Until when the service finds an effect of the first request under a key, claimed at `at`."""
+    lifetime = None if step.compensation is None else step.compensation.key_lifetime
+    return None if lifetime is None else at + lifetime
 
 
 def undone(
@@ -204,6 +214,7 @@ def _perform_elsewhere(context: DecisionContext, step: StepPlan, record: StepRec
         agent=stored_agent_name(step, agent),
         tried=(*record.tried, here),
         failure_count=0,
+        key_until=None,
         started_at=None,
         outcome_unknown=False,
         after_undo=None,
@@ -249,6 +260,7 @@ def _undo_elsewhere(context: DecisionContext, step: StepPlan, record: StepRecord
         agent=stored_agent_name(step, agent),
         tried=record.tried[:-1],
         failure_count=0,
+        key_until=None,  # it was left with a proof that nothing happened there, or undone
         outcome_unknown=True,
         error=None,
         uncounted_timeouts=0,

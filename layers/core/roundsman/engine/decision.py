@@ -102,6 +102,7 @@ class StepChanges(TypedDict, total=False):
     effect: Effect | None
     outcome_unknown: bool
     wait_ended_at: int | None
+    key_until: int | None
     failure_count: int
     retry_until: int | None
     unexpected_since: int | None
@@ -298,7 +299,9 @@ class DecisionBuilder:
         """Begin a new round of the step: its next effects have new idempotency keys."""
         record = self.steps[name]
         newest = len(self.task.corrections)
-        self.steps[name] = replace(record, round=record.round + 1, corrections=newest, reminders=0)
+        self.steps[name] = replace(
+            record, round=record.round + 1, corrections=newest, reminders=0, key_until=None
+        )
 
     def begin_anew(self, name: str) -> None:
         """Reset the step as if it had never started, but keep its round: used keys stay used."""

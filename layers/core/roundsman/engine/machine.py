@@ -247,8 +247,10 @@ def _claim_all_ready(context: DecisionContext, claimant: Claimant) -> None:
     claim_ready(context, claimant)
     end_waits(context)
     begin_undos(context)
-    for step in ready_to_undo(context):
-        claim(context, step, claimant)
+    while ready := ready_to_undo(context):
+        for step in ready:
+            claim(context, step, claimant)
+        begin_undos(context)  # one that has failed at once lets those before it begin
 
 
 def _why_not_applicable(context: DecisionContext, event: Replied) -> str:

@@ -138,6 +138,9 @@ class StepRecord:
     wait_ended_at: int | None = None
     """When the step's wait for its callback was ended because its task was ending; None if it was
     not, or if an answer came after that."""
+    key_until: int | None = None
+    """Until when the service finds the effect by the key, so that it can be undone; None if nothing
+    was sent under the key, or if it has no `key_lifetime`."""
 
     # Of its operation: the attempts to perform it, or to undo it.
 

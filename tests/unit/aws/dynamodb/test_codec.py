@@ -121,6 +121,7 @@ LASTING = st.builds(
     round=st.integers(1, 9),
     acts_until=maybe_at(),
     outcome_unknown=st.booleans(),
+    key_until=maybe_at(),
 )
 STEPS = st.builds(
     lambda record, of: replace(record, operation=of[0], situation=of[1]), LASTING, SITUATIONS
@@ -414,6 +415,7 @@ def test_the_format_of_a_record_is_the_highest_of_its_fields() -> None:
         (replace(task, deadline=NOW + 1, steps=waits), 6),
         (replace(task, steps={"a": step_record(late_since=NOW, **attempt)}), 6),
         (replace(task, steps={"a": step_record(late_since=NOW, read_past_at=NOW, **attempt)}), 7),
+        (replace(task, steps={"a": step_record(key_until=NOW)}), 7),
     ):
         assert task_item(changed)["Schema"] == {"N": str(format_)}
         assert read_task(task_item(changed)) == changed

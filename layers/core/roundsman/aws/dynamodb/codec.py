@@ -205,6 +205,7 @@ STEP: "RecordTable[StoredStep]" = FieldTable(
     Field("PolledSince", "polled_since", NUMBER, None, since=7),
     Field("PollUntil", "poll_until", NUMBER, None, since=7),
     Field("AsleepSince", "asleep_since", NUMBER, None, since=7),
+    Field("KeyUntil", "key_until", NUMBER, None, since=7),
 )
 
 
