@@ -137,7 +137,7 @@ class Records:
 
     def steps(self, task: Task) -> Iterable[str]:
         """The names of the task's records, in the order of their definition."""
-        known = [name for name in self.plan.expanded(task.fan_outs).steps if name in task.steps]
+        known = [name for name in self.plan.for_task(task).steps if name in task.steps]
         return known + sorted(task.steps.keys() - set(known))
 
     def number(self, task: Task) -> int:

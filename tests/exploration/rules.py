@@ -59,7 +59,7 @@ class Rules:
         effects = [EffectKey(task.task_id, step, key) for step, key in sorted(state.standing)]
         for broken in of_effects(self._plan, task, effects):
             yield broken.invariant.value
-        plan = self._plan.expanded(task.fan_outs)
+        plan = self._plan.for_task(task)
         if not _starts_in_order(plan, task):
             yield Invariant.IN_ORDER.value
         if not _undoes_in_order(plan, task):

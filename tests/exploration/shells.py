@@ -21,7 +21,7 @@ from roundsman.model.json import Json, parse_json
 from roundsman.model.queue_lag import ReadMark
 from roundsman.model.scheduler_queues import COMMANDS, QueueDepth
 from roundsman.model.task import StepError, StepRecord, Task
-from roundsman.ports import DueEntry, OrderRow, Saved, Superseded
+from roundsman.ports import NO_INPUTS, DueEntry, OrderRow, Saved, Superseded
 from roundsman.scheduler.arrived import Arrived
 from roundsman.supervisor.supervisor import Supervisor, SupervisorConfig
 from roundsman.wire.alert import Alert
@@ -361,12 +361,17 @@ class Desk(MemoryStore):
         return iter([DueEntry(TASK_ID, T0)]) if self.world.old_entry else super().due(lane, until)
 
     def save(
-        self, task: Task, *, seen: int, history: Sequence[HistoryRow] = ()
+        self,
+        task: Task,
+        *,
+        seen: int,
+        history: Sequence[HistoryRow] = (),
+        inputs: Mapping[str, Json] = NO_INPUTS,
     ) -> Saved | Superseded:
         if self.committed:
             self._remember(task)
             return Saved()
-        saved = self._write("save", lambda: super(Desk, self).save(task, seen=seen))
+        saved = self._write("save", lambda: super(Desk, self).save(task, seen=seen, inputs=inputs))
         if isinstance(saved, Saved):
             self.ends_anew |= any(o.seq > seen and o.name in NAMES_OF_ENDS for o in task.owed)
         self._after(saved)

@@ -20,8 +20,10 @@ from roundsman.agents.call_notes import CallNote, NotNoted
 from roundsman.agents.callbacks import Callback
 from roundsman.agents.guard import OF_FILES, CallHeld, Guard, NotCalled, RateLimited
 from roundsman.agents.outcomes import (
+    WRONG_THEN,
     AttemptResult,
     DidNotHappen,
+    Done,
     Happened,
     held,
     permanent,
@@ -156,10 +158,7 @@ class Attempt:
 
     def _returned(self, value: object) -> AttemptResult:
         if not isinstance(value, Callback):
-            ended = succeeded(value)
-            if ended.error is not None and self.request.operation == PERFORM:
-                return replace(ended, effect=Effect.STANDS)  # only the returned value is invalid
-            return ended
+            return self._succeeded(value)
         if self.request.operation == "undo":
             message = "the undo function returned a Callback, but an undo cannot wait for one"
             return unexpected(CALLBACK_IN_UNDO, message, DEPLOYED_WITHIN)
@@ -173,6 +172,16 @@ class Attempt:
             return unexpected(NO_REMINDER, message, DEPLOYED_WITHIN)
         until = self.request.clock() + milliseconds(value.within)
         return waiting(until, milliseconds(value.remind_every))
+
+    def _succeeded(self, value: object) -> AttemptResult:
+        """The success of the attempt with this value, if the value is valid."""
+        ended = succeeded(value)
+        if ended.error is not None and self.request.operation == PERFORM:
+            return replace(ended, effect=Effect.STANDS)  # only the returned value is invalid
+        if ended.then and self.request.operation != PERFORM:
+            message = "the undo function returned Done(then=...), but an undo adds no steps"
+            return unexpected(WRONG_THEN, message, DEPLOYED_WITHIN)
+        return ended
 
     def _call(self, function: Perform) -> object:
         request = self.request
@@ -266,7 +275,7 @@ class Attempt:
                 "return Happened(result) or DidNotHappen()"
             )
             return unexpected(PROBE_UNCLEAR, message, DEPLOYED_WITHIN)
-        found = succeeded(answer.result)
+        found = succeeded(Done(answer.result, () if undoes else answer.then))
         if found.error is not None:
             message = f"the probe of {self.request.step}: {found.error.message}"
             return unexpected(found.error.type, message, DEPLOYED_WITHIN)
