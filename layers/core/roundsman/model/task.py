@@ -569,6 +569,12 @@ def item_place(name: str) -> tuple[str, int] | None:
     return (found[1], int(found[2])) if found else None
 
 
+def fan_out_of(name: str) -> str:
+    """Return the fan-out that an item belongs to: `pick[3]` gives `pick`; else the name itself."""
+    found = item_place(name)
+    return found[0] if found else name
+
+
 def step_of(name: str) -> str:
     """Return the step or kind of the definition that a record belongs to: `pick[3]` gives `pick`.
 
