@@ -247,17 +247,22 @@ OWED_LIST: "Kind[ItemReader, Value, tuple[Owed, ...]]" = Kind(
 
 
 @dataclass(frozen=True, slots=True)
-class _NamedAddedStep:
+class NamedAddedStep:
     """An added step as it is stored: in a list, which keeps the order, with its name."""
 
     name: str
+    """The name of its record: its kind, and its own name in brackets."""
     adder: str
+    """The name of the step whose reply added it."""
     after: tuple[str, ...]
+    """The names of the further steps that it comes after."""
     digest: str
+    """Identifies the input that it was added with: 20 hexadecimal digits; empty once the task is
+    erased."""
 
 
-ADDED_STEP: "RecordTable[_NamedAddedStep]" = FieldTable(
-    _NamedAddedStep,
+ADDED_STEP: "RecordTable[NamedAddedStep]" = FieldTable(
+    NamedAddedStep,
     Field("Name", "name", TEXT),
     Field("By", "adder", TEXT),
     Field("After", "after", TEXTS, ()),
@@ -271,7 +276,7 @@ def _added(reader: ItemReader, name: str) -> Mapping[str, AddedStep]:
 
 
 def _added_list(added: Mapping[str, AddedStep]) -> "Value":
-    steps = (_NamedAddedStep(name, s.adder, s.after, s.digest) for name, s in added.items())
+    steps = (NamedAddedStep(name, s.adder, s.after, s.digest) for name, s in added.items())
     return {"L": [{"M": ADDED_STEP.written(one)} for one in steps]}
 
 
