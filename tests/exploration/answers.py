@@ -19,6 +19,8 @@ class Answer(NamedTuple):
     error: str = "Failed"
     reminds: bool = False
     unexpected: bool = False
+    adds: tuple[str, ...] = ()
+    """The names of the steps that it adds."""
 
     @property
     def reports_an_effect(self) -> bool:
@@ -28,6 +30,8 @@ class Answer(NamedTuple):
 
 ANSWERS = {
     "succeeded": Answer(Outcome.SUCCEEDED),
+    "succeeded, and adds a step": Answer(Outcome.SUCCEEDED, adds=("leg[a]",)),
+    "succeeded, and adds what it may not": Answer(Outcome.SUCCEEDED, adds=("leg[a]", "other[a]")),
     "transient": Answer(Outcome.TRANSIENT),
     "unexpected": Answer(Outcome.TRANSIENT, unexpected=True),
     "permanent": Answer(Outcome.PERMANENT),
@@ -68,6 +72,8 @@ class Ending(NamedTuple):
 ENDINGS = {
     "done": Ending("succeeded", acts=True),
     "answer lost": Ending(acts=True),
+    "done, and adds a step": Ending("succeeded, and adds a step", acts=True),
+    "done, and adds what it may not": Ending("succeeded, and adds what it may not", acts=True),
     "unavailable": Ending("transient"),
     "has a bug": Ending("unexpected"),
     "done, and has a bug": Ending("unexpected", acts=True),

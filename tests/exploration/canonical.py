@@ -125,7 +125,9 @@ class Records:
         that decides when it is checked again, where it may be extended."""
         self.outcomes = outcomes
         self.bounded = frozenset(
-            name for name, step in plan.steps.items() if outcomes or is_bounded(step)
+            name
+            for name, step in (*plan.steps.items(), *plan.kinds.items())
+            if outcomes or is_bounded(step)
         )
 
     def is_bounded(self, name: str) -> bool:
@@ -134,11 +136,13 @@ class Records:
 
     def patience(self, name: str) -> int:
         """How much later than its record's complete-by a request to perform the step ends."""
-        return patience_of(self.plan.steps[step_of(name)], PERFORM)
+        step = self.plan.defined(name)
+        assert step is not None
+        return patience_of(step, PERFORM)
 
     def steps(self, task: Task) -> Iterable[str]:
         """The names of the task's records, in the order of their definition."""
-        known = [name for name in self.plan.expanded(task.fan_outs).steps if name in task.steps]
+        known = [name for name in self.plan.for_task(task).steps if name in task.steps]
         return known + sorted(task.steps.keys() - set(known))
 
     def number(self, task: Task) -> int:
@@ -451,6 +455,7 @@ def _key(task: Task) -> Key:
         task.ending,
         task.command_ids,
         tuple(task.fan_outs.items()),
+        tuple(task.added.items()),
         task.held_until,
         task.failure,
         task.corrections,

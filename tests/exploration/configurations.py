@@ -112,6 +112,12 @@ row = (one, two, step("c", two))
 pair = (step("a"), step("b"))
 unfenced_row = (unfenced, step("b", unfenced, fenced=False))
 
+
+def adding(*steps: Step) -> Plan:
+    """A plan in which a step may add the step `leg[a]`."""
+    return plan_of(replace(workflow(*steps), may_add=(step("leg"),)))
+
+
 A_STEP = Configuration(plan=plan(one))
 KEPT = Configuration(plan=plan(one, on_failure=Archive()))
 UNFENCED = Configuration(plan=plan(unfenced))
@@ -194,6 +200,9 @@ BEATS = Configuration(
 )
 ITEMS = Configuration(plan=plan(items), endings=("done", "refused"), undo_endings=("done",))
 THEN_ANOTHER = replace(ITEMS, plan=plan(bare_items, step("b", bare_items, retry=ONCE)))
+ADDS = Configuration(
+    plan=adding(one), endings=("done, and adds a step", "refused"), undo_endings=("done",)
+)
 LOSES_PLAN = Configuration(
     plan=plan(one), endings=("done", "answer lost"), undo_endings=("done",), loses_plan=True
 )
@@ -260,6 +269,15 @@ SMALL: dict[str, Configuration] = {
     ),
     "a step for two items, their replies together, and repeated": replace(
         ITEMS, repeats=1, together=True
+    ),
+    "a step that adds another": ADDS,
+    "a step that adds another, a crash": replace(ADDS, crashes=1),
+    "a step that adds another, and its order is taken back": replace(
+        ADDS, commands=asked("take back")
+    ),
+    "a step that adds another, before the next": replace(ADDS, plan=adding(one, two)),
+    "a step that adds what it may not": replace(
+        ADDS, endings=("done, and adds what it may not", "done, and adds a step")
     ),
     "a step with heartbeats": repeated(BEATS),
     "a step that fails, and is retried for a quarter of an hour": replace(

@@ -124,7 +124,7 @@ class TaskModel:
         )
         self._rules = Rules(self.records)
         self.course = Course(self)
-        steps = configuration.plan.steps
+        steps = {**configuration.plan.steps, **configuration.plan.kinds}
         self._fenced = frozenset(name for name, step in steps.items() if step.fences_late_performs)
         answers = {
             ENDINGS[ending].says

@@ -13,7 +13,7 @@ from roundsman.engine.decision import SKEW, STATUSES
 from roundsman.engine.due import Lane, start_interval
 from roundsman.model.situations import Asleep
 from roundsman.model.states import DONE, ProcessState, TaskState
-from roundsman.model.task import Effect, StepRecord, Task, step_of
+from roundsman.model.task import Effect, StepRecord, Task
 from roundsman_testing.invariants.rules import Invariant, of_effects, of_record
 from roundsman_testing.ledger import EffectKey
 from tests.exploration.canonical import T0, Records
@@ -60,13 +60,14 @@ class Rules:
         effects = [EffectKey(task.task_id, step, key) for step, key in sorted(state.standing)]
         for broken in of_effects(self._plan, task, effects):
             yield broken.invariant.value
-        plan = self._plan.expanded(task.fan_outs)
+        plan = self._plan.for_task(task)
         if not _starts_in_order(plan, task):
             yield Invariant.IN_ORDER.value
         if not _undoes_in_order(plan, task):
             yield UNDO_IN_ORDER
         undoes = task.ending is not None and task.ending.undo
-        compensated = {s for s, _ in state.standing if self._plan.steps[step_of(s)].compensation}
+        defined = {name: self._plan.defined(name) for name, _ in state.standing}
+        compensated = {name for name, step in defined.items() if step and step.compensation}
         if task.state is TaskState.CANCELLED and undoes and compensated:
             yield CANCELLED
         if not _at_most_one_stands(state):

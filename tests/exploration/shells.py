@@ -5,7 +5,7 @@ Nothing of the engine is modelled here: a message goes through `Scheduler`, a pa
 that has an effect; one that has read and not yet written is run again from what it had read.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -20,8 +20,8 @@ from roundsman.model.instants import MINUTE, SECOND, iso
 from roundsman.model.json import Json, parse_json
 from roundsman.model.queue_lag import ReadMark
 from roundsman.model.scheduler_queues import COMMANDS, QueueDepth
-from roundsman.model.task import StepError, StepRecord, Task
-from roundsman.ports import DueEntry, OrderRow, Saved, Superseded
+from roundsman.model.task import StepError, StepRecord, StepToAdd, Task
+from roundsman.ports import NO_INPUTS, DueEntry, OrderRow, Saved, Superseded
 from roundsman.scheduler.arrived import Arrived
 from roundsman.supervisor.supervisor import Supervisor, SupervisorConfig
 from roundsman.wire.alert import Alert
@@ -358,16 +358,25 @@ class Desk(MemoryStore):
             return self._read
         return super().load(task_id, now, latest=latest)
 
+    def inputs(self, task: Task, names: Collection[str]) -> dict[str, Json]:
+        """Nothing: the steps of these explorations are added without an input."""
+        return dict.fromkeys(names)
+
     def due(self, lane: str, until: int) -> Iterator[DueEntry]:
         return iter([DueEntry(TASK_ID, T0)]) if self.world.old_entry else super().due(lane, until)
 
     def save(
-        self, task: Task, *, seen: int, history: Sequence[HistoryRow] = ()
+        self,
+        task: Task,
+        *,
+        seen: int,
+        history: Sequence[HistoryRow] = (),
+        inputs: Mapping[str, Json] = NO_INPUTS,
     ) -> Saved | Superseded:
         if self.committed:
             self._remember(task)
             return Saved()
-        saved = self._write("save", lambda: super(Desk, self).save(task, seen=seen))
+        saved = self._write("save", lambda: super(Desk, self).save(task, seen=seen, inputs=inputs))
         if isinstance(saved, Saved):
             self.ends_anew |= any(o.seq > seen and o.name in NAMES_OF_ENDS for o in task.owed)
         self._after(saved)
@@ -506,4 +515,5 @@ def _reply(job: Mail) -> Reply:
         outcome_unknown=answer.outcome_unknown,
         effect=answer.effect,
         callback=answer.callback,
+        then=tuple(map(StepToAdd, answer.adds)),
     )

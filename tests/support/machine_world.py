@@ -39,7 +39,14 @@ from roundsman.model.json import Json
 from roundsman.model.priority import Priority
 from roundsman.model.scheduler_queues import NOTHING_KNOWN, SchedulerQueues
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import Effect, StepError, StepRecord, Task, idempotency_key
+from roundsman.model.task import (
+    Effect,
+    StepError,
+    StepRecord,
+    StepToAdd,
+    Task,
+    idempotency_key,
+)
 from tests.support.machine_checks import OPEN, check
 from tests.support.steps import stored_step
 
@@ -98,6 +105,9 @@ class WorkflowOptions(TypedDict, total=False):
     point_of_no_return: Step | None
     masked: tuple[str, ...]
     deadline: timedelta
+    may_add: tuple[Step, ...]
+    most_added: int
+    may_add_after_no_return: tuple[Step, ...]
 
 
 def workflow(*steps: Step, **options: Unpack[WorkflowOptions]) -> Workflow:
@@ -199,6 +209,7 @@ class World:
         outcome_unknown: bool = False,
         effect: Effect | None = None,
         callback: bool = False,
+        then: tuple[StepToAdd, ...] = (),
         sender: str | None = None,
     ) -> Decision:
         """An answer to what the step is at, its current claim unless another is given."""
@@ -222,6 +233,7 @@ class World:
                 outcome_unknown=outcome_unknown,
                 effect=effect,
                 callback=callback,
+                then=then,
                 sender=sender,
             )
         )
@@ -234,6 +246,10 @@ class World:
         claimant: Claimant | None = None,
     ) -> Decision:
         return self.reply(name, Outcome.SUCCEEDED, result=result, lock=lock, claimant=claimant)
+
+    def adds(self, name: str, *then: StepToAdd, lock: str | None = None) -> Decision:
+        """The step succeeds, and its reply adds these steps."""
+        return self.reply(name, Outcome.SUCCEEDED, then=then, lock=lock)
 
     def fails(self, name: str, lock: str | None = None, retry_after: int | None = None) -> Decision:
         error = StepError("Unavailable", "503")

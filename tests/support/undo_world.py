@@ -98,7 +98,7 @@ class UndoWorld:
     @property
     def plan(self) -> Plan:
         """With a step for each item of a fan-out."""
-        return self.world.plan.expanded(self.world.task.fan_outs)
+        return self.world.plan.for_task(self.world.task)
 
     # --- what happens ------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from datetime import timedelta
 
 from roundsman.definition.workflow import Sleep, SleepUntil
 from roundsman.model.states import ProcessState
+from roundsman.model.task import StepToAdd
 from roundsman_console.web.drawings.graph import (
     FIRST_LINE,
     HEIGHT,
@@ -76,6 +77,28 @@ def test_a_fan_out_is_one_node_with_its_items_by_state() -> None:
     task = replace(world.task, steps=items, fan_outs={"a": 3})
     (node,) = draw(made.expanded({"a": 3}), task).nodes
     assert (node.state, node.note) == ("Error", "1 failed, 2 done")
+
+
+def test_added_steps_stand_between_their_adder_and_what_comes_after_it() -> None:
+    made = plan(step("a"), step("b", "a"), may_add=(step("leg"),))
+    world = World(made)
+    world.start()
+    world.adds("a", StepToAdd("leg[x]"))
+    world.adds("leg[x]", StepToAdd("leg[y]"))
+    world.is_refused("leg[y]")
+    drawn = draw(made.for_task(world.task), world.task, ["leg[y]"])
+    assert [(node.name, node.state, node.failed) for node in drawn.nodes] == [
+        ("a", "Processed", False),
+        ("leg[x]", "Processed", False),
+        ("leg[y]", "Error", True),
+        ("b", "Pending", False),
+    ]
+    assert [(edge.before, edge.after) for edge in drawn.edges] == [
+        ("a", "leg[x]"),
+        ("leg[x]", "leg[y]"),
+        ("leg[y]", "b"),
+    ]
+    assert [node.name for node in draw(made).nodes] == ["a", "b"]
 
 
 def test_a_long_chain_goes_on_below_and_is_straight_in_each_row() -> None:

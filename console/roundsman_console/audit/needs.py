@@ -64,7 +64,7 @@ def needs(task: Task, now: int, plan: Plan | None = None, *, slack: int = 0) -> 
         elif _is_to_go_on(task, record) and (record.not_before or 0) > now:
             yield Need(f"{name} waits until then", record.not_before or 0)
     if plan is not None:
-        for name in ready(plan.expanded(task.fan_outs), task, now):
+        for name in ready(plan.for_task(task), task, now):
             since = task.step(name).late_since if task.steps else task.start_at
             within = SOON if since is None else _patience(now - since + slack)
             yield Need(f"{name} can be started", now + within, ready=True)

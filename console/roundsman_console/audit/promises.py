@@ -21,7 +21,7 @@ class Promise(StrEnum):
     EXPLAINED = "every effect has a record that explains it"
     ONCE = "each effect comes about at most once for its key, and stands once for its step"
     ONE_INPUT = "all requests under one key have the same input, item and results"
-    GIVEN = "a request has the input, the item and the earlier results of its task"
+    GIVEN = "a request has the input, the item or step input, and the earlier results of its task"
     ALL_ITEMS = "a fan-out has a step for each item of its list"
     RESULT = "a Processed step has the result that its agent replied"
     ACTS_IN_TIME = "no agent calls its service after the complete-by of its request"
@@ -52,7 +52,7 @@ class Promise(StrEnum):
         "a command that is carried out shows in its task's record, and only a command takes it back"
     )
     HISTORY = "each failed attempt and each command has its row in the history"
-    ROWS = "the rows of settled steps are those that the record lists, and expire with it"
+    ROWS = "the rows of settled steps and of inputs are those of the record, and expire with it"
     KEPT = "a task that has ended is kept for its retention"
     ORDER_KEPT = "an order stays while its task may need it, then for its retention and no longer"
     ERASED = "an erased task has none of its contents, and stays as it is"

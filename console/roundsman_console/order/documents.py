@@ -67,6 +67,8 @@ class StepDocument(TypedDict):
     """One step of a task."""
 
     name: str
+    addedBy: str | None
+    """The step that added this one while the order ran; null if it was not added."""
     agent: str | None
     """The agent of the step; null if it is not known."""
     processState: ProcessState

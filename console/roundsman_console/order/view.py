@@ -131,8 +131,10 @@ def _step_document(name: str, task: Task, plan: Plan | None) -> StepDocument:
     record = task.step(name)
     asleep = record.situation if isinstance(record.situation, Asleep) else None
     step = plan.steps.get(name) if plan else None
+    added = task.added.get(name)
     return {
         "name": name,
+        "addedBy": None if added is None else added.adder,
         "agent": record.agent or (step.agent if step else None),
         "processState": record.process_state,
         "situation": record.situation_name,

@@ -77,7 +77,7 @@ def _waits_for_time(task: Task) -> str:
 def _hold_of(task: Task, step: str, plan: Plan | None, holds: Sequence[Hold]) -> str:
     """Which hold a step waits for, to follow `waits`."""
     record = task.step(step)
-    planned = plan.expanded(task.fan_outs).steps.get(step) if plan else None
+    planned = plan.for_task(task).steps.get(step) if plan else None
     if found := holds_of(task, record, planned, holds):
         first = found[0]
         until = second(first.until)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from roundsman.agents.agent import Agent
     from roundsman.agents.callbacks import Callback
     from roundsman.agents.not_yet import NotYet
-    from roundsman.agents.outcomes import DidNotHappen, Happened
+    from roundsman.agents.outcomes import DidNotHappen, Done, Happened
     from roundsman.agents.request import StepRequest
     from roundsman.definition.input_types import Items, Masked, Pattern, Range, Text, read_input
     from roundsman.definition.workflow import (
@@ -49,6 +49,7 @@ _HOMES = {
     "CredentialRefused": "roundsman.errors",
     "DefinitionError": "roundsman.errors",
     "DidNotHappen": "roundsman.agents.outcomes",
+    "Done": "roundsman.agents.outcomes",
     "Happened": "roundsman.agents.outcomes",
     "InvalidInput": "roundsman.errors",
     "Items": "roundsman.definition.input_types",
@@ -84,6 +85,7 @@ __all__ = [
     "CredentialRefused",
     "DefinitionError",
     "DidNotHappen",
+    "Done",
     "Happened",
     "InvalidInput",
     "Items",

@@ -5,7 +5,7 @@ the message is then redelivered. It raises CallRefused if AWS would refuse a ret
 is a return value, not an exception.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -36,6 +36,8 @@ if TYPE_CHECKING:  # most instances of a function carry out no bulk run
 
 Clock: TypeAlias = Callable[[], int]
 """Returns the current time in epoch ms."""
+
+NO_INPUTS: Mapping[str, Json] = {}
 
 LONGEST_DELAY = 15 * MINUTE
 """The largest DelaySeconds of SQS, in ms. The due index finds what starts later than that."""
@@ -132,14 +134,27 @@ class TaskStore(Protocol):
         """
 
     def save(
-        self, task: Task, *, seen: int, history: Sequence[HistoryRow] = ()
+        self,
+        task: Task,
+        *,
+        seen: int,
+        history: Sequence[HistoryRow] = (),
+        inputs: Mapping[str, Json] = NO_INPUTS,
     ) -> Saved | Superseded:
         """Store a decision and its history rows together, if the stored version is `seen`.
+
+        `inputs` has the inputs of the steps that the decision adds, by record name.
 
         Returns Superseded, and stores nothing, if the version is another, or if the record is of
         another task with the same id: one with another `created_at`.
 
         A record for which `due.removed_at_once` is true is removed instead of stored.
+        """
+
+    def inputs(self, task: Task, names: Collection[str]) -> Mapping[str, Json]:
+        """Return the inputs with which these steps were added to the task, by record name.
+
+        Raises TryAgain if one is missing.
         """
 
     def add_history(self, task_id: str, row: HistoryRow) -> None:

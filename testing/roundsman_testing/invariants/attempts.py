@@ -1,8 +1,10 @@
 """Checks of attempts: what counts as a failure, what follows one, and why a task fails."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from roundsman.definition.plan import Plan, StepPlan, UndoPlan, WaitPlan
+from roundsman.engine.added_steps import WRONG_THEN
 from roundsman.engine.agent_holds import MAX_UNCOUNTED_CALLS
 from roundsman.engine.attempts import OVERDUE
 from roundsman.engine.sleeps import NO_INSTANT, TOO_LONG
@@ -77,7 +79,7 @@ class Attempts:
                 yield from self._of_failure(plan, before, after, name, now)
                 yield from _of_number(plan, before, after, name)
             if record.process_state is ProcessState.PROCESSED and not asked:
-                step = plan.expanded(after.fan_outs).steps.get(name)
+                step = plan.for_task(after).steps.get(name)
                 if step is not None and step.sleeps:
                     yield from self._of_sleep(step, before, after, now)
                 else:
@@ -127,7 +129,7 @@ class Attempts:
         """Check a failed attempt: it counts by a reply or by its time, and a wait follows."""
         earlier, record = before.step(name), after.step(name)
         replies = [
-            reply
+            _as_taken(reply, record)
             for reply in self._replies.get((after.task_id, name), ())
             if reply.lock == earlier.locked_by
         ]
@@ -153,7 +155,7 @@ class Attempts:
         """
         earlier, record = before.step(name), after.step(name)
         operation = earlier.operation
-        step = plan.expanded(after.fan_outs).steps.get(name)
+        step = plan.for_task(after).steps.get(name)
         goes_on = record.process_state in GOES_ON and record.operation == operation
         if step is None or not goes_on:
             return
@@ -205,7 +207,7 @@ class Attempts:
             return f"it ends by {kind}, {early} ms before its time" if early > 0 else ""
         if ending.step is None:
             return f"it ends by {kind}, and no step failed"
-        step = plan.expanded(after.fan_outs).steps.get(ending.step)
+        step = plan.for_task(after).steps.get(ending.step)
         if step is None or kind in OF_THE_ORDER:
             return ""
         record = before.step(ending.step)  # an undo may have begun with this write
@@ -226,7 +228,7 @@ class Attempts:
             return ""
         if attempts < retry.max_attempts:
             return f"{step.name} fails by {kind} after {attempts} of {retry.max_attempts} attempts"
-        known = outcomes or kind in (OVERDUE, SENT_NOWHERE, CANNOT_WAIT)
+        known = outcomes or kind in (OVERDUE, SENT_NOWHERE, CANNOT_WAIT, WRONG_THEN)
         return "" if known else f"{step.name} fails by {kind}, which nobody replied"
 
 
@@ -234,7 +236,7 @@ def _of_number(plan: Plan, before: Task, after: Task, name: str) -> Iterator[Bro
     """Check that a step whose attempt failed goes on only if its plan allows another attempt."""
     earlier, record = before.step(name), after.step(name)
     operation = earlier.operation
-    step = plan.expanded(after.fan_outs).steps.get(name)
+    step = plan.for_task(after).steps.get(name)
     most = None if step is None else step.attempts_of(operation)
     goes_on = record.process_state in GOES_ON and record.operation == operation
     if goes_on and most is not None and record.failure_count >= most:
@@ -248,7 +250,7 @@ def _of_ending(plan: Plan, before: Task, after: Task) -> Iterator[Broken]:
     After an undo that failed and was not asked for, and after the point of no return, a person
     decides what follows.
     """
-    ending, expanded = after.ending, plan.expanded(after.fan_outs)
+    ending, expanded = after.ending, plan.for_task(after)
     if ending is None:
         return
     strategy = plan.on_failure
@@ -272,6 +274,17 @@ def _is_past_no_return(plan: Plan, task: Task) -> bool:
     point = () if plan.point_of_no_return is None else plan.instances(plan.point_of_no_return)
     states = {task.step(name).process_state for name in point}
     return ProcessState.PROCESSED in states and states <= DONE
+
+
+def _as_taken(reply: Reply, record: StepRecord) -> Reply:
+    """The reply as the scheduler takes it: one that adds steps which cannot be added is a failure.
+
+    Which steps these are is checked elsewhere; `record` says why.
+    """
+    error = record.error
+    if reply.then and error is not None and error.type == WRONG_THEN:
+        return replace(reply, outcome=Outcome.TRANSIENT, error=error)
+    return reply
 
 
 def _fails(reply: Reply, record: StepRecord, now: int) -> bool:

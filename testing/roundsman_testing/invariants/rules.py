@@ -105,7 +105,7 @@ def of_change(
     if before.version == after.version:
         return
     yield from _of_input(before, after)
-    expanded = plan.expanded(after.fan_outs)
+    expanded = plan.for_task(after)
     for name, record in after.steps.items():
         earlier = before.step(name)
         if record.locked_by is None or record.locked_by == earlier.locked_by:

@@ -36,7 +36,7 @@ from roundsman_testing.invariants.rules import (
     of_stored,
 )
 from roundsman_testing.invariants.statuses import Statuses
-from roundsman_testing.invariants.stored import Contents, HistoryRows, OrderRows, SettledRows
+from roundsman_testing.invariants.stored import Contents, HistoryRows, OrderRows, RowsOfTasks
 from roundsman_testing.ledger import Ledger
 from roundsman_testing.memory import TABLES
 
@@ -87,7 +87,7 @@ class InvariantWatch:
         self._commands = Commands(apart)
         self._statuses = Statuses()
         self._history = HistoryRows()
-        self._settled_rows = SettledRows()
+        self._rows = RowsOfTasks()
         self._order_rows = OrderRows(order_retention)
         self._contents = Contents()
         self._inputs = Inputs(self._contents.of)
@@ -204,9 +204,9 @@ class InvariantWatch:
             self._contents.written(old, new)
             self._order_rows.written(old, new)
         elif is_row(item):
-            self._settled_rows.of_row(old, new)
+            self._rows.of_row(old, new)
         else:
-            self._settled_rows.of_record(old, new)
+            self._rows.of_record(old, new)
 
     def on_read_back(self, decided: Task, stored: Task) -> None:
         """Check a record that has rows of settled steps: it is read right after its write."""
@@ -303,7 +303,7 @@ class InvariantWatch:
         """
         self.broken += chain(
             self._history.missing(),
-            self._settled_rows.disagree(),
+            self._rows.disagree(),
             self._order_rows.disagree(self.tasks),
             self._bulk_runs.skipped(),
         )

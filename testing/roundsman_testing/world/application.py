@@ -12,7 +12,7 @@ from itertools import count
 from roundsman.definition.workflow import Workflow
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.json import Json, canonical_json
-from roundsman.model.task import UNDO, item_place
+from roundsman.model.task import UNDO, item_place, step_of
 from roundsman.ports import Clock
 from roundsman.submission.events import EventReader
 from roundsman.submission.submission import CancelAsked, ValidOrder
@@ -114,8 +114,8 @@ class SimulatedApplication:
 
     def check_step(self, name: str, operation: str) -> None:
         """Raises ValueError if no workflow has that step, or none has it with that operation."""
-        steps = [step for workflow in self.workflows.values() for step in workflow.steps]
-        plain, index = item_place(name) or (name, None)
+        steps = [step for workflow in self.workflows.values() for step in workflow.all_steps]
+        plain, index = item_place(name) or (step_of(name), None)
         found = [step for step in steps if step.name == plain]
         if not found:
             known = ", ".join(dict.fromkeys(step.name for step in steps))

@@ -27,7 +27,6 @@ from roundsman.model.json import sha256
 from roundsman.model.scheduler_queues import COMMANDS as COMMANDS_KEY
 from roundsman.model.scheduler_queues import QueueDepth
 from roundsman.model.senders import Senders
-from roundsman.model.task import step_of
 from roundsman.ports import Clock
 from roundsman.scheduler.arrived import Arrived
 from roundsman.scheduler.scheduler import Handled, Scheduler
@@ -534,9 +533,10 @@ class Processes:
         """
         task = self.watch.tasks.get(reply.task_id)
         plan = None if task is None else self.plans.plan(task.plan)
-        if plan is None or step_of(reply.step) not in plan.steps:
+        step = None if plan is None else plan.defined(reply.step)
+        if step is None:
             raise ValueError(f"this world has no step {reply.step} of {reply.task_id}")
-        return plan.steps[step_of(reply.step)].fences_late_performs
+        return step.fences_late_performs
 
     def _note_read(self, agent: str, priority: str, request: AgentRequest) -> None:
         """Note the read mark. A note that cannot be written does not delay the request."""

@@ -88,10 +88,12 @@ def test_every_field_of_a_step_is_compared() -> None:
 
 def test_no_field_of_a_plan_is_forgotten() -> None:
     made = plan(step("a"))
-    of_step = {each.name for each in fields(StepPlan)} - {"name", "item_of", "index"}
+    of_step = {each.name for each in fields(StepPlan)} - {"name", "item_of", "index", "added_by"}
     assert set(step_fields(made.steps["a"])) == of_step
     of_plan = {each.name for each in fields(Plan)}
-    of_plan -= {"workflow", "steps", "text", "stored", "fan_outs"}
+    of_plan -= {"workflow", "steps", "text", "stored", "fan_outs", "added"}
+    of_plan -= {"kinds", "kinds_after_no_return"}  # by their names in a workflow:
+    of_plan |= {"may_add", "may_add_after_no_return"}
     assert set(workflow_fields(made)) == of_plan
 
 
@@ -144,6 +146,27 @@ def test_the_fields_of_the_workflow_are_compared() -> None:
         "the workflow: point_of_no_return: none, now a",
         "the workflow: masked: none, now card.number, pins.*.pin",
     ]
+
+
+def test_kinds_of_steps_that_may_be_added_are_compared_as_steps_are() -> None:
+    a, leg, note = step("a"), step("leg"), step("note")
+    old = plan(a, may_add=(leg,))
+    new = plan(
+        a,
+        may_add=(step("leg", result_limit=100), note),
+        most_added=9,
+        point_of_no_return=a,
+        may_add_after_no_return=(note,),
+    )
+    assert sentences(*differences(old, new)) == [
+        "the workflow: point_of_no_return: none, now a",
+        "the workflow: may_add: leg, now leg, note",
+        "the workflow: most_added: 100, now 9",
+        "the workflow: may_add_after_no_return: none, now note",
+        "leg: result_limit: 4096 bytes, now 100 bytes",
+        "note is added to the kinds of steps that may be added, at worker",
+    ]
+    assert sentences(*differences(old, plan(a)))[-1] == "leg is removed"
 
 
 def test_an_expanded_plan_is_compared_as_it_is_stored() -> None:

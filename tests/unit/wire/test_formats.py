@@ -27,7 +27,7 @@ from roundsman.model.events import (
     UndoAsked,
 )
 from roundsman.model.json import Json
-from roundsman.model.task import Effect, Owed, StepError
+from roundsman.model.task import Effect, Owed, StepError, StepToAdd
 from roundsman.wire.commands import COMMAND, EVENTS, SOURCE, Command, command_of, read_command
 from roundsman.wire.dead_letters import DEAD_LETTER, DeadLetter, read_dead_letter
 from roundsman.wire.fields import MessageTable
@@ -67,6 +67,7 @@ FULL_REQUEST = replace(
     outcome_unknown=True,
     heartbeat_by=NOW + 1,
     item={"sku": "\ufffe"},
+    step_input={"to": "BRU"},
     within=60_000,
     tenant="shop-1",
     read_before=True,
@@ -91,6 +92,13 @@ REPLIES = {
     ),
     "reply held": replace(
         FAILED, outcome=Outcome.HELD, error=StepError("Busy", ""), outcome_unknown=True
+    ),
+    "reply that adds steps": replace(
+        SUCCEEDED,
+        then=(
+            StepToAdd("leg[a]", input={"to": ["BRU", 1.0]}),
+            StepToAdd("leg[leg-2]", ("leg[a]", "find")),
+        ),
     ),
     "reply waiting": replace(SUCCEEDED, outcome=Outcome.WAITING, until=NOW),
     "reply polling": replace(SUCCEEDED, outcome=Outcome.POLLING, again_in=60_000, within=7_200_000),
@@ -177,6 +185,7 @@ WITH_FAULTS = [
     "request with every field",
     "reply transient",
     "reply held",
+    "reply that adds steps",
     "reply waiting",
     "reply polling",
     "reply progress",

@@ -171,10 +171,11 @@ def draw(
     `failed` are the steps and items at which the order failed, whatever their states are now.
     With `whole`, no step is folded.
     """
-    stored = plan.expanded({})
-    after = {name: tuple(step.after) for name, step in stored.steps.items()}
+    stored = plan.expanded({}, {} if task is None else task.added)
+    after = {name: _lines_to(stored, name) for name in stored.steps}
     steps = {
-        name: _step_node(name, stored, task, {step_of(one) for one in failed}) for name in after
+        name: _step_node(name, stored, task, {_node_of(one, stored) for one in failed})
+        for name in after
     }
     kinds = Kinds({name: node.kind for name, node in steps.items()}, QUIET, _TOGETHER)
     groups = folded(after, kinds, few=len(after) if whole or task is None else FEW)
@@ -191,6 +192,23 @@ def draw(
         for other in befores
     )
     return Drawing(width, height, nodes, edges, _summary(steps), len(nodes) < len(steps))
+
+
+def _lines_to(plan: Plan, name: str) -> tuple[str, ...]:
+    """The steps from which a line leads to this one.
+
+    A step after one that has added others comes after all of these. A line from the last of them
+    says so.
+    """
+    after = plan.steps[name].after
+    if not plan.added:
+        return after
+    return tuple(one for one in after if not any(one in plan.before(other) for other in after))
+
+
+def _node_of(name: str, plan: Plan) -> str:
+    """The node that a step is in: an item is in that of its fan-out."""
+    return name if name in plan.steps else step_of(name)
 
 
 def _summary(steps: Mapping[str, Node]) -> str:

@@ -201,7 +201,7 @@ class Agent:
         """
         given = {workflow.name: workflow for workflow in workflows}
         every = [*given.values(), *(w for n, w in self._workflows.items() if n not in given)]
-        asked = [(step, f" of workflow {w.name!r}") for w in every for step in w.steps]
+        asked = [(step, f" of workflow {w.name!r}") for w in every for step in w.all_steps]
         found: dict[tuple[str, str], str] = {}
         for step, place in (*asked, *((step, "") for step in self._steps.values())):
             if self.name not in step.agent_names():
@@ -467,6 +467,7 @@ class Agent:
             within=ended.within,
             outcome_unknown=ended.outcome_unknown,
             effect=ended.effect,
+            then=ended.then,
         )
 
 

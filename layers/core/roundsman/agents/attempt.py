@@ -21,8 +21,10 @@ from roundsman.agents.callbacks import Callback
 from roundsman.agents.guard import OF_FILES, CallHeld, Guard, NotCalled, RateLimited
 from roundsman.agents.not_yet import NotYet
 from roundsman.agents.outcomes import (
+    WRONG_THEN,
     AttemptResult,
     DidNotHappen,
+    Done,
     Happened,
     held,
     permanent,
@@ -166,10 +168,7 @@ class Attempt:
             return self._polling(value)
         if isinstance(value, Callback):
             return self._waiting(value)
-        ended = succeeded(value)
-        if ended.error is not None and self.request.operation == PERFORM:
-            return replace(ended, effect=Effect.STANDS)  # only the returned value is invalid
-        return ended
+        return self._succeeded(value)
 
     def _polling(self, value: NotYet) -> AttemptResult:
         if self.request.operation == "undo":
@@ -191,6 +190,16 @@ class Attempt:
             return unexpected(NO_REMINDER, message, DEPLOYED_WITHIN)
         until = self.request.clock() + milliseconds(value.within)
         return waiting(until, milliseconds(value.remind_every))
+
+    def _succeeded(self, value: object) -> AttemptResult:
+        """The success of the attempt with this value, if the value is valid."""
+        ended = succeeded(value)
+        if ended.error is not None and self.request.operation == PERFORM:
+            return replace(ended, effect=Effect.STANDS)  # only the returned value is invalid
+        if ended.then and self.request.operation != PERFORM:
+            message = "the undo function returned Done(then=...), but an undo adds no steps"
+            return unexpected(WRONG_THEN, message, DEPLOYED_WITHIN)
+        return ended
 
     def _call(self, function: Perform) -> object:
         request = self.request
@@ -287,7 +296,7 @@ class Attempt:
                 "return Happened(result) or DidNotHappen()"
             )
             return unexpected(PROBE_UNCLEAR, message, DEPLOYED_WITHIN)
-        found = succeeded(answer.result)
+        found = succeeded(Done(answer.result, () if undoes else answer.then))
         if found.error is not None:
             message = f"the probe of {self.request.step}: {found.error.message}"
             return unexpected(found.error.type, message, DEPLOYED_WITHIN)

@@ -13,6 +13,7 @@ from graphlib import TopologicalSorter
 from itertools import chain
 from typing import TypeAlias, TypeVar
 
+from roundsman.definition.added_steps import with_added
 from roundsman.definition.workflow import (
     KEEP_TRYING_FOR,
     MIN_ATTEMPTS,
@@ -29,7 +30,7 @@ from roundsman.definition.workflow import (
 from roundsman.model.instants import milliseconds
 from roundsman.model.json import Json, canonical_json, parse_json, sha256
 from roundsman.model.priority import Priority
-from roundsman.model.task import UNDO, Operation, item_names
+from roundsman.model.task import UNDO, AddedStep, Operation, Task, item_names, step_of
 
 KEPT_EXPANSIONS = 64
 """How many expansions of one plan are cached. Orders with the same number of items share one."""
@@ -45,7 +46,9 @@ DEADLINE_PLAN_VERSION = 4
 """The version of a plan with a deadline. Code that reads only version 3 would perform steps after
 it."""
 NEWEST_PLAN_VERSION = 5
-"""The version of a plan with a sleep. Code that reads only version 4 would miss its agent."""
+"""The version of a plan with a sleep, or with kinds of steps that may be added. Code that reads
+only version 4 would miss the agent of a sleep, and would complete a task without what a reply
+adds."""
 PLAN_VERSIONS = (
     PLAN_VERSION,
     RICHER_PLAN_VERSION,
@@ -53,6 +56,7 @@ PLAN_VERSIONS = (
     DEADLINE_PLAN_VERSION,
     NEWEST_PLAN_VERSION,
 )
+NOTHING_ADDED: Mapping[str, AddedStep] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +142,8 @@ class StepPlan:
     """In an expanded plan, the fan-out step that this step is an item of; else None."""
     index: int = 0
     """In an expanded plan, the index of the item, from 0."""
+    added_by: str | None = None
+    """In an expanded plan, the step that added this one at run time; else None."""
 
     @property
     def fans_out(self) -> bool:
@@ -213,6 +219,14 @@ class Plan:
     """The plan that this one was expanded from; None if this plan is not expanded."""
     fan_outs: Mapping[str, int] = field(default_factory=dict)
     """In an expanded plan, the number of items of each expanded step."""
+    kinds: Mapping[str, StepPlan] = field(default_factory=dict)
+    """The kinds of steps that a step may add, by name."""
+    most_added: int = 0
+    """How many steps may be added to one task."""
+    kinds_after_no_return: frozenset[str] = frozenset()
+    """The kinds that may be added where they do not come before the point of no return."""
+    added: Mapping[str, AddedStep] = field(default_factory=dict)
+    """In an expanded plan, the steps that were added to the task."""
 
     @cached_property
     def hash(self) -> str:
@@ -221,8 +235,14 @@ class Plan:
 
     @cached_property
     def agents(self) -> frozenset[str]:
-        """The names of all agents that its steps may use."""
-        return frozenset(agent for step in self.steps.values() for agent in step.agents)
+        """The names of all agents that its steps, and those that may be added, may use."""
+        steps = chain(self.steps.values(), self.kinds.values())
+        return frozenset(agent for step in steps for agent in step.agents)
+
+    @property
+    def defined_steps(self) -> int:
+        """The number of its steps, with the items of fan-outs and without added steps."""
+        return sum(step.added_by is None for step in self.steps.values())
 
     def before(self, step: str) -> frozenset[str]:
         """Return all direct and indirect predecessors of the step."""
@@ -232,17 +252,43 @@ class Plan:
         """Return the names of the step's items if it is expanded, else its own name."""
         return item_names(step, self.fan_outs.get(step, 0)) or (step,)
 
-    def expanded(self, counts: Mapping[str, int]) -> "Plan":
+    def for_task(self, task: Task) -> "Plan":
+        """Return the plan with the items of the task's fan-outs, and with the steps added to it."""
+        return self.expanded(task.fan_outs, task.added)
+
+    def defined(self, name: str) -> StepPlan | None:
+        """Return the step or kind of the definition that a record belongs to, as it is stored.
+
+        None if the plan has none. `pick[3]` belongs to `pick`.
+        """
+        stored, step = self.stored or self, step_of(name)
+        return stored.steps.get(step) or stored.kinds.get(step)
+
+    def with_parts(self, step: str) -> Iterator[str]:
+        """Yield a step of an expanded plan, and all that it has added, directly and indirectly."""
+        yield step
+        adders = {step}
+        for name, one in self.added.items():
+            if one.adder in adders:
+                adders.add(name)
+                yield name
+
+    def expanded(
+        self, counts: Mapping[str, int], added: Mapping[str, AddedStep] = NOTHING_ADDED
+    ) -> "Plan":
         """Return the plan with each fan-out step replaced by its items: `pick[0]` to `pick[n-1]`.
 
         `counts` is a task's `fan_outs`. A step that is not in it, or has 0 items, is not replaced.
-        A step after a replaced step comes after all its items. If this plan is already expanded,
+        A step after a replaced step comes after all its items. `added` are the steps that were
+        added to the task (`roundsman.definition.added_steps`). If this plan is already expanded,
         the plan that it was expanded from is expanded again.
         """
-        if not counts:
-            return self.stored or self
         if self.stored is not None:
-            return self.stored.expanded(counts)
+            return self.stored.expanded(counts, added)
+        if added:
+            return self._expanded_with(counts, added)
+        if not counts:
+            return self
         found = {name: count for name, count in counts.items() if count and name in self.steps}
         if not found:
             return self
@@ -253,6 +299,20 @@ class Plan:
                 self._expansions.clear()
             plan = self._expansions[key] = self._expand(found)
         return plan
+
+    def _expanded_with(self, counts: Mapping[str, int], added: Mapping[str, AddedStep]) -> "Plan":
+        """The plan with added steps. Only the last one is kept: each task has its own."""
+        for plan, of_counts in self._last_with_added:
+            if plan.added is added and of_counts is counts:
+                return plan
+        plan = self.expanded(counts)
+        plan = replace(plan, stored=self, added=added, steps=with_added(plan, added))
+        self._last_with_added[:] = [(plan, counts)]
+        return plan
+
+    @cached_property
+    def _last_with_added(self) -> "list[tuple[Plan, Mapping[str, int]]]":
+        return []
 
     @cached_property
     def _expansions(self) -> "dict[tuple[tuple[str, int], ...], Plan]":
@@ -265,7 +325,7 @@ class Plan:
 
     @cached_property
     def _before(self) -> Mapping[str, frozenset[str]]:
-        if self.stored is not None:
+        if self.stored is not None and not self.added:
             return self._before_of_items(self.stored)
         found: dict[str, frozenset[str]] = {}
         order = TopologicalSorter({s.name: s.after for s in self.steps.values()}).static_order()
@@ -289,7 +349,8 @@ class Plan:
     @cached_property
     def masks(self) -> bool:
         """Whether values of the input or of a result are not shown to operators."""
-        return bool(self.masked) or any(step.result_masked for step in self.steps.values())
+        steps = chain(self.steps.values(), self.kinds.values())
+        return bool(self.masked) or any(step.result_masked for step in steps)
 
 
 def _items(plan: Plan, step: StepPlan) -> Iterator[StepPlan]:
@@ -324,6 +385,12 @@ def plan_of(workflow: Workflow) -> Plan:
         document["masked"] = sorted(masked)
     if workflow.deadline is not None:  # a plan without it keeps its hash
         document["deadline"] = milliseconds(workflow.deadline)
+    if workflow.may_add:  # a plan without it keeps its hash
+        document["mayAdd"] = {
+            "kinds": [_step(kind, workflow) for kind in workflow.may_add],
+            "most": workflow.most_added,
+            "afterNoReturn": sorted(kind.name for kind in workflow.may_add_after_no_return),
+        }
     return read_plan(canonical_json(document))
 
 
@@ -356,7 +423,7 @@ NO_RETRY = RetryPlan(max_attempts=1, first_delay=0, max_delay=0, not_on=())
 
 def _version(workflow: Workflow, steps: list[dict[str, Json]]) -> int:
     """The lowest version that has everything that the plan uses, so that hashes stay the same."""
-    if any(isinstance(step, Sleep | SleepUntil) for step in workflow.steps):
+    if workflow.may_add or any(isinstance(step, Sleep | SleepUntil) for step in workflow.steps):
         return NEWEST_PLAN_VERSION
     if workflow.deadline is not None:
         return DEADLINE_PLAN_VERSION
@@ -464,7 +531,9 @@ def _as(kind: type[T], value: object) -> T:
 
 def _read(document: dict[str, Json], text: str) -> Plan:
     steps = [_read_step(_as(dict, step)) for step in _as(list, document["steps"])]
-    _check_steps(steps)
+    may_add = _as(dict, document.get("mayAdd", {}))
+    kinds = [_read_step(_as(dict, kind)) for kind in _as(list, may_add.get("kinds", []))]
+    _check_steps(steps, kinds)
     point, deadline = document["pointOfNoReturn"], document.get("deadline")
     return Plan(
         workflow=_as(str, document["workflow"]),
@@ -476,17 +545,22 @@ def _read(document: dict[str, Json], text: str) -> Plan:
         point_of_no_return=None if point is None else _as(str, point),
         masked=tuple(_as(str, path) for path in _as(list, document.get("masked", []))),
         deadline=None if deadline is None else _as(int, deadline),
+        kinds={kind.name: kind for kind in kinds},
+        most_added=_as(int, may_add.get("most", 0)),
+        kinds_after_no_return=frozenset(
+            _as(str, name) for name in _as(list, may_add.get("afterNoReturn", []))
+        ),
         text=text,
     )
 
 
-def _check_steps(steps: list[StepPlan]) -> None:
-    """Check that the steps have unique names and known predecessors.
+def _check_steps(steps: list[StepPlan], kinds: list[StepPlan]) -> None:
+    """Check that the steps and kinds have unique names, and the steps known predecessors.
 
     A plan is written from a checked definition, so only a stored text that was altered fails here.
     """
     names = {step.name for step in steps}
-    if not steps or len(names) != len(steps):
+    if not steps or len(names.union(kind.name for kind in kinds)) != len(steps) + len(kinds):
         raise ValueError("the plan has no steps, or two steps with the same name")
     unknown = [name for step in steps for name in step.after if name not in names]
     if unknown:

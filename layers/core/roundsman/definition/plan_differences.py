@@ -47,17 +47,24 @@ def _of_workflow(old: Plan, new: Plan) -> Iterator[PlanDifference]:
 
 
 def _of_steps(old: Plan, new: Plan) -> Iterator[PlanDifference]:
-    for name in old.steps:
-        if name not in new.steps:
+    before, after = {**old.steps, **old.kinds}, {**new.steps, **new.kinds}
+    for name in before:
+        if name not in after:
             yield PlanDifference("removed", name, f"{name} is removed")
-    for name, step in new.steps.items():
-        if name not in old.steps:
-            place = f" after {', '.join(step.after)}" if step.after else " at the beginning"
-            what = "a sleep" if step.sleeps else f"at {step.agent}"
-            yield PlanDifference("added", name, f"{name} is added{place}, {what}")
+    for name, step in after.items():
+        if name not in before:
+            yield PlanDifference("added", name, f"{name} is added{_place(new, step)}")
             continue
-        for field, before, after in _changed(step_fields(old.steps[name]), step_fields(step)):
-            yield PlanDifference("changed", name, f"{name}: {field}: {before}, now {after}")
+        for field, was, now in _changed(step_fields(before[name]), step_fields(step)):
+            yield PlanDifference("changed", name, f"{name}: {field}: {was}, now {now}")
+
+
+def _place(plan: Plan, step: StepPlan) -> str:
+    what = "a sleep" if step.sleeps else f"at {step.agent}"
+    if step.name in plan.kinds:
+        return f" to the kinds of steps that may be added, {what}"
+    where = f" after {', '.join(step.after)}" if step.after else " at the beginning"
+    return f"{where}, {what}"
 
 
 def _changed(old: dict[str, str], new: dict[str, str]) -> Iterator[tuple[str, str, str]]:
@@ -73,6 +80,9 @@ def workflow_fields(plan: Plan) -> dict[str, str]:
         "retain_for": _seconds(plan.retain_for),
         "priority": plan.priority,
         "point_of_no_return": plan.point_of_no_return or "none",
+        "may_add": ", ".join(plan.kinds) or "none",
+        "most_added": str(plan.most_added),
+        "may_add_after_no_return": ", ".join(sorted(plan.kinds_after_no_return)) or "none",
         "masked": ", ".join(plan.masked) or "none",
     }
 

@@ -27,12 +27,14 @@ from roundsman.model.checks import (
 from roundsman.model.instants import format_duration, milliseconds
 from roundsman.model.priority import Priority
 from roundsman.model.record_limits import MOST_AGENTS
+from roundsman.model.task import LABEL, added_name
 
 if TYPE_CHECKING:
     from roundsman.definition.input_types import InputFunction
     from roundsman.definition.plan import Plan
 
 MOST_STEPS = 100  # a task is one item of at most 400 KB, and each decision reads all of it
+MOST_ADDED = 100  # beside those of the definition, for the same reason
 DEFAULT_RESULT_LIMIT = 4 * 1024
 LARGEST_RESULT = 32 * 1024
 MIN_ATTEMPTS = 3
@@ -210,6 +212,9 @@ class Step:
     correction of any other field does not affect the step."""
     result_masked: bool = False
     """The result is not shown to operators, and neither are its values in messages."""
+    input: type[object] | None = field(default=None, repr=False)
+    """Of a kind of steps that may be added: the TypedDict or dataclass of what such a step is added
+    with. None: any JSON."""
 
     def __post_init__(self) -> None:
         where = f"step {self.name!r}"
@@ -300,6 +305,23 @@ class Step:
                 f"{where}: tolerate needs for_each; it limits how many of its items may fail"
             )
 
+    def named(
+        self,
+        label: str,
+        *,
+        input: object = None,
+        after: "Sequence[NamedStep | Step | str]" = (),
+    ) -> "NamedStep":
+        """Return a step of this kind, for `Done(then=...)`.
+
+        `label` is its name within the kind: 1 to 40 characters of A-Z, a-z, 0-9, `.`, `_` and `-`,
+        beginning with a letter. It is shown in logs and is a part of idempotency keys, so it must
+        contain nothing secret. `input` is what its requests have as `step_input`. `after` are the
+        steps that must be done first, besides the one that adds it; a text is the whole name of a
+        step, such as `book_leg[leg-2]`. Raises TypeError or ValueError for a wrong argument.
+        """
+        return NamedStep(self, label, input, tuple(after))
+
     def agent_names(self) -> tuple[str, ...]:
         """Return the names of the agents that can perform the step, in the order of preference."""
         return self.agents or (self.agent,)
@@ -312,6 +334,36 @@ class Step:
     def after_names(self) -> tuple[str, ...]:
         """Return the names of the steps in `after`."""
         return tuple(step if isinstance(step, str) else step.name for step in self.after)
+
+
+@dataclass(frozen=True, slots=True)
+class NamedStep:
+    """A step that is to be added at run time; `Step.named` makes it."""
+
+    kind: Step
+    label: str
+    input: object = field(default=None, repr=False)
+    after: "tuple[NamedStep | Step | str, ...]" = field(default=(), repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.label, str):
+            raise TypeError(f"the name of an added step must be a text, not {self.label!r}")
+        if not LABEL.fullmatch(self.label):
+            raise ValueError(
+                f"the name of an added step must be 1 to 40 characters of A-Z, a-z, 0-9, '.', '_' "
+                f"and '-', beginning with a letter, not {self.label!r}"
+            )
+        if not all(isinstance(one, NamedStep | Step | str) for one in self.after):
+            raise TypeError(f"after of {self.name} must have steps or their names")
+
+    @property
+    def name(self) -> str:
+        """The name of its record: `book_leg[leg-3]`."""
+        return added_name(self.kind.name, self.label)
+
+    def after_names(self) -> tuple[str, ...]:
+        """Return the names of the steps in `after`."""
+        return tuple(one if isinstance(one, str) else one.name for one in self.after)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -404,6 +456,14 @@ class Workflow:
     input: "type[object] | InputFunction | None" = field(default=None, repr=False)
     """What an order must be: a TypedDict, a dataclass, or a function that returns the valid input
     or raises InvalidInput (see `roundsman.definition.input_types`). None: any JSON object."""
+    may_add: tuple[Step, ...] = ()
+    """The kinds of steps that a step may add while the task runs, by `Done(then=...)`. A kind is
+    not one of `steps`, and has no `after`, `when` or `for_each` of its own."""
+    most_added: int = MOST_ADDED
+    """How many steps may be added to one task; at most 100."""
+    may_add_after_no_return: tuple[Step, ...] = ()
+    """The kinds of `may_add` that may also be added where they do not come before the point of no
+    return, so that they may run after it."""
     point_of_no_return: Step | None = None
     """Once this step is Processed, a failure always archives the task, whatever the strategy is.
     None: the workflow has no such point."""
@@ -429,10 +489,12 @@ class Workflow:
         _check_strategy(where, self.on_failure)
         check_type(f"{where}: priority", self.priority, Priority)
         self._check_steps(where)
+        self._check_kinds(where)
         self._check_order(where)
         point = self.point_of_no_return
         if point is not None and point not in self.steps:
             raise DefinitionError(f"{where}: point_of_no_return must be one of its steps")
+        self._check_kinds_after_no_return(where)
         check_tuple(f"{where}: masked", self.masked, (str,), 'paths, such as ("card.number",)')
         for path in self.masked:
             if not _MASKED_PATH.fullmatch(path):
@@ -442,6 +504,11 @@ class Workflow:
                 )
         if self.input is not None:
             self._check_input(where)
+
+    @property
+    def all_steps(self) -> tuple[Step, ...]:
+        """The steps and the kinds of steps that may be added."""
+        return (*self.steps, *self.may_add)
 
     @cached_property
     def plan(self) -> "Plan":
@@ -480,7 +547,7 @@ class Workflow:
         kind = stored_type(self.input)
         if kind is None:
             return
-        for step in self.steps:
+        for step in self.all_steps:
             for name in step.reads or ():
                 if name not in field_names(kind):
                     raise DefinitionError(
@@ -508,8 +575,9 @@ class Workflow:
             raise DefinitionError(
                 f"{where}: {len(self.steps)} steps; at most {MOST_STEPS} fit in one task"
             )
-        names = [step.name for step in self.steps]
-        for step in self.steps:
+        check_tuple(f"{where}: may_add", self.may_add, (Step,), "steps, such as (book_leg,)")
+        names = [step.name for step in self.all_steps]
+        for step in self.all_steps:
             if names.count(step.name) > 1:
                 raise DefinitionError(f"{where}: two steps are named {step.name!r}; rename one")
             if step.complete_within > self.complete_within:
@@ -525,6 +593,53 @@ class Workflow:
                 )
             self._check_retry(where, step)
             self._check_wait(where, step)
+
+    def _check_kinds(self, where: str) -> None:
+        """Check that each kind of added steps can run wherever a step adds it."""
+        for kind in self.may_add:
+            names = ("after", "when", "for_each")
+            given = [name for name in names if getattr(kind, name) not in (None, ())]
+            if given:
+                raise DefinitionError(
+                    f"{where}: {kind.name!r} in may_add has {given[0]}; the step that adds it "
+                    "decides that: remove it, and give named(..., after=...) what it comes after"
+                )
+            if kind.input is not None:
+                self._check_kind_input(f"{where}: input of {kind.name!r} in may_add", kind.input)
+        for step in self.steps:
+            if step.input is not None:
+                raise DefinitionError(
+                    f"{where}: step {step.name!r} has an input, which only kinds in may_add have; "
+                    "a step of the workflow gets the input of the order"
+                )
+        check_count(f"{where}: most_added", self.most_added)
+        if self.most_added > MOST_ADDED:
+            raise DefinitionError(
+                f"{where}: most_added is {self.most_added}; at most {MOST_ADDED} steps can be "
+                "added to one task"
+            )
+
+    def _check_kind_input(self, where: str, kind: type[object]) -> None:
+        # Only an application with typed input loads the module.
+        from roundsman.definition.input_types import field_names, is_input_type
+
+        if not is_input_type(kind):
+            raise DefinitionError(f"{where} must be a TypedDict or a dataclass, not {kind!r}")
+        try:
+            field_names(kind)
+        except DefinitionError as error:
+            raise DefinitionError(f"{where}: {error}") from error
+
+    def _check_kinds_after_no_return(self, where: str) -> None:
+        kinds = self.may_add_after_no_return
+        check_tuple(f"{where}: may_add_after_no_return", kinds, (Step,), "steps, such as (notify,)")
+        for kind in kinds:
+            if kind not in self.may_add:
+                raise DefinitionError(
+                    f"{where}: {kind.name!r} in may_add_after_no_return is not in may_add; add it"
+                )
+        if kinds and self.point_of_no_return is None:
+            raise DefinitionError(f"{where}: may_add_after_no_return needs a point_of_no_return")
 
     def _check_wait(self, where: str, step: Step) -> None:
         """Check that the workflow leaves the time for all waits before additional attempts."""

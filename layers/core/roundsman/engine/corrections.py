@@ -87,7 +87,7 @@ def _used_by(context: DecisionContext, changes: Correction) -> Mapping[tuple[str
     A finished step has used its whole input, or the fields in its `reads`. A condition or a list of
     items has used the fields that it names, once it was evaluated.
     """
-    steps = _as_defined(context).steps
+    steps = {**_as_defined(context).steps, **_added(context)}
     paths = {name: list(_paths_used(context, step)) for name, step in steps.items()}
     found: dict[tuple[str, ...], Correction] = {}
     for change in changes:
@@ -144,6 +144,12 @@ def _check_item_counts(context: DecisionContext, changes: Correction, after: Jso
 def _as_defined(context: DecisionContext) -> Plan:
     """The plan with each fan-out as one step."""
     return context.plan.stored or context.plan
+
+
+def _added(context: DecisionContext) -> Mapping[str, StepPlan]:
+    """The added steps; the input of the order is in their requests, too."""
+    steps = context.plan.steps.items()
+    return {name: step for name, step in steps if step.added_by is not None}
 
 
 def _paths_of_requests(step: StepPlan) -> Iterator[tuple[str, ...]]:

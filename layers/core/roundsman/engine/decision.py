@@ -146,6 +146,8 @@ class DecisionBuilder:
         """The version of the record that the decision stores."""
         self.steps = dict(task.steps)
         self.ending = task.ending
+        self.inputs: dict[str, Json] = {}
+        """The inputs of the steps that the decision adds."""
         self._actions: list[Action] = []
         self._reasons: list[str] = []
         self._history: list[HistoryRow] = []
@@ -279,7 +281,7 @@ class DecisionBuilder:
 
     def _ends_at(self, name: str, record: StepRecord) -> int | None:
         """When the request of the record's last claim loses its right to act (epoch ms)."""
-        plan, until = self._plan and self._plan.expanded(self.task.fan_outs), record.last_until
+        plan, until = self._plan and self._plan.for_task(self.task), record.last_until
         if until is None or plan is None or name not in plan.steps:
             return until
         return ends_at(plan.steps[name], record, until, self.task.perform_by)
@@ -463,7 +465,11 @@ class DecisionBuilder:
         owed = (*self.task.owed, *self._newly_owed(task))[-MOST_OWED:]
         task = replace(task, owed=owed)
         return Decision(
-            with_due_entry(task, self.now), tuple(self._actions), reason, tuple(self._history)
+            with_due_entry(task, self.now),
+            tuple(self._actions),
+            reason,
+            tuple(self._history),
+            self.inputs,
         )
 
     def _fitting_steps(self) -> dict[str, StepRecord]:
@@ -631,7 +637,7 @@ class DecisionContext:
     """What the modules of the engine share about one decision. Only `decision` changes."""
 
     stored_plan: Plan
-    """The plan that the task names, without an expansion of its fan-outs."""
+    """The plan that the task names, without items of fan-outs and without added steps."""
     decision: DecisionBuilder
     order: Json
     """The content of the order row; None if no condition, list of items or correction needs it."""
@@ -645,8 +651,9 @@ class DecisionContext:
 
     @property
     def plan(self) -> Plan:
-        """The plan with one step for each item of a fan-out whose items are known."""
-        return self.stored_plan.expanded(self.decision.task.fan_outs)
+        """The plan with one step for each item of a fan-out whose items are known, and with the
+        steps that were added."""
+        return self.stored_plan.for_task(self.decision.task)
 
     @property
     def input(self) -> Json:

@@ -39,6 +39,8 @@ def erase(decision: DecisionBuilder, event: Erase) -> None:
         decision.task = replace(
             before, corrections=(), erased_at=decision.now, erased_by=asked.words
         )
+        blank = {name: replace(one, digest="") for name, one in before.added.items()}
+        decision.task = replace(decision.task, added=blank)
         decision.steps = {name: _without_contents(one) for name, one in before.steps.items()}
         decision.ending = _without_reason(before.ending)
     remember(decision, asked)

@@ -9,8 +9,10 @@ about steps that only wait, `routing` which agent, `on_failure` how a task that 
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from roundsman.definition.plan import Plan, StepPlan
+from roundsman.engine.added_steps import WRONG_THEN, why_not_added
 from roundsman.engine.agent_holds import counts_as_failure, returned_by_agent
 from roundsman.engine.attempts import (
     claim,
@@ -67,6 +69,7 @@ from roundsman.model.task import (
     LATE_ANSWER,
     PERFORM,
     UNDO,
+    Effect,
     StepError,
     StepRecord,
     Task,
@@ -125,7 +128,7 @@ def decide(
     else:
         context = DecisionContext(plan, decision, order, agents, jitter, next_plan, queues)
         plan = _with_plan(context, event)
-    return decision.build(plan and plan.expanded(decision.task.fan_outs), kind)
+    return decision.build(plan and plan.for_task(decision.task), kind)
 
 
 def _with_plan(context: DecisionContext, event: Start | Replied | Inspect | ChangeAsked) -> Plan:
@@ -169,7 +172,7 @@ def _reply_after_end(plan: Plan | None, decision: DecisionBuilder, event: Replie
     elif applicable and succeeded and _has_failed(context, event.step):
         if event.callback:
             _record_answer(decision, decision.step(event.step), event)
-        late_success(context, context.plan.steps[event.step], event.result)
+        late_success(context, context.plan.steps[event.step], event)
     else:
         return decision.unchanged(
             f"{event.step}: {event.outcome} reply ignored: the task has ended"
@@ -280,12 +283,14 @@ def _replied(context: DecisionContext, event: Replied) -> None:
     if event.outcome is Outcome.SUCCEEDED and counts:
         if event.operation == UNDO:
             undone(context, step)
+        elif why := why_not_added(context, step.name, event.then):
+            _handle_wrong_then(context, step, event, why, current=current)
         else:
-            succeeded(context, step, event.result)
+            succeeded(context, step, event.result, event.then)
     elif event.outcome is Outcome.SUCCEEDED and timely and _has_failed(context, step.name):
         if event.callback:
             _record_answer(decision, record, event)
-        late_success(context, step, event.result)
+        late_success(context, step, event)
     elif counts:
         end_if_overdue(context)  # first: an ending task does not retry
         _handle_other_reply(context, step, event)
@@ -294,6 +299,23 @@ def _replied(context: DecisionContext, event: Replied) -> None:
         decision.note(f"{step.name}: {event.outcome} reply ignored: {decision.stale(step.name)}")
     end_if_overdue(context)
     _claim_all_ready(context, event.claimant)
+
+
+def _handle_wrong_then(
+    context: DecisionContext, step: StepPlan, event: Replied, why: str, *, current: bool
+) -> None:
+    """Handle a success that adds steps which cannot be added: nothing of it is taken.
+
+    The current attempt has failed by a defect of the agent's code, so that the repair can be
+    deployed. The effect stands.
+    """
+    if not current:
+        context.decision.note(f"{step.name}: reply of an earlier attempt ignored: {why}")
+        return
+    end_if_overdue(context)  # first: an ending task does not retry
+    error = StepError(WRONG_THEN, why, unexpected=True)
+    wrong = replace(event, outcome=Outcome.TRANSIENT, error=error, effect=Effect.STANDS)
+    failed(context, step, wrong)
 
 
 def _answers(record: StepRecord, event: Replied) -> bool:

@@ -8,6 +8,7 @@ failure, and a resolved step has the outcome that the operator states.
 from dataclasses import replace
 
 from roundsman.definition.plan import StepPlan
+from roundsman.engine.added_steps import forget_added_steps
 from roundsman.engine.attempts import in_time
 from roundsman.engine.compensation import begin_undo, undone
 from roundsman.engine.corrections import affects, correct
@@ -39,6 +40,7 @@ from roundsman.model.events import (
     UndoAsked,
 )
 from roundsman.model.instants import SECOND, format_duration, iso, second
+from roundsman.model.record_limits import MOST_USED_ROUNDS
 from roundsman.model.situations import Asleep, Attempt, AwaitsCallback, End, Ended, WaitsUntil
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import PERFORM, AfterUndo, Effect, Task, Termination
@@ -297,7 +299,15 @@ def _begin_anew(context: DecisionContext) -> None:
     """Begin every step of the task again under new keys: a remote service refuses a used key."""
     _go_on(context)
     for name in list(context.decision.steps):
-        context.decision.begin_anew(name)
+        if name not in context.decision.task.added:
+            context.decision.begin_anew(name)
+    forget_added_steps(context)
+    removed = len(context.decision.task.used_rounds)
+    if removed > MOST_USED_ROUNDS:
+        raise Refused(
+            f"{removed} steps that were added in former runs have used keys, but "
+            f"{MOST_USED_ROUNDS} fit in one task: send a new order"
+        )
     context.decision.task = replace(context.decision.task, fan_outs={})
 
 

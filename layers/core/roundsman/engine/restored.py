@@ -166,7 +166,7 @@ def assess(plan: Plan, task: Task, now: int) -> Assessment:
         archived = Owes.PERSON if task.state is TaskState.ARCHIVED else Owes.NOTHING
         return Assessment(Owes.STATUSES if task.owed else archived)
     again, asks, several, unknown = list[str](), list[str](), list[str](), list[str]()
-    plan = plan.expanded(task.fan_outs)
+    plan = plan.for_task(task)
     for step in plan.steps.values():
         record = task.step(step.name)
         if is_sent_again(task, record):

@@ -1,7 +1,10 @@
 """Starts and completes steps: which are ready, their conditions, and their results."""
 
+from collections.abc import Sequence
+
 from roundsman.definition.expressions import is_true
 from roundsman.definition.plan import StepPlan
+from roundsman.engine.added_steps import add_steps, why_not_added
 from roundsman.engine.attempts import claim
 from roundsman.engine.decision import DecisionContext
 from roundsman.engine.fan_out import UnusableList, fan_out, forget_marked_items
@@ -10,12 +13,12 @@ from roundsman.engine.on_failure import give_up
 from roundsman.engine.sleeps import fall_asleep
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.corrections import corrections_size
-from roundsman.model.events import Claimant
+from roundsman.model.events import Claimant, Replied
 from roundsman.model.json import Json, canonical_json, parse_json, size_in_bytes
 from roundsman.model.record_limits import RESULTS_LIMIT
 from roundsman.model.situations import Asleep, End, Ended, NotBegun
 from roundsman.model.states import ProcessState
-from roundsman.model.task import Effect, StepError
+from roundsman.model.task import Effect, StepError, StepToAdd
 
 
 def ready_to_perform(context: DecisionContext) -> list[StepPlan]:
@@ -59,8 +62,13 @@ def claim_ready(context: DecisionContext, claimant: Claimant) -> None:
                 claim(context, step, claimant)
 
 
-def succeeded(context: DecisionContext, step: StepPlan, result: Json) -> None:
-    """Complete the step; a result that is too large for the record fails it for good."""
+def succeeded(
+    context: DecisionContext, step: StepPlan, result: Json, then: Sequence[StepToAdd] = ()
+) -> None:
+    """Complete the step, and add the steps of its reply, which can be added.
+
+    A result that is too large for the record fails the step for good, and adds nothing.
+    """
     problem = too_large(context, step, result)
     if problem is not None:
         error = StepError("ResultTooLarge", problem)
@@ -84,9 +92,10 @@ def succeeded(context: DecisionContext, step: StepPlan, result: Json) -> None:
         context.decision.record(POLLED, step.name, None, f"{step.name}: {polled}; processed")
     else:
         context.decision.note(f"{step.name}: processed")
+    add_steps(context, step.name, then)
 
 
-def late_success(context: DecisionContext, step: StepPlan, result: Json) -> None:
+def late_success(context: DecisionContext, step: StepPlan, reply: Replied) -> None:
     """Record that a failed step succeeded after all, by another copy of its request.
 
     The operator who repairs the task must know that: under another key it would happen twice. A
@@ -94,8 +103,10 @@ def late_success(context: DecisionContext, step: StepPlan, result: Json) -> None
     """
     record, ending = context.decision.step(step.name), context.decision.ending
     undoes = ending is not None and ending.undo
-    if record.wait_was_ended and not undoes and too_large(context, step, result) is None:
-        succeeded(context, step, result)
+    fits = too_large(context, step, reply.result) is None
+    fits = fits and why_not_added(context, step.name, reply.then) is None
+    if record.wait_was_ended and not undoes and fits:
+        succeeded(context, step, reply.result, reply.then)
         return
     if record.effect is Effect.STANDS:
         context.decision.note(f"{step.name}: late success ignored: its effect is known to stand")

@@ -4,13 +4,13 @@ A decision contains the task to store, the actions for the caller, and the reaso
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
 from roundsman.model.corrections import Correction
 from roundsman.model.json import Json
-from roundsman.model.task import UNDO, Effect, Operation, StepError, Task
+from roundsman.model.task import UNDO, Effect, Operation, StepError, StepToAdd, Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +94,7 @@ class Replied:
     outcome_unknown: bool = False
     effect: Effect | None = None
     callback: bool = False
+    then: tuple[StepToAdd, ...] = ()
     sender: str | None = None
     """The principal that sent the reply, as AWS authenticated it; None if it is not known."""
 
@@ -369,6 +370,8 @@ class Decision:
     """The reason in words, for the log."""
     history: tuple[HistoryRow, ...] = ()
     """The history rows to store together with the task."""
+    inputs: Mapping[str, Json] = field(default_factory=dict, repr=False)
+    """The inputs of the steps that it adds to the task, by record name."""
 
     def then(self, later: "Decision") -> "Decision":
         """Merge this decision with a later one that was made on its task.
@@ -380,4 +383,5 @@ class Decision:
             tuple(dict.fromkeys((*self.actions, *later.actions))),
             f"{self.reason}; {later.reason}",
             (*self.history, *later.history),
+            {**self.inputs, **later.inputs},
         )

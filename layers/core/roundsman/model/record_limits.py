@@ -2,12 +2,13 @@
 
 An item has at most 400 KB (RECORD_LIMIT). A record above that could not be written any more, and
 its task could not end. So each part that can grow has a limit. They are here together because
-their sum counts; `tests/unit/aws/dynamodb/test_largest_record.py` builds the largest record that
-they allow, with text that cannot be compressed:
+their sum counts; `tests/contract/test_largest_record.py` builds the largest record that they allow,
+with text that cannot be compressed. It is packed, and what is not text takes little space then:
 
 - the results and the corrections: RESULTS_LIMIT, and the corrections 32 KB of it;
 - the errors of steps: ERRORS_LIMIT, and 300 bytes for each further one;
 - the records of steps: MOST_RECORDS, each with MOST_AGENTS at most;
+- the names of added steps: ADDED_LIMIT;
 - the used rounds: MOST_USED_ROUNDS; the statuses and alerts that are owed: MOST_OWED;
 - texts of people and of the engine: LONGEST_WHY, LONGEST_DETAIL, and the limits of
   `roundsman.wire.commands`.
@@ -27,9 +28,15 @@ LONGEST_MESSAGE: Final = 1_000
 SHORT_MESSAGE: Final = 200
 """The maximum length of a message, in bytes of UTF-8, if the record has many errors: the parts that
 differ between orders are left out. The history has the whole message."""
-MOST_RECORDS: Final = 150
-"""The maximum number of records of steps: those of the plan, with its items, and those of items
-that a former run of the task had."""
+MOST_RECORDS: Final = 250
+"""The maximum number of records of steps: those of the plan, with its items and the steps that were
+added, and those of items that a former run of the task had."""
+ADDED_LIMIT: Final = 16 * 1024
+"""The maximum size of the names of added steps, with those of the steps that added them and that
+they come after, in bytes."""
+LARGEST_STEP_INPUT: Final = 16 * 1024
+"""The maximum size of the input of one added step, in bytes of JSON. It is not in the record, but
+in a row with those of others."""
 MOST_AGENTS: Final = 8
 """The maximum number of agents of one step. A record has the names of those that were tried."""
 MOST_USED_ROUNDS: Final = 200

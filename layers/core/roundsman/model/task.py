@@ -11,7 +11,7 @@ from typing import Final, Literal, TypeAlias
 
 from roundsman.model.checks import LONGEST_ERROR_TYPE
 from roundsman.model.corrections import Correction, corrected
-from roundsman.model.json import Json
+from roundsman.model.json import Json, canonical_json, sha256
 from roundsman.model.record_limits import LONGEST_MESSAGE, cut
 from roundsman.model.situations import (
     Asleep,
@@ -29,7 +29,7 @@ from roundsman.model.situations import (
 )
 from roundsman.model.states import DONE, END_STATES, ProcessState, SituationName, TaskState
 
-SCHEMA = 7
+SCHEMA = 8
 """The newest record format that this code reads. It does not change a record with a higher one. The
 formats of single fields are in the field tables (`roundsman.aws.dynamodb.codec`)."""
 PACKED_SCHEMA = 4
@@ -37,6 +37,10 @@ PACKED_SCHEMA = 4
 DIVIDED_SCHEMA = 5
 """The format of a record with rows of settled steps beside it. Code that does not know of them
 would begin those steps again."""
+
+ADDED_SCHEMA = 8
+"""The format of a record with steps that were added at run time. Code that does not know of them
+would complete the task without them."""
 
 ERASED = "(erased)"
 """Stands for every text that was erased, whatever it was."""
@@ -331,6 +335,46 @@ class SettledRow:
     """When the row may be removed; None if it does not expire."""
 
 
+@dataclass(frozen=True, slots=True)
+class AddedStep:
+    """A step that was added to a task at run time. Its kind is in its name: `book_leg[leg-3]`."""
+
+    adder: str
+    """The name of the step whose reply added it. It comes after that step."""
+    after: tuple[str, ...] = ()
+    """The names of the further steps that it comes after."""
+    digest: str = ""
+    """Identifies the input that it was added with; empty once the task is erased."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepToAdd:
+    """A step that a reply adds to its task."""
+
+    name: str
+    """The kind of the step, and its own name: `book_leg[leg-3]`."""
+    after: tuple[str, ...] = ()
+    """The names of the steps that it comes after, besides the one that adds it."""
+    input: Json = field(default=None, repr=False)
+    """What its requests contain as their step input; at most LARGEST_STEP_INPUT bytes."""
+
+    @property
+    def digest(self) -> str:
+        """Identifies the input: 20 hexadecimal digits."""
+        return sha256(canonical_json(self.input))[:20]
+
+
+@dataclass(frozen=True, slots=True)
+class InputRows:
+    """The rows in which the store has the inputs of the steps that were added to a task."""
+
+    count: int = 0
+    expires_at: int | None = None
+    """When they may be removed; None if they do not expire."""
+
+
+NO_INPUT_ROWS: Final = InputRows()
+
 LATE_ANSWER = "late_answer"
 """The alert that a callback was answered after the undo of its step had begun, and after its task
 had ended. The detail is the step."""
@@ -423,6 +467,9 @@ class Task:
     fan_outs: Mapping[str, int] = field(default_factory=dict)
     """The number of items of each fan-out step for which it is known. The records of the items are
     `name[0]`, `name[1]` and so on."""
+    added: Mapping[str, AddedStep] = field(default_factory=dict)
+    """The steps that were added at run time, by record name, in the order in which they were added.
+    Their inputs are not here: the store has them in rows beside the record."""
     held_until: int | None = None
     """The end of the time that was already added to `complete_by`, because steps were parked or
     messages waited."""
@@ -449,6 +496,9 @@ class Task:
     settled: tuple[SettledRow, ...] = field(default=(), compare=False, repr=False)
     """The rows that the store has for steps of this task, as they were when it was loaded. Only the
     store reads and sets them."""
+    input_rows: InputRows = field(default=NO_INPUT_ROWS, compare=False, repr=False)
+    """The rows that the store has for the inputs of added steps, as they were when the task was
+    loaded. Only the store reads and sets this."""
 
     @property
     def ended(self) -> bool:
@@ -533,16 +583,32 @@ def item_place(name: str) -> tuple[str, int] | None:
     return (found[1], int(found[2])) if found else None
 
 
-def step_of(name: str) -> str:
-    """Return the step of the definition that a record belongs to: `pick[3]` gives `pick`.
-
-    A name that is not the name of an item record is returned unchanged.
-    """
+def fan_out_of(name: str) -> str:
+    """Return the fan-out that an item belongs to: `pick[3]` gives `pick`; else the name itself."""
     found = item_place(name)
     return found[0] if found else name
 
 
+def step_of(name: str) -> str:
+    """Return the step or kind of the definition that a record belongs to: `pick[3]` gives `pick`.
+
+    The name of a step of the definition is returned unchanged.
+    """
+    found = _PART.fullmatch(name)
+    return found[1] if found else name
+
+
+def added_name(kind: str, label: str) -> str:
+    """Return the name of the record of an added step: `book_leg[leg-3]`."""
+    return f"{kind}[{label}]"
+
+
+LABEL: Final = re.compile(r"[A-Za-z][A-Za-z0-9._-]{0,39}")
+"""The name that an added step has within its kind. It is never only digits, as that of an item."""
+ADDED_NAME: Final = re.compile(rf"[a-z][a-z0-9_]{{0,39}}\[{LABEL.pattern}\]")
+"""The name of the record of an added step."""
 _ITEM = re.compile(r"(.+)\[([0-9]+)\]")
+_PART = re.compile(r"(.+)\[([A-Za-z0-9][A-Za-z0-9._-]*)\]")
 
 
 TASK_ID: Final = re.compile(r"[A-Za-z0-9._~-]{1,128}")

@@ -6,7 +6,7 @@ No state is kept between messages: any instance can continue any task from its r
 A message is acknowledged (the call returns) only after the actions that it caused were sent.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -243,7 +243,10 @@ class Scheduler:
         except Refused as refused:
             return [self._refused(task, event, str(refused))]
         if fold.changes:
-            saved = self._tasks.save(fold.task, seen=task.version, history=fold.merged.history)
+            merged = fold.merged
+            saved = self._tasks.save(
+                fold.task, seen=task.version, history=merged.history, inputs=merged.inputs
+            )
             if isinstance(saved, Superseded):
                 return []
         elif not latest:
@@ -365,8 +368,11 @@ class Scheduler:
         their own claims, and their requests are sent again.
         """
         handled = list[Handled]()
+        inputs = fold.merged.inputs  # of steps that one decision adds, and a later one claims
         for (before, part), (_, claimant) in zip(fold.parts(), deliveries, strict=False):
-            requests = self._requests_of(plan, replace(part, task=fold.task), claimant)
+            requests = self._requests_of(
+                plan, replace(part, task=fold.task, inputs=inputs), claimant
+            )
             if isinstance(requests, Handled):
                 handled.append(requests)
             else:
@@ -417,11 +423,18 @@ class Scheduler:
         if not steps:
             return ()
         order, now = self._orders.content_of(task), self._clock()
-        requests = [request_for(plan, task, step, order, now) for step in steps]
+        inputs = self._step_inputs(decision, steps)
+        requests = [request_for(plan, task, step, order, now, inputs.get(step)) for step in steps]
         self._outbox.send_requests(
             [(agent_of(plan, task, r.step), task.priority, r) for r in requests]
         )
         return tuple(requests)
+
+    def _step_inputs(self, decision: Decision, steps: Sequence[str]) -> Mapping[str, Json]:
+        """The inputs of those of these steps that were added: as decided now, or as stored."""
+        task, known = decision.task, decision.inputs
+        stored = [step for step in steps if step in task.added and step not in known]
+        return {**known, **self._tasks.inputs(task, stored)} if stored else known
 
     def _unsendable(
         self, unknown: UnknownAgent, plan: Plan | None, decision: Decision, claimant: Claimant

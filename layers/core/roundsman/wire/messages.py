@@ -14,7 +14,7 @@ from roundsman.model.events import Claimant, Outcome, Replied
 from roundsman.model.field_table import Field, FieldTable, Kind, any_of
 from roundsman.model.instants import iso
 from roundsman.model.json import Json, canonical_json, parse_json
-from roundsman.model.task import TASK_ID, Effect, Owed, StepError, Task
+from roundsman.model.task import ADDED_NAME, TASK_ID, Effect, Owed, StepError, StepToAdd, Task
 from roundsman.wire.fields import (
     ANY,
     ANY_TEXT,
@@ -24,6 +24,7 @@ from roundsman.wire.fields import (
     OPTIONAL_NUMBER,
     OPTIONAL_TEXT,
     TEXT,
+    TEXTS,
     Fields,
     MessageTable,
     enumeration,
@@ -69,6 +70,8 @@ class AgentRequest:
     """When the agent must have shown progress; None if the step has no heartbeats."""
     item: Json = None
     """The item that the request is for; None if the step is not an item of a fan-out."""
+    step_input: Json = None
+    """What the step was added with; None if it was not added at run time."""
     within: int | None = None
     """How long the attempt may take in ms, if a person gave it more time than the step has."""
     reminder: int | None = None
@@ -137,6 +140,8 @@ class Reply:
     none will. `stands`: the effect took place, although the attempt failed."""
     callback: bool = False
     """The reply is from an outside system or a person that used a callback token."""
+    then: tuple[StepToAdd, ...] = ()
+    """The steps that a `succeeded` reply to a perform adds to the task."""
 
     def body(self) -> str:
         """Return the body of the message."""
@@ -172,6 +177,7 @@ class Reply:
             outcome_unknown=self.outcome_unknown,
             effect=self.effect,
             callback=self.callback,
+            then=self.then,
             sender=sender,
         )
 
@@ -317,6 +323,13 @@ def _read_effect(fields: Fields, name: str) -> Effect | None:
     return None
 
 
+def _read_added_name(fields: Fields, name: str) -> str:
+    found = fields.text(name)
+    if found and not ADDED_NAME.fullmatch(found):
+        fields.problem(name, "must be the name of an added step, such as book_leg[leg-3]")
+    return found
+
+
 TASK_ID_TEXT: "Kind[Fields, Json, str]" = Kind("task id", read_task_id)
 OPERATION = one_of(*OPERATIONS)
 
@@ -337,8 +350,20 @@ REQUEST: "MessageTable[AgentRequest]" = FieldTable(
     Field("outcomeUnknown", "outcome_unknown", FLAG, default=False, always=True),
     Field("heartbeatBy", "heartbeat_by", OPTIONAL_NUMBER, None),
     Field("item", "item", ANY, None),
+    Field("stepInput", "step_input", ANY, None),
     Field("within", "within", OPTIONAL_NUMBER, None),
     Field("reminder", "reminder", OPTIONAL_NUMBER, None),
+)
+STEP_TO_ADD: "MessageTable[StepToAdd]" = FieldTable(
+    StepToAdd,
+    Field("name", "name", Kind("`kind[name]`", _read_added_name)),
+    Field("after", "after", TEXTS, ()),
+    Field("input", "input", ANY, None),
+)
+STEPS_TO_ADD: "Kind[Fields, Json, tuple[StepToAdd, ...]]" = Kind(
+    "list of objects",
+    lambda fields, name: tuple(STEP_TO_ADD.read(one) for one in fields.objects(name)),
+    lambda steps: [STEP_TO_ADD.written(one) for one in steps],
 )
 REPLY_ERROR: "MessageTable[ReplyError]" = FieldTable(
     ReplyError,
@@ -365,5 +390,6 @@ REPLY: "MessageTable[Reply]" = FieldTable(
     Field("outcomeUnknown", "outcome_unknown", FLAG, default=False),
     Field("effect", "effect", Kind(any_of(Effect), _read_effect), None),
     Field("callback", "callback", FLAG, default=False),
+    Field("then", "then", STEPS_TO_ADD, ()),
 )
 """All fields of a reply except `error`, which REPLY_ERROR describes."""

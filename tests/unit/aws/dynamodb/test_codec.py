@@ -37,11 +37,13 @@ from roundsman.model.situations import (
 )
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import (
+    ADDED_SCHEMA,
     DIVIDED_SCHEMA,
     PACKED_SCHEMA,
     PERFORM,
     SCHEMA,
     UNDO,
+    AddedStep,
     Owed,
     StepError,
     StepRecord,
@@ -223,8 +225,8 @@ def test_a_step_that_was_never_claimed_says_only_what_became_of_it() -> None:
 
 
 def test_a_newer_format_is_not_read_whatever_else_is_in_it() -> None:
-    with pytest.raises(SchemaTooNew, match="ord-1001 has the record format 8"):
-        read_task({"TaskId": {"S": "ord-1001"}, "Schema": {"N": "8"}})
+    with pytest.raises(SchemaTooNew, match="ord-1001 has the record format 9"):
+        read_task({"TaskId": {"S": "ord-1001"}, "Schema": {"N": "9"}})
 
 
 def test_attributes_of_another_hand_do_not_disturb() -> None:
@@ -416,6 +418,7 @@ def test_the_format_of_a_record_is_the_highest_of_its_fields() -> None:
         (replace(task, steps={"a": step_record(late_since=NOW, **attempt)}), 6),
         (replace(task, steps={"a": step_record(late_since=NOW, read_past_at=NOW, **attempt)}), 7),
         (replace(task, steps={"a": step_record(key_until=NOW)}), 7),
+        (replace(task, added={"leg[a]": AddedStep("a")}, steps=waits), ADDED_SCHEMA),
     ):
         assert task_item(changed)["Schema"] == {"N": str(format_)}
         assert read_task(task_item(changed)) == changed

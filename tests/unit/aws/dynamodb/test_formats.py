@@ -52,6 +52,7 @@ from roundsman.model.situations import Asleep
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import (
     SCHEMA,
+    AddedStep,
     AfterUndo,
     Effect,
     Owed,
@@ -157,6 +158,14 @@ TASK = Task(
 )
 ERASED_TASK = replace(
     TASK, owed=(), corrections=(), erased_at=NOW + 70, erased_by="ann: request 17"
+)
+TASK_WITH_ADDED_STEPS = replace(
+    born(),
+    steps={"leg[a]": StepRecord()},
+    added={
+        "leg[a]": AddedStep("find", digest="0123456789abcdef0123"),
+        "leg[b]": AddedStep("leg[a]", ("find", "pick[3]"), "3210fedcba9876543210"),
+    },
 )
 TASK_WITH_DEADLINE = replace(born(), deadline=NOW + 80)
 GROUP = Group(
@@ -318,6 +327,7 @@ RECORDS = {
     "task": Format(plain_task_item(TASK), task_again),
     "new task": Format(task_item(born()), task_again),
     "task with a deadline": Format(task_item(TASK_WITH_DEADLINE), task_again),
+    "task with added steps": Format(plain_task_item(TASK_WITH_ADDED_STEPS), task_again),
     "erased task": Format(plain_task_item(ERASED_TASK), task_again),
     "order": Format(
         order_item(OrderRow("ord-1", {"b": 1, "a": "\ud83d"}, "hash", NOW)), order_again
@@ -339,6 +349,7 @@ RECORDS = {
 }
 WITH_FAULTS = [
     "task",
+    "task with added steps",
     "erased task",
     "order",
     "erased order",
@@ -453,7 +464,8 @@ def test_what_is_written_without_the_record_is_what_the_record_has() -> None:
 
 
 ELSEWHERE = {
-    Task: {"failure", "settled"},  # in the index `failures`, and in rows beside the record
+    # In the index `failures`, and in rows beside the record.
+    Task: {"failure", "settled", "input_rows"},
     Hold: {"agent", "workflow", "kind", "unreadable"},  # in the attribute's name, and never stored
     Group: {"id"},  # in the attribute's name
 }
