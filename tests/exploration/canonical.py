@@ -408,9 +408,10 @@ def _retry_until(record: StepRecord, now: int) -> int | None:
 
 
 def _poll_until(record: StepRecord, now: int) -> int | None:
-    """The end of the step's polls. That of a parked step moves by the time that it was parked."""
+    """The end of the step's polls. That of a parked step moves by the time that it was parked, and
+    it is over by then if it was over before."""
     if record.poll_until is not None and record.held_since is not None:
-        return T0 + record.poll_until - now
+        return T0 + max(record.poll_until, record.held_since) - now
     return over(record.poll_until, now)
 
 

@@ -183,6 +183,14 @@ class Life:
     PLANS[1],
     [(0, "start", 0, OUTCOMES[0], (), None), (30_000, "inspect", 0, OUTCOMES[0], (), None)],
 )
+@example(  # parked after the end of its polls
+    PLANS[0],
+    [
+        (0, "start", 0, OUTCOMES[0], (), None),
+        (0, "reply", 0, "not yet", (), None),
+        (61_000, "start", 0, OUTCOMES[0], ("worker",), None),
+    ],
+)
 def test_a_record_and_its_canonical_one_come_to_the_same(
     made: Plan, story: list[tuple[int, str, int, str, tuple[str, ...], bool | None]]
 ) -> None:
