@@ -408,11 +408,11 @@ def _retry_until(record: StepRecord, now: int) -> int | None:
 
 
 def _poll_until(record: StepRecord, now: int) -> int | None:
-    """The end of the step's polls. That of a parked step moves by the time that it was parked, and
-    it is over by then if it was over before."""
-    if record.poll_until is not None and record.held_since is not None:
-        return T0 + max(record.poll_until, record.held_since) - now
-    return over(record.poll_until, now)
+    """The end of the step's polls. That of a parked step is as long after its parking as it was."""
+    parked_since = _held_since(record, now)
+    if record.poll_until is None or record.held_since is None or parked_since is None:
+        return over(record.poll_until, now)
+    return parked_since + max(0, record.poll_until - record.held_since)
 
 
 def _lock(token: str, names: dict[str, str]) -> str:

@@ -189,6 +189,7 @@ class Life:
         (0, "start", 0, OUTCOMES[0], (), None),
         (0, "reply", 0, "not yet", (), None),
         (61_000, "start", 0, OUTCOMES[0], ("worker",), None),
+        (29_999, "start", 0, OUTCOMES[0], (), None),
     ],
 )
 def test_a_record_and_its_canonical_one_come_to_the_same(

@@ -48,9 +48,10 @@ from roundsman.model.bulk_run import (
 )
 from roundsman.model.events import COMMAND_KINDS, Decision, Erase, HistoryRow
 from roundsman.model.instants import MINUTE
+from roundsman.model.json import Json
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Owed, SettledRow, Task, Termination
-from roundsman.ports import Saved, Superseded
+from roundsman.ports import NO_INPUTS, Saved, Superseded
 from roundsman.scheduler import owed as owed_items
 from roundsman.scheduler import scheduler
 from roundsman.supervisor import bulk_runs
@@ -192,10 +193,15 @@ def no_history(patch: Patch) -> None:
     save = MemoryStore.save
 
     def saves(
-        self: MemoryStore, task: Task, *, seen: int, history: Sequence[HistoryRow] = ()
+        self: MemoryStore,
+        task: Task,
+        *,
+        seen: int,
+        history: Sequence[HistoryRow] = (),
+        inputs: Mapping[str, Json] = NO_INPUTS,
     ) -> Saved | Superseded:
         del history
-        return save(self, task, seen=seen)
+        return save(self, task, seen=seen, inputs=inputs)
 
     patch.setattr(MemoryStore, "save", saves)
 
