@@ -81,9 +81,10 @@ def test_an_application_has_its_agents_and_its_workflow(shop: Path) -> None:
 
 
 def test_the_environment_of_an_application_has_what_its_commands_need(shop: Path) -> None:
-    """Each part of the package but the client alone, which `cli` has, and the project's own."""
+    """Each part of the package but the client alone, which `cli` has, the project's own, and what
+    only the console of a team needs."""
     parts = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
-    wanted = ",".join(sorted(set(parts["optional-dependencies"]) - {"client", "dev"}))
+    wanted = ",".join(sorted(set(parts["optional-dependencies"]) - {"client", "dev", "serve"}))
     assert f"roundsman[{wanted}]==" in (shop / "requirements.txt").read_text()
 
 

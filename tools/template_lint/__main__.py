@@ -52,6 +52,7 @@ ENGINE_OPTIONS: Mapping[str, str] = {
     "FormerEncryptionKey": f"{KEY}0",
     "DeletionProtection": "true",
     "OperatorRoleIds": "AROAOPERATORS",
+    "ConsoleRoleId": "AROACONSOLEROLE",
     "OperatorPrincipals": OPERATOR,
     "SubmitterPrincipals": SUBMITTER,
     "AlertEmail": "ops@example.com",
