@@ -23,6 +23,7 @@ from roundsman_testing.invariants.calls import Calls
 from roundsman_testing.invariants.claims import Claims
 from roundsman_testing.invariants.commands import Commands
 from roundsman_testing.invariants.inputs import Inputs
+from roundsman_testing.invariants.keys import Keys
 from roundsman_testing.invariants.looks import Looks
 from roundsman_testing.invariants.rules import (
     Broken,
@@ -84,6 +85,7 @@ class InvariantWatch:
         self.claims = Claims()
         self.calls = Calls()
         self._attempts = Attempts(apart)
+        self._keys = Keys(apart)
         self._commands = Commands(apart)
         self._statuses = Statuses()
         self._history = HistoryRows()
@@ -132,6 +134,7 @@ class InvariantWatch:
         list(self._history.missing())
         self.broken[:] = broken  # these records were checked when they were stored
         self.calls.forget_results()
+        self._keys.forget()
         self.claims.begin_anew(tasks.values())
         for task in self.tasks.values():
             self.looks.written(None, task, now, is_open=False)
@@ -187,6 +190,7 @@ class InvariantWatch:
             self.broken += self.calls.written(before, task, now)
             if plan is not None:
                 self.broken += self._attempts.of_change(plan, before, task, now)
+                self.broken += self._keys.of_change(plan, before, task, now)
                 self.broken += self._inputs.of_change(plan, before, task)
 
     def on_stored(self, table: str, old: Item | None, new: Item | None) -> None:
