@@ -29,6 +29,7 @@ class Answer(NamedTuple):
 ANSWERS = {
     "succeeded": Answer(Outcome.SUCCEEDED),
     "transient": Answer(Outcome.TRANSIENT),
+    "transient, and nothing happened": Answer(Outcome.TRANSIENT, effect=Effect.NONE),
     "unexpected": Answer(Outcome.TRANSIENT, unexpected=True),
     "permanent": Answer(Outcome.PERMANENT),
     "permanent, and nothing happened": Answer(Outcome.PERMANENT, effect=Effect.NONE),
@@ -68,6 +69,7 @@ ENDINGS = {
     "done": Ending("succeeded", acts=True),
     "answer lost": Ending(acts=True),
     "unavailable": Ending("transient"),
+    "unavailable, and proves it": Ending("transient, and nothing happened", proves=True),
     "has a bug": Ending("unexpected"),
     "done, and has a bug": Ending("unexpected", acts=True),
     "refused": Ending("permanent", refuses=True),

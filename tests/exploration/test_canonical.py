@@ -21,6 +21,7 @@ from tests.exploration.canonical import T0, Records, name_of, token_of
 from tests.exploration.configurations import (
     AGENTS,
     beats,
+    forgotten,
     items,
     patient,
     plan,
@@ -45,6 +46,7 @@ PLANS = (
     plan(replace(several, heartbeat_within=beats.heartbeat_within)),
     plan(items, step("b", items)),
     plan(patient),
+    plan(forgotten),
 )
 HELD = ((), (), (), ("worker",), AGENTS)
 WAITS = (
@@ -70,6 +72,7 @@ JUDGED = {
         *("operation", "situation", "failure_count", "started_at", "agent", "round", "acts_until"),
         *("outcome_unknown", "tried", "after_undo", "effect", "granted", "corrections"),
         *("retry_until", "unexpected_since", "waits", "wait_ended_at", "error"),
+        "key_until",
     },
     Ready: {"claim_by", "late_since", "parked_since"},
     WaitsUntil: {"not_before", "claim_by"},
@@ -86,7 +89,6 @@ JUDGED = {
 NOT_KEPT = {
     StepRecord: {
         *("finished_at", "result", "reminders", "uncounted_timeouts", "uncounted_calls"),
-        "key_until",
     },
     AtAgent: {"read_past_at"},
     AwaitsCallback: {"read_past_at"},

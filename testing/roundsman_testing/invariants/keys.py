@@ -4,14 +4,15 @@ from collections.abc import Iterator
 
 from roundsman.definition.plan import Plan
 from roundsman.model.task import PERFORM, Task, idempotency_key
+from roundsman.wire.messages import AgentRequest
 from roundsman_testing.invariants.rules import Broken, Invariant
 
 
 class Keys:
     """Follows the keys of a world and checks KEY_LASTS.
 
-    The caller reports each stored record (`of_change`). `apart` is how far the clocks of parts
-    differ, in ms.
+    The caller reports each stored record (`written`) and each request that a queue accepted
+    (`accepted`). `apart` is how far the clocks of parts differ, in ms.
     """
 
     def __init__(self, apart: int = 0) -> None:
@@ -22,24 +23,27 @@ class Keys:
         """Forget when keys were used first: restored records may not know of it either."""
         self._claimed_at.clear()
 
-    def of_change(self, plan: Plan, before: Task, after: Task, now: int) -> Iterator[Broken]:
-        """Check the claims that begin with this write, which is stored at `now` (epoch ms).
+    def written(self, before: Task, after: Task, now: int) -> None:
+        """Note the claims to perform that begin with this write, which is stored at `now`.
 
-        A key counts from the first claim under it: its service may have stored it then.
+        The lifetime of a key counts from the first: its service may have stored the key then.
         """
-        steps = plan.expanded(after.fan_outs).steps
         for name, record in after.steps.items():
-            if record.locked_by is None or record.locked_by == before.step(name).locked_by:
+            if record.locked_by in (None, before.step(name).locked_by):
                 continue
-            key = idempotency_key(after.task_id, name, PERFORM, record)
             if record.operation == PERFORM:
+                key = idempotency_key(after.task_id, name, PERFORM, record)
                 self._claimed_at.setdefault(key, now)
-                continue
-            compensation = steps[name].compensation if name in steps else None
-            lifetime = None if compensation is None else compensation.key_lifetime
-            if lifetime is None or key not in self._claimed_at:
-                continue
-            late = (record.until or 0) - self._claimed_at[key] - lifetime
-            if late > self._apart:
-                what = f"the undo of {name} may end {late} ms after the lifetime of its key"
-                yield Broken(Invariant.KEY_LASTS, after.task_id, what)
+
+    def accepted(self, plan: Plan, task: Task, request: AgentRequest) -> Iterator[Broken]:
+        """Check a request to undo: its agent may act on it for as long as the key lasts at most."""
+        step = plan.expanded(task.fan_outs).steps.get(request.step)
+        compensation = None if step is None else step.compensation
+        lifetime = None if compensation is None else compensation.key_lifetime
+        claimed_at = self._claimed_at.get(request.perform_key or "")
+        if lifetime is None or claimed_at is None:
+            return
+        late = request.complete_by - claimed_at - lifetime
+        if late > self._apart:
+            what = f"the undo of {request.step} may end {late} ms after the lifetime of its key"
+            yield Broken(Invariant.KEY_LASTS, request.task_id, what)

@@ -188,9 +188,9 @@ class InvariantWatch:
             self._history.of_change(before, task)
             self.broken += self._commands.of_change(before, task, now)
             self.broken += self.calls.written(before, task, now)
+            self._keys.written(before, task, now)
             if plan is not None:
                 self.broken += self._attempts.of_change(plan, before, task, now)
-                self.broken += self._keys.of_change(plan, before, task, now)
                 self.broken += self._inputs.of_change(plan, before, task)
 
     def on_stored(self, table: str, old: Item | None, new: Item | None) -> None:
@@ -228,6 +228,7 @@ class InvariantWatch:
         plan = self._plan_of(task.plan) if task is not None else None
         if task is not None and plan is not None:
             self.broken += self._inputs.accepted(plan, task, request)
+            self.broken += self._keys.accepted(plan, task, request)
 
     def on_call(self, agent: str, request: AgentRequest, at: int) -> None:
         """Check a call of an agent's function at `at` (epoch ms, by the agent's clock)."""

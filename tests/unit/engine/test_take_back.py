@@ -8,8 +8,11 @@ import pytest
 from roundsman.definition.plan import Plan
 from roundsman.definition.workflow import Compensation, Retry
 from roundsman.engine.new_task import ProcessingOptions
+from roundsman.engine.request_deadlines import PATIENCE
+from roundsman.engine.requests import request_for
 from roundsman.errors import DefinitionError, Refused
 from roundsman.model.events import UndoAsked
+from roundsman.model.instants import SECOND
 from roundsman.model.states import ProcessState, TaskState
 from tests.support.coping_stories import TWO
 from tests.support.machine_world import T0, World, plan, requests_in, step
@@ -168,6 +171,17 @@ def test_an_undo_that_ends_within_the_lifetime_of_the_key_is_sent() -> None:
     world = completed(compensation=EXPIRES)
     world.wait(LAST).ask_undo()
     assert requests_in(world.start()) == ["b"]
+
+
+@pytest.mark.parametrize(("wait", "acts_for"), [(LAST, 30), (60, 30 + PATIENCE * 30)])
+def test_the_request_of_an_undo_does_not_act_after_the_lifetime_of_its_key(
+    wait: int, acts_for: int
+) -> None:
+    world = completed(compensation=EXPIRES)
+    world.wait(wait).ask_undo()
+    world.start()
+    request = request_for(world.plan, world.task, "b", None, world.now)
+    assert request.complete_by == world.now + acts_for * SECOND
 
 
 def test_what_has_no_lifetime_is_undone_though_a_later_step_cannot_be() -> None:
