@@ -12,7 +12,7 @@ from roundsman.engine.request_deadlines import PATIENCE
 from roundsman.engine.requests import request_for
 from roundsman.errors import DefinitionError, Refused
 from roundsman.model.events import UndoAsked
-from roundsman.model.instants import SECOND
+from roundsman.model.instants import DAY, SECOND
 from roundsman.model.states import ProcessState, TaskState
 from tests.support.coping_stories import TWO
 from tests.support.machine_world import T0, World, plan, requests_in, step
@@ -146,6 +146,14 @@ def test_a_cancelled_task_that_is_undone_at_once_is_kept_from_that_end_on() -> N
     world.wait(3600).ask_undo()
     assert world.task_state() is TaskState.UNDONE
     assert world.task.expires_at == world.now + world.task.retain_for
+
+
+def test_an_undo_waits_for_a_year_at_most_whatever_its_service_asks_for() -> None:
+    world = completed(compensation=replace(FENCED, retry=Retry(max_attempts=2)))
+    world.ask_undo()
+    world.start()
+    world.fails("b", retry_after=10**30)
+    assert world.record("b").not_before == world.now + 365 * DAY
 
 
 # --- The lifetime of a key ------------------------------------------------------------------------
