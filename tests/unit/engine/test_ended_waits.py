@@ -17,6 +17,7 @@ from tests.support.ended_wait_stories import (
     UNFENCED,
     answer,
     archived,
+    out_of_time,
     undone,
     waiting,
 )
@@ -96,6 +97,10 @@ def test_the_timer_ends_the_wait_if_another_step_is_overdue() -> None:
     world.overdue("b")
     assert world.state("a") is ProcessState.UNDOING
     assert world.record("a").wait_ended_at == world.now
+
+
+def test_a_start_after_the_tasks_time_ends_the_wait_and_the_task() -> None:
+    assert out_of_time().task_state() is TaskState.UNDONE
 
 
 def test_the_wait_of_an_unfenced_step_ends_too_if_nothing_is_to_be_undone() -> None:
