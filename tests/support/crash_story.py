@@ -1,7 +1,7 @@
 """What a whole order is made of: its workflow, what services and people do, how it must end."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from roundsman.agents.agent import Agent
@@ -94,6 +94,13 @@ shared = step(
     "charge", reserve, retry=TWO_SECONDS, agents=("worker", "second"), compensation=FENCED
 )
 
+forgotten = step(
+    "charge",
+    held,
+    retry=TWO_SECONDS,
+    compensation=replace(FENCED, key_lifetime=timedelta(days=1)),
+)
+
 LINE = workflow(reserve, charge, ship)
 PAIR = workflow(reserve, charge)
 DIAMOND = workflow(reserve, charge, pack, gift, confirm)
@@ -112,6 +119,7 @@ BESIDE = workflow(
 )
 PICKING = workflow(held, picked, step("ship", picked, retry=TWO_SECONDS), on_failure=Undo())
 SLOW = workflow(held, slow, on_failure=Undo())
+FORGETFUL = workflow(held, forgotten, retain_for=timedelta(days=3))
 TWO_AGENTS = workflow(reserve, shared, on_failure=Undo())
 
 
