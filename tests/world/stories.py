@@ -75,7 +75,7 @@ STORIES = (
     ),
     Story(
         "A service answers that it is overloaded and does nothing, at each try; the step waits for "
-        "it, though another agent is well, or goes to that agent without a proof, and is done twice.",
+        "it, though another agent is well, or goes to that one without a proof, and is done twice.",
         (
             f"{EFFECTS}::test_a_charge_whose_service_says_that_it_did_nothing_is_made_at_the_next_agent",
             "tests/unit/engine/test_routing.py::test_a_failure_without_proof_stays_and_the_reason_says_why",
