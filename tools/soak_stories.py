@@ -1,7 +1,7 @@
 """Random stories: a workflow, orders, mishaps and operator actions that derive from one seed."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from random import Random
@@ -46,6 +46,9 @@ BEHIND = 0.2
 MOVING = 0.15
 """The share of stories in which a newer version of the workflow is deployed, and orders move to
 it."""
+
+FORGETTING = 0.1
+"""The share of stories in which services find effects by their keys for a time only."""
 
 GONE = "retention is over"
 """The problem with which a command may be rejected: its task's record has expired."""
@@ -111,6 +114,18 @@ def _random_compensation(chance: Random) -> Compensation | None:
     )
 
 
+def with_key_lifetimes(chance: Random, workflow: Workflow) -> Workflow:
+    """Return the workflow with a lifetime of the keys of each step that can be undone."""
+    steps = []
+    for step in workflow.steps:
+        compensation = step.compensation
+        if compensation is not None:
+            lifetime = timedelta(minutes=chance.choice((4, 15, 60)))
+            compensation = replace(compensation, key_lifetime=lifetime)
+        steps.append(replace(step, after=step.after_names(), compensation=compensation))
+    return replace(workflow, steps=tuple(steps), point_of_no_return=_point_of(workflow, steps))
+
+
 def newer_version(chance: Random, workflow: Workflow) -> Workflow:
     """Return the workflow with other retries, one step more, and a time limit of two hours."""
     steps = [
@@ -125,14 +140,18 @@ def newer_version(chance: Random, workflow: Workflow) -> Workflow:
     ]
     before = tuple(step.name for step in steps if chance.random() < 0.5)
     added = replace(_random_step(chance, "added", ()), after=before)
-    last = workflow.point_of_no_return
-    point = next((step for step in steps if last is not None and step.name == last.name), None)
     return replace(
         workflow,
         steps=(*steps, added),
         complete_within=timedelta(hours=2),
-        point_of_no_return=point,
+        point_of_no_return=_point_of(workflow, steps),
     )
+
+
+def _point_of(workflow: Workflow, steps: Sequence[Step]) -> Step | None:
+    """The one of the steps that has the name of the workflow's point of no return."""
+    last = workflow.point_of_no_return
+    return next((step for step in steps if last is not None and step.name == last.name), None)
 
 
 def random_mishaps(chance: Random) -> Mishaps:
@@ -170,7 +189,11 @@ class Story:
 
     def __post_init__(self) -> None:
         self.chance = Random(self.seed)  # noqa: S311  # it must be repeatable
+        # Drawn from a seed of its own, so that this choice changes no story without lifetimes.
+        keys = Random(f"keys {self.seed}")  # noqa: S311  # it must be repeatable
         workflow = random_workflow(self.chance)
+        if keys.random() < FORGETTING:
+            workflow = with_key_lifetimes(keys, workflow)
         self.world = World(
             workflow,
             seed=self.seed,

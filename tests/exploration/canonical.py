@@ -21,7 +21,7 @@ from roundsman.definition.plan import Plan, StepPlan
 from roundsman.engine.agent_holds import MAX_VIEW_AGE
 from roundsman.engine.decision import SKEW
 from roundsman.engine.due import BRIEFLY_LATE, START_WITHIN, Lane
-from roundsman.engine.request_deadlines import patience_of
+from roundsman.engine.request_deadlines import patience_of, time_of
 from roundsman.engine.timeouts import LONGEST_CHECK_AFTER
 from roundsman.model.situations import (
     Asleep,
@@ -36,7 +36,7 @@ from roundsman.model.situations import (
     WaitsUntil,
 )
 from roundsman.model.states import ProcessState
-from roundsman.model.task import PERFORM, Owed, StepError, StepRecord, Task, step_of
+from roundsman.model.task import PERFORM, UNDO, Owed, StepError, StepRecord, Task, step_of
 
 T0 = 1_800_000_000_000
 NOTICED = MAX_VIEW_AGE + 5_000
@@ -190,6 +190,9 @@ class Records:
                 found.add(record.situation.until)
             if record.held_since is not None:
                 found.add(record.held_since + NOTICED)
+            if record.key_until is not None:
+                undo_takes = time_of(self.plan.steps[step_of(name)], UNDO)
+                found |= {record.key_until, record.key_until - undo_takes}
             if self.is_bounded(name):
                 ends_by = record.last_until and record.last_until + self.patience(name)
                 found |= {at + SKEW for at in (ends_by, record.acts_until) if at}
@@ -230,7 +233,7 @@ class Records:
             # Only whether its answer is still to come is asked.
             wait_ended_at=None if record.wait_ended_at is None else T0,
             error=UNEXPECTED if not settled and _fails_unexpectedly(record) else None,
-            # No configuration has a lifetime of keys, so key_until is never set.
+            key_until=over(record.key_until, now),
             # finished_at, result and other errors are for people and for probes.
         )
 
@@ -351,6 +354,7 @@ def moved(task: Task, by: int) -> Task:
             acts_until=at(record.acts_until),
             retry_until=at(record.retry_until),
             poll_until=at(record.poll_until),
+            key_until=at(record.key_until),
             started_at=at(record.started_at) if record.retry_until else record.started_at,
         )
         for name, record in task.steps.items()

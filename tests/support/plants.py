@@ -20,6 +20,7 @@ from roundsman.engine import (
     agent_holds,
     attempts,
     bulk_moves,
+    compensation,
     decision,
     due,
     erasure,
@@ -27,6 +28,7 @@ from roundsman.engine import (
     machine,
     on_failure,
     operator,
+    routing,
     steps,
     task_deadline,
 )
@@ -165,6 +167,12 @@ def waits_that_are_ignored(patch: Patch) -> None:
         return ready(context, step) or (waits and context.is_unblocked(step))
 
     patch.setattr(steps, "_is_ready", at_once)
+
+
+def keys_that_last(patch: Patch) -> None:
+    """Let no key be forgotten, as far as the engine knows."""
+    for module in (attempts, compensation):
+        patch.setattr(module, "key_ends_at", lambda *_: None)
 
 
 def results_in_alerts(patch: Patch) -> None:
@@ -407,6 +415,8 @@ PLANTS = (
         "no task that failed is undone",
         returns(on_failure, "past_no_return", True),
     ),
+    Plant(Invariant.MOVED, "a step moves without a proof", returns(routing, "_may_leave", True)),
+    Plant(Invariant.KEY_LASTS, "undos are sent under forgotten keys", keys_that_last),
     Plant(Invariant.DISCREET, "alerts have results", results_in_alerts),
     Plant(Invariant.STARTED, "started is never sent", returns(decision, "_has_started", False)),
     Plant(Invariant.RISING, "statuses are owed with seq 1", statuses_with_seq_1),

@@ -1,12 +1,13 @@
 """Random worlds in which everything happens that a planted fault may need to be noticed.
 
-Orders with and without many lines, a scheduler that is behind, an agent with a rate limit, one on
-hold, commands, an order that is begun again, orders that are erased, orders that are archived, and
-a bulk run over those. In every second world orders are kept for a month, else for ever. All of it
-is drawn from the seed.
+Orders with and without many lines, a step of two agents, keys that their service forgets, a
+scheduler that is behind, an agent with a rate limit, one on hold, commands, an order that is begun
+again, orders that are erased, orders that are archived, and a bulk run over those. In every second
+world orders are kept for a month, else for ever. All of it is drawn from the seed.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 from random import Random
 
@@ -46,6 +47,14 @@ pick = Step(
     for_each="input.lines",
     compensation=UNDONE,
 )
+wrap = Step(
+    name="wrap",
+    agents=("desk", "press"),
+    after=(reserve,),
+    complete_within=HALF_A_MINUTE,
+    retry=SOON,
+    compensation=UNDONE,
+)
 mail = Step(
     name="mail",
     agent="post",
@@ -56,11 +65,20 @@ mail = Step(
 )
 WORKFLOW = Workflow(
     name="random",
-    steps=(reserve, charge, pick, mail),
+    steps=(reserve, charge, pick, wrap, mail),
     complete_within=timedelta(hours=1),
     on_failure=Undo(),
     retain_for=timedelta(days=1),
 )
+FORGETFUL = replace(
+    WORKFLOW,
+    steps=(
+        *(reserve, charge, pick, mail),
+        replace(wrap, compensation=replace(UNDONE, key_lifetime=timedelta(minutes=5))),
+    ),
+)
+"""The workflow of every fourth world: an order that is undone late keeps an effect."""
+
 MISHAPS = Mishaps.some(0.02).but(repeats=0.1, delays=0.1, troubles=0.15, refusals=0.01)
 
 FEW = Capacity(instances=1, takes=timedelta(seconds=1), batch=10)
@@ -79,7 +97,7 @@ class RandomWorld:
     def __init__(self, seed: int) -> None:
         self.chance = Random(f"story {seed}")  # noqa: S311  # it must be repeatable
         self.world = World(
-            WORKFLOW,
+            FORGETFUL if seed % 4 == 3 else WORKFLOW,
             agents=[self._stock()],
             seed=seed,
             mishaps=MISHAPS,

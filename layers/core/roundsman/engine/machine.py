@@ -183,11 +183,13 @@ def _reply_after_end(plan: Plan | None, decision: DecisionBuilder, event: Replie
 def _record_answer_after_undo(decision: DecisionBuilder, event: Replied) -> bool:
     """Record the first answer to a callback that came after the undo of its step began.
 
-    Returns whether the reply is that.
+    Returns whether the reply is that. An answer by the token of an undo is not: an undo waits for
+    no callback.
     """
     record = decision.step(event.step)
     undoes = record.process_state in (ProcessState.UNDOING, ProcessState.UNDONE)
-    if event.callback and undoes and record.wait_ended_at is not None:
+    answers = event.callback and event.operation == PERFORM
+    if answers and undoes and record.wait_ended_at is not None:
         _record_answer(decision, record, event)
         decision.answered_late(event.step)
         return True
