@@ -344,7 +344,8 @@ class Plan:
     @cached_property
     def has_conditions(self) -> bool:
         """Whether a decision may need the order: a step has an expression."""
-        return any(step.when or step.for_each or step.sleeps_until for step in self.steps.values())
+        steps = chain(self.steps.values(), self.kinds.values())
+        return any(step.when or step.for_each or step.sleeps_until for step in steps)
 
     @cached_property
     def masks(self) -> bool:
