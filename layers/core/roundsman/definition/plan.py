@@ -13,7 +13,6 @@ from graphlib import TopologicalSorter
 from itertools import chain
 from typing import TypeAlias, TypeVar
 
-from roundsman.definition.added_steps import with_added
 from roundsman.definition.workflow import (
     KEEP_TRYING_FOR,
     MIN_ATTEMPTS,
@@ -305,6 +304,8 @@ class Plan:
         for plan, of_counts in self._last_with_added:
             if plan.added is added and of_counts is counts:
                 return plan
+        from roundsman.definition.added_steps import with_added  # late: few tasks need it
+
         plan = self.expanded(counts)
         plan = replace(plan, stored=self, added=added, steps=with_added(plan, added))
         self._last_with_added[:] = [(plan, counts)]
