@@ -50,6 +50,9 @@ it."""
 FORGETTING = 0.1
 """The share of stories in which services find effects by their keys for a time only."""
 
+POLLING = 0.2
+"""The share of stories in which one step is polled."""
+
 GONE = "retention is over"
 """The problem with which a command may be rejected: its task's record has expired."""
 
@@ -209,10 +212,28 @@ class Story:
         self.newer = newer_version(moving, workflow) if moving.random() < MOVING else None
         self.sent: list[str] = []
         self.noes: dict[EffectKey, int] = {}
+        asked = None
         if self.chance.random() < 0.3:  # one step waits for a callback from a person
-            asking = self.world.on(self.chance.choice(workflow.steps).name)
+            asked = self.chance.choice(workflow.steps).name
+            asking = self.world.on(asked)
             within = timedelta(seconds=self.chance.choice((40, 300)))
             asking.asks(within, times=FOR_EVER, remind_every=within * 0.4)
+        self._poll_a_step([one for one in workflow.steps if one.name != asked])
+
+    def _poll_a_step(self, steps: Sequence[Step]) -> None:
+        """Let the first requests of one step begin a job that is not done yet.
+
+        It is drawn from a seed of its own, so that this choice changes no story without a poll.
+        """
+        polling = Random(f"polls {self.seed}")  # noqa: S311  # it must be repeatable
+        names = [step.name for step in steps if step.agent_names()]
+        if names and polling.random() < POLLING:
+            again_in, within = polling.choice(((1, 30), (10, 60), (20, 600)))
+            self.world.on(polling.choice(names)).is_not_done(
+                timedelta(seconds=again_in),
+                timedelta(seconds=within),
+                times=polling.choice((1, 5, 60)),
+            )
 
     def run(self) -> Account:
         """Run the story and return its totals.

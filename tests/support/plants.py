@@ -28,7 +28,9 @@ from roundsman.engine import (
     machine,
     on_failure,
     operator,
+    polls,
     routing,
+    sleeps,
     steps,
     task_deadline,
 )
@@ -48,11 +50,12 @@ from roundsman.model.bulk_run import (
     taken_up,
     were_sent,
 )
-from roundsman.model.events import COMMAND_KINDS, Decision, Erase, HistoryRow
+from roundsman.model.events import COMMAND_KINDS, Decision, Erase, HistoryRow, Outcome, Replied
 from roundsman.model.instants import MINUTE
 from roundsman.model.json import Json
+from roundsman.model.situations import Asleep
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import Owed, SettledRow, Task, Termination
+from roundsman.model.task import Owed, SettledRow, StepError, Task, Termination
 from roundsman.ports import NO_INPUTS, Saved, Superseded
 from roundsman.scheduler import owed as owed_items
 from roundsman.scheduler import scheduler
@@ -114,6 +117,10 @@ def no_input(request: AgentRequest) -> AgentRequest:
     return replace(request, input={})
 
 
+def no_step_input(request: AgentRequest) -> AgentRequest:
+    return replace(request, step_input=None)
+
+
 def no_results(request: AgentRequest) -> AgentRequest:
     return replace(request, results={})
 
@@ -173,6 +180,27 @@ def keys_that_last(patch: Patch) -> None:
     """Let no key be forgotten, as far as the engine knows."""
     for module in (attempts, compensation):
         patch.setattr(module, "key_ends_at", lambda *_: None)
+
+
+def polls_that_fail(patch: Patch) -> None:
+    """Count each reply that the job is not done yet as a failed attempt."""
+    error = StepError("NotYet", "not done yet")
+
+    def counted(context: DecisionContext, step: StepPlan, reply: Replied) -> None:
+        attempts.failed(context, step, replace(reply, outcome=Outcome.TRANSIENT, error=error))
+
+    patch.setattr(polls, "not_yet", counted)
+
+
+def sleeps_that_end_at_once(patch: Patch) -> None:
+    """End each sleep when the task is looked at next."""
+
+    def early(context: DecisionContext) -> None:
+        for step in context.plan.steps.values():
+            if isinstance(context.decision.step(step.name).situation, Asleep):
+                sleeps._wake(context, step, "it is over")
+
+    patch.setattr(machine, "wake", early)
 
 
 def results_in_alerts(patch: Patch) -> None:
@@ -395,6 +423,7 @@ PLANTS = (
     Plant(Invariant.ONE_INPUT, "other results under the same key", at_a_repeat(another_result)),
     Plant(Invariant.GIVEN, "agents are not given the order", requests(no_input)),
     Plant(Invariant.GIVEN, "agents are not given earlier results", requests(no_results)),
+    Plant(Invariant.GIVEN, "an added step is not given its input", requests(no_step_input)),
     Plant(Invariant.ALL_ITEMS, "no list has items", returns(fan_out, "_items_that_fit", ())),
     Plant(Invariant.RESULT, "no result is stored", returns(steps, "canonical_json", "null")),
     Plant(Invariant.ACTS_IN_TIME, "an agent acts after complete-by", agents_with_more_time),
@@ -404,6 +433,8 @@ PLANTS = (
     Plant(Invariant.COUNTED, "a held reply counts", returns(machine, "counts_as_failure", True)),
     Plant(Invariant.WAITS, "no backoff between attempts", returns(attempts, "retry_delay", 0)),
     Plant(Invariant.WAITS, "steps are claimed before their time", waits_that_are_ignored),
+    Plant(Invariant.WAITS, "a sleep ends before its time", sleeps_that_end_at_once),
+    Plant(Invariant.COUNTED, "a poll counts as a failed attempt", polls_that_fail),
     Plant(Invariant.GIVEN_BACK, "a hold adds no time", no_time_for_holds),
     Plant(
         Invariant.FAILED_BY, "the first attempt is the last", returns(attempts, "_is_last", True)

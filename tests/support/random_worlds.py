@@ -3,7 +3,8 @@
 Orders with and without many lines, a step of two agents, keys that their service forgets, a
 scheduler that is behind, an agent with a rate limit, one on hold, commands, an order that is begun
 again, orders that are erased, orders that are archived, and a bulk run over those. In every second
-world orders are kept for a month, else for ever. All of it is drawn from the seed.
+world orders are kept for a month, else for ever. In every fifth world orders sleep, are polled, and
+add a step. All of it is drawn from the seed.
 """
 
 from collections.abc import Mapping
@@ -11,7 +12,18 @@ from dataclasses import replace
 from datetime import timedelta
 from random import Random
 
-from roundsman import Archive, Compensation, Json, Retry, Step, StepRequest, Undo, Workflow
+from roundsman import (
+    Archive,
+    Compensation,
+    Done,
+    Json,
+    Retry,
+    Sleep,
+    Step,
+    StepRequest,
+    Undo,
+    Workflow,
+)
 from roundsman.agents.agent import Agent
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.bulk_run import PlannedOrder, RequestAction, Run, RunRequest, Terms
@@ -79,6 +91,16 @@ FORGETFUL = replace(
 )
 """The workflow of every fourth world: an order that is undone late keeps an effect."""
 
+rest = Sleep(name="rest", for_=timedelta(minutes=2), after=(reserve,))
+label = Step(
+    name="label", agent="stock", complete_within=HALF_A_MINUTE, retry=SOON, compensation=UNDONE
+)
+WAITING = replace(
+    WORKFLOW,
+    steps=(reserve, charge, pick, rest, replace(mail, after=(charge, pick, rest))),
+    may_add=(label,),
+)
+"""The same with a sleep, and with a step that is added."""
 MISHAPS = Mishaps.some(0.02).but(repeats=0.1, delays=0.1, troubles=0.15, refusals=0.01)
 
 FEW = Capacity(instances=1, takes=timedelta(seconds=1), batch=10)
@@ -96,8 +118,9 @@ class RandomWorld:
 
     def __init__(self, seed: int) -> None:
         self.chance = Random(f"story {seed}")  # noqa: S311  # it must be repeatable
+        self.waits = seed % 5 == 3
         self.world = World(
-            FORGETFUL if seed % 4 == 3 else WORKFLOW,
+            WAITING if self.waits else FORGETFUL if seed % 4 == 3 else WORKFLOW,
             agents=[self._stock()],
             seed=seed,
             mishaps=MISHAPS,
@@ -115,6 +138,8 @@ class RandomWorld:
         world.on("mail").refuses("NoAddress", times=12)
         for step in ("reserve", "charge"):
             world.on(step).fails(times=self.chance.choice((6, 12)))
+        if self.waits:
+            world.on("charge").is_not_done(timedelta(seconds=20), timedelta(minutes=5), times=20)
         for number in range(9):
             self._submit(number)
         world.run(for_=timedelta(seconds=self.chance.choice((1, 3, 20))))
@@ -139,15 +164,22 @@ class RandomWorld:
         chance = self.chance
 
         @stock.performs(reserve)
-        def reserved(request: StepRequest) -> Mapping[str, Json]:
-            return {"by": f"clerk-{request.task_id}@shop.example"}
+        def reserved(request: StepRequest) -> Done:
+            by = f"clerk-{request.task_id}@shop.example"
+            then = (label.named("box", input={"to": request.task_id}),) if self.waits else ()
+            return Done({"by": by}, then=then)
 
         @stock.performs(pick)
         def picked(request: StepRequest) -> Mapping[str, Json]:
             return {"shelf": f"shelf {chance.randbytes(90).hex()}", "index": request.index}
 
+        @stock.performs(label)
+        def labelled(_: StepRequest) -> Mapping[str, Json]:
+            return {"label": f"label {chance.randbytes(9).hex()}"}
+
         @stock.compensates(reserve)
         @stock.compensates(pick)
+        @stock.compensates(label)
         def put_back(_: StepRequest) -> None:
             return None
 

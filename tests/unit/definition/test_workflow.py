@@ -370,7 +370,8 @@ def test_a_definition_at_its_bounds_is_taken(define: Callable[[], object]) -> No
 
 
 @pytest.mark.parametrize(
-    "name", ["agent", "agents", "complete_within", "retry", "compensation", "for_each", "reads"]
+    "name",
+    ["agent", "agents", "complete_within", "retry", "compensation", "for_each", "reads", "input"],
 )
 def test_a_sleep_has_no_agent_and_nothing_that_needs_one(name: str) -> None:
     with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):

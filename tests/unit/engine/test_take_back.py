@@ -230,6 +230,22 @@ def test_a_fresh_key_has_a_lifetime_of_its_own() -> None:
     assert requests_in(world.start()) == ["b"]
 
 
+def test_the_key_of_a_new_round_has_a_lifetime_of_its_own() -> None:
+    a = step("a", compensation=EXPIRES)
+    world = World(plan(a, complete_within=A_DAY, retain_for=A_DAY))
+    world.start()
+    world.is_refused("a")
+    world.resolve("a", did=False, fresh_key=True)
+    world.start()
+    assert world.record("a").key_until == T0 + 2 * 3_600_000
+    world.wait(60).succeeds("a")  # its undo
+    world.start()
+    assert (world.record("a").round, world.record("a").key_until) == (2, world.now + 2 * 3_600_000)
+    world.wait(60).succeeds("a")
+    world.wait(LAST - 60).ask_undo()
+    assert requests_in(world.start()) == ["a"]
+
+
 def test_the_key_of_the_next_agent_has_a_lifetime_of_its_own() -> None:
     a = step("a", agents=TWO, compensation=EXPIRES, next_agent_on=("CardDeclined",))
     world = World(plan(a, complete_within=A_DAY, retain_for=A_DAY))

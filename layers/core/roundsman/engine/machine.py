@@ -31,7 +31,6 @@ from roundsman.engine.due import LONG_START_INTERVAL, START_WITHIN, start_interv
 from roundsman.engine.erasure import erase
 from roundsman.engine.history import ANSWERED
 from roundsman.engine.operator import operate
-from roundsman.engine.polls import not_yet
 from roundsman.engine.reminders import due_reminders, send_due_reminders
 from roundsman.engine.sleeps import wake
 from roundsman.engine.steps import (
@@ -356,6 +355,8 @@ def _handle_other_reply(context: DecisionContext, step: StepPlan, event: Replied
         case Outcome.WAITING:
             waits_for_callback(context, step, event)
         case Outcome.POLLING:
+            from roundsman.engine.polls import not_yet  # late: few steps are polled
+
             not_yet(context, step, event)
         case _:
             failed(context, step, event)
