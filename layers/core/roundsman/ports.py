@@ -19,6 +19,7 @@ from roundsman.model.json import Json
 from roundsman.model.leases import Leases
 from roundsman.model.queue_lag import ReadMark
 from roundsman.model.scheduler_queues import QueueDepth
+from roundsman.model.stack_faults import QueueLook, StackFaults
 from roundsman.model.task import Task
 from roundsman.wire.alert import Alert
 from roundsman.wire.commands import Command
@@ -303,6 +304,26 @@ class LeaseStore(Protocol):
 
     def write(self, leases: Leases, *, seen: int) -> bool:
         """Store the leases if the stored version is `seen`. Returns False if it is not."""
+
+
+class StackFaultStore(Protocol):
+    """Stores the faults of the stack, in one record. See `roundsman.alerts.stack_faults`."""
+
+    def read(self) -> StackFaults:
+        """Return the faults, read consistently; `StackFaults()` if there is no record."""
+
+    def write(self, faults: StackFaults, *, seen: int) -> bool:
+        """Store the faults if the stored version is `seen`. Returns False if it is not."""
+
+
+class StackQueues(Protocol):
+    """The queues of the stack. A name is without that of the stack: `PaymentRequestQueue`."""
+
+    def of_agents(self) -> Sequence[str]:
+        """Return the names of the agents' queues for requests and replies."""
+
+    def look(self, name: str) -> QueueLook:
+        """Count the messages of a queue and of its dead-letter queue."""
 
 
 class BulkRunStore(Protocol):
