@@ -12,7 +12,7 @@ from benchmarks.harness.sizes import Value, item_bytes
 from benchmarks.harness.stack import stack_on_the_engine
 from benchmarks.harness.stand_ins import WorkflowShape, stand_ins
 from roundsman.model.instants import SECOND
-from roundsman_console.check.reading import mappings_in, of_type
+from roundsman_console.check.reading import is_made, mappings_in, of_type
 from roundsman_console.cost.figures import IdleUse, OrderUse, Pass, RecordSize, Role
 from roundsman_console.cost.records import FEW_STEPS
 from roundsman_console.template import Document, mapping_of, part
@@ -184,7 +184,8 @@ def _standing(meter: Meter) -> IdleUse:
         event_sources=len(meter.stack.stack.mappings),
         alarms=sum(
             _watched_metrics(alarm)
-            for alarm in of_type(document, "AWS::CloudWatch::Alarm").values()
+            for name, alarm in of_type(document, "AWS::CloudWatch::Alarm").items()
+            if is_made(document, name)
         ),
         metrics=len(meter.metrics),
         keys=kinds["AWS::KMS::Key"],

@@ -204,11 +204,11 @@ def _translated(template: Path, values: Mapping[str, str]) -> "Document":
 
 def _caps(document: "Document") -> dict[str, int]:
     """Return the most instances of each event source mapping, by queue."""
-    from roundsman_console.check.reading import at, event_sources
+    from roundsman_console.check.reading import event_sources, most_instances
 
     caps = dict[str, int]()
     for queue, _, mapping in event_sources(document):
-        most = at(mapping, "ScalingConfig", "MaximumConcurrency")
+        most = most_instances(document, mapping)
         if isinstance(most, int | str) and str(most).isdecimal():
             caps[queue] = int(most)
     return caps

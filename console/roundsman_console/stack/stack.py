@@ -148,6 +148,11 @@ class DeployedStack:
             on_unreadable=self.unreadable.append,
         )
 
+    @property
+    def urgent_queues(self) -> bool:
+        """Whether agents read their queues of urgent requests; not in the profile `lean`."""
+        return self.parameters.get("Profile") != "lean"
+
     @cached_property
     def board(self) -> DynamoAgentBoard:
         """The views of the agents' request queues."""
@@ -156,6 +161,7 @@ class DeployedStack:
             control_table=self.output("ControlTableName"),
             clock=now,
             on_unreadable=self.unreadable.append,
+            urgent_queues=self.urgent_queues,
         )
 
     @cached_property

@@ -26,9 +26,6 @@ scheduler is looked at every five minutes."""
 MOST_FAULTS = 100
 """The most faults that are stored at once; about 20 KB. Further ones are seen again later."""
 
-KIND = "stack_fault"
-"""The alert's `kind`."""
-
 SEVERITY = {
     FaultKind.REJECTED: "warning",
     FaultKind.BACKLOG: "warning",
@@ -111,7 +108,7 @@ def stack_fault_alert(news: AlertKind, fault: StackFault, now: int) -> Alert:
     words.pair("since", iso(fault.since))
     words.commands("To look at it", look)
     document: dict[str, Json] = {
-        "alert": KIND,
+        "alert": "stack_fault",
         "news": news.value,
         "severity": severity,
         "summary": summary,
@@ -127,7 +124,7 @@ def stack_fault_alert(news: AlertKind, fault: StackFault, now: int) -> Alert:
         text=words.text(),
         sms=summary,
         attributes={
-            "kind": KIND,
+            "kind": "stack_fault",
             "workflow": "none",
             "step": "none",
             "severity": severity,

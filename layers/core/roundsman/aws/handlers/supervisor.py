@@ -215,11 +215,15 @@ def _report_bulk(report: "BulkReport") -> None:
 
 
 def _report(report: PassReport) -> None:
-    count("SupervisorPasses")
-    count("TasksRecovered", report.recovered)
-    count("TasksArchived", report.archived)
-    count("TasksTroubled", report.troubled)
-    measure("SupervisorLagMs", report.lag)
+    # A metric costs by the hours in which it has a value, also if that is 0.
+    if report.recovered:
+        count("TasksRecovered", report.recovered)
+    if report.archived:
+        count("TasksArchived", report.archived)
+    if report.troubled:
+        count("TasksTroubled", report.troubled)
+    if report.lag:
+        measure("SupervisorLagMs", report.lag)
     if report.behind:
         measure("SchedulerBehindMs", report.behind)
     for task_id, reason in report.reasons:
