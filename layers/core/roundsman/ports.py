@@ -19,13 +19,12 @@ from roundsman.model.json import Json
 from roundsman.model.leases import Leases
 from roundsman.model.queue_lag import ReadMark
 from roundsman.model.scheduler_queues import QueueDepth
-from roundsman.model.stack_faults import QueueLook, StackFaults
 from roundsman.model.task import Task
 from roundsman.wire.alert import Alert
 from roundsman.wire.commands import Command
 from roundsman.wire.messages import AgentRequest
 
-if TYPE_CHECKING:  # most instances of a function carry out no bulk run
+if TYPE_CHECKING:  # most instances carry out no bulk run and watch no stack
     from roundsman.model.bulk_run import (
         BulkRecord,
         ListedRun,
@@ -34,6 +33,7 @@ if TYPE_CHECKING:  # most instances of a function carry out no bulk run
         Run,
         RunRequest,
     )
+    from roundsman.model.stack_faults import QueueLook, StackFaults
 
 Clock: TypeAlias = Callable[[], int]
 """Returns the current time in epoch ms."""
@@ -309,10 +309,10 @@ class LeaseStore(Protocol):
 class StackFaultStore(Protocol):
     """Stores the faults of the stack, in one record. See `roundsman.alerts.stack_faults`."""
 
-    def read(self) -> StackFaults:
+    def read(self) -> "StackFaults":
         """Return the faults, read consistently; `StackFaults()` if there is no record."""
 
-    def write(self, faults: StackFaults, *, seen: int) -> bool:
+    def write(self, faults: "StackFaults", *, seen: int) -> bool:
         """Store the faults if the stored version is `seen`. Returns False if it is not."""
 
 
@@ -322,7 +322,7 @@ class StackQueues(Protocol):
     def of_agents(self) -> Sequence[str]:
         """Return the names of the agents' queues for requests and replies."""
 
-    def look(self, name: str) -> QueueLook:
+    def look(self, name: str) -> "QueueLook":
         """Count the messages of a queue and of its dead-letter queue."""
 
 
