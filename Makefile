@@ -228,6 +228,11 @@ dist: $(BIN)/python ## Build the wheel into dist/: the engine, the test kit, the
 	@wheel=$$(echo dist/roundsman-*.whl); echo "Built $$wheel. In a virtual environment of your own:"; \
 	  echo "  pip install \"$(CURDIR)/$$wheel[cli,local,testing,ui]\""
 
+# The build backend is the locked one: another writes its version into the wheel.
+.PHONY: release
+release: $(INSTALLED) ## Build the files of a release from the last commit, with hashes and the list of the parts (SECURITY.md)
+	@$(BIN)/python -m tools.release_files $(ARGS)
+
 .PHONY: demo
 demo: $(INSTALLED) ## Send the orders in events/ through a local stack (ARGS=--json for scripts)
 	@$(BIN)/python -m tools.demo $(ARGS)

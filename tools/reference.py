@@ -2,8 +2,8 @@
 
 `python -m tools.reference` writes each block between its markers. With `--check` it writes nothing
 and fails if a page is out of date. The blocks are the commands (from the definition of the command
-line), the template's parameters and outputs, the state diagrams (from the transition tables) and
-the fields of messages and records (from their field tables).
+line), the template's parameters and outputs, the rights in the stacks, the state diagrams (from the
+transition tables) and the fields of messages and records (from their field tables).
 """
 
 import argparse
@@ -16,7 +16,7 @@ from samtranslator.yaml_helper import yaml_parse  # type: ignore[import-untyped]
 
 from roundsman_console.main import loaded
 from roundsman_console.template import Document, Json, mapping_of, part
-from tools import field_pages, state_diagram
+from tools import field_pages, state_diagram, template_rights
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -197,12 +197,24 @@ def outputs() -> str:
     return "\n".join(rows)
 
 
+def _of_stacks(table: Callable[[Document, Document], str]) -> Callable[[], str]:
+    """Return the function that writes a table of the templates of the engine and of an agent."""
+    return lambda: table(_document("stacks/engine.yaml"), _document("stacks/agent.yaml"))
+
+
 # --- the pages ---------------------------------------------------------------------------------
 
 BLOCKS: Mapping[str, tuple[str, Callable[[], str]]] = {
     "commands": ("reference/cli.md", commands),
     "parameters": ("reference/parameters.md", parameters),
     "outputs": ("reference/parameters.md", outputs),
+    "senders": ("explanation/threat-model.md", _of_stacks(template_rights.senders)),
+    "defaults": ("explanation/threat-model.md", _of_stacks(template_rights.defaults)),
+    "rights of roles": ("explanation/threat-model.md", _of_stacks(template_rights.rights_of_roles)),
+    "rights of people": (
+        "explanation/threat-model.md",
+        _of_stacks(template_rights.rights_of_people),
+    ),
     "state diagrams": ("reference/states.md", state_diagram.diagrams),
     "moves of a step": ("reference/states.md", state_diagram.moves_table),
     "command": ("reference/messages.md", field_pages.command),

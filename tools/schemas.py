@@ -31,6 +31,7 @@ from roundsman_console import documents as console
 from roundsman_console.agent import documents as agents
 from roundsman_console.alert import documents as alerts
 from roundsman_console.alert import messages as alert_messages
+from roundsman_console.audit import documents as audit
 from roundsman_console.bulk import documents as bulk
 from roundsman_console.changes import documents as changes
 from roundsman_console.constraints import Instant, Keyword
@@ -54,13 +55,14 @@ DOCUMENTS: Mapping[str, object] = {
     "agents": agents.AgentListDocument,
     "alert message": alert_messages.AlertMessageDocument,
     "alerts": alerts.AlertListDocument,
+    "audit": audit.AuditDocument,
     "bulk ls": bulk.BulkRunListDocument,
     "bulk show": bulk.BulkRunDocument,
     "bulk watch": bulk.BulkRunDocument,
     "changes": changes.ChangesDocument,
     "check": console.CheckDocument,
     "cost": console.CostDocument,
-    "demo": console.DemoDocument,
+    "demo": console.UiDocument,
     "dlq ls": dead_letters.DeadLetterListDocument,
     "dlq show": dead_letters.DeadLetterDetailsDocument,
     "delete": tables.TablesDocument,
@@ -73,6 +75,7 @@ DOCUMENTS: Mapping[str, object] = {
     "local status": console.LocalStatusDocument,
     "local up": console.LocalUpDocument,
     "ls": tasks.TaskPageDocument,
+    "make demo": console.DemoDocument,
     "preflight": preflight.PreflightDocument,
     "rejected ls": dead_letters.RejectionListDocument,
     "rejected resend": dead_letters.ResendDocument,
@@ -107,7 +110,7 @@ NAMED: Mapping[object, str] = {Instant: "Instant"}
 """The type aliases that a schema defines by name if it uses them more than once."""
 
 TITLES: Mapping[str, str] = {
-    "demo": "make demo ARGS=--json",
+    "make demo": "make demo ARGS=--json",
     "alert message": "A message of the AlertTopic",
 }
 """The titles of schemas of documents that no command of `roundsman` prints."""

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from random import Random
 
@@ -41,6 +41,10 @@ STRATEGIES: tuple[Callable[[], Undo | Archive | Wait], ...] = (
 
 BEHIND = 0.2
 """The share of stories in which few instances of a function take their time."""
+
+MOVING = 0.15
+"""The share of stories in which a newer version of the workflow is deployed, and orders move to
+it."""
 
 GONE = "retention is over"
 """The problem with which a command may be rejected: its task's record has expired."""
@@ -97,6 +101,28 @@ def _random_compensation(chance: Random) -> Compensation | None:
     )
 
 
+def newer_version(chance: Random, workflow: Workflow) -> Workflow:
+    """Return the workflow with other retries, one step more, and a time limit of two hours."""
+    steps = [
+        replace(
+            step,
+            after=step.after_names(),
+            retry=replace(step.retry, max_attempts=chance.randint(1, 4)),
+        )
+        for step in workflow.steps
+    ]
+    before = tuple(step.name for step in steps if chance.random() < 0.5)
+    added = replace(_random_step(chance, "added", ()), after=before)
+    last = workflow.point_of_no_return
+    point = next((step for step in steps if last is not None and step.name == last.name), None)
+    return replace(
+        workflow,
+        steps=(*steps, added),
+        complete_within=timedelta(hours=2),
+        point_of_no_return=point,
+    )
+
+
 def random_mishaps(chance: Random) -> Mishaps:
     """Return random probabilities of mishaps: low, high, or zero except for one kind."""
     return Mishaps.some(chance.choice((0.0, 0.01, 0.03, 0.08))).but(
@@ -143,6 +169,9 @@ class Story:
             capacity=random_capacity(self.chance),
         )
         self.world.processes.tables.index_lag = self.chance.choice((0, 0, 100, 3 * SECOND))
+        # Drawn from a seed of its own, so that this choice changes no story without a move.
+        moving = Random(f"moves {self.seed}")  # noqa: S311  # it must be repeatable
+        self.newer = newer_version(moving, workflow) if moving.random() < MOVING else None
         self.sent: list[str] = []
         self.noes: dict[EffectKey, int] = {}
         if self.chance.random() < 0.3:  # one step waits for a callback from a person
@@ -164,6 +193,8 @@ class Story:
         for _ in range(self.chance.randint(1, ORDERS_AT_MOST)):
             self._send_order()
             self._wait()
+        if self.newer is not None:
+            self._move_some(self.newer)
         for _ in range(self.chance.randint(0, 6)):
             self._do_something()
             self._wait()
@@ -234,6 +265,15 @@ class Story:
             self._answer_some,
         ]
         chance.choice(acts)()
+
+    def _move_some(self, newer: Workflow) -> None:
+        """Deploy a newer version of the workflow, and let an operator move orders to it."""
+        self.world.deploy(newer)
+        for order_id in self.sent:
+            if order_id in self.world.processes.watch.tasks and self.chance.random() < 0.6:
+                self.account.commands += 1
+                self.world.operator.move(order_id)
+                self._wait()
 
     def _hold_an_agent(self) -> None:
         agent = self.chance.choice(sorted(self.world.post.agents))

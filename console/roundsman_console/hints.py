@@ -15,7 +15,7 @@ from roundsman_console.sanitize import inert
 _stack: ContextVar[str | None] = ContextVar("stack", default=None)
 
 COMMANDS = (
-    *("agents", "alerts", "answer", "cancel", "cost", "delete", "doctor"),
+    *("agents", "alerts", "answer", "audit", "cancel", "cost", "delete", "doctor"),
     *("erase", "export", "extend"),
     *(
         "groups",

@@ -83,6 +83,8 @@ class LazyCommand(TyperCommand):
 
 _LISTED: Final = {
     DEVELOP: {
+        "demo": "Show a shop in memory whose orders fail, and how to repair it. "
+        "No AWS and no Docker.",
         "init": "Make an application in a new folder: workflows, agents, template, tests.",
         "add": "Add an agent or a workflow to this application.",
         "check": "Check the definitions against the template: blocks, functions, times, schedules, "
@@ -112,6 +114,7 @@ _LISTED: Final = {
         "groups": "List failure groups, the tasks that failed alike, or show one.",
         "agents": "List the agents, whether they take work, and why if not.",
         "doctor": "Find what is stuck, lost, inconsistent or misconfigured.",
+        "audit": "Judge by the stored records whether orders followed the promises.",
         "cost": "Estimate the monthly cost, or the cost of what a stack has used, at list prices.",
         "ui": "Serve the console in the browser on 127.0.0.1, with your own AWS credentials.",
     },
@@ -141,6 +144,7 @@ _LISTED: Final = {
 }
 """The commands in the order of the help, each with the first paragraph of its own help."""
 _MODULES: Final = {
+    "demo": "demo.command",
     "init": "project.init_command",
     "add": "project.add_command:add_app",
     "check": "check.command",
@@ -162,6 +166,7 @@ _MODULES: Final = {
     "groups": "group.command:groups_app",
     "agents": "agent.command",
     "doctor": "doctor.command",
+    "audit": "audit.command",
     "cost": "cost.command",
     "ui": "web.command",
     "resubmit": "order.verb_commands",

@@ -53,6 +53,7 @@ class WorldSettings(TypedDict, total=False):
     capacity: "Mapping[str, Capacity] | None"
     circuits: "Mapping[str, Circuit] | None"
     order_retention: timedelta | None
+    starts_at: int
 
 
 class MakeWorld(Protocol):

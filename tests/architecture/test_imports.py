@@ -145,11 +145,39 @@ def test_of_the_test_kit_only_what_stands_for_aws_knows_aws_and_only_the_plugin_
         known |= {*STACK_KIT, "roundsman_console"}  # it reads templates
     if path.parent.name == "dynamodb":
         known.add("botocore")  # a call to its tables raises what a client raises
+    if path.name == "aws.py":
+        known |= {"boto3", "botocore"}  # the clients of a process that uses a world
+    if path.parent.name == "first_look":
+        known.add("roundsman_console")  # it shows a world in the console
     if path.name in ("guards.py", "powertools.py"):
         known.add("aws_lambda_powertools")  # the circuit breaker that an agent has
     if path.name == "plugin.py":
         known |= {"pytest", "roundsman_console"}  # the fixture roundsman_check
-    assert {name.partition(".")[0] for name in imported(path)} <= known
+    others = [name for name in imported(path) if name not in JUDGES]
+    assert {name.partition(".")[0] for name in others} <= known
+
+
+AUDIT = ROOT / "console" / "roundsman_console" / "audit"
+JUDGES = {
+    "roundsman_console.audit",
+    "roundsman_console.audit.checks",
+    "roundsman_console.audit.effect_checks",
+    "roundsman_console.audit.history_checks",
+    "roundsman_console.audit.needs",
+    "roundsman_console.audit.promises",
+    "roundsman_console.audit.record_checks",
+    "roundsman_console.audit.stored_order",
+}
+"""The promises and their checks, which belong to `roundsman audit` and which the test kit uses."""
+
+
+@pytest.mark.parametrize("name", sorted(JUDGES - {"roundsman_console.audit"}))
+def test_the_checks_that_the_test_kit_uses_know_neither_aws_nor_the_rest_of_the_console(
+    name: str,
+) -> None:
+    found = [one for one in imported(AUDIT / f"{name.rpartition('.')[2]}.py") if one not in JUDGES]
+    assert {one.partition(".")[0] for one in found} <= {*sys.stdlib_module_names, "roundsman"}
+    assert not [one for one in found if one.startswith("roundsman.aws")]
 
 
 def test_pytest_starts_without_what_only_the_fixtures_need() -> None:

@@ -12,6 +12,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from roundsman.model.holds import BREAKER, EVERY_WORKFLOW, OPERATOR, Hold
 from roundsman_testing.stack import Stack
@@ -19,6 +20,9 @@ from tests.console.doctored import put_in_order, see_mappings_enabled
 from tests.console.letter_stories import LETTER_STORIES, LETTER_THINGS
 from tests.console.operators import CHARGED_LATER, DECLINED, Operator, holds_of
 from tests.moto.orders import order
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
 
 DOCS = Path(__file__).parents[2] / "docs"
 RUNBOOK = DOCS / "runbook"
@@ -148,6 +152,19 @@ def _supervisor_died(world: Stack) -> None:
     world.clock.now += 600_000
 
 
+def _audited(world: Stack) -> None:
+    """An order is completed, one is undone, one waits, and one has lost its order row."""
+    for number in (1001, 1002):
+        world.submit(order(f"ord-{number}"))
+    world.submit({**order("ord-1003"), **DECLINED})
+    world.run()
+    world.faults(CHARGED_LATER)
+    world.submit(order("ord-1004"))
+    world.run()
+    key: dict[str, AttributeValueTypeDef] = {"OrderID": {"S": "ord-1002"}}
+    world.dynamodb.delete_item(TableName=world.stack.outputs["OrdersTableName"], Key=key)
+
+
 STORIES: Mapping[str, Callable[[Stack], None]] = {
     "look": _met({"operation": "POST /messages", "status": 422}),
     "look-waiting": _met(CHARGED_LATER),
@@ -173,6 +190,7 @@ STORIES: Mapping[str, Callable[[Stack], None]] = {
     "held-all": lambda _: None,
     "released-all": _all_held,
     "doctor": _supervisor_died,
+    "audited": _audited,
     **LETTER_STORIES,
 }
 

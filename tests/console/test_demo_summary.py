@@ -316,7 +316,7 @@ def test_what_was_still_open_at_the_end_of_the_time_fails_the_run() -> None:
 def test_the_json_has_an_entry_for_every_message_with_its_end() -> None:
     facts = changed(good_facts(), "ord-1001", charge_card=step(ProcessState.PROCESSED, 3))
     found = json.loads(json.dumps(as_json(summarise(SENT, facts, seconds=61.26))))
-    assert_schema("demo", found)
+    assert_schema("make-demo", found)
     assert found["ok"] is False
     assert found["seconds"] == 61.3
     assert [order["event"] for order in found["orders"]] == [case.event for case in CASES]

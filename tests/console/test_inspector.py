@@ -87,6 +87,7 @@ def test_the_stack_is_read_as_the_command_line_reads_it(
     assert inspector.alerts().unread == []
     assert inspector.dead_letters() == []
     assert inspector.check().looked.stack == "roundsman"
+    assert inspector.audit().orders == inspector.audit(since=0, limit=10).orders > 0
 
 
 def test_commands_are_sent_and_their_outcome_is_returned(

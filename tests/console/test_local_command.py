@@ -31,7 +31,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def running(project: Path) -> Iterator[LocalAws]:
-    with LocalAws.up(port=0, project=project, runner=Tools()) as local:
+    there = "http://127.0.0.1:9"
+    with LocalAws.up(port=0, services=there, project=project, runner=Tools()) as local:
         yield local
 
 
@@ -70,7 +71,7 @@ def test_up_says_what_to_type_next_and_which_service_does_not_answer(running: Lo
     assert lines[1].startswith(f"  export AWS_ENDPOINT_URL={running.endpoint} AWS_ACCESS_KEY_ID=")
     assert "ROUNDSMAN_STACK" not in lines[1]
     assert [line for line in lines if "answers" in line] == [
-        f"No service answers at {url}: start yours, or stand-ins with: roundsman services"
+        f"No service answers at {url}: start yours, or leave out --services for stand-ins"
         for url in (nobody, "http://localhost:99999")
     ]
     assert lines[-1] == f"To stop it: roundsman local down --port {running.record.port}"

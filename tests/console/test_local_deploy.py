@@ -11,11 +11,11 @@ from roundsman_console.cli_errors import ConsoleError
 from roundsman_console.local import LocalAws, update
 from roundsman_console.local.code import Artifact
 from roundsman_console.local.deploy import built_folder
-from roundsman_console.local.parameters import DEFAULT_SERVICES
 from roundsman_console.local.state import Instances, LocalFiles
 from roundsman_console.local.update import CodePutter, deploy, running_instance
 from tests.console.local_tools import Tools, make_project
 
+SERVICES = "http://127.0.0.1:9"
 FUNCTION = """
   Mine:
     Type: AWS::Serverless::Function
@@ -60,7 +60,9 @@ def project(tmp_path: Path) -> Path:
 
 
 def up(project: Path, **parameters: str) -> LocalAws:
-    return LocalAws.up(port=0, parameters=parameters, project=project, runner=Tools())
+    return LocalAws.up(
+        port=0, services=SERVICES, parameters=parameters, project=project, runner=Tools()
+    )
 
 
 def instance_of(local: LocalAws, project: Path) -> LocalFiles:
@@ -94,7 +96,7 @@ def test_an_update_keeps_the_address_of_the_services_or_takes_a_new_one(project:
         assert done.services["mail"] == "https://b"
     with up(project) as local:
         done = deploy(project, instance_of(local, project), runner=Tools())
-        assert done.services["mail"] == DEFAULT_SERVICES
+        assert done.services["mail"] == SERVICES
 
 
 def test_a_parameter_that_the_template_no_longer_has_is_left_out(project: Path) -> None:

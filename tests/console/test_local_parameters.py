@@ -6,7 +6,6 @@ import pytest
 
 from roundsman_console.cli_errors import ConsoleError
 from roundsman_console.local.parameters import (
-    DEFAULT_SERVICES,
     DeclaredTemplate,
     architecture,
     choose_parameters,
@@ -16,6 +15,8 @@ from roundsman_console.local.parameters import (
 )
 from tests.console.local_tools import RUNTIME, make_project
 from tests.project import TEMPLATE
+
+HERE = "http://127.0.0.1:9"
 
 
 @pytest.fixture
@@ -42,7 +43,9 @@ def test_a_parameter_given_twice_is_refused() -> None:
 def test_one_services_url_serves_all_four_and_a_parameter_wins(
     declared: DeclaredTemplate,
 ) -> None:
-    chosen = choose_parameters(declared, {"MailUrl": "https://mail"}, "https://all/", RUNTIME)
+    chosen = choose_parameters(
+        declared, {"MailUrl": "https://mail"}, "https://all/", RUNTIME, stand_ins=HERE
+    )
     assert service_urls(declared, chosen) == {
         "inventory": "https://all",
         "payment": "https://all",
@@ -63,15 +66,17 @@ def test_one_services_url_serves_all_four_and_a_parameter_wins(
 def test_the_tables_of_a_local_stack_are_protected_only_if_that_is_asked(
     asked: dict[str, str], found: str
 ) -> None:
-    chosen = choose_parameters(declared_parameters(TEMPLATE), asked, "https://all", RUNTIME)
+    chosen = choose_parameters(
+        declared_parameters(TEMPLATE), asked, "https://all", RUNTIME, stand_ins=HERE
+    )
     assert chosen["DeletionProtection"] == found
 
 
-def test_without_a_services_url_they_are_expected_where_roundsman_services_answers(
+def test_without_a_services_url_they_are_expected_where_the_stand_ins_answer(
     declared: DeclaredTemplate,
 ) -> None:
-    chosen = choose_parameters(declared, {}, None, RUNTIME)
-    assert set(service_urls(declared, chosen).values()) == {DEFAULT_SERVICES}
+    chosen = choose_parameters(declared, {}, None, RUNTIME, stand_ins=HERE)
+    assert set(service_urls(declared, chosen).values()) == {HERE}
 
 
 ADDED = """
@@ -95,10 +100,10 @@ def test_an_agent_without_an_address_gets_one_and_a_computed_one_stays(tmp_path:
     with template.open("a") as out:
         out.write(ADDED)
     declared = declared_parameters(template)
-    chosen = choose_parameters(declared, {}, None, RUNTIME)
-    assert chosen["Fraud.ServiceUrl"] == DEFAULT_SERVICES
+    chosen = choose_parameters(declared, {}, None, RUNTIME, stand_ins=HERE)
+    assert chosen["Fraud.ServiceUrl"] == HERE
     assert "Partner.ServiceUrl" not in chosen
-    chosen = choose_parameters(declared, {}, "https://all", RUNTIME)
+    chosen = choose_parameters(declared, {}, "https://all", RUNTIME, stand_ins=HERE)
     assert set(service_urls(declared, chosen).values()) == {"https://all"}
     assert set(service_urls(declared, chosen)) >= {"fraud", "partner", "mail"}
 
@@ -120,7 +125,7 @@ def test_a_value_outside_the_templates_bounds_is_refused(
     declared: DeclaredTemplate, name: str, value: str, sentence: str
 ) -> None:
     with pytest.raises(ConsoleError, match=sentence) as caught:
-        choose_parameters(declared, {name: value}, "https://all", RUNTIME)
+        choose_parameters(declared, {name: value}, "https://all", RUNTIME, stand_ins=HERE)
     assert str(caught.value).startswith(f"The parameter {name} cannot be ")
 
 

@@ -47,6 +47,7 @@ LONG = (
     "undo-by-hand",
     "again",
     "archived",
+    "audited",
     "dead-letters",
     "dead-of-a-crash",
     "did",

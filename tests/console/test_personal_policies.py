@@ -63,6 +63,7 @@ READING = {
     *(
         "agents",
         "alerts",
+        "audit",
         "bulk ls",
         "bulk show",
         "bulk watch",
@@ -222,6 +223,7 @@ def of_orders(users: Users, world: Stack) -> None:
         users.types(VIEWER, listing)
     users.types(VIEWER, "watch", "--times", "1")
     users.types(VIEWER, "export", "--state", "Completed")
+    users.types(VIEWER, "audit", "--deep", "--yes")
     users.types(OPERATOR, "extend", "ord-2", "--by", "10m", "--yes")
     users.types(OPERATOR, "run", "ord-2", "--yes")
     users.types(OPERATOR, "move", "ord-2", "--yes", code=1)

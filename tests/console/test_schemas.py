@@ -29,7 +29,10 @@ def test_each_verb_that_prints_json_has_a_schema_and_a_test_that_checks_it(verb:
     assert schema_of(verb) in CHECKED, f'{verb}: no test says assert_schema("{schema_of(verb)}"'
 
 
-OF_NO_VERB = ("alert-message", "demo")  # the AlertTopic gets the one, `make demo` prints the other
+OF_NO_VERB = (
+    "alert-message",
+    "make-demo",
+)  # the AlertTopic gets the one, `make demo` prints the other
 
 
 def test_each_schema_is_of_a_verb() -> None:

@@ -92,7 +92,7 @@ def task(name: str, item: Mapping[str, object]) -> dict[str, object]:
 
 items = st.fixed_dictionaries(
     {"Version": numbers},
-    optional={"Thing": values, "Lane": lanes, "DueAt": numbers, "CompleteBy": numbers},
+    optional={"Thing": values, "Lane": lanes, "DueAt": numbers, "CreatedAt": numbers},
 )
 
 
@@ -143,21 +143,36 @@ def transactions(draw: st.DrawFn) -> Call:
 @st.composite
 def reads(draw: st.DrawFn) -> Call:
     wanted = draw(st.lists(keys, min_size=1, max_size=3))
-    asked = {TABLES["TasksTable"]: {"Keys": [task(name, {}) for name in wanted]}}
-    return "batch_get_item", {"RequestItems": asked}
+    asked: dict[str, object] = {"Keys": [task(name, {}) for name in wanted]}
+    if draw(st.booleans()):
+        asked["ProjectionExpression"] = "TaskId, #t.Since, Version"
+        asked["ExpressionAttributeNames"] = {"#t": "Thing"}
+    return "batch_get_item", {"RequestItems": {TABLES["TasksTable"]: asked}}
 
 
 @st.composite
 def queries(draw: st.DrawFn) -> Call:
+    given: dict[str, object] = {":lane": draw(lanes), ":until": draw(numbers)}
     request: dict[str, object] = {
         "TableName": TABLES["TasksTable"],
         "IndexName": "due",
         "KeyConditionExpression": "Lane = :lane AND DueAt <= :until",
-        "ExpressionAttributeValues": {":lane": draw(lanes), ":until": draw(numbers)},
+        "ExpressionAttributeValues": given,
         "ScanIndexForward": draw(st.booleans()),
     }
     if draw(st.booleans()):
+        request["KeyConditionExpression"] = "Lane = :lane AND DueAt BETWEEN :since AND :until"
+        given[":since"] = {"N": "-2"}  # no draw is less
+    if draw(st.booleans()):
         request["Limit"] = draw(st.integers(1, 3))
+    if draw(st.booleans()):
+        request["FilterExpression"] = "attribute_not_exists(CreatedAt) OR CreatedAt > :bound"
+        given[":bound"] = draw(numbers)
+    shown = draw(st.sampled_from(["all", "count", "some"]))
+    if shown == "count":
+        request["Select"] = "COUNT"
+    elif shown == "some":
+        request["ProjectionExpression"] = "DueAt, TaskId"
     return "query", request
 
 
@@ -189,7 +204,9 @@ def pages(client: "DynamoDBClient", request: dict[str, object]) -> Iterator[obje
     """The items of each page. Items with one range key have no order, so they are sorted."""
     while True:
         page = client.query(**request)  # type: ignore[arg-type]
-        yield [item["DueAt"]["N"] for item in page["Items"]]
+        items = page.get("Items", [])
+        names = sorted({name for item in items for name in item})
+        yield [item["DueAt"]["N"] for item in items], names, page["Count"], page["ScannedCount"]
         if "LastEvaluatedKey" not in page:
             return
         request = {**request, "ExclusiveStartKey": page["LastEvaluatedKey"]}

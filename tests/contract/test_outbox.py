@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from botocore.exceptions import ClientError
-from botocore.stub import Stubber
+from botocore.stub import ANY, Stubber
 from moto import mock_aws
 
 from roundsman.aws.sqs.outbox import AwsOutbox
@@ -225,6 +225,12 @@ def failed(index: int, code: str, *, sender: bool) -> dict[str, object]:
     return {"Id": str(index), "Code": code, "SenderFault": sender}
 
 
+def successful(*indexes: int) -> list[dict[str, str]]:
+    return [
+        {"Id": str(index), "MessageId": f"m-{index}", "MD5OfMessageBody": ""} for index in indexes
+    ]
+
+
 @pytest.mark.parametrize(
     ("codes", "raised"),
     [
@@ -239,19 +245,30 @@ def test_a_batch_accepted_in_part_is_not_a_batch_that_was_sent(
 ) -> None:
     requests = [("mail", "normal", request_to("a")), ("mail", "normal", request_to("b"))]
     failures = [failed(index, code, sender=True) for index, code in codes.items()]
+    taken = successful(*(index for index in range(2) if index not in codes))
     with Stubber(moto.sqs) as stub:
-        stub.add_response("send_message_batch", {"Successful": [], "Failed": failures})
+        stub.add_response("send_message_batch", {"Successful": taken, "Failed": failures})
         for code in codes.values():
             stub.add_client_error("send_message", code, http_status_code=400)
         with pytest.raises(raised, match="message to shop_MailRequestQueue"):
             moto.outbox.send_requests(requests)
 
 
-def test_what_a_batch_did_not_take_is_sent_once_more_by_itself(moto: MotoPost) -> None:
+ANY_MESSAGE = {"QueueUrl": ANY, "MessageBody": ANY}
+
+
+@pytest.mark.parametrize("cut_off", [False, True])
+def test_what_a_batch_does_not_report_as_taken_is_sent_once_more_by_itself(
+    moto: MotoPost, cut_off: bool
+) -> None:
     requests = [("mail", "normal", request_to("a")), ("mail", "normal", request_to("b"))]
-    failures = [failed(1, "InternalError", sender=False)]
+    # Half of an answer is read as an empty one: it says nothing of the first either.
+    accepted = [] if cut_off else successful(0)
+    failures = [] if cut_off else [failed(1, "InternalError", sender=False)]
     with Stubber(moto.sqs) as stub:
-        stub.add_response("send_message_batch", {"Successful": [], "Failed": failures})
+        stub.add_response("send_message_batch", {"Successful": accepted, "Failed": failures})
+        if cut_off:
+            stub.add_response("send_message", {}, ANY_MESSAGE)
         body = wire_text(request_to("b").body())
         asked = {"QueueUrl": moto.urls["shop_MailRequestQueue"], "MessageBody": body}
         stub.add_response("send_message", {}, asked)

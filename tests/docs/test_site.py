@@ -82,7 +82,9 @@ def test_the_files_that_the_page_on_architecture_names_exist() -> None:
     assert not [name for name in named if not ((ROOT / name).is_file() or (core / name).is_file())]
 
 
-@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "events/README.md"])
+@pytest.mark.parametrize(
+    "page", ["README.md", "CONTRIBUTING.md", "SECURITY.md", "events/README.md"]
+)
 def test_links_of_the_pages_beside_the_site_lead_somewhere(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
     for target, anchor in re.findall(r"\]\(([^)#\s]+)(?:#([^)\s]+))?\)", text):

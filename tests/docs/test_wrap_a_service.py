@@ -33,7 +33,7 @@ BLOCK = re.compile(
 )
 # Of the page's commands: those that need the stack, and what the test does in another way.
 ON_THE_STACK = tuple(f"roundsman {verb}" for verb in ("submit", "show", "hold", "release"))
-NOT_HERE = ("export ", "make test", "roundsman services", "roundsman local ")
+NOT_HERE = ("export ", "make test", "roundsman local ")
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,6 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 PATIENCE = 180  # seconds; only ever used up when something is broken
@@ -51,21 +49,3 @@ class Terminal:
             assert time.monotonic() < end, f"{command} never printed {expected}:\n{printed}"
             time.sleep(1)
         return printed
-
-    @contextmanager
-    def staying(self, command: str) -> Iterator[None]:
-        """Run a command that stays in another terminal, and end it afterwards."""
-        process = subprocess.Popen(
-            ["bash", "-c", f"exec {command}"],
-            cwd=self.folder,
-            env=self.environment,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        try:
-            assert process.stdout is not None
-            assert process.stdout.readline(), f"{command} ended at once"
-            yield
-        finally:
-            process.terminate()
-            process.communicate()

@@ -1,7 +1,7 @@
 """docs/tutorial.md from its first command to its last, in an empty folder with only the wheel.
 
-The commands are those of the page, in their order. Only the ports are others, so that the test runs
-beside a person's own local AWS; and `show` is repeated until the order has ended.
+The commands are those of the page, in their order, in one terminal. Only the port is another, so
+that the test runs beside a person's own local AWS; and `show` is repeated until an order has ended.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ import pytest
 
 from roundsman_console.local.emulator import free_port
 from tests.emulator.terminal import Terminal
-from tests.support.tutorial_page import SERVICES, TEXT, command_blocks
+from tests.support.tutorial_page import TEXT, command_blocks
 from tests.support.wheels import build_wheel
 
 pytestmark = [pytest.mark.stack, pytest.mark.long]
@@ -34,33 +34,20 @@ def terminal(tmp_path: Path) -> Iterator[Terminal]:
 
 
 def test_the_tutorial_runs_from_its_first_command_to_its_last(terminal: Terminal) -> None:
-    services, aws = free_port(), free_port()
+    port = free_port()
     ports = {
-        SERVICES: f"{SERVICES} --port {services}",
-        "roundsman local up": f"roundsman local up --port {aws} "
-        f"--services http://127.0.0.1:{services}",
-        "127.0.0.1:4510": f"127.0.0.1:{aws}",
+        "roundsman local up": f"roundsman local up --port {port}",
+        "127.0.0.1:4510": f"127.0.0.1:{port}",
     }
     for text in (*ports, *ENDS.values(), REASON):
         assert text in TEXT
-    first, second = (part.splitlines() for part in split_at(SERVICES))
-    for line in first:
-        terminal.run(line)
     printed: dict[str, str] = {}
-    with terminal.staying(ports[SERVICES]):
-        for command in second:
-            line = command
-            for of_the_page, here in ports.items():
-                line = line.replace(of_the_page, here)
-            end = next((end for verb, end in ENDS.items() if line.endswith(verb)), None)
-            printed[command] = terminal.run_until(line, end) if end else terminal.run(line)
+    for command in "".join(command_blocks()).splitlines():
+        line = command
+        for of_the_page, here in ports.items():
+            line = line.replace(of_the_page, here)
+        end = next((end for verb, end in ENDS.items() if line.endswith(verb)), None)
+        printed[command] = terminal.run_until(line, end) if end else terminal.run(line)
     assert {f"roundsman {verb}" for verb in ENDS} < set(printed)
     assert REASON in " ".join(printed["roundsman show refused"].split())
     assert terminal.run("roundsman local status || test $? = 3") == "No local AWS runs here.\n"
-
-
-def split_at(block: str) -> tuple[str, str]:
-    """The commands of the page before and after a block."""
-    found = command_blocks()
-    at = found.index(f"{block}\n")
-    return "".join(found[:at]), "".join(found[at + 1 :])

@@ -76,8 +76,11 @@ class Queue:
             raise EndpointConnectionError(endpoint_url=QueueUrl)
         taken = [each["MessageBody"] for each in Entries if each["MessageBody"] not in self.refused]
         self.did.append((QueueUrl.rpartition("/")[2], *taken))
-        failed = [each["Id"] for each in Entries if each["MessageBody"] in self.refused]
-        return {"Failed": [{"Id": each} for each in failed]}
+        answer: dict[str, list[dict[str, str]]] = {"Successful": [], "Failed": []}
+        for each in Entries:
+            refused = each["MessageBody"] in self.refused
+            answer["Failed" if refused else "Successful"].append({"Id": each["Id"]})
+        return answer
 
     def send_message(self, **sent: object) -> None:
         """To another queue, or to the dead letters."""

@@ -5,8 +5,6 @@ from pathlib import Path
 
 PAGE = Path(__file__).parents[2] / "docs" / "tutorial.md"
 TEXT = PAGE.read_text(encoding="utf-8")
-SERVICES = "roundsman services"
-"""The one command that the page gives to another terminal, where it stays."""
 
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 

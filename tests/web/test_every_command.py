@@ -41,7 +41,8 @@ NOT_IN_THE_BROWSER: Mapping[str, str] = {
         "it takes hours, and stops or deletes what the console reads",
     ),
     **{verb: "it starts and stops the local AWS" for verb in VERBS if verb.startswith("local ")},
-    "ui": "it is the console in the browser",
+    "audit": "it reads thousands of orders, and asks first, because of what that costs",
+    **dict.fromkeys(("ui", "demo"), "it is the console in the browser"),
 }
 """The commands that are not in the browser, each with the reason."""
 

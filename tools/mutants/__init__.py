@@ -5,6 +5,7 @@ the modules that are not checked there yet.
 """
 
 from tools.mutants.agents import AGENTS
+from tools.mutants.audit import AUDIT
 from tools.mutants.behind import BEHIND
 from tools.mutants.calls import CALLS
 from tools.mutants.doctor import DOCTOR
@@ -27,6 +28,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *LETTERS,
     *LOOKING,
     *GROUPS,
+    *AUDIT,
     *DOCTOR,
     *AGENTS,
     *REFUSED,

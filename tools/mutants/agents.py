@@ -34,4 +34,15 @@ AGENTS = (
         ),
         why="a request that could be sent a moment later is given up with one that never can",
     ),
+    Mutant(
+        name="only-what-is-reported-as-taken-was-sent",
+        file="layers/core/roundsman/aws/sqs/outgoing.py",
+        old='sent = {each["Id"] for each in answer.get("Successful", ())}',
+        new="failed = {each['Id'] for each in answer.get('Failed', ())}\n"
+        "    sent = {str(n) for n in range(len(batch))} - failed",
+        tests=(
+            "tests/contract/test_outbox.py::test_what_a_batch_does_not_report_as_taken_is_sent_once_more_by_itself[True]",
+        ),
+        why="a request of which nothing is known counts as sent, until a supervisor misses it",
+    ),
 )

@@ -315,9 +315,17 @@ BEHIND: tuple[Mutant, ...] = (
     Mutant(
         name="messages-in-flight-are-counted",
         file=_DEPTHS,
-        old='in_flight=int(found.get("ApproximateNumberOfMessagesNotVisible", "0"))',
+        old="in_flight=int(found[IN_FLIGHT])",
         new="in_flight=0",
         tests=(f"{_OF_DEPTHS}test_a_message_that_was_received_is_in_flight",),
         why="a success that is hidden after a failure is counted as a timeout",
+    ),
+    Mutant(
+        name="half-of-an-answer-shows-no-empty-queue",
+        file=_DEPTHS,
+        old="if VISIBLE not in found or IN_FLIGHT not in found:",
+        new="found = {VISIBLE: '0', IN_FLIGHT: '0', **found}\n        if not found:",
+        tests=(f"{_OF_DEPTHS}test_an_answer_that_was_cut_off_shows_no_empty_queue",),
+        why="a timeout is counted although its reply waits in the queue",
     ),
 )

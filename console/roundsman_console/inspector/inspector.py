@@ -13,6 +13,9 @@ from roundsman.model.task import Task
 from roundsman.submission.events import EventReader
 from roundsman_console.agent.reading import AgentNow, find_agent, find_agents
 from roundsman_console.alert.reading import StandingAlerts, read_standing
+from roundsman_console.audit.audit import audit_stack
+from roundsman_console.audit.reading import MOST, Scope, estimate
+from roundsman_console.audit.report import Report as AuditReport
 from roundsman_console.clock import now
 from roundsman_console.dead_letter.listing import DeadQueue, look_at
 from roundsman_console.doctor.doctor import Doctor
@@ -165,6 +168,15 @@ class Inspector:
     def check(self, *, limit: int = 1_000) -> Report:
         """Check the stack; at most `limit` tasks of each lane are read."""
         return Doctor(self.stack, limit, None).check()
+
+    def audit(self, *, since: int | None = None, limit: int = MOST) -> AuditReport:
+        """Judge by the stored records whether orders followed the promises.
+
+        At most `limit` orders are read that were submitted at or after `since` (epoch ms); None:
+        all. Each takes three read units of DynamoDB or more.
+        """
+        scope = Scope(since, limit)
+        return audit_stack(self.stack, scope, estimate(self.stack, scope))
 
     def resubmit(  # each is an option of the one command
         self,

@@ -25,6 +25,7 @@ from roundsman_console.local.process import (
 )
 from roundsman_console.local.project import find_project
 from roundsman_console.local.rights import enforcing
+from roundsman_console.local.stand_ins import stand_ins_url, with_stand_ins
 from roundsman_console.local.state import Instances, LocalFiles, LocalRecord
 from roundsman_console.local.update import deploy_stack
 
@@ -64,7 +65,8 @@ class LocalAws:
     ) -> Self:
         """Start a local AWS and deploy the project's template to it.
 
-        `port` 0 selects a free port. `services` is the base URL of all remote services.
+        `port` 0 selects a free port. `services` is the base URL of all remote services. Without
+        it, the agents whose service has no address get stand-ins, which run until `down`.
         `parameters` are parameters of the template and take precedence over `services`.
         `emulator_environment` is added to the emulator's environment variables. With `enforce_iam`,
         each function has only the permissions of its role, and the emulator uses TLS;
@@ -78,7 +80,10 @@ class LocalAws:
             raise ConsoleError(f"A port must be a number from 0 to 65535, not {port}.")
         check_syntax(project, python_files(project), "Nothing was started.")
         declared = declared_parameters(project / "template.yaml")
-        chosen = choose_parameters(declared, parameters or {}, services, RUNTIME)
+        stand_ins = stand_ins_url()
+        chosen = choose_parameters(
+            declared, parameters or {}, services, RUNTIME, stand_ins=stand_ins
+        )
         instance, record = Instances(project).claim(port or free_port())
         with _removed_on_failure(instance):
             check_port(instance.port)
@@ -97,6 +102,7 @@ class LocalAws:
                 extra |= variables
             start_it = partial(start, instance, environment=environment, extra=extra)
             record, emulator = start_it(record)
+            record = with_stand_ins(project, instance, record, stand_ins)
             sam = SamProject(
                 project=project,
                 instance=instance,

@@ -57,8 +57,8 @@ ServicesOption = Annotated[
     str | None,
     typer.Option(
         metavar="URL",
-        help="The base URL of all agents' remote services; by default, that of `roundsman services`"
-        ", or that of the last deployment.",
+        help="The base URL of all agents' remote services; by default, that of stand-ins, which "
+        "are started, or that of the last deployment.",
     ),
 ]
 ParamOption = Annotated[
@@ -82,7 +82,7 @@ def up(
     project: ProjectOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Start a local AWS, build the project and deploy it there.
+    """Start a local AWS and stand-ins for its services, build the project and deploy it there.
 
     Example: roundsman local up --param LogLevel=DEBUG
     """
@@ -179,7 +179,7 @@ def down(
     ] = False,
     project: ProjectOption = None,
 ) -> None:
-    """Stop a local AWS and remove everything that it created, except its logs.
+    """Stop a local AWS and its stand-ins, and remove everything that it created, except its logs.
 
     Example: roundsman local down --port 4510
     """
@@ -258,8 +258,11 @@ def up_lines(local: LocalAws, configured: str) -> list[str]:
     found.append(f"  {local.record.export_command(configured)}")
     for url in sorted({url for url in local.services.values() if not _listens(url)}):
         found.append(
-            f"No service answers at {url}: start yours, or stand-ins with: roundsman services"
+            f"No service answers at {url}: start yours, or leave out --services for stand-ins"
         )
+    if local.record.stand_ins_url:
+        url = local.record.stand_ins_url
+        found.append(f"Stand-ins play its services. Effects: {url}/_ledger   Faults: {url}/_faults")
     port = local.record.port
     found.append(f"Its outputs: roundsman local status --port {port} --json")
     found.append(f"To stop it: roundsman local down --port {port}")

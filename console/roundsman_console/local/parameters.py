@@ -10,11 +10,9 @@ from types import ModuleType
 from typing import Any
 
 from roundsman_console.cli_errors import ConsoleError
-from roundsman_testing.remote_services.server import DEFAULT_PORT
 
 BLOCK = "AWS::Serverless::Application"
 SERVICE_URL = "ServiceUrl"
-DEFAULT_SERVICES = f"http://127.0.0.1:{DEFAULT_PORT}"  # the address of `roundsman services`
 
 
 @dataclass(frozen=True)
@@ -192,12 +190,17 @@ def architecture(machine: str | None = None) -> str:
 
 
 def choose_parameters(
-    template: DeclaredTemplate, asked: Mapping[str, str], services: str | None, runtime: str
+    template: DeclaredTemplate,
+    asked: Mapping[str, str],
+    services: str | None,
+    runtime: str,
+    *,
+    stand_ins: str,
 ) -> dict[str, str]:
     """Return all parameters for the deployment.
 
     The values in `asked` take precedence over those from the machine and from `services`. Without
-    `services`, the agents that have no address get that of `roundsman services`.
+    `services`, the agents that have no address get that of the stand-ins, `stand_ins`.
 
     Raises ConsoleError if the template does not declare a name, or if a value is not valid.
     """
@@ -213,7 +216,7 @@ def choose_parameters(
     chosen |= {name: "0" for name in declared if name.endswith(".UndoneAlarmPercent")}
     if services is None:
         urls = [name for name in template.service_urls.values() if _has_no_address(declared, name)]
-        chosen.update(dict.fromkeys(urls, DEFAULT_SERVICES))
+        chosen.update(dict.fromkeys(urls, stand_ins))
     else:
         chosen.update(dict.fromkeys(template.service_urls.values(), services.rstrip("/")))
     chosen.update(asked)

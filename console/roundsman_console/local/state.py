@@ -52,6 +52,10 @@ class LocalRecord:
     """The parameters that were asked for; `local deploy` uses them again."""
     services_url: str = ""
     """The base URL of all services that was asked for; empty for the addresses by default."""
+    stand_ins: ProcessIdentity | None = None
+    """The process of the stand-ins for services; None if none were started."""
+    stand_ins_url: str = ""
+    """The base URL of the stand-ins; empty if none were started."""
     changed: list[str] = field(default_factory=list)
     """The functions and layers whose code was replaced without CloudFormation, by name."""
 
@@ -146,7 +150,9 @@ class LocalFiles:
         try:
             stored = json.loads((self.folder / RECORD).read_text())
             stored["owner"] = ProcessIdentity(**stored["owner"])
-            stored["emulator"] = stored["emulator"] and ProcessIdentity(**stored["emulator"])
+            for name in ("emulator", "stand_ins"):
+                found = stored.get(name)
+                stored[name] = found and ProcessIdentity(**found)
             return LocalRecord(**stored)
         except (OSError, ValueError, TypeError, KeyError):
             return None
@@ -174,13 +180,15 @@ class LocalFiles:
 
         The files are moved aside first, and removed by a program that goes on after the return.
 
-        Only processes that belong to this instance are ended: the emulator with the recorded
-        identity, and processes whose command line only this instance uses.
+        Only processes that belong to this instance are ended: the emulator and the stand-ins with
+        the recorded identities, and processes whose command line only this instance uses.
         """
         record = self.read()
         if record is not None and record.emulator is not None:
             # Killed at once: asked to stop, it first removes its sandboxes' files one by one.
             end_group(record.emulator, patience=0.0)
+        if record is not None and record.stand_ins is not None:
+            end_group(record.stand_ins, patience=0.0)
         for pid, arguments in command_lines():
             if self._started(arguments):
                 with suppress(ProcessLookupError):
@@ -192,9 +200,10 @@ class LocalFiles:
     def _started(self, arguments: list[str]) -> bool:
         """Whether these are the arguments of a process of this instance."""
         emulator = "ministack.app" in " ".join(arguments) and arguments[-1] == str(self.folder)
+        stand_ins = "services" in arguments and arguments[-1] == str(self.folder)
         sandbox = self.sandbox_of(arguments) is not None
         inside = any(argument.startswith(f"{self.folder}/") for argument in arguments)
-        return emulator or sandbox or ("samcli" in arguments and inside)
+        return emulator or stand_ins or sandbox or ("samcli" in arguments and inside)
 
     def sandbox_of(self, arguments: list[str]) -> str | None:
         """Return the function whose sandbox has these arguments; None if it is no sandbox."""

@@ -25,6 +25,7 @@ from roundsman_console.local.environment import RUNTIME, ensure_environment
 from roundsman_console.local.parameters import choose_parameters, declared_parameters, service_urls
 from roundsman_console.local.process import ProgramRunner, Progress, run_program, silent
 from roundsman_console.local.rights import allow_batches
+from roundsman_console.local.stand_ins import stand_ins_url, with_stand_ins
 from roundsman_console.local.state import Instances, LocalFiles, LocalRecord, none_here
 
 UP = "`roundsman local up` starts one"
@@ -64,7 +65,8 @@ def deploy(
     """Build the project, update the instance's stack with it, and return its new record.
 
     `services` and `parameters` are as for `LocalAws.up`. Without them, those of the last deployment
-    are used; a parameter that the template no longer has is left out. After an exception the stack
+    are used; a parameter that the template no longer has is left out. Stand-ins for services are
+    started if they are needed and do not run. After an exception the stack
     runs as before. Raises ConsoleError if the instance does not run, if a file is not valid Python,
     or if the project cannot be built or deployed.
     """
@@ -77,13 +79,15 @@ def deploy(
         }
         asked = {**before, **(parameters or {})}
         url = services or record.services_url
-        chosen = choose_parameters(declared, asked, url or None, RUNTIME)
+        stand_ins = stand_ins_url(record)
+        chosen = choose_parameters(declared, asked, url or None, RUNTIME, stand_ins=stand_ins)
         record = replace(
             record,
             services=service_urls(declared, chosen),
             parameters=asked,
             services_url=url,
         )
+        record = with_stand_ins(project, instance, record, stand_ins)
         sam = SamProject(
             project=project,
             instance=instance,

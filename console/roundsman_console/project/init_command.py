@@ -60,5 +60,5 @@ def init_command(
     stack = stack_name(folder.name)
     named = "" if stack == folder.name else f" Its stack is named {stack}."
     print(f"Made {folder.name} with {len(made)} files.{named} Next:")
-    for line in (f"cd {name}", "make test", "roundsman services &", "roundsman local up"):
+    for line in (f"cd {name}", "make test", "roundsman local up"):
         print(f"  {line}")

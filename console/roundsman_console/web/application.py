@@ -40,6 +40,7 @@ from roundsman_console.unread import Unread, causes
 from roundsman_console.web import registry, results, work
 from roundsman_console.web import workflows_page as workflows
 from roundsman_console.web.deadlines import read_in_time
+from roundsman_console.web.guide import Guide
 from roundsman_console.web.live import LIVE_SECONDS
 from roundsman_console.web.parts import AWS_ERRORS, Part
 from roundsman_console.web.places import address_of
@@ -58,6 +59,8 @@ from roundsman_console.web.time_style import TimeStyleMiddleware, choose_times
 from roundsman_console.web.whereabouts import Whereabouts
 
 STATIC = Path(__file__).with_name("static")
+GUIDED_SECONDS = 2
+"""The longest time from one reading of a live page to the next while a guide leads the visitor."""
 LARGEST_FORM = 1_100_000  # bytes: an order event of SQS's size, and its frame
 
 HEADINGS = {
@@ -107,10 +110,17 @@ PAGES = (
 class Console:
     """What the routes share: the stack, the session and the templates."""
 
-    def __init__(self, inspector: Inspector, session: Session, where: Whereabouts) -> None:
+    def __init__(
+        self,
+        inspector: Inspector,
+        session: Session,
+        where: Whereabouts,
+        guide: Guide | None = None,
+    ) -> None:
         self.inspector = inspector
         self.session = session
-        self.templates = Templates(where, session)
+        self.templates = Templates(where, session, guide)
+        self._guided = guide is not None
 
     async def answer(self, template: str, read: Callable[[], Values], *, path: str) -> Response:
         """Read a page in a thread and render it; an error becomes a page that says it in words.
@@ -137,7 +147,7 @@ class Console:
         elsewhere = values.get(registry.GOES_TO)
         if elsewhere:
             return RedirectResponse(str(elsewhere), HTTPStatus.SEE_OTHER)
-        shown = {**values, "causes": causes(unread_of(values)), "every": read_every(path)}
+        shown = {**values, "causes": causes(unread_of(values)), "every": self._read_every(path)}
         return HTMLResponse(self.templates.render(template, shown, path=path))
 
     def error(self, status: HTTPStatus, sentence: str, *, path: str = "") -> HTMLResponse:
@@ -147,9 +157,13 @@ class Console:
             "heading": HEADINGS.get(status, status.phrase),
             "sentence": sentence[:1].upper() + sentence[1:],
             # What could not be read is tried again; what is not there is not.
-            "every": read_every(path) if status == HTTPStatus.BAD_GATEWAY else None,
+            "every": self._read_every(path) if status == HTTPStatus.BAD_GATEWAY else None,
         }
         return HTMLResponse(self.templates.render("error.html", values, path=path), int(status))
+
+    def _read_every(self, path: str) -> float | None:
+        every = read_every(path)
+        return every if every is None or not self._guided else min(every, GUIDED_SECONDS)
 
     def denied(self, denial: Denial) -> HTMLResponse:
         """Return the page of a request that is not allowed; it shows nothing of the stack."""
@@ -181,13 +195,17 @@ def status_of(error: Exception) -> HTTPStatus:
 
 
 def application(
-    inspector: Inspector, session: Session, where: Whereabouts | None = None
+    inspector: Inspector,
+    session: Session,
+    where: Whereabouts | None = None,
+    guide: Guide | None = None,
 ) -> Starlette:
     """Return the console of one stack for one session.
 
-    `where` is None if nothing but the name of the stack is known.
+    `where` is None if nothing but the name of the stack is known. `guide` leads its visitor; None
+    for the console of a stack.
     """
-    console = Console(inspector, session, where or Whereabouts(inspector.stack.name))
+    console = Console(inspector, session, where or Whereabouts(inspector.stack.name), guide)
     app = Starlette(
         routes=[
             Route("/session", _open_session(console)),
@@ -200,6 +218,7 @@ def application(
             Route("/times", choose_times),
             Route("/commands/{command}", _command_form(console), methods=["GET"]),
             Route("/commands/{command}", _command_sent(console), methods=["POST"]),
+            *([Route("/guide", _guided(console, guide), methods=["POST"])] if guide else []),
             Mount("/static", StaticFiles(directory=STATIC)),
         ],
         exception_handlers={404: _not_found(console)},
@@ -377,26 +396,47 @@ def _command_form(console: Console) -> Endpoint:
     return endpoint
 
 
+async def _form_of(console: Console, request: Request) -> dict[str, str] | Response:
+    """Return the fields of a form of this console, or the answer that refuses it."""
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > LARGEST_FORM:
+            return console.error(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "The form is too large.")
+    try:
+        form = dict(parse_qsl(body.decode(), keep_blank_values=True, strict_parsing=True))
+    except ValueError:
+        return console.error(HTTPStatus.BAD_REQUEST, "The form cannot be read.")
+    denial = console.session.denial_of_form(form.pop(FORM_TOKEN, ""))
+    return form if denial is None else console.denied(denial)
+
+
 def _command_sent(console: Console) -> Endpoint:
     async def endpoint(request: Request) -> Response:
-        body = b""
-        async for chunk in request.stream():
-            body += chunk
-            if len(body) > LARGEST_FORM:
-                return console.error(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "The form is too large.")
-        try:
-            form = dict(parse_qsl(body.decode(), keep_blank_values=True, strict_parsing=True))
-        except ValueError:
-            return console.error(HTTPStatus.BAD_REQUEST, "The form cannot be read.")
-        denial = console.session.denial_of_form(form.pop(FORM_TOKEN, ""))
-        if denial is not None:
-            return console.denied(denial)
+        form = await _form_of(console, request)
+        if isinstance(form, Response):
+            return form
         given = {**form, **request.path_params}
         return await console.command_answer(
             "command.html",
             lambda: registry.carry_out(console.inspector, given, console.session),
             path=_path_of(request),
         )
+
+    return endpoint
+
+
+def _guided(console: Console, guide: Guide) -> Endpoint:
+    """Press the button of the guide, and go on to what is next."""
+
+    async def endpoint(request: Request) -> Response:
+        form = await _form_of(console, request)
+        if isinstance(form, Response):
+            return form
+        await run_in_threadpool(guide.press)
+        steps = await run_in_threadpool(guide.steps)
+        page = next((step.address for step in steps if not step.done and step.address), "/")
+        return RedirectResponse(page, HTTPStatus.SEE_OTHER)
 
     return endpoint
 

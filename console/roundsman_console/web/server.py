@@ -9,9 +9,10 @@ from roundsman_console.errors import InspectorError
 from roundsman_console.inspector import Inspector
 from roundsman_console.web.application import application
 from roundsman_console.web.deadlines import limit_calls
+from roundsman_console.web.guide import Guide
 from roundsman_console.web.hosts import LOOPBACK, kept_host, state_folder, usual_port
 from roundsman_console.web.session import Session
-from roundsman_console.web.whereabouts import Colour, find_whereabouts
+from roundsman_console.web.whereabouts import Colour, Whereabouts, find_whereabouts
 
 ADDRESS = "127.0.0.1"  # never another: whoever reaches the console has the operator's AWS rights
 NEXT_PORTS = 10
@@ -33,14 +34,39 @@ def serve(
     With `loopback`, its host is 127.0.0.1, for browsers that find no other. `opened` is called once
     the socket listens. Raises InspectorError if the port is in use.
     """
-    stack = inspector.stack
     limit_calls()
+    serve_as_is(
+        inspector,
+        port=port,
+        read_only=read_only,
+        opened=opened,
+        loopback=loopback,
+        where=lambda: find_whereabouts(inspector.stack, colour),
+    )
+
+
+def serve_as_is(
+    inspector: Inspector,
+    *,
+    port: int | None,
+    read_only: bool,
+    opened: Callable[[Session], None],
+    loopback: bool,
+    where: Callable[[], Whereabouts],
+    guide: Guide | None = None,
+) -> None:
+    """Serve the console like `serve`, with the clients of AWS as this process has them.
+
+    `where` returns what the strip on top of each page says; `guide` leads the visitor. Raises
+    InspectorError if the port is in use.
+    """
+    stack = inspector.stack
     prepare(inspector)
     with usual_listener(stack.name) if port is None else listening(port) as listener:
         host = LOOPBACK if loopback else kept_host(state_folder(), stack.arn or stack.name)
         session = Session(listener.getsockname()[1], read_only, host)
         config = uvicorn.Config(
-            application(inspector, session, find_whereabouts(stack, colour)),
+            application(inspector, session, where(), guide),
             log_config=None,
             access_log=False,
             lifespan="off",

@@ -12,6 +12,7 @@ from roundsman_console.clock import now
 from roundsman_console.orders.counts import Count
 from roundsman_console.sanitize import inert
 from roundsman_console.web.drawings.shapes import class_of, shape, state_mark
+from roundsman_console.web.guide import Guide
 from roundsman_console.web.session import FORM_TOKEN, Session
 from roundsman_console.web.time_style import STYLES, time_style
 from roundsman_console.web.times import ago, left, sentence, until
@@ -34,7 +35,8 @@ NAVIGATION = (
 class Templates:
     """The templates of the console for one stack and session."""
 
-    def __init__(self, where: Whereabouts, session: Session) -> None:
+    def __init__(self, where: Whereabouts, session: Session, guide: Guide | None = None) -> None:
+        self._guide = guide
         self._where = where
         self._session = session
         self._environment = Environment(
@@ -69,6 +71,7 @@ class Templates:
         shared = {
             "stack": self._where.stack,
             "where": self._where,
+            "guide": self._guide,
             "shared": self._session.shared,
             "causes": {},
             "every": None,

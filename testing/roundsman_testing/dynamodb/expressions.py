@@ -1,8 +1,9 @@
 """DynamoDB's expressions: parsed once, evaluated on items.
 
-The language is the part of DynamoDB's that the stores use: comparisons, AND, OR, NOT,
-`attribute_exists`, `attribute_not_exists`, `attribute_type` and `begins_with`; SET (with `+`, `-`
-and `if_not_exists`), REMOVE, and ADD of a number; placeholders for names (`#n`) and values (`:v`).
+The language is the part of DynamoDB's that the stores and the console use: comparisons, BETWEEN,
+AND, OR, NOT, `attribute_exists`, `attribute_not_exists`, `attribute_type` and `begins_with`; SET
+(with `+`, `-` and `if_not_exists`), REMOVE, and ADD of a number; the paths of a projection;
+placeholders for names (`#n`) and values (`:v`).
 Anything else raises NotImplementedError. Reserved words are not refused.
 
 A parsed expression knows its placeholders, so that a caller can refuse those that are missing or
@@ -67,32 +68,37 @@ class ConditionExpression(Parsed):
 
 
 @dataclass(frozen=True, slots=True)
+class ProjectionExpression(Parsed):
+    """What a read returns of an item."""
+
+    paths: tuple[Path, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class UpdateExpression(Parsed):
     """An update."""
 
     changes: tuple[tuple[Path, NewValue], ...]
 
-    def paths(self, given: Given, keys: Sequence[str]) -> list[Path]:
-        """Return the paths that it changes.
-
-        `keys` are the attributes of the table's key. Raises InvalidExpression if one is changed, or
-        if two paths overlap.
-        """
+    def paths(self, given: Given) -> list[Path]:
+        """Return the paths that it changes. Raises InvalidExpression if two of them overlap."""
         paths = [given.path(path) for path, _ in self.changes]
         for number, path in enumerate(paths):
-            if path[0] in keys:
-                raise InvalidExpression(f"Cannot update attribute {path[0]}. It is part of the key")
             for other in paths[number + 1 :]:
                 shorter = min(len(path), len(other))
                 if path[:shorter] == other[:shorter]:
                     raise InvalidExpression("Two document paths overlap with each other")
         return paths
 
-    def updated(self, item: Item, paths: Sequence[Path], given: Given) -> Item:
-        """Return the item after the update. Raises InvalidExpression.
+    def updated(self, item: Item, paths: Sequence[Path], keys: Sequence[str], given: Given) -> Item:
+        """Return the item after the update.
 
-        Every value is computed from the item as it was.
+        `keys` are the attributes of the table's key. Raises InvalidExpression if one of them is
+        changed, or if a value cannot be computed. Every value is computed from the item as it was.
         """
+        for path in paths:
+            if path[0] in keys:
+                raise InvalidExpression(f"Cannot update attribute {path[0]}. It is part of the key")
         values = [value(item, given) for _, value in self.changes]
         found = dict(item)
         for path, value in zip(paths, values, strict=True):
@@ -247,6 +253,15 @@ def update_of(text: str) -> UpdateExpression:
     return UpdateExpression(frozenset(parser.names), frozenset(parser.values), changes)
 
 
+@lru_cache(maxsize=100)
+def projection_of(text: str) -> ProjectionExpression:
+    """Parse a projection. Raises NotImplementedError."""
+    parser = _Parser(text)
+    paths = tuple(parser.paths())
+    parser.end()
+    return ProjectionExpression(frozenset(parser.names), frozenset(parser.values), paths)
+
+
 class _Parser:
     """Parses one expression by recursive descent."""
 
@@ -317,6 +332,14 @@ class _Parser:
             return self._function(self._next(*map(str.upper, _FUNCTIONS)).lower())
         began = self._at
         one = self._operand()
+        if self._takes("BETWEEN"):
+            least = self._operand()
+            self._next("AND")
+            most = self._operand()
+            return lambda item, given: (
+                _compare(">=", one(item, given), least(item, given))
+                and _compare("<=", one(item, given), most(item, given))
+            )
         operator = self._next("=", "<>", "<", "<=", ">", ">=")
         if operator == "=" and self._peek().startswith(":"):
             value = self._peek()
@@ -369,6 +392,12 @@ class _Parser:
         if name.startswith("#"):
             self.names.add(name)
         return name
+
+    def paths(self) -> Iterator[Path]:
+        """Parse paths that are separated by commas."""
+        yield self._path()
+        while self._takes(","):
+            yield self._path()
 
     # - updates -
 

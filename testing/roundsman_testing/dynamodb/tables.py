@@ -8,7 +8,8 @@ A call returns or raises what DynamoDB's would: conditions, transactions, indexe
 the errors of requests that are not valid. The contract suite runs on these tables and on DynamoDB
 Local, and tests/contract/test_memory_tables.py compares their answers call by call.
 
-A parameter or an expression that the stores do not use raises NotImplementedError.
+A parameter or an expression that neither the stores nor the console's lists use raises
+NotImplementedError.
 
 What fails on AWS fails here when a test says so: `index_lag`, `lagging_indexes`, `stale_reads`,
 `lost_answer`, `batch_reads`, `conflict`, `down`, `capacity`, `throttled`, `expire`. The repeat of a
@@ -27,14 +28,17 @@ from botocore.exceptions import ClientError
 
 from roundsman.model.instants import SECOND
 from roundsman_testing.dynamodb.expressions import (
+    ConditionExpression,
     Given,
     InvalidExpression,
     Item,
     Parsed,
     Path,
+    ProjectionExpression,
     condition_of,
     kind_of,
     number_of,
+    projection_of,
     update_of,
     value_at,
 )
@@ -87,6 +91,7 @@ KNOWN: Final = frozenset(
         *("ExpressionAttributeNames", "ExpressionAttributeValues"),
         *("ReturnValues", "ReturnValuesOnConditionCheckFailure"),
         *("ScanIndexForward", "Limit", "ExclusiveStartKey"),
+        *("FilterExpression", "ProjectionExpression", "Select"),
     }
 )
 """The parameters of calls that these tables know."""
@@ -374,6 +379,8 @@ class MemoryDynamoDB:
                 if len(set(keys)) < len(keys):
                     raise _invalid("Provided list of item keys contains duplicates", "BatchGetItem")
                 latest = one.get("ConsistentRead", False)
+                shown = _projected(one)
+                _given(one, shown, "BatchGetItem")
                 responses[name] = []
                 for number, key in enumerate(keys):
                     found = self._read(table, key, latest=latest)
@@ -382,7 +389,7 @@ class MemoryDynamoDB:
                         break
                     read += 1
                     if found is not None:
-                        responses[name].append(dict(found))
+                        responses[name].append(_shown(found, one))
             if not read and self.batch_reads:
                 raise _throttled("BatchGetItem")
         page = {"Responses": responses, "UnprocessedKeys": left_out}
@@ -455,7 +462,9 @@ class MemoryDynamoDB:
                     index = table.before_last_writes(index)
             text = request["KeyConditionExpression"]
             condition = condition_of(str(text))
-            given = _given(request, (condition,), "Query")
+            filtered = _filters(cast("Request", request))
+            projected = _projected(request)
+            given = _given(request, (condition, *filtered, *projected), "Query")
             partitions = [
                 key_part(given.values[value])
                 for path, value in condition.equals
@@ -475,7 +484,15 @@ class MemoryDynamoDB:
             page = self._page(table, index, found, cast("Request", request), backwards=backwards)
             if not self._use_read(table, page["Items"], request):
                 raise _throttled("Query")
-            return page
+            items = [
+                _shown(item, request)
+                for item in page["Items"]
+                if all(one.holds(item, given) for one in filtered)
+            ]
+            answer = {**page, "Items": items, "Count": len(items)}
+            if request.get("Select") == "COUNT":
+                del answer["Items"]
+            return cast("QueryOutputTypeDef", answer)
 
     # --- reads -----------------------------------------------------------------------------------
 
@@ -500,7 +517,7 @@ class MemoryDynamoDB:
             size += item_size(item)
             if size > LARGEST_PAGE:
                 break
-        page: dict[str, object] = {"Items": items, "Count": len(items)}
+        page: dict[str, object] = {"Items": items, "ScannedCount": len(items)}
         if items and (len(items) == limit or len(items) < len(found)):
             names = {*table.keys, index.hash_name, index.range_name}
             page["LastEvaluatedKey"] = {k: v for k, v in items[-1].items() if k in names}
@@ -590,7 +607,7 @@ class MemoryDynamoDB:
             update = update_of(str(request["UpdateExpression"]))
             parsed.append(update)
         given = _given(request, parsed, call)
-        changed = [] if update is None else update.paths(given, table.keys)
+        changed = [] if update is None else update.paths(given)
         if condition is not None and not condition.holds(old or {}, given):
             wants = request.get("ReturnValuesOnConditionCheckFailure")
             shown = {"Item": dict(old)} if old and wants == "ALL_OLD" else {}
@@ -602,7 +619,7 @@ class MemoryDynamoDB:
         else:
             new = old or dict(cast("Item", request["Key"]))
             if update is not None:
-                new = update.updated(new, changed, given)
+                new = update.updated(new, changed, table.keys, given)
         self._check(table, new, call)
         return _Write(table, key, old, new, changed)
 
@@ -723,6 +740,26 @@ def _given(request: Mapping[str, object], parsed: Sequence[Parsed], call: str) -
             which = ", ".join(sorted(known ^ wanted))
             raise _invalid(f"ExpressionAttribute{kind}: {which}: {problem}", call)
     return Given(names, values)
+
+
+def _filters(request: Request) -> Sequence[ConditionExpression]:
+    """Return the filter of a query, if it has one."""
+    text = request.get("FilterExpression")
+    return () if text is None else (condition_of(str(text)),)
+
+
+def _projected(request: Mapping[str, object]) -> Sequence[ProjectionExpression]:
+    """Return the projection of a read, if it has one."""
+    text = request.get("ProjectionExpression")
+    return () if text is None else (projection_of(str(text)),)
+
+
+def _shown(item: Item, request: Mapping[str, object]) -> Item:
+    """Return what a read returns of an item."""
+    names = cast("Mapping[str, str]", request.get("ExpressionAttributeNames", {}))
+    for projection in _projected(request):
+        return _parts(item, [Given(names).path(path) for path in projection.paths])
+    return dict(item)
 
 
 def _returned(write: _Write, request: Request) -> dict[str, object]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from roundsman.definition.plan import Plan
 from roundsman.model.instants import MINUTE, format_duration
 from roundsman.model.task import Task
-from roundsman_testing.invariants.needs import needs
+from roundsman_console.audit.needs import needs
 from roundsman_testing.invariants.rules import Broken, Invariant
 
 WITHIN = 15 * MINUTE

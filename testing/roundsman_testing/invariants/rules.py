@@ -1,84 +1,48 @@
 """The invariants of every task, and the functions that check them.
 
 `of_record` and `of_change` check the record, `of_effects` and `of_knowledge` compare it with the
-effects at the services, `of_ended`, `of_alert` and `of_open` check statuses and alerts. What needs
-to know more than that is in the modules beside this one. Each function yields the broken invariants
-and raises nothing. The rules are the promises of the Scheduler Agent Supervisor pattern and of
+effects at the services, `of_ended`, `of_alert` and `of_open` check statuses and alerts. What can be
+judged by what is stored is judged by the checks of `roundsman audit`. What needs to know more than
+that is in the modules beside this one. Each function yields the broken invariants and raises
+nothing. The rules are the promises of the Scheduler Agent Supervisor pattern and of
 docs/reference/states.md.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 from roundsman.alerts.group import AlertKind
 from roundsman.definition.plan import Plan
 from roundsman.engine.decision import STATUSES
-from roundsman.engine.due import Lane, is_closed, lane_key
+from roundsman.engine.due import is_closed
 from roundsman.model.failure import Group
-from roundsman.model.instants import LONG_OVER
-from roundsman.model.situations import UnderWay
-from roundsman.model.states import DONE, END_STATES, ProcessState, TaskState
-from roundsman.model.task import ERASED, PERFORM, Effect, StepRecord, Task, idempotency_key, step_of
+from roundsman.model.states import DONE, ProcessState, TaskState
+from roundsman.model.task import Task
 from roundsman.wire.alert import Alert
-from roundsman_testing.invariants.needs import Need, needs, undo_is_settled
+from roundsman_console.audit import stored_order as audit
+from roundsman_console.audit.checks import CHECKS, EFFECT_CHECKS, Check, judge
+from roundsman_console.audit.needs import undo_is_settled
+from roundsman_console.audit.promises import Promise
+from roundsman_console.audit.stored_order import NEVER, StandingEffect, StoredOrder
 from roundsman_testing.ledger import EffectKey
 
+Invariant = Promise
+"""The names of the invariants, as authors' tests know them."""
 
-class Invariant(StrEnum):
-    """The names of the invariants. Each value is a sentence that states the invariant."""
-
-    ALWAYS_DUE = "an open task has a due entry, and it is early enough"
-    READY = "a step that can be started is looked at within half a minute, then less often"
-    LOOKED_AT = "once faults stop, what is due is looked at within a quarter of an hour"
-    SENT = "an attempt is counted as overdue only if its queue has taken its request"
-    ONE_LOCK = "a step has one current lock, and a lock is given once"
-    IN_TIME = "no step goes forward beyond its task's complete-by"
-    IN_ORDER = "a step starts only after its predecessors"
-    UNDO_IN_ORDER = "an undo begins once what came after it is finished"
-    EXPLAINED = "every effect has a record that explains it"
-    ONCE = "each effect comes about at most once for its key, and stands once for its step"
-    ONE_INPUT = "all requests under one key have the same input, item and results"
-    GIVEN = "a request has the input, the item and the earlier results of its task"
-    ALL_ITEMS = "a fan-out has a step for each item of its list"
-    RESULT = "a Processed step has the result that its agent replied"
-    ACTS_IN_TIME = "no agent calls its service after the complete-by of its request"
-    HELD_BACK = "no agent that an operator holds calls its service"
-    ORDER_HELD = "no step of an order that is on hold is begun"
-    PACED = "no agent calls its service more often than its rate limit allows"
-    COUNTED = "an attempt counts as failed only if its agent says so or its time is over"
-    WAITS = "after a failed attempt, the next one waits as the plan or the service says"
-    GIVEN_BACK = "a task has the time back for which a hold keeps its steps waiting"
-    FAILED_BY = "a task fails by its service, its own order, a person or the end of its time"
-    BOUNDED = "a step has no more attempts than its plan allows"
-    AS_PLANNED = "a task that failed is undone or archived as its plan says"
-    KNOWN = "no step is reported as without effect while its effect stands"
-    UNDONE = "Undone, and Cancelled with undo, leave no effect of a step with a compensation"
-    COMPLETED = "Completed means that every step is Processed or Skipped"
-    ALERTED = "every Archived task is in a failure group that is alerted, or owes that"
-    CAUSED = "no alert is about what did not fail, and no all-clear about what stands failed"
-    DISCREET = "no alert has a text of an order or of a result"
-    REPORTED = "every end was reported to whoever asked for statuses"
-    STARTED = "a task that was begun and has ended was reported as started"
-    RISING = "a later status of an order has a higher seq"
-    ENDS = "every accepted order reaches an end state in bounded time once faults stop"
-    AGREES = "record and index agree"
-    NOT_LOST = "no version of a record is overwritten by another of its number, or an older one"
-    HANDLED = "no message breaks its handler"
-    ACTS_ONCE = "a command is carried out once, however often it is delivered"
-    CARRIED_OUT = (
-        "a command that is carried out shows in its task's record, and only a command takes it back"
+OF_RECORDS = {
+    invariant: CHECKS[invariant]
+    for invariant in (
+        Invariant.ALWAYS_DUE,
+        Invariant.ONE_LOCK,
+        Invariant.IN_TIME,
+        Invariant.AGREES,
+        Invariant.COMPLETED,
+        Invariant.UNDONE,
+        Invariant.ERASED,
     )
-    HISTORY = "each failed attempt and each command has its row in the history"
-    ROWS = "the rows of settled steps are those that the record lists, and expire with it"
-    KEPT = "a task that has ended is kept for its retention"
-    ORDER_KEPT = "an order stays while its task may need it, then for its retention and no longer"
-    ERASED = "an erased task has none of its contents, and stays as it is"
-    ERASED_BESIDE = "the order row and the history of an erased task have no contents either"
-    RATE = "a bulk run sends no faster than its rate"
-    CANARY = "a bulk run has the results of its canary before it sends more"
-    STOPS = "a bulk run sends nothing if it is paused, is stopped or fails too often"
-    NONE_SKIPPED = "a bulk run sends to each of its orders, or refuses it"
+}
+"""The checks of `roundsman audit` that hold of each record at the moment when it is written."""
+OF_RECORDS_AND_PLANS = {**OF_RECORDS, Invariant.READY: CHECKS[Invariant.READY]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +59,11 @@ class Broken:
         return f"{self.invariant.name}: {self.invariant} - {self.task_id}: {self.what}"
 
 
-NEVER: Mapping[str, int] = {}
-NOTHING_STANDS = frozenset({ProcessState.UNDONE, ProcessState.SKIPPED})
+def found_by(check: Check, invariant: Invariant, order: StoredOrder) -> Iterator[Broken]:
+    """Check one order; yields what is broken and not what cannot be judged."""
+    for found in check(order):
+        if isinstance(found, audit.Broken):
+            yield Broken(invariant, order.task.task_id, found.what)
 
 
 def of_record(task: Task, now: int, *, slack: int = 0) -> Iterator[Broken]:
@@ -106,32 +73,15 @@ def of_record(task: Task, now: int, *, slack: int = 0) -> Iterator[Broken]:
     an instant as reached that is in the future for another part, and sets the entry to the instant
     by which the step should have been handled.
     """
-    yield from _of_index(task, now, slack)
-    yield from _of_locks(task)
-    yield from _of_times(task)
-    yield from _of_state(task)
-    states = {record.process_state for record in task.steps.values()}
-    if task.state is TaskState.COMPLETED and not states <= DONE:
-        yield Broken(Invariant.COMPLETED, task.task_id, f"its steps are {sorted(states)}")
-    if task.state is TaskState.UNDONE and ProcessState.UNDO_ERROR in states:
-        yield Broken(Invariant.UNDONE, task.task_id, "an undo has failed")
-    if (task.ended_at is not None) != (task.state in END_STATES):
-        yield Broken(Invariant.AGREES, task.task_id, f"{task.state}, ended at {task.ended_at}")
-    if task.erased_at is not None:
-        yield from _of_erased(task)
+    order = StoredOrder(task=task, at=now, slack=slack)
+    for invariant, check in OF_RECORDS.items():
+        yield from found_by(check, invariant, order)
 
 
-def _of_erased(task: Task) -> Iterator[Broken]:
-    if not is_closed(task) or task.state is TaskState.ARCHIVED:
-        yield Broken(Invariant.ERASED, task.task_id, f"it is {task.state} and owes {task.owed}")
-    errors = [task.ending and task.ending.error, *(one.error for one in task.steps.values())]
-    texts = [task.ending and task.ending.why, *(error and error.message for error in errors)]
-    if any(text not in (None, "", ERASED) for text in texts):
-        yield Broken(Invariant.ERASED, task.task_id, "a reason or a message is still there")
-    results = [name for name, one in task.steps.items() if one.result is not None]
-    if results or task.corrections:
-        what = f"a correction, or the result of {' and '.join(results)}, is still there"
-        yield Broken(Invariant.ERASED, task.task_id, what)
+def of_stored(order: StoredOrder) -> Iterator[Broken]:
+    """Check all that is stored of an order, as `roundsman audit` does."""
+    for invariant, found in judge(order).broken:
+        yield Broken(invariant, order.task.task_id, found.what)
 
 
 def _contents(task: Task) -> tuple[object, ...]:
@@ -139,71 +89,13 @@ def _contents(task: Task) -> tuple[object, ...]:
     return task.state, task.steps, task.ending, task.erased_at, task.erased_by
 
 
-def _of_index(task: Task, now: int, slack: int) -> Iterator[Broken]:
-    if is_closed(task):
-        lane = Lane.ARCHIVED if task.state is TaskState.ARCHIVED else Lane.DONE
-        if task.lane != lane_key(lane, task.shard):
-            yield Broken(Invariant.AGREES, task.task_id, f"{task.state} in lane {task.lane}")
-        return
-    if task.lane != lane_key(Lane.OPEN, task.shard):
-        yield Broken(Invariant.ALWAYS_DUE, task.task_id, f"{task.state} in lane {task.lane}")
-        return
-    for need in needs(task, now, slack=slack):
-        if task.due_at > need.at + slack:
-            yield Broken(Invariant.ALWAYS_DUE, task.task_id, _too_late(task, need))
-
-
-def _of_ready(plan: Plan, task: Task, now: int, slack: int) -> Iterator[Broken]:
-    """Check that the due entry covers each ready step, because its Start message may be lost."""
-    if is_closed(task):
-        return
-    for need in needs(task, now, plan, slack=slack):
-        if need.ready and task.due_at > need.at + slack:
-            yield Broken(Invariant.READY, task.task_id, _too_late(task, need))
-
-
-def _too_late(task: Task, need: Need) -> str:
-    return f"{need.what}: looked at {task.due_at - need.at} ms too late"
-
-
-def _of_locks(task: Task) -> Iterator[Broken]:
-    for name, record in task.steps.items():
-        attempt = record.situation
-        if isinstance(attempt, UnderWay) and (not attempt.lock or attempt.until <= LONG_OVER):
-            what = f"{name} is under way without a lock, or without an end"
-            yield Broken(Invariant.ONE_LOCK, task.task_id, what)
-
-
-def _of_times(task: Task) -> Iterator[Broken]:
-    """Check that the scheduler waits for no perform beyond the task's complete-by or deadline."""
-    if task.ending is not None:
-        return
-    for name, record in task.steps.items():
-        late = (record.until or 0) - task.perform_by
-        if record.process_state is ProcessState.PROCESSING and late > 0:
-            yield Broken(
-                Invariant.IN_TIME, task.task_id, f"{name} has {late} ms more than the task"
-            )
-
-
-def _of_state(task: Task) -> Iterator[Broken]:
-    """Check that the stored state of the task agrees with the states of its steps."""
-    under_way = [name for name, record in task.steps.items() if record.under_way]
-    if task.ended and under_way:
-        what = f"{task.state} with {' and '.join(under_way)} under way"
-        yield Broken(Invariant.AGREES, task.task_id, what)
-    active = task.state is TaskState.ACTIVE
-    if not task.ended and task.state is not TaskState.UNDOING and active != bool(under_way):
-        yield Broken(Invariant.AGREES, task.task_id, f"{task.state}, and under way: {under_way}")
-
-
 def of_change(
     plan: Plan, before: Task | None, after: Task, now: int, *, slack: int = 0
 ) -> Iterator[Broken]:
     """Check two successive records of a task; `before` is None for its first record."""
-    yield from of_record(after, now, slack=slack)
-    yield from _of_ready(plan, after, now, slack)
-    yield from _of_completed(plan, after)
+    order = StoredOrder(task=after, at=now, plan=plan, slack=slack)
+    for invariant, check in OF_RECORDS_AND_PLANS.items():
+        yield from found_by(check, invariant, order)
     if before is None or before.created_at != after.created_at:
         return
     yield from _of_version(before, after)
@@ -256,15 +148,6 @@ def _of_undo(plan: Plan, task: Task, name: str) -> Iterator[Broken]:
         yield Broken(Invariant.UNDO_IN_ORDER, task.task_id, what)
 
 
-def _of_completed(plan: Plan, task: Task) -> Iterator[Broken]:
-    """Check a Completed task, including the steps that never started and are not in its record."""
-    if task.state is not TaskState.COMPLETED:
-        return
-    for name in plan.expanded(task.fan_outs).steps:
-        if task.step(name).process_state not in DONE:
-            yield Broken(Invariant.COMPLETED, task.task_id, f"{name} is not done")
-
-
 def _of_version(before: Task, after: Task) -> Iterator[Broken]:
     """Check versions: they never fall, and a write of the same version changes no step.
 
@@ -291,67 +174,17 @@ def of_effects(
     (`resubmit --again`). The effect of a step without compensation may stand once from before that
     round and once from after it.
     """
-    expanded = plan.expanded(task.fan_outs)
-    taken_back = task.state is TaskState.CANCELLED and task.ending is not None and task.ending.undo
-    is_undone = task.state is TaskState.UNDONE or taken_back
-    by_step: dict[str, list[str]] = {}
-    for effect in standing:
-        by_step.setdefault(effect.step, []).append(effect.key)
-    for name, keys in by_step.items():
-        # A restarted task does not know the items of its fan-outs yet.
-        step = expanded.steps.get(name) or plan.steps.get(step_of(name))
-        record = task.step(name)
-        last = task.used_rounds.get(name, 0)
-        if step is None and all(round_of(task.task_id, name, key) <= last for key in keys):
-            continue  # an effect without compensation, of a step that a plan change has removed
-        # The effect of a step without compensation still stands when its task is restarted.
-        earlier = step is not None and step.compensation is None and record.round > 1
-        if step is None or (record.started_at is None and not earlier):
-            yield Broken(Invariant.EXPLAINED, task.task_id, f"{name} stands and was never claimed")
-            continue
-        if step.compensation is None:
-            since = begun_anew.get(name, 1)
-            now = [key for key in keys if round_of(task.task_id, name, key) >= since]
-        else:
-            now = keys
-        if len(now) > 1:
-            yield Broken(Invariant.ONCE, task.task_id, f"{name} stands as {' and '.join(now)}")
-        if step.compensation is None:
-            continue
-        if is_undone or record.process_state in NOTHING_STANDS:
-            yield Broken(Invariant.UNDONE, task.task_id, f"{name} is undone and stands")
-    for name, record in task.steps.items():
-        if record.process_state is ProcessState.PROCESSED and name in expanded.steps:
-            key = idempotency_key(task.task_id, name, PERFORM, record)
-            if key not in by_step.get(name, ()):
-                what = f"{name} is Processed, and {key} does not stand"
-                yield Broken(Invariant.EXPLAINED, task.task_id, what)
+    effects = [StandingEffect(effect.step, effect.key) for effect in standing]
+    order = StoredOrder(task=task, at=0, plan=plan, effects=effects, begun_anew=begun_anew)
+    for invariant in (Invariant.EXPLAINED, Invariant.ONCE, Invariant.UNDONE):
+        yield from found_by(EFFECT_CHECKS[invariant], invariant, order)
 
 
 def of_knowledge(task: Task, standing: Sequence[EffectKey]) -> Iterator[Broken]:
     """Check that no effect stands that its record rules out (KNOWN)."""
-    keys = {effect.key for effect in standing}
-    for name, record in task.steps.items():
-        key = idempotency_key(task.task_id, name, PERFORM, record)
-        if key in keys and _is_reported_as_none(record):
-            what = f"{name} is {record.process_state}, without effect as it says, and {key} stands"
-            yield Broken(Invariant.KNOWN, task.task_id, what)
-
-
-def _is_reported_as_none(record: StepRecord) -> bool:
-    """Whether the record says that the step had no effect.
-
-    If it does, the step may be performed under another key or by another agent.
-    """
-    if record.effect is not None:
-        return record.effect is Effect.NONE
-    return record.process_state is ProcessState.ERROR and not record.outcome_unknown
-
-
-def round_of(task_id: str, step: str, key: str) -> int:
-    """The round in the idempotency key of a perform (`roundsman.model.task.idempotency_key`)."""
-    parts = key.removeprefix(f"{task_id}/{step}/{PERFORM}").split("/")
-    return int(parts[1]) if len(parts) > 1 and parts[1].isdecimal() else 1
+    effects = [StandingEffect(effect.step, effect.key) for effect in standing]
+    order = StoredOrder(task=task, at=0, effects=effects)
+    yield from found_by(EFFECT_CHECKS[Invariant.KNOWN], Invariant.KNOWN, order)
 
 
 def of_ended(task: Task, sent: Collection[str], groups: Collection[str]) -> Iterator[Broken]:

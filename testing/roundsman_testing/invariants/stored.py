@@ -13,7 +13,7 @@ from roundsman.engine.history import ROWS_A_VERSION
 from roundsman.engine.operator import KEPT_COMMANDS
 from roundsman.model.instants import SECOND
 from roundsman.model.json import Json, parse_json
-from roundsman.model.task import ERASED, Task, step_of
+from roundsman.model.task import Task, step_of
 from roundsman.wire.alert import Alert
 from roundsman_testing.dynamodb.expressions import Item
 from roundsman_testing.invariants.rules import Broken, Invariant
@@ -88,17 +88,6 @@ class HistoryRows:
                 yield Broken(Invariant.CARRIED_OUT, task_id, what)
         for noted in (self._wanted, self._known, self._new):
             noted.clear()
-
-    def of_erased(self, items: Iterable[Item], task: Task) -> Iterator[Broken]:
-        """Check the history of an erased task: no row that is older than that has its reason."""
-        for item in items:
-            same = item["TaskId"].get("S") == task.task_id
-            if not same or int(str(item["At"].get("N"))) >= (task.erased_at or 0):
-                continue
-            kind, reason = str(item["Kind"].get("S")), item["Reason"].get("S")
-            if kind != ERASE and reason != ERASED:
-                what = f"the row {kind!r} of its history has its reason"
-                yield Broken(Invariant.ERASED_BESIDE, task.task_id, what)
 
 
 class SettledRows:
@@ -198,7 +187,7 @@ class OrderRows:
 
 
 class Contents:
-    """Follows the contents of orders and checks DISCREET and ERASED_BESIDE.
+    """Follows the contents of orders and checks DISCREET.
 
     The caller reports each write of an order row (`written`), each error that an agent replied
     (`replied`) and each alert (`of_alert`).
@@ -223,11 +212,6 @@ class Contents:
     def replied(self, message: str) -> None:
         """Note the message of an error: its author is responsible for what is in it."""
         self._messages.add(message)
-
-    def of_erased(self, task: Task) -> Iterator[Broken]:
-        """Check the order row of an erased task."""
-        if self._stored.get(task.task_id, NULL) != NULL:
-            yield Broken(Invariant.ERASED_BESIDE, task.task_id, "its order row has its contents")
 
     def of_alert(
         self, alert: Alert, tasks: Iterable[Task], plans: Iterable[Plan]

@@ -1,6 +1,7 @@
 """Checks every record against the invariants at the moment when it is written."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 
 from roundsman.alerts.group import AlertKind
@@ -14,6 +15,7 @@ from roundsman.model.task import Task
 from roundsman.wire.alert import Alert
 from roundsman.wire.commands import Command
 from roundsman.wire.messages import AgentRequest, Reply
+from roundsman_console.audit.stored_order import NEVER, StandingEffect, StoredOrder
 from roundsman_testing.dynamodb.expressions import Item
 from roundsman_testing.invariants.attempts import Attempts
 from roundsman_testing.invariants.bulk import BulkRunRows
@@ -23,7 +25,6 @@ from roundsman_testing.invariants.commands import Commands
 from roundsman_testing.invariants.inputs import Inputs
 from roundsman_testing.invariants.looks import Looks
 from roundsman_testing.invariants.rules import (
-    NEVER,
     Broken,
     Invariant,
     of_alert,
@@ -32,6 +33,7 @@ from roundsman_testing.invariants.rules import (
     of_ended,
     of_knowledge,
     of_retention,
+    of_stored,
 )
 from roundsman_testing.invariants.statuses import Statuses
 from roundsman_testing.invariants.stored import Contents, HistoryRows, OrderRows, SettledRows
@@ -90,7 +92,7 @@ class InvariantWatch:
         self._contents = Contents()
         self._inputs = Inputs(self._contents.of)
         self._bulk_runs = BulkRunRows()
-        self._erased: set[str] = set()
+        self._unaudited: dict[str, None] = {}
         self.looks = Looks(interval)
         self.tasks: dict[str, Task] = {}
         self.due: dict[str, int] = {}
@@ -145,7 +147,7 @@ class InvariantWatch:
         groups = self.groups()
         self._open = {group.id for group in groups if group.closed_at is None}
         self._alerted |= {group.id for group in groups if group.alerted_at is not None}
-        self._erased = {name for name, task in tasks.items() if task.erased_at is not None}
+        self._unaudited = dict.fromkeys(tasks)
         self._effects_unknown = frozenset(effects_unknown)
         self._dirty = dict.fromkeys(tasks)
 
@@ -160,6 +162,7 @@ class InvariantWatch:
         else:
             self.due.pop(task.task_id, None)
         self._dirty[task.task_id] = None
+        self._unaudited[task.task_id] = None
         self._order_rows.of_record(task.task_id)
         if task.failure is not None:
             self._failed.setdefault(task.failure, set()).add(task.task_id)
@@ -178,8 +181,6 @@ class InvariantWatch:
         """Check what applications and people rely on, and no other part of the engine does."""
         self.broken += of_retention(before, task, now, self._apart)
         self.broken += self._statuses.of_change(before, task)
-        if task.erased_at is not None:
-            self._erased.add(task.task_id)
         if before is not None and before.version < task.version:
             self._history.of_change(before, task)
             self.broken += self._commands.of_change(before, task, now)
@@ -246,13 +247,30 @@ class InvariantWatch:
         """Check a status that is sent."""
         self.broken += self._statuses.sent(task_id, name, seq)
 
-    def at_rest(self, history: Callable[[], Iterable[Item]]) -> None:
-        """Check what holds once nothing is left to happen. `history` reads the whole history."""
-        erased = [self.tasks[task_id] for task_id in self._erased if task_id in self.tasks]
-        items = list(history()) if erased else []
-        for task in erased:
-            self.broken += self._contents.of_erased(task)
-            self.broken += self._history.of_erased(items, task)
+    def at_rest(self, read: Callable[[str], StoredOrder | None]) -> None:
+        """Check what is stored once nothing is left to happen, as `roundsman audit` does.
+
+        `read` returns what is stored of an order; None if its record was removed. Only the orders
+        that have changed since the last call are read.
+        """
+        for task_id in self._unaudited:
+            order = read(task_id)
+            if order is None:
+                continue
+            standing = self._ledger.standing(task_id)
+            count = self._ledger.count
+            effects = [StandingEffect(one.step, one.key, count[one.key]) for one in standing]
+            begun_anew = self._begun_anew.get(task_id, NEVER)
+            unknown = COMPARED if task_id in self._effects_unknown else ()
+            known = replace(
+                order,
+                effects=effects,
+                begun_anew=begun_anew,
+                at_rest=True,
+                slack=self._slack,
+            )
+            self.broken += [one for one in of_stored(known) if one.invariant not in unknown]
+        self._unaudited.clear()
 
     def touched(self, task_id: str) -> None:
         """Note that an effect of this task may have been performed or undone."""

@@ -205,7 +205,7 @@ class Processes:
         self.troubles: list[tuple[str, Exception]] = []
         self.groups = MemoryGroups(tables=self.tables)
         self.watch.groups = self.groups.now
-        self._leases = MemoryLeases(tables=self.tables)
+        self.leases = MemoryLeases(tables=self.tables)
         self.bulk_runs = MemoryBulkRuns(clock, tables=self.tables)
         self._chance = chance
         self._clock = clock
@@ -361,7 +361,7 @@ class Processes:
         return report
 
     def _supervisor(self, post: WorldOutbox) -> tuple[Supervisor, BulkRuns]:
-        leases = FaultyLeases(self._leases, self.faults)
+        leases = FaultyLeases(self.leases, self.faults)
         instance = f"u{next(self._instances):04x}"
         clock = self._clock_of("supervisor")
         outbox = FaultyOutbox(post, self.faults, on_command=self.watch.on_bulk_command)

@@ -138,6 +138,11 @@ class WorldQueues:
         """The visibility timeout of an agent's requests, in ms, if it is not the default."""
 
     @property
+    def sent(self) -> int:
+        """How many messages were sent so far."""
+        return self._numbers
+
+    @property
     def waiting(self) -> tuple[QueuedMessage, ...]:
         """All messages that are not deleted or dead, hidden ones included, earliest first."""
         return tuple(sorted(self._mail))

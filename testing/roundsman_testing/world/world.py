@@ -44,9 +44,9 @@ from roundsman.submission.newest_plan import answer_question
 from roundsman.submission.submission import CancelAsked
 from roundsman.wire.messages import read_reply
 from roundsman.wire.newest_plan import NewestPlanQuestion
+from roundsman_console.audit.stored_order import StoredOrder, stored_order
 from roundsman_testing.faults import Crash, Faults, Hit
 from roundsman_testing.invariants.rules import Broken, Invariant, of_open
-from roundsman_testing.memory import TABLES
 from roundsman_testing.tasks import checked
 from roundsman_testing.world.agents import UntypedError, all_agents, check_typed
 from roundsman_testing.world.application import SimulatedApplication
@@ -86,7 +86,7 @@ from roundsman_testing.world.trace import InvariantBroken, Trace
 from roundsman_testing.world.versions import Version, Versions
 
 MORNING = 1_800_000_000_000
-"""The start of every world, in epoch ms: 2027-01-15T08:00:00Z."""
+"""The start of a world, unless it is told another, in epoch ms: 2027-01-15T08:00:00Z."""
 
 LATENCY = 5
 """The least time between two events, in ms."""
@@ -122,6 +122,7 @@ class World:
       no time.
     - `circuits`: the circuit breaker and rate limit of an agent; without it, the template's.
     - `order_retention`: how long an order is kept after its task has ended; without it, for ever.
+    - `starts_at`: the instant at which the clock begins, in epoch ms.
     """
 
     def __init__(  # noqa: PLR0913  # a test names what it needs
@@ -138,6 +139,7 @@ class World:
         capacity: Mapping[str, Capacity] | None = None,
         circuits: Mapping[str, Circuit] | None = None,
         order_retention: timedelta | None = None,
+        starts_at: int = MORNING,
     ) -> None:
         """Raises ValueError if an argument is invalid, and DefinitionError if a given agent lacks a
         function for one of its steps.
@@ -151,7 +153,7 @@ class World:
         self.check_every = 1
         """The number of events between two checks of all invariants: more for hundreds of orders.
         The end of a run is always checked."""
-        self.now = MORNING
+        self.now = starts_at
         self.seed = seed
         self.mishaps = mishaps
         self.instances = instances
@@ -579,6 +581,23 @@ class World:
             self._run(None if for_ is None else self.now + duration(for_), until)
         return self
 
+    def follow(self, now: int) -> None:
+        """Handle what is due up to an instant (epoch ms), which is the present afterwards.
+
+        For a world that people look at and operate while another clock leads it. The supervisor
+        makes a pass whenever its interval is over, also if there is nothing to do. The invariants
+        are not checked: a person may say what is not true.
+        """
+        with self.processes.guards.in_use():
+            while self._step(now):
+                pass
+            self.now = max(self.now, now)
+            if self.now - self._ticked_at >= self.processes.interval:
+                self._ticked_at = self.now
+                self._tick()
+        self.processes.watch.broken.clear()
+        self.processes.troubles.clear()
+
     def _run(self, end: int | None, until: Callable[[], bool] | None) -> None:
         most = self.events + MOST_EVENTS * (
             1
@@ -929,9 +948,19 @@ class World:
         """Check what holds once all messages are handled; a dead letter waits for a person."""
         idle = self.queues.first() is None and self.functions.next_end() is None
         if idle and not self.queues.dead:
-            self.processes.watch.at_rest(lambda: self.processes.tables.items(TABLES.history))
+            self.processes.watch.at_rest(self._stored_order)
         if self.processes.watch.broken:
             self._check()
+
+    def _stored_order(self, order_id: str) -> StoredOrder | None:
+        """What is stored of an order; None if the record of its task was removed."""
+        store = self.processes.store
+        task = store.load(order_id, self.now)
+        if task is None:
+            return None
+        plan, row = self.processes.plans.plan(task.plan), store.order(order_id)
+        history = store.history(order_id)
+        return stored_order(task, plan, row, history, at=self.now)
 
     def _break(self, invariant: Invariant, task_id: str, what: str) -> None:
         raise InvariantBroken([Broken(invariant, task_id, what)], self.seed, self.trace)

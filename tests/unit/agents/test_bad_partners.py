@@ -22,6 +22,7 @@ from roundsman.model.states import ProcessState
 from roundsman.model.task import StepError
 from roundsman_testing.remote_services import RemoteServices
 from tests.support.certificates import server_context
+from tests.support.guards import FakeGuard, Terms
 from tests.support.partner_world import Partner
 from tests.support.remote_server import (
     CREATED,
@@ -41,15 +42,13 @@ CHARGE = "ord-1/charge_card/perform"
 
 
 @dataclass
-class Closed:
+class Closed(FakeGuard):
     """A guard that lets no call through, or finds that out by one."""
 
     until: int
     after_the_call: bool = False
 
-    def call(
-        self, function: Callable[[], T], *, ends_at: int, asks: bool = False, follows: bool = False
-    ) -> T:
+    def around(self, function: Callable[[], T], terms: Terms) -> T:
         if self.after_the_call:
             with suppress(TransientError):
                 return function()

@@ -25,6 +25,7 @@ from tests.support.agent_samples import (
     request,
     returning,
 )
+from tests.support.guards import FakeGuard, HeldGuard, Terms
 
 T = TypeVar("T")
 
@@ -59,13 +60,7 @@ class Notes:
             raise self.fails[name]
 
 
-class Held:
-    """Lets nothing through."""
-
-    def call(
-        self, function: Callable[[], T], *, ends_at: int, asks: bool = False, follows: bool = False
-    ) -> T:
-        raise CallHeld("payment is on hold", until=NOW + 60_000)
+HELD = HeldGuard("payment is on hold", NOW + 60_000)
 
 
 @pytest.fixture
@@ -119,7 +114,7 @@ def test_a_request_that_is_given_back_uncalled_says_that_there_is_no_effect(
     clock: Clock, notes: Notes
 ) -> None:
     called: list[object] = []
-    reply = reply_of(payment(called.append), clock, notes, guard=Held())
+    reply = reply_of(payment(called.append), clock, notes, guard=HELD)
     assert (reply.outcome, reply.effect) == (Outcome.HELD, Effect.NONE)
     assert notes.asked == ["close"]
 
@@ -129,7 +124,7 @@ def test_a_copy_of_a_request_that_was_given_back_so_is_not_called_any_more(
 ) -> None:
     called: list[object] = []
     agent = payment(called.append)
-    reply_of(agent, clock, notes, guard=Held())
+    reply_of(agent, clock, notes, guard=HELD)
     reply = reply_of(agent, clock, notes)
     assert not called
     assert (reply.outcome, reply.effect) == (Outcome.HELD, Effect.NONE)
@@ -143,14 +138,14 @@ def test_what_was_read_before_is_given_back_with_a_proof_unless_its_reader_had_n
     clock: Clock, notes: Notes
 ) -> None:
     agent = payment(returning(None))
-    reply = reply_of(agent, clock, notes, guard=Held(), redelivered=True)
+    reply = reply_of(agent, clock, notes, guard=HELD, redelivered=True)
     assert (reply.outcome, reply.effect, reply.outcome_unknown) == (
         Outcome.HELD,
         Effect.NONE,
         False,
     )
     notes.inner.begin(LATER.idempotency_key, CLAIM + 2)
-    reply = reply_of(agent, clock, notes, LATER, guard=Held(), redelivered=True)
+    reply = reply_of(agent, clock, notes, LATER, guard=HELD, redelivered=True)
     assert (reply.outcome, reply.effect, reply.outcome_unknown) == (Outcome.HELD, None, True)
 
 
@@ -159,13 +154,13 @@ def test_a_request_is_given_back_without_a_proof_where_a_copy_of_it_was_called(
 ) -> None:
     agent = payment(returning(None))
     assert reply_of(agent, clock, notes).outcome is Outcome.SUCCEEDED
-    reply = reply_of(agent, clock, notes, guard=Held())
+    reply = reply_of(agent, clock, notes, guard=HELD)
     assert (reply.outcome, reply.effect) == (Outcome.HELD, None)
 
 
 def test_the_next_request_under_the_key_is_called_all_the_same(clock: Clock, notes: Notes) -> None:
     agent = payment(returning(None))
-    reply_of(agent, clock, notes, guard=Held())
+    reply_of(agent, clock, notes, guard=HELD)
     assert reply_of(agent, clock, notes, LATER).outcome is Outcome.SUCCEEDED
 
 
@@ -174,7 +169,7 @@ def test_a_request_that_is_sent_twice_for_one_claim_is_closed_with_the_other(
 ) -> None:
     called: list[object] = []
     agent = payment(called.append)
-    reply_of(agent, clock, notes, guard=Held())
+    reply_of(agent, clock, notes, guard=HELD)
     sent_again = replace(NEVER_MADE, sent_at=NEVER_MADE.sent_at + 50)
     assert reply_of(agent, clock, notes, sent_again).outcome is Outcome.HELD
     assert not called
@@ -183,10 +178,10 @@ def test_a_request_that_is_sent_twice_for_one_claim_is_closed_with_the_other(
 def test_a_claim_without_a_number_is_called_and_proves_nothing(clock: Clock, notes: Notes) -> None:
     agent = payment(returning(None))
     numberless = replace(NEVER_MADE, lock="7f3a-0c1d.1")
-    reply = reply_of(agent, clock, notes, numberless, guard=Held())
+    reply = reply_of(agent, clock, notes, numberless, guard=HELD)
     assert (reply.outcome, reply.effect) == (Outcome.HELD, None)
     assert reply_of(agent, clock, notes, numberless).outcome is Outcome.SUCCEEDED
-    assert reply_of(agent, clock, notes, guard=Held()).effect is None
+    assert reply_of(agent, clock, notes, guard=HELD).effect is None
 
 
 def test_what_was_read_too_late_to_be_begun_is_given_back_with_a_proof(
@@ -199,32 +194,19 @@ def test_what_was_read_too_late_to_be_begun_is_given_back_with_a_proof(
 
 
 def test_no_time_is_taken_for_a_proof_once_the_attempt_is_over(clock: Clock, notes: Notes) -> None:
-    class HeldLate(Held):
-        def call(
-            self,
-            function: Callable[[], T],
-            *,
-            ends_at: int,
-            asks: bool = False,
-            follows: bool = False,
-        ) -> T:
-            clock.now = ends_at
-            return super().call(function, ends_at=ends_at, asks=asks, follows=follows)
+    class HeldLate(HeldGuard):
+        def around(self, function: Callable[[], T], terms: Terms) -> T:
+            clock.now = terms.ends_at
+            return super().around(function, terms)
 
-    reply = reply_of(payment(returning(None)), clock, notes, guard=HeldLate())
+    held = HeldLate("payment is on hold", NOW + 60_000)
+    reply = reply_of(payment(returning(None)), clock, notes, guard=held)
     assert (reply.outcome, reply.effect, notes.asked) == (Outcome.HELD, None, [])
 
 
 def test_a_call_after_which_the_service_is_held_is_no_proof(clock: Clock, notes: Notes) -> None:
-    class GoesDown:
-        def call(
-            self,
-            function: Callable[[], T],
-            *,
-            ends_at: int,
-            asks: bool = False,
-            follows: bool = False,
-        ) -> T:
+    class GoesDown(FakeGuard):
+        def around(self, function: Callable[[], T], terms: Terms) -> T:
             function()
             raise CallHeld("payment's circuit is open", until=NOW + 60_000, called=True)
 
@@ -281,7 +263,7 @@ def test_a_refusal_is_no_proof_where_another_copy_is_called_before_the_key_is_cl
     assert (reply.outcome, reply.effect) == (Outcome.PERMANENT, None)
 
 
-@pytest.mark.parametrize("guard", [NoGuard(), Held()], ids=["refused", "held"])
+@pytest.mark.parametrize("guard", [NoGuard(), HELD], ids=["refused", "held"])
 def test_a_request_that_may_have_had_its_effect_before_proves_nothing(
     clock: Clock, notes: Notes, guard: Guard
 ) -> None:
@@ -345,7 +327,7 @@ def test_a_call_that_may_not_be_noted_is_not_made_and_the_attempt_counts(
 
 
 @pytest.mark.parametrize("failure", [TryAgain("throttled"), CallRefused("denied")], ids=repr)
-@pytest.mark.parametrize("guard", [NoGuard(), Held()], ids=["refused", "held"])
+@pytest.mark.parametrize("guard", [NoGuard(), HELD], ids=["refused", "held"])
 def test_a_key_that_cannot_be_closed_is_no_proof(
     clock: Clock, notes: Notes, failure: Exception, guard: Guard
 ) -> None:
@@ -371,7 +353,7 @@ def test_a_note_that_takes_the_time_of_the_call_leaves_it_unmade(
 # --- Who notes nothing ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("guard", [NoGuard(), Held()], ids=["called", "held"])
+@pytest.mark.parametrize("guard", [NoGuard(), HELD], ids=["called", "held"])
 def test_a_step_with_one_agent_is_noted_nowhere(clock: Clock, notes: Notes, guard: Guard) -> None:
     agent = Agent("payment")
     agent.performs(charge_card)(raising(DECLINED))
@@ -379,7 +361,7 @@ def test_a_step_with_one_agent_is_noted_nowhere(clock: Clock, notes: Notes, guar
     assert notes.asked == []
 
 
-@pytest.mark.parametrize("guard", [NoGuard(), Held()], ids=["called", "held"])
+@pytest.mark.parametrize("guard", [NoGuard(), HELD], ids=["called", "held"])
 def test_an_undo_is_noted_nowhere(clock: Clock, notes: Notes, guard: Guard) -> None:
     asked = replace(
         NEVER_MADE,
@@ -391,7 +373,7 @@ def test_an_undo_is_noted_nowhere(clock: Clock, notes: Notes, guard: Guard) -> N
     assert notes.asked == []
 
 
-@pytest.mark.parametrize("guard", [NoGuard(), Held()], ids=["refused", "held"])
+@pytest.mark.parametrize("guard", [NoGuard(), HELD], ids=["refused", "held"])
 def test_without_notes_an_agent_works_and_proves_nothing(clock: Clock, guard: Guard) -> None:
     reply = reply_of(payment(raising(DECLINED)), clock, NO_NOTES, guard=guard)
     assert reply.effect is None

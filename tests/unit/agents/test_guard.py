@@ -9,6 +9,7 @@ from roundsman import Agent, DidNotHappen, Happened, TransientError
 from roundsman.agents.guard import CallHeld, RateLimited
 from roundsman.model.events import Outcome
 from tests.support.agent_samples import NOW, Clock, charge_card, raising, reply, request, returning
+from tests.support.guards import FakeGuard, HeldGuard, Terms
 
 T = TypeVar("T")
 
@@ -23,7 +24,7 @@ def payment() -> Agent:
     return Agent("payment")
 
 
-class Gate:
+class Gate(FakeGuard):
     """Lets so many calls through, each after a wait, and then holds all back until a minute on."""
 
     def __init__(self, clock: Clock, lets: int, *, waits: int = 0, called: bool = False) -> None:
@@ -31,11 +32,9 @@ class Gate:
         self.ends: list[int] = []
         self.follow: list[bool] = []
 
-    def call(
-        self, function: Callable[[], T], *, ends_at: int, asks: bool = False, follows: bool = False
-    ) -> T:
-        self.ends.append(ends_at)
-        self.follow.append(follows)
+    def around(self, function: Callable[[], T], terms: Terms) -> T:
+        self.ends.append(terms.ends_at)
+        self.follow.append(terms.follows)
         self.clock.now += self.waits
         if len(self.ends) <= self.lets:
             return function()
@@ -81,19 +80,9 @@ def test_a_call_after_which_the_service_is_held_may_have_had_its_effect(
 def test_a_guard_that_says_that_the_service_was_called_is_believed(
     payment: Agent, clock: Clock
 ) -> None:
-    class Elsewhere:
-        def call(
-            self,
-            function: Callable[[], T],
-            *,
-            ends_at: int,
-            asks: bool = False,
-            follows: bool = False,
-        ) -> T:
-            raise CallHeld("down", until=NOW, called=True)
-
     payment.performs(charge_card)(returning(None))
-    assert reply(payment, clock, guard=Elsewhere()).outcome_unknown
+    elsewhere = HeldGuard("down", NOW, called=True)
+    assert reply(payment, clock, guard=elsewhere).outcome_unknown
 
 
 def test_a_hold_after_an_earlier_try_of_the_attempt_may_have_had_its_effect(
@@ -108,16 +97,9 @@ def test_a_failed_attempt_counts_though_the_rate_has_no_place_for_another_try(
     payment: Agent, clock: Clock
 ) -> None:
     class Crowded(Gate):
-        def call(
-            self,
-            function: Callable[[], T],
-            *,
-            ends_at: int,
-            asks: bool = False,
-            follows: bool = False,
-        ) -> T:
+        def around(self, function: Callable[[], T], terms: Terms) -> T:
             try:
-                return super().call(function, ends_at=ends_at, asks=asks, follows=follows)
+                return super().around(function, terms)
             except CallHeld as held:
                 raise RateLimited("more than 1 calls a second", until=held.until) from held
 
@@ -141,7 +123,7 @@ def test_each_call_of_a_probe_goes_through_the_guard_too(
     assert len(gate.ends) == (1 if isinstance(answer, Happened) else 2)
 
 
-def test_the_guard_is_told_which_calls_follow_another_of_the_same_attempt(
+def test_the_guard_gets_which_calls_follow_another_of_the_same_attempt(
     payment: Agent, clock: Clock
 ) -> None:
     payment.performs(charge_card)(raising(TransientError("503")))

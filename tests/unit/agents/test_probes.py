@@ -25,6 +25,7 @@ from roundsman.agents.guard import Guard
 from roundsman.model.events import Outcome
 from roundsman.wire.messages import AgentRequest, Reply
 from tests.support.agent_samples import Clock, charge_card, raising, reply, request, returning
+from tests.support.guards import FakeGuard, Terms
 
 T = TypeVar("T")
 KEY = "ord-1/charge_card/perform"
@@ -32,6 +33,7 @@ FENCED = replace(charge_card, compensation=Compensation(fences_late_performs=Tru
 UNDO = request(
     operation="undo", idempotency_key="ord-1/charge_card/undo", perform_key=KEY, results={}
 )
+
 YES, NO = Happened({"chargeId": "c-1"}), DidNotHappen()
 
 
@@ -277,14 +279,12 @@ def test_a_perform_whose_probe_is_not_served_is_not_repeated_and_a_person_gets_a
 
 
 @dataclass
-class Counting:
+class Counting(FakeGuard):
     """A guard that notes the errors of the calls that it sees."""
 
     errors: list[Exception] = field(default_factory=list)
 
-    def call(
-        self, function: Callable[[], T], *, ends_at: int, asks: bool = False, follows: bool = False
-    ) -> T:
+    def around(self, function: Callable[[], T], terms: Terms) -> T:
         try:
             return function()
         except Exception as error:

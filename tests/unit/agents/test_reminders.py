@@ -19,6 +19,7 @@ from tests.support.agent_samples import (
     request,
     returning,
 )
+from tests.support.guards import HeldGuard, T, Terms
 
 DAY = timedelta(days=1)
 HOUR = timedelta(hours=1)
@@ -160,25 +161,19 @@ def test_each_item_is_reminded_of_by_the_function_of_its_step() -> None:
     assert (heard[0].step, heard[0].index, heard[0].item) == ("charge_card[2]", 2, {"sku": "a"})
 
 
-class Held:
-    """A guard that lets nothing through."""
+class Held(HeldGuard):
+    """Lets no reminder through."""
 
-    def call(
-        self,
-        function: Callable[[], object],
-        *,
-        ends_at: int,
-        asks: bool = False,
-        follows: bool = False,
-    ) -> object:
-        assert ends_at > NOW
-        assert not asks, "its success shows that the service is well"
-        raise CallHeld("payment is on hold by ann", until=NOW + 60_000)
+    def around(self, function: Callable[[], T], terms: Terms) -> T:
+        assert terms.ends_at > NOW
+        assert not terms.asks, "its success shows that the service is well"
+        return super().around(function, terms)
 
 
 def test_the_guard_is_asked_before_the_function() -> None:
     calls = list[StepRequest]()
-    answer = ask(payment(calls.append), Clock(), request(reminder=1), guard=Held())  # type: ignore[arg-type]  # it never returns
+    held = Held("payment is on hold by ann", NOW + 60_000)
+    answer = ask(payment(calls.append), Clock(), request(reminder=1), guard=held)
     assert isinstance(answer, Reminded)
     assert error_of(answer) == "Held"
     assert calls == []

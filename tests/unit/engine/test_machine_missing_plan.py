@@ -58,6 +58,20 @@ def test_a_cancelled_task_whose_undo_at_one_agent_cannot_go_on_waits_for_a_perso
     assert world.owed()[-2:] == ["task_archived", "failed"]
 
 
+@pytest.mark.parametrize(("undoes", "kind"), [(False, "failed"), (True, "undo failed")])
+def test_the_history_has_the_attempt_that_ends_without_a_plan(undoes: bool, kind: str) -> None:
+    a = step("a", compensation=Compensation(fences_late_performs=True))
+    world = World(plan(a, step("b", a), on_failure=Undo()))
+    world.start()
+    if undoes:
+        world.succeeds("a")
+        world.is_refused("b")
+    world.stored_plan = False
+    decision = world.until_overdue("a").inspect()
+    rows = [(row.kind, row.step, row.attempt) for row in decision.history]
+    assert (kind, "a", 1) in rows
+
+
 def test_its_undo_is_finished_once_the_plan_is_back_and_it_is_cancelled_again() -> None:
     world = cancelled_while_it_is_undone_to_go_on()
     world.stored_plan = False

@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from roundsman.definition.workflow import Compensation, Retry
+from roundsman.engine.new_task import ProcessingOptions
 from roundsman.errors import Refused
 from roundsman.model.events import UndoAsked
 from roundsman.model.states import ProcessState, TaskState
@@ -126,3 +127,12 @@ def test_a_command_that_names_no_version_takes_no_completed_order_back() -> None
     world = completed()
     with pytest.raises(Refused, match="names the version that its sender saw"):
         world.apply(UndoAsked(world.asked()))
+
+
+def test_a_cancelled_task_that_is_undone_at_once_is_kept_from_that_end_on() -> None:
+    world = World(plan(step("a"), retain_for=timedelta(days=1)), ProcessingOptions())
+    world.cancel(undo=False)
+    assert world.task_state() is TaskState.CANCELLED
+    world.wait(3600).ask_undo()
+    assert world.task_state() is TaskState.UNDONE
+    assert world.task.expires_at == world.now + world.task.retain_for

@@ -18,12 +18,13 @@ from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect, Owed, StepError, StepRecord, Task, Termination
 from roundsman.supervisor.supervisor import Supervisor
 from roundsman.wire.messages import AgentRequest
+from roundsman_console.audit.effect_checks import round_of
+from roundsman_console.audit.needs import SOON, needs
 from roundsman_testing import Crash, Fault, Faults, Invariant, InvariantBroken, World
 from roundsman_testing.faults import ABLE, CALLS, FaultyOutbox
 from roundsman_testing.invariants.claims import Claims
 from roundsman_testing.invariants.looks import WITHIN, Looks
-from roundsman_testing.invariants.needs import SOON, needs
-from roundsman_testing.invariants.rules import Broken, of_knowledge, of_record, round_of
+from roundsman_testing.invariants.rules import Broken, of_knowledge, of_record
 from roundsman_testing.ledger import EffectKey
 from roundsman_testing.world.outbox import WorldOutbox
 from roundsman_testing.world.queues import REQUESTS

@@ -401,7 +401,6 @@ def test_items_of_an_index_with_one_range_key_are_each_on_one_page() -> None:
     [
         ("contains(Note, :v)", "contains"),
         ("Note IN (:v)", "IN"),
-        ("Trouble BETWEEN :v AND :v", "BETWEEN"),
         ("Trouble = :v Note", "Note"),
         ("Trouble = ", "the end"),
         ("Trouble ! :v", "!"),
@@ -433,17 +432,16 @@ def test_an_update_that_they_do_not_know_is_refused_with_a_sentence() -> None:
 
 def test_a_parameter_that_they_do_not_know_is_refused_and_not_left_out() -> None:
     desk = Desk()
-    with pytest.raises(NotImplementedError, match=r"^Query: these tables .* FilterExpression, Sel"):
+    with pytest.raises(NotImplementedError, match=r"^Query: these tables .* AttributesToGet"):
         desk.client.query(
             TableName=TABLES.history,
             KeyConditionExpression="TaskId = :id",
-            FilterExpression="attribute_exists(Note)",
-            Select="COUNT",
+            AttributesToGet=["Note"],
             ExpressionAttributeValues={":id": {"S": "a"}},
         )
-    with pytest.raises(NotImplementedError, match=r"BatchGetItem: .* ProjectionExpression"):
+    with pytest.raises(NotImplementedError, match=r"BatchGetItem: .* AttributesToGet"):
         desk.client.batch_get_item(
-            RequestItems={TABLES.tasks: {"Keys": [KEY], "ProjectionExpression": "Note"}}
+            RequestItems={TABLES.tasks: {"Keys": [KEY], "AttributesToGet": ["Note"]}}
         )
     with pytest.raises(NotImplementedError, match="do not know ConditionCheck"):
         desk.client.transact_write_items(

@@ -440,6 +440,8 @@ class DecisionBuilder:
             steps=self._fitting_steps(),
             ending=_fitting_ending(self.ending),
             ended_at=self._ended_at(state),
+            # A task that ends in another way, at once, is kept from that end on.
+            expires_at=self.task.expires_at if state is self.before.state else None,
         )
         task = replace(task, failure=self._failure(task))
         owed = (*self.task.owed, *self._newly_owed(task))[-MOST_OWED:]

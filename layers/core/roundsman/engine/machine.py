@@ -210,6 +210,8 @@ def _without_plan(decision: DecisionBuilder, event: Event) -> None:
         if isinstance(record.situation, UnderWay) and record.situation.until <= decision.now:
             error = StepError("Overdue", "no answer in time, and the plan is not stored")
             decision.fail(name, StepEvent.EXHAUSTED, error)
+            kind = "undo failed" if record.operation == UNDO else "failed"
+            decision.record(kind, name, record.failure_count + 1, f"{name}: {error.message}")
 
 
 def _start(context: DecisionContext, event: Start) -> None:

@@ -108,7 +108,7 @@ def _plan_words(decision: DecisionBuilder) -> str:
 
 
 def _check_can_be_taken_back(context: DecisionContext, asked: CommandSource) -> None:
-    """Raise Refused if the task is completed, and the command does not mean that, or nothing of it
+    """Raise Refused for a completed task if the command names no version, or if nothing of the task
     can be undone any more."""
     decision = context.decision
     if decision.before.state is not TaskState.COMPLETED:

@@ -161,8 +161,9 @@ class _PlanChange:
             if not record.waiting:
                 decision.steps[name] = replace(record, acts_until=decision.acts_until(name))
         task, old, new = decision.task, self.old, self.new
-        # The requests under way are in the queues of the task's priority.
-        keeps_priority = any(record.under_way for record in decision.steps.values())
+        # An order keeps a priority of its own. Requests under way are in the queues of the task's.
+        under_way = any(record.under_way for record in decision.steps.values())
+        keeps_priority = under_way or task.priority != old.priority
         more = new.complete_within - old.complete_within
         # An order that asked for less time than its workflow gives keeps its own limit.
         own_limit = task.complete_by - task.start_at < old.complete_within
@@ -171,9 +172,7 @@ class _PlanChange:
             plan=new.hash,
             complete_by=task.complete_by if own_limit else task.complete_by + more,
             retain_for=new.retain_for if task.retain_for == old.retain_for else task.retain_for,
-            priority=task.priority
-            if keeps_priority or task.priority != old.priority
-            else new.priority,
+            priority=task.priority if keeps_priority else new.priority,
         )
 
     def _reset(self, name: str, records: dict[str, StepRecord]) -> None:

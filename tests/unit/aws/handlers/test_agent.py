@@ -4,12 +4,11 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
-from typing import Never, cast
+from typing import cast
 
 import pytest
 
 from roundsman import Agent, Compensation, PermanentError, StepRequest, TransientError
-from roundsman.agents.guard import CallHeld
 from roundsman.model.events import Outcome
 from roundsman.wire.messages import AgentRequest
 from tests.support.agent_world import (
@@ -24,6 +23,7 @@ from tests.support.agent_world import (
     request,
     written,
 )
+from tests.support.guards import HeldGuard
 
 CANARY = "canary-7d1f"
 
@@ -190,20 +190,10 @@ def test_a_reminder_is_logged_and_counted_and_not_answered(
     assert counted == {"RemindersFailed": 2, "StepsWithoutHandler": 1}
 
 
-class Closed:
-    """A guard that lets nothing through, and counts how often its `publish_alerts` was called."""
+class Closed(HeldGuard):
+    """Lets nothing through, and counts how often its `publish_alerts` was called."""
 
     calls = 0
-
-    def call(
-        self,
-        function: Callable[[], object],
-        *,
-        ends_at: int,
-        asks: bool = False,
-        follows: bool = False,
-    ) -> Never:
-        raise CallHeld("greeter is on hold by anna", until=NOW + 60_000)
 
     def publish_alerts(self) -> None:
         self.calls += 1
@@ -213,7 +203,7 @@ def test_a_held_attempt_is_answered_logged_and_counted_and_then_alerted(
     world: World, capsys: pytest.CaptureFixture[str]
 ) -> None:
     world.agent.performs(greet)(lambda _: "hello")
-    guard = Closed()
+    guard = Closed("greeter is on hold by anna", NOW + 60_000)
     world.guard = guard
     world.handle(request())
     [reply] = world.replies()
@@ -233,7 +223,7 @@ def test_a_perform_that_was_read_before_may_have_happened_also_where_it_is_held_
     world: World, receives: int, *, unknown: bool
 ) -> None:
     world.agent.performs(greet)(lambda _: "hello")
-    world.guard = Closed()
+    world.guard = Closed("greeter is on hold by anna", NOW + 60_000)
     world.handle(request(), receives=receives)
     [reply] = world.replies()
     assert reply.outcome is Outcome.HELD
@@ -261,7 +251,7 @@ def test_of_an_undo_that_was_read_before_is_known_what_its_request_says(world: W
 
 def test_what_is_to_be_alerted_is_alerted_also_where_the_reply_cannot_be_sent(world: World) -> None:
     world.agent.performs(greet)(lambda _: "hello")
-    guard = Closed()
+    guard = Closed("greeter is on hold by anna", NOW + 60_000)
     world.guard = guard
     world.reply_url = world.reply_url.replace("Greeter", "Nobody")
     assert world.handle(request()) == ["m0"]

@@ -9,7 +9,7 @@ import pytest
 from moto import mock_aws
 
 from roundsman.aws.sqs.depths import QueueDepths
-from roundsman.errors import CallRefused
+from roundsman.errors import CallRefused, TryAgain
 from roundsman.model.scheduler_queues import COMMANDS, QueueDepth
 
 if TYPE_CHECKING:
@@ -65,6 +65,20 @@ def test_a_message_that_is_delayed_is_not_counted(queues: Queues) -> None:
     """Look-ahead puts one there for each task: it waits for its time, and not for the scheduler."""
     queues.sqs.send_message(QueueUrl=queues.scheduler, MessageBody="{}", DelaySeconds=60)
     assert queues.depths.depth_of(COMMANDS).empty
+
+
+@pytest.mark.parametrize("left", [(), ("ApproximateNumberOfMessages",)])
+def test_an_answer_that_was_cut_off_shows_no_empty_queue(
+    queues: Queues, left: tuple[str, ...]
+) -> None:
+    def cut_off(parsed: dict[str, dict[str, str]], **_: object) -> None:
+        numbers = parsed.pop("Attributes")
+        if left:
+            parsed["Attributes"] = {name: numbers[name] for name in left}
+
+    queues.sqs.meta.events.register("after-call.sqs.GetQueueAttributes", cut_off)
+    with pytest.raises(TryAgain, match="the answer lacks a number"):
+        queues.depths.depth_of(COMMANDS)
 
 
 def test_a_queue_that_is_missing_is_refused(queues: Queues) -> None:

@@ -91,8 +91,8 @@ def _send(sqs: "SQSClient", url: str, batch: Sequence[OutgoingMessage]) -> list[
     except CallRefused:
         # One message may be the cause: SQS refuses the whole batch for one invalid group id.
         return [_send_one(sqs, url, post) for post in batch]
-    failed = {each["Id"] for each in answer.get("Failed", ())}
-    return [_send_one(sqs, url, post) if str(n) in failed else None for n, post in enumerate(batch)]
+    sent = {each["Id"] for each in answer.get("Successful", ())}
+    return [None if str(n) in sent else _send_one(sqs, url, post) for n, post in enumerate(batch)]
 
 
 def _send_one(sqs: "SQSClient", url: str, post: OutgoingMessage) -> Exception | None:

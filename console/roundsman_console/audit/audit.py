@@ -1,0 +1,56 @@
+"""Judges the orders of a stack, or those of a file, and counts what was found."""
+
+from collections.abc import Callable, Iterable
+
+from roundsman.errors import CallRefused, TryAgain
+from roundsman_console.audit.checks import judge
+from roundsman_console.audit.reading import Estimate, OrderReader, Scope, Unread
+from roundsman_console.audit.report import Report
+from roundsman_console.audit.stored_order import StoredOrder
+from roundsman_console.clock import now
+from roundsman_console.stack.stack import DeployedStack
+
+
+def audit_stack(
+    stack: DeployedStack,
+    scope: Scope,
+    estimate: Estimate,
+    *,
+    keep: Callable[[StoredOrder], None] = lambda _: None,
+    progress: Callable[[str], None] = lambda _: None,
+) -> Report:
+    """Read and judge the orders of a stack.
+
+    `keep` is called with each order that was judged. If AWS throttles or refuses a call, the report
+    says why it ended early; CallRefused is raised only if no order was read yet.
+    """
+    report = Report(stack.name, now(), scope.since, estimate.read_units)
+    reader = OrderReader(stack, scope)
+    try:
+        for part in reader.read():
+            for found in part:
+                if isinstance(found, Unread):
+                    report.add_unread(found.order_id, found.why)
+                else:
+                    report.add(*found)
+                    keep(found[0])
+            progress(f"{len(reader.seen):,} of {estimate.orders:,} orders read")
+        if scope.deep:
+            report.removed = 0
+            for gone in reader.removed():
+                report.removed += gone
+                progress(f"{report.removed:,} orders without a record")
+    except (TryAgain, CallRefused) as error:
+        if isinstance(error, CallRefused) and not report.orders:
+            raise  # nothing was read: the error of the call says what to do about it
+        report.stopped = str(error)
+    report.more = reader.cut
+    return report
+
+
+def audit_orders(orders: Iterable[StoredOrder]) -> Report:
+    """Judge orders that were read before."""
+    report = Report(None, now())
+    for order in orders:
+        report.add(order, judge(order))
+    return report

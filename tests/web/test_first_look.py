@@ -1,0 +1,196 @@
+"""The console of the first look: its pages, its sentences, and that it reaches no other AWS."""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+from starlette.testclient import TestClient
+
+from roundsman_console.errors import StackNotFound
+from roundsman_console.stack.stack import find_stack
+from roundsman_console.web.application import application
+from roundsman_console.web.session import FORM_TOKEN, Session
+from roundsman_testing.first_look.serving import WHERE, FirstLook, open_shop
+from tests.web.browsers import PORT, text_of
+
+PATIENCE = 60  # seconds; only ever used up when something is broken
+
+
+@dataclass(frozen=True)
+class Visitor:
+    """Someone before the console of a shop."""
+
+    look: FirstLook
+    session: Session
+    client: TestClient
+
+    def html(self, address: str) -> str:
+        answer = self.client.get(address)
+        assert answer.status_code == 200, text_of(answer.text)
+        return answer.text
+
+    def sends(self, address: str, **fields: str) -> str:
+        answer = self.client.post(
+            address,
+            data={FORM_TOKEN: self.session.form_token, **fields},
+            headers={"Origin": self.session.address},
+        )
+        assert answer.status_code == 200, text_of(answer.text)
+        return answer.text
+
+    def carries_out(self, command: str, **fields: str) -> str:
+        """The text of the page after a form was sent, and sent again as it was shown."""
+        before = self.sends(f"/commands/{command}", **fields)
+        shown = before.partition('name="shown" value="')[2].partition('"')[0]
+        assert shown, text_of(before)
+        return text_of(self.sends(f"/commands/{command}", **fields, go="yes", shown=shown))
+
+    def done(self) -> list[bool]:
+        return [step.done for step in self.look.guide.steps()]
+
+    def wait_for(self, true: Callable[[], bool]) -> None:
+        end = time.monotonic() + PATIENCE
+        while not true():
+            assert time.monotonic() < end
+            time.sleep(0.01)
+
+
+@pytest.fixture
+def visitor(monkeypatch: pytest.MonkeyPatch, session_without_real_aws: None) -> Iterator[Visitor]:
+    with open_shop(lambda _: None) as look:
+        session = Session(PORT)
+        app = application(look.inspector, session, WHERE, look.guide)
+        with TestClient(app, base_url=session.address) as client:
+            client.get(session.link_to())
+            yield Visitor(look, session, client)
+
+
+def group_of(visitor: Visitor) -> str:
+    return next(iter(visitor.look.shop.failed().values()))
+
+
+def test_everything_on_every_page_can_be_read(visitor: Visitor) -> None:
+    failed = next(iter(visitor.look.shop.failed()))
+    for address in (
+        *(
+            "/",
+            "/orders",
+            "/orders?state=Completed",
+            "/orders?step=charge_card",
+            "/find?find=ord-10",
+        ),
+        *(f"/orders/{failed}", "/groups", f"/groups/{group_of(visitor)}", "/bulk", "/agents"),
+        *("/dead-letters", "/rejected", "/workflows", "/doctor", "/cost"),
+    ):
+        html = visitor.html(address)
+        assert 'class="causes"' not in html, text_of(html)
+        assert "refuses every call" in html
+    assert "Nothing is wrong" in text_of(visitor.html("/doctor"))
+    assert "orders archived (purchase, charge_card)" in text_of(visitor.html("/"))
+    assert "in memory; nothing here is real" in visitor.html("/")
+
+
+def test_hold_repair_release_and_resubmit_complete_the_orders(visitor: Visitor) -> None:
+    failed, group = list(visitor.look.shop.failed()), group_of(visitor)
+    assert visitor.done() == [False, False, False]
+    visitor.carries_out("hold", agent="payment", seconds="30m", reason="it refuses every card")
+    assert visitor.done() == [True, False, False]
+    page = visitor.sends("/guide")
+    assert visitor.done() == [True, True, False]
+    assert "Let them go on" in page
+    visitor.carries_out("release", agent="payment", reason="it is repaired")
+    answer = visitor.carries_out("resubmit-all", group=group, reason="it is repaired")
+    assert "the supervisor begins within a minute" in answer
+    visitor.wait_for(lambda: visitor.done()[2])
+    assert sorted(visitor.look.shop.completed(failed)) == sorted(failed)
+    assert "are Completed, with each effect once" in text_of(visitor.html("/"))
+
+
+def test_the_button_needs_the_token_of_a_form(visitor: Visitor) -> None:
+    origin = {"Origin": visitor.session.address}
+    assert visitor.client.post("/guide", headers=origin).status_code == 403
+    assert visitor.client.post("/guide", data={FORM_TOKEN: "x"}, headers=origin).status_code == 403
+    real = {FORM_TOKEN: visitor.session.form_token}
+    assert visitor.client.post("/guide", data=real).status_code == 403, "from another site"
+    assert not visitor.look.shop.service.knows_merchant
+
+
+def test_a_console_without_a_guide_has_neither_sentences_nor_a_button(visitor: Visitor) -> None:
+    session = Session(PORT + 1)
+    app = application(visitor.look.inspector, session)
+    with TestClient(app, base_url=session.address) as client:
+        client.get(session.link_to())
+        html = client.get("/").text
+        assert "guide" not in html
+        real, origin = {FORM_TOKEN: session.form_token}, {"Origin": session.address}
+        assert client.post("/guide", data=real, headers=origin).status_code == 404
+
+
+def test_a_live_page_is_read_more_often_than_that_of_a_stack(visitor: Visitor) -> None:
+    assert 'data-every="2"' in visitor.html("/")
+    assert 'data-every="1"' not in visitor.html("/groups")
+
+
+def test_an_event_that_is_rejected_is_corrected_and_sent_again(visitor: Visitor) -> None:
+    world = visitor.look.shop.world
+    with visitor.look.shop.aws.lock:
+        world.submit({"orderId": "late-1", "processing": {"workflow": "purchase", "nope": 1}})
+    visitor.wait_for(lambda: bool(world.post.put_aside))
+    page = text_of(visitor.html("/rejected"))
+    assert "late-1" in page
+    assert "nope" in page
+    queue = visitor.look.inspector.stack.output("RejectedQueueUrl")
+    [rejected] = boto3.client("sqs").receive_message(QueueUrl=queue)["Messages"]
+    visitor.carries_out(
+        "resend",
+        message=rejected["MessageId"],
+        body='{"orderId": "late-1", "processing": {"workflow": "purchase"}}',
+        reason="corrected",
+    )
+    visitor.wait_for(lambda: "late-1" in world.processes.watch.tasks)
+    assert not world.post.put_aside
+
+
+def test_an_order_goes_on_under_the_newest_plan(visitor: Visitor) -> None:
+    """The stack's submission function is asked for it."""
+    visitor.look.shop.repair()
+    order = next(iter(visitor.look.shop.failed()))
+    said = visitor.carries_out("resubmit", order=order, reason="x", newest_plan="yes")
+    assert "resubmit by" in said
+    visitor.wait_for(lambda: visitor.look.shop.completed([order]) == [order])
+
+
+def test_no_call_leaves_the_process(visitor: Visitor) -> None:
+    with pytest.raises(ClientError, match="A world in memory has no CreateBucket of s3"):
+        boto3.client("s3").create_bucket(Bucket="b")
+    with pytest.raises(ClientError, match="A world in memory has no Scan of dynamodb"):
+        boto3.client("dynamodb").scan(TableName="TasksTable")
+    with pytest.raises(StackNotFound):
+        find_stack("another")
+    assert boto3.client("sqs").meta.endpoint_url == "http://127.0.0.1:9"
+
+
+def test_a_condition_that_fails_is_the_error_of_the_client(visitor: Visitor) -> None:
+    client = boto3.client("dynamodb")
+    with pytest.raises(client.exceptions.ConditionalCheckFailedException):
+        client.put_item(
+            TableName="ControlTable",
+            Item={"ControlId": {"S": "x"}},
+            ConditionExpression="attribute_exists(ControlId)",
+        )
+
+
+def test_the_environment_is_as_before_when_the_shop_closes(
+    monkeypatch: pytest.MonkeyPatch, session_without_real_aws: None
+) -> None:
+    monkeypatch.setenv("AWS_PROFILE", "a person's own")
+    session, before = boto3.DEFAULT_SESSION, dict(os.environ)
+    with open_shop(lambda _: None):
+        assert "AWS_PROFILE" not in os.environ
+        assert boto3.DEFAULT_SESSION is not session
+    assert dict(os.environ) == before
+    assert boto3.DEFAULT_SESSION is session
