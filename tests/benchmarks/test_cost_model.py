@@ -16,12 +16,14 @@ from roundsman_console.cost.model import (
     Wanted,
     bill_of,
     billed_ms,
+    least_standing,
     message_ms,
     rivals_of,
     stored_of,
     units_of,
 )
 from roundsman_console.cost.prices import load_prices
+from roundsman_console.cost.volumes import VOLUMES, volumes_of
 
 FIGURES, PRICES = load_figures(), load_prices()
 BUSY = 1e12  # orders a month: what an instance reads once in five seconds is of little matter
@@ -170,6 +172,59 @@ def test_twice_the_orders_cost_twice_but_for_what_stands_there() -> None:
     assert two.usd("orders") == pytest.approx(2 * one.usd("orders"))
     assert two.usd("standing") == one.usd("standing")
     assert two.usd_per_million == pytest.approx(one.usd_per_million)
+
+
+def idle(profile: str) -> Bill:
+    return bill(Wanted(0, profile=profile))
+
+
+def test_lean_waits_for_orders_at_about_three_dollars_a_month_and_standard_at_less_than_eight() -> (
+    None
+):
+    """The bound of lean is with five polls for each mapping; it is about half with two."""
+    lean = Wanted(0, profile="lean")
+    assert idle("lean").usd() <= 3.20
+    assert 1.55 <= least_standing(lean, FIGURES, PRICES) <= 1.70
+    assert idle("standard").usd() <= 8
+    assert idle("lean").usd("orders") == 0
+
+
+def test_only_lean_may_be_polled_less_while_it_waits() -> None:
+    for profile in ("standard", "full"):
+        least = least_standing(Wanted(0, profile=profile), FIGURES, PRICES)
+        assert least == idle(profile).usd()
+
+
+def test_a_metric_costs_nothing_in_an_hour_without_orders() -> None:
+    def metrics(orders: float) -> float:
+        return usd(Wanted(orders), "custom metrics")
+
+    assert metrics(0) == 0
+    assert metrics(365) == pytest.approx(metrics(1e6) / 2)  # one in every other hour
+    assert metrics(1e6) == pytest.approx(FIGURES.standing["full"].metrics * 0.3)
+
+
+def test_a_profile_is_cheaper_from_the_number_of_orders_at_which_it_becomes_so() -> None:
+    found = volumes_of(MANY, FIGURES, PRICES)
+    rivals = {one.name: one.usd_per_million for one in rivals_of(MANY, FIGURES, PRICES)}
+    for (profile, rival), orders in found.cheaper_from.items():
+        assert orders is not None
+
+        def less(n: int, profile: str = profile, rival: str = rival) -> bool:
+            wanted = replace(MANY, orders_per_month=n, profile=profile)
+            return bill(wanted).usd() < rivals[rival] * n / 1e6
+
+        assert less(orders)
+        assert not less(orders - 1)
+    lean = found.cheaper_from["lean", "Step Functions Standard"]
+    assert lean is not None
+    assert lean <= 50_000
+    assert [len(each) for each in found.profiles.values()] == [len(VOLUMES)] * 3
+
+
+def test_an_order_that_costs_more_here_is_never_cheaper() -> None:
+    found = volumes_of(replace(MANY, service_ms=900_000), FIGURES, PRICES)
+    assert set(found.cheaper_from.values()) == {None}
 
 
 def test_the_same_order_elsewhere_costs_what_its_operations_do() -> None:

@@ -26,7 +26,7 @@ def passes(stack: Stack, minutes: int) -> None:
         stack.clock.now += 60_000
 
 
-def told(stack: Stack, queue: str) -> list[tuple[str, str, str]]:
+def alerts_of(stack: Stack, queue: str) -> list[tuple[str, str, str]]:
     """(fault, what it is about, its news) of the alerts that came since the last call."""
     found = (json.loads(json.loads(body)["Message"]) for body in stack.bodies(queue))
     return [(one["fault"], one["about"], one["news"]) for one in found]
@@ -53,9 +53,9 @@ def test_a_dead_letter_of_the_engine_is_alerted_by_the_next_pass(lean: Stack, qu
     passes(lean, 2)
     lean.send(queue.replace("Queue", "DeadLetterQueue"), {})
     passes(lean, 1)
-    assert told(lean, alerts) == [("dead_letters", queue, "first")]
+    assert alerts_of(lean, alerts) == [("dead_letters", queue, "first")]
     passes(lean, 5)
-    assert told(lean, alerts) == []
+    assert alerts_of(lean, alerts) == []
 
 
 def test_a_rejected_message_is_alerted_by_the_next_pass(lean: Stack) -> None:
@@ -63,7 +63,7 @@ def test_a_rejected_message_is_alerted_by_the_next_pass(lean: Stack) -> None:
     lean.submit("no order")
     lean.run()
     passes(lean, 1)
-    assert told(lean, alerts) == [("rejected", "RejectedQueue", "first")]
+    assert alerts_of(lean, alerts) == [("rejected", "RejectedQueue", "first")]
 
 
 @pytest.mark.parametrize("queue", ["PaymentRequestQueue", "PaymentReplyQueue"])
@@ -72,7 +72,7 @@ def test_a_dead_letter_of_an_agent_is_alerted_within_five_minutes(lean: Stack, q
     passes(lean, 2)
     lean.send(queue.replace("Queue", "DeadLetterQueue"), {})
     passes(lean, 5)
-    assert told(lean, alerts) == [("dead_letters", queue, "first")]
+    assert alerts_of(lean, alerts) == [("dead_letters", queue, "first")]
 
 
 @pytest.mark.parametrize("queue", ["SubmissionQueue", "PaymentRequestQueue"])
@@ -82,9 +82,9 @@ def test_messages_that_nobody_reads_are_alerted_after_twenty_minutes(
     alerts = lean.alert_queue()
     lean.send(queue, {})
     passes(lean, 20)
-    assert told(lean, alerts) == []
+    assert alerts_of(lean, alerts) == []
     passes(lean, 6)
-    assert told(lean, alerts) == [("backlog", queue, "first")]
+    assert alerts_of(lean, alerts) == [("backlog", queue, "first")]
 
 
 def test_an_invocation_whose_alert_is_refused_fails_so_that_the_one_alarm_is_raised(
@@ -97,3 +97,27 @@ def test_an_invocation_whose_alert_is_refused_fails_so_that_the_one_alarm_is_rai
 
     with at_each_call("sns.Publish", refuse), pytest.raises(CallRefused, match="publishing"):
         lean.supervise()
+
+
+def becomes(stack: Stack, profile: str) -> None:
+    """Do what a deployment with this profile does to the functions and mappings of urgent queues."""
+    for function in ("SchedulerFunction", "SupervisorFunction"):
+        settings = stack.stack.function_environments[function]
+        settings["URGENT_QUEUES"] = "false" if profile == "lean" else "true"  # type: ignore[index]
+    urgent = [one for one in stack.stack.mappings if "UrgentRequestQueue" in one.queue_url]
+    kept = tuple(one for one in stack.stack.mappings if one not in urgent)
+    object.__setattr__(stack.stack, "mappings", kept if profile == "lean" else (*kept, *urgent))
+    stack.redeploy()
+
+
+def test_a_request_in_an_urgent_queue_of_a_stack_that_becomes_lean_is_not_lost(
+    world: Stack,
+) -> None:
+    world.submit(order("urgent", priority="urgent"))
+    world.run_one_batch("SubmissionQueue")
+    world.run_one_batch("SchedulerQueue")
+    assert world.waiting("InventoryUrgentRequestQueue") == 1
+    becomes(world, "lean")
+    world.pass_time(3_600)
+    assert world.task("urgent").ended
+    assert world.effects("urgent") == ALL_EFFECTS

@@ -21,7 +21,7 @@ from roundsman_testing.memory import TABLES, tables_in_memory
 
 QUIET = PassFacts(lag=0, behind=0, worked=False)
 BACKLOG_AFTER = 20 * MINUTE
-CONFIG = WatchConfig(backlog_after=BACKLOG_AFTER, interval=MINUTE, urgent_queues=False)
+CONFIG = WatchConfig(backlog_after=BACKLOG_AFTER, interval=MINUTE, urgent_queues=True)
 OF_PAYMENT = ("PaymentReplyQueue", "PaymentRequestQueue", "PaymentUrgentRequestQueue")
 
 
@@ -97,7 +97,7 @@ class Watched:
             self.look(facts)
 
     @property
-    def told(self) -> list[tuple[str, str]]:
+    def alerts(self) -> list[tuple[str, str]]:
         """(what the alert is about, its news) of each alert."""
         return [
             (f"{each.attributes['fault']}/{each.attributes['about']}", each.attributes["news"])
@@ -114,7 +114,7 @@ def test_a_stack_in_which_nothing_is_wrong_writes_nothing_and_alerts_nobody(
     stack: Watched,
 ) -> None:
     stack.looks(60)
-    assert stack.told == []
+    assert stack.alerts == []
     key = {"ControlId": {"S": "faults"}}
     assert "Item" not in stack.tables.client.get_item(TableName=TABLES.control, Key=key)
 
@@ -126,7 +126,7 @@ def test_dead_letters_of_the_engine_are_alerted_at_the_next_pass(
     stack.look()
     stack.queues.has(queue, dead=3)
     stack.look()
-    assert stack.told == [(f"dead_letters/{queue}", "first")]
+    assert stack.alerts == [(f"dead_letters/{queue}", "first")]
     assert stack.outbox.published[0].sms == f"3 messages of {queue} failed every delivery"
     assert f"roundsman dlq ls {queue}" in stack.outbox.published[0].text
 
@@ -135,7 +135,7 @@ def test_a_rejected_message_is_alerted_at_the_next_pass(stack: Watched) -> None:
     stack.look()
     stack.queues.has("RejectedQueue", visible=1)
     stack.look()
-    assert stack.told == [("rejected/RejectedQueue", "first")]
+    assert stack.alerts == [("rejected/RejectedQueue", "first")]
 
 
 @pytest.mark.parametrize("queue", OF_PAYMENT)
@@ -145,7 +145,7 @@ def test_dead_letters_of_an_agent_are_alerted_within_five_minutes(
     stack.looks(2)
     stack.queues.has(queue, dead=1)
     stack.looks(5)
-    assert stack.told == [(f"dead_letters/{queue}", "first")]
+    assert stack.alerts == [(f"dead_letters/{queue}", "first")]
 
 
 def test_the_queues_of_agents_are_looked_at_every_five_minutes_while_nothing_is_to_do(
@@ -179,12 +179,12 @@ def test_a_fault_is_alerted_once_and_its_end_ten_minutes_after_it_was_seen_last(
     stack.looks(30)
     stack.queues.has("SchedulerQueue")
     stack.looks(10)
-    assert stack.told == [("dead_letters/SchedulerQueue", "first")]
+    assert stack.alerts == [("dead_letters/SchedulerQueue", "first")]
     stack.look()
-    assert stack.told[1:] == [("dead_letters/SchedulerQueue", "clear")]
+    assert stack.alerts[1:] == [("dead_letters/SchedulerQueue", "clear")]
     assert stack.outbox.published[1].attributes["severity"] == "info"
     stack.looks(30)
-    assert len(stack.told) == 2
+    assert len(stack.alerts) == 2
 
 
 def test_a_fault_that_is_seen_again_before_its_all_clear_is_the_same_fault(
@@ -193,7 +193,7 @@ def test_a_fault_that_is_seen_again_before_its_all_clear_is_the_same_fault(
     for dead in (1, 0, 1, 0, 1):
         stack.queues.has("SchedulerQueue", dead=dead)
         stack.looks(5)
-    assert stack.told == [("dead_letters/SchedulerQueue", "first")]
+    assert stack.alerts == [("dead_letters/SchedulerQueue", "first")]
 
 
 def test_a_fault_is_alerted_once_by_all_instances(stack: Watched) -> None:
@@ -201,7 +201,7 @@ def test_a_fault_is_alerted_once_by_all_instances(stack: Watched) -> None:
     stack.look()
     stack.watch = stack.another()
     stack.looks(3)
-    assert len(stack.told) == 1
+    assert len(stack.alerts) == 1
 
 
 @pytest.mark.parametrize(
@@ -212,9 +212,9 @@ def test_messages_that_wait_at_each_look_are_alerted_after_the_time_of_the_alarm
 ) -> None:
     stack.queues.has(queue, visible=4)
     stack.looks(20)
-    assert stack.told == []
+    assert stack.alerts == []
     stack.look()
-    assert stack.told == [(f"backlog/{queue}", "first")]
+    assert stack.alerts == [(f"backlog/{queue}", "first")]
 
 
 def test_a_queue_that_was_seen_empty_in_between_has_no_backlog(stack: Watched) -> None:
@@ -223,7 +223,7 @@ def test_a_queue_that_was_seen_empty_in_between_has_no_backlog(stack: Watched) -
         stack.looks(15)
         stack.queues.has("SchedulerQueue")
         stack.look()
-    assert stack.told == []
+    assert stack.alerts == []
 
 
 def test_a_submission_that_fails_at_each_message_is_a_backlog_although_all_are_hidden(
@@ -231,39 +231,45 @@ def test_a_submission_that_fails_at_each_message_is_a_backlog_although_all_are_h
 ) -> None:
     stack.queues.has("SubmissionQueue", hidden=1)
     stack.looks(21)
-    assert stack.told == [("backlog/SubmissionQueue", "first")]
+    assert stack.alerts == [("backlog/SubmissionQueue", "first")]
 
 
 def test_a_call_of_an_agent_that_takes_long_is_no_backlog(stack: Watched) -> None:
     stack.queues.has("PaymentRequestQueue", hidden=1)
     stack.looks(60)
-    assert stack.told == []
+    assert stack.alerts == []
 
 
-def test_what_is_left_in_an_urgent_queue_that_nobody_reads_is_no_backlog() -> None:
-    for read in (False, True):
-        stack = Watched(replace(CONFIG, urgent_queues=read))
-        stack.queues.has("PaymentUrgentRequestQueue", visible=1)
-        stack.looks(21)
-        assert bool(stack.told) is read
+def test_an_urgent_queue_that_nobody_reads_is_not_counted_and_keeps_its_fault(
+    stack: Watched,
+) -> None:
+    """Nothing is sent to it; what was wrong with it is wrong until somebody has looked."""
+    stack.queues.has("PaymentUrgentRequestQueue", visible=1, dead=1)
+    stack.looks(2)
+    stack.config = replace(CONFIG, urgent_queues=False)
+    stack.watch = stack.another()
+    for _ in range(30):
+        stack.look()
+        assert "PaymentUrgentRequestQueue" not in stack.queues.looks
+    assert stack.alerts == [("dead_letters/PaymentUrgentRequestQueue", "first")]
 
 
 def test_orders_that_wait_for_the_scheduler_are_alerted_at_once(stack: Watched) -> None:
     stack.look(replace(QUIET, behind=5 * MINUTE))
-    assert stack.told == []
+    assert stack.alerts == []
     stack.look(replace(QUIET, behind=5 * MINUTE + 1))
-    assert stack.told == [("behind/scheduler", "first")]
+    assert stack.alerts == [("behind/scheduler", "first")]
     stack.looks(11)
-    assert stack.told[1:] == [("behind/scheduler", "clear")]
+    assert stack.alerts[1:] == [("behind/scheduler", "clear")]
 
 
 def test_a_supervisor_that_is_late_for_three_passes_is_alerted(stack: Watched) -> None:
     late = replace(QUIET, lag=10 * MINUTE + 1)
     stack.look(late)
     stack.look(late)
-    assert stack.told == []
+    assert stack.alerts == []
     stack.look(late)
-    assert stack.told == [("late/supervisor", "first")]
+    assert stack.alerts == [("late/supervisor", "first")]
 
 
 def test_a_longer_interval_has_a_longer_patience() -> None:
@@ -282,7 +288,7 @@ def test_an_alert_that_could_not_be_published_is_published_by_a_later_pass(
     assert (report.refused is None) == isinstance(problem, TryAgain)
     stack.outbox.problem = None
     stack.look()
-    assert stack.told == [("dead_letters/SchedulerQueue", "first")]
+    assert stack.alerts == [("dead_letters/SchedulerQueue", "first")]
 
 
 def test_an_all_clear_that_could_not_be_published_is_published_by_a_later_pass(
@@ -296,7 +302,7 @@ def test_an_all_clear_that_could_not_be_published_is_published_by_a_later_pass(
     stack.look()
     stack.outbox.problem = None
     stack.look()
-    assert [news for _, news in stack.told] == ["first", "clear"]
+    assert [news for _, news in stack.alerts] == ["first", "clear"]
 
 
 def test_a_queue_that_could_not_be_counted_keeps_its_fault_and_hides_no_other(
@@ -307,7 +313,7 @@ def test_a_queue_that_could_not_be_counted_keeps_its_fault_and_hides_no_other(
     stack.queues.problems["SubmissionQueue"] = TryAgain("busy")
     stack.queues.has("SchedulerQueue", dead=1)
     stack.looks(30)
-    assert stack.told == [
+    assert stack.alerts == [
         ("dead_letters/SubmissionQueue", "first"),
         ("dead_letters/SchedulerQueue", "first"),
     ]
@@ -323,7 +329,7 @@ def test_the_fault_of_a_queue_that_does_not_exist_any_more_ends(stack: Watched) 
     stack.look()
     stack.queues.agents = OF_PAYMENT[:1]
     stack.looks(20)
-    assert stack.told[1:] == [("dead_letters/PaymentRequestQueue", "clear")]
+    assert stack.alerts[1:] == [("dead_letters/PaymentRequestQueue", "clear")]
 
 
 def test_a_look_ends_with_the_time_of_the_invocation(stack: Watched) -> None:
@@ -345,4 +351,4 @@ def test_a_hundred_faults_are_stored_and_no_more(stack: Watched) -> None:
     for name in stack.queues.agents:
         stack.queues.has(name, dead=1)
     stack.look()
-    assert len(stack.told) == 100
+    assert len(stack.alerts) == 100

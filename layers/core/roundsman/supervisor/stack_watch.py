@@ -59,7 +59,8 @@ class WatchConfig:
     interval: int
     """From the start of one pass to the start of the next."""
     urgent_queues: bool
-    """Whether agents read their urgent queues; else what is left in one is no backlog."""
+    """Whether agents read their urgent queues; else nothing is sent to these, and they are not
+    counted."""
 
     @property
     def late_after(self) -> int:
@@ -135,8 +136,9 @@ class StackWatch:
         whole = False
         if agents_due or work_open or self._work_open:
             names = self._names(report)
-            of_agents = self._count(sorted(names), go_on, report)
-            whole = bool(names) and len(of_agents) == len(names)
+            counted = [name for name in sorted(names) if self._is_used(name)]
+            of_agents = self._count(counted, go_on, report)
+            whole = bool(names) and len(of_agents) == len(counted)
             if whole:
                 self._agents_at = now
             self._work_open = any(each.visible or each.hidden for each in of_agents)
@@ -145,8 +147,11 @@ class StackWatch:
             looked_at |= {fault_key(kind, each.name) for kind in QUEUE_KINDS}
             seen += self._of_queue(each)
         report.queues = len(found)
-        self._tell(seen, looked_at, {*ENGINE_QUEUES, *names} if whole else None, report)
+        self._store(seen, looked_at, {*ENGINE_QUEUES, *names} if whole else None, report)
         return report
+
+    def _is_used(self, name: str) -> bool:
+        return self._config.urgent_queues or not name.endswith("UrgentRequestQueue")
 
     def _of_the_pass(self, facts: PassFacts) -> list[Sighting]:
         found = []
@@ -164,8 +169,7 @@ class StackWatch:
         if look.dead:
             found.append(Sighting(FaultKind.DEAD_LETTERS, look.name, look.dead))
         waiting = look.visible + (look.hidden if look.name == SUBMISSION else 0)
-        read = self._config.urgent_queues or not look.name.endswith("UrgentRequestQueue")
-        if waiting and read:
+        if waiting:
             found.append(Sighting(FaultKind.BACKLOG, look.name, waiting))
         return found
 
@@ -190,14 +194,14 @@ class StackWatch:
                 _note(problem, report)
         return found
 
-    def _tell(
+    def _store(
         self,
         seen: list[Sighting],
         looked_at: set[str],
         existing: set[str] | None,
         report: WatchReport,
     ) -> None:
-        """Store what was seen, publish the news, and store that they are sent.
+        """Store what was seen, publish the alerts that follow, and store that they are sent.
 
         `existing` are the names of all queues; None if they are not all known. A fault of a queue
         that does not exist any more counts as not seen.
