@@ -90,8 +90,9 @@ def test_a_month_without_orders_is_what_stands_there(profile: str) -> None:
     assert found["usdPerMillionOrders"] == 0
     shown = types("--orders-per-month", "0", "--profile", profile)
     assert shown.exit_code == 0
-    assert f"{found['usdIdle']:.2f} USD a month without orders" in shown.stdout
-    assert ("with two, to which it may go down" in " ".join(shown.stdout.split())) is (profile == "lean")
+    words = " ".join(shown.stdout.split())
+    assert f"{found['usdIdle']:.2f} USD a month without orders" in words
+    assert ("with two, to which it may go down" in words) is (profile == "lean")
     assert max(map(len, shown.stdout.splitlines())) <= 80
 
 

@@ -100,7 +100,7 @@ def test_an_invocation_whose_alert_is_refused_fails_so_that_the_one_alarm_is_rai
 
 
 def becomes(stack: Stack, profile: str) -> None:
-    """Do what a deployment with this profile does to the functions and mappings of urgent queues."""
+    """Do what a deployment with this profile does about urgent queues."""
     for function in ("SchedulerFunction", "SupervisorFunction"):
         settings = stack.stack.function_environments[function]
         settings["URGENT_QUEUES"] = "false" if profile == "lean" else "true"  # type: ignore[index]

@@ -9,9 +9,9 @@ from roundsman_console.cli.stack_option import StackOption
 from roundsman_console.cli.target import find_stack
 from roundsman_console.cli_errors import sentences
 from roundsman_console.cost.arguments import check
+from roundsman_console.cost.estimate import estimate_of
 from roundsman_console.cost.figures import load_figures
 from roundsman_console.cost.live import DEFAULT_SINCE, read_since, read_usage
-from roundsman_console.cost.estimate import estimate_of
 from roundsman_console.cost.model import Wanted
 from roundsman_console.cost.prices import load_prices
 from roundsman_console.cost.text import document_of, show_estimate, show_spent, spent_document

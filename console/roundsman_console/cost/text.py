@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from rich.table import Table
 
 from roundsman_console.cells import plain
-from roundsman_console.cost.figures import Figures
 from roundsman_console.cost.estimate import Estimate
+from roundsman_console.cost.figures import Figures
 from roundsman_console.cost.model import (
     MILLION,
     PER_ORDER,
@@ -62,9 +62,7 @@ def _bill_table(bill: Bill) -> Table:
             f"{line.service}: {line.what}",
             amount(line.amount),
             f"{line.usd:,.2f}",
-            f"{line.usd / bill.orders * MILLION:,.2f}"
-            if line.kind == PER_ORDER
-            else "",
+            f"{line.usd / bill.orders * MILLION:,.2f}" if line.kind == PER_ORDER else "",
         )
         for line in sorted(bill.lines, key=lambda line: (line.kind != PER_ORDER, -line.usd))
         if line.amount

@@ -12,7 +12,7 @@ from roundsman_console.cost.prices import Prices
 
 VOLUMES = (0, 10_000, 100_000, 1_000_000, 10_000_000)
 """Orders a month."""
-MOST_COMPARED = 1e9
+MOST_COMPARED = 1_000_000_000
 """The greatest number of orders a month at which it is tried whether a profile is cheaper."""
 
 
@@ -38,26 +38,30 @@ def volumes_of(wanted: Wanted, figures: Figures, prices: Prices) -> Volumes:
         month = replace(wanted, profile=profile, orders_per_month=orders)
         return bill_of(month, figures, prices).usd()
 
+    def more(profile: str, rival: str) -> Callable[[int], float]:
+        """What the other service costs more than the profile, by the number of orders."""
+        return lambda orders: rivals[rival] * orders / MILLION - usd(profile, orders)
+
     return Volumes(
         {one: tuple(usd(one, orders) for orders in VOLUMES) for one in PROFILES},
         {name: tuple(each * n / MILLION for n in VOLUMES) for name, each in rivals.items()},
         {
-            (profile, name): _cheaper_from(
-                lambda n, profile=profile, each=each: usd(profile, n) < each * n / MILLION
-            )
+            (profile, rival): _positive_from(more(profile, rival))
             for profile in PROFILES
-            for name, each in rivals.items()
+            for rival in rivals
         },
     )
 
 
-def _cheaper_from(is_cheaper: Callable[[float], bool]) -> int | None:
-    """Return the least number of orders at which it is; it stays so, since an order never costs
-    more than at a lower number."""
-    if not is_cheaper(MOST_COMPARED):
+def _positive_from(more: Callable[[int], float]) -> int | None:
+    """Return the least number of orders at which `more` is positive; None if it never is.
+
+    It stays so: the more orders there are, the less one of them costs with its share of the rest.
+    """
+    least, most = 0, MOST_COMPARED
+    if more(most) <= 0:
         return None
-    least, most = 0, int(MOST_COMPARED)
     while most - least > 1:
         middle = (least + most) // 2
-        least, most = (least, middle) if is_cheaper(middle) else (middle, most)
+        least, most = (least, middle) if more(middle) > 0 else (middle, most)
     return most

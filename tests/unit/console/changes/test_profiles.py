@@ -1,4 +1,4 @@
-"""Changing the profile of a live stack loses nothing: as `roundsman changes` compares the templates."""
+"""A change of the profile of a live stack loses nothing, by what `roundsman changes` says of it."""
 
 from functools import cache
 from itertools import permutations
@@ -36,7 +36,7 @@ def change(before: str, after: str) -> Changes:
     return compare(of(before), of(after))
 
 
-@pytest.mark.parametrize(("before", "after"), permutations(PROFILES, 2))
+@pytest.mark.parametrize(("before", "after"), list(permutations(PROFILES, 2)))
 def test_no_table_queue_key_or_function_is_replaced_or_removed_with_what_it_has(
     before: str, after: str
 ) -> None:
