@@ -59,8 +59,9 @@ def tick_handler(settings: SupervisorSettings) -> Callable[[int], None]:
 
     While a bulk run is open, an invocation lasts until shortly before the next one. After its
     passes the handler raises CallRefused if AWS refused any of their calls; where the supervisor
-    watches the stack, also if an alert could not be published or due tasks could not be read. The
-    invocation then fails, and an alarm reports it. Nothing is lost until the cause is repaired.
+    watches the stack, also if an alert could not be published, due tasks could not be read or the
+    leases could not be stored. The invocation then fails, and an alarm reports it. Nothing is lost
+    until the cause is repaired.
     """
     parts = supervisor_parts(settings)
     instance = secrets.token_hex(4)
@@ -153,11 +154,10 @@ def _watched(watch: "StackWatch", made: PassReport, go_on: Callable[[], bool]) -
     """Look at the stack after a pass, and yield why the invocation has to fail, if it has to."""
     from roundsman.supervisor.stack_watch import PassFacts
 
-    # No other alarm watches these: an alert that is not published, and due tasks that are not seen.
-    if made.groups.problems:
-        yield made.groups.problems[0][1]
-    if made.unread is not None:
-        yield made.unread
+    # No other alarm watches these: alerts that are not published, due tasks that are not seen, and
+    # leases that are not stored, as then no alert would be either.
+    yield from (problem for _, problem in made.groups.problems)
+    yield from (problem for problem in (made.unread, made.unleased) if problem is not None)
     found = watch.look(PassFacts(made.lag, made.behind, worked=made.looked_at > 0), go_on)
     if found is not None:
         _report_watch(found)
