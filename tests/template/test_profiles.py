@@ -5,6 +5,7 @@ from functools import cache
 import pytest
 
 from roundsman_console.check.reading import chosen, event_sources, is_made, most_instances, of_type
+from roundsman_console.project.planned import uncapped_queues
 from roundsman_console.template import Document, Template, mapping_of, part
 from tests.project import AGENTS, SERVICE_URLS, TEMPLATE, of_each_agent, translate
 from tests.support.template_reading import NO_VALUE, alarms, allowed_to, environment
@@ -120,6 +121,8 @@ def test_lean_limits_instances_only_where_another_number_than_the_default_is_set
     )
     lean = of("lean")
     assert all(most_instances(lean, one) is None for _, _, one in event_sources(lean))
+    assert sorted(uncapped_queues(lean)) == sorted(queue for queue, _, _ in event_sources(lean))
+    assert uncapped_queues(of("full")) == []
     changed = translate(
         {
             "Engine.Profile": "lean",
