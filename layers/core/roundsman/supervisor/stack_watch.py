@@ -83,8 +83,6 @@ class WatchConfig:
 class WatchReport:
     """What a look did, for the log."""
 
-    queues: int = 0
-    """Queues that were counted."""
     alerted: list[tuple[str, AlertKind]] = field(default_factory=list)
     """(fault, kind of news) of each alert that was published."""
     problems: list[str] = field(default_factory=list)
@@ -125,7 +123,7 @@ class StackWatch:
         self._looked_at = now
         report = WatchReport()
         seen = self._of_the_pass(facts)
-        looked_at = {each.key for each in seen} | {
+        looked_at = {
             fault_key(FaultKind.BEHIND, "scheduler"),
             fault_key(FaultKind.LATE, "supervisor"),
         }
@@ -146,7 +144,6 @@ class StackWatch:
         for each in found:
             looked_at |= {fault_key(kind, each.name) for kind in QUEUE_KINDS}
             seen += self._of_queue(each)
-        report.queues = len(found)
         self._store(seen, looked_at, {*ENGINE_QUEUES, *names} if whole else None, report)
         return report
 
