@@ -4,11 +4,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from benchmarks.report import Report, Setting, Table, amount
-from roundsman_console.cost.estimate import estimate_of
 from roundsman_console.cost.figures import load_figures
 from roundsman_console.cost.model import (
     PER_ORDER,
-    PROFILES,
     Bill,
     Units,
     Wanted,
@@ -18,7 +16,7 @@ from roundsman_console.cost.model import (
     units_of,
 )
 from roundsman_console.cost.prices import load_prices
-from roundsman_console.cost.text import COLUMNS, idle_words, volume_rows
+from roundsman_console.cost.text import COLUMNS, volume_rows
 from roundsman_console.cost.volumes import volumes_of
 
 MONTHLY = 3_000_000.0  # orders per month; a little more than one order per second
@@ -55,7 +53,6 @@ def measure(_setting: Setting) -> Report:
         ],
         [
             *(f"{r.name}: {r.usd_per_million:.2f} USD ({r.counted})." for r in rivals),
-            *(f"Profile {one}: {_idle(one)}." for one in PROFILES),
             "30 M: at 30,000,000 orders a month, since marks are noted by time, not by order.",
             f"At {MONTHLY:,.0f} orders a month; list prices of {prices.region}, {prices.dated}.",
         ],
@@ -65,11 +62,6 @@ def measure(_setting: Setting) -> Report:
 def _month(wanted: Wanted) -> list[list[str]]:
     volumes = volumes_of(wanted, load_figures(), load_prices())
     return [list(row) for row in volume_rows(volumes)]
-
-
-def _idle(profile: str) -> str:
-    wanted = replace(UNBATCHED, profile=profile)
-    return idle_words(estimate_of(wanted, load_figures(), load_prices()))
 
 
 def _ms(times: Mapping[str, Mapping[str, float]], units: Mapping[str, Units]) -> list[list[str]]:

@@ -277,9 +277,7 @@ class CostEstimateDocument(TypedDict):
     usdStanding: float
     """The cost of a month that does not depend on the number of orders, if there are some."""
     usdIdle: float
-    """The cost of a month without orders, if Lambda polls each queue as often as it may."""
-    usdIdleAtLeast: float
-    """The same if it polls as seldom as it may."""
+    """The cost of a month without orders."""
     lines: list[CostLineDocument]
     volumes: list[CostVolumeDocument]
     cheaperFrom: list[CostCheaperDocument]

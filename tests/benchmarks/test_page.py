@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -104,3 +105,10 @@ def test_the_page_says_what_each_profile_costs_without_orders() -> None:
         assert sum(parts) == pytest.approx(total, abs=0.02)
         counted = len(alarms(translate({"Engine.Profile": profile})))
         assert alarms_row[column].endswith(f" for {counted}")
+
+
+def test_the_page_says_what_lean_would_cost_with_two_polls_for_each_mapping() -> None:
+    prices = load_prices()
+    two = replace(prices, assumed=replace(prices.assumed, pollers=2))
+    usd = bill_of(Wanted(0, profile="lean"), load_figures(), two).usd()
+    assert f"`lean` would be {usd:.2f}." in TEXT

@@ -18,7 +18,7 @@ from typer.testing import CliRunner, Result
 
 from roundsman_console.local.parameters import read_template
 from roundsman_console.main import app
-from roundsman_console.preflight.preflight import PlannedStack, check_concurrency, check_keys
+from roundsman_console.preflight.preflight import check_keys
 from roundsman_console.project import planned
 from tests.console.schemas import assert_schema
 
@@ -153,17 +153,6 @@ def test_an_account_with_room_for_the_stack_is_ready(account: Account) -> None:
     assert status.pop("alerts") == "warning", "no address is given"
     assert set(status.values()) == {"ok"}
     assert "they are" not in str(found["concurrency"]["sentence"])
-
-
-@pytest.mark.parametrize(("free", "status"), [(99, "warning"), (100, "ok")])
-def test_queues_without_a_cap_need_an_account_that_has_instances_for_a_burst(
-    free: int, status: str
-) -> None:
-    stack = PlannedStack(stack="shop", environment="default", uncapped=["A", "B"], others=1)
-    found = check_concurrency(stack, 1000, free)
-    assert found.status == status
-    assert f"2 queues without a cap may use all {free} instances" in found.sentence
-    assert (found.do is None) is (status == "ok")
 
 
 @pytest.mark.usefixtures("quick_reads")

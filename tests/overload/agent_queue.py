@@ -41,8 +41,6 @@ BETWEEN = 50  # ms between two reads of an instance
 BURST_WITHIN = 2 * SECOND
 STEADY = 2  # multiples of the capacity of the instances
 FUNCTION_LASTS = 15 * MINUTE
-HIDDEN_FOR = 4 * MINUTE  # the default of VisibilitySeconds
-DELIVERIES = 5  # before a message is a dead letter
 ORDERS_LAST = timedelta(days=4)
 
 
@@ -61,11 +59,7 @@ class Cell:
     """`fences_late_performs` of the compensation."""
     steady: bool = False
     """Whether orders arrive at twice the capacity of the instances; otherwise all at once."""
-    max_attempts: int | None = 1
-    """None for the default: attempts for a quarter of an hour at least."""
-    capped: bool = True
-    """Whether the mapping has a MaximumConcurrency. Without one, Lambda reads each request at once,
-    and refuses those for which the account has no instance left: they are hidden for HIDDEN_FOR."""
+    max_attempts: int = 1
     dying: int = 0
     """The number of first orders that kill their agent once, during the call."""
 
@@ -101,8 +95,6 @@ class Found:
     """The number of `undo` requests."""
     took: float = 0.0
     """The total time, in multiples of the time that the work itself needs."""
-    dead_letters: int = 0
-    """Requests that were refused at each delivery."""
     recovered: list[int] = field(default_factory=list)
     """For each order that killed its agent, the time in ms until its next request."""
 
@@ -130,15 +122,6 @@ class _Hand:
 
     def clock(self) -> int:
         return self.now
-
-
-@dataclass(frozen=True)
-class _Delivery:
-    """A request that Lambda reads for the nth time."""
-
-    name: str
-    request: AgentRequest
-    number: int = 1
 
 
 class _Queue:
@@ -199,8 +182,6 @@ class _Queue:
                 self._apply(reply.task_id, reply.event(self._claimant()), now)
             case "read", _Hand() as hand:
                 self._read(hand, now)
-            case "deliver", _Delivery() as delivery:
-                self._deliver(delivery, now)
             case _:
                 self._look(now)
 
@@ -250,24 +231,10 @@ class _Queue:
         self._found.undos += request.operation != PERFORM
         if name in self._died:
             self._found.recovered.append(now - self._died.pop(name))
-        if not self._cell.capped:
-            self._at(now + ON_ITS_WAY, "deliver", _Delivery(name, request))
-            return
         self._waiting.append((name, request))
         if self._idle:
             hand = self._idle.popleft()
             self._at(now + ON_ITS_WAY, "read", hand)
-
-    def _deliver(self, delivery: "_Delivery", now: int) -> None:
-        """Lambda reads a request, and starts an instance for it or is refused one."""
-        if self._idle:
-            self._waiting.append((delivery.name, delivery.request))
-            self._read(self._idle.popleft(), now)
-        elif delivery.number < DELIVERIES:
-            again = replace(delivery, number=delivery.number + 1)
-            self._at(now + HIDDEN_FOR, "deliver", again)
-        else:
-            self._found.dead_letters += 1
 
     def _look(self, now: int) -> None:
         for name in sorted(self._open):

@@ -1,7 +1,6 @@
 """Overload by design: a queue that is longer than its steps' time delays orders and fails none."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -54,34 +53,6 @@ def test_a_request_whose_undo_waits_for_nothing_is_sent_once(cell: Cell) -> None
 def test_what_is_not_fenced_is_sent_fewer_than_three_times() -> None:
     found = found_of(UNFENCED[2])
     assert 1 < found.requests_an_order < 2.5
-
-
-WITHOUT_A_CAP = [
-    Cell(within=30, share=1 / 2, backlog=3, instances=4, capped=False, max_attempts=None),
-    Cell(
-        within=30,
-        share=1 / 5,
-        backlog=3,
-        instances=10,
-        capped=False,
-        steady=True,
-        max_attempts=None,
-    ),
-    Cell(within=900, share=1 / 5, backlog=3, instances=3, capped=False, max_attempts=None),
-]
-
-
-@pytest.mark.parametrize("cell", WITHOUT_A_CAP, ids=named)
-def test_orders_complete_whose_requests_lambda_refuses_for_want_of_instances(cell: Cell) -> None:
-    """A refused request is hidden, and later ones overtake it, so its attempt may count. With the
-    attempts that a step has by default, no order fails of that."""
-    found = found_of(cell)
-    assert (found.failed, found.undos) == (0, 0)
-
-
-def test_a_step_with_one_attempt_may_be_undone_if_lambda_refuses_its_request() -> None:
-    """docs/explanation/profiles.md says so: such a step needs a Concurrency of its own in lean."""
-    assert found_of(replace(WITHOUT_A_CAP[0], max_attempts=1)).failed > 0
 
 
 def requests_an_order(cells: Sequence[Cell]) -> float:

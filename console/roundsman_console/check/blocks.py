@@ -18,7 +18,6 @@ from roundsman_console.check.reading import (
     functions,
     items,
     mappings_in,
-    most_instances,
     of_type,
     queues,
     reference,
@@ -144,24 +143,21 @@ def backlog_alarms(application: Application) -> list[str]:
 
 
 def concurrency(application: Application) -> list[str]:
-    """Each mapping has a MaximumConcurrency from 2 to 1000, as a number, or none in Profile lean.
+    """Each mapping has a MaximumConcurrency from 2 to 1000, as a number.
 
     A backlog would otherwise take all instances of the account, and call a service with all of
     them. 2 and 1000 are the limits of Lambda. A size that the block's template does not list has no
-    number. In `lean` the template leaves the limit out on purpose.
+    number.
     """
     return [
         f"{queue}: MaximumConcurrency must be a whole number from 2 to 1000"
         for queue, _, mapping in event_sources(application.template)
-        if not _is_concurrency(
-            at(mapping, "ScalingConfig"), most_instances(application.template, mapping)
-        )
+        if not _is_concurrency(at(mapping, "ScalingConfig", "MaximumConcurrency"))
     ]
 
 
-def _is_concurrency(scaling: Json, value: Json) -> bool:
-    left_out = isinstance(at(scaling, "MaximumConcurrency"), dict) and value is None
-    return left_out or (isinstance(value, int) and 2 <= value <= 1000)
+def _is_concurrency(value: Json) -> bool:
+    return isinstance(value, int) and 2 <= value <= 1000
 
 
 def service_addresses(application: Application) -> list[str]:

@@ -136,12 +136,6 @@ def event_sources(template: Document) -> list[tuple[str, str, Document]]:
     ]
 
 
-def most_instances(template: Document, mapping: Document) -> Json:
-    """The MaximumConcurrency of an event source mapping; None if it has none."""
-    found = chosen(template, at(mapping, "ScalingConfig", "MaximumConcurrency"))
-    return None if found == {"Ref": "AWS::NoValue"} else found
-
-
 def variables(template: Document, function: str) -> Document:
     """The environment variables of a function, as written."""
     properties = one_of_type(template, "AWS::Lambda::Function", function)

@@ -9,7 +9,6 @@ from roundsman_console.cost.model import (
     Units,
     Wanted,
     bill_of,
-    least_standing,
     rivals_of,
     units_of,
 )
@@ -25,9 +24,7 @@ class Estimate:
     bill: Bill
     units: Units
     usd_idle: float
-    """The cost of a month without orders, if Lambda polls each queue as often as it may."""
-    usd_idle_at_least: float
-    """The same if it polls as seldom as it may."""
+    """The cost of a month without orders."""
     volumes: Volumes
     rivals: tuple[Rival, ...]
 
@@ -40,7 +37,6 @@ def estimate_of(wanted: Wanted, figures: Figures, prices: Prices) -> Estimate:
         bill_of(wanted, figures, prices),
         units_of(wanted, figures, prices),
         bill_of(idle, figures, prices).usd(),
-        least_standing(idle, figures, prices),
         volumes_of(wanted, figures, prices),
         rivals_of(wanted, figures, prices),
     )

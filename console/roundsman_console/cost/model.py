@@ -6,7 +6,7 @@ of the functions themselves.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import ceil, inf
 from typing import Final
 
@@ -162,17 +162,6 @@ def _for_orders(wanted: Wanted, figures: Figures, prices: Prices) -> Iterator[Bi
     if wanted.tenants:
         amount = units.sqs_requests * orders
         yield line_of(prices, PER_ORDER, "SQS", "fair queues, at most", "sqs.fair", amount)
-
-
-def least_standing(wanted: Wanted, figures: Figures, prices: Prices) -> float:
-    """Return the STANDING lines in USD if Lambda polls idle queues as seldom as it may.
-
-    It may do so only where a mapping has no MaximumConcurrency, which is in the profile `lean`.
-    """
-    assumed = prices.assumed
-    if wanted.profile == "lean":
-        assumed = replace(assumed, pollers=assumed.least_pollers)
-    return bill_of(wanted, figures, replace(prices, assumed=assumed)).usd(STANDING)
 
 
 def _standing(wanted: Wanted, figures: Figures, prices: Prices) -> Iterator[BillLine]:

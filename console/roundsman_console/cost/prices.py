@@ -39,8 +39,6 @@ class Assumed:
     """The size of stored logs, as a fraction of what was sent."""
     pollers: float
     """The long polls that Lambda keeps open for each event source mapping."""
-    least_pollers: float
-    """Those that are left of them if a queue is idle and its mapping has no MaximumConcurrency."""
     poll_seconds: float
     """How long a long poll waits for a message."""
     month_seconds: float

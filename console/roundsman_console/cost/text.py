@@ -43,7 +43,7 @@ def show_estimate(estimate: Estimate, figures: Figures, prices: Prices) -> None:
             f"{bill.usd():,.2f} USD a month: {bill.usd_per_million:,.2f} per million orders, "
             f"and {bill.usd(STANDING):,.2f} for what stands there"
         )
-    console.print(f"{idle_words(estimate)}\n")
+    console.print(f"{estimate.usd_idle:,.2f} USD a month without orders\n")
     console.print(_table(("USD for orders a month", *COLUMNS), volume_rows(estimate.volumes)))
     console.print()
     for rival in estimate.rivals:
@@ -88,17 +88,6 @@ def amount(value: float) -> str:
 
 COLUMNS = (*PROFILES, "Step F.", "durable f.")
 """The columns of the table of volumes: the profiles, then the other services."""
-
-
-def idle_words(estimate: Estimate) -> str:
-    """Return the cost of the stack without orders, as Lambda polls at most and at least."""
-    at_most = f"{estimate.usd_idle:,.2f} USD a month without orders"
-    if estimate.usd_idle_at_least == estimate.usd_idle:
-        return at_most
-    return (
-        f"{at_most}, with five polls for each mapping, as Lambda polls at most; "
-        f"{estimate.usd_idle_at_least:,.2f} with two, to which it may go down"
-    )
 
 
 def volume_rows(volumes: Volumes) -> list[tuple[str, ...]]:
@@ -152,7 +141,6 @@ def document_of(estimate: Estimate, figures: Figures, prices: Prices) -> CostEst
         "usdPerMillionOrders": rounded(bill.usd_per_million),
         "usdStanding": rounded(bill.usd(STANDING)),
         "usdIdle": rounded(estimate.usd_idle),
-        "usdIdleAtLeast": rounded(estimate.usd_idle_at_least),
         "lines": [line_document(line) for line in bill.lines],
         "volumes": [
             {

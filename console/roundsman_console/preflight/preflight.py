@@ -37,20 +37,12 @@ CONFIG = Config(connect_timeout=5)
 CROWDED = 0.8
 """The part of the account's concurrency from which on others are too near."""
 
-ENOUGH = 100
-"""Instances that are enough for a burst of queues without caps; a new account has 10."""
-
 _OK, _WARNING, _FAULT = CheckStatus.OK, CheckStatus.WARNING, CheckStatus.FAULT
 _PROTECTION = "DeletionProtection"
 _ALARMS = "cloudwatch.amazonaws.com"
 _ASK = (
     "Ask AWS for more: Service Quotas, AWS Lambda, Concurrent executions. Or lower the concurrency "
     "of the blocks in template.yaml."
-)
-
-_ASK_OR_CAP = (
-    "Ask AWS for more: Service Quotas, AWS Lambda, Concurrent executions. Or give the blocks in "
-    "template.yaml another Concurrency than 10: with Profile lean, 10 is no cap."
 )
 
 
@@ -76,9 +68,7 @@ class PlannedStack:
     required: Sequence[str] = ()
     """The parameters that have no default."""
     caps: Mapping[str, int] = field(default_factory=dict)
-    """The most concurrent instances for each event source mapping that has a limit, by queue."""
-    uncapped: Sequence[str] = ()
-    """The queues whose mapping has none."""
+    """The most concurrent instances for each event source mapping, by queue."""
     others: int = 0
     """The number of functions that no queue starts."""
     topic_keys: Sequence[str] = ()
@@ -297,19 +287,9 @@ def check_stack(planned: PlannedStack, found: StackDescription | None) -> CheckO
 def check_concurrency(planned: PlannedStack, limit: int, free: int) -> CheckOutcome:
     """The account's concurrency that is not reserved, `free`, is larger than the sum of all caps.
 
-    Where a queue has no cap, it is enough for a burst.
-
     Lambda refuses calls beyond it; a message that is refused too often becomes a dead letter.
     """
     check = PreflightCheck.CONCURRENCY
-    if planned.uncapped:
-        sentence = (
-            f"{counted(len(planned.uncapped), 'queue')} without a cap may use all {free} instances "
-            f"of the account's {limit} that are not reserved."
-        )
-        if free >= ENOUGH:
-            return CheckOutcome(check, _OK, sentence)
-        return CheckOutcome(check, _WARNING, sentence, planned.uncapped, _ASK_OR_CAP)
     needed = sum(planned.caps.values()) + planned.others
     sentence = f"The stack runs at most {needed} instances at once; {free} of the account's {limit}"
     if needed > free:

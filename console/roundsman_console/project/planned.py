@@ -80,7 +80,6 @@ def planned_stack(project: Path, environment: str, given: Mapping[str, str]) -> 
         defaults={name: each.default for name, each in of_root.items() if each.default is not None},
         required=[name for name, each in of_root.items() if each.default is None],
         caps=_caps(document),
-        uncapped=uncapped_queues(document),
         others=_others(document),
         topic_keys=sorted(_topic_keys(document, values)),
     )
@@ -205,22 +204,14 @@ def _translated(template: Path, values: Mapping[str, str]) -> "Document":
 
 def _caps(document: "Document") -> dict[str, int]:
     """Return the most instances of each event source mapping, by queue."""
-    from roundsman_console.check.reading import event_sources, most_instances
+    from roundsman_console.check.reading import at, event_sources
 
     caps = dict[str, int]()
     for queue, _, mapping in event_sources(document):
-        most = most_instances(document, mapping)
+        most = at(mapping, "ScalingConfig", "MaximumConcurrency")
         if isinstance(most, int | str) and str(most).isdecimal():
             caps[queue] = int(most)
     return caps
-
-
-def uncapped_queues(document: "Document") -> list[str]:
-    """Return the queues whose event source mapping has no MaximumConcurrency."""
-    from roundsman_console.check.reading import event_sources, most_instances
-
-    sources = event_sources(document)
-    return [queue for queue, _, mapping in sources if most_instances(document, mapping) is None]
 
 
 def _others(document: "Document") -> int:
