@@ -9,6 +9,7 @@ from botocore.config import Config
 from hypothesis import HealthCheck, settings
 
 from roundsman.aws import clients
+from roundsman_console.hints import remember_stack
 from roundsman_testing.stack.computed_once import computed_once
 
 pytest_plugins = ["tests.support.dynamodb_local", "pytester"]
@@ -93,3 +94,9 @@ def use_fake_aws(patch: pytest.MonkeyPatch) -> None:
         patch.delenv(name)
     for name, value in FAKE_AWS.items():
         patch.setenv(name, value)
+
+
+@pytest.fixture(autouse=True)
+def no_stack_is_remembered() -> None:
+    """No command has the option --stack of one that an earlier test ran in this process."""
+    remember_stack(None)

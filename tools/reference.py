@@ -135,6 +135,7 @@ TEMPLATES = (
     ("The application", "template.yaml", "a parameter of the stack"),
     ("The engine", "stacks/engine.yaml", "a parameter of the block `Engine`"),
     ("An agent", "stacks/agent.yaml", "a parameter of the agent's block"),
+    ("A recurring order", "stacks/schedule.yaml", "a parameter of its block"),
 )
 
 

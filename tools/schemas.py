@@ -40,6 +40,7 @@ from roundsman_console.doctor import documents as doctor
 from roundsman_console.group import documents as groups
 from roundsman_console.order import documents as tasks
 from roundsman_console.preflight import documents as preflight
+from roundsman_console.prove import documents as proofs
 from roundsman_console.reconcile import documents as recovery
 from roundsman_console.smoke import documents as smoke
 from roundsman_console.stack import documents as stats
@@ -77,6 +78,7 @@ DOCUMENTS: Mapping[str, object] = {
     "ls": tasks.TaskPageDocument,
     "make demo": console.DemoDocument,
     "preflight": preflight.PreflightDocument,
+    "prove": proofs.ProofReportDocument,
     "rejected ls": dead_letters.RejectionListDocument,
     "rejected resend": dead_letters.ResendDocument,
     "rejected show": dead_letters.RejectionDocument,

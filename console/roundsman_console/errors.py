@@ -25,6 +25,9 @@ from roundsman.errors import RoundsmanError
 T = TypeVar("T")
 
 _EXPIRED = {"ExpiredToken", "ExpiredTokenException", "RequestExpired", "TokenRefreshRequired"}
+_CLOCK = {"RequestTimeTooSkewed", "RequestInTheFuture"}
+_CLOCK_WORDS = ("Signature expired", "Signature not yet current")
+"""What the message of a wrong signature says if only its time is wrong."""
 _REFUSED = {
     "AccessDenied",
     "AccessDeniedException",
@@ -187,6 +190,8 @@ def _client_sentence(error: ClientError) -> str:
     action = error.operation_name
     if code in _EXPIRED:
         return "The AWS credentials have expired. Sign in again."
+    if code in _CLOCK or any(words in message for words in _CLOCK_WORDS):
+        return f"The clock of this machine differs from that of AWS. Set it ({message or code})."
     if code in _REFUSED:
         return f"AWS refused {action} with these credentials: {message or code}"
     if is_throttled(code):

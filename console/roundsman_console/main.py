@@ -99,6 +99,7 @@ _LISTED: Final = {
         "changes": "Show what a deployment would change, in the nested stacks too, "
         "and which rights grow.",
         "smoke": "Send one order through the deployed stack, and follow it to its end.",
+        "prove": "Prove the promises in your account, with a stack of its own that removes itself.",
     },
     LOOK: {
         "show": "Show the state of an order, its steps and its history.",
@@ -155,6 +156,7 @@ _MODULES: Final = {
     "preflight": "preflight.command",
     "changes": "changes.command",
     "smoke": "smoke.command",
+    "prove": "prove.command",
     "show": "order.show_command",
     "ls": "orders.ls_command",
     "timeline": "order.timeline_command",

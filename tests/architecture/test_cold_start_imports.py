@@ -17,6 +17,9 @@ NEVER = {
     "aws_lambda_powertools.utilities.batch",
     "aws_lambda_powertools.utilities.data_classes",
     "aws_lambda_powertools.utilities.parser",
+    "pydantic",  # only an application whose own code imports it ships it
+    "pydantic_core",
+    "roundsman.definition.models",
     "roundsman.aws.xray",
     "roundsman.client",
     "roundsman_console.inspector",

@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
 import pytest
@@ -15,8 +15,8 @@ from starlette.concurrency import run_in_threadpool
 from roundsman_console.inspector import Inspector
 from roundsman_console.web import application as web
 from roundsman_console.web import deadlines, work
+from roundsman_console.web.one_browser import BrowserSession
 from roundsman_console.web.server import listening
-from roundsman_console.web.session import Session
 from roundsman_console.web.whereabouts import find_whereabouts
 from tests.console.operators import Operator
 from tools.engines.chromium import find_chromium
@@ -63,7 +63,7 @@ class Readings:
 class Server:
     """A console that is served on a port of 127.0.0.1."""
 
-    session: Session
+    session: BrowserSession
     readings: Readings
     still: "threading.RLock"
     """Held while a page is read: who holds it too can change the stack meanwhile."""
@@ -99,10 +99,13 @@ def served(
     patch.setattr(deadlines, "run_in_threadpool", one_at_a_time)
     if every is not None:
         patch.setattr(web, "LIVE_SECONDS", every)
+    # The stack's clock stands, and moto dates its answers by that of the machine: every page would
+    # say that the clock here is wrong.
+    whereabouts = replace(find_whereabouts(inspector.stack), clock_ahead=0)
     with listening(0) as listener:
-        session = Session(listener.getsockname()[1])
+        session = BrowserSession(listener.getsockname()[1])
         config = uvicorn.Config(
-            web.application(inspector, session, find_whereabouts(inspector.stack)),
+            web.application(inspector, session, whereabouts),
             log_config=None,
             lifespan="off",
             timeout_graceful_shutdown=1,

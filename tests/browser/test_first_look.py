@@ -10,8 +10,8 @@ import pytest
 import uvicorn
 
 from roundsman_console.web.application import application
+from roundsman_console.web.one_browser import BrowserSession
 from roundsman_console.web.server import listening
-from roundsman_console.web.session import Session
 from roundsman_testing.first_look.serving import WHERE, FirstLook, open_shop
 from tests.browser.desk import NARROW, PATIENCE, WIDE
 from tests.browser.test_operating import find_no_fault
@@ -44,7 +44,7 @@ class Visit:
 def visit(chromium: "Browser", session_without_real_aws: None) -> Iterator[Visit]:
     """A visitor who has opened the link."""
     with open_shop(lambda _: None) as look, listening(0) as listener:
-        session = Session(listener.getsockname()[1])
+        session = BrowserSession(listener.getsockname()[1])
         config = uvicorn.Config(
             application(look.inspector, session, WHERE, look.guide),
             log_config=None,

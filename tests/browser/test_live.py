@@ -142,6 +142,16 @@ def test_the_script_has_the_words_of_the_server_for_every_time(desk: Desk) -> No
                 assert printed == words(kind, away), (kind, away)
 
 
+def test_times_are_those_of_the_console_though_the_clock_of_the_browser_is_wrong(
+    desk: Desk,
+) -> None:
+    page = desk.tab()
+    for wrong in (-2 * HOUR, 2 * HOUR):
+        page.clock.set_fixed_time((desk.operator.world.clock.now + wrong) / 1000)  # in seconds
+        page.goto("/agents")
+        assert page.locator("#read-at").inner_text() == "just now"
+
+
 def test_an_id_is_copied_and_its_button_stays_as_wide(desk: Desk) -> None:
     waiting_order(desk)
     page = desk.tab()

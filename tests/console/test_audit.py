@@ -13,9 +13,9 @@ from roundsman_console.audit.audit import audit_stack
 from roundsman_console.audit.checks import judge
 from roundsman_console.audit.command import words_of
 from roundsman_console.audit.promises import Promise
-from roundsman_console.audit.reading import Estimate, OrderReader, Scope, Unread, estimate
+from roundsman_console.audit.reading import Estimate, OrderReader, Scope, UnreadOrder, estimate
 from roundsman_console.audit.record_checks import NO_PLAN, TROUBLED
-from roundsman_console.audit.report import MOST_LISTED, Report
+from roundsman_console.audit.report import MOST_LISTED, AuditReport
 from roundsman_console.clock import now
 from roundsman_console.stack.stack import DeployedStack, find_stack
 from roundsman_testing.stack import Stack
@@ -198,7 +198,7 @@ def test_an_order_that_ends_while_it_is_read_is_judged_once(
     monkeypatch.setattr(reading, "AT_ONCE", 1)
     reader, ids = OrderReader(find_stack("roundsman"), Scope()), list[str]()
     for (found,) in reader.read():
-        assert not isinstance(found, Unread)
+        assert not isinstance(found, UnreadOrder)
         ids.append(found[0].task.task_id)
         if ids == ["ord-3"]:  # the open one is read first
             operator.world.pass_time(700)
@@ -301,7 +301,7 @@ def test_a_row_that_cannot_be_read_is_not_taken_for_a_missing_one(operator: Oper
     of_row = {"TaskId": row["TaskId"], "Seq": row["Seq"]}
     change(world, "HistoryTableName", of_row, "Kind", {"N": "1"})
     found = [one for part in OrderReader(find_stack("roundsman"), Scope()).read() for one in part]
-    unread = {one.order_id: one.why for one in found if isinstance(one, Unread)}
+    unread = {one.order_id: one.why for one in found if isinstance(one, UnreadOrder)}
     assert unread == {"ord-1": reading.NO_ROW, "ord-2": reading.NO_HISTORY}
 
 
@@ -381,7 +381,7 @@ def test_a_wrong_option_is_named(operator: Operator, words: tuple[str, ...], say
 
 def test_violations_are_listed_up_to_a_limit_and_all_counted() -> None:
     broken = task(command_ids=())(stored_of(cancelled()))
-    report = Report("shop", DAY)
+    report = AuditReport("shop", DAY)
     for _ in range(MOST_LISTED + 1):
         report.add(broken, judge(broken))
     assert len(report.violations) == MOST_LISTED

@@ -164,22 +164,60 @@ def test_a_default_that_the_engine_does_not_take_is_one_sentence(
     )
 
 
+def test_a_pydantic_model_is_an_input_which_the_functions_must_ship(
+    shop: Path, check: Callable[[], tuple[int, str]]
+) -> None:
+    modules = (shop / "layers/workflows/workflows").glob("*.py")
+    [path] = (path for path in modules if "(TypedDict):" in path.read_text())
+    change(path, "(TypedDict):", "(BaseModel):")
+    change(path, "Text(200)", "Field(max_length=3)")
+    change(
+        path,
+        "from roundsman import",
+        "from pydantic import BaseModel, Field\nfrom roundsman import",
+    )
+    event = '{"orderId": "weekly", "customer": "them", "processing": {"run": "RUN"}}'
+    change(
+        shop / "template.yaml",
+        "\nOutputs:\n",
+        "\n  Weekly:\n    Type: AWS::Serverless::Application\n    Properties:\n"
+        "      Location: stacks/schedule.yaml\n      Parameters:\n"
+        "        Engine: !GetAtt Engine.Outputs.ForSchedules\n        Schedule: rate(1 day)\n"
+        f"        Order: '{event.replace('RUN', '<aws.scheduler.scheduled-time>')}'\n\nOutputs:\n",
+    )
+    code, output = check()
+    assert code == 1
+    agents = [path.parent for path in (shop / "functions/agents").glob("*/app.py")]
+    for folder in (shop / "functions/submission", *agents):
+        wanted = f"{folder.relative_to(shop)}/requirements.txt must name pydantic"
+        assert wanted in output
+        (folder / "requirements.txt").write_text("pydantic>=2,<3\n")
+    code, output = check()
+    assert "requirements.txt" not in output
+    assert "Weekly: Order would be rejected: customer: must have at most 3 characters" in output
+    assert "1 problems." in output
+    change(shop / "template.yaml", '"them"', '"us"')
+    assert check() == (0, "No problem.")
+
+
 def test_a_recurring_order_is_read_with_the_workflows_input_type(
     shop: Path, check: Callable[[], tuple[int, str]]
 ) -> None:
     event = '{"orderId": "weekly", "custmer": "us", "processing": {"run": "now"}}'
     change(
         shop / "template.yaml",
-        "        AlertEmail: !Ref AlertEmail\n",
-        "        AlertEmail: !Ref AlertEmail\n"
-        f"        RecurringOrderSchedule: cron(0 9 * * 1)\n        RecurringOrder: '{event}'\n",
+        "\nOutputs:\n",
+        "\n  Weekly:\n    Type: AWS::Serverless::Application\n    Properties:\n"
+        "      Location: stacks/schedule.yaml\n      Parameters:\n"
+        "        Engine: !GetAtt Engine.Outputs.ForSchedules\n"
+        f"        Schedule: cron(0 9 * * 1)\n        Order: '{event}'\n\nOutputs:\n",
     )
     code, output = check()
     assert code == 1
-    assert "RecurringOrderSchedule is 'cron(0 9 * * 1)': a cron expression has six fields" in output
-    assert 'RecurringOrder: processing.run must be "<aws.scheduler.scheduled-time>"' in output
-    assert "RecurringOrder would be rejected: customer: " in output
-    assert "RecurringOrder would be rejected: custmer: " in output
+    assert "Weekly: Schedule is 'cron(0 9 * * 1)': a cron expression has six fields" in output
+    assert 'Weekly: Order: processing.run must be "<aws.scheduler.scheduled-time>"' in output
+    assert "Weekly: Order would be rejected: customer: " in output
+    assert "Weekly: Order would be rejected: custmer: " in output
     assert "4 problems." in output
 
 

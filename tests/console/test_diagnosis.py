@@ -325,7 +325,7 @@ def test_what_is_over_waits_for_nothing() -> None:
     )
     found = diagnosis_of(done)
     assert (found.case, found.next) == ("ended", None)
-    assert "waits for nothing: Completed since" in found.sentence
+    assert "has ended: Completed at" in found.sentence
     assert found.evidence == ("kept until 2027-01-15T08:00:00Z",)
     undone = diagnosis_of(replace(done, state=TaskState.UNDONE, ending=ENDING))
     assert undone.next == "roundsman resubmit ord-1 --again --reason '...'"

@@ -76,6 +76,15 @@ def test_of_a_large_group_the_count_is_bounded_and_the_newest_known(
     assert [one.task_id for one in found.newest[:2]] == ["ord-8", "ord-7"]
 
 
+@pytest.mark.exhaustive
+def test_a_group_of_100_000_orders_is_read_up_to_a_bound() -> None:
+    found = shown(100_000, [row()])
+    assert found is not None
+    assert found.count == Count(10_000, more=True)
+    assert (len(found.failed_at), len(found.newest)) == (10_000, 50)
+    assert (found.first_at, found.last_at) == (AT + 1, AT + 100_000)
+
+
 def test_a_group_that_was_never_alerted_is_known_by_who_stands_in_it() -> None:
     found = shown(1, [])
     assert found is not None

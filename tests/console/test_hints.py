@@ -3,7 +3,6 @@
 import ast
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,12 +17,6 @@ from tests.console.verbs import VERBS, options_of
 from tests.support.console_rooms import MODULES, TERMINAL, TEXT, kind_of
 
 CONSOLE = Path(hints.__file__).parent
-
-
-@pytest.fixture(autouse=True)
-def forgotten() -> Iterator[None]:
-    yield
-    remember_stack(None)
 
 
 @pytest.mark.parametrize(

@@ -72,12 +72,13 @@ def test_what_is_archived_and_still_owes_something_is_counted_once() -> None:
 
 def test_beyond_the_bounds_it_is_more_than_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counts, "MOST", 1)
-    monkeypatch.setattr(counts, "LOADED", 2)
+    monkeypatch.setattr(counts, "LOADED", 1)
     found = count_tasks(shelves().stack())
     assert str(found.lanes[Lane.ARCHIVED]) == "more than 1"
     assert str(found.lanes[Lane.OPEN]) == "1"
     assert found.states[TaskState.ARCHIVED] == Count(1, more=True)
     monkeypatch.setattr(counts, "MOST", 10)
+    monkeypatch.setattr(counts, "LOADED", 2)
     tasks = shelves()
     found = count_tasks(tasks.stack())
     assert found.states[TaskState.COMPLETED] == Count(2, more=True)

@@ -26,7 +26,7 @@ from roundsman_console.dead_letter import peek
 from roundsman_console.inspector import Inspector
 from roundsman_console.stack.stack import find_stack
 from roundsman_console.web.application import PAGES, application
-from roundsman_console.web.session import Session
+from roundsman_console.web.one_browser import BrowserSession
 from roundsman_testing.stack import Clock, Services, Stack
 from tests.console.bulk_stories import archived
 from tests.console.operators import Operator, Patience, in_retry, let_go_is_seen_at_once
@@ -301,7 +301,7 @@ def of_groups(users: Users, world: Stack) -> None:
 
 
 def every_page(group: str, run: str) -> None:
-    session = Session(8901)
+    session = BrowserSession(8901)
     app = application(Inspector(find_stack(None, application_events())), session)
     with TestClient(app, base_url=session.address) as browser:
         browser.get(session.link_to())

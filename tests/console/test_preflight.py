@@ -293,7 +293,7 @@ class TestChecks:
         account.answers["DescribeStacks"] = DENIED
         code, found = checked()
         assert code == 0
-        for name in ("stack", "alerts"):
+        for name in ("stack", "alerts", "orders"):
             assert found[name]["status"] == "unchecked"
             assert "AWS refused DescribeStacks" in str(found[name]["details"])
 
@@ -338,12 +338,21 @@ class TestChecks:
         account.answers["ListTags"] = DENIED
         assert checked()[1]["versions"]["status"] == "unchecked"
 
+    def test_orders_that_may_not_be_read_are_not_checked(self, account: Account) -> None:
+        stack = deployed()
+        output = {"OutputKey": "ControlTableName", "OutputValue": "control"}
+        stack["Stacks"][0]["Outputs"].append(output)
+        account.answers["DescribeStacks"] = stack
+        found = checked()[1]["orders"]
+        assert found["status"] == "unchecked"
+        assert "AWS refused GetItem with these credentials" in str(found["details"])
+
     def test_the_text_has_a_line_for_each_check_and_a_summary(self, account: Account) -> None:
         result = types(*ADDRESSES)
         assert result.exit_code == 0, result.output
         lines = result.stdout.splitlines()
         assert lines[0] == "ok           name  samconfig.toml names the stack roundsman."
-        assert lines[-1] == ("Ready to deploy roundsman: 7 ok, 1 warning, 0 fault, 0 not checked.")
+        assert lines[-1] == ("Ready to deploy roundsman: 8 ok, 1 warning, 0 fault, 0 not checked.")
         account.answers["GetAccountSettings"] = {"AccountLimit": {"ConcurrentExecutions": 10}}
         refused = types(*ADDRESSES)
         assert refused.exit_code == 1
@@ -421,14 +430,15 @@ def test_a_recurring_order_of_one_environment_is_checked(project: Path) -> None:
     (project / "template.yaml").write_text(
         template.replace(
             "Parameters:\n",
-            "Parameters:\n  When: {Type: String, Default: ''}\n"
+            "Parameters:\n  When: {Type: String, Default: rate(1 day)}\n"
             "  Order: {Type: String, Default: '{}'}\n",
             1,
         ).replace(
-            "        AlertEmail: !Ref AlertEmail\n",
-            "        AlertEmail: !Ref AlertEmail\n"
-            "        RecurringOrderSchedule: !Ref When\n"
-            "        RecurringOrder: !Ref Order\n",
+            "\nOutputs:\n",
+            "\n  Weekly:\n    Type: AWS::Serverless::Application\n    Properties:\n"
+            "      Location: stacks/schedule.yaml\n      Parameters:\n"
+            "        Engine: !GetAtt Engine.Outputs.ForSchedules\n"
+            "        Schedule: !Ref When\n        Order: !Ref Order\n\nOutputs:\n",
             1,
         )
     )
@@ -440,8 +450,8 @@ def test_a_recurring_order_of_one_environment_is_checked(project: Path) -> None:
     assert (code, found["parameters"]["status"]) == (1, "fault")
     details = found["parameters"]["details"]
     assert isinstance(details, list)
-    assert details[0] == "RecurringOrderSchedule is 'rate(1 days)': write day after 1: rate(1 day)"
-    assert all(each.startswith("RecurringOrder would be rejected: ") for each in details[1:])
+    assert details[0] == "Weekly: Schedule is 'rate(1 days)': write day after 1: rate(1 day)"
+    assert all(each.startswith("Weekly: Order would be rejected: ") for each in details[1:])
     assert len(details) > 1
 
 

@@ -24,7 +24,13 @@ from roundsman_console.project.create import create
 from roundsman_console.project.files import part
 from roundsman_console.project.names import ENGINE_FUNCTIONS, ENGINE_RESOURCES, URGENT, WORDS
 from roundsman_console.project.template import read_names
-from roundsman_console.project.upgrade import RECORD, apply_upgrade, plan_upgrade, record_of
+from roundsman_console.project.upgrade import (
+    RECORD,
+    apply_upgrade,
+    edited_files,
+    plan_upgrade,
+    record_of,
+)
 from roundsman_console.project.workflows import with_workflow
 from tests.console.schemas import assert_schema
 from tests.support.forked import CommandLine
@@ -75,9 +81,10 @@ def test_an_application_has_its_agents_and_its_workflow(shop: Path) -> None:
 
 
 def test_the_environment_of_an_application_has_what_its_commands_need(shop: Path) -> None:
-    """Each part of the package but the client alone, which `cli` has, and the project's own."""
+    """Each part of the package but the client alone, which `cli` has, the project's own, and what
+    only the console of a team needs."""
     parts = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]
-    wanted = ",".join(sorted(set(parts["optional-dependencies"]) - {"client", "dev"}))
+    wanted = ",".join(sorted(set(parts["optional-dependencies"]) - {"client", "dev", "serve"}))
     assert f"roundsman[{wanted}]==" in (shop / "requirements.txt").read_text()
 
 
@@ -86,7 +93,7 @@ def test_no_placeholder_is_left(shop: Path) -> None:
 
 
 def test_the_stacks_are_those_of_the_release(shop: Path) -> None:
-    for name in ("engine.yaml", "agent.yaml"):
+    for name in ("engine.yaml", "agent.yaml", "schedule.yaml"):
         assert (shop / "stacks" / name).read_text() == (STACKS / name).read_text()
 
 
@@ -734,6 +741,17 @@ def test_an_application_of_this_release_needs_no_upgrade(shop: Path) -> None:
     before = texts(shop)
     assert "already" in types("upgrade").stdout
     assert texts(shop) == before
+
+
+def test_a_file_that_a_later_release_added_is_written(shop: Path) -> None:
+    as_of_before(shop)
+    (shop / "stacks/schedule.yaml").unlink()
+    assert edited_files(shop) == []
+    assert "+    Type: AWS::Scheduler::Schedule" in plan_upgrade(shop, "0.1.0").difference
+    assert types("upgrade", "--yes").exit_code == 0
+    assert (shop / "stacks/schedule.yaml").read_text() == (STACKS / "schedule.yaml").read_text()
+    (shop / "stacks/schedule.yaml").unlink()
+    assert "stacks/schedule.yaml cannot be read" in types("upgrade").stderr
 
 
 def test_a_wheel_that_the_application_keeps_is_replaced_with_its_version(

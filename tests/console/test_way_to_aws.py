@@ -105,6 +105,10 @@ TROUBLES: dict[str, tuple[Callable[[OneAnswer], None], str]] = {
         lambda aws: aws.error("ExpiredToken", status=403),
         "The AWS credentials have expired. Sign in again.",
     ),
+    "a clock that is wrong": (
+        lambda aws: aws.error("SignatureDoesNotMatch", "Signature expired: 10:00 is over", 403),
+        "The clock of this machine differs from that of AWS. Set it (Signature expired: 10:00 is",
+    ),
     "no right to find the stack": (
         lambda aws: aws.error("AccessDenied", "\u202enot you[red]", 403),
         "AWS refused DescribeStacks with these credentials: ?not you[red]",

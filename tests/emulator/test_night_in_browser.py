@@ -105,9 +105,9 @@ def hold(person: Person) -> None:
     """No further order is declined. The page of the group leads, with 30 minutes proposed."""
     person.block = "hold"
     person.link("f-")
-    person.fill("Reason", "it declines every card", above=HOLD)
+    person.fill("Reason for the hold", "it declines every card", above=HOLD)
     shown = person.sends("Hold", show=HOLD)
-    assert "payment would begin nothing new for 30 min." in shown
+    assert "payment would make no new call for 30 min:" in shown
     person.reads("payment is held for 30 min.", "Undo: release payment", "it declines every card")
     person.block = ""
     person.finds_it_accessible()
@@ -135,7 +135,7 @@ def release(night: Night, person: Person) -> None:
     person.block = "release"
     person.link("Overview")
     person.link(f"{len(night.orders)} orders undone")
-    person.fill("Reason", "the acquirer put its rule right", above=RELEASE)
+    person.fill("Reason for the release", "the acquirer put its rule right", above=RELEASE)
     assert "The hold of payment would end now" in person.sends("Release", show=RELEASE)
     person.reads("payment is released.")
 
@@ -144,7 +144,7 @@ def start(night: Night, person: Person) -> str:
     """All that were declined begin anew, the canary first. Returns the id of the run."""
     many, person.block = len(night.orders), "resubmit"
     resubmit = f"Resubmit {many} orders\u2026"
-    person.fill("Reason", "declined by mistake", above=resubmit)
+    person.fill("Reason for the resubmission", "declined by mistake", above=resubmit)
     shown = person.sends("Resubmit all", show=resubmit)
     assert f"{many} of {many} orders are eligible; nothing was sent." in shown
     assert f"The first {CANARY} are sent" in shown
@@ -186,7 +186,7 @@ def attempt_the_one_that_waits(night: Night, other: Person) -> None:
     other.sends("Run")
     other.block = ""
     other.link(f"Back to {waiting}")
-    other.reads(f"{waiting} waits for nothing: Completed")
+    other.reads(f"{waiting} has ended: Completed")
     other.page.close()
 
 
@@ -225,14 +225,14 @@ def correct(person: Person) -> None:
     assert '- "currency": "euro", + "currency": "EUR",' in shown
     person.block = ""
     person.link(f"Back to {WRONG}")
-    person.reads(f"{WRONG} waits for nothing: Completed")
+    person.reads(f"{WRONG} has ended: Completed")
 
 
 def leave(night: Night, person: Person) -> None:
     """Nothing needs anybody any more."""
     done = len(night.orders) + 2
     person.find(LATE)
-    person.reads(f"{LATE} waits for nothing: Completed")
+    person.reads(f"{LATE} has ended: Completed")
     person.block = "clear"
     person.link("Overview")
     person.reads("no agent is held, and no message is set aside", f"{done} Completed", "0 Undone")

@@ -26,14 +26,10 @@ FORMER = "arn:aws:kms:us-east-1:123456789012:key/7c1b5d2e-2a3f-4b68-8e3c-6c2a1b4
 
 @pytest.fixture
 def keyed(roundsman_services: Services, roundsman_clock: Clock) -> Iterator[Stack]:
-    """A deployment under a key of one's own, with a recurring order."""
+    """A deployment under a key of one's own."""
     parameters = {
         "Engine.EncryptionKey": KEY,
         "Engine.FormerEncryptionKey": FORMER,
-        "Engine.RecurringOrderSchedule": "rate(1 day)",
-        "Engine.RecurringOrder": json.dumps(
-            {"processing": {"run": "<aws.scheduler.scheduled-time>"}}
-        ),
     }
     with deployed_project(roundsman_services, roundsman_clock, parameters) as made:
         yield made

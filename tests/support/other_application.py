@@ -3,6 +3,7 @@
 It is made as a user makes one, with `roundsman init`, and has a workflow of its own.
 """
 
+import json
 from datetime import timedelta
 from pathlib import Path
 
@@ -40,6 +41,20 @@ present = Workflow(
     retain_for=timedelta(days=1),
 )
 
+ORDER = {"orderId": "greetings", "processing": {"run": "<aws.scheduler.scheduled-time>"}}
+BLOCK = f"""\
+  Greetings:
+    Type: AWS::Serverless::Application
+    Properties:
+      Location: stacks/schedule.yaml
+      Parameters:
+        Engine: !GetAtt Engine.Outputs.ForSchedules
+        Schedule: cron(0 9 ? * MON *)
+        TimeZone: Europe/Brussels
+        Order: '{json.dumps(ORDER)}'
+"""
+"""A recurring order."""
+
 
 def other_application(folder: Path) -> Application:
     """Make the application in the folder, and read its template with its workflow."""
@@ -50,5 +65,6 @@ def other_application(folder: Path) -> Application:
     assert slow in text
     times = {"TimeoutSeconds": 310, "VisibilitySeconds": 1860, "OldestMessageAlarmSeconds": 2400}
     lines = "".join(f"        {name}: {seconds}\n" for name, seconds in times.items())
-    path.write_text(text.replace(slow, slow + lines), encoding="utf-8")
+    text = text.replace(slow, slow + lines).replace("\nOutputs:\n", f"\n{BLOCK}\nOutputs:\n")
+    path.write_text(text, encoding="utf-8")
     return Application.read(path, (present,))

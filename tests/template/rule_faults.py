@@ -61,6 +61,17 @@ def with_definition(text: str) -> Change:
     return lambda application: replace(application, definitions=definitions)
 
 
+def with_pydantic(submission: str) -> Change:
+    """Workflows and an agent that import pydantic, with these libraries of submission alone."""
+    return lambda application: replace(
+        application,
+        definitions={"layers/workflows/workflows/returns.py": "import pydantic.types"},
+        sources={"functions/agents/warehouse/app.py": "from workflows.returns import x"},
+        folders={"functions/agents/warehouse": "warehouse"},
+        libraries={"functions/submission": submission},
+    )
+
+
 def with_folder(folder: str, agent: str) -> Change:
     return lambda application: replace(application, folders={folder: agent})
 
@@ -265,14 +276,32 @@ FAULTS: Mapping[Rule, tuple[tuple[Fault | Change, str], ...]] = {
             "returns.py: the workflow returns is not in WORKFLOWS of registry.py",
         ),
     ),
+    code.shipped_models: (
+        (
+            with_definition("from pydantic import BaseModel"),
+            "functions/submission/requirements.txt must name pydantic, which the workflows import",
+        ),
+        (
+            with_pydantic("pydantic-settings\npydanticx\n"),
+            "functions/submission/requirements.txt must name pydantic, which the workflows import",
+        ),
+        (
+            with_pydantic("pydantic>=2\n"),
+            "functions/agents/warehouse/requirements.txt must name pydantic, which the workflows",
+        ),
+    ),
     schedules.schedules: (
         (
             put("AlertHeartbeat/ScheduleExpression", "cron(0 9 * * MON *)"),
             "AlertHeartbeatSchedule is 'cron(0 9 * * MON *)': exactly one of day-of-month",
         ),
         (
-            put("RecurringOrderEvents/Target/Input", "{"),
-            "RecurringOrder would be rejected: not JSON",
+            put("GreetingsRecurringOrder/Target/Input", "{"),
+            "Greetings: Order would be rejected: not JSON",
+        ),
+        (
+            put("GreetingsRecurringOrder/Target/Arn", arn("SchedulerQueue")),
+            "Greetings: Engine must be !GetAtt Engine.Outputs.ForSchedules",
         ),
     ),
 }

@@ -261,7 +261,7 @@ def test_one_schedule_invokes_the_supervisor_and_no_failed_invocation_is_repeate
 
 @fails_with(
     put("SupervisorFunctionRounds/Name", "rounds"),
-    drop("RecurringOrderEvents/Target/DeadLetterConfig"),
+    drop("GreetingsRecurringOrder/Target/DeadLetterConfig"),
 )
 def test_a_schedule_has_no_name_and_that_of_a_queue_loses_no_event(template: Document) -> None:
     """Two stacks of one account would share a name. The supervisor's schedule needs no dead-letter

@@ -29,7 +29,6 @@ from tests.support.template_reading import (
     dead_letters_of,
     excepted,
     queues_read_by,
-    roles,
     statements,
     texts,
     work_queues,
@@ -211,7 +210,7 @@ def test_orders_commands_and_replies_are_taken_from_known_principals_only(
     """Whatever rights others have, a Deny excepts the functions that send there, and the principals
     of a parameter, which is empty by default and stands for this account."""
     expected = {
-        "SubmissionQueue": {"RecurringOrderRole"} & set(roles(template)),
+        "SubmissionQueue": {"RecurringOrderRole"},
         "SchedulerQueue": {*SENDERS_OF_COMMANDS},
     } | {agent.reply_queue: {agent.role} for agent in agents(template)}
     of_queue = dict[str, list[Document]]()

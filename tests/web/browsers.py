@@ -8,7 +8,8 @@ from httpx2 import Response
 from starlette.testclient import TestClient
 
 from roundsman_console.inspector import Inspector
-from roundsman_console.web.session import FORM_TOKEN, Session
+from roundsman_console.web.one_browser import BrowserSession
+from roundsman_console.web.session import FORM_TOKEN
 from roundsman_console.web.work import Work, works_of
 from tests.console.operators import Operator
 
@@ -18,7 +19,7 @@ PORT = 8901
 @dataclass(frozen=True)
 class Browser:
     client: TestClient
-    session: Session
+    session: BrowserSession
     operator: Operator
     inspector: Inspector
 

@@ -9,7 +9,7 @@ from roundsman_console.application import application_events
 from roundsman_console.inspector import Inspector
 from roundsman_console.stack.stack import find_stack
 from roundsman_console.web.application import application
-from roundsman_console.web.session import Session
+from roundsman_console.web.one_browser import BrowserSession
 from roundsman_testing.stack import Clock, Services, Stack
 from tests.console.operators import Operator, let_go_is_seen_at_once, operator_of
 from tests.project import deployed_project, of_each_agent
@@ -43,7 +43,7 @@ def operator(
 @pytest.fixture
 def browser(operator: Operator) -> Iterator[Browser]:
     """A browser that has opened the link of a console for the operator's stack."""
-    session = Session(PORT)
+    session = BrowserSession(PORT)
     inspector = Inspector(find_stack(None, application_events()))
     app = application(inspector, session)
     with TestClient(app, base_url=session.address) as client:

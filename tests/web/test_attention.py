@@ -12,11 +12,13 @@ from roundsman_console.alert.standing import Alarm, StandingAlert, of_alarms
 from roundsman_console.doctor.documents import FindingKind
 from roundsman_console.doctor.report import Finding, Looked, Report, Unseen
 from roundsman_console.orders.counts import Count, TaskCounts
+from roundsman_console.places import page_of_command
 from roundsman_console.stack import overview_page
 from roundsman_console.stack.attention import attention, of_doctor, of_supervisor
 from roundsman_console.stack.stack import DeployedStack
 from roundsman_console.stack.stats import Stats
 from roundsman_console.unread import Unread
+from tests.moto.orders import order
 from tests.web.browsers import Browser
 from tests.web.wellness import doctor_finds_nothing, make_well
 
@@ -136,6 +138,30 @@ def test_each_alert_leads_to_the_page_of_its_next_command(
     alerts = StandingAlerts([StandingAlert(kind, about, "error", "x", look, AT)])
     [concern] = attention(alerts, None, None, MINUTE).concerns
     assert (concern.page, concern.since) == (page, AT)
+
+
+@pytest.mark.parametrize(
+    ("command", "page"),
+    [
+        ("roundsman show ord-1", "/orders/ord-1"),
+        ("roundsman show -- -x", "/orders/-x"),
+        ("roundsman show '~a'", "/orders/~a"),
+        ("roundsman dlq ls MailQueue", "/dead-letters"),
+        ("roundsman doctor --fix", None),
+        ("aws lambda delete-function-concurrency --function-name ls", None),
+    ],
+)
+def test_a_printed_command_leads_to_its_page_if_there_is_one(
+    command: str, page: str | None
+) -> None:
+    assert page_of_command(command) == page
+
+
+def test_a_finding_of_the_doctor_leads_to_its_page(browser: Browser) -> None:
+    world = browser.operator.world
+    world.submit({**order("ord-1"), "lines": []})
+    world.run()
+    assert '<a href="/rejected">See it here</a>' in browser.html("/doctor")
 
 
 def test_each_alarm_leads_to_a_page() -> None:

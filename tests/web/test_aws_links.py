@@ -6,9 +6,10 @@ from urllib.parse import unquote
 
 import pytest
 
-from roundsman_console.stack.aws_links import AwsConsole, aws_console_of
+from roundsman_console.stack.aws_links import AwsConsole, aws_console_of, resource_pages
 from roundsman_console.stack.stack import DeployedStack
 from tests.project import TEMPLATE
+from tests.web.browsers import Browser
 
 CONSOLE = AwsConsole("aws", "123456789012", "eu-central-1", "shop")
 STACKS = TEMPLATE.with_name("stacks")
@@ -108,3 +109,35 @@ def test_a_stack_of_aws_has_a_console_of_its_partition_account_and_region() -> N
 )
 def test_a_stack_that_is_not_in_aws_has_none(stack: DeployedStack) -> None:
     assert aws_console_of(stack) is None
+
+
+def test_the_pages_of_functions_and_tables_have_the_names_of_the_template() -> None:
+    outputs = {
+        "PaymentFunctionName": "shop-payment",
+        "TasksTableName": "shop-tasks",
+        "AlertTopicArn": "arn",
+    }
+    assert resource_pages(replace(STACK, outputs=outputs)) == {
+        "PaymentFunction": CONSOLE.function("shop-payment"),
+        "TasksTable": CONSOLE.table("shop-tasks"),
+    }
+    local = replace(STACK, outputs=outputs, endpoint="http://127.0.0.1:4510")
+    assert resource_pages(local) == {}
+
+
+def test_pages_lead_to_each_queue_function_and_table_and_to_the_logs_of_agents(
+    browser: Browser,
+) -> None:
+    stack = browser.inspector.stack
+    aws = aws_console_of(stack)
+    assert aws is not None
+    agents, doctor = browser.html("/agents"), browser.html("/doctor")
+    queues = [url for name, url in stack.outputs.items() if name.endswith("QueueUrl")]
+    assert len(queues) == 15
+    for url in queues:
+        assert f'href="{aws.queue(url)}"' in agents
+    assert agents.count(">Log in AWS<") == 4
+    for name, address in resource_pages(stack).items():
+        assert f'<a href="{address}" rel="noreferrer">{name}</a>' in doctor
+    assert {"TasksTable", "SchedulerFunction", "PaymentFunction"} <= {*resource_pages(stack)}
+    assert 'href="/orders?agent=payment"' in agents

@@ -19,7 +19,7 @@ from roundsman_console.stack.stack import find_stack
 from roundsman_console.web import results
 from roundsman_console.web.application import application
 from roundsman_console.web.kept import LONGEST
-from roundsman_console.web.session import Session
+from roundsman_console.web.one_browser import BrowserSession
 from roundsman_console.web.work import MOST_KEPT, Work, WorkResult, works_of
 from roundsman_testing.stack import Clock, Services, Stack
 from tests.console.bulk.conftest import PARAMETERS
@@ -44,7 +44,7 @@ def before_none(monkeypatch: pytest.MonkeyPatch, one_world: Stack) -> Iterator[B
     """A browser before a stack that has no orders, for messages that do not depend on orders."""
     with let_go_is_seen_at_once(one_world):
         operator = operator_of(one_world, monkeypatch)
-        session = Session(PORT)
+        session = BrowserSession(PORT)
         inspector = Inspector(find_stack(None, application_events()))
         app = application(inspector, session)
         with TestClient(app, base_url=session.address) as client:
@@ -254,7 +254,9 @@ def test_a_dry_run_over_a_filter_is_that_of_the_command_line(browser: Browser) -
     [(orders, why)] = rows_of(typed["refused"])
     assert f"{orders} orders" in page
     assert "add --again" in option_words(why)
-    assert "choose \u201cBegin again from the start, under new keys\u201d to begin" in page
+    assert (
+        "choose \u201cBegin again from the start, each call as a new request\u201d to begin" in page
+    )
     typed = browser.operator.reads("resubmit", *options, "--reason", "x", "--again")
     assert eligible(typed) == 8
     assert "8 of 8 orders are eligible" in browser.sends(

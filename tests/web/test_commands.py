@@ -136,7 +136,7 @@ def test_an_unknown_order_command_or_agent_is_not_found(browser: Browser) -> Non
 
 def test_an_agent_is_held_and_released(browser: Browser) -> None:
     fields = {"agent": "mail", "reason": "maintenance"}
-    assert "would begin nothing new for 30 min" in browser.sends("hold", **fields, seconds="30m")
+    assert "would make no new call for 30 min" in browser.sends("hold", **fields, seconds="30m")
     assert "takes work" in browser.page("/agents")
     assert "mail is held for 30 min" in browser.carries_out("hold", **fields, seconds="30m")
     assert "maintenance" in browser.page("/agents")

@@ -16,7 +16,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from roundsman_console.main import app
-from roundsman_console.web.session import Session
+from roundsman_console.web.one_browser import BrowserSession
 from roundsman_testing.first_look import serving
 from tests.console.schemas import assert_schema
 
@@ -34,10 +34,13 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, object]]:
     found: list[dict[str, object]] = []
 
     def serve(
-        *, opened: Callable[[Session], None], on_alert: Callable[[str], None], **options: object
+        *,
+        opened: Callable[[BrowserSession], None],
+        on_alert: Callable[[str], None],
+        **options: object,
     ) -> None:
         found.append(options)
-        opened(Session(8950))
+        opened(BrowserSession(8950))
         on_alert("Roundsman: \x1b[31mpurchase fails")
 
     monkeypatch.setattr(serving, "serve_first_look", serve)

@@ -33,7 +33,8 @@ SHOWN: Mapping[str, str] = {
 PROJECT = "it works on the files of a project, before there is a stack"
 NOT_IN_THE_BROWSER: Mapping[str, str] = {
     **dict.fromkeys(
-        ("init", "add agent", "add workflow", "check", "upgrade", "preflight", "changes"), PROJECT
+        ("init", "add agent", "add workflow", "check", "upgrade", "preflight", "changes", "prove"),
+        PROJECT,
     ),
     "services": PROJECT,
     **dict.fromkeys(

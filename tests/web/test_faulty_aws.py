@@ -15,7 +15,7 @@ from roundsman_console.unread import Unread, causes
 from roundsman_console.web import deadlines
 from roundsman_console.web.application import application
 from roundsman_console.web.deadlines import PageTimedOut, limit_calls, read_in_time
-from roundsman_console.web.session import Session
+from roundsman_console.web.one_browser import BrowserSession
 from tests.web.browsers import PORT, text_of
 from tests.web.faulty_aws import EXPIRED, FINDS_NOTHING, HANGS, FaultyAws, faulty_aws, shop
 
@@ -40,7 +40,7 @@ def limited(monkeypatch: pytest.MonkeyPatch, session_without_real_aws: None) -> 
 @pytest.fixture
 def browser() -> Iterator[TestClient]:
     """A browser with the console of a stack on that AWS."""
-    session = Session(PORT)
+    session = BrowserSession(PORT)
     with TestClient(application(shop(), session), base_url=session.address) as client:
         client.get(session.link_to())
         yield client
@@ -159,6 +159,20 @@ def test_a_live_page_that_cannot_be_read_goes_on_and_heals(
     assert healed.status_code == 200
     assert "No failure group is open." in text_of(healed.text)
     assert "data-unread" not in healed.text
+
+
+def test_a_stack_that_is_deleted_while_a_page_is_open_is_said_and_asked_for_again(
+    aws: FaultyAws, browser: TestClient
+) -> None:
+    aws.does = {"other": "ResourceNotFoundException"}
+    for address in ("/groups", "/orders", "/agents", "/"):
+        reading = browser.get(f"/live?page={address}")
+        words = text_of(reading.text)
+        assert "ResourceNotFoundException" in words, address
+        assert "Nothing needs attention" not in words
+        assert "data-live" in reading.text, address
+    aws.does = {"other": FINDS_NOTHING}
+    assert browser.get("/live?page=/groups").status_code == 200
 
 
 def test_what_is_not_there_is_not_asked_for_again(aws: FaultyAws, browser: TestClient) -> None:

@@ -13,7 +13,8 @@ from starlette.testclient import TestClient
 from roundsman_console.errors import StackNotFound
 from roundsman_console.stack.stack import find_stack
 from roundsman_console.web.application import application
-from roundsman_console.web.session import FORM_TOKEN, Session
+from roundsman_console.web.one_browser import BrowserSession
+from roundsman_console.web.session import FORM_TOKEN
 from roundsman_testing.first_look.serving import WHERE, FirstLook, open_shop
 from tests.web.browsers import PORT, text_of
 
@@ -25,7 +26,7 @@ class Visitor:
     """Someone before the console of a shop."""
 
     look: FirstLook
-    session: Session
+    session: BrowserSession
     client: TestClient
 
     def html(self, address: str) -> str:
@@ -62,7 +63,7 @@ class Visitor:
 @pytest.fixture
 def visitor(monkeypatch: pytest.MonkeyPatch, session_without_real_aws: None) -> Iterator[Visitor]:
     with open_shop(lambda _: None) as look:
-        session = Session(PORT)
+        session = BrowserSession(PORT)
         app = application(look.inspector, session, WHERE, look.guide)
         with TestClient(app, base_url=session.address) as client:
             client.get(session.link_to())
@@ -120,7 +121,7 @@ def test_the_button_needs_the_token_of_a_form(visitor: Visitor) -> None:
 
 
 def test_a_console_without_a_guide_has_neither_sentences_nor_a_button(visitor: Visitor) -> None:
-    session = Session(PORT + 1)
+    session = BrowserSession(PORT + 1)
     app = application(visitor.look.inspector, session)
     with TestClient(app, base_url=session.address) as client:
         client.get(session.link_to())

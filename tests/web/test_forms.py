@@ -87,7 +87,7 @@ def test_a_result_can_be_loaded_again_and_left_with_back(browser: Browser) -> No
     person.sends("Hold now")
     done = person.address
     assert "mail is held for 30 min." in person.text
-    for address, words in ((done, "mail is held for 30 min."), (shown, "would begin nothing new")):
+    for address, words in ((done, "mail is held for 30 min."), (shown, "would make no new call")):
         assert words in browser.page(address)
     person.opens(shown).sends("Hold now")
     assert "Nothing was sent: the form, or what it is about, has changed" in person.text
@@ -179,7 +179,7 @@ def test_a_stack_that_is_deleted_under_a_form_leaves_what_was_typed(browser: Bro
         assert form.field("Reason").value == "maintenance"
         assert form.field("For how long").value == "45m"
     person.sends("Show what")
-    assert "mail would begin nothing new for 45 min." in person.text
+    assert "mail would make no new call for 45 min:" in person.text
 
 
 def test_an_order_that_is_erased_under_a_form_is_refused_there(browser: Browser) -> None:
@@ -226,14 +226,19 @@ def test_the_text_of_a_form_is_true_for_the_state_of_its_order(browser: Browser)
     world.submit({**order("ord-1"), **DECLINED})
     world.run()
     undone = Hand(browser).opens("/commands/resubmit?order=ord-1")
-    assert "Begin again from the start, each step under a new key." in undone.text
+    assert (
+        "Each call is made as a new request, so what happened before would happen again"
+        in undone.text
+    )
     assert "under the same keys" not in undone.text
     assert undone.form("Show what").field("Begin again").checked
     undone.sends("Show what", Reason="x")
     assert "resubmit of ord-1 is possible" in undone.text
     page = browser.sends("resubmit", order="ord-1", reason="x")
     assert "`again`" not in page
-    assert "choose \u201cBegin again from the start, under new keys\u201d to begin" in page
+    assert (
+        "choose \u201cBegin again from the start, each call as a new request\u201d to begin" in page
+    )
 
 
 def test_red_is_only_what_takes_something_away(browser: Browser) -> None:

@@ -1,5 +1,6 @@
 """The page of an incident: from the alert to the last order, and after the all-clear."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -8,8 +9,13 @@ import pytest
 from roundsman.aws.dynamodb.control import KEEP_MARKS_FOR
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.states import TaskState
+from roundsman_console.group.effects import order_effects
+from roundsman_console.group.incident import still_fails
 from roundsman_console.group.repair import repair_of
+from roundsman_console.hold.released import Released
+from roundsman_console.hold.wake import Woken
 from roundsman_console.inspector import Inspector
+from roundsman_console.orders.counts import Count
 from roundsman_console.stack.aws_links import aws_console_of
 from roundsman_console.stack.stack import DeployedStack
 from roundsman_console.web.drawings.failures import MOST_BARS, failure_curve
@@ -51,9 +57,9 @@ def test_a_night_takes_nine_clicks_and_sixty_characters(browser: Browser, declin
     person = Hand(browser).opens("/")
     person.finds(declined)
     assert "8 orders undone: CardDeclined" in person.text
-    assert "No effect stands in the 8 orders listed below" in person.text
+    assert "No effect stands." in person.text
     person.sends("Hold payment", Reason="declines every card")
-    assert "payment would begin nothing new for 30 min." in person.text
+    assert "payment would make no new call for 30 min: orders that need it wait" in person.text
     person.sends("Hold now")
     assert "payment is held for 30 min." in person.text
     world.pass_time(KEEP_MARKS_FOR // SECOND)  # every function has read the hold
@@ -136,14 +142,45 @@ def test_a_run_whose_orders_are_erased_or_gone_still_says_that_it_is_over(
     assert "resubmit of 8 orders by" in page
 
 
+def test_the_effects_of_all_orders_are_said_first(browser: Browser, declined: str) -> None:
+    page = browser.page(f"/groups/{declined}")
+    assert (
+        "No effect stands. Undone: reserve_stock in 8 orders. Refused, and the undo was sent to be "
+        "safe: charge_card in 8 orders. This is of all orders of the group." in page
+    )
+    assert page.index("No effect stands.") < page.index("1. Stop")
+    assert "undone: reserve_stock; refused, its undo was sent to be safe: charge_card" in page
+
+
+def test_orders_that_were_not_read_are_not_said_to_have_no_effect(
+    browser: Browser, declined: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    group = browser.inspector.group(declined)
+    assert group is not None
+    for count, newest, words in (
+        (Count(8), group.newest[:1], "This is of the 1 order that was read; 7 were not."),
+        (Count(8, more=True), group.newest, "of the 8 orders that were read; the others were not"),
+    ):
+        such = replace(group, count=count, newest=newest)
+        monkeypatch.setattr(Inspector, "group", lambda _, __, found=such: found)
+        assert words in browser.page(f"/groups/{declined}")
+
+
+def test_a_step_that_took_too_long_was_not_refused(browser: Browser, declined: str) -> None:
+    task = browser.operator.world.task(NAMES[0])
+    assert task.ending is not None
+    late = replace(task, ending=replace(task.ending, why="charge_card: attempt 3 of 3 overdue"))
+    assert order_effects(late)["failed, its undo was sent to be safe"] == ["charge_card"]
+    assert order_effects(replace(task, ending=None))["undone"] == ["charge_card", "reserve_stock"]
+
+
 def test_what_cannot_apply_to_undone_orders_is_not_offered(browser: Browser, declined: str) -> None:
     html = browser.html(f"/groups/{declined}")
     assert "/commands/undo-all" not in html
     assert "/commands/cancel-all" not in html
     assert 'name="again" value="yes"' in html
-    assert "Undone orders begin again from the start, under new keys." in browser.page(
-        f"/groups/{declined}"
-    )
+    page = browser.page(f"/groups/{declined}")
+    assert "Each call is made as a new request, so what happened before would happen again" in page
     page = browser.page(f"/commands/undo-all?group={declined}")
     assert "Undo all is not possible: the orders are Undone." in page
     form = browser.html(f"/commands/resubmit-all?group={declined}")
@@ -268,10 +305,80 @@ def test_the_owner_and_the_links_of_the_agent_are_those_of_the_outputs(
     mended = replace(stack, outputs={**stack.outputs, **said})
     browser.inspector.__dict__["stack"] = mended
     html = browser.html(f"/groups/{declined}")
-    assert "Owner of payment: team-pay, #pay-oncall" in browser.page(f"/groups/{declined}")
+    page = browser.page(f"/groups/{declined}")
+    assert "2. Repair Call the owner of payment: team-pay, #pay-oncall" in page, "before the links"
+    assert "No owner" not in page
     assert 'href="https://wiki.example/pay"' in html
     assert "javascript:" not in html
     assert f"/aws/lambda/{stack.name}/payment" in html
+
+
+def test_the_page_says_where_an_owner_is_named_if_none_is(browser: Browser, declined: str) -> None:
+    page = browser.page(f"/groups/{declined}")
+    assert "No owner of payment is known" in page
+    assert "The output PaymentOwner of the application's template names one." in page
+
+
+_FOLDED = re.compile(r"<details><summary>Show the 8 orders</summary>(.*?)</details>", re.DOTALL)
+
+
+def test_many_rows_are_folded_away_and_few_are_not(
+    browser: Browser, declined: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def folded() -> list[str]:
+        html = browser.html(f"/groups/{declined}")
+        return _FOLDED.findall(html)
+
+    assert folded() == []
+    monkeypatch.setattr("roundsman_console.group.page.ROWS_UNFOLDED", 7)
+    [rows] = folded()
+    assert all(f">{name}</a>" in rows for name in NAMES), "they are in the page without a script"
+
+
+def test_each_field_says_whether_it_must_be_filled_in(browser: Browser, declined: str) -> None:
+    person = Hand(browser)
+    labels = []
+    for address in (
+        f"/groups/{declined}",
+        "/commands/hold?agent=payment",
+        "/commands/hold-orders",
+        "/commands/release-orders",
+        f"/commands/resubmit-all?group={declined}",
+        "/commands/run-all",
+    ):
+        person.opens(address)
+        shown = [
+            one
+            for form in person.forms
+            for one in form.fields
+            if form.action.startswith("/commands/") and one.kind not in ("hidden", "checkbox")
+        ]
+        assert shown
+        for one in shown:
+            assert one.label.endswith("required" if one.required else "may be empty"), one
+        labels += [one.label for one in shown if address.startswith("/groups/")]
+    browser.carries_out("hold", agent="payment", reason="x", seconds="30m")
+    held = person.opens(f"/groups/{declined}").form("Release payment")
+    labels += [one.label for one in held.fields]
+    for words in ("hold required", "release may be empty", "resubmission required"):
+        assert f"Reason for the {words}" in labels
+
+
+def test_fields_that_may_be_empty_are_read_when_they_are(browser: Browser, declined: str) -> None:
+    limits = dict.fromkeys(("canary", "rate", "at_once", "stop_at", "canary_wait"), "")
+    page = browser.sends("resubmit-all", group=declined, again="yes", reason="x", **limits)
+    assert "8 of 8 orders are eligible" in page
+    browser.carries_out("hold-orders", workflow="order_fulfilment", reason="x", seconds="30m")
+    empty = {"share": "", "watch": "", "stop_at": "", "reason": ""}
+    assert "100 % of the orders" in browser.sends(
+        "release-orders", workflow="order_fulfilment", **empty
+    )
+
+
+def test_the_form_of_an_agent_says_nothing_of_shares(browser: Browser) -> None:
+    browser.carries_out("hold", agent="payment", reason="x", seconds="30m")
+    assert "share" not in browser.page("/commands/release?agent=payment")
+    assert "share" in browser.page("/commands/release-orders")
 
 
 def test_one_button_is_the_next_act(browser: Browser, declined: str) -> None:
@@ -285,6 +392,86 @@ def test_one_button_is_the_next_act(browser: Browser, declined: str) -> None:
     person.sends("Hold payment", Reason="x")
     person.sends("Hold now")
     assert next_acts() == ["Release payment\u2026"]
+    person.sends("Release payment")
+    person.sends("Release now")
+    assert next_acts() == ["Resubmit 8 orders\u2026"]
+
+
+def current_step(html: str) -> str:
+    """The heading of the step that the page leads to."""
+    found = re.search(r'aria-current="step"><section[^>]*><h2[^>]*>([^<]+)</h2>', html)
+    assert found is not None
+    return found[1]
+
+
+def hold_and_release(browser: Browser) -> None:
+    """Hold payment while an order comes, and release it: the order is woken."""
+    world = browser.operator.world
+    browser.carries_out("hold", agent="payment", reason="x", seconds="30m")
+    world.pass_time(KEEP_MARKS_FOR // SECOND)  # every function has read the hold
+    world.submit(order(LATE))
+    world.run()
+    browser.work("release", agent="payment", reason="")
+
+
+def test_after_a_release_the_orders_are_resubmitted_next(browser: Browser, declined: str) -> None:
+    hold_and_release(browser)
+    html, page = browser.html(f"/groups/{declined}"), browser.page(f"/groups/{declined}")
+    assert current_step(html) == "3. Let go on"
+    assert "Orders still fail" not in page
+    assert "no order has failed so since; 1 waiting order was woken." in page
+    browser.operator.world.clock.now += 10 * SECOND
+    assert "payment was released 10 s ago" in browser.page(f"/groups/{declined}")
+    browser.carries_out("hold", agent="payment", reason="x", seconds="30m", incident=declined)
+    assert current_step(browser.html(f"/groups/{declined}")) == "2. Repair", "it is held again"
+
+
+def test_an_order_that_fails_after_the_release_leads_back_to_the_hold(
+    browser: Browser, declined: str
+) -> None:
+    hold_and_release(browser)
+    browser.operator.world.pass_time(60)  # the order that waited is declined too
+    assert browser.operator.world.task(LATE).failure == declined
+    html, page = browser.html(f"/groups/{declined}"), browser.page(f"/groups/{declined}")
+    assert current_step(html) == "1. Stop"
+    assert "Orders fail again since the release." in page
+    assert "no order has failed so since" not in page
+
+
+def test_what_a_release_has_woken_is_said_as_far_as_it_is_known(
+    browser: Browser, declined: str
+) -> None:
+    group = browser.inspector.group(declined)
+    assert group is not None
+    assert group.last_at is not None
+    at = group.last_at + MINUTE
+    for woken, words in (
+        (None, ""),
+        (Woken(looked=50), ""),
+        (Woken(looked=50, woken=1), "; 1 waiting order was woken so far"),
+        (Woken(looked=50, whole=True), "; no order waited for it"),
+        (Woken(60, 20, 2, whole=True), "; 20 waiting orders were woken, 2 open orders could not"),
+    ):
+        released = Released("payment", at, "amy", "", None, woken)
+        said = still_fails(group, at, released=released)
+        assert f": no order has failed so since{words}" in said
+        assert said.count(";") == (1 if words else 0)
+    retried = replace(group, how="retried")
+    released = Released("payment", at, "amy", "", None)
+    assert "no further order has failed so since" in still_fails(retried, at, released=released)
+
+
+def test_that_the_cause_is_gone_is_said_if_resubmitted_orders_are_completed(
+    browser: Browser, declined: str
+) -> None:
+    world = browser.operator.world
+    world.faults()
+    some = {"canary": "1", "rate": "0.001"}  # the others wait
+    browser.carries_out("resubmit-all", group=declined, again="yes", reason="x", **some)
+    world.pass_time(600)
+    page = browser.page(f"/groups/{declined}")
+    assert re.search(r"and \d orders? of a bulk run (is|are) Completed: the cause is gone\.", page)
+    assert "is not known here" not in page
 
 
 def test_a_group_that_is_calm_has_no_order_and_offers_nothing(
@@ -323,7 +510,7 @@ def test_an_incident_that_goes_on_says_so(browser: Browser, declined: str) -> No
     assert "Orders still fail." in page
     browser.operator.world.clock.now += 10 * MINUTE
     page = browser.page(f"/groups/{declined}")
-    assert "No order has failed so in the last 10 min: the cause is gone, or none came." in page
+    assert "No order has failed so in the last 10 min. Whether an order has come" in page
     assert "Failures of the orders that are in the group now, in each" in page
 
 

@@ -226,7 +226,7 @@ def test_the_search_finds_what_starts_with_a_text(browser: Browser) -> None:
 
 
 def test_a_long_reason_is_clamped_and_a_short_one_is_not(browser: Browser) -> None:
-    templates = Templates(Whereabouts("shop"), browser.session)
+    templates = Templates(Whereabouts("shop"))
     text = '{% import "lists.html" as lists %}{{ lists.clamped(text) }}'
     template = templates._environment.from_string(text)
     assert "<details" not in template.render(text="short")

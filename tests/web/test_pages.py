@@ -5,6 +5,7 @@ from urllib.parse import quote
 import boto3
 import pytest
 
+from roundsman.model.instants import MINUTE
 from roundsman.model.states import ProcessState, TaskState
 from roundsman_console.web.drawings.shapes import SHAPES
 from tests.console.operators import DECLINED, in_retry, note_reply_read
@@ -91,7 +92,7 @@ def test_an_order_is_explained_with_its_steps_times_and_history(declined: Browse
     assert "charge_card: its undo begins" in page
     assert "Show the input of the order" in page
     shown = str(declined.operator.reads("why", "ord-1")["sentence"])
-    before, _, after = shown.partition("since 2027-01-15T")
+    before, _, after = shown.partition("at 2027-01-15T")
     assert before in page, "the sentence is that of the command line, with relative times"
     assert after.partition(")")[2] in page
     assert "2027-01-15T" not in page, "an instant is shown on hover only"
@@ -136,6 +137,16 @@ def test_a_failure_group_has_its_cause_count_and_samples(browser: Browser) -> No
         assert group["error"]["message"] in page
         assert "ord-1" in page
     assert "There is no such failure group" in browser.page("/groups/f-1", 404)
+
+
+def test_the_overview_has_what_is_retried_since_when_and_when_next(browser: Browser) -> None:
+    assert "No order is retried." in browser.page("/")
+    in_retry(browser.operator)
+    browser.operator.world.clock.now += 7 * MINUTE
+    page = browser.page("/").partition("Retried now")[2]
+    where = "order_fulfilment, charge_card 1 0 1 of 5 7 min ago in 3 min ord-1"
+    assert where in page
+    assert "TransientError: POST answered 503" in page.partition(where)[0]
 
 
 @pytest.mark.exhaustive

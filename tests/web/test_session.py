@@ -9,30 +9,31 @@ from starlette.testclient import TestClient
 from roundsman_console.inspector import Inspector
 from roundsman_console.stack.stack import DeployedStack
 from roundsman_console.web.application import application
-from roundsman_console.web.session import FORM_TOKEN, SECURITY_HEADERS, Session
+from roundsman_console.web.one_browser import BrowserSession
+from roundsman_console.web.session import FORM_TOKEN, SECURITY_HEADERS
 from tests.web.browsers import PORT, text_of
 
 
 @pytest.fixture
-def session() -> Session:
-    return Session(PORT)
+def session() -> BrowserSession:
+    return BrowserSession(PORT)
 
 
 @pytest.fixture
-def client(session: Session) -> Iterator[TestClient]:
+def client(session: BrowserSession) -> Iterator[TestClient]:
     """A browser that has not opened the link yet. Nothing here asks the stack."""
     app = application(Inspector(DeployedStack("shop", {}, {})), session)
     with TestClient(app, base_url=session.address) as found:
         yield found
 
 
-def opened(client: TestClient, session: Session) -> TestClient:
+def opened(client: TestClient, session: BrowserSession) -> TestClient:
     assert client.get(session.link_to()).status_code == 200
     return client
 
 
 def form(
-    client: TestClient, session: Session, *, origin: str | None = None, token: str = ""
+    client: TestClient, session: BrowserSession, *, origin: str | None = None, token: str = ""
 ) -> Response:
     fields = {FORM_TOKEN: token or session.form_token, "reason": "x"}
     given = session.address if origin is None else origin
@@ -45,20 +46,20 @@ def refused(answer: Response, status: int, words: str) -> None:
     assert "shop" not in answer.text, "a refused page shows nothing of the stack"
 
 
-def test_the_link_opens_the_console_once(client: TestClient, session: Session) -> None:
+def test_the_link_opens_the_console_once(client: TestClient, session: BrowserSession) -> None:
     link = session.link_to()
     assert client.get(link).status_code == 200
     client.cookies.clear()
     refused(client.get(link), 403, "This link was used before")
 
 
-def test_a_look_at_the_link_does_not_use_it_up(client: TestClient, session: Session) -> None:
+def test_a_look_at_the_link_does_not_use_it_up(client: TestClient, session: BrowserSession) -> None:
     assert client.head(session.link_to()).status_code == 403
     assert client.get(session.link_to()).status_code == 200
 
 
 def test_a_wrong_token_opens_nothing_and_uses_up_nothing(
-    client: TestClient, session: Session
+    client: TestClient, session: BrowserSession
 ) -> None:
     refused(client.get("/session?token=guess"), 403, "This link was used before")
     refused(client.get("/session"), 403, "This link was used before")
@@ -70,13 +71,13 @@ def test_a_browser_without_the_cookie_is_refused(client: TestClient) -> None:
     refused(client.get("/live?page=/"), 403, "opened in another browser")
 
 
-def test_a_guessed_cookie_is_refused(client: TestClient, session: Session) -> None:
+def test_a_guessed_cookie_is_refused(client: TestClient, session: BrowserSession) -> None:
     client.cookies.set(session.cookie_name, "guess")
     refused(client.get("/orders"), 403, "opened in another browser")
 
 
 def test_the_cookie_is_not_for_scripts_nor_for_other_sites(
-    client: TestClient, session: Session
+    client: TestClient, session: BrowserSession
 ) -> None:
     cookie = client.get(session.link_to()).headers["Set-Cookie"]
     assert cookie.endswith("; Path=/; HttpOnly; SameSite=Strict")
@@ -90,7 +91,7 @@ def test_the_cookie_is_not_for_scripts_nor_for_other_sites(
     ],
 )
 def test_another_host_name_is_refused_for_every_path(
-    client: TestClient, session: Session, host: str
+    client: TestClient, session: BrowserSession, host: str
 ) -> None:
     opened(client, session)
     for path in ("/orders", "/session?token=x", "/static/console.css"):
@@ -99,32 +100,34 @@ def test_another_host_name_is_refused_for_every_path(
 
 @pytest.mark.parametrize("origin", ["", "null", "https://evil.example", f"http://localhost:{PORT}"])
 def test_a_form_of_another_site_is_refused(
-    client: TestClient, session: Session, origin: str
+    client: TestClient, session: BrowserSession, origin: str
 ) -> None:
     opened(client, session)
     refused(form(client, session, origin=origin), 403, "does not come from a page of the console")
 
 
 def test_a_form_without_this_consoles_token_is_refused(
-    client: TestClient, session: Session
+    client: TestClient, session: BrowserSession
 ) -> None:
     opened(client, session)
     refused(form(client, session, token="guess"), 403, "of an earlier console")
 
 
-def test_a_form_of_the_console_is_read(client: TestClient, session: Session) -> None:
+def test_a_form_of_the_console_is_read(client: TestClient, session: BrowserSession) -> None:
     answer = form(opened(client, session), session)
     assert (answer.status_code, "There is no such command" in answer.text) == (404, True)
 
 
-def test_a_read_only_console_refuses_every_form(client: TestClient, session: Session) -> None:
+def test_a_read_only_console_refuses_every_form(
+    client: TestClient, session: BrowserSession
+) -> None:
     session.read_only = True
     refused(form(opened(client, session), session), 403, "--read-only")
 
 
 @pytest.mark.parametrize("path", ["/session", "/none", "/static/console.js", "/live?page=/none"])
 def test_every_answer_has_the_security_headers(
-    client: TestClient, session: Session, path: str
+    client: TestClient, session: BrowserSession, path: str
 ) -> None:
     headers = opened(client, session).get(path).headers
     assert {name: headers[name] for name in SECURITY_HEADERS} == dict(SECURITY_HEADERS)
@@ -138,26 +141,26 @@ def test_the_policy_lets_nothing_in_from_elsewhere_and_no_inline_script() -> Non
     assert "frame-ancestors 'none'" in policy
 
 
-def test_secrets_are_in_no_text_of_the_session(session: Session) -> None:
+def test_secrets_are_in_no_text_of_the_session(session: BrowserSession) -> None:
     token = session.link_to().partition("=")[2]
     assert token not in repr(session)
     assert session.form_token not in repr(session)
 
 
 def test_a_cookie_goes_to_the_host_of_its_console_only(
-    client: TestClient, session: Session
+    client: TestClient, session: BrowserSession
 ) -> None:
     cookie = client.get(session.link_to()).headers["Set-Cookie"]
     assert "domain" not in cookie.lower(), "no other host below localhost gets it"
     assert session.host.endswith(".localhost")
-    assert session.host != Session(PORT).host, "nobody can guess it"
+    assert session.host != BrowserSession(PORT).host, "nobody can guess it"
 
 
 @pytest.mark.parametrize(
     "foreign", ["ui[tab]=1", 'prefs={"theme":"dark"}', "=", ";;", 'a="b', "roundsman_8901=guess"]
 )
 def test_a_cookie_of_another_program_locks_nobody_out(
-    client: TestClient, session: Session, foreign: str
+    client: TestClient, session: BrowserSession, foreign: str
 ) -> None:
     cookie = client.get(session.link_to()).headers["Set-Cookie"].partition(";")[0]
     client.cookies.clear()
@@ -170,7 +173,7 @@ FROM_ELSEWHERE = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
 
 
 def test_a_link_of_another_site_leads_through_a_page_that_asks_again(
-    client: TestClient, session: Session
+    client: TestClient, session: BrowserSession
 ) -> None:
     opened(client, session)
     cookies = dict(client.cookies)
@@ -187,7 +190,9 @@ def test_a_link_of_another_site_leads_through_a_page_that_asks_again(
     assert (again.status_code, again.headers["Location"]) == (303, "/progress/w-1?a=b")
 
 
-def test_the_page_that_asks_again_lets_nobody_in(client: TestClient, session: Session) -> None:
+def test_the_page_that_asks_again_lets_nobody_in(
+    client: TestClient, session: BrowserSession
+) -> None:
     page = client.post("/orders", headers={**FROM_ELSEWHERE, "Origin": session.address})
     refused(page, 403, "opened in another browser")
     opened(client, session)
@@ -207,7 +212,7 @@ def test_only_a_person_who_follows_a_link_gets_the_page_that_asks_again(
 
 
 def test_a_read_only_console_can_be_reached_by_a_link_too(
-    client: TestClient, session: Session
+    client: TestClient, session: BrowserSession
 ) -> None:
     session.read_only = True
     opened(client, session)
@@ -225,7 +230,7 @@ def test_nothing_of_the_stack_is_shown_before_the_link_was_opened(client: TestCl
 
 
 def test_an_open_page_can_ask_whether_its_console_still_runs(
-    client: TestClient, session: Session
+    client: TestClient, session: BrowserSession
 ) -> None:
     answer = opened(client, session).get("/alive")
     assert (answer.status_code, answer.content) == (204, b"")
@@ -245,7 +250,7 @@ def test_an_open_page_can_ask_whether_its_console_still_runs(
     ],
 )
 def test_the_link_leads_to_a_place(place: str, page: str) -> None:
-    session = Session(PORT)
+    session = BrowserSession(PORT)
     stack = DeployedStack("shop", {"PaymentBackupRequestQueueUrl": "https://q"}, {})
     app = application(Inspector(stack), session)
     with TestClient(app, base_url=session.address) as client:
@@ -256,7 +261,7 @@ def test_the_link_leads_to_a_place(place: str, page: str) -> None:
 def test_a_console_under_127_0_0_1_warns_on_each_page() -> None:
     warning = "other programs that listen on this machine can get its cookie"
     for host, warns in (("127.0.0.1", True), ("a.localhost", False)):
-        session = Session(PORT, host=host)
+        session = BrowserSession(PORT, host=host)
         app = application(Inspector(DeployedStack("shop", {}, {})), session)
         with TestClient(app, base_url=session.address) as client:
             client.get(session.link_to())

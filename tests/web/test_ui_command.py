@@ -3,6 +3,7 @@
 import json
 import socket
 import stat
+import sys
 import webbrowser
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,10 +19,11 @@ from roundsman_console.inspector import Inspector
 from roundsman_console.stack.stack import find_stack
 from roundsman_console.web import deadlines, server
 from roundsman_console.web.hosts import kept_host, new_host, usual_port
-from roundsman_console.web.session import Session
+from roundsman_console.web.one_browser import BrowserSession
 from roundsman_console.web.whereabouts import Colour
 from tests.console.operators import Operator
 from tests.console.schemas import assert_schema
+from tests.support.load_balancer import ISSUER, SIGNER
 
 USUAL = usual_port("roundsman")
 
@@ -48,7 +50,7 @@ def served(monkeypatch: pytest.MonkeyPatch, state: Path) -> Served:
     found = Served()
 
     def serve(
-        inspector: Inspector, *, opened: Callable[[Session], None], **options: object
+        inspector: Inspector, *, opened: Callable[[BrowserSession], None], **options: object
     ) -> None:
         found.stacks.append(inspector.stack.name)
         found.options.append(options)
@@ -56,7 +58,7 @@ def served(monkeypatch: pytest.MonkeyPatch, state: Path) -> Served:
         usual = USUAL + found.taken
         assert port is None or isinstance(port, int)
         host = "127.0.0.1" if options["loopback"] else new_host()
-        opened(Session(usual if port is None else port, host=host))
+        opened(BrowserSession(usual if port is None else port, host=host))
 
     monkeypatch.setattr(server, "serve", serve)
     return found
@@ -237,7 +239,7 @@ def test_a_console_is_served_on_its_usual_port_under_its_own_host(
         ran.extend(one.getsockname() for one in sockets)
 
     monkeypatch.setattr(uvicorn.Server, "run", run)
-    seen: list[Session] = []
+    seen: list[BrowserSession] = []
     for _ in range(2):
         found = find_stack(None)
         server.serve(Inspector(found), port=None, read_only=True, opened=seen.append)
@@ -253,3 +255,95 @@ def test_a_console_is_served_on_its_usual_port_under_its_own_host(
     client = boto3.client("sqs")
     settings = vars(client.meta.config)
     assert settings["read_timeout"] == deadlines.CALL_SECONDS, "all clients have deadlines"
+
+
+TEAM = (
+    *("--serve", "127.0.0.1:0", "--signer", SIGNER, "--issuer", ISSUER, "--group", "on-call"),
+    *("--public-url", "https://console.example.com"),
+)
+
+
+@pytest.fixture
+def ran(monkeypatch: pytest.MonkeyPatch) -> list[uvicorn.Config]:
+    """The configuration of what was served. Nothing is accepted."""
+    monkeypatch.setattr(boto3, "DEFAULT_SESSION", boto3.DEFAULT_SESSION)  # it is put back
+    found: list[uvicorn.Config] = []
+
+    def run(server: uvicorn.Server, sockets: list[socket.socket]) -> None:
+        assert [one.getsockname()[0] for one in sockets] == ["127.0.0.1"]
+        found.append(server.config)
+
+    monkeypatch.setattr(uvicorn.Server, "run", run)
+    return found
+
+
+def test_a_team_is_served_without_a_link(
+    operator: Operator,
+    served: Served,
+    ran: list[uvicorn.Config],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(webbrowser, "open", lambda url: pytest.fail("opened"))
+    result = operator.types("ui", *TEAM, "--read-only", "--colour", "red")
+    assert result.stdout.endswith(
+        "The console of roundsman for the team: https://console.example.com\n"
+    )
+    assert "token" not in result.output
+    assert served.options == [], "no console of one person"
+    [config] = ran
+    assert config.timeout_keep_alive > 60, "longer than the connections of a load balancer"
+    settings = vars(boto3.client("sqs").meta.config)
+    assert settings["read_timeout"] == deadlines.CALL_SECONDS, "all clients have deadlines"
+    as_json = operator.types("ui", *TEAM, "--json").stdout
+    assert_schema("ui", json.loads(as_json))
+    assert json.loads(as_json) == {"url": "https://console.example.com"}
+
+
+def test_a_team_is_not_served_without_each_option(
+    operator: Operator, ran: list[uvicorn.Config]
+) -> None:
+    for place in range(2, len(TEAM), 2):
+        result = operator.types("ui", *TEAM[:place], *TEAM[place + 2 :])
+        assert result.exit_code == 2
+        assert f"--serve needs {TEAM[place]} too" in " ".join(result.stderr.split())
+    assert ran == []
+
+
+@pytest.mark.parametrize("more", [("ord-1",), ("--port", "8950"), ("--loopback",)])
+def test_options_for_one_person_are_not_for_a_team(
+    operator: Operator, ran: list[uvicorn.Config], more: tuple[str, ...]
+) -> None:
+    result = operator.types("ui", *more, *TEAM)
+    assert (result.exit_code, ran) == (2, [])
+    assert "leave them out with --serve" in result.stderr
+
+
+@pytest.mark.parametrize("place", [2, 4, 6, 8])
+def test_options_for_a_team_are_not_for_one_person(
+    operator: Operator, served: Served, place: int
+) -> None:
+    result = operator.types("ui", *TEAM[place : place + 2])
+    assert (result.exit_code, served.options) == (2, [])
+    assert "add --serve" in result.stderr
+
+
+def test_an_address_that_is_in_use_is_said(operator: Operator, ran: list[uvicorn.Config]) -> None:
+    with server.listening(0) as listener:
+        port = listener.getsockname()[1]
+        result = operator.types("ui", "--serve", f"127.0.0.1:{port}", *TEAM[2:])
+    assert (result.exit_code, ran) == (1, [])
+    assert f"127.0.0.1, port {port} cannot be used" in result.stderr
+
+
+def test_what_a_team_needs_to_be_installed_is_said(
+    operator: Operator, ran: list[uvicorn.Config], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("roundsman_console.web.team_server", "roundsman_console.web.team"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    for name in [one for one in sys.modules if one.startswith("roundsman_console.web.identity")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "cryptography", None)
+    monkeypatch.setitem(sys.modules, "cryptography.exceptions", None)
+    result = operator.types("ui", *TEAM)
+    assert (result.exit_code, ran) == (1, [])
+    assert 'pip install "roundsman[serve]"' in result.stderr

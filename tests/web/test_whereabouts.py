@@ -9,7 +9,7 @@ from roundsman_console.inspector import Inspector
 from roundsman_console.stack.stack import DeployedStack
 from roundsman_console.web import whereabouts
 from roundsman_console.web.application import application
-from roundsman_console.web.session import Session
+from roundsman_console.web.one_browser import BrowserSession
 from roundsman_console.web.whereabouts import Colour, Whereabouts, colour_of, find_whereabouts
 from tests.web.browsers import PORT, Browser, text_of
 
@@ -47,11 +47,13 @@ def test_production_is_red_by_the_names_of_the_stack_and_of_the_profile(
 def test_a_stack_is_shown_with_its_account_region_profile_and_caller(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(whereabouts, "_caller", lambda: "assumed-role/ops/amy")
+    monkeypatch.setattr(whereabouts, "_caller", lambda: ("assumed-role/ops/amy", 90_000))
     monkeypatch.setenv("AWS_PROFILE", "prod")
     where = find_whereabouts(DeployedStack("shop", {}, {}, arn=ARN, endpoint=AWS))
     assert where == Whereabouts(
-        *("shop", "123456789012", "eu-central-1", "", "prod", "assumed-role/ops/amy"), Colour.RED
+        *("shop", "123456789012", "eu-central-1", "", "prod", "assumed-role/ops/amy"),
+        Colour.RED,
+        90_000,
     )
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKID")
     keys = find_whereabouts(DeployedStack("shop", {}, {}, arn=ARN, endpoint=AWS), Colour.AMBER)
@@ -59,10 +61,11 @@ def test_a_stack_is_shown_with_its_account_region_profile_and_caller(
 
 
 def test_a_local_aws_is_named_and_green(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(whereabouts, "_caller", lambda: "")
+    monkeypatch.setattr(whereabouts, "_caller", lambda: ("", 90_000))
     endpoint = "http://127.0.0.1:4510"
     where = find_whereabouts(DeployedStack("shop-prod", {}, {}, arn=ARN, endpoint=endpoint))
     assert (where.local, where.colour) == (endpoint, Colour.GREEN)
+    assert where.clock_ahead == 0, "a local AWS has the clock of this machine"
 
 
 def test_a_caller_is_found_without_the_account_and_may_be_unknown(
@@ -77,8 +80,48 @@ def test_a_caller_is_found_without_the_account_and_may_be_unknown(
     assert find_whereabouts(browser.inspector.stack).caller == ""
 
 
+@pytest.mark.parametrize(
+    ("date", "ahead"),
+    [
+        ("Wed, 01 Apr 2026 10:00:00 GMT", 240_000),
+        ("Wed, 01 Apr 2026 10:06:00 GMT", -120_000),
+        ("", 0),
+        ("soon", 0),
+        ("Wed, 01 Apr 2026 10:00:00", 0),  # without a zone it is no instant
+    ],
+)
+def test_the_clock_of_this_machine_is_compared_with_that_of_aws(
+    monkeypatch: pytest.MonkeyPatch, date: str, ahead: int
+) -> None:
+    class Sts:
+        def get_caller_identity(self) -> object:
+            answer = {"HTTPHeaders": {"date": date}}
+            return {"Arn": "arn:aws:iam::1:user/amy", "ResponseMetadata": answer}
+
+    monkeypatch.setattr(boto3, "client", lambda _: Sts())
+    monkeypatch.setattr(whereabouts, "now", lambda: 1_775_037_840_000)  # 10:04
+    where = find_whereabouts(DeployedStack("shop", {}, {}, arn=ARN, endpoint=AWS))
+    assert (where.caller, where.clock_ahead) == ("user/amy", ahead)
+
+
+def test_a_clock_that_is_wrong_is_said_on_each_page() -> None:
+    for ahead, words in (
+        (0, ""),
+        (29_999, ""),
+        (240_000, "The clock of this machine is 4 min ahead of that of AWS"),
+        (-90_000, "The clock of this machine is 90 s behind that of AWS"),
+    ):
+        session, inspector = BrowserSession(PORT), Inspector(DeployedStack("shop", {}, {}))
+        app = application(inspector, session, Whereabouts("shop", clock_ahead=ahead))
+        with TestClient(app, base_url=session.address) as client:
+            client.get(session.link_to())
+            page = text_of(client.get("/export").text)
+        assert words in page
+        assert ("clock of this machine" in page) is bool(words)
+
+
 def test_every_page_says_where_it_is_and_hostile_text_is_inert() -> None:
-    session = Session(PORT, read_only=True)
+    session = BrowserSession(PORT, read_only=True)
     where = Whereabouts(
         "shop", "123456789012", "eu-west-1", "", "<b>x</b>", "user/\u202eamy", Colour.RED
     )

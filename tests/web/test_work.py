@@ -1,11 +1,13 @@
 """Work that takes longer than a page: its page shows the progress, and how it ended."""
 
 import threading
+from contextvars import copy_context
 
 import pytest
 
 from roundsman.errors import TryAgain
 from roundsman_console.errors import InspectorError, NotFound
+from roundsman_console.verbs.actor import act_for, signed_in
 from roundsman_console.web import work as works
 from roundsman_console.web.work import BROKEN, Work, WorkResult, Works, works_of
 from tests.web.browsers import Browser
@@ -52,6 +54,24 @@ def test_a_page_shows_the_progress_and_is_live_until_the_end(browser: Browser) -
 
 def test_a_work_that_is_not_known_is_not_found(browser: Browser) -> None:
     assert "This work is not known" in browser.page("/progress/none", 404)
+
+
+def test_a_work_acts_for_the_person_who_began_it_until_its_end() -> None:
+    seen: list[str | None] = []
+
+    def do(_: Work) -> WorkResult:
+        seen.append(signed_in())
+        act_for("ben")  # it changes nothing outside
+        return DONE
+
+    def begin() -> list[str | None]:
+        act_for("amy")
+        for _ in range(2):
+            ended(Works().start("Reconcile", "/", do))
+        return [*seen, signed_in()]
+
+    assert copy_context().run(begin) == ["amy", "amy", "amy"]
+    assert signed_in() is None
 
 
 def test_a_few_run_at_once_and_one_more_is_refused() -> None:

@@ -12,7 +12,7 @@ from roundsman.model.states import TaskState
 from roundsman_console.audit.audit import audit_stack
 from roundsman_console.audit.checks import CHECKS
 from roundsman_console.audit.reading import Estimate, OrderReader, Scope
-from roundsman_console.audit.report import Report
+from roundsman_console.audit.report import AuditReport
 from roundsman_console.stack.stack import DeployedStack
 from roundsman_testing import World
 from roundsman_testing.memory import TABLES
@@ -22,7 +22,7 @@ from tests.world.shop import FENCED, ONCE, a_step, a_workflow
 WORLDS = 10
 
 
-def audit(world: World, monkeypatch: pytest.MonkeyPatch) -> Report:
+def audit(world: World, monkeypatch: pytest.MonkeyPatch) -> AuditReport:
     """An audit of the world's tables, at its instant. The orders are not found by the index.
 
     The tables in memory do not know what lists ask the index for.
@@ -37,7 +37,7 @@ def audit(world: World, monkeypatch: pytest.MonkeyPatch) -> Report:
     return audit_stack(stack, Scope(), Estimate(0, more=False, read_units=0))
 
 
-def broken(report: Report) -> list[str]:
+def broken(report: AuditReport) -> list[str]:
     return [f"{one.order_id}: {one.promise.name}: {one.found.what}" for one in report.violations]
 
 

@@ -17,6 +17,7 @@ from roundsman_testing.world.queues import (
     ANSWER_SENDER,
     APPLICATION_SENDER,
     COMMANDS,
+    CONSOLE_PRINCIPAL,
     OPERATOR_SENDER,
     REPLIES,
     SUBMISSION_SENDER,
@@ -76,6 +77,22 @@ def test_a_foreign_principal_is_in_the_history_and_in_an_alert_whatever_it_says_
     assert (row.by, row.sender) == ("ann", STRANGER)
     [text] = foreign(world)
     assert STRANGER in text
+
+
+@pytest.mark.parametrize(
+    ("principal", "who"),
+    [(CONSOLE_PRINCIPAL, "amy (through console)"), ("AROAOPERATOR", "AROAOPERATOR:task-1")],
+)
+def test_the_history_says_who_is_signed_in_only_if_the_consoles_role_does(
+    world: World, principal: str, who: str
+) -> None:
+    order = world.submit()
+    body = command_of(order, Cancel(CommandSource("c-1", "amy", forwarded_for="amy"))).body()
+    world.queues.send(COMMANDS, body, sender=f"{principal}:task-1")
+    world.run()
+    [row] = commands(world, order)
+    assert (row.kind, row.by, row.sender) == ("cancel", "amy", who)
+    assert foreign(world) == []
 
 
 @pytest.mark.parametrize("fault", [Fault.NOT_DONE, Fault.CRASH_BEFORE, Fault.UNKNOWN])

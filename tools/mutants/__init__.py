@@ -15,6 +15,7 @@ from tools.mutants.letters import LETTERS
 from tools.mutants.looking import LOOKING
 from tools.mutants.model import MODEL
 from tools.mutants.mutant import Mutant
+from tools.mutants.prove import PROVE
 from tools.mutants.refused import REFUSED
 from tools.mutants.sending import SENDING
 from tools.mutants.steps import STEPS
@@ -29,6 +30,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *LOOKING,
     *GROUPS,
     *AUDIT,
+    *PROVE,
     *DOCTOR,
     *AGENTS,
     *REFUSED,

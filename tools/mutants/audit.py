@@ -10,7 +10,7 @@ AUDIT = (
     Mutant(
         name="an-order-that-seems-to-break-a-promise-is-read-again",
         file=READING,
-        old="if isinstance(found, Unread) or not found[1].broken:",
+        old="if isinstance(found, UnreadOrder) or not found[1].broken:",
         new="if True:",
         tests=(f"{TESTS}::test_an_order_that_changes_while_it_is_read_is_read_again",),
         why="an order that is cancelled between two reads is called a violation",
@@ -18,15 +18,15 @@ AUDIT = (
     Mutant(
         name="what-keeps-changing-is-not-judged",
         file=READING,
-        old="if not isinstance(found, Unread) and _is_same(before, found[0]):",
-        new="if not isinstance(found, Unread):",
+        old="if not isinstance(found, UnreadOrder) and _is_same(before, found[0]):",
+        new="if not isinstance(found, UnreadOrder):",
         tests=(f"{TESTS}::test_what_keeps_changing_or_cannot_be_read_is_not_judged",),
         why="two reads of two versions are held against each other",
     ),
     Mutant(
         name="a-row-that-cannot-be-read-is-not-missing",
         file=READING,
-        old="return Unread(before.task.task_id, NO_ROW)",
+        old="return UnreadOrder(before.task.task_id, NO_ROW)",
         new="pass",
         tests=(f"{TESTS}::test_a_row_that_cannot_be_read_is_not_taken_for_a_missing_one",),
         why="an order row of a newer version is reported as lost",

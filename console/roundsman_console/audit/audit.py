@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable
 
 from roundsman.errors import CallRefused, TryAgain
 from roundsman_console.audit.checks import judge
-from roundsman_console.audit.reading import Estimate, OrderReader, Scope, Unread
-from roundsman_console.audit.report import Report
+from roundsman_console.audit.reading import Estimate, OrderReader, Scope, UnreadOrder
+from roundsman_console.audit.report import AuditReport
 from roundsman_console.audit.stored_order import StoredOrder
 from roundsman_console.clock import now
 from roundsman_console.stack.stack import DeployedStack
@@ -18,18 +18,18 @@ def audit_stack(
     *,
     keep: Callable[[StoredOrder], None] = lambda _: None,
     progress: Callable[[str], None] = lambda _: None,
-) -> Report:
+) -> AuditReport:
     """Read and judge the orders of a stack.
 
     `keep` is called with each order that was judged. If AWS throttles or refuses a call, the report
     says why it ended early; CallRefused is raised only if no order was read yet.
     """
-    report = Report(stack.name, now(), scope.since, estimate.read_units)
+    report = AuditReport(stack.name, now(), scope.since, estimate.read_units)
     reader = OrderReader(stack, scope)
     try:
         for part in reader.read():
             for found in part:
-                if isinstance(found, Unread):
+                if isinstance(found, UnreadOrder):
                     report.add_unread(found.order_id, found.why)
                 else:
                     report.add(*found)
@@ -48,9 +48,9 @@ def audit_stack(
     return report
 
 
-def audit_orders(orders: Iterable[StoredOrder]) -> Report:
+def audit_orders(orders: Iterable[StoredOrder]) -> AuditReport:
     """Judge orders that were read before."""
-    report = Report(None, now())
+    report = AuditReport(None, now())
     for order in orders:
         report.add(order, judge(order))
     return report

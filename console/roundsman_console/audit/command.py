@@ -11,7 +11,7 @@ from rich.console import Console
 from roundsman.model.instants import SECOND, second
 from roundsman_console.audit.audit import audit_orders, audit_stack
 from roundsman_console.audit.reading import MOST, Estimate, Scope, estimate
-from roundsman_console.audit.report import Report
+from roundsman_console.audit.report import AuditReport
 from roundsman_console.audit.stored_document import LineWriter, read_lines
 from roundsman_console.audit.stored_order import StoredOrder
 from roundsman_console.audit.text import print_report
@@ -84,7 +84,9 @@ def audit_command(
             raise typer.Exit(FAILED)
 
 
-def _of_stack(stack: str | None, scope: Scope, to: Path | None, yes: bool, as_json: bool) -> Report:
+def _of_stack(
+    stack: str | None, scope: Scope, to: Path | None, yes: bool, as_json: bool
+) -> AuditReport:
     found = announced_stack(stack)
     cost = estimate(found, scope)
     if not as_json:
@@ -119,7 +121,7 @@ def _since(text: str | None) -> int | None:
     return now() - read_duration(text, most=LONGEST_AGE) * SECOND
 
 
-def _of_file(path: Path, *, since: str | None, to: Path | None, deep: bool) -> Report:
+def _of_file(path: Path, *, since: str | None, to: Path | None, deep: bool) -> AuditReport:
     if since is not None or to is not None or deep:
         raise ConsoleError("--from judges a file as a whole: leave out the other options.", USAGE)
     try:

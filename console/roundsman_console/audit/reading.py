@@ -60,7 +60,7 @@ NO_HISTORY = "its history cannot be read"
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
+class UnreadOrder:
     """An order of which something cannot be read."""
 
     order_id: str
@@ -155,7 +155,7 @@ class OrderReader:
     """Whether there are more orders than were read."""
     _plans: dict[str, Plan | None] = field(default_factory=dict)
 
-    def read(self) -> Iterator[Sequence[Judged | Unread]]:
+    def read(self) -> Iterator[Sequence[Judged | UnreadOrder]]:
         """Yield the orders, some at a time: those that need a person, the open ones, the others.
 
         Those that ended last come first. Raises TryAgain and CallRefused.
@@ -216,7 +216,7 @@ class OrderReader:
         )
         return (entry for page in pages for entry in page if entry.task_id)
 
-    def _read(self, ids: Sequence[str]) -> list[Judged | Unread]:
+    def _read(self, ids: Sequence[str]) -> list[Judged | UnreadOrder]:
         at = now()
         loaded = self.stack.records.load_many(ids, at)
         rows = self.stack.records.orders(list(loaded.tasks)) if loaded.tasks else {}
@@ -227,16 +227,16 @@ class OrderReader:
                 strict=True,
             )
         )
-        found: list[Judged | Unread] = []
+        found: list[Judged | UnreadOrder] = []
         for order_id in ids:
             task = loaded.tasks.get(order_id)
             history = histories.get(order_id)
             if order_id in loaded.unreadable:
-                found.append(Unread(order_id, NO_RECORD))
+                found.append(UnreadOrder(order_id, NO_RECORD))
             elif task is None:
-                found.append(Unread(order_id, REMOVED))
+                found.append(UnreadOrder(order_id, REMOVED))
             elif history is None:
-                found.append(Unread(order_id, NO_HISTORY))
+                found.append(UnreadOrder(order_id, NO_HISTORY))
             else:
                 order = stored_order(
                     task,
@@ -262,23 +262,23 @@ class OrderReader:
                 self._plans[name] = self.stack.plans.plan(name)
         return self._plans[name]
 
-    def _again(self, found: Judged | Unread) -> Judged | Unread:
+    def _again(self, found: Judged | UnreadOrder) -> Judged | UnreadOrder:
         """The order as it is if it is read again, in case it seems to break a promise.
 
         What was read is believed if it is the same in two readings, one after the other.
         """
         for _ in range(TRIES):
-            if isinstance(found, Unread) or not found[1].broken:
+            if isinstance(found, UnreadOrder) or not found[1].broken:
                 return found
             before = found[0]
             try:
                 self.stack.tasks.order(before.task.task_id)
             except UnreadableRecord:
-                return Unread(before.task.task_id, NO_ROW)
+                return UnreadOrder(before.task.task_id, NO_ROW)
             (found,) = self._read([before.task.task_id])
-            if not isinstance(found, Unread) and _is_same(before, found[0]):
+            if not isinstance(found, UnreadOrder) and _is_same(before, found[0]):
                 return found
-        return Unread(before.task.task_id, CHANGES)
+        return UnreadOrder(before.task.task_id, CHANGES)
 
 
 def _is_same(before: StoredOrder, after: StoredOrder) -> bool:

@@ -26,7 +26,7 @@ class Violation:
 
 
 @dataclass(slots=True)
-class Report:
+class AuditReport:
     """What an audit has found so far."""
 
     stack: str | None

@@ -9,7 +9,7 @@ from roundsman.command_line import command_line
 from roundsman.model.instants import second
 from roundsman_console.audit.checks import Verdict
 from roundsman_console.audit.reading import REMOVED
-from roundsman_console.audit.report import Report, Violation
+from roundsman_console.audit.report import AuditReport, Violation
 from roundsman_console.cells import plain
 from roundsman_console.counted import counted
 from roundsman_console.hints import hint
@@ -18,7 +18,7 @@ SHOWN = 20
 """The number of violations in the text; the JSON has more."""
 
 
-def print_report(report: Report, console: Console) -> None:
+def print_report(report: AuditReport, console: Console) -> None:
     """Print the report for people."""
     if report.orders:
         _print_promises(report, console)
@@ -32,7 +32,7 @@ def print_report(report: Report, console: Console) -> None:
     console.print(plain(summary(report), "green" if report.is_well else "red"), soft_wrap=True)
 
 
-def _print_promises(report: Report, console: Console) -> None:
+def _print_promises(report: AuditReport, console: Console) -> None:
     """Print the promises that were not kept to every order in a table, and name the others."""
     kept = [
         promise.name
@@ -61,7 +61,7 @@ def _print_promises(report: Report, console: Console) -> None:
     console.print()
 
 
-def _unjudged(report: Report) -> Iterator[str]:
+def _unjudged(report: AuditReport) -> Iterator[str]:
     """What cannot be judged, each with its reason."""
     for (promise, why), count in report.unknown.most_common():
         what = "nothing" if promise is None else promise.name
@@ -81,7 +81,7 @@ def _print_violation(one: Violation, console: Console) -> None:
     console.print(plain(hint(f"  $ {command_line('show', one.order_id)}"), "bold"), soft_wrap=True)
 
 
-def summary(report: Report) -> str:
+def summary(report: AuditReport) -> str:
     """Return how many orders followed the promises, in sentences."""
     followed, partly = report.judged[Verdict.FOLLOWED], report.judged[Verdict.UNKNOWN]
     broken = report.judged[Verdict.BROKEN]

@@ -32,6 +32,8 @@ class Application:
     folders: Mapping[str, str] = field(default_factory=dict)
     """The name of the agent that the app.py of each folder defines, by the folder's path in the
     project; empty if the code was not read."""
+    libraries: Mapping[str, str] = field(default_factory=dict)
+    """The requirements.txt of each folder of functions that has one, by the folder's path."""
     names_by_key: Mapping[str, str] = field(default_factory=dict)
     """The name of the workflow of each key of WORKFLOWS; empty if the code was not read."""
 

@@ -3,6 +3,7 @@
 import ast
 import builtins
 import posixpath
+import re
 import symtable
 from collections.abc import Iterator
 
@@ -170,6 +171,44 @@ def registered_workflows(application: Application) -> list[str]:
     ]
 
 
+def shipped_models(application: Application) -> list[str]:
+    """Each function that imports the workflows has pydantic, if they import it.
+
+    It is not pure Python, so no layer has it, and without it the function cannot start.
+    """
+    if not any(_imports(source, "pydantic") for source in application.definitions.values()):
+        return []
+    folders = [
+        folder
+        for folder in application.folders
+        for where, source in application.sources.items()
+        if where.startswith(f"{folder}/") and _imports(source, "workflows")
+    ]
+    return [
+        f"{folder}/requirements.txt must name pydantic, which the workflows import: no layer has it"
+        for folder in dict.fromkeys(["functions/submission", *folders])
+        if not _PYDANTIC.search(application.libraries.get(folder, ""))
+    ]
+
+
+_PYDANTIC = re.compile(r"^\s*pydantic(?![\w.-])", re.IGNORECASE | re.MULTILINE)
+"""A line of a requirements.txt that names it."""
+
+
+def _imports(source: str, package: str) -> bool:
+    return any(
+        name.partition(".")[0] == package
+        for node in ast.walk(ast.parse(source))
+        for name in (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else []
+        )
+    )
+
+
 def _calls(source: str, name: str) -> Iterator[ast.Call]:
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Call):
@@ -192,4 +231,5 @@ RULES: tuple[Rule, ...] = (
     defined_names,
     typed_errors,
     registered_workflows,
+    shipped_models,
 )

@@ -30,6 +30,24 @@ def read_project(folder: Path) -> Application:
         sys.path.insert(0, layer)
     by_key = _workflows()
     workflows = list(by_key.values())
+    agents = read_agents(folder)
+    application = Application.read(folder / "template.yaml", workflows, agents.values())
+    return replace(
+        application,
+        sources=_texts(folder, AGENTS),
+        definitions=_texts(folder, WORKFLOWS),
+        folders={path: agent.name for path, agent in agents.items()},
+        libraries=_libraries(folder),
+        names_by_key={key: workflow.name for key, workflow in by_key.items()},
+    )
+
+
+def read_agents(folder: Path) -> dict[str, Agent]:
+    """Return the agent that the app.py of each folder of an application defines.
+
+    The keys are the folders' paths in the application, whose workflows can be imported already.
+    Raises ProjectProblem if a module cannot be imported.
+    """
     agents: dict[str, Agent] = {}
     problems: list[str] = []
     for path in sorted((folder / AGENTS).glob("*/app.py")):
@@ -39,14 +57,7 @@ def read_project(folder: Path) -> Application:
             problems.append(str(problem))
     if problems:
         raise ProjectProblem(" ".join(problems))
-    application = Application.read(folder / "template.yaml", workflows, agents.values())
-    return replace(
-        application,
-        sources=_texts(folder, AGENTS),
-        definitions=_texts(folder, WORKFLOWS),
-        folders={path: agent.name for path, agent in agents.items()},
-        names_by_key={key: workflow.name for key, workflow in by_key.items()},
-    )
+    return agents
 
 
 def _texts(folder: Path, part: Path) -> dict[str, str]:
@@ -63,6 +74,13 @@ def _texts(folder: Path, part: Path) -> dict[str, str]:
         except (SyntaxError, ValueError) as error:
             raise ProjectProblem(f"{where} is not Python: {error}.") from error
     return texts
+
+
+def _libraries(folder: Path) -> dict[str, str]:
+    return {
+        path.parent.relative_to(folder).as_posix(): path.read_text(encoding="utf-8")
+        for path in sorted((folder / "functions").rglob("requirements.txt"))
+    }
 
 
 def _workflows() -> dict[str, Workflow]:

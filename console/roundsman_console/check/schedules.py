@@ -17,12 +17,13 @@ from roundsman_console.check.application import Application, Rule
 from roundsman_console.check.reading import at, of_type, parameters, reference
 from roundsman_console.template import Document, Json
 
-RECURRING_ORDER = "RecurringOrderEvents"
-"""The engine's own schedule of orders, of which the block Engine sets expression and event."""
-SETTINGS = {RECURRING_ORDER: "RecurringOrderSchedule", "AlertHeartbeat": "AlertHeartbeatSchedule"}
-"""The parameter of the engine that is the expression of each schedule; empty for no schedule."""
+HEARTBEAT, HEARTBEAT_SETTING = "AlertHeartbeat", "AlertHeartbeatSchedule"
+"""The engine's schedule of the alerts' heartbeat, and its parameter, which is empty for none."""
+RECURRING_ORDER = "RecurringOrder"
+"""The schedule of stacks/schedule.yaml; in the whole template the name of its block is before it.
+"""
 LONGEST_EVENT = 4096
-"""Characters of the engine's parameter RecurringOrder."""
+"""Characters of the parameter Order of such a block."""
 MOST_PROBLEMS = 10
 
 RUN = "<aws.scheduler.scheduled-time>"
@@ -32,7 +33,8 @@ _SOME_RUN, _SOME_TIME = "2026-12-01T09:00:00Z", 1_796_115_600_000
 
 def schedules(application: Application) -> list[str]:
     """Each schedule has an expression that AWS takes, and the order that it sends is one of its
-    workflow and has the time of its run, without which all runs would be one order."""
+    workflow, with an id that no other schedule's order has, and the time of its run, without which
+    all runs would be one order."""
     return schedule_problems(application.template, application.workflows)
 
 
@@ -46,18 +48,38 @@ def schedule_problems(
     """
     events = EventReader({workflow.name: workflow for workflow in workflows})
     found = {
-        **of_type(template, "AWS::Scheduler::Schedule"),
-        **of_type(template, "AWS::Events::Rule"),
+        name: {key: _known(template, properties[key], values or {}) for key in properties}
+        for kind in ("AWS::Scheduler::Schedule", "AWS::Events::Rule")
+        for name, properties in of_type(template, kind).items()
     }
-    return [
-        problem
-        for name, properties in found.items()
-        for problem in _problems(
-            name,
-            {key: _known(template, properties[key], values or {}) for key in properties},
-            events,
-        )
-    ]
+    problems = [problem for name in found for problem in _problems(name, found[name], events)]
+    return [*problems, *_shared_ids(found)]
+
+
+def _shared_ids(schedules: Mapping[str, Document]) -> Iterator[str]:
+    """Yield a sentence for each id that the orders of several schedules have."""
+    named: dict[str, list[str]] = {}
+    for name, schedule in schedules.items():
+        event = at(schedule, "Target", "Input")
+        read = _read(event) if isinstance(event, str) and _sends_orders(schedule) else None
+        order_id = read.get("orderId") if isinstance(read, Mapping) else None
+        if isinstance(order_id, str):
+            named.setdefault(order_id, []).append(_block(name) or name)
+    for order_id, names in named.items():
+        if len(names) > 1:
+            yield (
+                f"{' and '.join(names)} send orders with the id {order_id}: give each its own, "
+                "since two runs at the same time would be one order"
+            )
+
+
+def _block(name: str) -> str:
+    """The block of a recurring order; empty for another schedule."""
+    return name.removesuffix(RECURRING_ORDER) if name.endswith(RECURRING_ORDER) else ""
+
+
+def _sends_orders(schedule: Document) -> bool:
+    return reference(at(schedule, "Target", "Arn")) == "SubmissionQueue"
 
 
 def _known(template: Document, value: Json, values: Mapping[str, str]) -> Json:
@@ -76,26 +98,29 @@ def _problems(name: str, schedule: Document, events: EventReader) -> Iterator[st
         schedule.get("ScheduleExpression"),
         schedule.get("ScheduleExpressionTimezone"),
     )
-    where = SETTINGS.get(name, f"{name}.ScheduleExpression")
-    if isinstance(expression, str) and (expression or name not in SETTINGS):
-        once = name not in SETTINGS and expression.startswith("at(")
+    block = _block(name)
+    where = f"{block}: Schedule" if block else f"{name}.ScheduleExpression"
+    if name == HEARTBEAT:
+        where = HEARTBEAT_SETTING
+    if isinstance(expression, str) and (expression or name != HEARTBEAT):
+        once = name != HEARTBEAT and not block and expression.startswith("at(")
         for problem in () if once else expression_problems(expression):
             yield f"{where} is {expression!r}: {problem}"
     zones = available_timezones()
     if isinstance(zone, str) and zones and zone not in zones:
         yield f"{where} has the time zone {zone!r}: write one of the IANA database, as Europe/Rome"
-    if reference(at(schedule, "Target", "Arn")) == "SubmissionQueue":
-        yield from _event_problems(name, at(schedule, "Target", "Input"), bool(expression), events)
+    event = at(schedule, "Target", "Input")
+    if block and isinstance(event, str) and len(event) > LONGEST_EVENT:
+        yield f"{block}: Order has {len(event)} characters: shorten it to {LONGEST_EVENT} at most"
+    if _sends_orders(schedule):
+        place = f"{block}: Order" if block else f"{name}.Target.Input"
+        yield from _event_problems(place, event, events)
+    elif block:
+        yield f"{block}: Engine must be !GetAtt Engine.Outputs.ForSchedules"
 
 
-def _event_problems(name: str, event: Json, is_sent: bool, events: EventReader) -> Iterator[str]:
-    where = "RecurringOrder" if name == RECURRING_ORDER else f"{name}.Target.Input"
-    if name == RECURRING_ORDER and event == "{}":
-        if is_sent:
-            yield "RecurringOrderSchedule needs RecurringOrder, the order event to send"
-    elif isinstance(event, str):
-        if name == RECURRING_ORDER and len(event) > LONGEST_EVENT:
-            yield f"{where} has {len(event)} characters: shorten it to {LONGEST_EVENT} at most"
+def _event_problems(where: str, event: Json, events: EventReader) -> Iterator[str]:
+    if isinstance(event, str):
         for differing in sorted(set(_DIFFERS.findall(event))):
             yield (
                 f"{where} has {differing}, which is another one when a run is delivered again, so "
@@ -129,14 +154,19 @@ def _rejections(where: str, event: str, events: EventReader) -> Iterator[str]:
 
 def _has_its_run(event: str) -> bool:
     """Whether an order has the placeholder of its run's time; true for what is no order at all."""
-    try:
-        read = parse_json(event)
-    except (ValueError, RecursionError):
-        return True
+    read = _read(event)
     if not isinstance(read, Mapping) or "cancel" in read:
         return True
     processing = read.get("processing")
     return isinstance(processing, Mapping) and processing.get("run") == RUN
+
+
+def _read(event: str) -> object:
+    """The event; None for what is no JSON."""
+    try:
+        return parse_json(event)
+    except (ValueError, RecursionError):
+        return None
 
 
 @dataclass(frozen=True)

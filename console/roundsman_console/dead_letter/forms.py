@@ -48,7 +48,9 @@ AT_ONCE = 100
 """The number of messages that one form sends at most. More of them: send the form again."""
 RATE = 10.0
 """Messages per second."""
-BODY = FormField("body", "The message", "body", "Masked values that stay as they are are kept.")
+BODY = FormField(
+    "body", "The message", "body", "Masked values that stay as they are are kept.", required=True
+)
 ANYWAY = FormField("anyway", "Send it even if it would be rejected again", "check")
 
 

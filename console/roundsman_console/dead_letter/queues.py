@@ -1,9 +1,8 @@
 """Finds the queues that functions read, and their dead-letter queues, in the stack's outputs."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from roundsman.aws.sqs.dead_letters import RedrivePolicy, read_redrive_policy
@@ -54,6 +53,8 @@ class Source:
     """The name of the queue in the template: `SchedulerQueue`."""
     url: str
     sqs: "SQSClient"
+    policies: "dict[str, RedrivePolicy]" = field(default_factory=dict, repr=False, compare=False)
+    """The redrive policies of the stack that were read until now, by the URL of the queue."""
 
     @property
     def kind(self) -> MessageKind:
@@ -76,11 +77,15 @@ class Source:
         """The name of the queue in SQS."""
         return self.url.rpartition("/")[2]
 
-    @cached_property
+    @property
     def policy(self) -> RedrivePolicy:
-        """The queue's redrive policy, read once."""
-        found = self.sqs.get_queue_attributes(QueueUrl=self.url, AttributeNames=["RedrivePolicy"])
-        return read_redrive_policy(found.get("Attributes", {}).get("RedrivePolicy"), self.url)
+        """The queue's redrive policy, read once: only a deployment changes it."""
+        if self.url not in self.policies:
+            found = self.sqs.get_queue_attributes(
+                QueueUrl=self.url, AttributeNames=["RedrivePolicy"]
+            ).get("Attributes", {})
+            self.policies[self.url] = read_redrive_policy(found.get("RedrivePolicy"), self.url)
+        return self.policies[self.url]
 
     @property
     def dead_url(self) -> str:
@@ -113,7 +118,7 @@ def sources(stack: DeployedStack) -> list[Source]:
     """Return the queues that functions read: SubmissionQueue, SchedulerQueue, the rest by name."""
     first = ("SubmissionQueue", "SchedulerQueue")
     found = {
-        name: Source(name, url, stack.sqs)
+        name: Source(name, url, stack.sqs, stack.redrive_policies)
         for name, url in (
             (output.removesuffix("Url"), value)
             for output, value in stack.outputs.items()

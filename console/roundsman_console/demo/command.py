@@ -3,42 +3,22 @@
 import json
 import os
 from contextlib import suppress
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from roundsman_console.cli_errors import ConsoleError, complain, sentences
 from roundsman_console.documents import UiDocument
 from roundsman_console.sanitize import inert
-from roundsman_console.web.command import MISSING
+from roundsman_console.web.command import MISSING, LinkAsJson, Loopback, NoBrowser, Port
 
 if TYPE_CHECKING:
-    from roundsman_console.web.session import Session
+    from roundsman_console.web.one_browser import BrowserSession
 
 
 def demo_command(
-    port: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            max=65_535,
-            help="Port on 127.0.0.1; 0 takes a free one. There is a usual one.",
-            show_default=False,
-        ),
-    ] = None,
-    no_browser: Annotated[
-        bool, typer.Option("--no-browser", help="Print the link; do not open it.")
-    ] = False,
-    loopback: Annotated[
-        bool,
-        typer.Option(
-            "--loopback", help="For a browser that does not find the link: use 127.0.0.1."
-        ),
-    ] = False,
-    as_json: Annotated[
-        bool,
-        typer.Option("--json", help="Print one JSON object with the link, and open no browser."),
-    ] = False,
+    port: Port = None,
+    no_browser: NoBrowser = False,
+    loopback: Loopback = False,
+    as_json: LinkAsJson = False,
 ) -> None:
     """Show a shop in memory whose orders fail, and how to repair it. No AWS and no Docker.
 
@@ -56,7 +36,7 @@ def demo_command(
 
         file = state_folder() / f"open-{os.getpid()}.html"
 
-        def opened(session: "Session") -> None:
+        def opened(session: "BrowserSession") -> None:
             if as_json:
                 document: UiDocument = {"url": session.link_to()}
                 print(json.dumps(document), flush=True)

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 from roundsman_console.doctor.documents import FindingKind, Severity
 from roundsman_console.doctor.report import Finding
 from roundsman_console.inspector import Inspector
+from roundsman_console.places import page_of_command
+from roundsman_console.stack.aws_links import resource_pages
 
 FOLDED_FROM = 3
 """More findings of one kind are folded away."""
@@ -21,6 +23,8 @@ def read(inspector: Inspector, _given: Mapping[str, str]) -> Mapping[str, object
         "Severity": Severity,
         "folded_from": FOLDED_FROM,
         "unread": report.unread,
+        "resources": resource_pages(inspector.stack),
+        "page_of_command": page_of_command,
     }
 
 

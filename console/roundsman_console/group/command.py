@@ -16,17 +16,21 @@ from roundsman_console.cli.stack_option import StackOption
 from roundsman_console.cli.target import find_stack
 from roundsman_console.cli_errors import NOT_FOUND, USAGE, ConsoleError, sentences
 from roundsman_console.clock import now
+from roundsman_console.counted import counted
 from roundsman_console.group.documents import GroupDetailsDocument, GroupListDocument
 from roundsman_console.group.reading import GroupNow, find_group, list_groups
+from roundsman_console.group.retried import RetriedNow, Retries, read_retries
 from roundsman_console.group.view import (
     commands_of,
     effects_of,
     group_document,
+    retried_document,
     sample_document,
 )
 from roundsman_console.hints import hint, hinted_json
 from roundsman_console.order.step_text import span
 from roundsman_console.orders.filters import read_selection
+from roundsman_console.orders.open_orders import read_open_orders
 from roundsman_console.terminal import results
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
@@ -59,18 +63,21 @@ def groups_callback(
 
 @groups_app.command("ls")
 def groups_ls_command(stack: StackOption = None, as_json: AsJson = False) -> None:
-    """List the open failure groups, those that need a person first.
+    """List the open failure groups, those that need a person first, and what is retried now.
 
     Example: roundsman groups ls
     """
     with sentences():
         found = find_stack(stack)
         groups = list_groups(found, find_agents(found), now())
+        retries = read_retries(found, read_open_orders(found), now())
         if as_json:
             documents = [group_document(group) for group in groups]
-            print(hinted_json(GroupListDocument(groups=documents)))
+            retried = [retried_document(one) for one in retries.causes]
+            print(hinted_json(GroupListDocument(groups=documents, retried=retried)))
             return
         print_list(groups)
+        print_retries(retries)
 
 
 @groups_app.command("show")
@@ -110,6 +117,19 @@ def print_list(groups: Sequence[GroupNow]) -> None:
     console.print(_table(groups) if groups else "No failure groups.")
     if groups:
         console.print(hint("Show one with: roundsman groups show GROUP"), soft_wrap=True)
+
+
+def print_retries(retries: Retries) -> None:
+    """Print what is retried now as a table, below the groups; nothing if no order is."""
+    if not retries.causes:
+        return
+    console = results()
+    console.print("\nRetried now:")
+    console.print(_table_of_retries(retries.causes))
+    if retries.others:
+        console.print(f"and {counted(retries.others, 'further cause')}")
+    if not retries.whole:
+        console.print(f"Of the {retries.read:,} open orders that are due first.")
 
 
 def print_group(group: GroupNow) -> None:
@@ -183,5 +203,29 @@ def _table(groups: Sequence[GroupNow]) -> Table:
             plain(last),
             plain(where),
             plain(f"{how}{_why(group)}{calm}"),
+        )
+    return table
+
+
+def _table_of_retries(causes: Sequence[RetriedNow]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for heading in ("Orders", "New", "Since", "Next"):
+        right = heading in ("Orders", "New")
+        table.add_column(heading, no_wrap=True, justify="right" if right else "left")
+    for heading in ("Where", "Cause", "Sample"):
+        table.add_column(heading, overflow="fold")
+    at = now()
+    for one in causes:
+        cause = one.cause
+        ahead = None if one.next_at is None else format_duration(max(0, one.next_at - at))
+        why = f"{cause.error_type}: {cause.message}" if cause.message else cause.error_type
+        table.add_row(
+            plain(f"{'>' if one.count.more else ''}{one.count.count:,}"),
+            plain(f"{one.new:,}"),
+            plain("" if one.since is None else f"{format_duration(max(0, at - one.since))} ago"),
+            plain("under way" if ahead is None else f"in {ahead}"),
+            plain(f"{cause.workflow} {cause.step}{' (undo)' if cause.undo else ''}"),
+            plain(why),
+            plain(one.sample.task_id),
         )
     return table

@@ -55,10 +55,39 @@ class GroupDocument(TypedDict):
     """The agent of the failed step."""
 
 
+class RetriedDocument(TypedDict):
+    """The open orders that are retried now for one cause."""
+
+    workflow: str
+    step: str
+    undo: bool
+    """Whether it is the undo of the step that fails."""
+    error: CauseDocument
+    agents: list[str]
+    """The agents of the step."""
+    count: Count
+    more: bool
+    """Whether there may be more of these orders than `count`: not all open orders were read."""
+    new: Count
+    """The number of these orders that failed once, in an attempt of the last five minutes."""
+    attempts: Count
+    """The number of failed attempts of the sample."""
+    mostAttempts: Count | None
+    """The number of attempts that the step has; null if it is not limited, or not known."""
+    since: Instant | None
+    """When the first attempt of the sample failed; null if that is not known."""
+    nextAttemptAt: Instant | None
+    """When the next attempt of one of the orders begins; null if all have one under way."""
+    sample: str
+    """The id of the order with the most failed attempts."""
+
+
 class GroupListDocument(TypedDict):
-    """The open failure groups, those that need a person first."""
+    """The open failure groups, those that need a person first, and what is retried now."""
 
     groups: list[GroupDocument]
+    retried: list[RetriedDocument]
+    """The causes with most orders, at most eight."""
 
 
 class GroupSampleDocument(TaskSummaryDocument):

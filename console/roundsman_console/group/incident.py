@@ -4,7 +4,6 @@ An open group has its members and its row. Once it is over, the stack has forgot
 bulk runs over it tell what it was: they keep their orders and their results for 90 days.
 """
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,17 +12,17 @@ from roundsman.model.bulk_run import BulkRecord, OrderResult
 from roundsman.model.events import COMMAND_KINDS
 from roundsman.model.failure import NO_STEP, RETRIED, UNDO_FAILED, UNDONE, UNREADABLE
 from roundsman.model.holds import OPERATOR, Hold
-from roundsman.model.instants import MINUTE, format_duration
-from roundsman.model.task import Task
+from roundsman.model.instants import MINUTE, format_duration, second
 from roundsman_console.agent.reading import AgentNow
 from roundsman_console.bulk.of_group import runs_over
 from roundsman_console.bulk.start import bulk_runs_of
+from roundsman_console.counted import counted
 from roundsman_console.errors import NotFound
 from roundsman_console.group.reading import GroupNow
 from roundsman_console.hold.released import Released, released_here
+from roundsman_console.hold.wake import Woken
 from roundsman_console.inspector import Inspector
 from roundsman_console.order.lookup import find_shown
-from roundsman_console.order.view import may_stand
 
 STILL_FAILS = 2 * MINUTE
 """A failure within this time (in ms) means that orders still fail."""
@@ -58,16 +57,6 @@ class Act:
     """The name of its page."""
 
 
-@dataclass(frozen=True, slots=True)
-class StandingEffects:
-    """The effects of some orders of an incident."""
-
-    orders: int
-    """The number of orders that were looked at."""
-    may_stand: Mapping[str, int]
-    """The number of orders in which the effect of a step may stand, by the step."""
-
-
 def what_happened(group: GroupNow) -> str:
     """Return in a sentence what happened to the orders of the group."""
     one = group.count.count == 1 and not group.count.more
@@ -94,22 +83,76 @@ def many_orders(group: GroupNow) -> str:
     return f"{many} order{'' if group.count.count == 1 else 's'}"
 
 
-def still_fails(group: GroupNow, held: bool, at: int) -> str:
-    """Return in a sentence whether orders still fail for this cause at `at` (epoch ms)."""
+def last_release(inspector: Inspector, group: GroupNow) -> Released | None:
+    """Return the last release of the agent in this console since the group began; None if none."""
+    if group.agent is None or group.first_at is None:
+        return None
+    return next(reversed(released_here(inspector, group.agent.name, group.first_at)), None)
+
+
+def is_quiet_since(released: Released | None, group: GroupNow) -> bool:
+    """Return whether the agent was released, and no order has failed for this cause since."""
+    return released is not None and (group.last_at is None or group.last_at <= released.at)
+
+
+def still_fails(
+    group: GroupNow,
+    at: int,
+    *,
+    held: bool = False,
+    released: Released | None = None,
+    runs: Sequence[BulkRecord] = (),
+) -> str:
+    """Return in a sentence whether orders still fail for this cause at `at` (epoch ms).
+
+    `held` is whether the agent has a hold or an open circuit, and `released` its last release.
+    """
     if not group.count.count or group.last_at is None:
         return "No order is in the group now."
     quiet = at - group.last_at
+    # The time of an order that is tried again is that of its first failure.
+    none = "no further order has failed" if group.how == RETRIED else "no order has failed"
+    lately = f"N{none[1:]} so in the last {format_duration(quiet)}"
+    if held:
+        still = quiet < STILL_FAILS
+        return (
+            "The agent is held, so no more orders fail."
+            if still
+            else f"{lately}; the agent is held."
+        )
+    passed = _completed_since(runs, group.last_at)
+    if released is not None and is_quiet_since(released, group):
+        what = [f"{none} so since", _woken(released.woken), passed]
+        since = f"{released.agent} was released at {second(released.at)}"
+        return f"{since}: {'; '.join(words for words in what if words)}."
     if quiet < STILL_FAILS:
-        return "Orders still fail." if not held else "The agent is held, so no more orders fail."
-    words = f"No order has failed so in the last {format_duration(quiet)}"
-    return f"{words}; the agent is held." if held else f"{words}: the cause is gone, or none came."
+        again = released is not None and group.last_at > released.at
+        return "Orders fail again since the release." if again else "Orders still fail."
+    if passed:
+        return f"{lately}, and {passed}: the cause is gone."
+    where = "its end" if group.step == NO_STEP else group.step
+    return f"{lately}. Whether an order has come to {where} since is not known here."
 
 
-def standing_of(tasks: Sequence[Task]) -> StandingEffects:
-    """Return which effects of these orders may stand."""
-    return StandingEffects(
-        len(tasks), Counter(name for task in tasks for name in sorted(may_stand(task)))
-    )
+def _completed_since(runs: Sequence[BulkRecord], last: int) -> str:
+    """How many orders are Completed of the runs that began after the last failure (epoch ms)."""
+    begun = [one.progress for one in runs if one.run.started_at >= last]
+    many = sum(progress.count(OrderResult.COMPLETED) for progress in begun)
+    if not many:
+        return ""
+    return f"{counted(many, 'order')} of a bulk run {'is' if many == 1 else 'are'} Completed"
+
+
+def _woken(woken: Woken | None) -> str:
+    """How many orders a release has woken; empty if that is not known."""
+    if woken is None:
+        return ""
+    unread = f", {counted(woken.unread, 'open order')} could not be read" if woken.unread else ""
+    if not woken.woken:
+        return f"no order waited for it{unread}" if woken.whole else ""
+    verb = "was" if woken.woken == 1 else "were"
+    so_far = "" if woken.whole else " so far"
+    return f"{counted(woken.woken, 'waiting order')} {verb} woken{so_far}{unread}"
 
 
 def read_runs(inspector: Inspector, group: str, known: GroupNow | None) -> list[BulkRecord]:

@@ -11,19 +11,21 @@ from roundsman_console.bulk.forms import MANY, form_on_many
 from roundsman_console.clock import now
 from roundsman_console.constraints import GROUP_ID
 from roundsman_console.errors import NotFound
+from roundsman_console.group.effects import effects_words, group_effects, order_effects
 from roundsman_console.group.incident import (
     acts_of,
     hold_of,
+    is_quiet_since,
+    last_release,
     many_orders,
     read_cause,
     read_runs,
-    standing_of,
     still_fails,
     what_happened,
 )
 from roundsman_console.group.reading import STATES, GroupNow
 from roundsman_console.group.repair import RepairHelp, repair_of
-from roundsman_console.group.view import commands_of, effects_of
+from roundsman_console.group.view import commands_of
 from roundsman_console.hold.forms import form_on
 from roundsman_console.hold.verbs import HoldVerb, ReleaseVerb
 from roundsman_console.inspector import Inspector
@@ -41,16 +43,23 @@ ENDED: Mapping[str, str] = {
 """What became of the orders of a group, by how they failed; `archived` if it is not listed."""
 
 GOES_ON: Mapping[str, str] = {
-    UNDONE: "Undone orders begin again from the start, under new keys. "
+    UNDONE: "Undone orders begin again from the start. Each call is made as a new request, so what "
+    "happened before would happen again: an order of which an effect may stand is refused. "
     "\u201cBegin again from the start\u201d is set, because all of them are Undone.",
     UNDO_FAILED: "Their failed undo is tried again under the same keys. They end Undone.",
     RETRIED: "Each goes on by itself at its next attempt. To begin it now, run them now.",
     UNREADABLE: "An order whose record cannot be read takes no command. "
     "The page of the order says what is wrong with it.",
 }
+_REASON_TO_GO_ON = {
+    "run-all": "Reason for the attempt now",
+    "resubmit-all": "Reason for the resubmission",
+}
 GOING = (RunState.RUNNING, RunState.PAUSED)
 """The states of a bulk run beside which no other one is offered."""
 ARCHIVED_GO_ON = "Their failed steps are tried again under the same keys."
+ROWS_UNFOLDED = 10
+"""A page with more orders folds their rows away."""
 
 
 def read_all(inspector: Inspector, _given: Mapping[str, str]) -> Mapping[str, object]:
@@ -69,6 +78,7 @@ def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]
     if group is None:
         return {**shared, **_read_over(inspector, runs)}
     agent, first = group.agent, group.first_at or group.counted_at
+    held, released = bool(agent and agent.holds), last_release(inspector, group)
     loaded = inspector.stack.records.load_many([one.task_id for one in group.newest], at).tasks
     tasks = [task for one in group.newest if (task := loaded.get(one.task_id)) is not None]
     orders = [task for task in tasks if task.failure == group.id]
@@ -77,15 +87,17 @@ def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]
         "group": group,
         "what_happened": what_happened(group),
         "ended": ENDED.get(group.how, "archived"),
-        "still": still_fails(group, bool(agent and agent.holds), at),
+        "still": still_fails(group, at, held=held, released=released, runs=runs),
         "curve": failure_curve(group.failed_at, at),
-        "standing": standing_of(orders),
+        "effects": effects_words(group_effects(orders), group.count) if orders else "",
         "states": Counter(task.state.value for task in orders),
         "orders": orders,
-        "effects_of": effects_of,
+        "effects_of": order_effects,
         "failed_at": {one.task_id: one.failed_at for one in group.newest},
         "hold": hold_of(agent),
-        "step_now": _step_now(group, begun=bool(runs)),
+        "step_now": _step_now(
+            group, begun=bool(runs) or (not held and is_quiet_since(released, group))
+        ),
         "forms": _forms(group),
         "open_run": next((one for one in runs[::-1] if one.state in GOING), None),
         "others": _others(group),
@@ -93,6 +105,7 @@ def read(inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object]
         "repair": _repair(inspector, group, at),
         "acts": acts_of(inspector, runs, agent.name if agent else "", first),
         "commands": commands_of(group),
+        "rows_unfolded": ROWS_UNFOLDED,
     }
 
 
@@ -117,7 +130,10 @@ def _result(given: Mapping[str, str], group: GroupNow | None) -> Result | None:
 
 
 def _step_now(group: GroupNow, *, begun: bool) -> int:
-    """Return the step that is next: 1 to stop, 2 to repair, 3 to let go on; 0 for none."""
+    """Return the step that is next: 1 to stop, 2 to repair, 3 to let go on; 0 for none.
+
+    `begun` is whether the orders go on already, or the agent was released and nothing failed since.
+    """
     if not group.count.count:
         return 0
     if begun or group.agent is None:
@@ -140,14 +156,19 @@ def _forms(group: GroupNow) -> Mapping[str, CommandPage | None]:
         given = {INCIDENT: group.id, "agent": group.agent.name}
         release = form_on(group.agent, ReleaseVerb, given)
         if not release.impossible:
-            found["release"] = release
+            found["release"] = replace(release, reason_label="Reason for the release")
         elif group.count.count:
-            found["hold"] = form_on(group.agent, HoldVerb, given)
+            hold = form_on(group.agent, HoldVerb, given)
+            found["hold"] = replace(hold, reason_label="Reason for the hold")
     name = _lets_go_on(group)
     if group.count.count and name:
         given = {INCIDENT: group.id, "group": group.id}
         page = form_on_many(name, given, _states(group))
-        found["go_on"] = replace(page, title=page.title.replace(" all", f" {many_orders(group)}"))
+        found["go_on"] = replace(
+            page,
+            title=page.title.replace(" all", f" {many_orders(group)}"),
+            reason_label=_REASON_TO_GO_ON[name],
+        )
     return found
 
 

@@ -29,6 +29,8 @@ class RepairHelp:
 
     owner: str
     """Empty if the application does not say it."""
+    owner_output: str
+    """The output of the application's template that says it."""
     links: tuple[Link, ...]
     logs: str
     """The command that shows the log of the agent."""
@@ -40,6 +42,7 @@ def repair_of(stack: DeployedStack, agent: str, first: int, last: int, at: int) 
     `at` is now; all are epoch ms.
     """
     title = "".join(word.capitalize() for word in agent.split("_"))
+    owner = f"{title}Owner"
     links = [
         Link(what, address)
         for what in ("Runbook", "Dashboard")
@@ -52,7 +55,8 @@ def repair_of(stack: DeployedStack, agent: str, first: int, last: int, at: int) 
         links.append(Link(f"Logs of {agent}", address))
     minutes = (at - first + AROUND) // MINUTE
     return RepairHelp(
-        stack.outputs.get(f"{title}Owner", ""),
+        stack.outputs.get(owner, ""),
+        owner,
         tuple(links),
         f"aws logs tail {group} --since {minutes}m",
     )

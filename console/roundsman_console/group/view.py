@@ -8,8 +8,13 @@ from roundsman.model.instants import iso
 from roundsman.model.states import ProcessState
 from roundsman.model.task import Task
 from roundsman_console.agent.view import agent_document
-from roundsman_console.group.documents import GroupDocument, GroupSampleDocument
+from roundsman_console.group.documents import (
+    GroupDocument,
+    GroupSampleDocument,
+    RetriedDocument,
+)
 from roundsman_console.group.reading import GroupNow
+from roundsman_console.group.retried import RetriedNow
 from roundsman_console.order.view import in_state, iso_or_none, may_stand, task_summary
 
 
@@ -68,4 +73,24 @@ def sample_document(task: Task) -> GroupSampleDocument:
         "mayHaveHappened": ledger["may stand"],
         "undone": ledger["undone"],
         "undoFailed": ledger["undo failed"],
+    }
+
+
+def retried_document(one: RetriedNow) -> RetriedDocument:
+    """Return what is retried for one cause as JSON for scripts."""
+    cause = one.cause
+    return {
+        "workflow": cause.workflow,
+        "step": cause.step,
+        "undo": cause.undo,
+        "error": {"type": cause.error_type, "message": cause.message},
+        "agents": list(one.agents),
+        "count": one.count.count,
+        "more": one.count.more,
+        "new": one.new,
+        "attempts": one.attempts,
+        "mostAttempts": one.most,
+        "since": iso_or_none(one.since),
+        "nextAttemptAt": iso_or_none(one.next_at),
+        "sample": one.sample.task_id,
     }

@@ -1,6 +1,6 @@
 """The hold of an agent or of orders, and its end."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -26,7 +26,7 @@ from roundsman_console.hold.released import note_release
 from roundsman_console.hold.text import held_lines, released_lines, watched_lines, woken_lines
 from roundsman_console.hold.verbs import HoldVerb, ReleaseVerb
 from roundsman_console.hold.view import circuit_sentence, order_hold_sentence, orders_of
-from roundsman_console.hold.wake import wake_released
+from roundsman_console.hold.wake import Woken, wake_released
 from roundsman_console.hold.watch import watch_released
 from roundsman_console.inspector import Inspector
 from roundsman_console.verbs.actor import read_name
@@ -52,12 +52,21 @@ from roundsman_console.web.work import Work, WorkResult, works_of
 HOLD_ORDERS, RELEASE_ORDERS = "hold-orders", "release-orders"
 """The names of the commands on orders in the browser."""
 
-WORKFLOW = FormField("workflow", "Workflow", hint="its name, as in the list of orders")
+WORKFLOW = FormField(
+    "workflow", "Workflow", hint="its name, as in the list of orders", required=True
+)
 UNDOS = FormField("undos", "Undos wait too", "check")
-SHARE = FormField("share", "Share of the orders in percent", hint="1, 10 or 100; empty for all")
-WATCH = FormField("watch", "Watch the woken orders for", hint="30s or 5m; 2m for a share")
-STOP_AT = FormField("stop_at", "Hold all again if more fail", hint="20% if it is left empty")
+SHARE = FormField("share", "Share of the orders in percent", hint="1, 10 or 100; all by default")
+WATCH = FormField(
+    "watch", "Watch the woken orders for", hint="30s or 5m; 2m by default for a share"
+)
+STOP_AT = FormField("stop_at", "Hold all again if more fail", hint="20% by default")
 
+HOLD_AGENT_DOES = (
+    "Give the agent no work for a while. Orders that need it wait and lose no attempt, and calls "
+    "under way may finish."
+)
+RELEASE_AGENT_DOES = "End the hold of the agent, and wake the orders that wait for it."
 HOLD_ORDERS_DOES = (
     "Let no step of these orders begin for a while. New orders are accepted and wait, and what "
     "runs at an agent is finished. No attempt is counted."
@@ -88,6 +97,7 @@ def _show(verb: type[HoldVerb | ReleaseVerb], inspector: Inspector, given: Form)
 def form_on(agent: AgentNow, verb: type[HoldVerb | ReleaseVerb], given: Form) -> CommandPage:
     """Return the form of a verb on an agent. Nothing is read."""
     page = page_of(verb, agent.name, "agent", "/agents", given)
+    page = replace(page, does=HOLD_AGENT_DOES if verb is HoldVerb else RELEASE_AGENT_DOES)
     held = agent.hold(OPERATOR)
     if verb is HoldVerb and held is not None:
         before = f"It would replace the hold by {held.by} until {second(held.until)}: {held.reason}"
@@ -106,7 +116,10 @@ def _hold_agent(inspector: Inspector, given: Form, session: Session) -> CommandP
     reason, verb = read_both(lambda: reason_of(page, given), lambda: HoldVerb.read_form(given))
     lasts = format_duration(verb.seconds * SECOND)
     if not agreed(given, session, version):
-        would = f"{agent.name} would begin nothing new for {lasts}."
+        would = (
+            f"{agent.name} would make no new call for {lasts}: orders that need it wait, and calls "
+            "under way may finish."
+        )
         return asking(page, given, session, version, would)
     held = hold_agent(inspector.stack, agent, verb.seconds, by=read_name(None), reason=reason)
     return _held(page, held, lasts, given, session)
@@ -148,8 +161,8 @@ def _release_agent(inspector: Inspector, given: Form, session: Session) -> Comma
         would = f"The hold of {agent.name} would end now, and what waits for it would go on."
         return asking(page, given, session, version, would)
     release = release_agent(inspector.stack, agent.name, by=read_name(None), reason=reason)
-    note_release(inspector, release)
-    return _released(page, inspector, verb, release, [f"{agent.name} is released."])
+    noted = note_release(inspector, release).note
+    return _released(page, inspector, verb, release, [f"{agent.name} is released."], noted)
 
 
 # ---- orders --------------------------------------------------------------------------------------
@@ -240,8 +253,12 @@ def _released(
     verb: ReleaseVerb,
     release: AgentRelease | OrdersRelease,
     lines: Sequence[str],
+    noted: Callable[[Woken], None] = lambda _: None,
 ) -> CommandPage:
-    """Return the page of what was released, which follows the orders that it wakes."""
+    """Return the page of what was released, which follows the orders that it wakes.
+
+    `noted` is called with the orders that were woken so far.
+    """
     first, *more = lines
     done = first + _unalerted(release.not_alerted)
     page = replace(page, problems=more, done=True)
@@ -249,7 +266,7 @@ def _released(
         work = works_of(inspector).start(
             f"Release of {page.about}",
             page.back,
-            lambda work: _wake(inspector, verb, release, done, work),
+            lambda work: _wake(inspector, verb, release, done, noted, work),
             done=done,
         )
     except InspectorError:
@@ -258,7 +275,7 @@ def _released(
         not_watched = ", and are not watched" if verb.watches_for else ""
         return replace(page, sentence=f"{later}{not_watched}.")
     follow = f"/progress/{work.id}"
-    step = NextStep("See which orders are woken", follow)
+    step = NextStep("See how many orders are woken", follow)
     return replace(page, sentence=done, goes_to=follow, next=[step])
 
 
@@ -267,17 +284,18 @@ def _wake(
     verb: ReleaseVerb,
     release: AgentRelease | OrdersRelease,
     done: str,
+    noted: Callable[[Woken], None],
     work: Work,
 ) -> WorkResult:
     """Wake the orders that wait for what was released, and watch them, as `roundsman release`."""
     work.counts("the orders that wait for it are woken")
-    woken, lost = wake_released(
-        inspector.stack,
-        release,
-        lambda so_far: work.counts(
-            f"{so_far.looked} open orders examined, {so_far.woken} of them woken"
-        ),
-    )
+
+    def progress(so_far: Woken) -> None:
+        noted(so_far)
+        work.counts(f"{so_far.looked} open orders examined, {so_far.woken} of them woken")
+
+    woken, lost = wake_released(inspector.stack, release, progress)
+    noted(woken)
     notes = woken_lines(woken, release.first_wake)
     if lost is not None:
         notes.append(f"Not all waiting tasks were woken: {lost}.")

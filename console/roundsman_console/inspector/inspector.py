@@ -15,7 +15,7 @@ from roundsman_console.agent.reading import AgentNow, find_agent, find_agents
 from roundsman_console.alert.reading import StandingAlerts, read_standing
 from roundsman_console.audit.audit import audit_stack
 from roundsman_console.audit.reading import MOST, Scope, estimate
-from roundsman_console.audit.report import Report as AuditReport
+from roundsman_console.audit.report import AuditReport
 from roundsman_console.clock import now
 from roundsman_console.dead_letter.listing import DeadQueue, look_at
 from roundsman_console.doctor.doctor import Doctor

@@ -62,6 +62,7 @@ from roundsman_console.order.newest_plan import (
 from roundsman_console.order.step_text import span
 from roundsman_console.order.verbs import OrderVerb
 from roundsman_console.stack.stack import DeployedStack
+from roundsman_console.verbs.actor import signed_in
 from roundsman_console.verbs.limits import LONGEST_NAME, LONGEST_REASON
 
 
@@ -161,7 +162,8 @@ def send_command(
     _check_readable(verb, by, reason)
     task, plan = find_task(stack, order)
     _check_names(plan, verb.named)
-    event = verb.event(CommandSource(new_command_id(), by, reason, task.version))
+    source = CommandSource(new_command_id(), by, reason, task.version, signed_in())
+    event = verb.event(source)
     move, why = None, None
     content: Json = None
     changes: tuple[InputChange, ...] = ()

@@ -26,6 +26,7 @@ from roundsman_console.order.commands import (
 from roundsman_console.order.lookup import find_task
 from roundsman_console.order.verbs import EraseVerb
 from roundsman_console.stack.stack import DeployedStack
+from roundsman_console.verbs.actor import signed_in
 
 
 def erase_order(
@@ -111,7 +112,7 @@ def _ask(
     if stack.tasks.order(order) is None and not stack.tasks.history(order):
         find_task(stack, order)
         raise NotFound(f"There is no order {order} in {stack.name}.")
-    asked = CommandSource(new_command_id(), by, reason)
+    asked = CommandSource(new_command_id(), by, reason, forwarded_for=signed_in())
     here = CommandResult(CommandOutcome.DRY_RUN, "", "erase", asked, False, order, None)
     if dry_run:
         sentence = f"erase of {order} is possible; nothing was sent."

@@ -177,7 +177,7 @@ class ResubmitVerb(OrderVerb):
         Argument(
             "--again",
             "Begin an undone or cancelled task again from the start.",
-            label="Begin again from the start, under new keys",
+            label="Begin again from the start, each call as a new request",
         ),
     ] = False
     newest_plan: Annotated[
@@ -206,15 +206,15 @@ class ResubmitVerb(OrderVerb):
     def does_in(cls, states: Collection[TaskState]) -> str:
         if states and BEGIN_ANEW.issuperset(states):
             return (
-                "Begin again from the start, each step under a new key. An order is refused if an "
-                "effect of it may stand, because it would then happen twice."
+                "Begin again from the start. Each call is made as a new request, so what happened "
+                "before would happen again: an order is refused if an effect of it may stand."
             )
         if states and BEGIN_ANEW.isdisjoint(states):
             return "Try the failed steps, or the failed undo, again under the same keys."
         return (
             "Continue a failed order. One that is archived tries its failed steps, or its failed "
             "undo, again under the same keys; one that is undone or cancelled begins again from "
-            "the start, under new keys, if that is chosen below."
+            "the start, each call as a new request, if that is chosen below."
         )
 
     @classmethod

@@ -126,8 +126,7 @@ def _of_ended(task: Task, plan: Plan | None, facts: TaskFacts) -> Diagnosis:
     kept = (f"kept until {second(task.expires_at)}",) if task.expires_at is not None else ()
     return Diagnosis(
         "ended",
-        f"{task.task_id} waits for nothing: {task.state} since {second(ended)} "
-        f"({_ago(ended, facts)}){why}.",
+        f"{task.task_id} has ended: {task.state} at {second(ended)} ({_ago(ended, facts)}){why}.",
         (*_undo_ledger(task, plan), *kept),
         command_line("resubmit", task.task_id, options=("--again", *REASON)) if again else None,
     )

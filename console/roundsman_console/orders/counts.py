@@ -2,17 +2,18 @@
 
 A count that exceeds its bound is reported as "more than" the bound. Lanes are counted with the due
 index alone. The states within a lane are in the records, and at most LOADED records of a lane are
-read: the open tasks that are due first, and the ended tasks that ended last.
+read: the open tasks that are due first, and the ended tasks that ended last. A lane that ends
+before LOADED entries were read is not counted again.
 """
 
-import heapq
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
 from roundsman.engine.due import Lane, lane_key
 from roundsman.model.states import TaskState
 from roundsman.ports import DueEntry
+from roundsman_console.orders.open_orders import entries_of
 from roundsman_console.stack.stack import DeployedStack
 
 MOST = 10_000
@@ -51,12 +52,11 @@ class TaskCounts:
 
 def count_tasks(stack: DeployedStack) -> TaskCounts:
     """Count the tasks with the due index, which may lag behind the tasks by about a second."""
-    lanes = {lane: _count(stack, lane) for lane in Lane}
-    soonest = list(islice(_entries(stack, Lane.OPEN), LOADED))
-    newest = list(islice(_entries(stack, Lane.DONE, newest_first=True), LOADED))
-    first_archived = next(_entries(stack, Lane.ARCHIVED), None)
+    firsts = {lane: _first(stack, lane) for lane in Lane}
+    lanes = {lane: _count(stack, lane, firsts[lane]) for lane in Lane}
+    soonest, newest = firsts[Lane.OPEN][:LOADED], firsts[Lane.DONE][:LOADED]
     states, left_out = stack.records.states([entry.task_id for entry in (*soonest, *newest)])
-    archived = lanes[Lane.ARCHIVED]
+    archived, first_archived = lanes[Lane.ARCHIVED], next(iter(firsts[Lane.ARCHIVED]), None)
     found = {state: Count(states[state], state in _unsure(lanes)) for state in TaskState}
     owing = states[TaskState.ARCHIVED]  # archived tasks whose entries are still in the open lane
     found[TaskState.ARCHIVED] = Count(archived.count + owing, archived.more)
@@ -83,18 +83,19 @@ def _unsure(lanes: Mapping[Lane, Count]) -> frozenset[TaskState]:
     )
 
 
-def _count(stack: DeployedStack, lane: Lane) -> Count:
+def _first(stack: DeployedStack, lane: Lane) -> list[DueEntry]:
+    """The first LOADED entries of a lane, and one more if there are more."""
+    entries = entries_of(stack, lane, newest_first=lane is Lane.DONE)
+    return list(islice(entries, LOADED + 1))
+
+
+def _count(stack: DeployedStack, lane: Lane, first: Sequence[DueEntry]) -> Count:
+    """Count a lane whose first entries were read."""
+    if len(first) <= LOADED:
+        return Count(len(first))
     found = 0
     for shard in stack.every_shard:
         found += stack.records.count(lane_key(lane, shard), MOST - found)
         if found > MOST:
             return Count(MOST, more=True)
     return Count(found)
-
-
-def _entries(stack: DeployedStack, lane: Lane, *, newest_first: bool = False) -> Iterator[DueEntry]:
-    shards = (
-        stack.records.entries(lane_key(lane, shard), newest_first=newest_first)
-        for shard in stack.every_shard
-    )
-    return heapq.merge(*shards, key=lambda entry: entry.due_at, reverse=newest_first)

@@ -12,7 +12,7 @@ from roundsman_console.orders.choices import Choices, choices_of
 from roundsman_console.orders.listing import Page
 from roundsman_console.orders.page import plans_of, rows_of
 from roundsman_console.orders.selection import Selection
-from roundsman_console.web.places import page_of_id
+from roundsman_console.places import page_of_id
 from roundsman_console.web.registry import GOES_TO
 
 MOST = 20

@@ -4,7 +4,7 @@ Each check is a pure function of what the project plans (`PlannedStack`) and of 
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
@@ -14,25 +14,33 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from roundsman.aws.outputs import StackDescription, describe_stack
+from roundsman.command_line import REASON, command_line
+from roundsman.errors import CallRefused, TryAgain
+from roundsman.model.task import PERFORM
 from roundsman_console.alert.subscriptions import Subscriptions, read_subscriptions
 from roundsman_console.counted import counted
-from roundsman_console.errors import aws_sentence
+from roundsman_console.errors import aws_sentence, sentence_of
 from roundsman_console.preflight.documents import (
     CheckOutcomeDocument,
     CheckStatus,
     PreflightCheck,
     PreflightDocument,
 )
+from roundsman_console.preflight.open_orders import MOST, Function, OrdersRead, read_orders
 from roundsman_console.stack.stack import PLANNED
 from roundsman_console.stack.versions import FunctionVersions, functions_of, read_versions
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient
+    from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_lambda import LambdaClient
     from mypy_boto3_sns import SNSClient
     from mypy_boto3_sts import STSClient
 
 CONFIG = Config(connect_timeout=5)
+
+SHOWN_ORDERS = 3
+"""The number of orders that are named of those that would lose a function."""
 
 CROWDED = 0.8
 """The part of the account's concurrency from which on others are too near."""
@@ -73,6 +81,10 @@ class PlannedStack:
     """The number of functions that no queue starts."""
     topic_keys: Sequence[str] = ()
     """The ids or ARNs of the KMS keys that encrypt a topic, which alarms must be able to use."""
+    functions: Collection[Function] = ()
+    """The functions of the agents that the template has."""
+    functions_problem: str = ""
+    """Why the code of the agents cannot be read; empty if it was read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +200,22 @@ def run_preflight(
         named = functions_of(found.outputs if found else {})
         return check_versions([read_versions(functions, *each) for each in named.items()])
 
-    progress("Reading the concurrency, the subscriptions, the keys and the versions")
+    def orders() -> CheckOutcome:
+        if found is None or "TasksTableName" not in found.outputs:
+            return CheckOutcome(PreflightCheck.ORDERS, _OK, "There are no orders yet.")
+        if planned.functions_problem:
+            do = "Run roundsman check, which says more."
+            return _unchecked(PreflightCheck.ORDERS, planned.functions_problem, do)
+        dynamodb: DynamoDBClient = client("dynamodb")
+        read = read_orders(
+            dynamodb,
+            tasks_table=found.outputs["TasksTableName"],
+            control_table=found.outputs["ControlTableName"],
+            shards=int(found.parameters.get("DueShards", "16")),
+        )
+        return check_orders(planned.functions, read)
+
+    progress("Reading the concurrency, the subscriptions, the keys, the versions and the orders")
     outcomes = [
         named,
         check_parameters(planned, found.parameters if found else {}),
@@ -202,6 +229,9 @@ def run_preflight(
         _read(PreflightCheck.VERSIONS, versions)
         if unread is None
         else _unchecked(PreflightCheck.VERSIONS, unread),
+        _read(PreflightCheck.ORDERS, orders)
+        if unread is None
+        else _unchecked(PreflightCheck.ORDERS, unread),
     ]
     return PreflightReport(planned, region, caller["Account"], outcomes, strict)
 
@@ -211,13 +241,18 @@ def _read(check: PreflightCheck, read: Callable[[], CheckOutcome]) -> CheckOutco
         return read()
     except (ClientError, BotoCoreError) as error:
         return _unchecked(check, aws_sentence(error))
+    except (CallRefused, TryAgain) as error:
+        return _unchecked(check, sentence_of(error))
     except (KeyError, TypeError, ValueError) as error:
         # An emulator, or a service that answers in a form that this code does not know.
         return _unchecked(check, f"The answer of AWS cannot be read ({type(error).__name__}).")
 
 
-def _unchecked(check: PreflightCheck, why: str) -> CheckOutcome:
-    do = "Give the caller the right to read this, or look at it yourself."
+def _unchecked(
+    check: PreflightCheck,
+    why: str,
+    do: str = "Give the caller the right to read this, or look at it yourself.",
+) -> CheckOutcome:
     return CheckOutcome(check, CheckStatus.UNCHECKED, "Not checked.", (why,), do)
 
 
@@ -358,6 +393,49 @@ def check_versions(found: Sequence[FunctionVersions]) -> CheckOutcome:
     )
     do = "Unless the code has changed since, give Revision of its block another number."
     return CheckOutcome(check, _WARNING, sentence, details, do)
+
+
+def check_orders(functions: Collection[Function], read: OrdersRead) -> CheckOutcome:
+    """The agents keep each function that an open or an archived order may need.
+
+    A request for a function that is missing is given back again and again.
+    """
+    check = PreflightCheck.ORDERS
+    which = f"the first {MOST} open and {MOST} archived orders" if read.more else "the orders"
+    rest = " The others were not read." if read.more else ""
+    lost = read.losing(functions)
+    if not lost:
+        sentence = f"The agents have every function that {which} may need.{rest}"
+        return CheckOutcome(check, _OK, sentence)
+    losing = {task.task_id: task for tasks in lost.values() for task in tasks}
+    agents = {function.agent for function in functions}
+    details = [
+        f"{function.agent} {_lacks(function, agents)}: {_named([task.task_id for task in tasks])}."
+        for function, tasks in lost.items()
+    ]
+    least = "At least " if read.more else ""
+    sentence = f"{least}{counted(len(losing), 'order')} would lose a function of an agent.{rest}"
+    moves = " and ".join(
+        command_line("move", options=("--workflow", workflow, *REASON))
+        for workflow in sorted({task.workflow for task in losing.values()})
+    )
+    do = (
+        "Keep these agents and functions in this deployment. After it, let the orders go on under "
+        f"the plan that it brings ({moves}), or wait until they have ended. Then remove them."
+    )
+    return CheckOutcome(check, _WARNING, sentence, details, do)
+
+
+def _lacks(function: Function, agents: Collection[str]) -> str:
+    what = "performs" if function.operation == PERFORM else "undoes"
+    if function.agent not in agents:
+        return f"is no agent any more, but it {what} {function.step}"
+    return f"has no function any more that {what} {function.step}"
+
+
+def _named(ids: Sequence[str]) -> str:
+    shown = ", ".join(ids[:SHOWN_ORDERS])
+    return shown if len(ids) <= SHOWN_ORDERS else f"{shown} and {len(ids) - SHOWN_ORDERS} more"
 
 
 def _alarms_may_use(policy: object) -> bool:

@@ -33,7 +33,7 @@ def skeleton() -> Iterator[tuple[Path, str]]:
 def stacks() -> Iterator[tuple[Path, str]]:
     """Yield the path and the text of each nested template of this release."""
     folder = _stacks()
-    for name in ("agent.yaml", "engine.yaml"):
+    for name in ("agent.yaml", "engine.yaml", "schedule.yaml"):
         yield Path("stacks") / name, (folder / name).read_text(encoding="utf-8")
 
 

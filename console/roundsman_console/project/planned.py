@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from roundsman_console.application import application_workflows
 from roundsman_console.cli_errors import ConsoleError
 from roundsman_console.local.parameters import Declared, blocks_of, read_template
+from roundsman_console.preflight.open_orders import Function
 from roundsman_console.preflight.preflight import PlannedStack
 
 if TYPE_CHECKING:  # it needs the packages of the extra `testing`
@@ -66,6 +67,8 @@ def planned_stack(project: Path, environment: str, given: Mapping[str, str]) -> 
         for name, each in of_root.items()
     }
     document = _translated(template, values)
+    schedule_problems = _schedule_problems(document, values)  # it makes the workflows importable
+    functions, functions_problem = _functions(project, document)
     return PlannedStack(
         stack=stack,
         environment=environment,
@@ -73,7 +76,7 @@ def planned_stack(project: Path, environment: str, given: Mapping[str, str]) -> 
         name_problems=list(_name_problems(written, stack)),
         parameter_problems=[
             *_parameter_problems(written, of_root, parameters),
-            *_schedule_problems(document, values),
+            *schedule_problems,
         ],
         parameters=parameters,
         placeholders=[name for name, value in parameters.items() if DOCUMENTATION.search(value)],
@@ -82,6 +85,8 @@ def planned_stack(project: Path, environment: str, given: Mapping[str, str]) -> 
         caps=_caps(document),
         others=_others(document),
         topic_keys=sorted(_topic_keys(document, values)),
+        functions=functions,
+        functions_problem=functions_problem,
     )
 
 
@@ -172,6 +177,24 @@ def _schedule_problems(document: "Document", values: Mapping[str, str]) -> list[
 
     workflows = application_workflows() or {}
     return schedule_problems(document, workflows.values(), values)
+
+
+def _functions(project: Path, document: "Document") -> tuple[frozenset[Function], str]:
+    """Return the functions of the agents that the template has, or why they cannot be read."""
+    from roundsman_console.check.project import ProjectProblem, read_agents
+    from roundsman_console.check.reading import agents
+
+    try:
+        found = read_agents(project)
+    except ProjectProblem as problem:
+        return frozenset(), str(problem)
+    deployed = {agent.name for agent in agents(document)}
+    return frozenset(
+        Function(agent.name, step, operation)
+        for agent in found.values()
+        if agent.name in deployed
+        for step, operation in agent.bound
+    ), ""
 
 
 def _nested_parameters(written: "_Written") -> dict[str, list[tuple[str, Declared]]]:

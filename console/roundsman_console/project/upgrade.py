@@ -61,7 +61,10 @@ def plan_upgrade(project: Path, version: str, wheel: Path | None = None) -> Upgr
     before, hashes = _record(project)
     oldest = _oldest(before, version)
     vendored = dict(stacks())
+    added = {path for path in vendored if path.name not in hashes and not (project / path).exists()}
     for path, new_text in vendored.items():
+        if path in added:  # by a release after the one that the application has
+            continue
         text = read_text(project, path, _MADE_BY_INIT)
         # An upgrade that was killed may have written the new text already.
         if text != new_text and hashes.get(path.name) != _hash(text):
@@ -74,7 +77,7 @@ def plan_upgrade(project: Path, version: str, wheel: Path | None = None) -> Upgr
         RECORD: record_of(version, vendored),
         REQUIREMENTS: _requirements(project, version, vendors=wheel is not None),
     }
-    old = {path: read_text(project, path, _MADE_BY_INIT) for path in new}
+    old = {p: "" if p in added else read_text(project, p, _MADE_BY_INIT) for p in new}
     changed = {path: text for path, text in new.items() if old[path] != text}
     wheels = {} if wheel is None or not changed else _wheels(project, wheel)
     difference = [*_difference(old, changed), *_of_wheels(wheels)]
@@ -90,7 +93,7 @@ def edited_files(project: Path) -> list[Path]:
     if not (project / RECORD).exists():
         return []
     _, hashes = _record(project)
-    paths = [path for path, _ in stacks()]
+    paths = [path for path, _ in stacks() if path.name in hashes or (project / path).exists()]
     return [path for path in paths if hashes.get(path.name) != _hash(read_text(project, path))]
 
 

@@ -52,6 +52,7 @@ from roundsman_console.reconcile.documents import (
 )
 from roundsman_console.reconcile.verbs import check_rate
 from roundsman_console.stack.stack import DeployedStack
+from roundsman_console.verbs.actor import signed_in
 
 AT_ONCE = 100  # the number of records in one read
 
@@ -310,7 +311,8 @@ def _command(found: Reconciliation, one: RestoredOrder) -> Command:
     if one.does is Does.INSPECT:
         return Command(INSPECT, one.order)
     command_id = command_id_of(found.restored_to, one.order)
-    asked = CommandSource(command_id, wire_text(found.by), wire_text(found.reason))
+    by, reason = wire_text(found.by), wire_text(found.reason)
+    asked = CommandSource(command_id, by, reason, forwarded_for=signed_in())
     return command_of(one.order, Reconcile(asked, found.restored_to))
 
 

@@ -11,6 +11,7 @@ from roundsman_console.alert.standing import StandingAlert
 from roundsman_console.counted import counted
 from roundsman_console.doctor.documents import FindingKind, Severity
 from roundsman_console.doctor.report import Report
+from roundsman_console.places import page_of_command
 from roundsman_console.stack.stats import Stats
 from roundsman_console.unread import Unread
 
@@ -110,17 +111,4 @@ def _page_of(alert: StandingAlert) -> str:
     """Return the page that shows what the next command of an alert shows."""
     if alert.kind == "group":
         return f"/groups/{quote(alert.about, safe='')}"
-    _, verb, *_ = alert.look.split()
-    return _PAGES.get(verb, "/doctor")
-
-
-_PAGES = {
-    "dlq": "/dead-letters",
-    "rejected": "/rejected",
-    "stats": "/#queues",
-    "release": "/agents",
-    "agents": "/agents",
-    "groups": "/groups",
-    "ls": "/orders?state=Archived",
-}
-"""The pages by the verb of the next command, which shows the same."""
+    return page_of_command(alert.look) or "/doctor"

@@ -5,12 +5,13 @@ has no such pages: `aws_console_of` returns None for it, and no link is shown.
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import quote
 
 from roundsman.model.instants import iso
 from roundsman_console.stack.stack import DeployedStack, is_local
+from roundsman_console.stack.versions import functions_of
 
 HOSTS = {
     "aws": "console.aws.amazon.com",
@@ -102,6 +103,26 @@ def aws_console_of(stack: DeployedStack) -> AwsConsole | None:
     if partition not in HOSTS or not stack.endpoint or is_local(stack.endpoint):
         return None
     return AwsConsole(partition, account, region, stack.name)
+
+
+def resource_pages(stack: DeployedStack) -> Mapping[str, str]:
+    """Return the pages of the functions and tables of a stack, by their names in the template.
+
+    It is empty for a stack without an AWS console.
+    """
+    aws = aws_console_of(stack)
+    if aws is None:
+        return {}
+    functions = functions_of(stack.outputs).items()
+    tables = {
+        output.removesuffix("Name"): physical
+        for output, physical in sorted(stack.outputs.items())
+        if output.endswith("TableName")
+    }
+    return {
+        **{f"{name}Function": aws.function(physical) for name, physical in functions},
+        **{name: aws.table(physical) for name, physical in tables.items()},
+    }
 
 
 def _quoted(text: str) -> str:

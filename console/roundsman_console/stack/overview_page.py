@@ -1,25 +1,30 @@
-"""The overview: the numbers of the stack, what stands wrong, and which orders will be too late."""
+"""The overview: the numbers of the stack, what stands wrong, what is retried, and what is late."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import TypeVar
 
+from roundsman.engine.due import Lane
 from roundsman.model.instants import MINUTE
 from roundsman.model.states import TaskState
 from roundsman_console.clock import now
 from roundsman_console.doctor.report import Report
-from roundsman_console.inspector import Inspector, Selection
+from roundsman_console.group.retried import read_retries
+from roundsman_console.inspector import Inspector
+from roundsman_console.orders.counts import Count
 from roundsman_console.orders.forecast import Forecast, forecast
+from roundsman_console.orders.open_orders import OpenOrders, read_open_orders
 from roundsman_console.orders.reasons import reason_of
 from roundsman_console.stack.attention import attention
+from roundsman_console.stack.aws_links import aws_console_of
+from roundsman_console.stack.stack import DeployedStack
 from roundsman_console.stack.stats import newest_failures
 from roundsman_console.stack.throughput import ENDS, Throughput, read_throughput
 from roundsman_console.web.drawings.chart import chart
-from roundsman_console.web.parts import part
+from roundsman_console.web.parts import Part, part
 from roundsman_console.web.remembered import Remembered
 
-READ_FOR_FORECAST = 300
-"""The number of open orders, those that are due first, that the forecast is made of."""
-
+T = TypeVar("T")
 
 THROUGHPUT: Remembered[Throughput] = Remembered(
     keep=5 * MINUTE  # reading a metric costs money, and a period is 30 minutes long
@@ -35,8 +40,23 @@ def read(inspector: Inspector, _given: Mapping[str, str]) -> Mapping[str, object
     """Read the overview. A part that cannot be read says so, and the others are shown."""
     alerts = part(inspector.alerts, "what needs attention")
     stats = part(inspector.stats, "orders by state and queues")
-    failures = part(lambda: newest_failures(inspector.stack), "the latest archived orders")
-    late = part(lambda: _forecast(inspector), "the orders that will be late")
+    lanes = stats.value.tasks.lanes if stats.value else {}
+    failures = part(
+        lambda: newest_failures(inspector.stack) if _has(lanes, Lane.ARCHIVED) else [],
+        "the latest archived orders",
+    )
+    opened = part(
+        lambda: read_open_orders(inspector.stack) if _has(lanes, Lane.OPEN) else OpenOrders(),
+        "the open orders",
+    )
+    late = _of(
+        opened, lambda found: _forecast(inspector.stack, found), "the orders that will be late"
+    )
+    retries = _of(
+        opened,
+        lambda found: read_retries(inspector.stack, found, now()),
+        "the orders that are retried",
+    )
     throughput = part(
         lambda: THROUGHPUT.get(inspector, lambda: read_throughput(inspector.stack, now())),
         "the last 24 hours",
@@ -56,6 +76,8 @@ def read(inspector: Inspector, _given: Mapping[str, str]) -> Mapping[str, object
         "failures": failures,
         "reasons": {task.task_id: reason_of(task) for task in failures.value or ()},
         "forecast": late,
+        "retries": retries,
+        "aws": aws_console_of(inspector.stack),
     }
 
 
@@ -70,9 +92,20 @@ def _checked(inspector: Inspector) -> Report:
     return report
 
 
-def _forecast(inspector: Inspector) -> Forecast:
-    page = inspector.tasks(
-        Selection(state=TaskState.ACTIVE), limit=READ_FOR_FORECAST, budget=READ_FOR_FORECAST
-    )
-    plans = {task.plan: inspector.stack.plans.plan(task.plan) for task in page.tasks}
-    return forecast(page.tasks, plans, whole=page.whole)
+def _has(lanes: Mapping[Lane, Count], lane: Lane) -> bool:
+    """Whether a lane may have an order; what was counted as empty is not read."""
+    return lane not in lanes or lanes[lane].count > 0
+
+
+def _of(opened: Part[OpenOrders], read: Callable[[OpenOrders], T], what: str) -> Part[T]:
+    """Return a part that is made of the open orders; without them, it has their problem."""
+    found = opened.value
+    if found is None:
+        return Part(None, opened.problem, opened.unread)
+    return part(lambda: read(found), what)
+
+
+def _forecast(stack: DeployedStack, opened: OpenOrders) -> Forecast:
+    tasks = [task for task in opened.tasks if task.state is TaskState.ACTIVE]
+    plans = {task.plan: stack.plans.plan(task.plan) for task in tasks}
+    return forecast(tasks, plans, whole=opened.whole)

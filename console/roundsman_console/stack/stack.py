@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
     from roundsman.aws.dynamodb.groups import DynamoGroups
+    from roundsman.aws.sqs.dead_letters import RedrivePolicy
     from roundsman.aws.sqs.outbox import AwsOutbox
     from roundsman.submission.events import EventReader
     from roundsman_console.orders.task_records import Records
@@ -189,6 +190,11 @@ class DeployedStack:
         """A client for the stack's queues."""
         client: SQSClient = boto3.client("sqs")
         return client
+
+    @cached_property
+    def redrive_policies(self) -> "dict[str, RedrivePolicy]":
+        """The redrive policies that were read until now, by the URL of the queue."""
+        return {}
 
     def outbox(self) -> "AwsOutbox":
         """Return a new sender of commands and alerts. Raises InspectorError as `output` does."""

@@ -1,12 +1,11 @@
 """The numbers of a stack: its tasks, queues, agents and what is overdue."""
 
-import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 
 from roundsman.aws.clock import now
-from roundsman.engine.due import Lane, lane_key
+from roundsman.engine.due import Lane
 from roundsman.model.instants import iso
 from roundsman.model.states import TaskState
 from roundsman.model.task import Task
@@ -14,6 +13,7 @@ from roundsman_console.agent.reading import AgentNow, find_agents
 from roundsman_console.agent.view import agent_document
 from roundsman_console.order.lookup import shown_tasks
 from roundsman_console.orders.counts import Count, TaskCounts, count_tasks
+from roundsman_console.orders.open_orders import entries_of
 from roundsman_console.stack.documents import CountDocument, QueueDocument, StatsDocument
 from roundsman_console.stack.queues import Queue, find_queues
 from roundsman_console.stack.stack import DeployedStack
@@ -56,12 +56,8 @@ def read_stats(stack: DeployedStack) -> Stats:
 
 def newest_failures(stack: DeployedStack) -> list[Task]:
     """Return the NEWEST tasks that were archived last, newest first, as they are shown."""
-    shards = (
-        stack.records.entries(lane_key(Lane.ARCHIVED, shard), newest_first=True)
-        for shard in stack.every_shard
-    )
-    merged = heapq.merge(*shards, key=lambda entry: entry.due_at, reverse=True)
-    ids = [entry.task_id for entry in islice(merged, NEWEST)]
+    newest = islice(entries_of(stack, Lane.ARCHIVED, newest_first=True), NEWEST)
+    ids = [entry.task_id for entry in newest]
     tasks = stack.records.load_many(ids, now()).tasks
     return [*shown_tasks(stack, (tasks[one] for one in ids if one in tasks))]
 

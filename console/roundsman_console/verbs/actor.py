@@ -1,9 +1,26 @@
-"""The person who acts, and the reason, as they are typed."""
+"""The person who acts, and the reason, as they are typed; or the person who is signed in.
+
+The console of a team serves many persons in one process. Each request is answered for the one whom
+the load balancer has signed in: nobody can act under another name.
+"""
 
 import getpass
+from contextvars import ContextVar
 
 from roundsman_console.cli_errors import USAGE, ConsoleError
 from roundsman_console.verbs.limits import LONGEST_NAME, LONGEST_REASON
+
+_SIGNED_IN: ContextVar[str | None] = ContextVar("signed_in", default=None)
+
+
+def signed_in() -> str | None:
+    """Return the person for whom the console of a team acts; None outside of such a console."""
+    return _SIGNED_IN.get()
+
+
+def act_for(person: str | None) -> None:
+    """Let what follows in this context be done for this person, who is signed in."""
+    _SIGNED_IN.set(person)
 
 
 def read_reason(text: str) -> str:
@@ -15,11 +32,15 @@ def read_reason(text: str) -> str:
 
 
 def read_name(text: str | None) -> str:
-    """Return the operator's name: the given name, or the name of the operating system's user.
+    """Return the operator's name: of the person who is signed in, or else the given name, or the
+    name of the operating system's user.
 
     Raises ConsoleError if the given name is empty or longer than LONGEST_NAME characters, or if
     the user has no name.
     """
+    person = signed_in()
+    if person is not None:
+        return person
     if text is not None:
         return _checked("The name of the operator", text, LONGEST_NAME)
     try:

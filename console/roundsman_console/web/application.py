@@ -35,24 +35,24 @@ from roundsman_console.order.record import record_file
 from roundsman_console.orders import export_page as export
 from roundsman_console.orders import find_page as search
 from roundsman_console.orders import page as orders
+from roundsman_console.places import address_of
 from roundsman_console.stack import overview_page as overview
 from roundsman_console.unread import Unread, causes
+from roundsman_console.verbs.actor import act_for
 from roundsman_console.web import registry, results, work
 from roundsman_console.web import workflows_page as workflows
 from roundsman_console.web.deadlines import read_in_time
 from roundsman_console.web.guide import Guide
 from roundsman_console.web.live import LIVE_SECONDS
+from roundsman_console.web.one_browser import ASK_AGAIN, USED_LINK, BrowserSession
 from roundsman_console.web.parts import AWS_ERRORS, Part
-from roundsman_console.web.places import address_of
 from roundsman_console.web.session import (
     FORM_TOKEN,
-    OTHER_BROWSER,
-    READ_ONLY,
     SECURITY_HEADERS,
-    USED_LINK,
     Denial,
-    Session,
-    comes_from_elsewhere,
+    Door,
+    begin_request,
+    current_session,
 )
 from roundsman_console.web.templates import Templates
 from roundsman_console.web.time_style import TimeStyleMiddleware, choose_times
@@ -108,18 +108,16 @@ PAGES = (
 
 
 class Console:
-    """What the routes share: the stack, the session and the templates."""
+    """What the routes share: the stack and the templates."""
 
     def __init__(
         self,
         inspector: Inspector,
-        session: Session,
         where: Whereabouts,
         guide: Guide | None = None,
     ) -> None:
         self.inspector = inspector
-        self.session = session
-        self.templates = Templates(where, session, guide)
+        self.templates = Templates(where, guide)
         self._guided = guide is not None
 
     async def answer(self, template: str, read: Callable[[], Values], *, path: str) -> Response:
@@ -196,19 +194,23 @@ def status_of(error: Exception) -> HTTPStatus:
 
 def application(
     inspector: Inspector,
-    session: Session,
+    door: Door,
     where: Whereabouts | None = None,
     guide: Guide | None = None,
 ) -> Starlette:
-    """Return the console of one stack for one session.
+    """Return the console of one stack, for one browser or for a team.
 
     `where` is None if nothing but the name of the stack is known. `guide` leads its visitor; None
     for the console of a stack.
     """
-    console = Console(inspector, session, where or Whereabouts(inspector.stack.name), guide)
+    console = Console(inspector, where or Whereabouts(inspector.stack.name), guide)
     app = Starlette(
         routes=[
-            Route("/session", _open_session(console)),
+            *(
+                [Route("/session", _open_session(console, door))]
+                if isinstance(door, BrowserSession)
+                else []
+            ),
             *(Route(page.path, _shown(console, page), methods=["GET"]) for page in PAGES),
             *(Route(page.path, _gone_on, methods=["POST"]) for page in PAGES),
             Route("/alive", _alive),
@@ -223,17 +225,18 @@ def application(
         ],
         exception_handlers={404: _not_found(console)},
     )
-    app.add_middleware(SessionMiddleware, console=console)
+    app.add_middleware(DoorMiddleware, console=console, door=door)
     app.add_middleware(TimeStyleMiddleware)
     return app
 
 
-class SessionMiddleware:
-    """Refuses each request that the session does not allow, and adds the security headers."""
+class DoorMiddleware:
+    """Refuses each request that the door does not let in, and adds the security headers."""
 
-    def __init__(self, app: ASGIApp, console: Console) -> None:
+    def __init__(self, app: ASGIApp, console: Console, door: Door) -> None:
         self._app = app
         self._console = console
+        self._door = door
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -250,30 +253,26 @@ class SessionMiddleware:
                 message["headers"] = [*message.get("headers", []), *added]
             await send(message)
 
-        answer = self._denial(scope)
-        await (answer or self._app)(scope, receive, send_with_headers)
-
-    def _denial(self, scope: Scope) -> Response | None:
-        headers, console = Headers(scope=scope), self._console
-        if scope["path"] == "/session" or scope["path"].startswith("/static/"):
-            denial = console.session.denial_of_address(headers.get("host"))
+        found = await self._door.enter(scope["method"], scope["path"], Headers(scope=scope))
+        app: ASGIApp = self._app
+        if found is ASK_AGAIN:
+            app = HTMLResponse(self._console.templates.render_bare("continue.html", {}))
+        elif isinstance(found, Denial):
+            app = self._console.denied(found)
         else:
-            denial = console.session.denial(scope["method"], headers.get("host"), headers)
-        if denial is OTHER_BROWSER and comes_from_elsewhere(scope["method"], headers):
-            return HTMLResponse(console.templates.render_bare("continue.html", {}))
-        if denial is READ_ONLY and not scope["path"].startswith("/commands/"):
-            return None  # it goes on from a link of another site, and changes nothing
-        return None if denial is None else console.denied(denial)
+            begin_request(found)
+            act_for(found.person or None)
+        await app(scope, receive, send_with_headers)
 
 
 Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
 
 
-def _open_session(console: Console) -> Endpoint:
+def _open_session(console: Console, session: BrowserSession) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         # A program that only looks at a link sends HEAD, which must not use the link up.
         token = request.query_params.get("token", "") if request.method == "GET" else ""
-        cookie = console.session.redeem(token)
+        cookie = session.redeem(token)
         if cookie is None:
             return console.denied(USED_LINK)
         # A page instead of a redirect: after a link from elsewhere, a browser would not send the
@@ -389,7 +388,7 @@ def _command_form(console: Console) -> Endpoint:
         given = _parameters(request)
         return await console.answer(
             "command.html",
-            lambda: registry.read_form(console.inspector, given, console.session.read_only),
+            lambda: registry.read_form(console.inspector, given),
             path=_path_of(request),
         )
 
@@ -407,7 +406,7 @@ async def _form_of(console: Console, request: Request) -> dict[str, str] | Respo
         form = dict(parse_qsl(body.decode(), keep_blank_values=True, strict_parsing=True))
     except ValueError:
         return console.error(HTTPStatus.BAD_REQUEST, "The form cannot be read.")
-    denial = console.session.denial_of_form(form.pop(FORM_TOKEN, ""))
+    denial = current_session().denial_of_form(form.pop(FORM_TOKEN, ""))
     return form if denial is None else console.denied(denial)
 
 
@@ -419,7 +418,7 @@ def _command_sent(console: Console) -> Endpoint:
         given = {**form, **request.path_params}
         return await console.command_answer(
             "command.html",
-            lambda: registry.carry_out(console.inspector, given, console.session),
+            lambda: registry.carry_out(console.inspector, given, current_session()),
             path=_path_of(request),
         )
 

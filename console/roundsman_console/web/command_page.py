@@ -151,6 +151,8 @@ class CommandPage:
     """The steps whose effect may stand now."""
     reason: str = "required"
     """`required`, `optional`, or `none` for a command that stores no reason."""
+    reason_label: str = REASON.label
+    """The label of the field of the reason; another one if several forms are on the page."""
     shown: str = ""
     """The value of the form's field SHOWN, if a decision is shown."""
     hidden: Mapping[str, str] = field(default_factory=dict)

@@ -5,6 +5,7 @@ the same form is sent again to carry it out. A form that is wrong, or that AWS r
 again with what was typed, and says what is wrong beside the field.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -52,9 +53,9 @@ LABELS: Mapping[str, FormField] = {
 """The fields that a person may have filled in, by their names."""
 
 
-def read_form(inspector: Inspector, given: Form, read_only: bool) -> Mapping[str, object]:
+def read_form(inspector: Inspector, given: Form) -> Mapping[str, object]:
     """Read an empty form. Raises NotFound if there is no such command, order, agent or message."""
-    return {"page": _command(given).show(inspector, given), "at": None, "locked": read_only}
+    return {"page": _command(given).show(inspector, given), "at": None}
 
 
 def carry_out(inspector: Inspector, given: Form, session: Session) -> Mapping[str, object]:
@@ -70,6 +71,9 @@ def carry_out(inspector: Inspector, given: Form, session: Session) -> Mapping[st
         page = _shown_again(command, inspector, given, wrong.reasons, "")
     except AWS_ERRORS as error:
         page = _shown_again(command, inspector, given, {}, sentence_of(error))
+    if page.done or (GO in given and page.goes_to):
+        carried_out = {"person": session.person, "command": page.name, "about": page.about}
+        session.journal(json.dumps(carried_out))
     incident = incident_of(given)
     if incident and page.done:
         return {GOES_TO: f"/groups/{incident}?result={results.keep(page)}"}

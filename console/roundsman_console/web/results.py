@@ -52,4 +52,4 @@ def read(_inspector: Inspector, given: Mapping[str, str]) -> Mapping[str, object
             "This result is not known any more: the console was started again, or it is long ago. "
             "What was done is in the history of the order and on the page of the bulk run."
         )
-    return {"page": found.page, "at": found.at, "locked": False}
+    return {"page": found.page, "at": found.at}

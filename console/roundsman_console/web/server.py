@@ -11,10 +11,11 @@ from roundsman_console.web.application import application
 from roundsman_console.web.deadlines import limit_calls
 from roundsman_console.web.guide import Guide
 from roundsman_console.web.hosts import LOOPBACK, kept_host, state_folder, usual_port
-from roundsman_console.web.session import Session
+from roundsman_console.web.one_browser import BrowserSession
 from roundsman_console.web.whereabouts import Colour, Whereabouts, find_whereabouts
 
-ADDRESS = "127.0.0.1"  # never another: whoever reaches the console has the operator's AWS rights
+ADDRESS = "127.0.0.1"
+"""Where the console of one person listens, and nowhere else: it has the person's AWS rights."""
 NEXT_PORTS = 10
 """So many ports are tried, the usual one of the stack first."""
 
@@ -24,7 +25,7 @@ def serve(
     *,
     port: int | None,
     read_only: bool,
-    opened: Callable[[Session], None],
+    opened: Callable[[BrowserSession], None],
     loopback: bool = False,
     colour: Colour | None = None,
 ) -> None:
@@ -50,7 +51,7 @@ def serve_as_is(
     *,
     port: int | None,
     read_only: bool,
-    opened: Callable[[Session], None],
+    opened: Callable[[BrowserSession], None],
     loopback: bool,
     where: Callable[[], Whereabouts],
     guide: Guide | None = None,
@@ -64,7 +65,7 @@ def serve_as_is(
     prepare(inspector)
     with usual_listener(stack.name) if port is None else listening(port) as listener:
         host = LOOPBACK if loopback else kept_host(state_folder(), stack.arn or stack.name)
-        session = Session(listener.getsockname()[1], read_only, host)
+        session = BrowserSession(listener.getsockname()[1], host=host, read_only=read_only)
         config = uvicorn.Config(
             application(inspector, session, where(), guide),
             log_config=None,
@@ -95,17 +96,26 @@ def usual_listener(stack: str) -> socket.socket:
 
 def listening(port: int) -> socket.socket:
     """Return a socket that listens on 127.0.0.1. Raises InspectorError if the port is in use."""
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((ADDRESS, port))
-        listener.listen(128)
+        return bound(ADDRESS, port)
     except OSError as error:
-        listener.close()
         raise InspectorError(
             f"Port {port} of 127.0.0.1 cannot be used ({error.strerror}). Name another with "
             "--port, or leave it out for the usual one."
         ) from error
+
+
+def bound(address: str, port: int) -> socket.socket:
+    """Return a socket that listens on an IP address. Raises OSError if it cannot."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((address, port))
+        listener.listen(128)
+    except OSError:
+        listener.close()
+        raise
     return listener
 
 

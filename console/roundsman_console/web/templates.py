@@ -13,7 +13,7 @@ from roundsman_console.orders.counts import Count
 from roundsman_console.sanitize import inert
 from roundsman_console.web.drawings.shapes import class_of, shape, state_mark
 from roundsman_console.web.guide import Guide
-from roundsman_console.web.session import FORM_TOKEN, Session
+from roundsman_console.web.session import FORM_TOKEN, current_session
 from roundsman_console.web.time_style import STYLES, time_style
 from roundsman_console.web.times import ago, left, sentence, until
 from roundsman_console.web.whereabouts import Whereabouts
@@ -33,12 +33,11 @@ NAVIGATION = (
 
 
 class Templates:
-    """The templates of the console for one stack and session."""
+    """The templates of the console for one stack."""
 
-    def __init__(self, where: Whereabouts, session: Session, guide: Guide | None = None) -> None:
+    def __init__(self, where: Whereabouts, guide: Guide | None = None) -> None:
         self._guide = guide
         self._where = where
-        self._session = session
         self._environment = Environment(
             loader=FileSystemLoader(Path(__file__).with_name("templates")),
             autoescape=True,
@@ -67,20 +66,25 @@ class Templates:
         self._environment.globals.update(TIME_STYLES=STYLES, time_style=time_style)
 
     def render(self, template: str, values: Mapping[str, object], *, path: str) -> str:
-        """Return a page with the navigation. `path` is its own, with its query."""
+        """Return a page with the navigation, for the session of the request.
+
+        `path` is its own, with its query.
+        """
+        session = current_session()
         shared = {
             "stack": self._where.stack,
             "where": self._where,
             "guide": self._guide,
-            "shared": self._session.shared,
+            "shared": session.shared,
             "causes": {},
             "every": None,
-            "read_only": self._session.read_only,
+            "read_only": session.read_only,
+            "person": session.person,
             "navigation": NAVIGATION,
             "path": path,
             "place": path.partition("?")[0],
             "form_token_name": FORM_TOKEN,
-            "form_token": self._session.form_token,
+            "form_token": session.form_token,
             "now": now(),
         }
         return self._environment.get_template(template).render({**shared, **values})

@@ -3,13 +3,19 @@
 import os
 import re
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 from enum import StrEnum
 from urllib.parse import urlsplit
 
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
 
+from roundsman.model.instants import EPOCH, SECOND, format_duration, milliseconds
+from roundsman_console.clock import now
 from roundsman_console.stack.stack import DeployedStack
+
+CLOCKS_DIFFER = 30 * SECOND
+"""From here on the page says that the clock of this machine is wrong, in ms."""
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _OF_PRODUCTION = frozenset({"prod", "production", "prd", "live"})
@@ -42,11 +48,23 @@ class Whereabouts:
     caller: str = ""
     """Who asks, as AWS authenticates them: `user/amy`. Empty if AWS does not say."""
     colour: Colour = Colour.GREY
+    clock_ahead: int = 0
+    """By how much the clock of this machine is ahead of that of AWS, in ms; 0 if it is not known.
+    """
 
     @property
     def account_words(self) -> str:
         """The account's digits in groups of four, as they are easier to compare."""
         return "-".join(re.findall(".{1,4}", self.account))
+
+    @property
+    def clock_words(self) -> str:
+        """How wrong the clock of this machine is, as a sentence; empty if it is right."""
+        if abs(self.clock_ahead) < CLOCKS_DIFFER:
+            return ""
+        how = "ahead of" if self.clock_ahead > 0 else "behind"
+        away = format_duration(abs(self.clock_ahead))
+        return f"The clock of this machine is {away} {how} that of AWS, so times here are wrong."
 
 
 def find_whereabouts(stack: DeployedStack, colour: Colour | None = None) -> Whereabouts:
@@ -57,14 +75,16 @@ def find_whereabouts(stack: DeployedStack, colour: Colour | None = None) -> Wher
     keys = os.environ.get("AWS_ACCESS_KEY_ID")
     named = os.environ.get("AWS_DEFAULT_PROFILE") or os.environ.get("AWS_PROFILE") or ""
     profile = "" if keys else named
+    caller, clock_ahead = _caller()
     return Whereabouts(
         stack.name,
         account,
         region,
         local,
         profile,
-        _caller(),
+        caller,
         colour or colour_of(stack.name, profile, local=bool(local)),
+        0 if local else clock_ahead,
     )
 
 
@@ -80,13 +100,23 @@ def colour_of(stack: str, profile: str, *, local: bool) -> Colour:
     return Colour.RED if words & _OF_PRODUCTION else Colour.BLUE
 
 
-def _caller() -> str:
-    """Return the caller's ARN without its account; empty if AWS does not say.
+def _caller() -> tuple[str, int]:
+    """Return the caller's ARN without its account, and by how much the clock here is ahead, in ms.
 
-    The page of a stack is worth showing to those whom a policy or a network keeps from asking.
+    They are empty and 0 if AWS does not say: the page of a stack is worth showing to those whom a
+    policy or a network keeps from asking.
     """
     try:
-        arn = boto3.client("sts").get_caller_identity()["Arn"]
+        found = boto3.client("sts").get_caller_identity()
     except (BotoCoreError, ClientError):
-        return ""
-    return arn.split(":", 5)[-1]
+        return "", 0
+    answered = found["ResponseMetadata"]["HTTPHeaders"].get("date", "")
+    return found["Arn"].split(":", 5)[-1], _ahead_of(answered, now())
+
+
+def _ahead_of(date: str, at: int) -> int:
+    """Return how many ms `at` (epoch ms) is after the date of an answer; 0 without such a date."""
+    try:
+        return at - milliseconds(parsedate_to_datetime(date) - EPOCH)
+    except (TypeError, ValueError):  # it is text of a service, or of what stands before it
+        return 0

@@ -7,7 +7,9 @@ may end anywhere, and of which the rest can be asked for again.
 import secrets
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import copy_context
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeAlias
 from weakref import WeakKeyDictionary
 
@@ -97,7 +99,9 @@ class Works:
         `done` is a sentence about what was done already.
         """
         work = Work(title, back, done=done)
-        work.thread = threading.Thread(target=_run, args=(work, do), name=title, daemon=True)
+        # What it sends is sent for the person who began it (`roundsman_console.verbs.actor`).
+        context, run = copy_context(), partial(_run, work, do)
+        work.thread = threading.Thread(target=context.run, args=(run,), name=title, daemon=True)
         with self._lock:
             if sum(one.runs for one in self._works.values()) >= MOST_AT_ONCE:
                 raise InspectorError(

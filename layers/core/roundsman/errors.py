@@ -120,11 +120,12 @@ class InvalidMessage(RoundsmanError):
         self.problems = tuple(problems)
 
 
-class InvalidInput(InvalidMessage):
+class InvalidInput(InvalidMessage, ValueError):
     """An input that its workflow does not accept, with all of its problems.
 
-    Raised by the function of a workflow's `input`, or by `__post_init__` of a dataclass. The
-    problems must not quote a value.
+    Raised by the function of a workflow's `input`, by `__post_init__` of a dataclass, or by a
+    validator of a pydantic model, which may raise ValueErrors only. The problems must not quote a
+    value.
     """
 
 

@@ -10,8 +10,8 @@ from roundsman.aws.clock import now
 from roundsman.submission.events import EventReader
 from roundsman_console.inspector import Inspector
 from roundsman_console.stack.stack import find_stack
+from roundsman_console.web.one_browser import BrowserSession
 from roundsman_console.web.server import serve_as_is
-from roundsman_console.web.session import Session
 from roundsman_console.web.whereabouts import Colour, Whereabouts
 from roundsman_testing.first_look.guide import ShopGuide
 from roundsman_testing.first_look.shop import Shop
@@ -52,7 +52,7 @@ def serve_first_look(
     *,
     port: int | None,
     loopback: bool,
-    opened: Callable[[Session], None],
+    opened: Callable[[BrowserSession], None],
     on_alert: Callable[[str], None],
 ) -> None:
     """Serve the console of a new shop until Ctrl-C.

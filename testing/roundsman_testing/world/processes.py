@@ -77,6 +77,7 @@ from roundsman_testing.world.guards import Circuit, WorldGuards
 from roundsman_testing.world.outbox import WorldOutbox
 from roundsman_testing.world.queues import (
     ANSWER_SENDER,
+    CONSOLE_PRINCIPAL,
     EFFECTS,
     OPERATOR_PRINCIPAL,
     REPLIES,
@@ -90,7 +91,12 @@ from roundsman_testing.world.versions import ReadOrder
 
 T = TypeVar("T")
 SHARDS = 4
-SENDERS = Senders(frozenset({OPERATOR_PRINCIPAL}), SUBMISSION_PRINCIPAL, SUPERVISOR_PRINCIPAL)
+SENDERS = Senders(
+    frozenset({OPERATOR_PRINCIPAL}),
+    SUBMISSION_PRINCIPAL,
+    SUPERVISOR_PRINCIPAL,
+    CONSOLE_PRINCIPAL,
+)
 """The principals whose commands cause no alert."""
 
 LOOKS_AHEAD = MINUTE

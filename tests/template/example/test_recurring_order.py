@@ -1,25 +1,25 @@
-"""A recurring order is an option: a schedule sends an event, and each run is another order."""
+"""A block of stacks/schedule.yaml sends an event again and again, and each run is another order."""
 
 import json
 import re
+from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
-from samtranslator.yaml_helper import yaml_parse  # type: ignore[import-untyped]
 
 from roundsman.errors import RejectedOrder
 from roundsman.submission.events import EventReader
 from roundsman.submission.submission import ValidOrder
-from roundsman_console.check.reading import (
-    of_type,
-    reference,
-)
-from roundsman_console.template import Document, mapping_of
-from tests.project import TEMPLATE, translate
+from roundsman_console.check.reading import at, chosen, of_type, reference
+from roundsman_console.check.schedules import schedule_problems
+from roundsman_console.template import Document, Json, Template, mapping_of
+from tests.project import SERVICE_URLS, TEMPLATE
 from tests.support.template_reading import allowed_to, statements
+from tests.template.conftest import nested_template
 from workflows.registry import WORKFLOWS
 
 PLACEHOLDER = "<aws.scheduler.scheduled-time>"
-ORDER = {
+ORDER: Mapping[str, Json] = {
     "orderId": "weekly-paper",
     "customerId": "c-42",
     "currency": "EUR",
@@ -37,13 +37,13 @@ ORDER = {
 
 
 @pytest.fixture(scope="module")
-def engine() -> Document:
-    """The engine's own template, whose parameters these are."""
-    return mapping_of(yaml_parse((TEMPLATE.parent / "stacks" / "engine.yaml").read_text()))
+def recurring() -> Document:
+    """The template of a recurring order, whose parameters these are."""
+    return nested_template("schedule.yaml")
 
 
-def allows(engine: Document, parameter: str, value: str) -> bool:
-    found = mapping_of(mapping_of(engine["Parameters"])[parameter])
+def allows(recurring: Document, parameter: str, value: str) -> bool:
+    found = mapping_of(mapping_of(recurring["Parameters"])[parameter])
     most = found["MaxLength"]
     assert isinstance(most, int)
     return len(value) <= most and bool(re.fullmatch(str(found["AllowedPattern"]), value))
@@ -58,7 +58,7 @@ def submitted(body: str) -> ValidOrder:
 @pytest.mark.parametrize(
     ("schedule", "allowed"),
     [
-        ("", True),
+        ("", False),
         ("rate(1 day)", True),
         ("cron(0 9 ? * MON *)", True),
         ("at(2026-12-01T09:00:00)", False),
@@ -67,16 +67,16 @@ def submitted(body: str) -> ValidOrder:
         ("rate(1 day) ", False),
     ],
 )
-def test_when_it_is_sent_is_a_rate_or_a_cron_expression_or_never(
-    engine: Document, schedule: str, allowed: bool
+def test_when_it_is_sent_is_a_rate_or_a_cron_expression(
+    recurring: Document, schedule: str, allowed: bool
 ) -> None:
-    assert allows(engine, "RecurringOrderSchedule", schedule) is allowed
+    assert allows(recurring, "Schedule", schedule) is allowed
 
 
 @pytest.mark.parametrize(
     ("event", "allowed"),
     [
-        ("{}", True),
+        ("{}", False),
         ("", False),
         (json.dumps(ORDER), True),
         (json.dumps(ORDER, indent=2), True),
@@ -87,9 +87,9 @@ def test_when_it_is_sent_is_a_rate_or_a_cron_expression_or_never(
     ],
 )
 def test_an_event_without_the_time_of_its_run_would_be_one_order_for_ever_and_is_refused(
-    engine: Document, event: str, allowed: bool
+    recurring: Document, event: str, allowed: bool
 ) -> None:
-    assert allows(engine, "RecurringOrder", event) is allowed
+    assert allows(recurring, "Order", event) is allowed
 
 
 def test_each_run_is_an_order_of_its_own_and_a_run_that_is_sent_twice_is_one() -> None:
@@ -107,16 +107,6 @@ def test_a_run_without_its_time_is_no_order() -> None:
         submitted(json.dumps(ORDER))
 
 
-def test_the_schedule_sends_the_event_to_the_submission_queue(engine: Document) -> None:
-    schedule = of_type(engine, "AWS::Scheduler::Schedule")["RecurringOrderEvents"]
-    assert schedule["ScheduleExpression"] == {"Ref": "RecurringOrderSchedule"}
-    target = mapping_of(schedule["Target"])
-    assert reference(target["Arn"]) == "SubmissionQueue"
-    assert reference(target["RoleArn"]) == "RecurringOrderRole"
-    assert target["Input"] == {"Ref": "RecurringOrder"}
-    assert schedule["ScheduleExpressionTimezone"] == {"Ref": "RecurringOrderTimeZone"}
-
-
 @pytest.mark.parametrize(
     ("zone", "allowed"),
     [
@@ -130,13 +120,14 @@ def test_the_schedule_sends_the_event_to_the_submission_queue(engine: Document) 
         ("Europe Brussels", False),
     ],
 )
-def test_the_time_zone_is_a_name_of_one(engine: Document, zone: str, allowed: bool) -> None:
-    assert allows(engine, "RecurringOrderTimeZone", zone) is allowed
+def test_the_time_zone_is_a_name_of_one(recurring: Document, zone: str, allowed: bool) -> None:
+    assert allows(recurring, "TimeZone", zone) is allowed
 
 
-def test_its_role_may_send_to_the_submission_queue_and_its_dead_letters_and_nothing_else(
-    engine: Document,
-) -> None:
+def test_the_role_of_schedules_may_send_to_submission_and_its_dead_letters_and_nothing_else() -> (
+    None
+):
+    engine = nested_template("engine.yaml")
     statement, under_a_key = allowed_to(engine, "RecurringOrderRole")
     assert under_a_key["Sid"] == "SendsUnderTheKeyOfItsOwner"  # the rule `key_rights` is for it
     assert (statement["Effect"], statement["Action"]) == ("Allow", "sqs:SendMessage")
@@ -150,12 +141,56 @@ def test_its_role_may_send_to_the_submission_queue_and_its_dead_letters_and_noth
     assert trust["Condition"] == {"StringEquals": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}}
 
 
-def test_the_blocks_values_are_those_of_the_schedule_in_the_whole_stack() -> None:
-    given = {"RecurringOrderSchedule": "rate(1 day)", "RecurringOrder": json.dumps(ORDER)}
-    whole = translate({f"Engine.{name}": value for name, value in given.items()})
-    schedule = of_type(whole, "AWS::Scheduler::Schedule")["RecurringOrderEvents"]
-    assert schedule["ScheduleExpression"] == given["RecurringOrderSchedule"]
-    assert mapping_of(schedule["Target"])["Input"] == given["RecurringOrder"]
-    assert mapping_of(whole["Conditions"])["HasRecurringOrder"] == {
-        "Fn::Not": [{"Fn::Equals": ["rate(1 day)", ""]}]
+def block(order: Mapping[str, Json], **more: str) -> str:
+    values = {
+        "Engine": "!GetAtt Engine.Outputs.ForSchedules",
+        "Schedule": "cron(0 9 ? * MON *)",
+        "Order": f"'{json.dumps(order)}'",
+        **more,
     }
+    return (
+        "    Type: AWS::Serverless::Application\n    Properties:\n"
+        "      Location: stacks/schedule.yaml\n      Parameters:\n"
+        + "".join(f"        {name}: {value}\n" for name, value in values.items())
+    )
+
+
+@pytest.fixture
+def whole(tmp_path: Path) -> Document:
+    """The example with two recurring orders, one of which is off, in plain CloudFormation."""
+    weekly = block(ORDER, TimeZone="Europe/Brussels")
+    nightly = block({**ORDER, "orderId": "nightly"}, Enabled="'false'")
+    blocks = f"  Weekly:\n{weekly}  Nightly:\n{nightly}"
+    (tmp_path / "stacks").symlink_to(TEMPLATE.parent / "stacks")
+    path, text = tmp_path / TEMPLATE.name, TEMPLATE.read_text(encoding="utf-8")
+    path.write_text(text.replace("\nOutputs:\n", f"\n{blocks}\nOutputs:\n"))
+    return Template.read(path).translate(SERVICE_URLS)
+
+
+def test_each_block_is_a_schedule_that_sends_its_event_to_the_submission_queue(
+    whole: Document,
+) -> None:
+    schedules = of_type(whole, "AWS::Scheduler::Schedule")
+    for name, order_id in (("Weekly", "weekly-paper"), ("Nightly", "nightly")):
+        schedule = schedules[f"{name}RecurringOrder"]
+        assert schedule["ScheduleExpression"] == "cron(0 9 ? * MON *)"
+        target = mapping_of(schedule["Target"])
+        assert reference(target["Arn"]) == "SubmissionQueue"
+        assert reference(target["RoleArn"]) == "RecurringOrderRole"
+        assert reference(at(target, "DeadLetterConfig", "Arn")) == "SubmissionDeadLetterQueue"
+        assert json.loads(str(target["Input"])) == {**ORDER, "orderId": order_id}
+    assert schedules["WeeklyRecurringOrder"]["ScheduleExpressionTimezone"] == "Europe/Brussels"
+    assert schedules["NightlyRecurringOrder"]["ScheduleExpressionTimezone"] == "UTC"
+
+
+def test_a_block_is_on_unless_it_says_otherwise(whole: Document) -> None:
+    schedules = of_type(whole, "AWS::Scheduler::Schedule")
+    states = {
+        name: chosen(whole, schedules[f"{name}RecurringOrder"]["State"])
+        for name in ("Weekly", "Nightly")
+    }
+    assert states == {"Weekly": "ENABLED", "Nightly": "DISABLED"}
+
+
+def test_the_events_of_a_template_are_orders_of_its_workflows(whole: Document) -> None:
+    assert schedule_problems(whole, WORKFLOWS.values()) == []

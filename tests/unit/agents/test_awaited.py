@@ -4,10 +4,11 @@ import asyncio
 
 import pytest
 
-from roundsman import Agent, PermanentError, StepRequest, TransientError
+from roundsman import Agent, DidNotHappen, Happened, PermanentError, StepRequest, TransientError
+from roundsman.agents.agent import Reminded
 from roundsman.agents.request import Perform
 from roundsman.model.events import Outcome
-from tests.support.agent_samples import NOW, Clock, charge_card, reply, request
+from tests.support.agent_samples import NOW, Clock, ask, charge_card, reply, request
 
 HOUR = 3_600
 
@@ -88,3 +89,38 @@ def test_a_function_that_hangs_is_cancelled_when_its_attempt_has_no_time_left() 
     assert answer.error is not None
     assert (answer.outcome, answer.error.type) == (Outcome.TRANSIENT, "TimeoutError")
     assert ended == ["cancelled"]
+
+
+def test_a_probe_and_an_undo_are_awaited_too() -> None:
+    agent, called = Agent("payment"), list[str]()
+
+    @agent.compensates(charge_card)
+    async def refund(asked: StepRequest) -> None:
+        await asyncio.sleep(0)
+        called.append(f"refund {asked.results['charge_card']}")
+
+    @agent.probes(charge_card)
+    async def find(_: StepRequest) -> Happened | DidNotHappen:
+        await asyncio.sleep(0)
+        called.append("find")
+        return Happened("c-1")
+
+    undo = request(
+        operation="undo",
+        idempotency_key="ord-1/charge_card/undo",
+        perform_key="ord-1/charge_card/perform",
+    )
+    assert reply(agent, Clock(), undo).outcome is Outcome.SUCCEEDED
+    assert called == ["find", "refund c-1"]
+
+
+def test_a_function_that_reminds_is_awaited_too() -> None:
+    agent, reminded = Agent("payment"), list[int | None]()
+
+    @agent.reminds(charge_card)
+    async def remind(asked: StepRequest) -> None:
+        await asyncio.sleep(0)
+        reminded.append(asked.reminder)
+
+    assert ask(agent, Clock(), request(reminder=2)) == Reminded()
+    assert reminded == [2]

@@ -83,9 +83,10 @@ def test_the_senders_of_commands_are_read_from_the_environment() -> None:
         "OPERATOR_ROLE_IDS": "AROAOPS,AIDABEN",
         "SUBMISSION_ROLE_ID": "AROASUBMISSION",
         "SUPERVISOR_ROLE_ID": "AROASUPERVISOR",
+        "CONSOLE_ROLE_ID": "AROACONSOLE",
     }
     assert SchedulerSettings.from_env(SCHEDULER | ids).senders == Senders(
-        frozenset({"AROAOPS", "AIDABEN"}), "AROASUBMISSION", "AROASUPERVISOR"
+        frozenset({"AROAOPS", "AIDABEN"}), "AROASUBMISSION", "AROASUPERVISOR", "AROACONSOLE"
     )
     empty = dict.fromkeys(ids, "")
     assert SchedulerSettings.from_env(SCHEDULER | empty).senders == ANY_SENDER

@@ -370,8 +370,8 @@ class WithoutInit:
         (WithInitVar, "WithInitVar.a: an InitVar cannot be read from JSON"),
         (WithoutInit, "WithoutInit.a: a field with init=False cannot be read from JSON"),
         (WithEngineField, "the field processing belongs to the engine; remove it"),
-        (int, "must be a TypedDict, a dataclass or a function"),
-        ("Order", "must be a TypedDict, a dataclass or a function"),
+        (int, "must be a TypedDict, a dataclass, a pydantic model or a function"),
+        ("Order", "must be a TypedDict, a dataclass, a pydantic model or a function"),
     ],
 )
 def test_an_input_that_cannot_be_checked_is_refused(given: object, message: str) -> None:

@@ -44,6 +44,54 @@ def test_a_command_of_a_bulk_run_is_that_of_who_started_the_run() -> None:
     assert is_foreign(UndoAsked(CommandSource("b-1", "ann")), SUPERVISOR, SENDERS)
 
 
+CONSOLE = "AROACONSOLE:task-1"
+OF_A_TEAM = Senders(frozenset({"AROAOPS"}), "AROASUBMISSION", "AROASUPERVISOR", "AROACONSOLE")
+OF_AMY = UndoAsked(CommandSource("c-1", "ann", forwarded_for="amy"))
+
+
+@pytest.mark.parametrize(
+    ("sender", "senders", "expected"),
+    [
+        (CONSOLE, OF_A_TEAM, "amy (through console)"),
+        (CONSOLE, SENDERS, CONSOLE),  # no role is the console's
+        (CONSOLE, ANY_SENDER, CONSOLE),
+        ("AROACONSOLEX:task-1", OF_A_TEAM, "AROACONSOLEX:task-1"),
+        (OPERATOR, OF_A_TEAM, OPERATOR),
+        (STRANGER, OF_A_TEAM, STRANGER),
+        (SUBMISSION, OF_A_TEAM, SUBMISSION),  # it forwards cancellations only
+        (None, OF_A_TEAM, None),
+    ],
+)
+def test_who_is_signed_in_is_believed_of_the_consoles_role_only(
+    sender: str | None, senders: Senders, expected: str | None
+) -> None:
+    assert with_sender(OF_AMY, sender, senders).asked.sender == expected
+
+
+def test_without_a_person_a_command_of_the_consoles_role_is_that_of_the_role() -> None:
+    for nobody in (None, ""):
+        event = UndoAsked(CommandSource("c-1", "amy", forwarded_for=nobody))
+        assert with_sender(event, CONSOLE, OF_A_TEAM).asked.sender == CONSOLE
+
+
+def test_a_bulk_run_of_the_console_is_that_of_the_person_who_signed_it() -> None:
+    event = UndoAsked(CommandSource("b-1", "amy", forwarded_for=CONSOLE))
+    assert with_sender(event, SUPERVISOR, OF_A_TEAM).asked.sender == "amy (through console)"
+    assert with_sender(event, SUPERVISOR, SENDERS).asked.sender == CONSOLE
+    assert with_sender(event, STRANGER, OF_A_TEAM).asked.sender == STRANGER
+    cancel = Cancel(event.asked)  # an application's, which submission forwards
+    assert with_sender(cancel, SUBMISSION, OF_A_TEAM).asked.sender == CONSOLE
+
+
+def test_the_consoles_role_is_an_operators() -> None:
+    run = UndoAsked(CommandSource("b-1", "amy", forwarded_for=CONSOLE))
+    for event, sender in ((OF_AMY, CONSOLE), (UNDO, CONSOLE), (run, SUPERVISOR)):
+        assert not is_foreign(event, sender, OF_A_TEAM)
+        assert is_foreign(event, sender, SENDERS)
+    assert is_foreign(OF_AMY, STRANGER, OF_A_TEAM)
+    assert is_foreign(run, STRANGER, OF_A_TEAM), "only the supervisor carries a run out"
+
+
 @pytest.mark.parametrize(
     ("event", "sender", "foreign"),
     [

@@ -175,7 +175,7 @@ def problems(
     zone: Json = "UTC",
     parameters: dict[str, Json] | None = None,
     values: dict[str, str] | None = None,
-    name: str = schedules.RECURRING_ORDER,
+    name: str = f"Weekly{schedules.RECURRING_ORDER}",
 ) -> list[str]:
     """The problems of a template with one schedule that sends an order."""
     schedule: dict[str, Json] = {
@@ -214,8 +214,8 @@ def test_an_order_that_its_workflow_would_reject_is_found(
 ) -> None:
     found = problems(json.dumps({**ORDER, **change}))
     assert found
-    assert all(each.startswith("RecurringOrder would be rejected: ") for each in found)
-    assert f"RecurringOrder would be rejected: {sentence}" in found[0]
+    assert all(each.startswith("Weekly: Order would be rejected: ") for each in found)
+    assert f"Weekly: Order would be rejected: {sentence}" in found[0]
 
 
 @pytest.mark.parametrize(
@@ -223,7 +223,7 @@ def test_an_order_that_its_workflow_would_reject_is_found(
 )
 def test_an_order_without_the_time_of_its_run_is_one_problem(processing: Json) -> None:
     assert problems(json.dumps({**ORDER, "processing": processing})) == [
-        'RecurringOrder: processing.run must be "<aws.scheduler.scheduled-time>", without which '
+        'Weekly: Order: processing.run must be "<aws.scheduler.scheduled-time>", without which '
         "every run would be the same order"
     ]
 
@@ -231,28 +231,28 @@ def test_an_order_without_the_time_of_its_run_is_one_problem(processing: Json) -
 @pytest.mark.parametrize("placeholder", ["execution-id", "attempt-number"])
 def test_what_differs_at_each_delivery_of_a_run_may_not_be_in_the_order(placeholder: str) -> None:
     (found,) = problems(json.dumps({**ORDER, "customer": f"<aws.scheduler.{placeholder}>"}))[:1]
-    assert found.startswith(f"RecurringOrder has <aws.scheduler.{placeholder}>, which is another")
+    assert found.startswith(f"Weekly: Order has <aws.scheduler.{placeholder}>, which is another")
 
 
 @pytest.mark.parametrize(
     ("order", "sentence"),
     [
-        ("orderId: weekly", "RecurringOrder would be rejected: not JSON: "),
-        ("[]", "RecurringOrder would be rejected: must be an object"),
+        ("orderId: weekly", "Weekly: Order would be rejected: not JSON: "),
+        ("[]", "Weekly: Order would be rejected: must be an object"),
         (
             json.dumps(ORDER | {"customer": "x" * 4096}),
-            "RecurringOrder has 4190 characters: shorten it to 4096 at most",
+            "Weekly: Order has 4190 characters: shorten it to 4096 at most",
         ),
-        (ORDER, "RecurringOrder must be a text: write the JSON of the order between single quotes"),
+        (ORDER, "Weekly: Order must be a text: write the JSON of the order between single quotes"),
         (
             '{"orderId": "weekly", "cancel": {}}',
-            "RecurringOrder is a cancellation: write an order event, without the field cancel",
+            "Weekly: Order is a cancellation: write an order event, without the field cancel",
         ),
         (
             json.dumps({**ORDER, "processing": {"run": RUN, "workflow": "broken"}}),
-            "RecurringOrder fails in the workflow's input: KeyError: 'us'",
+            "Weekly: Order fails in the workflow's input: KeyError: 'us'",
         ),
-        ("{}", "RecurringOrderSchedule needs RecurringOrder, the order event to send"),
+        ("{}", "Weekly: Order: processing.run must be "),
     ],
 )
 def test_an_event_that_is_no_order_is_found(order: Json, sentence: str) -> None:
@@ -264,20 +264,52 @@ def test_a_cancellation_and_what_is_no_json_are_one_problem_each() -> None:
         assert len(problems(event)) == 1
 
 
-def test_without_an_expression_there_is_no_schedule_and_an_order_is_read_nevertheless() -> None:
-    assert problems("{}", "") == []
-    (found,) = problems(json.dumps({**ORDER, "extra": 1}), "")
-    assert found.startswith("RecurringOrder would be rejected: extra: ")
+def test_the_heartbeat_alone_may_have_no_expression() -> None:
+    assert problems({"Ref": "NoDefault"}, "", name="AlertHeartbeat") == []
+    (found,) = problems({"Ref": "NoDefault"}, "rate(1 days)", name="AlertHeartbeat")
+    assert found.startswith("AlertHeartbeatSchedule is 'rate(1 days)': ")
+    assert problems(json.dumps(ORDER), "") == [f"Weekly: Schedule is '': {FORM}"]
+
+
+def test_orders_of_two_schedules_with_one_id_are_found() -> None:
+    target: dict[str, Json] = {
+        "Arn": {"Fn::GetAtt": ["SubmissionQueue", "Arn"]},
+        "Input": json.dumps(ORDER),
+    }
+    schedule: Json = {
+        "Type": "AWS::Scheduler::Schedule",
+        "Properties": {"ScheduleExpression": "rate(1 day)", "Target": target},
+    }
+    names = ("WeeklyRecurringOrder", "Nightly", "DailyRecurringOrder")
+    document: Document = {"Resources": dict.fromkeys(names, schedule)}
+    assert schedule_problems(document, WORKFLOWS) == [
+        "Weekly and Nightly and Daily send orders with the id weekly: give each its own, since two "
+        "runs at the same time would be one order"
+    ]
+
+
+def test_a_block_with_another_output_of_the_engine_is_found() -> None:
+    schedule: dict[str, Json] = {
+        "ScheduleExpression": "rate(1 day)",
+        "Target": {"Arn": {"Ref": "AWS::StackName"}, "Input": json.dumps(ORDER)},
+    }
+    resource: Json = {"Type": "AWS::Scheduler::Schedule", "Properties": schedule}
+    document: Document = {"Resources": {"WeeklyRecurringOrder": resource}}
+    assert schedule_problems(document, WORKFLOWS) == [
+        "Weekly: Engine must be !GetAtt Engine.Outputs.ForSchedules"
+    ]
+    document = {"Resources": {"Nightly": resource}}
+    assert schedule_problems(document, WORKFLOWS) == []
 
 
 def test_the_defaults_of_parameters_are_read_or_the_values_that_a_deployment_gives_them() -> None:
     order: Json = {"Ref": "Order"}
     expression: Json = {"Ref": "When"}
-    parameters: dict[str, Json] = {"Order": "{}", "When": ""}
+    parameters: dict[str, Json] = {"Order": json.dumps(ORDER), "When": "rate(1 day)"}
     assert problems(order, expression, parameters=parameters) == []
     values = {"Order": json.dumps({**ORDER, "extra": 1}), "When": "rate(1 days)"}
     rate, extra = problems(order, expression, parameters=parameters, values=values)
-    assert rate == "RecurringOrderSchedule is 'rate(1 days)': write day after 1: rate(1 day)"
+    assert rate == "Weekly: Schedule is 'rate(1 days)': write day after 1: rate(1 day)"
     assert "extra: " in extra
     assert problems(order, expression, parameters={"Order": values["Order"], "When": "x"}) != []
 
@@ -296,7 +328,7 @@ def test_a_time_zone_of_the_database_is_taken(zone: str) -> None:
 @pytest.mark.parametrize("zone", ["Europe/Brussel", "CEST", "+01:00"])
 def test_another_time_zone_is_found(zone: str) -> None:
     assert problems(json.dumps(ORDER), zone=zone) == [
-        f"RecurringOrderSchedule has the time zone '{zone}': write one of the IANA database, as "
+        f"Weekly: Schedule has the time zone '{zone}': write one of the IANA database, as "
         "Europe/Rome"
     ]
 
@@ -317,7 +349,7 @@ def test_a_schedule_of_the_applications_own_is_checked_under_its_name() -> None:
     assert found == f"Clean.ScheduleExpression is 'cron(0 9 * * * *)': {ONE_OF_DAYS}"
 
 
-def test_the_longest_event_is_that_of_the_engines_template() -> None:
-    text = (TEMPLATE.parent / "stacks" / "engine.yaml").read_text()
-    longest = yaml_parse(text)["Parameters"]["RecurringOrder"]["MaxLength"]
+def test_the_longest_event_is_that_of_the_template_of_a_recurring_order() -> None:
+    text = (TEMPLATE.parent / "stacks" / "schedule.yaml").read_text()
+    longest = yaml_parse(text)["Parameters"]["Order"]["MaxLength"]
     assert longest == schedules.LONGEST_EVENT

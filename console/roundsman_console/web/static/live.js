@@ -23,7 +23,7 @@ function showState(state, words, why) {
   const strip = document.getElementById("strip");
   const line = document.getElementById("live-state");
   const since = document.getElementById("stale-since");
-  if (state !== strip.dataset.state) since.dateTime = new Date(Date.now()).toISOString();
+  if (state !== strip.dataset.state) since.dateTime = new Date(consoleNow()).toISOString();
   strip.dataset.state = state;
   if (line.textContent !== words) line.textContent = words; // it is read aloud when it changes
   const reason = document.getElementById("live-why");
@@ -65,7 +65,9 @@ function keepOldParts(fresh) {
 function showPage(fresh) {
   keepOldParts(fresh);
   morph(document.getElementById("main"), fresh.getElementById("main"));
-  document.getElementById("read-at").dateTime = fresh.getElementById("read-at").dateTime;
+  const readAt = fresh.getElementById("read-at").dateTime;
+  learnClock(readAt);
+  document.getElementById("read-at").dateTime = readAt;
   document.title = fresh.title;
   succeed();
 }

@@ -9,7 +9,7 @@ document.addEventListener("click", async (event) => {
   try {
     await navigator.clipboard.writeText(button.closest(".copied").querySelector("pre").textContent);
   } catch {
-    text = "Refused"; // by the browser; the text beside the button can be selected
+    text = "Could not copy"; // the browser refused; the text beside the button can be selected
   }
   button.textContent = text;
   setTimeout(() => (button.textContent = "Copy"), 2000);

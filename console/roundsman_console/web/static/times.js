@@ -47,8 +47,22 @@ function instantWords(instant, style) {
 
 const BEFORE_INSTANT = { at: "at ", since: "since ", left: "until ", by: "by " };
 
+// By how much the clock of the console is ahead of that of the browser, in ms: the instants of a
+// page are those of the console. What is less than the time that a page may take is no difference.
+let clockAhead = 0;
+const CLOCKS_DIFFER = 15000;
+
+function learnClock(readAt) {
+  const ahead = Date.parse(readAt) - Date.now();
+  clockAhead = Math.abs(ahead) < CLOCKS_DIFFER ? 0 : ahead;
+}
+
+function consoleNow() {
+  return Date.now() + clockAhead;
+}
+
 function shownTime(kind, instant, style) {
-  if (style === "relative") return relativeWords(kind, instant - Date.now());
+  if (style === "relative") return relativeWords(kind, instant - consoleNow());
   return (BEFORE_INSTANT[kind] ?? "") + instantWords(instant, style);
 }
 
@@ -95,5 +109,6 @@ document.addEventListener("copy", (event) => {
   event.preventDefault();
 });
 
+learnClock(document.getElementById("read-at").dateTime);
 setInterval(() => document.hidden || tick(), 1000);
 tick();

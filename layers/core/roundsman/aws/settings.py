@@ -100,6 +100,7 @@ class SchedulerSettings:
                 _ids(env, "OPERATOR_ROLE_IDS"),
                 env.get("SUBMISSION_ROLE_ID") or None,
                 env.get("SUPERVISOR_ROLE_ID") or None,
+                env.get("CONSOLE_ROLE_ID") or None,
             ),
             urgent_queues=_flag(env, "URGENT_QUEUES", otherwise=True),
         )

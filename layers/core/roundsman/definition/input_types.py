@@ -1,4 +1,4 @@
-"""Input types: what a workflow's input must be, as a TypedDict or a dataclass.
+"""Input types: what a workflow's input must be, as a TypedDict, a dataclass or a pydantic model.
 
     class Line(TypedDict):
         sku: Annotated[str, Text(128)]
@@ -21,16 +21,22 @@ Field types: `str`, `int`, `float`, `bool`, `None`, `Literal`, an Enum (by value
 these. Every size is bounded: a text has at most LONGEST_TEXT characters, a list or a mapping at
 most MOST_ITEMS items, unless the annotation sets another limit. The limits `Len`, `Ge`, `Gt`, `Le`,
 `Lt` and `Interval` of the package annotated-types are understood too.
+
+A pydantic model, also as a field of the others, reads its part of the input by its own rules
+(`roundsman.definition.models`).
 """
 
 import inspect
 import json
 import re
+import sys
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, InitVar, dataclass, fields, is_dataclass
 from enum import Enum
+from functools import cache
 from typing import (
+    TYPE_CHECKING,
     Annotated,
     Any,
     Literal,
@@ -52,6 +58,11 @@ from roundsman.errors import DefinitionError, InvalidInput, Problem
 from roundsman.model.checks import ENGINE_FIELDS, quoted_name
 from roundsman.model.json import Json, canonical_json, parse_json
 
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from roundsman.definition.models import ModelReader
+
 LONGEST_TEXT = 10_000  # characters of a text without a limit of its own
 MOST_ITEMS = 1_000  # items of a list, or fields of a mapping, without a limit of its own
 LONGEST_KEY = 128  # characters of a key of a mapping
@@ -60,9 +71,9 @@ T = TypeVar("T")
 InputFunction: TypeAlias = Callable[..., object]
 """A function of one parameter that returns the input to store, or raises InvalidInput.
 
-If its parameter is annotated with a TypedDict or a dataclass, the order is checked by it first, and
-the function gets the typed value. Otherwise it gets the JSON object. What it returns is a JSON
-object, a TypedDict or a dataclass."""
+If its parameter is annotated with an input type, the order is checked by it first, and the function
+gets the typed value. Otherwise it gets the JSON object. What it returns is a JSON object or a value
+of an input type."""
 
 Reader: TypeAlias = Callable[[object, str, list[Problem]], object]
 """Converts a JSON value at a path, and appends its problems; the result is then meaningless."""
@@ -112,7 +123,7 @@ class Masked:
 
 
 def read_input(kind: type[T], value: Mapping[str, Json], *, open_to_more: bool = False) -> T:
-    """Convert a JSON object to a TypedDict or dataclass.
+    """Convert a JSON object to a TypedDict, a dataclass or a pydantic model.
 
     Fields that the type does not have are left out if `open_to_more` is true. Raises InvalidInput
     with all problems, and DefinitionError if the type cannot be checked.
@@ -129,29 +140,33 @@ def read_fields(
 ) -> tuple[Mapping[str, object], list[Problem]]:
     """Return the valid fields of a JSON object, and the problems of the others, ordered by path.
 
-    Raises DefinitionError if the type cannot be checked.
+    Raises DefinitionError if the type cannot be checked, or is a pydantic model, which reads an
+    object as a whole.
     """
-    problems: list[Problem] = []
-    return _reader_of(kind, False).read_fields(value, "", problems), problems
+    reader, problems = _reader_of(kind, False), list[Problem]()
+    if not isinstance(reader, _ObjectReader):
+        raise DefinitionError(f"{kind!r} is not a TypedDict or a dataclass")
+    return reader.read_fields(value, "", problems), problems
 
 
 def check_input(where: str, given: object) -> None:
     """Check the `input` of a workflow; `where` names it in messages.
 
-    Raises DefinitionError if it is not a TypedDict, a dataclass or a function, or if a field has a
-    type that cannot be checked or a name that belongs to the engine.
+    Raises DefinitionError if it is not an input type or a function, or if a field has a type that
+    cannot be checked or a name that belongs to the engine.
     """
     of_values = isinstance(given, type) or get_origin(given) is not None
     if not is_input_type(given) and (of_values or not callable(given)):
         raise DefinitionError(
-            f"{where} must be a TypedDict, a dataclass or a function, not {given!r}"
+            f"{where} must be a TypedDict, a dataclass, a pydantic model or a function, "
+            f"not {given!r}"
         )
     called = vars(type(given)).get("__call__")  # that of a callable object
     if any(map(inspect.iscoroutinefunction, (given, called))):
         raise DefinitionError(f"{where} is an async function; write it with def, without async")
     try:
         kinds = [given_type(given), stored_type(given)]
-        names = [name for kind in kinds if kind is not None for name in field_names(kind)]
+        names = [name for kind in kinds if kind is not None for name in _all_names(kind)]
     except DefinitionError as error:
         raise DefinitionError(f"{where}: {error}") from error
     for name in names:
@@ -208,7 +223,12 @@ def valid_input(
 
 
 def _with_defaults(sent: Json, read: object) -> Json:
-    """The value as it was sent, with the defaults of the dataclasses that it was read as."""
+    """The value as it was sent, with the defaults of the types that it was read as."""
+    kind = type(read)
+    if isinstance(sent, Mapping) and is_model(kind):
+        from roundsman.definition.models import with_defaults
+
+        return with_defaults(sent, cast("BaseModel", read), _with_defaults)
     if isinstance(sent, Mapping) and is_dataclass(read) and not isinstance(read, type):
         return {
             field.name: _with_defaults(sent[field.name], getattr(read, field.name))
@@ -245,7 +265,11 @@ def _stored_kind(given: object) -> type[object] | None:
 
 
 def _as_json(value: object) -> Json:
-    """Return the JSON of a value that was read: dataclasses and Enums become JSON again."""
+    """Return the JSON of a value that was read: dataclasses, models and Enums become JSON again."""
+    if is_model(type(value)):
+        from roundsman.definition.models import as_json
+
+        return as_json(value)
     if isinstance(value, Enum):
         return cast("Json", value.value)
     if is_dataclass(value) and not isinstance(value, type):
@@ -274,10 +298,10 @@ def field_names(kind: type[object]) -> tuple[str, ...]:
 
 def masked_paths(kind: type[object]) -> frozenset[str]:
     """Return the paths of the masked fields: `paymentToken`, `people[].passport`, `pins.*.pin`."""
-    again: list[str] = []
+    again: _Again = []
     found = frozenset(_masked(kind, "", (), again))
     # Values of a type in itself may be nested to any depth, so they are masked as a whole.
-    return found.union(again) if found else found
+    return found.union(path for path, each in again if any(_masked_in(each, "", (), [])))
 
 
 @dataclass(frozen=True)
@@ -292,16 +316,14 @@ class InputShape(Shape):
         members = self._members()
         if self.path == "input" and name in ENGINE_FIELDS:
             return ANYTHING
-        objects = [_hints(member) for member in members if is_input_type(member)]
+        objects = [field_hints(member) for member in members if is_input_type(member)]
         found = [hints[name] for hints in objects if name in hints]
-        found += [(*get_args(m), object, object)[1] for m in members if _is_mapping(m)]
-        known = all(
-            is_input_type(m) or _is_list(m) or _is_scalar(m) or _is_mapping(m) for m in members
-        )
+        found += [(*get_args(m), object, object)[1] for m in members if is_mapping(m)]
+        known = all(has_known_fields(m) or is_mapping(m) for m in members)
         here = f"{self.path}.{name}"
         if found or not known:
-            return InputShape(_either(found), here) if known else ANYTHING
-        if any(map(_is_list, members)):
+            return InputShape(either(found), here) if known else ANYTHING
+        if any(map(is_list, members)):
             raise NotThere(f"reads {here}, but {self.path} is a list; write {self.path}[].{name}")
         fields = ", ".join(dict.fromkeys(name for hints in objects for name in hints))
         more = f"; the fields of {self.path} are {fields}" if fields else ""
@@ -310,18 +332,18 @@ class InputShape(Shape):
     def item(self) -> Shape:
         """The shape of the items."""
         members = self._members()
-        found = [(*get_args(member), object)[0] for member in members if _is_list(member)]
-        if not all(_is_list(m) or is_input_type(m) or _is_scalar(m) for m in members):
+        found = [kind for member in members if is_list(member) for kind in item_kinds(member)]
+        if not all(is_list(m) or is_input_type(m) or _is_scalar(m) for m in members):
             return ANYTHING
         if not found:
             raise NotThere(f"reads the items of {self.path}, which is not a list")
-        return InputShape(_either(found), f"{self.path}[]")
+        return InputShape(either(found), f"{self.path}[]")
 
     def is_list(self) -> bool | None:
         """Whether the type is a list; None if it may be one."""
         members = self._members()
-        if any(map(_is_list, members)):
-            return True if all(map(_is_list, members)) else None
+        if any(map(is_list, members)):
+            return True if all(map(is_list, members)) else None
         return False if all(is_input_type(m) or _is_scalar(m) for m in members) else None
 
     def is_text(self) -> bool | None:
@@ -329,11 +351,11 @@ class InputShape(Shape):
         members = self._members()
         if any(map(_has_text, members)):
             return True if all(map(_has_text, members)) else None
-        known = all(is_input_type(m) or _is_list(m) or _is_scalar(m) for m in members)
+        known = all(is_input_type(m) or is_list(m) or _is_scalar(m) for m in members)
         return False if known else None
 
     def _members(self) -> list[object]:
-        members = [_bare(member) for member in _members(_bare(self.kind))]
+        members = members_of(self.kind)
         return [member for member in members if member not in (None, type(None))] or members
 
 
@@ -343,12 +365,28 @@ def given_shape(given: object) -> Shape:
     return ANYTHING if kind is None else InputShape(kind)
 
 
-def _is_list(kind: object) -> bool:
+def is_list(kind: object) -> bool:
+    """Whether it is a type of lists."""
     return (get_origin(kind) or kind) in (list, tuple, _SEQUENCE)
 
 
-def _is_mapping(kind: object) -> bool:
+def item_kinds(kind: object) -> tuple[object, ...]:
+    """Return the types of a list's items; several for a tuple of fixed length, as in models."""
+    return tuple(each for each in get_args(kind) if each is not Ellipsis) or (object,)
+
+
+def is_mapping(kind: object) -> bool:
+    """Whether it is a type of mappings."""
     return (get_origin(kind) or kind) in (dict, _MAPPING)
+
+
+def has_known_fields(kind: object) -> bool:
+    """Whether all fields of an object are known, if values of the type are objects at all."""
+    if is_model(kind):
+        from roundsman.definition.models import is_open
+
+        return not is_open(kind)
+    return is_list(kind) or _is_scalar(kind) or (is_input_type(kind) and not _has_aliases(kind))
 
 
 def _has_text(kind: object) -> bool:
@@ -356,7 +394,12 @@ def _has_text(kind: object) -> bool:
         return all(isinstance(choice, str) for choice in get_args(kind))
     if isinstance(kind, type) and issubclass(kind, Enum):
         return all(isinstance(member.value, str) for member in kind)
-    return kind is str
+    return kind is str or (isinstance(kind, type) and _is_secret(kind))
+
+
+def _is_secret(kind: object) -> bool:
+    """Whether values of the type hide what they hold, as pydantic's SecretStr."""
+    return hasattr(kind, "get_secret_value")
 
 
 def _is_scalar(kind: object) -> bool:
@@ -368,8 +411,31 @@ def _is_scalar(kind: object) -> bool:
 
 
 def is_input_type(kind: object) -> TypeGuard[type[object]]:
-    """Whether it is a TypedDict or a dataclass."""
-    return is_typeddict(kind) or (isinstance(kind, type) and is_dataclass(kind))
+    """Whether it is a TypedDict, a dataclass or a pydantic model of an object."""
+    of_values = isinstance(kind, type) and is_dataclass(kind)
+    return of_values or _is_typed_dict(kind) or is_model(kind)
+
+
+def _is_typed_dict(kind: object) -> TypeGuard[type[object]]:
+    """Whether it is a TypedDict, of typing or of typing_extensions, which pydantic may ask for."""
+    return is_typeddict(kind) or (
+        isinstance(kind, type) and issubclass(kind, dict) and hasattr(kind, "__required_keys__")
+    )
+
+
+def is_model(kind: object) -> TypeGuard[type["BaseModel"]]:
+    """Whether it is a pydantic model of an object.
+
+    Only where the application's own code has imported pydantic, there can be one.
+    """
+    base = getattr(sys.modules.get("pydantic.main"), "BaseModel", None)
+    if not isinstance(kind, type) or not isinstance(base, type) or not issubclass(kind, base):
+        return False
+    if not hasattr(kind, "model_validate_json"):  # it is of pydantic 1
+        return False
+    from roundsman.definition.models import is_object_model
+
+    return is_object_model(kind)
 
 
 def _hints(kind: object) -> Mapping[str, object]:
@@ -386,19 +452,81 @@ def _hints(kind: object) -> Mapping[str, object]:
     return hints
 
 
-def _field_hints(kind: type[object]) -> Mapping[str, object]:
-    """The fields with their types, without the class variables of a dataclass."""
+def field_hints(kind: type[object], *, all_names: bool = False) -> Mapping[str, object]:
+    """Return the fields with their types, without the class variables of a dataclass.
+
+    A field of a pydantic model is under its first name in JSON, or with `all_names` under each.
+    Raises DefinitionError if the annotations cannot be evaluated.
+    """
+    if is_model(kind):
+        from roundsman.definition.models import model_fields
+
+        return {
+            name: field.hint
+            for name, field in model_fields(kind).items()
+            if all_names or name == field.name
+        }
     hints = _hints(kind)
     if not is_dataclass(kind):
         return hints
     return {field.name: hints[field.name] for field in fields(kind)}
 
 
+def _has_aliases(kind: type[object]) -> bool:
+    """Whether pydantic may read fields of a TypedDict or a dataclass under other names."""
+    defaults = [field.default for field in fields(kind)] if is_dataclass(kind) else []
+    marks = [mark for hint in _hints(kind).values() for mark in get_args(hint)]
+    return hasattr(kind, "__pydantic_config__") or any(
+        getattr(each, "validation_alias", None) or getattr(each, "alias", None)
+        for each in (*defaults, *marks)
+    )
+
+
+def _inner(kind: object) -> object:
+    """The type in an Annotated, in the name of a type, or in a model of any JSON value.
+
+    Any other type is returned itself.
+    """
+    origin = get_origin(kind)
+    if origin in (Annotated, NotRequired, Required):
+        return get_args(kind)[0]
+    if hasattr(kind, "__value__") and hasattr(kind, "__type_params__"):
+        return _value_of(kind)
+    if isinstance(kind, type) and hasattr(kind, "__pydantic_root_model__"):
+        from roundsman.definition.models import root_hint
+
+        return root_hint(kind) or kind
+    return kind
+
+
+@cache
+def _value_of(alias: object) -> object:
+    """The type that `type Name = ...` or a TypeAliasType names."""
+    where = {
+        "__annotations__": {"value": getattr(alias, "__value__", None)},
+        "__module__": getattr(alias, "__module__", None),
+    }
+    return _hints(type(str(alias), (), where))["value"]
+
+
+def _layers(kind: object) -> Iterator[object]:
+    """Yield the type, and each type in it as `_inner` gives it; the last one is bare."""
+    yield kind
+    while (inner := _inner(kind)) is not kind:
+        yield (kind := inner)
+
+
 def _bare(kind: object) -> object:
     """The type without Annotated, NotRequired and Required."""
-    while get_origin(kind) in (Annotated, NotRequired, Required):
-        kind = get_args(kind)[0]
-    return kind
+    *_, bare = _layers(kind)
+    return bare
+
+
+def members_of(kind: object) -> list[object]:
+    """Return the members of a union, bare; the bare type itself if it is none."""
+    members = [_bare(member) for member in _members(_bare(kind))]
+    nested = any(get_origin(member) in (Union, types.UnionType) for member in members)
+    return [each for member in members for each in members_of(member)] if nested else members
 
 
 def _members(kind: object) -> tuple[object, ...]:
@@ -406,45 +534,61 @@ def _members(kind: object) -> tuple[object, ...]:
     return get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
 
 
-def _either(kinds: Sequence[object]) -> object:
-    """The union of the types."""
+def either(kinds: Sequence[object]) -> object:
+    """Return the union of the types."""
     return Union[tuple(map(_bare, kinds))]  # noqa: UP007 - which types is not known before
 
 
+_Again: TypeAlias = list[tuple[str, object]]
+"""The paths of values whose type is also that of a value which they are in, with that type."""
+
+
 def _masked(
-    kind: type[object], path: str, above: tuple[object, ...], again: list[str]
+    kind: type[object], path: str, above: tuple[object, ...], again: "_Again"
 ) -> Iterator[str]:
-    for name, hint in _hints(kind).items():
+    for name, hint in field_hints(kind, all_names=True).items():
         here = f"{path}.{name}" if path else name
         yield from _masked_in(hint, here, (*above, kind), again)
 
 
 def _masked_in(
-    hint: object, here: str, above: tuple[object, ...], again: list[str]
+    hint: object, here: str, above: tuple[object, ...], again: "_Again"
 ) -> Iterator[str]:
     """Yield the masked paths of a value: a mark may stand at any place in its type.
 
-    `again` gets the paths of values of the types `above`, which are nested in themselves.
+    `again` gets the values of the types `above`, which are nested in themselves.
     """
-    while (origin := get_origin(hint)) in (Annotated, NotRequired, Required):
-        if origin is Annotated and any(isinstance(mark, Masked) for mark in get_args(hint)[1:]):
-            yield here
-            return
-        hint = get_args(hint)[0]
+    *names, hint = layers = list(_layers(hint))
+    if any(map(_is_masked, layers)):
+        yield here
+        return
+    if nested := [name for name in names if name in above]:  # a name of a type that is in itself
+        again.append((here, nested[0]))
+        return
+    above = (*above, *names)
     members = _members(hint)
     if len(members) > 1:
         for member in members:
             yield from _masked_in(member, here, above, again)
-    elif _is_list(hint):
-        for inner in get_args(hint)[:1]:
+    elif is_list(hint):
+        for inner in item_kinds(hint):
             yield from _masked_in(inner, f"{here}[]", above, again)
-    elif _is_mapping(hint):
+    elif is_mapping(hint):
         for inner in get_args(hint)[1:]:
             yield from _masked_in(inner, f"{here}.*", above, again)
     elif is_input_type(hint) and hint in above:
-        again.append(here)
+        again.append((here, hint))
     elif is_input_type(hint):
-        yield from _masked(hint, here, above, again)
+        found = list(_masked(hint, here, above, again))
+        yield from [here] if found and not is_model(hint) and _has_aliases(hint) else found
+    else:  # of what form its JSON is, pydantic alone knows
+        found = [each for one in get_args(hint) for each in _masked_in(one, here, above, again)]
+        yield from found and [here]
+
+
+def _is_masked(hint: object) -> bool:
+    marks = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+    return _is_secret(hint) or any(isinstance(mark, Masked) for mark in marks)
 
 
 _PATH_PART = re.compile(r"\[\]|[^.\[\]]+")
@@ -454,7 +598,7 @@ def has_path(kind: type[object], path: str) -> bool:
     """Whether values of the type may have a value at the path, such as `people[].passport`."""
     places: list[object] = [kind]
     for part in _PATH_PART.findall(path):
-        members = [_bare(m) for place in places for m in _members(_bare(place))]
+        members = [member for place in places for member in members_of(place)]
         if any(member in _ANYTHING for member in members):
             return True
         places = [inner for member in members for inner in _inside(member, part)]
@@ -464,13 +608,14 @@ def has_path(kind: type[object], path: str) -> bool:
 def _inside(kind: object, part: str) -> Sequence[object]:
     """The types of a value that one part of a path leads to; empty if it leads nowhere."""
     if part == "[]":
-        return (get_args(kind)[:1] or (object,)) if _is_list(kind) else ()
-    if _is_mapping(kind):
+        return item_kinds(kind) if is_list(kind) else ()
+    if is_mapping(kind):
         return get_args(kind)[1:] or (object,)
-    if not is_input_type(kind):
-        return ()
-    hints = _field_hints(kind)
-    return tuple(hints.values()) if part == "*" else tuple(hints[n] for n in (part,) if n in hints)
+    if not is_input_type(kind):  # of any other type only pydantic knows what is in it
+        return () if is_list(kind) or _is_scalar(kind) else (object,)
+    hints = field_hints(kind, all_names=True)
+    more = () if has_known_fields(kind) else (object,)
+    return (*(hints[n] for n in hints if part in (n, "*")), *more)
 
 
 _SEQUENCE = get_origin(Sequence[int])
@@ -479,17 +624,25 @@ _ANYTHING = (object, Any, "Json")
 _CHOICES = (str, int, float, bool, type(None))
 
 
-_READERS: dict[tuple[object, bool], "_ObjectReader"] = {}
+_READERS: dict[tuple[object, bool], "_ObjectReader | ModelReader"] = {}
 
 
-def _reader_of(kind: type[object], open_to_more: bool) -> "_ObjectReader":
+def _reader_of(kind: type[object], open_to_more: bool) -> "_ObjectReader | ModelReader":
     """The reader of an object type; made once."""
     key = (kind, open_to_more)
     if key not in _READERS:
         if not is_input_type(kind):
-            raise DefinitionError(f"{kind!r} is not a TypedDict or a dataclass")
+            raise DefinitionError(f"{kind!r} is not a TypedDict, a dataclass or a pydantic model")
         _READERS[key] = _ReaderMaker(open_to_more=open_to_more).object_reader(kind)
     return _READERS[key]
+
+
+def _all_names(kind: type[object]) -> Sequence[str]:
+    """The names of the fields; of a pydantic model, each that a field may have.
+
+    Raises DefinitionError if the type cannot be checked.
+    """
+    return [*_reader_of(kind, False).fields, *field_hints(kind, all_names=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -513,12 +666,12 @@ class _ObjectReader:
             return _refuse(problems, path, value, "an object")
         before = len(problems)
         found = self.read_fields(value, path, problems, beside)
-        if len(problems) > before or is_typeddict(self.kind):
+        if len(problems) > before or _is_typed_dict(self.kind):
             return found
         try:
             return self.kind(**found)
         except InvalidInput as error:
-            problems += [Problem(_joined(path, p.path), p.message) for p in error.problems]
+            problems += [Problem(joined(path, p.path), p.message) for p in error.problems]
         except (ValueError, ArithmeticError, LookupError):
             # The exception's own message may quote a value.
             problems.append(Problem(path, f"is not a valid {self.kind.__name__}"))
@@ -534,7 +687,7 @@ class _ObjectReader:
         """Return the valid fields, and append the problems of the others."""
         found: dict[str, object] = {}
         for name in sorted({*value, *self.fields}):
-            here, before = _joined(path, quoted_name(name)), len(problems)
+            here, before = joined(path, quoted_name(name)), len(problems)
             field = self.fields.get(name)
             if field is None:
                 if not self.open_to_more:
@@ -550,7 +703,8 @@ class _ObjectReader:
         return found
 
 
-def _joined(path: str, rest: str) -> str:
+def joined(path: str, rest: str) -> str:
+    """Return the path of what is at `rest` in the value at `path`."""
     return f"{path}.{rest}" if path and rest else path or rest
 
 
@@ -603,13 +757,17 @@ class _ReaderMaker:
         # The readers under way, since a type may be nested in itself.
         self._objects: dict[object, _ObjectReader] = {}
 
-    def object_reader(self, kind: type[object]) -> _ObjectReader:
-        """The reader of a TypedDict or a dataclass."""
+    def object_reader(self, kind: type[object]) -> "_ObjectReader | ModelReader":
+        """The reader of an input type."""
+        if is_model(kind):
+            from roundsman.definition.models import ModelReader
+
+            return ModelReader(kind, self._open_to_more)
         if kind in self._objects:
             return self._objects[kind]
         reader = self._objects[kind] = _ObjectReader(kind, self._open_to_more)
         optional = _optional_names(kind)
-        for name, hint in _field_hints(kind).items():
+        for name, hint in field_hints(kind).items():
             where = f"{kind.__name__}.{name}"
             annotation, required = hint, name not in optional
             while get_origin(annotation) in (NotRequired, Required):
@@ -682,7 +840,7 @@ class _ReaderMaker:
         limited = [cast("object", Annotated[(m, *limits)]) if limits else m for m in present]
         readers = [self.value_reader(where, member) for member in limited]
         exact = [self._strict.value_reader(where, m) for m in limited] if self._strict else []
-        objects = [reader for reader in readers if isinstance(reader, _ObjectReader)]
+        objects = [reader for reader in readers if hasattr(reader, "fields")]
         names = " or ".join(_named(_bare(member)) for member in present)
 
         def read(value: object, path: str, problems: list[Problem]) -> object:
@@ -704,8 +862,8 @@ class _ReaderMaker:
 
 def _left_out(reader: Reader, value: object) -> int:
     """How many fields of the value the reader leaves out."""
-    if isinstance(reader, _ObjectReader) and isinstance(value, Mapping):
-        return len(set(value) - set(reader.fields))
+    if isinstance(value, Mapping):
+        return len(set(value) - set(getattr(reader, "fields", value)))
     return 0
 
 
@@ -947,7 +1105,7 @@ def _mapping_reader(where: str, inner: Reader, limits: Sequence[object]) -> Read
             return None
         found = {}
         for name in sorted(value):
-            here = _joined(path, quoted_name(name))
+            here = joined(path, quoted_name(name))
             if len(name) > LONGEST_KEY:
                 sentence = (
                     f"has a name of {len(name)} characters; at most {LONGEST_KEY} are allowed"

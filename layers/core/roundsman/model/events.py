@@ -114,11 +114,13 @@ class CommandSource:
     """The command is refused if the task has another version; None for any version. A completed
     task is taken back only by a command that names its version."""
     forwarded_for: str | None = None
-    """Who sent the event that submission forwards as this command, as the command states; None for
-    a command that came directly. It counts only in a message of submission itself."""
+    """For whom the sender sends the command, as the command states; None for itself. It counts only
+    in a message of submission, of the supervisor or of the console of a team
+    (`roundsman.model.senders`)."""
     sender: str | None = None
-    """The principal that sent the command, as AWS authenticated it (`roundsman.model.senders`);
-    None if it is not known. Never read from the command."""
+    """The principal that sent the command, as AWS authenticated it, or the person who is signed in
+    at the console of a team (`roundsman.model.senders`); None if it is not known. Never read from
+    the command of anybody else."""
 
     @property
     def words(self) -> str:
@@ -345,8 +347,9 @@ class HistoryRow:
     command_id: str | None = None
     """The id of the command; None if the row is about no command."""
     sender: str | None = None
-    """The principal that sent the command or the answer to a callback, as AWS authenticated it;
-    None if the row is about neither, or if the principal is not known."""
+    """The principal that sent the command or the answer to a callback, as AWS authenticated it, or
+    `amy (through console)` for a command that the console of a team sent for a person; None if the
+    row is about neither, or if the principal is not known."""
 
 
 @dataclass(frozen=True, slots=True)

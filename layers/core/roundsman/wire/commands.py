@@ -112,7 +112,7 @@ def _read_reason(fields: Fields, name: str) -> str:
 def _read_sender(fields: Fields, name: str) -> str | None:
     """Read who sent an event, cut to the length of the longest that AWS gives.
 
-    Only submission's word is believed, and a command is not rejected for it.
+    It is believed of few senders (`roundsman.model.senders`), and no command is rejected for it.
     """
     text = fields.optional_text(name)
     return text and text[:LONGEST_SENDER]

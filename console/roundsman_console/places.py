@@ -1,6 +1,7 @@
-"""Which page is meant? An order, a failure group, a bulk run or an agent by its name."""
+"""Which page is meant? An order, a group, a run or an agent by its name, or a printed command."""
 
-from collections.abc import Collection
+import shlex
+from collections.abc import Collection, Mapping
 from urllib.parse import quote
 
 from roundsman_console.constraints import GROUP_ID, RUN_ID
@@ -26,3 +27,25 @@ def address_of(place: str, agents: Collection[str]) -> str:
     if name in agents:
         return f"/agents#agent-{quote(name)}"
     return page_of_id(name) or f"/orders/{quote(name, safe='')}"
+
+
+def page_of_command(command: str) -> str | None:
+    """Return the address of the page that shows what a printed command shows; None without one."""
+    program, verb, *words = shlex.split(command)
+    if program != "roundsman":
+        return None
+    if verb == "show":
+        return f"/orders/{quote(words[-1], safe='')}"  # options stand before an id, after `--`
+    return _PAGES.get(verb)
+
+
+_PAGES: Mapping[str, str] = {
+    "dlq": "/dead-letters",
+    "rejected": "/rejected",
+    "stats": "/#queues",
+    "release": "/agents",
+    "agents": "/agents",
+    "groups": "/groups",
+    "ls": "/orders?state=Archived",
+}
+"""The pages by the verb of the command."""

@@ -1,0 +1,44 @@
+"""What a proof costs at list prices: before by calculation, afterwards by CloudWatch's counts."""
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from roundsman.errors import RoundsmanError
+from roundsman.model.instants import SECOND
+from roundsman_console.clock import now
+from roundsman_console.cost.figures import load_figures
+from roundsman_console.cost.live import read_usage
+from roundsman_console.cost.model import PER_ORDER, STANDING, Wanted, bill_of
+from roundsman_console.cost.prices import load_prices
+from roundsman_console.stack.stack import DeployedStack
+
+STEPS = 3
+"""The steps of most orders of a proof."""
+
+SERVICE_MS = 1_500.0
+"""How long a service takes on average, in ms, with those that hang or run out of time."""
+
+INTERVAL = 10
+"""From one pass of the supervisor to the next, in seconds, as in the template of a proof."""
+
+HOURS_OF_A_MONTH = 730
+HOURS = 2
+"""For how long a proof is billed for its existence, at most: an hour that began counts whole."""
+
+
+def estimated_usd(orders: int) -> float:
+    """Return what a proof of so many orders costs, in USD."""
+    wanted = Wanted(orders_per_month=orders, steps=STEPS, service_ms=SERVICE_MS, interval=INTERVAL)
+    bill = bill_of(wanted, load_figures(), load_prices())
+    return bill.usd(PER_ORDER) + bill.usd(STANDING) * HOURS / HOURS_OF_A_MONTH
+
+
+def spent_usd(stack: DeployedStack, since: int) -> float | None:
+    """Return what the stack has used since an instant (epoch ms), in USD, as far as it is counted.
+
+    None if CloudWatch cannot be read. It counts with a delay of some minutes.
+    """
+    try:
+        seconds = max(1, (now() - since) // SECOND)
+        return read_usage(stack, seconds, load_prices()).spent.usd()
+    except (ClientError, BotoCoreError, RoundsmanError):
+        return None  # a proof does not depend on it

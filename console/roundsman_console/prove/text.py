@@ -1,0 +1,94 @@
+"""What a proof prints: its plan, and what it has found."""
+
+from collections.abc import Iterator
+
+from rich.console import Console
+from rich.table import Table
+
+from roundsman_console.cells import plain
+from roundsman_console.counted import counted
+from roundsman_console.prove.deployment import Place
+from roundsman_console.prove.documents import ProofReportDocument
+from roundsman_console.prove.faults import FAULTS, NOT_LOCAL
+from roundsman_console.prove.price import estimated_usd
+from roundsman_console.prove.report_html import SENTENCES
+
+SHOWN = 20
+"""The number of violations in the text; the files have more."""
+
+MINUTES = 45
+"""How long a proof takes at most, by calculation: three deployments, the faults, the last order."""
+
+
+def print_plan(run: str, place: Place, orders: int, console: Console) -> None:
+    """Print what will be made, what will be done, and what will be left."""
+    console.print(plain(f"Stack {run} in {place.words}, beside what is there.", "bold"))
+    console.print(
+        plain(f"{counted(orders, 'order')} of eight workflows, with these faults meanwhile:")
+    )
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in ("fault", "what happens", "rights beside those of a deployment"):
+        table.add_column(heading, overflow="fold")
+    for fault in FAULTS:
+        here = fault.local or not place.local
+        needs = ", ".join(fault.needs) or "none"
+        table.add_row(plain(fault.name), plain(fault.does), plain(needs if here else NOT_LOCAL))
+    console.print(table)
+    if not place.local:
+        cost = f"It costs about {estimated_usd(orders):.2f} USD at list prices"
+        console.print(plain(f"{cost}, and takes at most {MINUTES} minutes, by calculation."))
+    console.print(
+        plain(
+            "The stack, its tables and its uploads are removed at the end, also after Ctrl-C. "
+            "What stays: SAM's own bucket (stack aws-sam-cli-managed-default) and, on AWS, the "
+            "key of the alerts until KMS deletes it."
+        ),
+        soft_wrap=True,
+    )
+
+
+def print_report(report: ProofReportDocument, console: Console) -> None:
+    """Print what was found, for people."""
+    followed = [one for one in report["promises"] if one["verdict"] == "followed"]
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in ("promise", "judged", "broken", "not judged", "what it says"):
+        table.add_column(heading, overflow="fold")
+    others = [one for one in report["promises"] if one["verdict"] != "followed"]
+    for one in others:
+        table.add_row(
+            plain(one["promise"], "bold"),
+            f"{one['judged']:,}",
+            plain(f"{one['violations']:,}", "bold red" if one["violations"] else ""),
+            f"{one['unknown']:,}",
+            plain(one["says"]),
+        )
+    if others:
+        console.print(table)
+    names = ", ".join(one["promise"] for one in followed)
+    console.print(plain(f"followed by all: {names or 'none'}"), soft_wrap=True)
+    for line in _lines(report):
+        console.print(plain(line), soft_wrap=True)
+    good = report["verdict"] == "kept"
+    ended = ", ".join(f"{number:,} {state}" for state, number in report["ended"].items())
+    console.print(
+        plain(
+            f"{SENTENCES[report['verdict']]} {report['sent']:,} orders were sent, "
+            f"{report['stored']:,} are stored: {ended or 'none'}. "
+            f"{report['effects']:,} effects stand.",
+            "green" if good else "red",
+        ),
+        soft_wrap=True,
+    )
+
+
+def _lines(report: ProofReportDocument) -> Iterator[str]:
+    for one in report["faults"]:
+        why = f": {one['why']}" if one["why"] else f", {one['seconds']:,.0f} s"
+        yield f"fault {one['fault']}: {one['outcome']}{why}"
+    for violation in report["violations"][:SHOWN]:
+        order = violation["order"] or "the run"
+        yield f"broken: {violation['promise']}, {order}: {violation['what']}"
+    if len(report["violations"]) > SHOWN:
+        yield f"and {len(report['violations']) - SHOWN} more; the report lists them"
+    for unknown in report["notJudged"]:
+        yield f"not judged: {unknown['promise']}, {unknown['times']:,} times: {unknown['why']}"

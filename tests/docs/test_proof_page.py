@@ -1,0 +1,43 @@
+"""The tables of the page on proofs are those of the code."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from roundsman_console.prove.application.orders import ProofOrder, Treatment
+from roundsman_console.prove.faults import FAULTS, Fault
+from roundsman_console.prove.promises import RunPromise
+
+PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "prove.md").read_text(encoding="utf-8")
+
+
+def rows_after(heading: str) -> list[list[str]]:
+    """The rows of the table whose first heading is this."""
+    table = re.search(rf"^\| {re.escape(heading)} \|.*\n\|[- |]+\|\n((?:\|.*\n)+)", PAGE, re.M)
+    assert table is not None, heading
+    return [[cell.strip() for cell in row[1:-2].split("|")] for row in table[1].splitlines(True)]
+
+
+def test_the_page_lists_every_treatment_with_the_ends_to_which_it_leads() -> None:
+    ends: dict[Treatment, set[str]] = {}
+    for order in map(ProofOrder, range(200)):
+        ends.setdefault(order.treatment, set()).add(order.end.state)
+    rows = {row[0]: row[1] for row in rows_after("the services ...")}
+    assert rows.keys() == {str(treatment) for treatment in Treatment}
+    for treatment, states in ends.items():
+        assert {
+            word for word in ("Completed", "Undone", "Archived") if word in rows[treatment]
+        } == (states)
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda one: one.name)
+def test_the_page_says_of_a_fault_where_it_is_made_and_what_it_needs(fault: Fault) -> None:
+    needs = ", ".join(f"`{right}`" for right in fault.needs) or "none"
+    row = [fault.name, fault.does, "yes" if fault.local else "no", needs]
+    assert row in rows_after("fault")
+
+
+def test_the_page_lists_every_fault_and_every_promise_of_the_run() -> None:
+    assert len(rows_after("fault")) == len(FAULTS)
+    assert rows_after("promise") == [[f"`{one.name}`", one.value] for one in RunPromise]

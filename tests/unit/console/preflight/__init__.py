@@ -1,0 +1,1 @@
+"""Tests of the dead letters that an operator sees."""

@@ -1,0 +1,115 @@
+"""What a report says, as JSON and as a page."""
+
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+
+from roundsman.model.states import TaskState
+from roundsman_console.prove.document import FaultOutcome, MadeFault
+from roundsman_console.prove.report import percentile, report_of
+from roundsman_console.prove.report_html import report_html
+from tests.unit.console.prove.sound import sound
+
+
+def test_a_sound_proof_is_kept_and_counts_what_was_seen() -> None:
+    report = report_of(sound())
+    assert report["verdict"] == "kept"
+    assert report["sent"] == report["stored"] == sum(report["ended"].values()) == 25
+    assert report["copies"] == 3
+    assert report["effects"] == sum(row.stands for row in sound().ledger)
+    assert len(report["run"]["plans"]) == 8
+    assert report["run"]["templates"].keys() == {
+        "template.yaml",
+        "stacks/engine.yaml",
+        "stacks/agent.yaml",
+    }
+    assert sum(one["orders"] for one in report["latencies"]) == 25
+
+
+def test_a_proof_that_did_not_see_everything_is_unfinished() -> None:
+    early = replace(sound(), circumstances=replace(sound().circumstances, finished=False))
+    assert report_of(early)["verdict"] == "unfinished"
+    gap = replace(sound(), orders=sound().orders[1:], unread={sound().sent[0].order_id: "gone"})
+    assert report_of(gap)["verdict"] == "unfinished"
+
+
+def test_a_broken_promise_is_named_with_its_order() -> None:
+    first = sound().orders[0]
+    wrong = replace(first, task=replace(first.task, state=TaskState.UNDONE))
+    report = report_of(replace(sound(), orders=[wrong, *sound().orders[1:]]))
+    assert report["verdict"] == "broken"
+    found = [one for one in report["violations"] if one["promise"] == "AS_ANSWERED"]
+    assert [one["order"] for one in found] == [first.task.task_id]
+
+
+def test_a_right_that_was_refused_is_listed_and_breaks_nothing() -> None:
+    refused = MadeFault("paused mapping", FaultOutcome.REFUSED, "lambda:UpdateEventSourceMapping")
+    made = MadeFault("no concurrency", FaultOutcome.MADE, began_at=1_000, ended_at=31_000)
+    report = report_of(replace(sound(), faults=[refused, made]))
+    assert report["verdict"] == "kept"
+    assert report["refusedRights"] == ["lambda:UpdateEventSourceMapping"]
+    assert [one["seconds"] for one in report["faults"]] == [0, 30]
+
+
+@pytest.mark.parametrize(
+    ("percent", "expected"), [(0, 1), (50, 2), (75, 3), (76, 4), (99, 4), (100, 4)]
+)
+def test_a_percentile_is_the_least_time_that_so_many_are_within(
+    percent: int, expected: int
+) -> None:
+    assert percentile([1, 2, 3, 4], percent) == expected
+
+
+class Tags(HTMLParser):
+    """The tags of a page, and the text outside of them."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+        self.text = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_text_from_elsewhere_is_only_text_on_the_page() -> None:
+    hostile = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'&"
+    circumstances = replace(
+        sound().circumstances,
+        run=hostile,
+        region=hostile,
+        version=hostile,
+        runtime=hostile,
+        local=False,
+    )
+    found = replace(
+        sound(),
+        circumstances=circumstances,
+        faults=[MadeFault(hostile, FaultOutcome.FAILED, hostile)],
+        unread={hostile: hostile},
+    )
+    page = Tags(report_html(report_of(found)))
+    assert "script" not in page.tags
+    assert "img" not in page.tags
+    assert not {name for name in page.attributes if name.startswith("on") or name == "src"}
+    assert page.text.count(hostile) >= 5
+
+
+def test_a_page_loads_nothing_and_shows_the_verdict_and_every_promise() -> None:
+    report = report_of(sound())
+    text = report_html(report)
+    assert "default-src 'none'" in text
+    assert not re.search(r"https?://|src=|href=", text)
+    page = Tags(text)
+    for one in report["promises"]:
+        assert one["promise"] in page.text
+    assert "kept" in page.text
+    assert report["run"]["seen"] in page.text

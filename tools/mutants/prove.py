@@ -1,0 +1,62 @@
+"""The guards of a proof: it removes nothing of others, and it judges by what it must."""
+
+from tools.mutants.mutant import Mutant
+
+REMOVAL = "console/roundsman_console/prove/removal.py"
+CHECKS = "console/roundsman_console/prove/checks.py"
+LEDGER = "console/roundsman_console/prove/application/ledger.py"
+COMMAND = "console/roundsman_console/prove/command.py"
+PROVING = "tests/console/test_proving.py"
+PLANTS = "tests/unit/console/prove/test_plants.py"
+SERVICES = "tests/unit/console/prove/test_services.py"
+
+PROVE = (
+    Mutant(
+        name="a-stack-without-the-tag-of-a-proof-is-not-deleted",
+        file=REMOVAL,
+        old="if not _is_of_a_proof(found):",
+        new="if False:",
+        tests=(f"{PROVING}::test_a_stack_without_the_tag_is_not_removed_and_is_named",),
+        why="a stack that somebody gave the name of a proof is deleted",
+    ),
+    Mutant(
+        name="a-record-names-only-tables-of-its-proof",
+        file=REMOVAL,
+        old='if not all(one.startswith(f"{record.run}-") for one in record.tables):',
+        new="if False:",
+        tests=(f"{PROVING}::test_a_record_that_names_something_else_is_refused",),
+        why="a file that somebody wrote into the folder deletes the tables of another stack",
+    ),
+    Mutant(
+        name="the-record-of-what-is-left-stays",
+        file=COMMAND,
+        old="if left:\n        record.write(folder)",
+        new="if False:\n        record.write(folder)",
+        tests=(f"{PROVING}::test_what_is_left_is_named_and_its_record_stays",),
+        why="what could not be removed is found by nothing any more",
+    ),
+    Mutant(
+        name="an-undone-key-is-fenced",
+        file=LEDGER,
+        old='"attribute_not_exists(UndoneAt) "',
+        new='"attribute_not_exists(NotAnAttribute) "',
+        tests=(f"{SERVICES}::test_a_key_that_was_undone_is_refused_for_ever",),
+        why="the services of a proof have an effect after its undo, and Roundsman is blamed",
+    ),
+    Mutant(
+        name="what-could-not-be-read-is-not-lost",
+        file=CHECKS,
+        old="sorted(sent - stored.keys() - document.unread.keys())",
+        new="sorted(sent - stored.keys())",
+        tests=(f"{PLANTS}::test_what_could_not_be_read_is_no_violation",),
+        why="an order that cannot be read is called lost",
+    ),
+    Mutant(
+        name="dead-requests-are-no-loss",
+        file=CHECKS,
+        old="if queue.dead and not queue.has_requests:",
+        new="if queue.dead:",
+        tests=(f"{PLANTS}::test_a_request_that_was_given_up_is_no_loss",),
+        why="a request that the supervisor replaced is called a loss",
+    ),
+)
