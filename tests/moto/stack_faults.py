@@ -155,6 +155,12 @@ def refuses_others(
     return lambda world: world.refuse(table, index, writes=writes, asked_by_others=True)
 
 
+def history_refuses_writes(world: WatchedStack) -> None:
+    """Let HistoryTable refuse the writes of others, and those of an order that is to be undone."""
+    world.refuse("HistoryTable", writes=True, asked_by_others=True)
+    world.submit(paymentToken="tok_declined")
+
+
 FAULTS = (
     Fault(
         "The supervisor is not started",
@@ -436,9 +442,9 @@ FAULTS = (
     ),
     Fault(
         "HistoryTable refuses writes",
-        refuses_others("HistoryTable", "writes"),
+        history_refuses_writes,
         ("HistoryWriteThrottlesAlarm", 3),
-        None,
-        None,
+        ("stack_fault behind", 7),
+        ("stack_fault behind", 7),
     ),
 )

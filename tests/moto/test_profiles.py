@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from botocore.exceptions import ClientError
@@ -99,14 +100,18 @@ def test_an_invocation_whose_alert_is_refused_fails_so_that_the_one_alarm_is_rai
         lean.supervise()
 
 
-def becomes(stack: Stack, profile: str) -> None:
-    """Do what a deployment with this profile does about urgent queues."""
-    for function in ("SchedulerFunction", "SupervisorFunction"):
-        settings = stack.stack.function_environments[function]
-        settings["URGENT_QUEUES"] = "false" if profile == "lean" else "true"  # type: ignore[index]
-    urgent = [one for one in stack.stack.mappings if "UrgentRequestQueue" in one.queue_url]
-    kept = tuple(one for one in stack.stack.mappings if one not in urgent)
-    object.__setattr__(stack.stack, "mappings", kept if profile == "lean" else (*kept, *urgent))
+def becomes_lean(stack: Stack) -> None:
+    """Do what a deployment of the profile `lean` does about urgent queues.
+
+    What other deployments share stays as it is.
+    """
+    before = stack.stack
+    settings = {
+        name: {**each, "URGENT_QUEUES": "false"} if "URGENT_QUEUES" in each else each
+        for name, each in before.function_environments.items()
+    }
+    kept = tuple(one for one in before.mappings if "UrgentRequestQueue" not in one.queue_url)
+    stack.stack = replace(before, function_environments=settings, mappings=kept)
     stack.redeploy()
 
 
@@ -117,7 +122,7 @@ def test_a_request_in_an_urgent_queue_of_a_stack_that_becomes_lean_is_not_lost(
     world.run_one_batch("SubmissionQueue")
     world.run_one_batch("SchedulerQueue")
     assert world.waiting("InventoryUrgentRequestQueue") == 1
-    becomes(world, "lean")
+    becomes_lean(world)
     world.pass_time(3_600)
     assert world.task("urgent").ended
     assert world.effects("urgent") == ALL_EFFECTS

@@ -68,10 +68,11 @@ def table() -> str:
     """The table of the page."""
     lines = ["| what goes wrong | " + " | ".join(f"`{one}`" for one in PROFILES) + " |"]
     lines.append("| --- | --- | --- | --- |")
-    lines += [
-        f"| {fault.what} | {' | '.join(_cell(fault.seen[one]) for one in PROFILES)} |"
-        for fault in FAULTS
-    ]
+    for fault in FAULTS:
+        cells = [_cell(fault.seen[one]) for one in PROFILES]
+        if not fault.happens_in_lean:
+            cells[PROFILES.index("lean")] = "not in use"
+        lines.append(f"| {fault.what} | {' | '.join(cells)} |")
     return "\n".join([*lines, ""])
 
 
