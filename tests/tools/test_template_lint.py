@@ -221,10 +221,16 @@ def test_an_exception_for_something_else_takes_nothing_out_and_is_reported(
 ENTRY = '[[exception]]\nrule = "R"\nresources = ["A", "B*"]\nreason = "It is so here."\n'
 
 
-def test_an_entry_is_an_exception_for_each_of_its_resources() -> None:
-    assert read_exceptions(ENTRY + 'variant = "default"\n') == [
-        RuleException("R", "A", "It is so here.", "default"),
-        RuleException("R", "B*", "It is so here.", "default"),
+def test_an_entry_is_an_exception_for_each_of_its_resources_in_each_of_its_variants() -> None:
+    assert [(one.resource, one.variant) for one in read_exceptions(ENTRY)] == [
+        ("A", None),
+        ("B*", None),
+    ]
+    assert read_exceptions(ENTRY + 'variants = ["options", "lean"]\n') == [
+        RuleException("R", "A", "It is so here.", "options"),
+        RuleException("R", "A", "It is so here.", "lean"),
+        RuleException("R", "B*", "It is so here.", "options"),
+        RuleException("R", "B*", "It is so here.", "lean"),
     ]
 
 
@@ -237,7 +243,10 @@ def test_an_entry_is_an_exception_for_each_of_its_resources() -> None:
         ENTRY.replace('["A", "B*"]', '"A"'),
         ENTRY.replace("rule", "rules"),
         ENTRY + 'until = "2030"\n',
-        ENTRY + "variant = 1\n",
+        ENTRY + "variants = 1\n",
+        ENTRY + "variants = []\n",
+        ENTRY + 'variants = "default"\n',
+        ENTRY + "variants = [1]\n",
     ],
 )
 def test_an_entry_of_another_form_is_refused(text: str) -> None:
