@@ -20,6 +20,7 @@ from roundsman.engine import (
     fan_out,
     machine,
     operator,
+    request_deadlines,
     requests,
     routing,
     timeouts,
@@ -321,7 +322,7 @@ def a_key_lasts_from_the_last_request_on(patch: Patch) -> None:
 
 def an_undo_may_act_when_its_key_is_forgotten(patch: Patch) -> None:
     """The request waits in its queue for as long as that of any other undo."""
-    real = requests.ends_at
+    real = request_deadlines.ends_at
 
     def ends_at(step: StepPlan, record: StepRecord, by: int, task_ends_at: int) -> int:
         return real(step, replace(record, key_until=None), by, task_ends_at)
