@@ -83,6 +83,38 @@ class QueueAtEnd:
         return self.name.endswith("RequestQueue")
 
 
+TIMED_OUT = "its time was over"
+PROCESS_ENDED = "its process ended"
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedFailure:
+    """A failure of a function by its log."""
+
+    what: str
+    """TIMED_OUT, PROCESS_ENDED, or the message and the type of an error, without the text of an
+    exception."""
+    at: int
+    """When it was logged, in epoch ms."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionLog:
+    """What the log of a function says. It has no line of it."""
+
+    function: str
+    """`submission`, `scheduler`, `supervisor`, or the name of an agent."""
+    lines: int = 0
+    """The number of lines that were read."""
+    with_contents: int = 0
+    """The number of lines that have contents of an order."""
+    with_credentials: int = 0
+    """The number of lines that have a credential."""
+    failures: Sequence[LoggedFailure] = ()
+    unread: str = ""
+    """Why not all of it was read; empty if all was."""
+
+
 class FaultOutcome(StrEnum):
     """What became of a fault. The values are part of the JSON output."""
 
@@ -105,6 +137,8 @@ class MadeFault:
     began_at: int = 0
     """In epoch ms; 0 if it was not made."""
     ended_at: int = 0
+    times_out: Sequence[str] = ()
+    """The functions that may run out of time meanwhile."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,5 +177,7 @@ class ProofDocument:
     ledger: Sequence[LedgerRow]
     queues: Sequence[QueueAtEnd]
     faults: Sequence[MadeFault] = ()
+    logs: Sequence[FunctionLog] = ()
+    """What the logs of the functions say; empty if they were not read."""
     unread: Mapping[str, str] = field(default_factory=dict)
     """By the id of an order of which something could not be read: why."""

@@ -63,6 +63,18 @@ class FaultDocument(TypedDict):
     """For how long; 0 if it was not made."""
 
 
+class FunctionFailureDocument(TypedDict):
+    """How often a function failed in one way, by its log."""
+
+    function: str
+    """`submission`, `scheduler`, `supervisor`, or the name of an agent."""
+    what: str
+    because: str | None
+    """The fault that made it, or what the services did; null if nothing that was made explains
+    it."""
+    times: Count
+
+
 class GivenUpDocument(TypedDict):
     """The messages of a dead-letter queue."""
 
@@ -121,6 +133,8 @@ class ProofReportDocument(TypedDict):
     """The promises of an audit that neither records nor the ledger show."""
     latencies: list[LatencyDocument]
     faults: list[FaultDocument]
+    functionFailures: list[FunctionFailureDocument]
+    """What failed by the logs of the functions."""
     refusedRights: list[str]
     """What a fault needed and was refused."""
     givenUp: list[GivenUpDocument]

@@ -54,6 +54,8 @@ class Fault:
     seconds: float
     """How long it lasts."""
     make: Make
+    times_out: tuple[str, ...] = ()
+    """The functions that may run out of time meanwhile."""
 
 
 @contextmanager
@@ -142,6 +144,7 @@ FAULTS: Final = (
         local=True,
         seconds=45,
         make=_too_short,
+        times_out=("scheduler",),
     ),
     Fault(
         "table at its maximum",
@@ -150,6 +153,7 @@ FAULTS: Final = (
         local=False,
         seconds=60,
         make=_table_at_its_maximum,
+        times_out=("submission", "scheduler", "supervisor"),
     ),
 )
 """In the order in which they are made."""
@@ -174,7 +178,13 @@ def made(fault: Fault, means: Means) -> MadeFault:
         if outcome is FaultOutcome.REFUSED and fault.needs:
             why = f"{', '.join(fault.needs)}: {why}"
         return MadeFault(fault.name, outcome, why)
-    return MadeFault(fault.name, FaultOutcome.MADE, began_at=began, ended_at=clock.now())
+    return MadeFault(
+        fault.name,
+        FaultOutcome.MADE,
+        began_at=began,
+        ended_at=clock.now(),
+        times_out=fault.times_out,
+    )
 
 
 def _is_of_rights(error: Exception) -> bool:

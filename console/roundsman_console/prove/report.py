@@ -21,6 +21,7 @@ from roundsman_console.prove.documents import (
     ProofReportDocument,
     ViolationDocument,
 )
+from roundsman_console.prove.log_checks import failure_counts
 from roundsman_console.prove.stored_lines import lines_of
 
 PERCENTILES = (50, 90, 99)
@@ -59,6 +60,15 @@ def report_of(document: ProofDocument) -> ProofReportDocument:
         "unjudged": [promise.name for promise in Promise if promise not in results],
         "latencies": latencies(document),
         "faults": [_fault(one) for one in document.faults],
+        "functionFailures": [
+            {
+                "function": one.function,
+                "what": one.what,
+                "because": one.because,
+                "times": one.times,
+            }
+            for one in failure_counts(document)
+        ],
         "refusedRights": [
             one.why for one in document.faults if one.outcome is FaultOutcome.REFUSED
         ],

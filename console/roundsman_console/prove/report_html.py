@@ -77,6 +77,20 @@ def report_html(report: ProofReportDocument) -> str:
             ),
             numbers=(2,),
         ),
+        "<h2>Failures of functions, by their logs</h2>",
+        _table(
+            ("function", "failure", "made by", "times"),
+            (
+                (
+                    _text(one["function"]),
+                    _text(one["what"]),
+                    _text(one["because"] or "nothing that was made"),
+                    f"{one['times']:,}",
+                )
+                for one in report["functionFailures"]
+            ),
+            numbers=(3,),
+        ),
         "<h2>Seconds from acceptance to end</h2>",
         _table(
             ("orders of which", "orders", "50 %", "90 %", "99 %", "longest"),

@@ -85,6 +85,10 @@ def _lines(report: ProofReportDocument) -> Iterator[str]:
     for one in report["faults"]:
         why = f": {one['why']}" if one["why"] else f", {one['seconds']:,.0f} s"
         yield f"fault {one['fault']}: {one['outcome']}{why}"
+    for failure in report["functionFailures"]:
+        made = failure["because"] or "nothing that was made"
+        often = f"{failure['function']}, {failure['times']:,} times"
+        yield f"failed: {often}: {failure['what']}, by {made}"
     for violation in report["violations"][:SHOWN]:
         order = violation["order"] or "the run"
         yield f"broken: {violation['promise']}, {order}: {violation['what']}"

@@ -24,6 +24,7 @@ def test_a_sound_proof_is_kept_and_counts_what_was_seen() -> None:
         "template.yaml",
         "stacks/engine.yaml",
         "stacks/agent.yaml",
+        "stacks/schedule.yaml",
     }
     assert sum(one["orders"] for one in report["latencies"]) == 25
 
