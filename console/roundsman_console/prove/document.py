@@ -141,6 +141,18 @@ class MadeFault:
     """The functions that may run out of time meanwhile."""
 
 
+@dataclass(frozen=True, slots=True)
+class SpentLine:
+    """What a stack had used of one thing that AWS bills."""
+
+    service: str
+    """The service: `DynamoDB`."""
+    what: str
+    """What is paid for: `writes`."""
+    usd: float | None
+    """At list prices; None if CloudWatch had not counted any of it yet."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Circumstances:
     """Where and how a proof was made."""
@@ -161,9 +173,10 @@ class Circumstances:
     ended_at: int
     finished: bool
     """Whether everything had ended when it was read; otherwise the time was over."""
-    spent_usd: float | None = None
-    """What the stack had used, at list prices, as far as CloudWatch had counted it; None if that is
-    not known."""
+    spent: Sequence[SpentLine] = ()
+    """What the stack had used, as far as CloudWatch had counted it."""
+    unpriced: str = ""
+    """Why the counts of CloudWatch could not be read; empty if they were."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

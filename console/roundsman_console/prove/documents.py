@@ -82,6 +82,17 @@ class GivenUpDocument(TypedDict):
     messages: Count
 
 
+class SpentDocument(TypedDict):
+    """What the stack had used of one thing that AWS bills, by the counts of CloudWatch."""
+
+    service: str
+    """The service: `DynamoDB`."""
+    what: str
+    """What is paid for: `writes`."""
+    usd: float | None
+    """At list prices; null if CloudWatch had not counted any of it yet."""
+
+
 class ProofDocumentOfRun(TypedDict):
     """Where and how the proof was made."""
 
@@ -102,9 +113,6 @@ class ProofDocumentOfRun(TypedDict):
     ended: Instant
     finished: bool
     """Whether every order had ended when it was read; otherwise the time was over."""
-    usd: float | None
-    """What the stack had used, in USD at list prices, as far as CloudWatch had counted it; null if
-    that is not known."""
 
 
 class ProofReportDocument(TypedDict):
@@ -132,6 +140,9 @@ class ProofReportDocument(TypedDict):
     unjudged: list[str]
     """The promises of an audit that neither records nor the ledger show."""
     latencies: list[LatencyDocument]
+    spent: list[SpentDocument]
+    unpriced: str
+    """Why the counts of CloudWatch could not be read; empty if they were."""
     faults: list[FaultDocument]
     functionFailures: list[FunctionFailureDocument]
     """What failed by the logs of the functions."""

@@ -59,6 +59,11 @@ def report_of(document: ProofDocument) -> ProofReportDocument:
         ],
         "unjudged": [promise.name for promise in Promise if promise not in results],
         "latencies": latencies(document),
+        "spent": [
+            {"service": one.service, "what": one.what, "usd": one.usd}
+            for one in document.circumstances.spent
+        ],
+        "unpriced": document.circumstances.unpriced,
         "faults": [_fault(one) for one in document.faults],
         "functionFailures": [
             {
@@ -124,7 +129,6 @@ def _run(document: ProofDocument) -> ProofDocumentOfRun:
         "began": iso(place.began_at),
         "ended": iso(place.ended_at),
         "finished": place.finished,
-        "usd": place.spent_usd,
     }
 
 

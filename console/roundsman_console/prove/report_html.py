@@ -21,6 +21,7 @@ td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space:
 code { font-size: 0.9em; }
 """
 
+NOT_REPORTED: Final = "not reported yet"
 SENTENCES: Final = {
     "kept": "Every promise that could be judged was kept.",
     "broken": "A promise was broken.",
@@ -104,6 +105,7 @@ def report_html(report: ProofReportDocument) -> str:
             ),
             numbers=(1, 2, 3, 4, 5),
         ),
+        *_spent(report),
         *_not_judged(report),
         "<h2>What was proved</h2>",
         _table(
@@ -113,7 +115,6 @@ def report_html(report: ProofReportDocument) -> str:
                 ("runtime", _text(run["runtime"])),
                 ("from", _text(run["began"])),
                 ("to", _text(run["ended"])),
-                ("cost so far, by CloudWatch's counts and list prices", _usd(run["usd"])),
                 ("hash of what was seen", f"<code>{_text(run['seen'])}</code>"),
                 *_hashes(run["templates"].items()),
                 *_hashes((f"plan of {name}", one) for name, one in run["plans"].items()),
@@ -152,8 +153,22 @@ def _not_judged(report: ProofReportDocument) -> list[str]:
     ]
 
 
+def _spent(report: ProofReportDocument) -> list[str]:
+    rows = [
+        (_text(one["service"]), _text(one["what"]), _usd(one["usd"])) for one in report["spent"]
+    ]
+    whole = sum(one["usd"] or 0.0 for one in report["spent"])
+    rows.append(("together", "as far as it is reported", _usd(whole)))
+    return [
+        "<h2>Cost so far, by CloudWatch's counts and list prices</h2>",
+        f"<p>Not known: {_text(report['unpriced'])}</p>"
+        if report["unpriced"]
+        else _table(("service", "what", "USD"), rows, numbers=(2,)),
+    ]
+
+
 def _usd(usd: float | None) -> str:
-    return "not known" if usd is None else f"{usd:.2f} USD"
+    return NOT_REPORTED if usd is None else f"{usd:.4f}"
 
 
 def _hashes(named: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:

@@ -20,7 +20,7 @@ from roundsman_console.prove.document import (
     SentOrder,
 )
 from roundsman_console.prove.faults import FAULTS, Means, made
-from roundsman_console.prove.price import spent_usd
+from roundsman_console.prove.price import read_spent
 from roundsman_console.prove.project import project_files, template_hashes
 from roundsman_console.prove.reading import read_document, read_numbers, read_queues
 from roundsman_console.prove.removal import ProofRecord, note_resources
@@ -77,9 +77,8 @@ class Proof:
         finished = self._all_have_ended(stack, by)
         if finished:
             self._wait_until_quiet(stack)
-        self.progress("Reading the records, the ledger and the queues")
-        spent = None if self.project.place.local else spent_usd(stack, self.began_at)
-        return read_document(stack, self._circumstances(finished, spent), self.sent, self.faults)
+        self.progress("Reading the records, the ledger, the queues and the logs")
+        return read_document(stack, self._circumstances(stack, finished), self.sent, self.faults)
 
     def _send_among_faults(self, stack: DeployedStack) -> None:
         """Send a part of the orders before each fault, and one after the last."""
@@ -133,8 +132,9 @@ class Proof:
                 return
             clock.pause(BETWEEN_LOOKS)
 
-    def _circumstances(self, finished: bool, spent: float | None) -> Circumstances:
+    def _circumstances(self, stack: DeployedStack, finished: bool) -> Circumstances:
         place = self.project.place
+        spent, unpriced = read_spent(stack, self.began_at)
         return Circumstances(
             run=self.project.run,
             region=place.region,
@@ -145,7 +145,8 @@ class Proof:
             began_at=self.began_at,
             ended_at=clock.now(),
             finished=finished,
-            spent_usd=spent,
+            spent=spent,
+            unpriced=unpriced,
         )
 
 

@@ -20,6 +20,7 @@ from roundsman_console.prove.document import (
     ProofDocument,
     QueueAtEnd,
     SentOrder,
+    SpentLine,
 )
 
 _OF_AN_AUDIT = ("plan", "order")
@@ -70,8 +71,11 @@ def read_proof(lines: Iterable[str]) -> ProofDocument:
 
 # Any: JSON that was not checked yet. A wrong field is a TypeError of the dataclass that is made.
 def _proof(found: Mapping[str, list[Any]], of_orders: list[str]) -> ProofDocument:
+    [place] = found["proof"]
     return ProofDocument(
-        circumstances=Circumstances(**found["proof"][0]),
+        circumstances=Circumstances(
+            **{**place, "spent": [SpentLine(**one) for one in place.get("spent", ())]}
+        ),
         sent=[SentOrder(**one) for one in found["sent"]],
         orders=list(read_lines(of_orders)),
         ledger=[

@@ -1,6 +1,7 @@
 """What a proof prints: its plan, and what it has found."""
 
 from collections.abc import Iterator
+from itertools import groupby
 
 from rich.console import Console
 from rich.table import Table
@@ -11,7 +12,7 @@ from roundsman_console.prove.deployment import Place
 from roundsman_console.prove.documents import ProofReportDocument
 from roundsman_console.prove.faults import FAULTS, NOT_LOCAL
 from roundsman_console.prove.price import estimated_usd
-from roundsman_console.prove.report_html import SENTENCES
+from roundsman_console.prove.report_html import NOT_REPORTED, SENTENCES
 
 SHOWN = 20
 """The number of violations in the text; the files have more."""
@@ -81,10 +82,24 @@ def print_report(report: ProofReportDocument, console: Console) -> None:
     )
 
 
+def _cost(report: ProofReportDocument) -> str:
+    """What it cost by service, as far as it is reported."""
+    if report["unpriced"]:
+        return f"cost so far: not known: {report['unpriced']}"
+    parts = []
+    for service, lines in groupby(report["spent"], key=lambda one: one["service"]):
+        usd = [one["usd"] for one in lines]
+        known = [one for one in usd if one is not None]
+        part = " in part" if len(known) < len(usd) else ""
+        parts.append(f"{service} {f'{sum(known):.4f} USD{part}' if known else NOT_REPORTED}")
+    return f"cost so far, by CloudWatch's counts and list prices: {', '.join(parts)}"
+
+
 def _lines(report: ProofReportDocument) -> Iterator[str]:
     for one in report["faults"]:
         why = f": {one['why']}" if one["why"] else f", {one['seconds']:,.0f} s"
         yield f"fault {one['fault']}: {one['outcome']}{why}"
+    yield _cost(report)
     for failure in report["functionFailures"]:
         made = failure["because"] or "nothing that was made"
         often = f"{failure['function']}, {failure['times']:,} times"
