@@ -56,6 +56,8 @@ class Fault:
     make: Make
     times_out: tuple[str, ...] = ()
     """The functions that may run out of time meanwhile."""
+    deployments: int = 0
+    """How many deployments it takes."""
 
 
 @contextmanager
@@ -128,6 +130,7 @@ FAULTS: Final = (
         local=True,
         seconds=0,
         make=_changed_code,
+        deployments=1,
     ),
     Fault(
         "paused mapping",
@@ -145,6 +148,7 @@ FAULTS: Final = (
         seconds=45,
         make=_too_short,
         times_out=("scheduler",),
+        deployments=2,
     ),
     Fault(
         "table at its maximum",

@@ -10,15 +10,13 @@ from roundsman_console.cells import plain
 from roundsman_console.counted import counted
 from roundsman_console.prove.deployment import Place
 from roundsman_console.prove.documents import ProofReportDocument
+from roundsman_console.prove.duration import estimated_minutes
 from roundsman_console.prove.faults import FAULTS, NOT_LOCAL
 from roundsman_console.prove.price import estimated_usd
 from roundsman_console.prove.report_html import NOT_REPORTED, SENTENCES
 
 SHOWN = 20
 """The number of violations in the text; the files have more."""
-
-MINUTES = 45
-"""How long a proof takes at most, by calculation: three deployments, the faults, the last order."""
 
 
 def print_plan(run: str, place: Place, orders: int, console: Console) -> None:
@@ -36,8 +34,9 @@ def print_plan(run: str, place: Place, orders: int, console: Console) -> None:
         table.add_row(plain(fault.name), plain(fault.does), plain(needs if here else NOT_LOCAL))
     console.print(table)
     if not place.local:
-        cost = f"It costs about {estimated_usd(orders):.2f} USD at list prices"
-        console.print(plain(f"{cost}, and takes at most {MINUTES} minutes, by calculation."))
+        cost = f"costs about {estimated_usd(orders):.2f} USD at list prices"
+        takes = f"takes about {estimated_minutes(orders)} minutes"
+        console.print(plain(f"By calculation it {cost}, and {takes}."))
     console.print(
         plain(
             "The stack, its tables and its uploads are removed at the end, also after Ctrl-C. "
