@@ -85,6 +85,7 @@ class QueueAtEnd:
 
 TIMED_OUT = "its time was over"
 PROCESS_ENDED = "its process ended"
+THROTTLED = "AWS throttled a call"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +93,8 @@ class LoggedFailure:
     """A failure of a function by its log."""
 
     what: str
-    """TIMED_OUT, PROCESS_ENDED, or the message and the type of an error, without the text of an
-    exception."""
+    """TIMED_OUT, PROCESS_ENDED, THROTTLED (such a call is made again), or the message and the type
+    of an error, without the text of an exception."""
     at: int
     """When it was logged, in epoch ms."""
 
@@ -137,8 +138,8 @@ class MadeFault:
     began_at: int = 0
     """In epoch ms; 0 if it was not made."""
     ended_at: int = 0
-    times_out: Sequence[str] = ()
-    """The functions that may run out of time meanwhile."""
+    makes: Sequence[tuple[str, str]] = ()
+    """Each function that may fail meanwhile, with the failure."""
 
 
 @dataclass(frozen=True, slots=True)

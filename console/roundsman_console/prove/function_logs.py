@@ -7,22 +7,29 @@ from typing import TYPE_CHECKING, Any, Final
 
 import boto3
 
-from roundsman.aws.errors import aws_errors
+from roundsman.aws.errors import THROTTLE_WORDS, aws_errors
 from roundsman.errors import CallRefused, TryAgain
 from roundsman_console.prove.application.orders import MARKER
-from roundsman_console.prove.document import PROCESS_ENDED, TIMED_OUT, FunctionLog, LoggedFailure
+from roundsman_console.prove.document import (
+    PROCESS_ENDED,
+    THROTTLED,
+    TIMED_OUT,
+    FunctionLog,
+    LoggedFailure,
+)
+from roundsman_console.prove.faults import ENGINE
 from roundsman_console.prove.project import AGENTS
 
 if TYPE_CHECKING:
     from mypy_boto3_logs import CloudWatchLogsClient
 
-FUNCTIONS: Final = ("submission", "scheduler", "supervisor", *AGENTS)
+FUNCTIONS: Final = (*ENGINE, *AGENTS)
 
 MOST_PAGES = 200
 """The most answers that are read of one log. Each has at most PAGE lines, or 1 MB."""
 
 PAGE = 10_000
-MOST_FAILURES = 1_000
+MOST_FAILURES = 10_000
 """The most failures of one function that are kept."""
 
 MOST_CHARACTERS = 160
@@ -122,7 +129,7 @@ def _failure(text: str) -> tuple[str | None, str | None]:
     if str(fields.get("type", "")).startswith("platform."):
         return _of_platform(fields)
     if fields.get("level") not in ("ERROR", "CRITICAL"):
-        return None, None
+        return THROTTLED if any(words in text for words in THROTTLE_WORDS) else None, None
     request = fields.get("requestId")
     what = str(fields.get("message"))
     if "errorType" in fields:  # Lambda's own line: its message is the text of the exception

@@ -13,6 +13,7 @@ from roundsman_console.audit.stored_order import Broken, Unknown
 from roundsman_console.prove.application.orders import Treatment, order_of
 from roundsman_console.prove.document import (
     PROCESS_ENDED,
+    THROTTLED,
     TIMED_OUT,
     FaultOutcome,
     FunctionLog,
@@ -64,7 +65,7 @@ def _fault_of(document: ProofDocument, log: FunctionLog, failure: LoggedFailure)
     for fault in document.faults:
         made = fault.outcome is FaultOutcome.MADE
         during = fault.began_at <= failure.at <= fault.ended_at + AFTERWARDS
-        if made and during and failure.what == TIMED_OUT and log.function in fault.times_out:
+        if made and during and (log.function, failure.what) in fault.makes:
             return fault.name
     return None
 
@@ -95,11 +96,12 @@ def not_logged(document: ProofDocument) -> Iterator[Broken | Unknown]:
 def no_other_failure(document: ProofDocument) -> Iterator[Broken | Unknown]:
     """Check that no function failed or logged an error but for what was made.
 
-    A local AWS runs on a machine that may be busy, so that a time-out says nothing there.
+    A call that AWS throttled is made again, and is no failure. A local AWS runs on a machine that
+    may be busy, so that a time-out says nothing there.
     """
     yield from _not_read(document)
     for one in failure_counts(document):
-        if one.because is not None:
+        if one.because is not None or one.what == THROTTLED:
             continue
         if document.circumstances.local and one.what == TIMED_OUT:
             yield BUSY_MACHINE

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Final
 
-from roundsman_console.prove.documents import ProofReportDocument
+from roundsman_console.prove.documents import FaultDocument, ProofReportDocument
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 62rem; padding: 0 1rem;
@@ -21,6 +21,7 @@ td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space:
 code { font-size: 0.9em; }
 """
 
+NOT_TRIED: Final = "not tried here, because"
 NOT_REPORTED: Final = "not reported yet"
 SENTENCES: Final = {
     "kept": "Every promise that could be judged was kept.",
@@ -66,17 +67,8 @@ def report_html(report: ProofReportDocument) -> str:
         *_broken(report),
         "<h2>Faults</h2>",
         _table(
-            ("fault", "outcome", "seconds", ""),
-            (
-                (
-                    _text(one["fault"]),
-                    _text(one["outcome"]),
-                    f"{one['seconds']:,.0f}",
-                    _text(one["why"]),
-                )
-                for one in report["faults"]
-            ),
-            numbers=(2,),
+            ("fault", "outcome"),
+            ((_text(one["fault"]), _text(outcome_of(one))) for one in report["faults"]),
         ),
         "<h2>Failures of functions, by their logs</h2>",
         _table(
@@ -151,6 +143,19 @@ def _not_judged(report: ProofReportDocument) -> list[str]:
         _table(("promise", "why", "times"), rows, numbers=(2,)),
         f"<p>Not shown by records or by the ledger: <code>{_text(names)}</code>.</p>",
     ]
+
+
+def outcome_of(fault: FaultDocument) -> str:
+    """Return what became of a fault, in words."""
+    match fault["outcome"]:
+        case "made":
+            return f"made, for {fault['seconds']:,.0f} s"
+        case "refused":
+            return f"a right is missing: {fault['why']}"
+        case "notHere":
+            return f"{NOT_TRIED} {fault['why']}"
+        case "failed":
+            return f"failed: {fault['why']}"
 
 
 def _spent(report: ProofReportDocument) -> list[str]:

@@ -87,7 +87,7 @@ def _proof(found: Mapping[str, list[Any]], of_orders: list[str]) -> ProofDocumen
                 **{
                     **one,
                     "outcome": FaultOutcome(one["outcome"]),
-                    "times_out": tuple(one.get("times_out", ())),
+                    "makes": tuple((name, what) for name, what in one.get("makes", ())),
                 }
             )
             for one in found["fault"]

@@ -13,7 +13,7 @@ from roundsman_console.prove.documents import ProofReportDocument
 from roundsman_console.prove.duration import estimated_minutes
 from roundsman_console.prove.faults import FAULTS, NOT_LOCAL
 from roundsman_console.prove.price import estimated_usd
-from roundsman_console.prove.report_html import NOT_REPORTED, SENTENCES
+from roundsman_console.prove.report_html import NOT_REPORTED, NOT_TRIED, SENTENCES, outcome_of
 
 SHOWN = 20
 """The number of violations in the text; the files have more."""
@@ -31,7 +31,11 @@ def print_plan(run: str, place: Place, orders: int, console: Console) -> None:
     for fault in FAULTS:
         here = fault.local or not place.local
         needs = ", ".join(fault.needs) or "none"
-        table.add_row(plain(fault.name), plain(fault.does), plain(needs if here else NOT_LOCAL))
+        table.add_row(
+            plain(fault.name),
+            plain(fault.does),
+            plain(needs if here else f"{NOT_TRIED} {NOT_LOCAL}"),
+        )
     console.print(table)
     if not place.local:
         cost = f"costs about {estimated_usd(orders):.2f} USD at list prices"
@@ -96,8 +100,7 @@ def _cost(report: ProofReportDocument) -> str:
 
 def _lines(report: ProofReportDocument) -> Iterator[str]:
     for one in report["faults"]:
-        why = f": {one['why']}" if one["why"] else f", {one['seconds']:,.0f} s"
-        yield f"fault {one['fault']}: {one['outcome']}{why}"
+        yield f"fault {one['fault']}: {outcome_of(one)}"
     yield _cost(report)
     for failure in report["functionFailures"]:
         made = failure["because"] or "nothing that was made"

@@ -18,7 +18,7 @@ from tests.unit.console.prove.sound import sound
 
 
 def test_what_is_read_is_what_was_written() -> None:
-    fault = MadeFault("paused", FaultOutcome.REFUSED, "lambda:Update", 5, 9, ("scheduler",))
+    fault = MadeFault("paused", FaultOutcome.REFUSED, "lambda:Update", 5, 9, (("scheduler", "x"),))
     log = FunctionLog(function="stock", lines=3, failures=(LoggedFailure("x", 5),), unread="cut")
     spent = [SpentLine("SQS", "messages", 0.25), SpentLine("Lambda", "time", None)]
     whole = replace(

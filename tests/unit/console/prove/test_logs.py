@@ -15,6 +15,7 @@ from roundsman_console.prove import function_logs
 from roundsman_console.prove.application.orders import MARKER
 from roundsman_console.prove.document import (
     PROCESS_ENDED,
+    THROTTLED,
     TIMED_OUT,
     FaultOutcome,
     FunctionLog,
@@ -64,6 +65,7 @@ def platform(kind: str, request: str = "r-1", **record: str) -> str:
             "handler failed: TypeError",
         ),
         ('{"level": "CRITICAL", "message": "odd"}', "odd"),
+        ('{"level": "WARNING", "why": "ThrottlingException"}', THROTTLED),
         (f'{{"level": "ERROR", "message": "{MARKER}"}}', "a line with contents"),
     ],
 )
@@ -191,7 +193,7 @@ TOO_SHORT = MadeFault(
     FaultOutcome.MADE,
     began_at=AT,
     ended_at=AT + MINUTE,
-    times_out=("scheduler",),
+    makes=(("scheduler", TIMED_OUT),),
 )
 
 
@@ -230,6 +232,15 @@ def test_a_fault_that_was_not_made_explains_nothing() -> None:
     document = with_log("scheduler", LoggedFailure(TIMED_OUT, AT))
     refused = replace(TOO_SHORT, outcome=FaultOutcome.REFUSED)
     assert list(no_other_failure(replace(document, faults=[refused])))
+
+
+def test_a_call_that_was_throttled_is_counted_and_is_no_failure() -> None:
+    document = with_log("scheduler", LoggedFailure(THROTTLED, AT))
+    table = replace(TOO_SHORT, name="table", makes=(("scheduler", THROTTLED),))
+    for faults, because in (([], None), ([table], "table")):
+        found = replace(document, faults=faults)
+        assert [one.because for one in failure_counts(found)] == [because]
+        assert list(no_other_failure(found)) == []
 
 
 def test_services_explain_as_many_failures_as_they_made() -> None:
