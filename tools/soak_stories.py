@@ -121,11 +121,11 @@ def with_key_lifetimes(chance: Random, workflow: Workflow) -> Workflow:
     """Return the workflow with a lifetime of the keys of each step that can be undone."""
     steps = []
     for step in workflow.steps:
-        compensation = step.compensation
-        if compensation is not None:
+        kept = replace(step, after=step.after_names())
+        if kept.compensation is not None:
             lifetime = timedelta(minutes=chance.choice((4, 15, 60)))
-            compensation = replace(compensation, key_lifetime=lifetime)
-        steps.append(replace(step, after=step.after_names(), compensation=compensation))
+            kept = replace(kept, compensation=replace(kept.compensation, key_lifetime=lifetime))
+        steps.append(kept)
     return replace(workflow, steps=tuple(steps), point_of_no_return=_point_of(workflow, steps))
 
 
