@@ -332,6 +332,8 @@ class Story:
                 self._wait()
 
     def _hold_an_agent(self) -> None:
+        if not self.world.post.agents:  # each step is a sleep
+            return
         agent = self.chance.choice(sorted(self.world.post.agents))
         if self.chance.random() < 0.3:
             self.world.release(agent)
