@@ -1,17 +1,18 @@
 """Random worlds in which everything happens that a planted fault may need to be noticed.
 
-Orders with and without many lines, a scheduler that is behind, an agent with a rate limit, one on
-hold, commands, an order that is begun again, orders that are erased, orders that are archived, and
-a bulk run over those. In every second world orders are kept for a month, else for ever. All of it
-is drawn from the seed.
+Orders with and without many lines, steps that add others or what they may not add, a scheduler
+that is behind, an agent with a rate limit, one on hold, commands, an order that is begun again,
+orders that are erased, orders that are archived, and a bulk run over those. In every second world
+orders are kept for a month, else for ever. All of it is drawn from the seed.
 """
 
 from collections.abc import Mapping
 from datetime import timedelta
 from random import Random
 
-from roundsman import Archive, Compensation, Json, Retry, Step, StepRequest, Undo, Workflow
+from roundsman import Archive, Compensation, Done, Json, Retry, Step, StepRequest, Undo, Workflow
 from roundsman.agents.agent import Agent
+from roundsman.definition.workflow import NamedStep
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.bulk_run import PlannedOrder, RequestAction, Run, RunRequest, Terms
 from roundsman.model.events import CommandSource, Resubmit
@@ -54,9 +55,14 @@ mail = Step(
     retry=Retry(max_attempts=2, first_delay=timedelta(seconds=2)),
     on_failure=Archive(),
 )
+wrap = Step(
+    name="wrap", agent="stock", complete_within=HALF_A_MINUTE, retry=SOON, compensation=UNDONE
+)
 WORKFLOW = Workflow(
     name="random",
     steps=(reserve, charge, pick, mail),
+    may_add=(wrap,),
+    most_added=4,
     complete_within=timedelta(hours=1),
     on_failure=Undo(),
     retain_for=timedelta(days=1),
@@ -68,6 +74,19 @@ FEW = Capacity(instances=1, takes=timedelta(seconds=1), batch=10)
 
 MANY = 10
 """So many lines that the settled steps of an order get a row of their own."""
+
+BOX = wrap.named("box", input={"size": 1})
+RIBBON = wrap.named("ribbon", input={"long": True}, after=(BOX,))
+CARD = wrap.named("card", input="Happy birthday")
+WRONG: tuple[tuple[NamedStep, ...], ...] = (
+    (BOX, charge.named("again")),
+    (BOX, wrap.named("box", input={"size": 2})),
+    (RIBBON, wrap.named("box", input={"size": 1}, after=(RIBBON,))),
+    (BOX, wrap.named("ribbon", after=("nowhere",))),
+    (BOX, wrap.named("ribbon", after=(mail,))),
+    tuple(wrap.named(f"box-{number}") for number in range(5)),
+)
+"""Steps of one reply of which some cannot be added."""
 
 BULK_RUN, STARTER = "b-00000001", "AROAOPERATOR:amy"
 ON_REQUEST = CommandSource(BULK_RUN, "amy", "mail is back")
@@ -120,15 +139,29 @@ class RandomWorld:
         stock = Agent("stock")
         chance = self.chance
 
+        wrong: set[str] = set()
+
         @stock.performs(reserve)
-        def reserved(request: StepRequest) -> Mapping[str, Json]:
-            return {"by": f"clerk-{request.task_id}@shop.example"}
+        def reserved(request: StepRequest) -> Done:
+            by: Json = {"by": f"clerk-{request.task_id}@shop.example"}
+            number = sum(map(ord, request.task_id))
+            if number % 3 == 0:
+                return Done(by)
+            if number % 3 == 1 and request.task_id not in wrong:  # it is repaired then
+                wrong.add(request.task_id)
+                return Done(by, then=WRONG[number // 3 % len(WRONG)])
+            return Done(by, then=(BOX, RIBBON))
+
+        @stock.performs(wrap)
+        def wrapped(request: StepRequest) -> Done:
+            return Done("wrapped", then=() if request.step == CARD.name else (CARD,))
 
         @stock.performs(pick)
         def picked(request: StepRequest) -> Mapping[str, Json]:
             return {"shelf": f"shelf {chance.randbytes(90).hex()}", "index": request.index}
 
         @stock.compensates(reserve)
+        @stock.compensates(wrap)
         @stock.compensates(pick)
         def put_back(_: StepRequest) -> None:
             return None
