@@ -7,18 +7,22 @@ from datetime import timedelta
 from random import Random
 
 from roundsman import (
+    Agent,
     Archive,
     Compensation,
+    Done,
     PermanentError,
     Priority,
     Retry,
     Sleep,
     Step,
+    StepRequest,
     TransientError,
     Undo,
     Wait,
     Workflow,
 )
+from roundsman.definition.workflow import NamedStep
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.instants import SECOND
 from roundsman.model.states import ProcessState, TaskState
@@ -42,6 +46,11 @@ STRATEGIES: tuple[Callable[[], Undo | Archive | Wait], ...] = (
 
 BEHIND = 0.2
 """The share of stories in which few instances of a function take their time."""
+
+ADDING = 0.2
+"""The share of stories whose steps add others, some of them wrong ones."""
+
+KIND = "extra"
 
 MOVING = 0.15
 """The share of stories in which a newer version of the workflow is deployed, and orders move to
@@ -157,6 +166,66 @@ def _point_of(workflow: Workflow, steps: Sequence[Step]) -> Step | None:
     return next((step for step in steps if last is not None and step.name == last.name), None)
 
 
+def adding_workflow(chance: Random, workflow: Workflow) -> Workflow:
+    """Return the workflow with a kind of step that its steps may add."""
+    step = _random_step(chance, KIND, ())
+    kind = replace(step, when=None, for_each=None, tolerate=0.0)
+    later = (kind,) if workflow.point_of_no_return and chance.random() < 0.5 else ()
+    return replace(
+        workflow,
+        may_add=(kind,),
+        most_added=chance.choice((3, 8)),
+        may_add_after_no_return=later,
+    )
+
+
+def adding_agents(seed: int, workflow: Workflow) -> list[Agent]:
+    """Return all agents of the workflow. A reply of them may add steps.
+
+    A reply that adds what it may not add comes a few times, or until its step fails.
+    """
+    agents: dict[str, Agent] = {}
+
+    def perform(request: StepRequest) -> Done:
+        request.progress()
+        return Done({"done": True}, then=_random_then(seed, workflow, request))
+
+    def nothing(_: StepRequest) -> None:
+        return None
+
+    for step in workflow.all_steps:
+        for name in step.agent_names():
+            agent = agents.setdefault(name, Agent(name))
+            agent.performs(step)(perform)
+            agent.reminds(step)(nothing)
+            if step.compensation is not None:
+                agent.compensates(step)(nothing)
+    return list(agents.values())
+
+
+def _random_then(seed: int, workflow: Workflow, request: StepRequest) -> tuple[NamedStep, ...]:
+    """Return the steps that a step adds: each time the same, unless they cannot be added."""
+    chance = Random(f"{seed} {request.idempotency_key}")  # noqa: S311  # it must be repeatable
+    [kind] = workflow.may_add
+    if chance.random() < (0.6 if request.step.startswith(KIND) else 0.4):
+        return ()
+    labels = chance.sample("abcdef", chance.randint(1, 3))
+    names = [f"{KIND}[{label}]" for label in labels]
+    others = [*names, "step0", "step1", *(f"{KIND}[{one}]" for one in "abc")]
+    then = tuple(
+        kind.named(
+            label,
+            input={"label": label},
+            after=tuple(chance.sample(others, 1)) if chance.random() < 0.25 else (),
+        )
+        for label in labels
+    )
+    if chance.random() < 0.15 and request.attempt <= chance.choice((1, 2, 100)):
+        wrong = (replace(kind, name="unknown").named("a"), kind.named(labels[0], input="another"))
+        then = (*then, chance.choice(wrong))
+    return then
+
+
 def random_mishaps(chance: Random) -> Mishaps:
     """Return random probabilities of mishaps: low, high, or zero except for one kind."""
     return Mishaps.some(chance.choice((0.0, 0.01, 0.03, 0.08))).but(
@@ -197,8 +266,16 @@ class Story:
         workflow = random_workflow(self.chance)
         if keys.random() < FORGETTING:
             workflow = with_key_lifetimes(keys, workflow)
+        # Drawn from a seed of its own, so that this choice changes no story without added steps.
+        adding = Random(f"adds {self.seed}")  # noqa: S311  # it must be repeatable
+        moving = Random(f"moves {self.seed}")  # noqa: S311  # it must be repeatable
+        adds = adding.random() < ADDING
+        if adds:
+            workflow = adding_workflow(adding, workflow)
+        self.newer = newer_version(moving, workflow) if moving.random() < MOVING else None
         self.world = World(
             workflow,
+            agents=adding_agents(self.seed, workflow) if adds else (),
             seed=self.seed,
             mishaps=random_mishaps(self.chance),
             supervisors=self.chance.randint(1, 3),
@@ -207,9 +284,6 @@ class Story:
             capacity=random_capacity(self.chance),
         )
         self.world.processes.tables.index_lag = self.chance.choice((0, 0, 100, 3 * SECOND))
-        # Drawn from a seed of its own, so that this choice changes no story without a move.
-        moving = Random(f"moves {self.seed}")  # noqa: S311  # it must be repeatable
-        self.newer = newer_version(moving, workflow) if moving.random() < MOVING else None
         self.sent: list[str] = []
         self.noes: dict[EffectKey, int] = {}
         asked = None
@@ -324,7 +398,8 @@ class Story:
 
     def _move_some(self, newer: Workflow) -> None:
         """Deploy a newer version of the workflow, and let an operator move orders to it."""
-        self.world.deploy(newer)
+        adds = adding_agents(self.seed, newer) if newer.may_add else ()
+        self.world.deploy(newer, agents=adds)
         for order_id in self.sent:
             if order_id in self.world.processes.watch.tasks and self.chance.random() < 0.6:
                 self.account.commands += 1

@@ -34,6 +34,8 @@ from roundsman.engine import (
     steps,
     task_deadline,
 )
+from roundsman.engine.added_steps import add_steps, why_not_added
+from roundsman.engine.compensation import begin_undos, undone
 from roundsman.engine.decision import DecisionBuilder, DecisionContext
 from roundsman.engine.due import order_expiry, with_order_expiry
 from roundsman.engine.requests import request_for
@@ -55,7 +57,7 @@ from roundsman.model.instants import MINUTE
 from roundsman.model.json import Json
 from roundsman.model.situations import Asleep
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import Owed, SettledRow, StepError, Task, Termination
+from roundsman.model.task import Owed, SettledRow, StepError, StepToAdd, Task, Termination
 from roundsman.ports import NO_INPUTS, Saved, Superseded
 from roundsman.scheduler import owed as owed_items
 from roundsman.scheduler import scheduler
@@ -295,18 +297,52 @@ def resubmissions_that_change_nothing(patch: Patch) -> None:
     patch.setattr(operator, "_resubmit", lambda context, _: context)
 
 
-def rows_without(kind: str) -> Callable[[Patch], None]:
-    """Let no write of a task put, update or delete rows of settled steps."""
-    made = DynamoStore._row_writes
+def rows_without(kind: str, of: str = "_row_writes") -> Callable[[Patch], None]:
+    """Let no write of a task put, update or delete rows of settled steps, or of inputs."""
+    made = getattr(DynamoStore, of)
 
     def plant(patch: Patch) -> None:
         patch.setattr(
-            DynamoStore,
-            "_row_writes",
-            lambda *given: [write for write in made(*given) if kind not in write],
+            DynamoStore, of, lambda *given: [write for write in made(*given) if kind not in write]
         )
 
     return plant
+
+
+def replies_that_add_a_part(patch: Patch) -> None:
+    """Let a reply add no more than its first step."""
+    patch.setattr(
+        steps, "add_steps", lambda context, adder, then: add_steps(context, adder, then[:1])
+    )
+
+
+def wrong_replies_that_add_a_part(patch: Patch) -> None:
+    """Let a reply that adds what it may not add what it may, and fail its attempt then."""
+
+    def part(context: DecisionContext, adder: str, then: Sequence[StepToAdd]) -> str | None:
+        why = why_not_added(context, adder, then)
+        if why is not None and why_not_added(context, adder, then[:1]) is None:
+            add_steps(context, adder, then[:1])
+        return why
+
+    patch.setattr(machine, "why_not_added", part)
+
+
+def wrong_replies_that_are_taken(patch: Patch) -> None:
+    patch.setattr(machine, "why_not_added", lambda *_: None)
+
+
+def added_steps_that_count_as_undone(patch: Patch) -> None:
+    """Let the undo of an added step end before its agent is asked."""
+
+    def begin(context: DecisionContext) -> None:
+        begin_undos(context)
+        for step in context.plan.steps.values():
+            state = context.decision.step(step.name).process_state
+            if step.added_by is not None and state is ProcessState.UNDOING:
+                undone(context, step)
+
+    patch.setattr(machine, "begin_undos", begin)
 
 
 def rows_that_are_stale(patch: Patch) -> None:
@@ -423,8 +459,13 @@ PLANTS = (
     Plant(Invariant.ONE_INPUT, "other results under the same key", at_a_repeat(another_result)),
     Plant(Invariant.GIVEN, "agents are not given the order", requests(no_input)),
     Plant(Invariant.GIVEN, "agents are not given earlier results", requests(no_results)),
-    Plant(Invariant.GIVEN, "an added step is not given its input", requests(no_step_input)),
     Plant(Invariant.ALL_ITEMS, "no list has items", returns(fan_out, "_items_that_fit", ())),
+    Plant(Invariant.GIVEN, "added steps are not given their input", requests(no_step_input)),
+    Plant(Invariant.ADDED, "a reply adds one of its steps", replies_that_add_a_part),
+    Plant(Invariant.ADDED, "a wrong reply adds a part of it", wrong_replies_that_add_a_part),
+    Plant(Invariant.ADDED, "a wrong reply is taken", wrong_replies_that_are_taken),
+    Plant(Invariant.ADDED, "no reply adds anything", returns(steps, "add_steps", None)),
+    Plant(Invariant.UNDONE, "added steps are not undone", added_steps_that_count_as_undone),
     Plant(Invariant.RESULT, "no result is stored", returns(steps, "canonical_json", "null")),
     Plant(Invariant.ACTS_IN_TIME, "an agent acts after complete-by", agents_with_more_time),
     Plant(Invariant.HELD_BACK, "a held agent is called", nobody_minds_holds),
@@ -476,6 +517,11 @@ PLANTS = (
     Plant(Invariant.ROWS, "rows of settled steps do not expire", rows_without("Update")),
     Plant(Invariant.ROWS, "rows of settled steps are not removed", rows_without("Delete")),
     Plant(Invariant.ROWS, "steps in rows of settled steps are stale", rows_that_are_stale),
+    Plant(Invariant.ROWS, "rows of inputs are not stored", rows_without("Put", "_input_writes")),
+    Plant(Invariant.ROWS, "rows of inputs do not expire", rows_without("Update", "_input_writes")),
+    Plant(
+        Invariant.ROWS, "rows of inputs are not removed", rows_without("Delete", "_input_writes")
+    ),
     Plant(Invariant.KEPT, "an ended task expires at once", no_retention),
     Plant(Invariant.ORDER_KEPT, "an order expires with its task", orders_as_short_as_their_tasks),
     Plant(

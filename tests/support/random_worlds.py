@@ -1,10 +1,10 @@
 """Random worlds in which everything happens that a planted fault may need to be noticed.
 
-Orders with and without many lines, a step of two agents, keys that their service forgets, a
-scheduler that is behind, an agent with a rate limit, one on hold, commands, an order that is begun
-again, orders that are erased, orders that are archived, and a bulk run over those. In every second
-world orders are kept for a month, else for ever. In every fifth world orders sleep, are polled, and
-add a step. All of it is drawn from the seed.
+Orders with and without many lines, a step of two agents, keys that their service forgets, steps
+that add others or what they may not add, a scheduler that is behind, an agent with a rate limit,
+one on hold, commands, an order that is begun again, orders that are erased, orders that are
+archived, and a bulk run over those. In every second world orders are kept for a month, else for
+ever. In every fifth world orders sleep and are polled. All of it is drawn from the seed.
 """
 
 from collections.abc import Mapping
@@ -25,6 +25,7 @@ from roundsman import (
     Workflow,
 )
 from roundsman.agents.agent import Agent
+from roundsman.definition.workflow import NamedStep
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.bulk_run import PlannedOrder, RequestAction, Run, RunRequest, Terms
 from roundsman.model.events import CommandSource, Resubmit
@@ -75,9 +76,14 @@ mail = Step(
     retry=Retry(max_attempts=2, first_delay=timedelta(seconds=2)),
     on_failure=Archive(),
 )
+gift = Step(
+    name="gift", agent="stock", complete_within=HALF_A_MINUTE, retry=SOON, compensation=UNDONE
+)
 WORKFLOW = Workflow(
     name="random",
     steps=(reserve, charge, pick, wrap, mail),
+    may_add=(gift,),
+    most_added=4,
     complete_within=timedelta(hours=1),
     on_failure=Undo(),
     retain_for=timedelta(days=1),
@@ -92,15 +98,11 @@ FORGETFUL = replace(
 """The workflow of every fourth world: an order that is undone late keeps an effect."""
 
 rest = Sleep(name="rest", for_=timedelta(minutes=2), after=(reserve,))
-label = Step(
-    name="label", agent="stock", complete_within=HALF_A_MINUTE, retry=SOON, compensation=UNDONE
-)
 WAITING = replace(
-    WORKFLOW,
-    steps=(reserve, charge, pick, rest, replace(mail, after=(charge, pick, rest))),
-    may_add=(label,),
+    WORKFLOW, steps=(reserve, charge, pick, wrap, rest, replace(mail, after=(charge, pick, rest)))
 )
-"""The same with a sleep, and with a step that is added."""
+"""The workflow of every fifth world: an order sleeps before its mail."""
+
 MISHAPS = Mishaps.some(0.02).but(repeats=0.1, delays=0.1, troubles=0.15, refusals=0.01)
 
 FEW = Capacity(instances=1, takes=timedelta(seconds=1), batch=10)
@@ -108,6 +110,19 @@ FEW = Capacity(instances=1, takes=timedelta(seconds=1), batch=10)
 
 MANY = 10
 """So many lines that the settled steps of an order get a row of their own."""
+
+BOX = gift.named("box", input={"size": 1})
+RIBBON = gift.named("ribbon", input={"long": True}, after=(BOX,))
+CARD = gift.named("card", input="Happy birthday")
+WRONG: tuple[tuple[NamedStep, ...], ...] = (
+    (BOX, charge.named("again")),
+    (BOX, gift.named("box", input={"size": 2})),
+    (RIBBON, gift.named("box", input={"size": 1}, after=(RIBBON,))),
+    (BOX, gift.named("ribbon", after=("nowhere",))),
+    (BOX, gift.named("ribbon", after=(mail,))),
+    tuple(gift.named(f"box-{number}") for number in range(5)),
+)
+"""Steps of one reply of which some cannot be added."""
 
 BULK_RUN, STARTER = "b-00000001", "AROAOPERATOR:amy"
 ON_REQUEST = CommandSource(BULK_RUN, "amy", "mail is back")
@@ -163,23 +178,30 @@ class RandomWorld:
         stock = Agent("stock")
         chance = self.chance
 
+        wrong: set[str] = set()
+
         @stock.performs(reserve)
         def reserved(request: StepRequest) -> Done:
-            by = f"clerk-{request.task_id}@shop.example"
-            then = (label.named("box", input={"to": request.task_id}),) if self.waits else ()
-            return Done({"by": by}, then=then)
+            by: Json = {"by": f"clerk-{request.task_id}@shop.example"}
+            number = sum(map(ord, request.task_id))
+            if number % 3 == 0:
+                return Done(by)
+            if number % 3 == 1 and request.task_id not in wrong:  # it is repaired then
+                wrong.add(request.task_id)
+                return Done(by, then=WRONG[number // 3 % len(WRONG)])
+            return Done(by, then=(BOX, RIBBON))
+
+        @stock.performs(gift)
+        def gave(request: StepRequest) -> Done:
+            return Done("gave", then=() if request.step == CARD.name else (CARD,))
 
         @stock.performs(pick)
         def picked(request: StepRequest) -> Mapping[str, Json]:
             return {"shelf": f"shelf {chance.randbytes(90).hex()}", "index": request.index}
 
-        @stock.performs(label)
-        def labelled(_: StepRequest) -> Mapping[str, Json]:
-            return {"label": f"label {chance.randbytes(9).hex()}"}
-
         @stock.compensates(reserve)
+        @stock.compensates(gift)
         @stock.compensates(pick)
-        @stock.compensates(label)
         def put_back(_: StepRequest) -> None:
             return None
 

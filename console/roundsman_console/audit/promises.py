@@ -23,6 +23,7 @@ class Promise(StrEnum):
     ONE_INPUT = "all requests under one key have the same input, item and results"
     GIVEN = "a request has the input, the item or step input, and the earlier results of its task"
     ALL_ITEMS = "a fan-out has a step for each item of its list"
+    ADDED = "a step has added all steps of the reply that is taken, and no reply adds a part"
     RESULT = "a Processed step has the result that its agent replied"
     ACTS_IN_TIME = "no agent calls its service after the complete-by of its request"
     HELD_BACK = "no agent that an operator holds calls its service"

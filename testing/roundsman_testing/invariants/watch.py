@@ -17,6 +17,7 @@ from roundsman.wire.commands import Command
 from roundsman.wire.messages import AgentRequest, Reply
 from roundsman_console.audit.stored_order import NEVER, StandingEffect, StoredOrder
 from roundsman_testing.dynamodb.expressions import Item
+from roundsman_testing.invariants.added import Added
 from roundsman_testing.invariants.attempts import Attempts
 from roundsman_testing.invariants.bulk import BulkRunRows
 from roundsman_testing.invariants.calls import Calls
@@ -86,6 +87,7 @@ class InvariantWatch:
         self.calls = Calls()
         self._attempts = Attempts(apart)
         self._keys = Keys(apart)
+        self._added = Added()
         self._commands = Commands(apart)
         self._statuses = Statuses()
         self._history = HistoryRows()
@@ -191,6 +193,7 @@ class InvariantWatch:
             self._keys.written(before, task, now)
             if plan is not None:
                 self.broken += self._attempts.of_change(plan, before, task, now)
+                self.broken += self._added.of_change(plan, before, task)
                 self.broken += self._inputs.of_change(plan, before, task)
 
     def on_stored(self, table: str, old: Item | None, new: Item | None) -> None:
@@ -245,6 +248,7 @@ class InvariantWatch:
     def on_reply(self, reply: Reply) -> None:
         """Note a reply that a scheduler is about to handle."""
         self._attempts.replied(reply)
+        self._added.replied(reply)
         if reply.error is not None:
             self._contents.replied(reply.error.message)
 

@@ -11,6 +11,7 @@ from roundsman.engine.requests import request_for
 from roundsman.errors import Refused
 from roundsman.model.corrections import Change
 from roundsman.model.events import Outcome
+from roundsman.model.instants import MINUTE
 from roundsman.model.json import Json
 from roundsman.model.record_limits import ADDED_LIMIT, LARGEST_STEP_INPUT, MOST_RECORDS
 from roundsman.model.states import ProcessState, TaskState
@@ -215,6 +216,19 @@ def test_two_steps_that_each_add_one_after_the_other_would_wait_for_one_another(
         "leg[b] adds steps that form a cycle: leg[x] after leg[y] after leg[x]"
     )
     assert [*world.task.added] == ["leg[a]", "leg[b]", "leg[x]"]
+
+
+def test_a_late_answer_that_adds_what_it_may_not_completes_nothing() -> None:
+    """A late answer completes a step whose wait was ended, unless it adds what it may not."""
+    for kind, state in (("leg", P.PROCESSED), ("other", P.ERROR)):
+        world = World(plan(FIND, ALONE, may_add=(LEG,), on_failure=Archive()))
+        world.start()
+        world.waits_for_callback("find", 60 * MINUTE)
+        world.is_refused("alone", effect=Effect.NONE)
+        assert world.record("find").wait_was_ended
+        world.reply("find", Outcome.SUCCEEDED, callback=True, then=(StepToAdd(f"{kind}[a]"),))
+        assert world.record("find").process_state is state
+        assert bool(world.task.added) is (kind == "leg")
 
 
 # --- what is refused -----------------------------------------------------------------------------
@@ -434,6 +448,17 @@ def test_a_task_moves_to_a_plan_with_the_kinds_of_what_was_added() -> None:
     moved(world, newer(LEG))
     world.succeeds("leg[a]")
     assert states(world.task)["pay"] is P.PROCESSING
+
+
+def test_a_task_whose_first_step_is_a_fan_out_moves_with_what_was_added() -> None:
+    picked = pick()
+    world = trip(picked, ALONE)
+    world.adds("pick[0]", leg("a"))
+    moved(world, plan(picked, ALONE, step("more", ALONE), may_add=(LEG,), on_failure=Undo()))
+    world.succeeds("pick[1]")
+    world.succeeds("leg[a]")
+    world.succeeds("alone")
+    assert states(world.task)["more"] is P.PROCESSING
 
 
 @pytest.mark.parametrize(

@@ -133,7 +133,7 @@ def undoes_in_any_order(patch: Patch, world: World) -> None:
 
 
 def forgets_what_it_saves(patch: Patch, _: World) -> None:
-    patch.setattr(MemoryStore, "save", lambda self, task, *, seen, history, inputs: Saved())
+    patch.setattr(MemoryStore, "save", lambda self, task, **_: Saved())
 
 
 def repeats_what_it_did(patch: Patch, world: World) -> None:

@@ -116,8 +116,7 @@ def _of_order(plan: Plan, adder: str, new: Mapping[str, StepToAdd]) -> Iterator[
                     f"{adder} adds {one.name} after {other}, but the task has no step of that name"
                 )
     more = {name: AddedStep(adder, one.after) for name, one in new.items()}
-    found = (plan.stored or plan).expanded(plan.fan_outs)
-    steps = with_added(found, {**plan.added, **more}).values()
+    steps = with_added(plan.expanded(plan.fan_outs), {**plan.added, **more}).values()
     try:
         TopologicalSorter({step.name: step.after for step in steps}).prepare()
     except CycleError as error:
