@@ -32,6 +32,7 @@ from roundsman.engine import (
     steps,
     task_deadline,
 )
+from roundsman.engine import requests as requests_of_steps
 from roundsman.engine.decision import DecisionBuilder, DecisionContext
 from roundsman.engine.due import order_expiry, with_order_expiry
 from roundsman.engine.requests import request_for
@@ -51,7 +52,7 @@ from roundsman.model.bulk_run import (
 from roundsman.model.events import COMMAND_KINDS, Decision, Erase, HistoryRow
 from roundsman.model.instants import MINUTE
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import Owed, SettledRow, Task, Termination
+from roundsman.model.task import Owed, SettledRow, StepRecord, Task, Termination
 from roundsman.ports import Saved, Superseded
 from roundsman.scheduler import owed as owed_items
 from roundsman.scheduler import scheduler
@@ -172,6 +173,16 @@ def keys_that_last(patch: Patch) -> None:
     """Let no key be forgotten, as far as the engine knows."""
     for module in (attempts, compensation):
         patch.setattr(module, "key_ends_at", lambda *_: None)
+
+
+def requests_that_outlive_their_keys(patch: Patch) -> None:
+    """Let a request to undo act for as long as if its key was never forgotten."""
+    real = requests_of_steps.ends_at
+
+    def ends_at(step: StepPlan, record: StepRecord, by: int, task_ends_at: int) -> int:
+        return real(step, replace(record, key_until=None), by, task_ends_at)
+
+    patch.setattr(requests_of_steps, "ends_at", ends_at)
 
 
 def results_in_alerts(patch: Patch) -> None:
@@ -411,6 +422,7 @@ PLANTS = (
     ),
     Plant(Invariant.MOVED, "a step moves without a proof", returns(routing, "_may_leave", True)),
     Plant(Invariant.KEY_LASTS, "undos are sent under forgotten keys", keys_that_last),
+    Plant(Invariant.KEY_LASTS, "requests to undo outlive keys", requests_that_outlive_their_keys),
     Plant(Invariant.DISCREET, "alerts have results", results_in_alerts),
     Plant(Invariant.STARTED, "started is never sent", returns(decision, "_has_started", False)),
     Plant(Invariant.RISING, "statuses are owed with seq 1", statuses_with_seq_1),
