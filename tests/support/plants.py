@@ -35,6 +35,7 @@ from roundsman.engine import (
 from roundsman.engine import requests as requests_of_steps
 from roundsman.engine.decision import DecisionBuilder, DecisionContext
 from roundsman.engine.due import order_expiry, with_order_expiry
+from roundsman.engine.request_deadlines import ends_at
 from roundsman.engine.requests import request_for
 from roundsman.engine.transitions import TaskEvent
 from roundsman.model.bulk_run import (
@@ -177,12 +178,11 @@ def keys_that_last(patch: Patch) -> None:
 
 def requests_that_outlive_their_keys(patch: Patch) -> None:
     """Let a request to undo act for as long as if its key was never forgotten."""
-    real = requests_of_steps.ends_at
 
-    def ends_at(step: StepPlan, record: StepRecord, by: int, task_ends_at: int) -> int:
-        return real(step, replace(record, key_until=None), by, task_ends_at)
+    def later(step: StepPlan, record: StepRecord, by: int, task_ends_at: int) -> int:
+        return ends_at(step, replace(record, key_until=None), by, task_ends_at)
 
-    patch.setattr(requests_of_steps, "ends_at", ends_at)
+    patch.setattr(requests_of_steps, "ends_at", later)
 
 
 def results_in_alerts(patch: Patch) -> None:
