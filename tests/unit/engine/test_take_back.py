@@ -258,6 +258,21 @@ def test_the_key_of_the_next_agent_has_a_lifetime_of_its_own() -> None:
     assert requests_in(world.start()) == ["a"]
 
 
+def test_the_undo_at_the_agent_before_is_sent_after_the_lifetime_of_the_later_key() -> None:
+    """What happened at the first agent was undone before the second one was asked."""
+    a = step("a", agents=TWO, compensation=EXPIRES, next_agent_on=("CardDeclined",))
+    world = World(plan(a, complete_within=A_DAY, retain_for=A_DAY))
+    world.start()
+    world.is_refused("a")
+    world.succeeds("a")  # its undo at the first agent
+    world.succeeds("a")
+    world.wait(LAST).ask_undo()
+    assert requests_in(world.start()) == ["a"]
+    assert world.record("a").agent == "second"
+    assert requests_in(world.wait(20).succeeds("a")) == ["a"]
+    assert world.record("a").agent is None, "the first one"
+
+
 def test_an_attempt_that_is_due_after_the_lifetime_is_not_made() -> None:
     patient = replace(EXPIRES, retry=Retry(max_attempts=8))
     world = completed(compensation=patient)
