@@ -27,6 +27,7 @@ from roundsman.model.situations import (
     Asleep,
     AtAgent,
     AwaitsCallback,
+    AwaitsSignal,
     Ended,
     NotBegun,
     Parked,
@@ -267,6 +268,8 @@ class Records:
                 )
             case Asleep() as asleep:
                 return Asleep(until=at(asleep.until), since=T0)  # since when is for people
+            case AwaitsSignal() as wait:
+                return AwaitsSignal(until=at(wait.until), since=T0)  # since when is for people
             case AtAgent() as attempt:
                 return AtAgent(
                     lock=_lock(attempt.lock, names),

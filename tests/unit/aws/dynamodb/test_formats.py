@@ -48,7 +48,7 @@ from roundsman.model.holds import Hold
 from roundsman.model.json import Json
 from roundsman.model.leases import Lease, Leases
 from roundsman.model.queue_lag import ReadMark
-from roundsman.model.situations import Asleep
+from roundsman.model.situations import Asleep, AwaitsSignal, End, Ended
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import (
     SCHEMA,
@@ -136,6 +136,8 @@ TASK = Task(
             poll_until=NOW + 8,
         ),
         "asleep": StepRecord(situation=Asleep(until=NOW + 9, since=NOW - 9)),
+        "paid": StepRecord(situation=AwaitsSignal(until=NOW + 11, since=NOW - 11)),
+        "signalled": StepRecord(situation=Ended(how=End.SUCCEEDED), signal="pay-7", result=7),
         "parked": step_record(complete_by=NOW, not_before=NOW + 1, held_since=NOW + 5),
         "pick[3]": step_record(started_at=NOW),
         "ended": step_record(process_state=ProcessState.ERROR, complete_by=NOW, started_at=NOW),
