@@ -184,7 +184,7 @@ def test_a_task_that_begins_with_a_wait_is_started() -> None:
 def test_a_signal_waits_for_the_plan_of_its_task() -> None:
     world = waiting()
     world.stored_plan = False
-    with pytest.raises(TryAgain, match="is not stored"):
+    with pytest.raises(TryAgain, match="is not stored; the signal waits for it"):
         world.signal("paid")
 
 

@@ -208,7 +208,8 @@ def _without_plan(decision: DecisionBuilder, event: Event) -> None:
     in progress has timed out. Raises TryAgain for a reply or a signal, and Refused for a command.
     """
     if isinstance(event, Replied | Signalled):
-        raise TryAgain(f"plan {decision.task.plan} is not stored; the message waits for it")
+        what = "signal" if isinstance(event, Signalled) else "reply"
+        raise TryAgain(f"plan {decision.task.plan} is not stored; the {what} waits for it")
     if not isinstance(event, Start | Inspect):
         raise Refused(f"its plan {decision.task.plan[:12]} is not stored")
     why = f"its plan {decision.task.plan[:12]} is not stored"
