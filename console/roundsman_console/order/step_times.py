@@ -197,7 +197,7 @@ class _Walk:
             self._goes_on("wait", self._closed if self._closed is not None else started, at)
 
     def _waited(self, finished: int) -> None:
-        """Add the wait of a step without an agent that is over: it began once the steps before it were done."""
+        """Add a wait without an agent that is over: it began once the steps before it were done."""
         since = max([self._since, *(end for end in self._ends_before if end <= finished)])
         self.found.append(
             StepTime(kind="wait", since=min(since, finished), until=finished, since_known=False)

@@ -74,7 +74,7 @@ def test_a_signal_ends_the_step_that_waits_for_it_and_what_follows_is_started() 
     world = waiting()
     decision = world.wait(60).signal("paid", {"b": 2, "a": 1}, "pay-7")
     assert decision.actions == (StartTask(),)
-    assert "paid: its signal has come" in decision.reason
+    assert decision.reason == "paid: its signal has come; signal by application: paid"
     assert world.record("paid") == StepRecord(
         situation=Ended(how=End.SUCCEEDED),
         finished_at=world.now,
