@@ -19,6 +19,7 @@ PUBLIC = {
         "CredentialRefused",
         "DefinitionError",
         "DidNotHappen",
+        "Done",
         "Happened",
         "InvalidInput",
         "Items",

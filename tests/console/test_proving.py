@@ -18,6 +18,7 @@ from roundsman_console.main import app
 from roundsman_console.prove import command, run
 from roundsman_console.prove.deployment import TAG, Place, ProofProject
 from roundsman_console.prove.document import ProofDocument
+from roundsman_console.prove.reading import Numbers
 from roundsman_console.prove.removal import (
     ProofRecord,
     proofs_left,
@@ -254,6 +255,40 @@ def test_the_course_sends_some_orders_twice_and_waits_for_their_ends_as_long_as_
     ]
     assert {str(one.task.state) for one in document.orders} == {"Completed", "Undone"}
     assert any("2 of 2 orders stored, 2 ended" in line for line in lines)
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_no_more_orders_are_open_than_may_be(
+    ends: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If none ends, no more are sent, until the time is over."""
+    project = NotDeployed(run=RUN, folder=tmp_path, place=HERE, progress=ignore)
+    proof = Proof(project=project, record=record(), orders=60, within=600, progress=ignore)
+    open_now: list[int] = []
+    paused: list[float] = []
+
+    def count(*_: object, **__: object) -> Numbers:
+        last = len(proof.sent) == 60
+        ended = len(proof.sent) - (0 if last else 10) if ends and paused else 0
+        return Numbers(len(proof.sent), ended)
+
+    monkeypatch.setattr(run, "OPEN", 30)
+    monkeypatch.setattr(run, "FAULTS", ())
+    monkeypatch.setattr(run, "find_stack", lambda _: DeployedStack(RUN, {}, {}))
+    monkeypatch.setattr(run, "note_resources", lambda _: None)
+    monkeypatch.setattr(run, "read_numbers", count)
+    monkeypatch.setattr(run, "read_queues", lambda _: [])
+    monkeypatch.setattr(run, "read_spent", lambda *_: ([], ""))
+    monkeypatch.setattr(run, "read_document", lambda *_: sound())
+    monkeypatch.setattr(
+        run, "send_events", lambda *_: open_now.append(len(proof.sent) - proof.ended)
+    )
+    monkeypatch.setattr(clock, "pause", paused.append)
+    monkeypatch.setattr(clock, "moment", lambda: sum(paused))
+    proof.course()
+    assert max(open_now) == 30
+    assert len(proof.sent) == (60 if ends else 30)
+    assert sum(paused) < 600 if ends else sum(paused) >= 600
 
 
 class Refusing:

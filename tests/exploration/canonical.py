@@ -21,7 +21,7 @@ from roundsman.definition.plan import Plan, StepPlan
 from roundsman.engine.agent_holds import MAX_VIEW_AGE
 from roundsman.engine.decision import SKEW
 from roundsman.engine.due import BRIEFLY_LATE, START_WITHIN, Lane
-from roundsman.engine.request_deadlines import patience_of
+from roundsman.engine.request_deadlines import patience_of, time_of
 from roundsman.engine.timeouts import LONGEST_CHECK_AFTER
 from roundsman.model.situations import (
     Asleep,
@@ -38,7 +38,7 @@ from roundsman.model.situations import (
     WithoutAgent,
 )
 from roundsman.model.states import ProcessState
-from roundsman.model.task import PERFORM, Owed, StepError, StepRecord, Task, step_of
+from roundsman.model.task import PERFORM, UNDO, Owed, StepError, StepRecord, Task, step_of
 
 T0 = 1_800_000_000_000
 NOTICED = MAX_VIEW_AGE + 5_000
@@ -192,6 +192,9 @@ class Records:
                 found.add(record.situation.until)
             if record.held_since is not None:
                 found.add(record.held_since + NOTICED)
+            if record.key_until is not None:
+                undo_takes = time_of(self.plan.steps[step_of(name)], UNDO)
+                found |= {record.key_until, record.key_until - undo_takes}
             if self.is_bounded(name):
                 ends_by = record.last_until and record.last_until + self.patience(name)
                 found |= {at + SKEW for at in (ends_by, record.acts_until) if at}
@@ -233,7 +236,7 @@ class Records:
             wait_ended_at=None if record.wait_ended_at is None else T0,
             signal=record.signal,
             error=UNEXPECTED if not settled and _fails_unexpectedly(record) else None,
-            # No configuration has a lifetime of keys, so key_until is never set.
+            key_until=over(record.key_until, now),
             # finished_at, result and other errors are for people and for probes.
         )
 
@@ -359,6 +362,7 @@ def moved(task: Task, by: int) -> Task:
             acts_until=at(record.acts_until),
             retry_until=at(record.retry_until),
             poll_until=at(record.poll_until),
+            key_until=at(record.key_until),
             started_at=at(record.started_at) if record.retry_until else record.started_at,
         )
         for name, record in task.steps.items()
@@ -416,10 +420,11 @@ def _retry_until(record: StepRecord, now: int) -> int | None:
 
 
 def _poll_until(record: StepRecord, now: int) -> int | None:
-    """The end of the step's polls. That of a parked step moves by the time that it was parked."""
-    if record.poll_until is not None and record.held_since is not None:
-        return T0 + record.poll_until - now
-    return over(record.poll_until, now)
+    """The end of the step's polls. That of a parked step is as long after its parking as it was."""
+    parked_since = _held_since(record, now)
+    if record.poll_until is None or record.held_since is None or parked_since is None:
+        return over(record.poll_until, now)
+    return parked_since + max(0, record.poll_until - record.held_since)
 
 
 def _lock(token: str, names: dict[str, str]) -> str:

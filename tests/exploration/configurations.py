@@ -118,6 +118,13 @@ two = step("b", one)
 row = (one, two, step("c", two))
 pair = (step("a"), step("b"))
 unfenced_row = (unfenced, step("b", unfenced, fenced=False))
+# Its undo may begin for 30 s after an attempt that took all its time.
+forgotten = replace(
+    one,
+    compensation=Compensation(
+        retry=TWICE, fences_late_performs=True, key_lifetime=3 * HALF_A_MINUTE
+    ),
+)
 
 
 def adding(*steps: Step) -> Plan:
@@ -163,6 +170,18 @@ SEVERAL = Configuration(
 )
 HANDED_OVER = replace(
     SEVERAL, endings=("done", "given back, and proves it"), undo_endings=("done",)
+)
+MOVES = replace(
+    SEVERAL,
+    plan=plan(replace(one, agent="", agents=AGENTS)),
+    endings=("done", "unavailable, and proves it", "done, and says unavailable"),
+    undo_endings=("done",),
+)
+FORGETS = Configuration(
+    plan=plan(forgotten),
+    endings=("done", "refused"),
+    undo_endings=("done", "answer lost"),
+    commands=asked("take back"),
 )
 HELD = replace(HANDED_OVER, held=("worker",), holds=1)
 REPAIRED = Configuration(
@@ -252,6 +271,8 @@ SMALL: dict[str, Configuration] = {
     "two steps in a row": A_ROW,
     # Of each of these a request is read twice, and another message handled twice.
     "a step of two agents": repeated(SEVERAL),
+    "a step of two agents that fails with and without an effect": MOVES,
+    "a step whose key is forgotten": FORGETS,
     "a step that a fresh key is asked for": repeated(REPAIRED, "resubmit --fresh-key"),
     "a step whose input is corrected": repeated(REPAIRED, "resubmit --set"),
     "a step without undo that a fresh key is asked for": repeated(FOR_GOOD, "resubmit --fresh-key"),

@@ -30,6 +30,7 @@ from tests.exploration.configurations import (
     AGENTS,
     beats,
     briefly,
+    forgotten,
     items,
     nap,
     patient,
@@ -56,6 +57,7 @@ PLANS = (
     plan(items, step("b", items)),
     plan(patient),
     plan(briefly, nap, step("b", nap)),
+    plan(forgotten),
 )
 HELD = ((), (), (), ("worker",), AGENTS)
 WAITS = (
@@ -82,6 +84,7 @@ JUDGED = {
         *("outcome_unknown", "tried", "after_undo", "effect", "granted", "corrections"),
         *("retry_until", "unexpected_since", "waits", "wait_ended_at", "error"),
         *("polls", "polled_since", "poll_until"),
+        "key_until",
     },
     Ready: {"claim_by", "late_since", "parked_since"},
     WaitsUntil: {"not_before", "claim_by"},
@@ -99,7 +102,6 @@ JUDGED = {
 NOT_KEPT = {
     StepRecord: {
         *("finished_at", "result", "reminders", "uncounted_timeouts", "uncounted_calls"),
-        "key_until",
     },
     AtAgent: {"read_past_at"},
     AwaitsCallback: {"read_past_at"},
@@ -182,6 +184,15 @@ class Life:
 @example(
     PLANS[1],
     [(0, "start", 0, OUTCOMES[0], (), None), (30_000, "inspect", 0, OUTCOMES[0], (), None)],
+)
+@example(  # parked after the end of its polls
+    PLANS[0],
+    [
+        (0, "start", 0, OUTCOMES[0], (), None),
+        (0, "reply", 0, "not yet", (), None),
+        (61_000, "start", 0, OUTCOMES[0], ("worker",), None),
+        (29_999, "start", 0, OUTCOMES[0], (), None),
+    ],
 )
 def test_a_record_and_its_canonical_one_come_to_the_same(
     made: Plan, story: list[tuple[int, str, int, str, tuple[str, ...], bool | None]]

@@ -11,6 +11,7 @@ import pytest
 
 from roundsman_console.prove.application.orders import order_of
 from roundsman_console.prove.document import ProofDocument
+from roundsman_console.prove.function_logs import function_log
 from roundsman_console.prove.report import report_of
 from roundsman_console.prove.stored_lines import lines_of
 from tests.support.proof_on_moto import ProofOnMoto, proof_on_moto
@@ -53,3 +54,15 @@ def test_every_treatment_leads_to_the_end_that_is_known_before(proof: ProofOnMot
     assert report["ended"] == {"Completed": 22, "Undone": 3}
     if os.environ.get("REWRITE_PAGES"):
         FILE.write_text("".join(lines_of(found)), encoding="utf-8")
+
+
+@pytest.mark.exhaustive
+def test_no_function_logs_what_a_proof_ordered(
+    proof: ProofOnMoto, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same as a proof judges of the real logs."""
+    ended(proof, range(25))
+    lines = capsys.readouterr().out.splitlines()
+    found = function_log("all", [(0, line) for line in lines])
+    assert found.lines > 200
+    assert (found.with_contents, found.with_credentials, found.failures) == (0, 0, ())

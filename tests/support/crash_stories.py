@@ -6,6 +6,7 @@ from roundsman.agents.callbacks import Callback
 from roundsman.agents.not_yet import NotYet
 from roundsman.definition.workflow import Archive
 from roundsman.engine.new_task import ProcessingOptions
+from roundsman.errors import TransientError
 from roundsman.model.states import TaskState
 from roundsman.model.task import UNDO
 from roundsman_testing.world.queues import REPLIES
@@ -14,6 +15,7 @@ from tests.support.crash_story import (
     BESIDE,
     CHECKED,
     DIAMOND,
+    FORGETFUL,
     LINE,
     MINUTES,
     ORDER_ID,
@@ -290,6 +292,12 @@ LONG_AND_SHARED = {
         stands=("reserve", "charge"),
         services=lambda world: world.on("charge").fails(4),
     ),
+    "an agent whose service promises that it did nothing": Story(
+        workflow=TWO_AGENTS,
+        end=C,
+        stands=("reserve", "charge"),
+        services=lambda world: world.on("charge").fails(3, TransientError("503", no_effect=True)),
+    ),
     "an agent that did it before another one stands in": Story(
         workflow=TWO_AGENTS,
         end=C,
@@ -345,6 +353,15 @@ PEOPLE = {
         services=refused("charge"),
         acts=(runs, lambda world: world.operator.undo(ORDER_ID)),
         before_end=("started", "failed"),
+        alerts=1,
+    ),
+    "an undo is asked for after the lifetime of a key": Story(
+        workflow=FORGETFUL,
+        end=A,
+        stands=("charge",),
+        options=ProcessingOptions(reply_to=REPLY_TO),
+        acts=(runs, passes(timedelta(days=2)), lambda world: world.operator.undo(ORDER_ID)),
+        before_end=("started", "completed"),
         alerts=1,
     ),
     "resubmitted": Story(

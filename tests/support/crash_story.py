@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from roundsman.agents.agent import Agent
@@ -107,6 +107,13 @@ shared = step(
     "charge", reserve, retry=TWO_SECONDS, agents=("worker", "second"), compensation=FENCED
 )
 
+forgotten = step(
+    "charge",
+    held,
+    retry=TWO_SECONDS,
+    compensation=replace(FENCED, key_lifetime=timedelta(days=1)),
+)
+
 LINE = workflow(reserve, charge, ship)
 PAIR = workflow(reserve, charge)
 DIAMOND = workflow(reserve, charge, pack, gift, confirm)
@@ -129,6 +136,7 @@ SIGNALLED = workflow(
     held, signal, step("ship", signal, retry=TWO_SECONDS, compensation=UNFENCED), on_failure=Undo()
 )
 SLEEPY = workflow(held, nap, step("ship", nap, retry=TWO_SECONDS), on_failure=Undo())
+FORGETFUL = workflow(held, forgotten, retain_for=timedelta(days=3))
 TWO_AGENTS = workflow(reserve, shared, on_failure=Undo())
 
 

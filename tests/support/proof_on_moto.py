@@ -1,9 +1,10 @@
 """A proof on moto: its own project, deployed in this process, and its orders until they end."""
 
+import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -13,6 +14,7 @@ import boto3
 from roundsman_console.prove.application.orders import ProofOrder, order_id
 from roundsman_console.prove.application.services import RUNS_OUT
 from roundsman_console.prove.document import Circumstances, ProofDocument, SentOrder
+from roundsman_console.prove.function_logs import FUNCTIONS, function_log
 from roundsman_console.prove.project import PACKAGE, project_files, template_hashes, write_project
 from roundsman_console.prove.reading import read_document
 from roundsman_console.stack.stack import DeployedStack
@@ -29,6 +31,15 @@ class ProofOnMoto:
 
     stack: Stack
     clock: Clock
+    ends: dict[str, list[tuple[int, str]]] = field(default_factory=dict)
+    """What Lambda would log of the functions that did not come to their end, by function."""
+
+    def failed(self, agent: str, status: str) -> Killed:
+        """Note that an agent's function failed, and return what ends it."""
+        record = {"requestId": f"{agent}-{len(self.ends.get(agent, ()))}", "status": status}
+        line = json.dumps({"type": "platform.report", "record": record})
+        self.ends.setdefault(agent, []).append((self.clock(), line))
+        return Killed()
 
     def send(self, numbers: range) -> list[SentOrder]:
         """Send the orders with these numbers, some of them twice."""
@@ -54,7 +65,9 @@ class ProofOnMoto:
             ended_at=self.clock(),
             finished=True,
         )
-        return read_document(found, circumstances, sent, [])
+        first = (circumstances.began_at, "a line")
+        logs = [function_log(name, [first, *self.ends.get(name, ())]) for name in FUNCTIONS]
+        return replace(read_document(found, circumstances, sent, []), logs=logs)
 
 
 @contextmanager
@@ -64,25 +77,27 @@ def proof_on_moto(folder: Path) -> Iterator[ProofOnMoto]:
     clock = Clock()
     with deployed(folder / "proof" / "template.yaml", clock=clock) as stack:
         services = import_module(f"{PACKAGE}.services")
-
-        def sleep(seconds: float) -> None:
-            if seconds >= RUNS_OUT:
-                raise Killed  # Lambda ends the process
-            clock.sleep(seconds)
-
-        def leave(_: int) -> None:
-            raise Killed
+        proof = ProofOnMoto(stack, clock)
 
         @cache
         def of_agent(agent: str) -> object:
             table = stack.stack.outputs["LedgerTableName"]
             ledger = services.Ledger(boto3.client("dynamodb"), table)
+
+            def sleep(seconds: float) -> None:
+                if seconds >= RUNS_OUT:
+                    raise proof.failed(agent, "timeout")  # Lambda ends the process
+                clock.sleep(seconds)
+
+            def leave(_: int) -> None:
+                raise proof.failed(agent, "error")
+
             return services.Services(ledger, agent, sleep, leave)
 
         # Every function has the modules of its layers in common.
         import_module(f"{PACKAGE}.agents").services = of_agent  # type: ignore[attr-defined]
         try:
-            yield ProofOnMoto(stack, clock)
+            yield proof
         finally:
             for name in [one for one in sys.modules if one.partition(".")[0] == PACKAGE]:
                 del sys.modules[name]

@@ -74,6 +74,22 @@ STORIES = (
         ),
     ),
     Story(
+        "A service answers that it is overloaded and does nothing, at each try; the step waits for "
+        "it, though another agent is well, or goes to that one without a proof, and is done twice.",
+        (
+            f"{EFFECTS}::test_a_charge_whose_service_says_that_it_did_nothing_is_made_at_the_next_agent",
+            "tests/unit/engine/test_routing.py::test_a_failure_without_proof_stays_and_the_reason_says_why",
+        ),
+    ),
+    Story(
+        "A completed order is taken back when the service has forgotten its key: the undo finds "
+        "nothing, and the order counts as undone, with the money taken.",
+        (
+            "tests/unit/engine/test_take_back.py::test_an_undo_that_the_key_does_not_outlive_is_not_sent_and_a_person_decides",
+            "tests/unit/engine/test_take_back.py::test_the_request_of_an_undo_does_not_act_after_the_lifetime_of_its_key",
+        ),
+    ),
+    Story(
         "The function dies between writing that a task is completed and saying so; redelivered, "
         "in the dead letters or with nothing retained, the reply is taken for a late one: the "
         "application never gets the status.",

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from roundsman.definition.plan import Plan, UndoPlan, WaitPlan
 from roundsman.engine.decision import SKEW
-from roundsman.engine.erasure import ERASE
+from roundsman.engine.history import ERASE
 from roundsman.engine.operator import KEPT_COMMANDS
 from roundsman.engine.task_deadline import DEADLINE_PASSED, NOT_COMPLETE
 from roundsman.model.events import HistoryRow

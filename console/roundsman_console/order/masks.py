@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from roundsman.definition.plan import Plan
-from roundsman.engine.erasure import keeps_reason
+from roundsman.engine.history import keeps_reason
 from roundsman.model.corrections import Change, Path, path_text
 from roundsman.model.events import HistoryRow
 from roundsman.model.json import Json, canonical_json

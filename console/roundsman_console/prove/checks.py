@@ -1,8 +1,8 @@
 """Judges a proof: each promise to its orders, as an audit does, and those of the run as a whole.
 
 The records, the histories and the order rows are judged by the checks of an audit. Those of effects
-get what the ledger says. The others are here: each is a pure function of the document, which yields
-what it finds broken, or why it cannot be judged.
+get what the ledger says. The others are here and in `log_checks`: each is a pure function of the
+document, which yields what it finds broken, or why it cannot be judged.
 """
 
 from collections import Counter
@@ -15,6 +15,7 @@ from roundsman_console.audit.promises import Promise
 from roundsman_console.audit.stored_order import Broken, StandingEffect, StoredOrder, Unknown
 from roundsman_console.prove.application.orders import ExpectedEnd, order_of
 from roundsman_console.prove.document import LedgerRow, ProofDocument
+from roundsman_console.prove.log_checks import failures_logged, no_other_failure, not_logged
 from roundsman_console.prove.promises import RunPromise
 
 AnyPromise: TypeAlias = Promise | RunPromise
@@ -35,6 +36,7 @@ class Found:
 
 
 Findings: TypeAlias = Iterator[Found]
+RunCheck: TypeAlias = Callable[[ProofDocument], Findings]
 
 
 @dataclass(slots=True)
@@ -193,6 +195,10 @@ def not_given_up(document: ProofDocument) -> Findings:
             yield Found(None, Broken(f"{queue.waiting + queue.in_flight} messages are rejected"))
 
 
+def _of_logs(check: Callable[[ProofDocument], Iterator[Broken | Unknown]]) -> RunCheck:
+    return lambda document: (Found(None, one) for one in check(document))
+
+
 def adds_up(document: ProofDocument) -> Findings:
     """Check the numbers of orders by state, and of effects, against those that were to be."""
     if not document.circumstances.finished or document.unread:
@@ -216,7 +222,7 @@ def _due(order_id: str) -> ExpectedEnd | None:
     return None if order is None else order.end
 
 
-RUN_CHECKS: Final[Mapping[RunPromise, Callable[[ProofDocument], Findings]]] = {
+RUN_CHECKS: Final[Mapping[RunPromise, RunCheck]] = {
     RunPromise.ACCEPTED: accepted,
     RunPromise.ENDED: ended,
     RunPromise.AS_ANSWERED: as_answered,
@@ -224,6 +230,9 @@ RUN_CHECKS: Final[Mapping[RunPromise, Callable[[ProofDocument], Findings]]] = {
     RunPromise.NOT_AFTER_UNDO: not_after_undo,
     RunPromise.NOTHING_WAITS: nothing_waits,
     RunPromise.NOT_GIVEN_UP: not_given_up,
+    RunPromise.NOT_LOGGED: _of_logs(not_logged),
+    RunPromise.NO_OTHER_FAILURE: _of_logs(no_other_failure),
+    RunPromise.FAILURES_LOGGED: _of_logs(failures_logged),
     RunPromise.ADDS_UP: adds_up,
 }
 """The checks of the run as a whole."""

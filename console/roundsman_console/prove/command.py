@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from math import ceil
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +14,7 @@ from roundsman_console.cli_errors import FAILED, USAGE, ConsoleError, sentences
 from roundsman_console.local.process import stopped_by_signals, uninterrupted
 from roundsman_console.prove.deployment import Place, ProofProject, place
 from roundsman_console.prove.documents import ProofReportDocument
+from roundsman_console.prove.duration import seconds_of_orders
 from roundsman_console.prove.removal import ProofRecord, forget, proofs_left, remove
 from roundsman_console.prove.report import report_of
 from roundsman_console.prove.report_html import report_html
@@ -22,8 +24,8 @@ from roundsman_console.prove.text import print_plan, print_report
 from roundsman_console.terminal import results, say
 
 SEEN, REPORT, PAGE = "seen.jsonl", "report.json", "report.html"
-ORDERS, MOST_ORDERS = 1_000, 20_000
-MINUTES, MOST_MINUTES = 35, 240
+ORDERS, MOST_ORDERS = 1_000, 10_000
+LEAST_MINUTES, MOST_MINUTES = 35, 240
 CLEAN_UP = "roundsman prove --clean-up"
 STOPPED = "Stopped. Removing what was made; this takes some minutes."
 
@@ -37,7 +39,8 @@ Within = Annotated[
         min=1,
         max=MOST_MINUTES,
         metavar="MINUTES",
-        help="Longest wait until all orders have ended; 35 minutes by default.",
+        help="Longest time from the first order until all have ended; by default as long as by "
+        "calculation and half as long again, and at least 35 minutes.",
     ),
 ]
 From = Annotated[
@@ -79,8 +82,13 @@ def prove_command(
             _clean_up(yes=yes)
         else:
             chosen = ORDERS if orders is None else orders
-            minutes = MINUTES if within is None else within
+            minutes = minutes_for(chosen) if within is None else within
             _finish(*_prove(chosen, minutes, yes=yes, as_json=as_json), as_json=as_json)
+
+
+def minutes_for(orders: int) -> int:
+    """Return the longest time for so many orders, in minutes."""
+    return max(LEAST_MINUTES, ceil(1.5 * seconds_of_orders(orders) / 60))
 
 
 def _prove(

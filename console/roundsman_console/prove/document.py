@@ -83,6 +83,39 @@ class QueueAtEnd:
         return self.name.endswith("RequestQueue")
 
 
+TIMED_OUT = "its time was over"
+PROCESS_ENDED = "its process ended"
+THROTTLED = "AWS throttled a call"
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedFailure:
+    """A failure of a function by its log."""
+
+    what: str
+    """TIMED_OUT, PROCESS_ENDED, THROTTLED (such a call is made again), or the message and the type
+    of an error, without the text of an exception."""
+    at: int
+    """When it was logged, in epoch ms."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionLog:
+    """What the log of a function says. It has no line of it."""
+
+    function: str
+    """`submission`, `scheduler`, `supervisor`, or the name of an agent."""
+    lines: int = 0
+    """The number of lines that were read."""
+    with_contents: int = 0
+    """The number of lines that have contents of an order."""
+    with_credentials: int = 0
+    """The number of lines that have a credential."""
+    failures: Sequence[LoggedFailure] = ()
+    unread: str = ""
+    """Why not all of it was read; empty if all was."""
+
+
 class FaultOutcome(StrEnum):
     """What became of a fault. The values are part of the JSON output."""
 
@@ -105,6 +138,20 @@ class MadeFault:
     began_at: int = 0
     """In epoch ms; 0 if it was not made."""
     ended_at: int = 0
+    makes: Sequence[tuple[str, str]] = ()
+    """Each function that may fail meanwhile, with the failure."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpentLine:
+    """What a stack had used of one thing that AWS bills."""
+
+    service: str
+    """The service: `DynamoDB`."""
+    what: str
+    """What is paid for: `writes`."""
+    usd: float | None
+    """At list prices; None if CloudWatch had not counted any of it yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,9 +174,10 @@ class Circumstances:
     ended_at: int
     finished: bool
     """Whether everything had ended when it was read; otherwise the time was over."""
-    spent_usd: float | None = None
-    """What the stack had used, at list prices, as far as CloudWatch had counted it; None if that is
-    not known."""
+    spent: Sequence[SpentLine] = ()
+    """What the stack had used, as far as CloudWatch had counted it."""
+    unpriced: str = ""
+    """Why the counts of CloudWatch could not be read; empty if they were."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,5 +191,7 @@ class ProofDocument:
     ledger: Sequence[LedgerRow]
     queues: Sequence[QueueAtEnd]
     faults: Sequence[MadeFault] = ()
+    logs: Sequence[FunctionLog] = ()
+    """What the logs of the functions say; empty if they were not read."""
     unread: Mapping[str, str] = field(default_factory=dict)
     """By the id of an order of which something could not be read: why."""

@@ -63,11 +63,34 @@ class FaultDocument(TypedDict):
     """For how long; 0 if it was not made."""
 
 
+class FunctionFailureDocument(TypedDict):
+    """How often a function failed in one way, by its log."""
+
+    function: str
+    """`submission`, `scheduler`, `supervisor`, or the name of an agent."""
+    what: str
+    because: str | None
+    """The fault that made it, or what the services did; null if nothing that was made explains
+    it."""
+    times: Count
+
+
 class GivenUpDocument(TypedDict):
     """The messages of a dead-letter queue."""
 
     queue: str
     messages: Count
+
+
+class SpentDocument(TypedDict):
+    """What the stack had used of one thing that AWS bills, by the counts of CloudWatch."""
+
+    service: str
+    """The service: `DynamoDB`."""
+    what: str
+    """What is paid for: `writes`."""
+    usd: float | None
+    """At list prices; null if CloudWatch had not counted any of it yet."""
 
 
 class ProofDocumentOfRun(TypedDict):
@@ -90,9 +113,6 @@ class ProofDocumentOfRun(TypedDict):
     ended: Instant
     finished: bool
     """Whether every order had ended when it was read; otherwise the time was over."""
-    usd: float | None
-    """What the stack had used, in USD at list prices, as far as CloudWatch had counted it; null if
-    that is not known."""
 
 
 class ProofReportDocument(TypedDict):
@@ -120,7 +140,12 @@ class ProofReportDocument(TypedDict):
     unjudged: list[str]
     """The promises of an audit that neither records nor the ledger show."""
     latencies: list[LatencyDocument]
+    spent: list[SpentDocument]
+    unpriced: str
+    """Why the counts of CloudWatch could not be read; empty if they were."""
     faults: list[FaultDocument]
+    functionFailures: list[FunctionFailureDocument]
+    """What failed by the logs of the functions."""
     refusedRights: list[str]
     """What a fault needed and was refused."""
     givenUp: list[GivenUpDocument]

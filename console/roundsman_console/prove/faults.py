@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from typing import Final, TypeAlias
 
 from botocore.exceptions import BotoCoreError, ClientError
@@ -16,7 +17,7 @@ from roundsman.errors import RoundsmanError
 from roundsman_console import clock
 from roundsman_console.errors import sentence_of
 from roundsman_console.prove.deployment import ProofProject
-from roundsman_console.prove.document import FaultOutcome, MadeFault
+from roundsman_console.prove.document import THROTTLED, TIMED_OUT, FaultOutcome, MadeFault
 from roundsman_console.stack.resources import event_source_mappings
 from roundsman_console.stack.stack import DeployedStack
 from roundsman_console.stack.versions import functions_of
@@ -24,8 +25,13 @@ from roundsman_console.stack.versions import functions_of
 LEAST_WRITES = 5
 """The most write units a second of the table while it is at its maximum."""
 
+NO_MAXIMUM = -1
+"""What takes the maximum of a table back; a table of a proof is made without one."""
+
 TRIES = 3
 BETWEEN_TRIES = 5.0  # seconds
+
+ENGINE = ("submission", "scheduler", "supervisor")
 
 _NO_RIGHT = ("AccessDenied", "UnauthorizedOperation", "AuthorizationError")
 
@@ -54,6 +60,10 @@ class Fault:
     seconds: float
     """How long it lasts."""
     make: Make
+    makes: tuple[tuple[str, str], ...] = ()
+    """Each function that may fail meanwhile, with the failure."""
+    deployments: int = 0
+    """How many deployments it takes."""
 
 
 @contextmanager
@@ -94,12 +104,15 @@ def _table_at_its_maximum(means: Means) -> Iterator[None]:
             TableName=table, OnDemandThroughput={"MaxWriteRequestUnits": units}
         )
 
-    limit(LEAST_WRITES)
+    def take_back() -> None:
+        client.get_waiter("table_exists").wait(TableName=table)  # until it is active again
+        limit(NO_MAXIMUM)
+
     try:
+        limit(LEAST_WRITES)
         yield
     finally:
-        client.get_waiter("table_exists").wait(TableName=table)
-        _surely(lambda: limit(-1))
+        _surely(take_back)
 
 
 def _changed_code(means: Means) -> AbstractContextManager[None]:
@@ -126,6 +139,7 @@ FAULTS: Final = (
         local=True,
         seconds=0,
         make=_changed_code,
+        deployments=1,
     ),
     Fault(
         "paused mapping",
@@ -142,6 +156,8 @@ FAULTS: Final = (
         local=True,
         seconds=45,
         make=_too_short,
+        makes=(("scheduler", TIMED_OUT),),
+        deployments=2,
     ),
     Fault(
         "table at its maximum",
@@ -150,11 +166,13 @@ FAULTS: Final = (
         local=False,
         seconds=60,
         make=_table_at_its_maximum,
+        makes=tuple(product(ENGINE, (TIMED_OUT, THROTTLED))),
     ),
 )
 """In the order in which they are made."""
 
-NOT_LOCAL = "a local AWS does not have it"
+NOT_LOCAL = "a local AWS takes every write, whatever the maximum of a table"
+"""Why a fault is not tried there."""
 
 
 def made(fault: Fault, means: Means) -> MadeFault:
@@ -174,7 +192,13 @@ def made(fault: Fault, means: Means) -> MadeFault:
         if outcome is FaultOutcome.REFUSED and fault.needs:
             why = f"{', '.join(fault.needs)}: {why}"
         return MadeFault(fault.name, outcome, why)
-    return MadeFault(fault.name, FaultOutcome.MADE, began_at=began, ended_at=clock.now())
+    return MadeFault(
+        fault.name,
+        FaultOutcome.MADE,
+        began_at=began,
+        ended_at=clock.now(),
+        makes=fault.makes,
+    )
 
 
 def _is_of_rights(error: Exception) -> bool:

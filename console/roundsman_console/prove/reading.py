@@ -1,4 +1,4 @@
-"""Reads all that there is of a proof: its records, its ledger and its queues."""
+"""Reads all that there is of a proof: its records, its ledger, its queues and its logs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +18,7 @@ from roundsman_console.prove.document import (
     QueueAtEnd,
     SentOrder,
 )
+from roundsman_console.prove.function_logs import read_logs
 from roundsman_console.stack.queues import find_queues
 from roundsman_console.stack.stack import DeployedStack
 
@@ -71,6 +72,7 @@ def read_document(
         ledger=sorted(read_ledger(stack.dynamodb, stack.output(LEDGER)), key=lambda row: row.key),
         queues=read_queues(stack),
         faults=faults,
+        logs=read_logs(stack.name, circumstances.began_at),
         unread=unread,
     )
 

@@ -21,6 +21,7 @@ from roundsman_console.prove.documents import (
     ProofReportDocument,
     ViolationDocument,
 )
+from roundsman_console.prove.log_checks import failure_counts
 from roundsman_console.prove.stored_lines import lines_of
 
 PERCENTILES = (50, 90, 99)
@@ -58,7 +59,21 @@ def report_of(document: ProofDocument) -> ProofReportDocument:
         ],
         "unjudged": [promise.name for promise in Promise if promise not in results],
         "latencies": latencies(document),
+        "spent": [
+            {"service": one.service, "what": one.what, "usd": one.usd}
+            for one in document.circumstances.spent
+        ],
+        "unpriced": document.circumstances.unpriced,
         "faults": [_fault(one) for one in document.faults],
+        "functionFailures": [
+            {
+                "function": one.function,
+                "what": one.what,
+                "because": one.because,
+                "times": one.times,
+            }
+            for one in failure_counts(document)
+        ],
         "refusedRights": [
             one.why for one in document.faults if one.outcome is FaultOutcome.REFUSED
         ],
@@ -114,7 +129,6 @@ def _run(document: ProofDocument) -> ProofDocumentOfRun:
         "began": iso(place.began_at),
         "ended": iso(place.ended_at),
         "finished": place.finished,
-        "usd": place.spent_usd,
     }
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Final
 
-from roundsman_console.prove.documents import ProofReportDocument
+from roundsman_console.prove.documents import FaultDocument, ProofReportDocument
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 62rem; padding: 0 1rem;
@@ -21,6 +21,8 @@ td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; white-space:
 code { font-size: 0.9em; }
 """
 
+NOT_TRIED: Final = "not tried here, because"
+NOT_REPORTED: Final = "not reported yet"
 SENTENCES: Final = {
     "kept": "Every promise that could be judged was kept.",
     "broken": "A promise was broken.",
@@ -65,17 +67,22 @@ def report_html(report: ProofReportDocument) -> str:
         *_broken(report),
         "<h2>Faults</h2>",
         _table(
-            ("fault", "outcome", "seconds", ""),
+            ("fault", "outcome"),
+            ((_text(one["fault"]), _text(outcome_of(one))) for one in report["faults"]),
+        ),
+        "<h2>Failures of functions, by their logs</h2>",
+        _table(
+            ("function", "failure", "made by", "times"),
             (
                 (
-                    _text(one["fault"]),
-                    _text(one["outcome"]),
-                    f"{one['seconds']:,.0f}",
-                    _text(one["why"]),
+                    _text(one["function"]),
+                    _text(one["what"]),
+                    _text(one["because"] or "nothing that was made"),
+                    f"{one['times']:,}",
                 )
-                for one in report["faults"]
+                for one in report["functionFailures"]
             ),
-            numbers=(2,),
+            numbers=(3,),
         ),
         "<h2>Seconds from acceptance to end</h2>",
         _table(
@@ -90,6 +97,7 @@ def report_html(report: ProofReportDocument) -> str:
             ),
             numbers=(1, 2, 3, 4, 5),
         ),
+        *_spent(report),
         *_not_judged(report),
         "<h2>What was proved</h2>",
         _table(
@@ -99,7 +107,6 @@ def report_html(report: ProofReportDocument) -> str:
                 ("runtime", _text(run["runtime"])),
                 ("from", _text(run["began"])),
                 ("to", _text(run["ended"])),
-                ("cost so far, by CloudWatch's counts and list prices", _usd(run["usd"])),
                 ("hash of what was seen", f"<code>{_text(run['seen'])}</code>"),
                 *_hashes(run["templates"].items()),
                 *_hashes((f"plan of {name}", one) for name, one in run["plans"].items()),
@@ -138,8 +145,35 @@ def _not_judged(report: ProofReportDocument) -> list[str]:
     ]
 
 
+def outcome_of(fault: FaultDocument) -> str:
+    """Return what became of a fault, in words."""
+    match fault["outcome"]:
+        case "made":
+            return f"made, for {fault['seconds']:,.0f} s"
+        case "refused":
+            return f"a right is missing: {fault['why']}"
+        case "notHere":
+            return f"{NOT_TRIED} {fault['why']}"
+        case "failed":
+            return f"failed: {fault['why']}"
+
+
+def _spent(report: ProofReportDocument) -> list[str]:
+    rows = [
+        (_text(one["service"]), _text(one["what"]), _usd(one["usd"])) for one in report["spent"]
+    ]
+    whole = sum(one["usd"] or 0.0 for one in report["spent"])
+    rows.append(("together", "as far as it is reported", _usd(whole)))
+    return [
+        "<h2>Cost so far, by CloudWatch's counts and list prices</h2>",
+        f"<p>Not known: {_text(report['unpriced'])}</p>"
+        if report["unpriced"]
+        else _table(("service", "what", "USD"), rows, numbers=(2,)),
+    ]
+
+
 def _usd(usd: float | None) -> str:
-    return "not known" if usd is None else f"{usd:.2f} USD"
+    return NOT_REPORTED if usd is None else f"{usd:.4f}"
 
 
 def _hashes(named: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:

@@ -20,17 +20,23 @@ from roundsman_console.prove.document import (
     SentOrder,
 )
 from roundsman_console.prove.faults import FAULTS, Means, made
-from roundsman_console.prove.price import spent_usd
+from roundsman_console.prove.price import read_spent
 from roundsman_console.prove.project import project_files, template_hashes
-from roundsman_console.prove.reading import read_document, read_numbers, read_queues
+from roundsman_console.prove.reading import Numbers, read_document, read_numbers, read_queues
 from roundsman_console.prove.removal import ProofRecord, note_resources
 from roundsman_console.stack.stack import DeployedStack, find_stack
+
+OPEN = 200
+"""The most orders that are open at once. The agent with the most work is behind by two minutes
+then, and every order can end within the time of its workflow."""
 
 AT_ONCE = 10
 """The most events that SQS takes in one call."""
 
 COPIES_OF = 10
 """Every so many orders, one is sent a second time."""
+
+NOT_BILLED = "a local AWS bills nothing"
 
 SEND_TRIES = 5
 BETWEEN_LOOKS = 5.0  # seconds
@@ -59,6 +65,8 @@ class Proof:
     sent: list[SentOrder] = field(default_factory=list)
     faults: list[MadeFault] = field(default_factory=list)
     began_at: int = 0
+    ended: int = 0
+    """How many orders had ended when they were last counted."""
 
     def course(self) -> ProofDocument:
         """Deploy the stack, send the orders among faults, and return what was seen in the end.
@@ -73,28 +81,49 @@ class Proof:
         stack = find_stack(self.project.run)
         self.began_at = clock.now()
         by = clock.moment() + self.within
-        self._send_among_faults(stack)
+        self._send_among_faults(stack, by)
         finished = self._all_have_ended(stack, by)
         if finished:
             self._wait_until_quiet(stack)
-        self.progress("Reading the records, the ledger and the queues")
-        spent = None if self.project.place.local else spent_usd(stack, self.began_at)
-        return read_document(stack, self._circumstances(finished, spent), self.sent, self.faults)
+        self.progress("Reading the records, the ledger, the queues and the logs")
+        return read_document(stack, self._circumstances(stack, finished), self.sent, self.faults)
 
-    def _send_among_faults(self, stack: DeployedStack) -> None:
+    def _send_among_faults(self, stack: DeployedStack, by: float) -> None:
         """Send a part of the orders before each fault, and one after the last."""
         means = Means(stack, self.project)
         parts = len(FAULTS) + 1
         ends = [self.orders * part // parts for part in range(1, parts + 1)]
         for number, end in enumerate(ends):
-            self._send(stack, range(len(self.sent), end))
+            self._send(stack, range(len(self.sent), end), by)
             if number < len(FAULTS):
                 fault = FAULTS[number]
                 self.progress(f"{len(self.sent):,} orders sent. Fault: {fault.does}")
                 self.faults.append(made(fault, means))
 
-    def _send(self, stack: DeployedStack, numbers: range) -> None:
-        """Send these orders, and some of them twice."""
+    def _send(self, stack: DeployedStack, numbers: range, by: float) -> None:
+        """Send these orders, and some of them twice, with at most OPEN of all orders open."""
+        for first in range(numbers.start, numbers.stop, AT_ONCE):
+            if not self._has_room(stack, by):
+                return  # the time is over
+            self._send_some(stack, range(first, min(first + AT_ONCE, numbers.stop)))
+
+    def _has_room(self, stack: DeployedStack, by: float) -> bool:
+        """Wait until fewer than OPEN orders are open; False if the time is over before."""
+        while len(self.sent) - self.ended >= OPEN:
+            with suppress(TryAgain):
+                self.ended = self._counted(stack).ended
+            if len(self.sent) - self.ended >= OPEN:
+                if clock.moment() >= by:
+                    return False
+                clock.pause(BETWEEN_LOOKS)
+        return True
+
+    def _counted(self, stack: DeployedStack) -> Numbers:
+        found = read_numbers(stack, most=2 * self.orders)
+        self.progress(f"{found.stored:,} of {self.orders:,} orders stored, {found.ended:,} ended")
+        return found
+
+    def _send_some(self, stack: DeployedStack, numbers: range) -> None:
         events: list[str] = []
         for number in numbers:
             name = order_id(self.project.run, number)
@@ -108,10 +137,7 @@ class Proof:
         """Wait until every order has ended; False if the time is over before."""
         while True:
             with suppress(TryAgain):
-                found = read_numbers(stack, most=2 * self.orders)
-                self.progress(
-                    f"{found.stored:,} of {self.orders:,} orders stored, {found.ended:,} ended"
-                )
+                found = self._counted(stack)
                 if found.ended >= self.orders and found.stored == found.ended:
                     return True
             if clock.moment() >= by:
@@ -133,8 +159,9 @@ class Proof:
                 return
             clock.pause(BETWEEN_LOOKS)
 
-    def _circumstances(self, finished: bool, spent: float | None) -> Circumstances:
+    def _circumstances(self, stack: DeployedStack, finished: bool) -> Circumstances:
         place = self.project.place
+        spent, unpriced = ([], NOT_BILLED) if place.local else read_spent(stack, self.began_at)
         return Circumstances(
             run=self.project.run,
             region=place.region,
@@ -145,7 +172,8 @@ class Proof:
             began_at=self.began_at,
             ended_at=clock.now(),
             finished=finished,
-            spent_usd=spent,
+            spent=spent,
+            unpriced=unpriced,
         )
 
 

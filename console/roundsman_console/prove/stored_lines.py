@@ -13,15 +13,18 @@ from roundsman_console.errors import InspectorError
 from roundsman_console.prove.document import (
     Circumstances,
     FaultOutcome,
+    FunctionLog,
     LedgerRow,
+    LoggedFailure,
     MadeFault,
     ProofDocument,
     QueueAtEnd,
     SentOrder,
+    SpentLine,
 )
 
 _OF_AN_AUDIT = ("plan", "order")
-_KINDS = ("proof", "sent", "effect", "queue", "fault", "unread")
+_KINDS = ("proof", "sent", "effect", "queue", "fault", "log", "unread")
 
 
 def lines_of(document: ProofDocument) -> Iterator[str]:
@@ -38,6 +41,9 @@ def lines_of(document: ProofDocument) -> Iterator[str]:
         yield _line("queue", asdict(queue))
     for fault in document.faults:
         yield _line("fault", asdict(fault))
+    for log in document.logs:
+        failures = [[one.what, one.at] for one in log.failures]
+        yield _line("log", {**asdict(log), "failures": failures})
     for order_id, why in document.unread.items():
         yield _line("unread", {"orderId": order_id, "why": why})
 
@@ -65,8 +71,11 @@ def read_proof(lines: Iterable[str]) -> ProofDocument:
 
 # Any: JSON that was not checked yet. A wrong field is a TypeError of the dataclass that is made.
 def _proof(found: Mapping[str, list[Any]], of_orders: list[str]) -> ProofDocument:
+    [place] = found["proof"]
     return ProofDocument(
-        circumstances=Circumstances(**found["proof"][0]),
+        circumstances=Circumstances(
+            **{**place, "spent": [SpentLine(**one) for one in place.get("spent", ())]}
+        ),
         sent=[SentOrder(**one) for one in found["sent"]],
         orders=list(read_lines(of_orders)),
         ledger=[
@@ -74,7 +83,20 @@ def _proof(found: Mapping[str, list[Any]], of_orders: list[str]) -> ProofDocumen
         ],
         queues=[QueueAtEnd(**one) for one in found["queue"]],
         faults=[
-            MadeFault(**{**one, "outcome": FaultOutcome(one["outcome"])}) for one in found["fault"]
+            MadeFault(
+                **{
+                    **one,
+                    "outcome": FaultOutcome(one["outcome"]),
+                    "makes": tuple((name, what) for name, what in one.get("makes", ())),
+                }
+            )
+            for one in found["fault"]
+        ],
+        logs=[
+            FunctionLog(
+                **{**one, "failures": tuple(LoggedFailure(*each) for each in one["failures"])}
+            )
+            for one in found["log"]
         ],
         unread={one["orderId"]: one["why"] for one in found["unread"]},
     )

@@ -1,6 +1,7 @@
 """What a proof prints: its plan, and what it has found."""
 
 from collections.abc import Iterator
+from itertools import groupby
 
 from rich.console import Console
 from rich.table import Table
@@ -9,15 +10,13 @@ from roundsman_console.cells import plain
 from roundsman_console.counted import counted
 from roundsman_console.prove.deployment import Place
 from roundsman_console.prove.documents import ProofReportDocument
+from roundsman_console.prove.duration import estimated_minutes
 from roundsman_console.prove.faults import FAULTS, NOT_LOCAL
 from roundsman_console.prove.price import estimated_usd
-from roundsman_console.prove.report_html import SENTENCES
+from roundsman_console.prove.report_html import NOT_REPORTED, NOT_TRIED, SENTENCES, outcome_of
 
 SHOWN = 20
 """The number of violations in the text; the files have more."""
-
-MINUTES = 45
-"""How long a proof takes at most, by calculation: three deployments, the faults, the last order."""
 
 
 def print_plan(run: str, place: Place, orders: int, console: Console) -> None:
@@ -32,16 +31,20 @@ def print_plan(run: str, place: Place, orders: int, console: Console) -> None:
     for fault in FAULTS:
         here = fault.local or not place.local
         needs = ", ".join(fault.needs) or "none"
-        table.add_row(plain(fault.name), plain(fault.does), plain(needs if here else NOT_LOCAL))
+        table.add_row(
+            plain(fault.name),
+            plain(fault.does),
+            plain(needs if here else f"{NOT_TRIED} {NOT_LOCAL}"),
+        )
     console.print(table)
     if not place.local:
-        cost = f"It costs about {estimated_usd(orders):.2f} USD at list prices"
-        console.print(plain(f"{cost}, and takes at most {MINUTES} minutes, by calculation."))
+        cost = f"costs about {estimated_usd(orders):.2f} USD at list prices"
+        takes = f"takes about {estimated_minutes(orders)} minutes"
+        console.print(plain(f"By calculation it {cost}, and {takes}."))
     console.print(
         plain(
             "The stack, its tables and its uploads are removed at the end, also after Ctrl-C. "
-            "What stays: SAM's own bucket (stack aws-sam-cli-managed-default) and, on AWS, the "
-            "key of the alerts until KMS deletes it."
+            "SAM's own bucket stays (stack aws-sam-cli-managed-default)."
         ),
         soft_wrap=True,
     )
@@ -81,10 +84,27 @@ def print_report(report: ProofReportDocument, console: Console) -> None:
     )
 
 
+def _cost(report: ProofReportDocument) -> str:
+    """What it cost by service, as far as it is reported."""
+    if report["unpriced"]:
+        return f"cost so far: not known: {report['unpriced']}"
+    parts = []
+    for service, lines in groupby(report["spent"], key=lambda one: one["service"]):
+        usd = [one["usd"] for one in lines]
+        known = [one for one in usd if one is not None]
+        part = " in part" if len(known) < len(usd) else ""
+        parts.append(f"{service} {f'{sum(known):.4f} USD{part}' if known else NOT_REPORTED}")
+    return f"cost so far, by CloudWatch's counts and list prices: {', '.join(parts)}"
+
+
 def _lines(report: ProofReportDocument) -> Iterator[str]:
     for one in report["faults"]:
-        why = f": {one['why']}" if one["why"] else f", {one['seconds']:,.0f} s"
-        yield f"fault {one['fault']}: {one['outcome']}{why}"
+        yield f"fault {one['fault']}: {outcome_of(one)}"
+    yield _cost(report)
+    for failure in report["functionFailures"]:
+        made = failure["because"] or "nothing that was made"
+        often = f"{failure['function']}, {failure['times']:,} times"
+        yield f"failed: {often}: {failure['what']}, by {made}"
     for violation in report["violations"][:SHOWN]:
         order = violation["order"] or "the run"
         yield f"broken: {violation['promise']}, {order}: {violation['what']}"

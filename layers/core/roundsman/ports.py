@@ -24,7 +24,7 @@ from roundsman.wire.alert import Alert
 from roundsman.wire.commands import Command
 from roundsman.wire.messages import AgentRequest
 
-if TYPE_CHECKING:  # most instances of a function carry out no bulk run
+if TYPE_CHECKING:  # most instances carry out no bulk run and watch no stack
     from roundsman.model.bulk_run import (
         BulkRecord,
         ListedRun,
@@ -33,6 +33,7 @@ if TYPE_CHECKING:  # most instances of a function carry out no bulk run
         Run,
         RunRequest,
     )
+    from roundsman.model.stack_faults import QueueLook, StackFaults
 
 Clock: TypeAlias = Callable[[], int]
 """Returns the current time in epoch ms."""
@@ -318,6 +319,26 @@ class LeaseStore(Protocol):
 
     def write(self, leases: Leases, *, seen: int) -> bool:
         """Store the leases if the stored version is `seen`. Returns False if it is not."""
+
+
+class StackFaultStore(Protocol):
+    """Stores the faults of the stack, in one record. See `roundsman.alerts.stack_faults`."""
+
+    def read(self) -> "StackFaults":
+        """Return the faults, read consistently; `StackFaults()` if there is no record."""
+
+    def write(self, faults: "StackFaults", *, seen: int) -> bool:
+        """Store the faults if the stored version is `seen`. Returns False if it is not."""
+
+
+class StackQueues(Protocol):
+    """The queues of the stack. A name is without that of the stack: `PaymentRequestQueue`."""
+
+    def of_agents(self) -> Sequence[str]:
+        """Return the names of the agents' queues for requests and replies."""
+
+    def look(self, name: str) -> "QueueLook":
+        """Count the messages of a queue and of its dead-letter queue."""
 
 
 class BulkRunStore(Protocol):

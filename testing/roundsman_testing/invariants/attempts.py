@@ -18,6 +18,7 @@ from roundsman.model.task import (
     PERFORM,
     UNDO,
     UNTOUCHED,
+    Effect,
     StepRecord,
     Task,
     idempotency_key,
@@ -54,7 +55,7 @@ GOES_ON = frozenset({ProcessState.PENDING, ProcessState.UNDOING})
 class Attempts:
     """Follows the attempts of a world.
 
-    It checks COUNTED, WAITS, BOUNDED, RESULT, GIVEN_BACK, FAILED_BY and AS_PLANNED.
+    It checks COUNTED, WAITS, BOUNDED, RESULT, GIVEN_BACK, FAILED_BY, AS_PLANNED and MOVED.
 
     The caller reports each reply before a scheduler handles it (`replied`), and each stored record
     (`of_change`). `apart` is how far the clocks of parts differ, in ms.
@@ -91,6 +92,8 @@ class Attempts:
                 yield from self._of_claim(after, name, earlier.not_before or 0, now)
             if record.held_since is not None and record.not_before != earlier.not_before:
                 yield from _of_hold(before, after, name)
+            if same and record.operation == PERFORM and not asked:
+                yield from self._of_move(before, after, name)
         if before.ending is None and after.ending is not None:
             why = self._not_failed_by(plan, before, after, now)
             if why:
@@ -123,6 +126,17 @@ class Attempts:
         if not isinstance(asleep, Asleep) and step.sleeps_for is not None:
             what = f"the sleep {step.name} has ended and has never begun"
             yield Broken(Invariant.WAITS, after.task_id, what)
+
+    def _of_move(self, before: Task, after: Task, name: str) -> Iterator[Broken]:
+        """Check a step that leaves its agent and was not undone there: nothing happened there."""
+        earlier, record = before.steps.get(name, UNTOUCHED), after.step(name)
+        if len(record.tried) <= len(earlier.tried) or earlier.effect is Effect.NONE:
+            return
+        replies = self._replies.get((after.task_id, name), ())
+        proofs = (one.lock for one in replies if one.effect is Effect.NONE)
+        if earlier.locked_by is None or earlier.locked_by not in proofs:
+            what = f"{name} leaves {record.tried[-1]}, and it may have happened there"
+            yield Broken(Invariant.MOVED, after.task_id, what)
 
     def _of_failure(
         self, plan: Plan, before: Task, after: Task, name: str, now: int

@@ -8,8 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from roundsman.definition.plan import Plan
-from roundsman.engine.erasure import ERASE
-from roundsman.engine.history import ROWS_A_VERSION
+from roundsman.engine.history import ERASE, ROWS_A_VERSION
 from roundsman.engine.operator import KEPT_COMMANDS
 from roundsman.model.instants import SECOND
 from roundsman.model.json import Json, parse_json

@@ -17,12 +17,14 @@ from roundsman.wire.commands import Command
 from roundsman.wire.messages import AgentRequest, Reply
 from roundsman_console.audit.stored_order import NEVER, StandingEffect, StoredOrder
 from roundsman_testing.dynamodb.expressions import Item
+from roundsman_testing.invariants.added import Added
 from roundsman_testing.invariants.attempts import Attempts
 from roundsman_testing.invariants.bulk import BulkRunRows
 from roundsman_testing.invariants.calls import Calls
 from roundsman_testing.invariants.claims import Claims
 from roundsman_testing.invariants.commands import Commands
 from roundsman_testing.invariants.inputs import Inputs
+from roundsman_testing.invariants.keys import Keys
 from roundsman_testing.invariants.looks import Looks
 from roundsman_testing.invariants.rules import (
     Broken,
@@ -84,6 +86,8 @@ class InvariantWatch:
         self.claims = Claims()
         self.calls = Calls()
         self._attempts = Attempts(apart)
+        self._keys = Keys(apart)
+        self._added = Added()
         self._commands = Commands(apart)
         self._statuses = Statuses()
         self._history = HistoryRows()
@@ -132,6 +136,7 @@ class InvariantWatch:
         list(self._history.missing())
         self.broken[:] = broken  # these records were checked when they were stored
         self.calls.forget_results()
+        self._keys.forget()
         self.claims.begin_anew(tasks.values())
         for task in self.tasks.values():
             self.looks.written(None, task, now, is_open=False)
@@ -185,8 +190,10 @@ class InvariantWatch:
             self._history.of_change(before, task)
             self.broken += self._commands.of_change(before, task, now)
             self.broken += self.calls.written(before, task, now)
+            self._keys.written(before, task, now)
             if plan is not None:
                 self.broken += self._attempts.of_change(plan, before, task, now)
+                self.broken += self._added.of_change(plan, before, task)
                 self.broken += self._inputs.of_change(plan, before, task)
 
     def on_stored(self, table: str, old: Item | None, new: Item | None) -> None:
@@ -224,6 +231,7 @@ class InvariantWatch:
         plan = self._plan_of(task.plan) if task is not None else None
         if task is not None and plan is not None:
             self.broken += self._inputs.accepted(plan, task, request)
+            self.broken += self._keys.accepted(plan, task, request)
 
     def on_call(self, agent: str, request: AgentRequest, at: int) -> None:
         """Check a call of an agent's function at `at` (epoch ms, by the agent's clock)."""
@@ -240,6 +248,7 @@ class InvariantWatch:
     def on_reply(self, reply: Reply) -> None:
         """Note a reply that a scheduler is about to handle."""
         self._attempts.replied(reply)
+        self._added.replied(reply)
         if reply.error is not None:
             self._contents.replied(reply.error.message)
 

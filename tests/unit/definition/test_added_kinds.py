@@ -7,7 +7,14 @@ from typing import TypedDict
 import pytest
 
 from roundsman.definition.plan import NEWEST_PLAN_VERSION, read_plan
-from roundsman.definition.workflow import MOST_ADDED, NamedStep, Step, Workflow
+from roundsman.definition.workflow import (
+    MOST_ADDED,
+    NamedStep,
+    Sleep,
+    SleepUntil,
+    Step,
+    Workflow,
+)
 from roundsman.errors import DefinitionError
 from roundsman.model.json import parse_json
 from roundsman.model.task import AddedStep
@@ -15,6 +22,8 @@ from tests.support.machine_world import plan, step, workflow
 
 FIND, LEG, NOTE = step("find"), step("leg"), step("note")
 PAY = step("pay", FIND)
+NAP = Sleep(name="nap", for_=timedelta(minutes=50))
+EVE = SleepUntil("input.eve", name="eve")
 
 
 class Given(TypedDict):
@@ -54,6 +63,20 @@ def test_a_plan_has_the_kinds_and_a_version_of_its_own_and_reads_back_the_same()
     assert "worker" in plan(step("a", agent="other"), may_add=(LEG,)).agents
 
 
+def test_sleeps_can_be_kinds_and_the_order_is_read_for_an_instant_of_it() -> None:
+    made = plan(FIND, may_add=(NAP, EVE))
+    assert read_plan(made.text) == made
+    assert (made.kinds["nap"].sleeps_for, made.kinds["eve"].sleeps_until) == (
+        50 * 60_000,
+        "input.eve",
+    )
+    assert made.has_conditions
+    assert not plan(FIND, may_add=(NAP,)).has_conditions
+    assert NAP.named("n1").name == "nap[n1]"
+    with pytest.raises(TypeError, match=r"nap\[n1\] is a sleep, which gets no input: remove it"):
+        NAP.named("n1", input=1)
+
+
 def test_a_plan_without_kinds_keeps_its_text() -> None:
     assert "mayAdd" not in plan(FIND, PAY).text
     assert plan(FIND).kinds == {}
@@ -79,6 +102,15 @@ def test_a_plan_without_kinds_keeps_its_text() -> None:
         (
             {"may_add": (step("leg", complete_within=timedelta(minutes=14)),), "hour": 1},
             "may take longer than the whole workflow",
+        ),
+        (
+            {"may_add": (NAP,), "hour": 1},
+            "step 'nap' ends after sleeps of 50 min, but the whole workflow may take 10 min",
+        ),
+        (
+            {"may_add": (replace(EVE, until="results.find.eve"),)},
+            "until of 'eve' in may_add reads the result of 'find', which may come later where it "
+            "is added; it can read only the input of the order",
         ),
     ],
 )

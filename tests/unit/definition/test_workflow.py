@@ -397,7 +397,8 @@ def test_a_step_that_waits_for_a_signal_has_its_name_unless_it_has_another() -> 
 
 
 @pytest.mark.parametrize(
-    "name", ["agent", "agents", "complete_within", "retry", "compensation", "for_each", "reads"]
+    "name",
+    ["agent", "agents", "complete_within", "retry", "compensation", "for_each", "reads", "input"],
 )
 def test_a_sleep_has_no_agent_and_nothing_that_needs_one(name: str) -> None:
     with pytest.raises(TypeError, match=f"unexpected keyword argument '{name}'"):

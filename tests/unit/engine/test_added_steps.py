@@ -11,12 +11,14 @@ from roundsman.engine.requests import request_for
 from roundsman.errors import Refused
 from roundsman.model.corrections import Change
 from roundsman.model.events import Outcome
+from roundsman.model.instants import MINUTE
 from roundsman.model.json import Json
-from roundsman.model.record_limits import ADDED_LIMIT, LARGEST_STEP_INPUT
+from roundsman.model.record_limits import ADDED_LIMIT, LARGEST_STEP_INPUT, MOST_RECORDS
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect, StepToAdd, idempotency_key
 from tests.support.fan_out_stories import FENCED, lines, pick
 from tests.support.machine_world import World, plan, states, step
+from tests.support.steps import step_record
 
 P = ProcessState
 LEG = step("leg", compensation=FENCED)
@@ -134,6 +136,32 @@ def test_an_item_of_a_fan_out_adds_steps_and_the_next_step_waits_for_them() -> N
     assert states(world.task)["ship"] is P.PROCESSING
 
 
+def test_an_added_step_may_come_after_all_items_of_a_fan_out_that_are_known() -> None:
+    picked = pick()
+    world = trip(FIND, picked, step("ship", FIND, picked))
+    world.adds("find", leg("a", "pick"))
+    world.succeeds("pick[0]")
+    assert "leg[a]" not in states(world.task)
+    world.succeeds("pick[1]")
+    assert states(world.task)["leg[a]"] is P.PROCESSING
+    assert "ship" not in states(world.task)
+
+
+def test_what_an_item_adds_after_its_own_fan_out_waits_for_the_items_alone() -> None:
+    picked = pick()
+    world = trip(picked, step("ship", picked))
+    world.adds("pick[0]", leg("a", "pick"))
+    assert "leg[a]" not in states(world.task)
+    world.adds("pick[1]", leg("b", "pick"))
+    assert states(world.task)["leg[a]"] is states(world.task)["leg[b]"] is P.PROCESSING
+    world.adds("leg[a]", leg("c", "pick"))
+    assert states(world.task)["leg[c]"] is P.PROCESSING
+    world.succeeds("leg[b]")
+    assert "ship" not in states(world.task)
+    world.succeeds("leg[c]")
+    assert states(world.task)["ship"] is P.PROCESSING
+
+
 def test_an_added_step_may_come_after_a_fan_out_whose_items_are_not_known_yet() -> None:
     picked = pick(ALONE)
     world = trip(FIND, ALONE, picked)
@@ -153,6 +181,7 @@ def test_the_same_step_with_the_same_input_again_is_nothing_and_with_another_it_
     world.adds("find", leg("a", given={"to": 1}), leg("b"))
     again = world.adds("leg[b]", leg("a", given={"to": 1}))
     assert (again.inputs, [*world.task.added]) == ({}, ["leg[a]", "leg[b]"])
+    assert world.record("leg[b]").process_state is P.PROCESSED
     world.adds("leg[a]", leg("b", given={"to": 2}))
     sentence = "leg[a] adds leg[b], which was added with another input"
     assert error_of(world, "leg[a]") == sentence
@@ -178,6 +207,30 @@ def test_a_success_of_an_earlier_attempt_adds_what_it_names_and_a_wrong_one_is_i
         assert world.record("find").failure_count == 1
 
 
+def test_two_steps_that_each_add_one_after_the_other_would_wait_for_one_another() -> None:
+    world = trip()
+    world.adds("find", leg("a"), leg("b"))
+    world.adds("leg[a]", leg("x", "leg[b]"))
+    world.adds("leg[b]", leg("y", "leg[a]"))
+    assert error_of(world, "leg[b]") == (
+        "leg[b] adds steps that form a cycle: leg[x] after leg[y] after leg[x]"
+    )
+    assert [*world.task.added] == ["leg[a]", "leg[b]", "leg[x]"]
+
+
+def test_a_late_answer_that_adds_what_it_may_not_completes_nothing() -> None:
+    """A late answer completes a step whose wait was ended, unless it adds what it may not."""
+    for kind, state in (("leg", P.PROCESSED), ("other", P.ERROR)):
+        world = World(plan(FIND, ALONE, may_add=(LEG,), on_failure=Archive()))
+        world.start()
+        world.waits_for_callback("find", 60 * MINUTE)
+        world.is_refused("alone", effect=Effect.NONE)
+        assert world.record("find").wait_was_ended
+        world.reply("find", Outcome.SUCCEEDED, callback=True, then=(StepToAdd(f"{kind}[a]"),))
+        assert world.record("find").process_state is state
+        assert bool(world.task.added) is (kind == "leg")
+
+
 # --- what is refused -----------------------------------------------------------------------------
 
 MANY = tuple(leg(f"n{number}") for number in range(101))
@@ -188,7 +241,8 @@ WRONG = {
     ),
     "find adds leg[a], which was added with another input": (leg("a"), leg("a", given=1)),
     "find adds leg[a] after nowhere, but the task has no step of that name": (leg("a", "nowhere"),),
-    "find adds leg[a] after pay, which itself comes after all that find adds": (leg("a", "pay"),),
+    "find adds steps that form a cycle: pay after leg[a] after pay": (leg("a", "pay"),),
+    "find adds steps that form a cycle: leg[a] after leg[a]": (leg("a", "leg[a]"),),
     "find adds steps that form a cycle: leg[a] after leg[b] after leg[a]": (
         leg("a", "leg[b]"),
         leg("b", "leg[a]"),
@@ -214,16 +268,62 @@ def test_a_reply_that_adds_what_cannot_be_added_fails_its_attempt_and_adds_nothi
     assert world.decisions[-1][2].inputs == {}
 
 
-def test_an_input_that_is_nested_too_deep_and_names_that_are_too_long_fail_the_attempt() -> None:
+def test_the_largest_and_the_deepest_input_are_added() -> None:
+    world = trip()
+    deep: Json = None
+    for _ in range(20):
+        deep = [deep]
+    world.adds("find", leg("a", given=deep), leg("b", given="x" * (LARGEST_STEP_INPUT - 2)))
+    assert [*world.task.added] == ["leg[a]", "leg[b]"]
+
+
+def test_an_input_that_is_nested_too_deep_fails_the_attempt() -> None:
     deep: Json = None
     for _ in range(21):
         deep = [deep]
     world = trip()
     world.adds("find", leg("a", given=deep))
     assert "nested deeper than 20 levels" in error_of(world, "find")
+
+
+def test_names_that_are_too_long_together_fail_the_attempt() -> None:
     world = trip()
     world.adds("find", *LONG)
     assert f"bytes; {ADDED_LIMIT} fit" in error_of(world, "find")
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_the_size_of_all_names_is_that_of_added_steps_their_adders_and_those_before(
+    more: int,
+) -> None:
+    known = ("leg[a]", "find", "alone", "leg[b]", "leg[a]", "alone")
+    beside = (*known, "leg[b]", "alone", "leg[]")  # the adder, and what the new step comes after
+    label = "c" * (ADDED_LIMIT - sum(map(len, beside)) + more)
+    world = trip()
+    world.adds("find", leg("a", "alone"))
+    world.succeeds("alone")
+    world.adds("leg[a]", leg("b", "alone"))
+    world.adds("leg[b]", leg(label, "alone"))
+    if more:
+        assert f"make {ADDED_LIMIT + 1} bytes; {ADDED_LIMIT} fit" in error_of(world, "leg[b]")
+    else:
+        assert f"leg[{label}]" in world.task.added
+
+
+@pytest.mark.parametrize(("former", "fits"), [(MOST_RECORDS - 5, True), (MOST_RECORDS - 4, False)])
+def test_added_steps_count_beside_those_of_the_plan_and_of_former_runs(
+    former: int, *, fits: bool
+) -> None:
+    """Three steps of the plan, of which one has no record yet, two that are added, and others."""
+    world = trip()
+    gone = {f"gone[{n}]": step_record(process_state=P.SKIPPED) for n in range(former)}
+    world.task = replace(world.task, steps={**world.task.steps, **gone})
+    world.adds("find", leg("a"), leg("b"))
+    assert bool(world.task.added) is fits
+    if not fits:
+        assert error_of(world, "find") == (
+            f"find adds 2 steps, for {MOST_RECORDS + 1} in all; {MOST_RECORDS} fit in one task"
+        )
 
 
 def test_a_wrong_reply_is_retried_as_a_defect_and_the_repaired_one_is_taken() -> None:
@@ -350,6 +450,17 @@ def test_a_task_moves_to_a_plan_with_the_kinds_of_what_was_added() -> None:
     assert states(world.task)["pay"] is P.PROCESSING
 
 
+def test_a_task_whose_first_step_is_a_fan_out_moves_with_what_was_added() -> None:
+    picked = pick()
+    world = trip(picked, ALONE)
+    world.adds("pick[0]", leg("a"))
+    moved(world, plan(picked, ALONE, step("more", ALONE), may_add=(LEG,), on_failure=Undo()))
+    world.succeeds("pick[1]")
+    world.succeeds("leg[a]")
+    world.succeeds("alone")
+    assert states(world.task)["more"] is P.PROCESSING
+
+
 @pytest.mark.parametrize(
     ("new", "why"),
     [
@@ -390,3 +501,7 @@ def test_the_history_names_what_a_step_adds() -> None:
     [row] = decision.history
     names = ", ".join(f"leg[n{number}]" for number in range(10))
     assert (row.kind, row.step, row.reason) == ("added", "find", f"find: adds {names} and 2 more")
+    [row] = world.adds("leg[n0]", leg("m")).history
+    assert row.reason == "leg[n0]: adds leg[m]"
+    [row] = world.adds("leg[n1]", *(leg(f"o{number}") for number in range(10))).history
+    assert row.reason.endswith(", leg[o9]")

@@ -125,6 +125,25 @@ def test_a_failure_with_proof_that_nothing_happened_moves_on_when_the_next_attem
     assert world.task_state() is TaskState.UNDOING
 
 
+def test_a_failure_with_proof_moves_on_in_the_same_decision_if_no_wait_is_asked_for() -> None:
+    world = routed(attempts=3)
+    error = StepError("TransientError", "POST answered 503")
+    before = world.record("a").locked_by
+    decision = world.reply("a", Outcome.TRANSIENT, error=error, effect=Effect.NONE, retry_after=0)
+    assert requests_in(decision) == ["a"]
+    assert (at(world), world.record("a").tried) == ("second", ("first",))
+    assert [row.kind for row in decision.history] == ["failed", "rerouted"]
+    assert (world.record("a").effect, world.record("a").failure_count) == (None, 1)
+    late = world.reply("a", Outcome.SUCCEEDED, lock=before, key="ord-1/a/perform")
+    assert late.task is decision.task, "the first agent is heard no more"
+
+
+def test_a_failure_without_proof_is_repeated_at_its_agent_though_no_wait_is_asked_for() -> None:
+    world = routed(attempts=3)
+    assert requests_in(world.fails("a", retry_after=0)) == ["a"]
+    assert (at(world), world.record("a").tried) == ("first", ())
+
+
 def test_a_failure_without_proof_stays_and_the_reason_says_why() -> None:
     world = routed(attempts=3)
     reason = world.fails("a").reason

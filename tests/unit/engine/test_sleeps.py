@@ -222,6 +222,15 @@ def test_a_corrected_instant_is_slept_until_after_a_resubmit() -> None:
     world.correct(Change(("departure",), second(DEPARTURE)), used=True)
     world.start()
     assert world.record("nap").situation == Asleep(until=DEPARTURE, since=T0)
+    assert world.record("nap").error is None
+
+
+def test_a_corrected_instant_that_is_past_leaves_no_error() -> None:
+    world = until_instant("tomorrow")
+    world.correct(Change(("departure",), second(T0 - DAY)), used=True)
+    world.start()
+    assert situations(world)["nap"] is SituationName.PROCESSED
+    assert world.record("nap").error is None
 
 
 @pytest.mark.parametrize("wakes", [True, False], ids=["over", "asleep"])

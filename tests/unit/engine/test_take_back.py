@@ -8,8 +8,11 @@ import pytest
 from roundsman.definition.plan import Plan
 from roundsman.definition.workflow import Compensation, Retry
 from roundsman.engine.new_task import ProcessingOptions
+from roundsman.engine.request_deadlines import PATIENCE
+from roundsman.engine.requests import request_for
 from roundsman.errors import DefinitionError, Refused
 from roundsman.model.events import UndoAsked
+from roundsman.model.instants import DAY, SECOND
 from roundsman.model.states import ProcessState, TaskState
 from tests.support.coping_stories import TWO
 from tests.support.machine_world import T0, World, plan, requests_in, step
@@ -145,6 +148,14 @@ def test_a_cancelled_task_that_is_undone_at_once_is_kept_from_that_end_on() -> N
     assert world.task.expires_at == world.now + world.task.retain_for
 
 
+def test_an_undo_waits_for_a_year_at_most_whatever_its_service_asks_for() -> None:
+    world = completed(compensation=replace(FENCED, retry=Retry(max_attempts=2)))
+    world.ask_undo()
+    world.start()
+    world.fails("b", retry_after=10**30)
+    assert world.record("b").not_before == world.now + 365 * DAY
+
+
 # --- The lifetime of a key ------------------------------------------------------------------------
 
 LAST = 2 * 3_600 - 30
@@ -168,6 +179,17 @@ def test_an_undo_that_ends_within_the_lifetime_of_the_key_is_sent() -> None:
     world = completed(compensation=EXPIRES)
     world.wait(LAST).ask_undo()
     assert requests_in(world.start()) == ["b"]
+
+
+@pytest.mark.parametrize(("wait", "acts_for"), [(LAST, 30), (60, 30 + PATIENCE * 30)])
+def test_the_request_of_an_undo_does_not_act_after_the_lifetime_of_its_key(
+    wait: int, acts_for: int
+) -> None:
+    world = completed(compensation=EXPIRES)
+    world.wait(wait).ask_undo()
+    world.start()
+    request = request_for(world.plan, world.task, "b", None, world.now)
+    assert request.complete_by == world.now + acts_for * SECOND
 
 
 def test_what_has_no_lifetime_is_undone_though_a_later_step_cannot_be() -> None:
@@ -206,6 +228,22 @@ def test_a_fresh_key_has_a_lifetime_of_its_own() -> None:
     world.succeeds("end")
     world.wait(60).ask_undo()
     assert requests_in(world.start()) == ["b"]
+
+
+def test_the_key_of_a_new_round_has_a_lifetime_of_its_own() -> None:
+    a = step("a", compensation=EXPIRES)
+    world = World(plan(a, complete_within=A_DAY, retain_for=A_DAY))
+    world.start()
+    world.is_refused("a")
+    world.resolve("a", did=False, fresh_key=True)
+    world.start()
+    assert world.record("a").key_until == T0 + 2 * 3_600_000
+    world.wait(60).succeeds("a")  # its undo
+    world.start()
+    assert (world.record("a").round, world.record("a").key_until) == (2, world.now + 2 * 3_600_000)
+    world.wait(60).succeeds("a")
+    world.wait(LAST - 60).ask_undo()
+    assert requests_in(world.start()) == ["a"]
 
 
 def test_the_key_of_the_next_agent_has_a_lifetime_of_its_own() -> None:

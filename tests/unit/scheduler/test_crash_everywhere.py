@@ -35,6 +35,7 @@ LONG = (
     "an undo beside a step",
     "an undo is asked for",
     "an undo is asked for after a failure",
+    "an undo is asked for after the lifetime of a key",
     "an undo of a call that is done late",
     "an undo of a lost answer",
     "an undo that fails at first",

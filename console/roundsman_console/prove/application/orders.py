@@ -49,6 +49,10 @@ STEPS: Mapping[str, tuple[str, ...]] = {
 ITEMS = ("a", "b", "c")
 """The items of an order of the workflow `items`; one of them may be refused."""
 
+MARKER = "contents-of-a-proof"
+"""What the contents of each order and the results of its steps have in common, so that none of
+them can be in a log without being found."""
+
 FIRST_COURIER = "courier"
 """The agent that performs `send` of the workflow `backup`, unless it is full."""
 
@@ -108,6 +112,7 @@ class ProofOrder:
             "orderId": order_id,
             "processing": {"workflow": self.workflow},
             "items": list(ITEMS),
+            "customer": MARKER,
             "gift": self.has_choice,
         }
 

@@ -17,7 +17,7 @@ import boto3
 
 from roundsman import DidNotHappen, Happened, Json, PermanentError, StepRequest, TransientError
 from roundsman_console.prove.application.ledger import Call, Fenced, Ledger
-from roundsman_console.prove.application.orders import STEPS, Treatment, order_of
+from roundsman_console.prove.application.orders import MARKER, STEPS, Treatment, order_of
 from roundsman_console.prove.application.workflows import ATTEMPT
 
 SLOW = 1.5
@@ -77,7 +77,7 @@ class Services:
             raise PermanentError("Undone", "the key was undone") from error
         if calls == 1:
             self._after(struck)
-        return {"id": key}
+        return _result(key)
 
     def _before(self, treatment: Treatment) -> None:
         match treatment:
@@ -112,7 +112,11 @@ class Services:
     def probe(self, request: StepRequest) -> Happened | DidNotHappen:
         """Look up whether the effect of the perform stands."""
         key = request.perform_key
-        return Happened({"id": key}) if self.ledger.stands(key) else DidNotHappen()
+        return Happened(_result(key)) if self.ledger.stands(key) else DidNotHappen()
+
+
+def _result(key: str) -> dict[str, Json]:
+    return {"id": key, "receipt": MARKER}
 
 
 def digest(request: StepRequest) -> str:

@@ -2,7 +2,9 @@
 
 An added step comes after the step that added it, and after those that it names. It is a part of
 its adder: a step that comes after the adder comes after all that the adder has added, and after
-what that has added. So nothing that has begun ever comes after a step that is added later.
+what that has added. So nothing that has begun ever comes after a step that is added later. A step
+that names its adder, an item of the same fan-out, or a step of which its adder is a part, comes
+after that step and not after its parts.
 """
 
 from collections.abc import Iterator, Mapping
@@ -61,7 +63,7 @@ class _Parts:
     def step(self, name: str) -> "StepPlan":
         """Return the added step as a step of the plan."""
         one, before = self.added[name], dict[str, None]()
-        adders = set(self._adders(name))
+        adders = {instance for adder in self._adders(name) for instance in self._siblings(adder)}
         for other in (one.adder, *one.after):
             for instance in self._instances(other):
                 before |= dict.fromkeys([instance] if instance in adders else self.of(instance))
@@ -74,6 +76,12 @@ class _Parts:
             return (name,)
         found = self.plan.instances(self._in_plan(name))
         return tuple(one for one in found if one in self.plan.steps)
+
+    def _siblings(self, adder: str) -> tuple[str, ...]:
+        """All items of the fan-out that a step is an item of; else the step alone."""
+        if adder in self.added:
+            return (adder,)
+        return self.plan.instances(step_of(adder))
 
     def _adders(self, name: str) -> Iterator[str]:
         """Yield the step that added this one, the step that added that one, and so on."""

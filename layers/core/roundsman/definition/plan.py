@@ -13,7 +13,6 @@ from graphlib import TopologicalSorter
 from itertools import chain
 from typing import TypeAlias, TypeVar
 
-from roundsman.definition.added_steps import with_added
 from roundsman.definition.workflow import (
     KEEP_TRYING_FOR,
     MIN_ATTEMPTS,
@@ -311,6 +310,8 @@ class Plan:
         for plan, of_counts in self._last_with_added:
             if plan.added is added and of_counts is counts:
                 return plan
+        from roundsman.definition.added_steps import with_added  # late: few tasks need it
+
         plan = self.expanded(counts)
         plan = replace(plan, stored=self, added=added, steps=with_added(plan, added))
         self._last_with_added[:] = [(plan, counts)]
@@ -350,7 +351,8 @@ class Plan:
     @cached_property
     def has_conditions(self) -> bool:
         """Whether a decision may need the order: a step has an expression."""
-        return any(step.when or step.for_each or step.sleeps_until for step in self.steps.values())
+        steps = chain(self.steps.values(), self.kinds.values())
+        return any(step.when or step.for_each or step.sleeps_until for step in steps)
 
     @cached_property
     def masks(self) -> bool:

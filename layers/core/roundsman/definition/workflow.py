@@ -355,6 +355,8 @@ class NamedStep:
             )
         if not all(isinstance(one, NamedStep | Step | str) for one in self.after):
             raise TypeError(f"after of {self.name} must have steps or their names")
+        if self.input is not None and not self.kind.agent_names():
+            raise TypeError(f"{self.name} is a sleep, which gets no input: remove it")
 
     @property
     def name(self) -> str:
@@ -382,6 +384,7 @@ class _StepWithoutAgent(Step):
     next_agent_on: tuple[str, ...] = field(init=False, default=(), repr=False)
     reads: tuple[str, ...] | None = field(init=False, default=None, repr=False)
     result_masked: bool = field(init=False, default=False, repr=False)
+    input: type[object] | None = field(init=False, default=None, repr=False)
 
     def __post_init__(self) -> None:
         self._check_every_kind(f"step {self.name!r}")
@@ -647,6 +650,13 @@ class Workflow:
                 )
             if kind.input is not None:
                 self._check_kind_input(f"{where}: input of {kind.name!r} in may_add", kind.input)
+            for what, expression in kind.expressions():
+                if read := sorted(steps_read(expression)):
+                    raise DefinitionError(
+                        f"{where}: {what} of {kind.name!r} in may_add reads the result of "
+                        f"{read[0]!r}, which may come later where it is added; it can read only "
+                        "the input of the order"
+                    )
         for step in self.steps:
             if step.input is not None:
                 raise DefinitionError(
@@ -716,13 +726,15 @@ class Workflow:
                 "or raise the workflow's complete_within"
             )
 
-    def _check_sleeps(self, where: str, listed: Mapping[str, Step]) -> None:
+    def _check_sleeps(self, where: str) -> None:
         """Check that the workflow leaves the time for the sleeps that follow one another.
 
-        A sleep with a condition may be skipped, so it is not counted.
+        A sleep with a condition may be skipped, so it is not counted. How many sleeps are added is
+        not known, so each kind of them is counted alone.
         """
         slept: dict[str, timedelta] = {}
-        order = TopologicalSorter({step.name: step.after_names() for step in self.steps})
+        listed = {step.name: step for step in self.all_steps}
+        order = TopologicalSorter({name: step.after_names() for name, step in listed.items()})
         given, limit = self.complete_within, "complete_within"
         if self.deadline is not None and self.deadline < given:
             given, limit = self.deadline, "deadline"
@@ -760,7 +772,7 @@ class Workflow:
             raise DefinitionError(
                 f"{where}: the steps form a cycle, so none can start first: {circle}"
             ) from error
-        self._check_sleeps(where, listed)
+        self._check_sleeps(where)
         for step in self.steps:
             for what, expression in step.expressions():
                 place = f"{where}: {what} of step {step.name!r}"

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 
+from roundsman.definition.added_steps import with_added
 from roundsman.definition.plan import Plan
 from roundsman.engine.decision import DecisionContext
 from roundsman.model.json import levels, size_in_bytes
@@ -53,8 +54,7 @@ def forget_added_steps(context: DecisionContext) -> None:
     decision = context.decision
     for name in decision.task.added:
         decision.remove(name)
-    if decision.task.added:
-        decision.task = replace(decision.task, added={})
+    decision.task = replace(decision.task, added={})
 
 
 def _problems(context: DecisionContext, adder: str, then: Sequence[StepToAdd]) -> Iterator[str]:
@@ -69,13 +69,9 @@ def _problems(context: DecisionContext, adder: str, then: Sequence[StepToAdd]) -
             new[one.name] = one
         elif known != one.digest:
             yield f"{adder} adds {one.name}, which was added with another input"
-    for one in new.values():
-        yield from _of_order(context, adder, one, new)
-    try:
-        TopologicalSorter({name: one.after for name, one in new.items()}).prepare()
-    except CycleError as error:
-        yield f"{adder} adds steps that form a cycle: {' after '.join(reversed(error.args[1]))}"
-    yield from _of_number(context, adder, new)
+    if new:
+        yield from _of_order(plan, adder, new)
+        yield from _of_number(context, adder, new)
 
 
 def _of_one(plan: Plan, adder: str, one: StepToAdd) -> Iterator[str]:
@@ -104,32 +100,27 @@ def _of_one(plan: Plan, adder: str, one: StepToAdd) -> Iterator[str]:
 def _may_follow(plan: Plan, adder: str) -> bool:
     """Whether what the step adds does not come before the point of no return."""
     point = plan.point_of_no_return
-    return point is not None and all(
-        adder not in plan.before(instance) for instance in plan.instances(point)
-    )
+    return point is not None and adder not in plan.before(plan.instances(point)[0])
 
 
-def _of_order(
-    context: DecisionContext, adder: str, one: StepToAdd, new: Mapping[str, StepToAdd]
-) -> Iterator[str]:
-    """What is wrong with the steps that a new step comes after."""
-    plan = context.plan
-    for other in one.after:
-        if other in new:
-            continue
-        found = [other] if other in plan.steps else _items_of(plan, other)
-        if not found:
-            yield f"{adder} adds {one.name} after {other}, but the task has no step of that name"
-        elif any(adder in plan.before(name) for name in found):
-            yield (
-                f"{adder} adds {one.name} after {other}, which itself comes after all that {adder} "
-                "adds"
-            )
+def _of_order(plan: Plan, adder: str, new: Mapping[str, StepToAdd]) -> Iterator[str]:
+    """What is wrong with the steps that the new steps come after.
 
-
-def _items_of(plan: Plan, name: str) -> list[str]:
-    """The items of a fan-out of the definition; empty if it has none of that name."""
-    return [item for item in plan.instances(name) if item in plan.steps]
+    A step may be named that is done, and of which a part waits for all that the adder adds. So only
+    the whole plan shows whether there is a cycle.
+    """
+    for one in new.values():
+        for other in one.after:
+            if other not in new and plan.instances(other)[0] not in plan.steps:
+                yield (
+                    f"{adder} adds {one.name} after {other}, but the task has no step of that name"
+                )
+    more = {name: AddedStep(adder, one.after) for name, one in new.items()}
+    steps = with_added(plan.expanded(plan.fan_outs), {**plan.added, **more}).values()
+    try:
+        TopologicalSorter({step.name: step.after for step in steps}).prepare()
+    except CycleError as error:
+        yield f"{adder} adds steps that form a cycle: {' after '.join(reversed(error.args[1]))}"
 
 
 def _of_number(context: DecisionContext, adder: str, new: Mapping[str, StepToAdd]) -> Iterator[str]:

@@ -27,7 +27,7 @@ from roundsman.engine.routing import (
 from roundsman.engine.time_credit import credit
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.events import AgentView, Claimant, InspectAt, Outcome, Replied, SendRequest
-from roundsman.model.instants import MINUTE, format_duration, second
+from roundsman.model.instants import DAY, MINUTE, format_duration, second
 from roundsman.model.queue_lag import MARK_INTERVAL, PROMPT, UNCERTAINTY
 from roundsman.model.scheduler_queues import HIDDEN_FOR, UNKNOWN, QueueView
 from roundsman.model.situations import (
@@ -54,6 +54,10 @@ A = TypeVar("A", bound=Attempt)
 UNEXPECTED_RETRIED_FOR = 60 * MINUTE
 """How long, in ms, a step is retried at least after its first unexpected error. A person gets the
 alert, finds the defect and deploys the repair in that time."""
+
+LONGEST_RETRY_AFTER = 365 * DAY
+"""The longest wait, in ms, that a reply may ask for, as an agent itself bounds it. The wait of an
+undo has no other bound, and an instant after the year 9999 has no text."""
 
 OVERDUE = "Overdue"
 KEY_EXPIRED = "KeyExpired"
@@ -194,7 +198,7 @@ def failed(context: DecisionContext, step: StepPlan, reply: Replied) -> None:
     if _is_last(context, step, count, patience):
         _exhausted(context, step, error, tried, patience, effect)
         return
-    wait = reply.retry_after
+    wait = reply.retry_after and min(reply.retry_after, LONGEST_RETRY_AFTER)
     if wait is None or retry.keep_trying_for:  # a service that asks for 0 s must not get a loop
         wait = max(wait or 0, retry_delay(retry, count, context.jitter))
     again = _try_again_after(context, wait, step, StepEvent.FAILED, error, patience, effect=effect)

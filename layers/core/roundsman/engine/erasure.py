@@ -12,14 +12,12 @@ stored (`roundsman.scheduler.erasure`).
 from dataclasses import replace
 
 from roundsman.engine.decision import DecisionBuilder
+from roundsman.engine.history import ERASE
 from roundsman.engine.operator import check_seen_version, remember
 from roundsman.errors import Refused
-from roundsman.model.events import COMMAND_KINDS, Erase
+from roundsman.model.events import Erase
 from roundsman.model.instants import iso
 from roundsman.model.task import ERASED, StepError, StepRecord, Termination
-
-ERASE = COMMAND_KINDS[Erase]
-"""The kind of the history rows whose reasons are not erased: they name who erased the order."""
 
 
 def erase(decision: DecisionBuilder, event: Erase) -> None:
@@ -46,11 +44,6 @@ def erase(decision: DecisionBuilder, event: Erase) -> None:
         decision.ending = _without_reason(before.ending)
     remember(decision, asked)
     decision.record(ERASE, None, None, f"{ERASE} by {asked.words}{more}", asked)
-
-
-def keeps_reason(kind: str) -> bool:
-    """Whether a history row of this kind keeps its reason when its order is erased."""
-    return kind == ERASE
 
 
 def _without_contents(record: StepRecord) -> StepRecord:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from zlib import crc32
 
-from roundsman.model.events import CommandSource, HistoryRow
+from roundsman.model.events import COMMAND_KINDS, CommandSource, Erase, HistoryRow
 from roundsman.model.instants import format_duration
 from roundsman.model.task import StepRecord
 
@@ -13,6 +13,9 @@ POLLED = "polled"
 
 ANSWERED = "answered"
 """The kind of a row that names who answered a callback."""
+
+ERASE = COMMAND_KINDS[Erase]
+"""The kind of the rows whose reasons are not erased: they name who erased the order."""
 
 ROWS_A_DECISION = 98
 """The maximum number of rows that one write stores. A DynamoDB transaction holds 100 writes: one of
@@ -33,6 +36,11 @@ def fitting(rows: Sequence[HistoryRow], most: int = ROWS_A_DECISION) -> tuple[Hi
     kept, rest = rows[: most - 1], rows[most - 1 :]
     reasons = "; ".join(row.reason for row in rest)
     return (*kept, replace(rest[0], step=None, attempt=None, reason=reasons))
+
+
+def keeps_reason(kind: str) -> bool:
+    """Whether a row of this kind keeps its reason when its order is erased."""
+    return kind == ERASE
 
 
 def polled_words(record: StepRecord, now: int, polls: int | None = None) -> str:

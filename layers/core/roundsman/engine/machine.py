@@ -31,7 +31,6 @@ from roundsman.engine.due import LONG_START_INTERVAL, START_WITHIN, start_interv
 from roundsman.engine.erasure import erase
 from roundsman.engine.history import ANSWERED
 from roundsman.engine.operator import operate
-from roundsman.engine.polls import not_yet
 from roundsman.engine.reminders import due_reminders, send_due_reminders
 from roundsman.engine.signals import end_overdue_waits
 from roundsman.engine.sleeps import wake
@@ -186,11 +185,13 @@ def _reply_after_end(plan: Plan | None, decision: DecisionBuilder, event: Replie
 def _record_answer_after_undo(decision: DecisionBuilder, event: Replied) -> bool:
     """Record the first answer to a callback that came after the undo of its step began.
 
-    Returns whether the reply is that.
+    Returns whether the reply is that. An answer by the token of an undo is not: an undo waits for
+    no callback.
     """
     record = decision.step(event.step)
     undoes = record.process_state in (ProcessState.UNDOING, ProcessState.UNDONE)
-    if event.callback and undoes and record.wait_ended_at is not None:
+    answers = event.callback and event.operation == PERFORM
+    if answers and undoes and record.wait_ended_at is not None:
         _record_answer(decision, record, event)
         decision.answered_late(event.step)
         return True
@@ -359,6 +360,8 @@ def _handle_other_reply(context: DecisionContext, step: StepPlan, event: Replied
         case Outcome.WAITING:
             waits_for_callback(context, step, event)
         case Outcome.POLLING:
+            from roundsman.engine.polls import not_yet  # late: few steps are polled
+
             not_yet(context, step, event)
         case _:
             failed(context, step, event)

@@ -147,8 +147,9 @@ class _PlanChange:
             for other in (one.adder, *one.after):
                 if other not in task.added and step_of(other) not in self.new.steps:
                     yield f"{name} was added after {other}, which that plan does not have"
+        made = self.new.for_task(task)
         try:
-            self.new.for_task(task).before(next(iter(self.new.steps)))
+            made.before(next(iter(made.steps)))
         except CycleError:
             yield "the steps that were added would form a cycle with the steps of that plan"
 

@@ -43,7 +43,7 @@ def fall_asleep(context: DecisionContext, step: StepPlan) -> None:
         _fail(context, step, StepError(TOO_LONG, message))
     else:
         asleep = Asleep(until=until, since=context.now)
-        decision.move(step.name, StepEvent.FELL_ASLEEP, asleep, outcome_unknown=False)
+        decision.move(step.name, StepEvent.FELL_ASLEEP, asleep, error=None)
         decision.action(InspectAt(until))
         # No row of the history: it would cost as much as the whole sleep.
         decision.note(f"{step.name}: sleeps until {second(until)}")

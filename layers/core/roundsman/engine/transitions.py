@@ -289,7 +289,8 @@ TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
     ),
     # Completed: the last step was a sleep, and is over.
     (T.PENDING, TaskEvent.INSPECT): _to(T.COMPLETED, T.ARCHIVED, T.UNDOING, T.UNDONE),
-    (T.ACTIVE, TaskEvent.START): _to(T.ARCHIVED, T.UNDOING, T.CANCELLED),
+    # Undone: only a wait for a callback is ended, and nothing is to be undone.
+    (T.ACTIVE, TaskEvent.START): _to(T.ARCHIVED, T.UNDOING, T.UNDONE, T.CANCELLED),
     # Pending: a step is to be undone and to go on, after steps that may have been performed; or a
     # sleep is left.
     (T.ACTIVE, TaskEvent.REPLIED): _to(

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import cast
 
 import pytest
 from botocore.exceptions import ClientError
@@ -10,8 +11,16 @@ from botocore.exceptions import ClientError
 from roundsman_console import clock
 from roundsman_console.cli_errors import ConsoleError
 from roundsman_console.prove.deployment import Place, ProofProject
-from roundsman_console.prove.document import FaultOutcome
-from roundsman_console.prove.faults import FAULTS, TRIES, Fault, Means, made
+from roundsman_console.prove.document import THROTTLED, FaultOutcome
+from roundsman_console.prove.faults import (
+    FAULTS,
+    LEAST_WRITES,
+    NO_MAXIMUM,
+    TRIES,
+    Fault,
+    Means,
+    made,
+)
 from roundsman_console.stack.stack import DeployedStack
 
 NOW = 1_800_000_000_000
@@ -46,6 +55,31 @@ class Functions:
         return [{"EventSourceMappings": [{"UUID": "one"}, {"UUID": "two"}]}]
 
 
+class Tables:
+    """DynamoDB, whose table is being updated for a while after each update."""
+
+    def __init__(self) -> None:
+        self.limits: list[int] = []
+        self.refused = 0
+        self.updating = False
+
+    def update_table(self, **given: object) -> None:
+        if self.updating:
+            self.refused += 1
+            raise ClientError({"Error": {"Code": "ResourceInUseException"}}, "UpdateTable")
+        assert given["TableName"] == "prove-1a2b3c-TasksTable"
+        throughput = cast("dict[str, int]", given["OnDemandThroughput"])
+        self.limits.append(throughput["MaxWriteRequestUnits"])
+        self.updating = True
+
+    def get_waiter(self, name: str) -> "Tables":
+        assert name == "table_exists"
+        return self
+
+    def wait(self, TableName: str) -> None:
+        self.updating = False
+
+
 @pytest.fixture(autouse=True)
 def waited(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The pauses, which take no time but move the clock."""
@@ -56,7 +90,11 @@ def waited(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def means(functions: Functions | None = None, *, local: bool = False) -> Means:
-    outputs = {"SchedulerFunctionName": "scheduler-1", "StockFunctionName": "stock-1"}
+    outputs = {
+        "SchedulerFunctionName": "scheduler-1",
+        "StockFunctionName": "stock-1",
+        "TasksTableName": "prove-1a2b3c-TasksTable",
+    }
     stack = DeployedStack("prove-1a2b3c", outputs, {})
     stack.__dict__["lambda_client"] = functions or Functions()
     place = Place("123456789012", "eu-central-1", local)
@@ -87,6 +125,25 @@ def test_every_mapping_that_was_paused_reads_again() -> None:
         ("update", ("one", True)),
         ("update", ("two", True)),
     ]
+
+
+def test_a_table_has_its_maximum_only_for_the_time_of_the_fault() -> None:
+    tables, wanted = Tables(), fault("table at its maximum")
+    at = means()
+    at.stack.__dict__["dynamodb"] = tables
+    found = made(wanted, at)
+    assert found.outcome is FaultOutcome.MADE
+    assert (tables.limits, tables.refused) == ([LEAST_WRITES, NO_MAXIMUM], 0)
+    assert ("scheduler", THROTTLED) in found.makes
+
+
+def test_a_table_that_cannot_be_limited_is_left_without_a_maximum() -> None:
+    """Its answer may be lost, and the maximum set."""
+    tables, at = Tables(), means()
+    at.stack.__dict__["dynamodb"] = tables
+    tables.updating = True
+    assert made(fault("table at its maximum"), at).outcome is FaultOutcome.FAILED
+    assert tables.limits == [NO_MAXIMUM]
 
 
 def test_a_right_that_is_missing_is_named_and_stops_nothing(waited: list[float]) -> None:

@@ -5,17 +5,27 @@ from dataclasses import replace
 import pytest
 
 from roundsman_console.errors import InspectorError
-from roundsman_console.prove.document import FaultOutcome, MadeFault
+from roundsman_console.prove.document import (
+    FaultOutcome,
+    FunctionLog,
+    LoggedFailure,
+    MadeFault,
+    SpentLine,
+)
 from roundsman_console.prove.report import hash_of
 from roundsman_console.prove.stored_lines import lines_of, read_proof
 from tests.unit.console.prove.sound import sound
 
 
 def test_what_is_read_is_what_was_written() -> None:
-    fault = MadeFault("paused", FaultOutcome.REFUSED, "lambda:UpdateEventSourceMapping", 5, 9)
+    fault = MadeFault("paused", FaultOutcome.REFUSED, "lambda:Update", 5, 9, (("scheduler", "x"),))
+    log = FunctionLog(function="stock", lines=3, failures=(LoggedFailure("x", 5),), unread="cut")
+    spent = [SpentLine("SQS", "messages", 0.25), SpentLine("Lambda", "time", None)]
     whole = replace(
         sound(),
+        circumstances=replace(sound().circumstances, spent=spent, unpriced="no right"),
         faults=[fault],
+        logs=[log],
         unread={"prove-1-000009": "it changes while it is read"},
     )
     assert read_proof(lines_of(whole)) == whole

@@ -12,9 +12,10 @@ from roundsman.model.task import Effect
 from roundsman_console.audit.checks import EFFECT_CHECKS
 from roundsman_console.audit.promises import Promise
 from roundsman_console.audit.stored_order import StoredOrder
-from roundsman_console.prove.application.orders import Treatment, order_id, order_of
+from roundsman_console.prove.application.orders import MARKER, Treatment, order_id, order_of
 from roundsman_console.prove.checks import LEDGER_CHECKS, RUN_CHECKS, AnyPromise, check_proof
 from roundsman_console.prove.document import LedgerRow, ProofDocument, SentOrder
+from roundsman_console.prove.function_logs import function_log
 from roundsman_console.prove.promises import RunPromise
 from tests.support.steps import changed_step
 from tests.unit.console.prove.sound import sound
@@ -109,6 +110,32 @@ def queue(name: str, **changes: object) -> Alter:
     return alter
 
 
+def logged(function: str, *lines: str) -> Alter:
+    """More lines in the log of a function, a minute after the proof began."""
+
+    def alter(document: ProofDocument) -> ProofDocument:
+        at = document.circumstances.began_at + MINUTE
+        more = function_log(function, [(at, line) for line in lines])
+        changed = [
+            replace(
+                one,
+                with_contents=one.with_contents + more.with_contents,
+                with_credentials=one.with_credentials + more.with_credentials,
+                failures=(*one.failures, *more.failures),
+            )
+            if one.function == function
+            else one
+            for one in document.logs
+        ]
+        return replace(document, logs=changed)
+
+    return alter
+
+
+def no_failures_logged(document: ProofDocument) -> ProofDocument:
+    return replace(document, logs=[replace(one, failures=()) for one in document.logs])
+
+
 def without_failures(one: StoredOrder) -> StoredOrder:
     return replace(one, history=[row for row in one.history or () if row.kind != "failed"])
 
@@ -189,6 +216,37 @@ PLANTS = (
         queue("StockReplyQueue", dead=1),
     ),
     Plant(R.NOT_GIVEN_UP, "an order event is rejected", queue("RejectedQueue", waiting=1)),
+    Plant(
+        R.NOT_LOGGED,
+        "a line has what was ordered",
+        logged("scheduler", f'{{"message": "decided", "input": {{"customer": "{MARKER}"}}}}'),
+    ),
+    Plant(
+        R.NOT_LOGGED,
+        "the text of an exception quotes the order",
+        logged("stock", f"KeyError: '{MARKER}'"),
+    ),
+    Plant(R.NOT_LOGGED, "a line has a key of AWS", logged("stock", "ASIA0123456789ABCDEF")),
+    Plant(
+        R.NO_OTHER_FAILURE,
+        "an exception is not handled",
+        logged("supervisor", '{"level": "ERROR", "errorType": "KeyError", "message": "x"}'),
+    ),
+    Plant(
+        R.NO_OTHER_FAILURE,
+        "a function cannot handle a message",
+        logged("scheduler", '{"level": "ERROR", "message": "handler failed", "error_type": "E"}'),
+    ),
+    Plant(
+        R.NO_OTHER_FAILURE,
+        "a process ends that no service made end",
+        logged("payment", '{"type": "platform.report", "record": {"status": "error"}}'),
+    ),
+    Plant(
+        R.FAILURES_LOGGED,
+        "the log of an agent does not say that its process has ended",
+        no_failures_logged,
+    ),
     Plant(
         R.ADDS_UP,
         "an order is counted that was never sent",

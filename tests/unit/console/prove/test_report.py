@@ -1,15 +1,19 @@
 """What a report says, as JSON and as a page."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from html.parser import HTMLParser
+from io import StringIO
 
 import pytest
+from rich.console import Console
 
 from roundsman.model.states import TaskState
-from roundsman_console.prove.document import FaultOutcome, MadeFault
+from roundsman_console.prove.document import FaultOutcome, MadeFault, ProofDocument, SpentLine
 from roundsman_console.prove.report import percentile, report_of
 from roundsman_console.prove.report_html import report_html
+from roundsman_console.prove.text import print_report
 from tests.unit.console.prove.sound import sound
 
 
@@ -24,6 +28,7 @@ def test_a_sound_proof_is_kept_and_counts_what_was_seen() -> None:
         "template.yaml",
         "stacks/engine.yaml",
         "stacks/agent.yaml",
+        "stacks/schedule.yaml",
     }
     assert sum(one["orders"] for one in report["latencies"]) == 25
 
@@ -60,6 +65,46 @@ def test_a_percentile_is_the_least_time_that_so_many_are_within(
     percent: int, expected: int
 ) -> None:
     assert percentile([1, 2, 3, 4], percent) == expected
+
+
+SPENT = [
+    SpentLine("DynamoDB", "writes", 0.0125),
+    SpentLine("DynamoDB", "reads", None),
+    SpentLine("SQS", "messages", None),
+    SpentLine("Lambda", "time", 0.5),
+]
+
+
+def printed(document: ProofDocument) -> str:
+    console = Console(record=True, width=400, file=StringIO())
+    print_report(report_of(document), console)
+    return console.export_text()
+
+
+def with_cost(spent: Sequence[SpentLine], unpriced: str = "") -> ProofDocument:
+    place = replace(sound().circumstances, spent=spent, unpriced=unpriced)
+    return replace(sound(), circumstances=place)
+
+
+def test_the_cost_is_by_service_and_says_what_is_not_reported_yet() -> None:
+    text = printed(with_cost(SPENT))
+    assert "DynamoDB 0.0125 USD in part, SQS not reported yet, Lambda 0.5000 USD\n" in text
+    page = Tags(report_html(report_of(with_cost(SPENT)))).text
+    assert page.count("not reported yet") == 2
+    assert "0.5125" in page
+
+
+def test_the_cost_is_not_known_without_the_right_to_read_it() -> None:
+    document = with_cost([], "no right")
+    assert "not known: no right" in printed(document)
+    assert "Not known: no right" in Tags(report_html(report_of(document))).text
+
+
+def test_a_failure_of_a_function_is_shown_with_what_made_it() -> None:
+    text, page = printed(sound()), Tags(report_html(report_of(sound()))).text
+    for shown in (text, page):
+        assert "the services give no answer until the function runs out of time" in shown
+    assert "failed: stock, 2 times: its process ended, by the services have the effect" in text
 
 
 class Tags(HTMLParser):

@@ -76,8 +76,7 @@ from roundsman.engine.due import (
     removed_at_once,
     with_order_expiry,
 )
-from roundsman.engine.erasure import keeps_reason
-from roundsman.engine.history import ROWS_A_DECISION, fitting
+from roundsman.engine.history import ROWS_A_DECISION, fitting, keeps_reason
 from roundsman.errors import TryAgain
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import SECOND
